@@ -1,0 +1,11 @@
+//! The words every crate uses: units, moments and windows, readings, run records. Pure: no I/O, no clock.
+
+pub mod reading;
+pub mod run;
+pub mod units;
+
+pub use reading::{Metric, Moment, Reading, Window};
+pub use run::{
+    ColdStart, CpuRow, CpuTable, Definition, Figure, Host, Minute, Point, Repetition, RunFailure, RunRecord, Truth,
+    Verdict,
+};

@@ -1,0 +1,119 @@
+//! Readings: what a counter said, and the window in which it was asked.
+//!
+//! A reading that failed is absent, never zero; a reading without its window can't be turned into a rate honestly.
+
+use std::time::Duration;
+
+/// A point in time on the run's clock: nanoseconds since that clock's epoch. In virtual time it never touches the wall.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Moment(u64);
+
+impl Moment {
+    /// The moment that lies this many nanoseconds after the clock's epoch.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds since the clock's epoch.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// The time from `earlier` to this moment; zero if `earlier` is later.
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+
+    /// This moment, moved into the future; at the end of time it stays there.
+    #[must_use]
+    pub fn after(self, wait: Duration) -> Self {
+        Self(self.0.saturating_add(u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX)))
+    }
+}
+
+/// The window in which a value was read: asked at `start`, answered at `end`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// When the source was asked.
+    pub start: Moment,
+    /// When it had answered.
+    pub end: Moment,
+}
+
+/// What a reading counts. All are cumulative counters unless their description says "now".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Metric {
+    /// Pages that the engine did not find in its own cache.
+    CacheMissPages,
+    /// Bytes fetched from the block device on the engine's behalf.
+    DeviceReadBytes,
+    /// Bytes sent to the block device on the engine's behalf.
+    DeviceWriteBytes,
+    /// Bytes written to the engine's log.
+    LogWriteBytes,
+    /// CPU time of the engine's processes or of the session's thread.
+    EngineCpuSeconds,
+    /// CPU time of our own process.
+    ClientCpuSeconds,
+    /// Memory in use now, in percent of the engine's limit, where the engine reports one.
+    MemoryPercent,
+}
+
+impl Metric {
+    /// The metric's name as scripts see it, unit last.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CacheMissPages => "cache_miss_pages",
+            Self::DeviceReadBytes => "device_read_bytes",
+            Self::DeviceWriteBytes => "device_write_bytes",
+            Self::LogWriteBytes => "log_write_bytes",
+            Self::EngineCpuSeconds => "engine_cpu_seconds",
+            Self::ClientCpuSeconds => "client_cpu_seconds",
+            Self::MemoryPercent => "memory_percent",
+        }
+    }
+}
+
+/// One value of one metric, with the window of its read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// What was read.
+    pub metric: Metric,
+    /// The value in the metric's unit.
+    pub value: f64,
+    /// When it was read.
+    pub window: Window,
+}
+
+/// The growth of `metric` from `before` to `after`. `None` where either side lacks it or the counter went backwards
+/// (the server restarted, the view was reset): a gap, not a zero.
+pub fn growth(metric: Metric, before: &[Reading], after: &[Reading]) -> Option<f64> {
+    let find = |readings: &[Reading]| readings.iter().find(|reading| reading.metric == metric).map(|r| r.value);
+    let delta = find(after)? - find(before)?;
+    (delta >= 0.0).then_some(delta)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(value: f64) -> Vec<Reading> {
+        let window = Window { start: Moment::default(), end: Moment::default() };
+        vec![Reading { metric: Metric::CacheMissPages, value, window }]
+    }
+
+    #[test]
+    fn growth_is_absent_when_a_side_is_missing_or_the_counter_was_reset() {
+        assert_eq!(growth(Metric::CacheMissPages, &reading(5.0), &reading(12.0)), Some(7.0));
+        assert_eq!(growth(Metric::CacheMissPages, &reading(5.0), &[]), None);
+        assert_eq!(growth(Metric::CacheMissPages, &reading(5.0), &reading(1.0)), None);
+        assert_eq!(growth(Metric::LogWriteBytes, &reading(5.0), &reading(12.0)), None);
+    }
+
+    #[test]
+    fn moments_saturate_instead_of_wrapping() {
+        let late = Moment::from_nanos(u64::MAX);
+        assert_eq!(late.after(Duration::from_secs(1)), late);
+        assert_eq!(Moment::default().since(late), Duration::ZERO);
+    }
+}

@@ -1,0 +1,359 @@
+//! The record of a run: what was measured, under which conditions, with which spread. This is the JSON that scripts read
+//! and the document that the store keeps; its schema is published in `docs/run.schema.json`.
+//!
+//! Keys carry their unit, times are UTC, unknown values are absent. Fields may be added within a major version.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Version of the record's schema: major changes break readers, minor ones add fields.
+pub const SCHEMA_VERSION: &str = "1.0";
+
+/// One execution of a test on a target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunRecord {
+    /// Version of this schema, `major.minor`.
+    pub schema_version: String,
+    /// Globally unique and sortable by time, so that stores can be merged.
+    pub run_id: String,
+    /// Name of the test.
+    pub test: String,
+    /// The target's URL without secrets.
+    pub target: String,
+    /// Kind of the database: `postgresql`, `sqlite`, ...
+    pub engine: String,
+    /// The version that the server states.
+    pub engine_version: String,
+    /// `real` or `virtual`.
+    pub clock: String,
+    /// Start of the run, RFC 3339 in UTC.
+    pub started_at: String,
+    /// End of the run; absent while it goes on and after it was killed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<String>,
+    /// The campaign this run belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub campaign: Option<String>,
+    /// The parameters as they were used, after scaling.
+    pub parameters: BTreeMap<String, serde_json::Value>,
+    /// The test's definition in full.
+    pub definition: Definition,
+    /// Identifies the server and database without naming secrets, so that runs on one target can be found.
+    pub target_fingerprint: String,
+    /// Settings that the target states about itself. They are shown beside the result and never enter it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, String>,
+    /// Edition of the catalogue that the run was held against.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub catalog_edition: Option<String>,
+    /// Version of the program that measured.
+    pub build: String,
+    /// The repetitions a, b, c...
+    pub repetitions: Vec<Repetition>,
+    /// The headline figure; absent if nothing complete was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Figure>,
+    /// The headline figure again and the others.
+    #[serde(default)]
+    pub results: Vec<Figure>,
+    /// The CPU ladder in three blocks, for `cpu-join`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_table: Option<CpuTable>,
+    /// What the lab knows to be true; absent elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truth: Option<Truth>,
+    /// Which limit bound.
+    pub verdict: Verdict,
+    /// What a reader has to know before trusting the figures.
+    pub warnings: Vec<String>,
+    /// Why the run failed or was stopped; absent when it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<RunFailure>,
+    /// Everything that comes from the real machine of the client.
+    pub host: Host,
+}
+
+/// The definition a run was made from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Definition {
+    /// FNV-1a hash of the text, 16 hexadecimal digits.
+    pub hash: String,
+    /// The definition's TOML text.
+    pub text: String,
+}
+
+/// One repetition of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Repetition {
+    /// `a`, `b`, `c`...
+    pub label: String,
+    /// False if it was interrupted or failed; what was measured is kept.
+    pub complete: bool,
+    /// Start of the repetition, seconds after the run's start.
+    pub started_seconds: f64,
+    /// How the cache was made cold, for tests that start cold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cold: Option<ColdStart>,
+    /// The measured steps in order.
+    pub points: Vec<Point>,
+    /// The points spread over minutes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub minutes: Vec<Minute>,
+}
+
+/// How a cold start was made, and what proves it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ColdStart {
+    /// What was done, in order: `restart`, `reopen`, `drop-os-cache`, `copy`.
+    pub methods: Vec<String>,
+    /// Cache misses in percent of the pages that were read; from the measurement itself, absent without a counter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine_miss_percent: Option<f64>,
+    /// Device bytes in percent of the pages that were read; absent where the device can't be watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_read_percent: Option<f64>,
+    /// True if both figures above are known and at least 98.
+    pub verified: bool,
+    /// Seconds that were waited between provisioning and the test (`--settle`).
+    #[serde(default)]
+    pub settle_seconds: f64,
+}
+
+/// One measured step: a table, a chunk, a ladder rung, a working set. Which fields it has depends on the test.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Point {
+    /// Position within the repetition, from 0.
+    pub index: u32,
+    /// Name of the step within a test of several: `write`, `memory`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    /// What was measured: the table, the chunk, the rung.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Start of the point, seconds after the repetition's start.
+    pub started_seconds: f64,
+    /// Time the point took.
+    pub seconds: f64,
+    /// Rows read, written or matched over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<u64>,
+    /// Data content: the sum of the values' sizes in the canonical encoding.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_bytes: Option<u64>,
+    /// Data content per minute; MB is 2^20 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mb_per_minute: Option<f64>,
+    /// Engine pages read or written, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_bytes: Option<u64>,
+    /// Bytes that crossed the block device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_bytes: Option<u64>,
+    /// Pages that the engine did not have in its cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_miss_pages: Option<u64>,
+    /// Bytes written to the engine's log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_bytes: Option<u64>,
+    /// Pages of the chunk's source that had to be read; above zero the point is flagged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_miss_pages: Option<u64>,
+    /// CPU time that the engine used for the point.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_seconds: Option<f64>,
+    /// CPU used in percent of the CPUs the point ran on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_percent: Option<f64>,
+    /// Ladder: rows on each side of the join.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub join_rows: Option<u64>,
+    /// Ladder: row pairs that met the join condition, the check of correctness.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matches: Option<u64>,
+    /// Sessions that worked at the point.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<u32>,
+    /// Memory: size of the working set in pages, as bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set_bytes: Option<u64>,
+    /// Memory: keyed accesses in the counted pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accesses: Option<u64>,
+    /// Memory: passes over the set until its misses stood still, the counted one included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passes: Option<u32>,
+    /// Memory: what the engine reports as used, in percent of its limit, at the end of the point.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_percent: Option<f64>,
+    /// Reasons to read the point with care: `source-read`, `plan-change`, `low-cpu`, `os-cache`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<String>,
+}
+
+/// A minute of a repetition, made from its points; a point over several minutes is spread evenly.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Minute {
+    /// Minute of the repetition, from 0.
+    pub minute: u32,
+    /// Measured seconds within the minute (less than 60 in the last, or with pauses).
+    pub seconds: f64,
+    /// Data content moved in the minute.
+    pub content_bytes: u64,
+    /// Rate over the measured seconds.
+    pub mb_per_minute: f64,
+}
+
+/// A figure with its spread.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Figure {
+    /// What it is: `read_rate`, `write_rate`, `join_rate`, `memory`.
+    pub metric: String,
+    /// Estimate over the complete repetitions.
+    pub value: f64,
+    /// Unit as printed: `MB/min`, `MB`, `Mpairs/s`.
+    pub unit: String,
+    /// Lower end of the interval; absent with fewer than two repetitions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// Upper end of the interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+    /// Confidence of the interval.
+    pub confidence: f64,
+    /// Complete repetitions behind the figure.
+    pub repetitions: u32,
+    /// Coefficient of variation over all points, in percent: how steady it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub point_cv_percent: Option<f64>,
+    /// Says in a few words how the figure came about, where that isn't plain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// The CPU ladder as the seeds printed it: times, reference multiples, DTU multiples.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CpuTable {
+    /// Run that counts as 1 in the second block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference_run: Option<String>,
+    /// What the third block is anchored to: a run, or the catalogue's fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anchor: Option<String>,
+    /// DTU of the anchor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anchor_dtu: Option<f64>,
+    /// One row per rung and number of sessions.
+    pub rows: Vec<CpuRow>,
+}
+
+/// One rung of the ladder. Compare along a row, never down a column: work grows with the square of N.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CpuRow {
+    /// Rows on each side of the join.
+    pub join_rows: u64,
+    /// Sessions that shared the join: 1, or one per CPU.
+    pub sessions: u32,
+    /// Median of the repetitions' times.
+    pub seconds: f64,
+    /// Mean of the repetitions' times.
+    pub seconds_mean: f64,
+    /// Shortest and longest time.
+    pub seconds_range: (f64, f64),
+    /// Timings behind the row.
+    pub timings: u32,
+    /// Row pairs that met the condition.
+    pub matches: u64,
+    /// `T_ref(N)` / T(N).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference_multiple: Option<f64>,
+    /// anchor DTU x `T_anchor(N)` / T(N).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dtu_multiple: Option<f64>,
+    /// ln(T2/T1) / ln(N2/N1) against the rung below; about 2 where the plan is the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub growth_exponent: Option<f64>,
+    /// CPU used in percent of the CPUs the rung ran on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_percent: Option<f64>,
+    /// `plan-change`, `low-cpu`, `short` (too short to compare).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<String>,
+}
+
+/// What the lab knows to be true.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Truth {
+    /// The value the test should show.
+    pub value: f64,
+    /// Its unit.
+    pub unit: String,
+    /// `printed`, `derived` or `assumed`.
+    pub basis: String,
+    /// (measured - true) / true in percent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_percent: Option<f64>,
+}
+
+/// Which limit bound, with evidence. `limit` is null until something is known.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    /// Name of the limit, or null.
+    pub limit: Option<String>,
+    /// How far it was used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub utilisation_percent: Option<f64>,
+    /// Sentences a person can check.
+    pub evidence: Vec<String>,
+}
+
+/// Why a run failed or was stopped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunFailure {
+    /// Class of the error: `connect`, `permission`, `disk-full`, `interrupted`, ...
+    pub kind: String,
+    /// One sentence.
+    pub message: String,
+    /// What to do next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// The exit code that the program ends with for it.
+    pub exit_code: u8,
+}
+
+/// What comes from the real machine of the client: it differs between machines even where the result may not.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Host {
+    /// Name of the machine that measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Operating system and architecture.
+    pub platform: String,
+    /// CPUs the client may use.
+    pub cpus: u32,
+    /// Real seconds from start to end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub real_seconds: Option<f64>,
+    /// CPU seconds of our own process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_cpu_seconds: Option<f64>,
+    /// Seconds spent on making or checking the data, cleaning up not included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preparation_seconds: Option<f64>,
+    /// Warnings that depend on the real machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+impl RunRecord {
+    /// True if the run ended by itself with all its repetitions complete.
+    pub fn is_complete(&self) -> bool {
+        self.ended_at.is_some() && self.error.is_none() && self.repetitions.iter().all(|r| r.complete)
+    }
+}
+
+/// The JSON Schema of [`RunRecord`] as it is published in docs/.
+pub fn json_schema() -> serde_json::Value {
+    schemars::schema_for!(RunRecord).to_value()
+}
