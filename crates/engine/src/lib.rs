@@ -1,1 +1,23 @@
-//! The engine crate.
+//! One interface to every database: what a test needs of an engine, and the drivers that give it.
+//!
+//! Drivers are blocking and one [`Session`] belongs to one thread. A session never prints and never logs a credential.
+
+pub mod database;
+pub mod dialect;
+pub mod error;
+pub mod postgres;
+pub mod process;
+pub mod sqlite;
+pub mod table;
+pub mod target;
+pub mod value;
+
+pub use database::{
+    Cancel, ClaimMode, Cold, Database, Description, Engine, Lease, Place, PlaceKind, PlaceStatus, RowSource, Sampler,
+    Session, TableSize, WeakIsolation,
+};
+pub use dialect::Dialect;
+pub use error::{Error, ErrorKind, Result};
+pub use table::{Column, ColumnType, Table};
+pub use target::{Credentials, Secret, Target};
+pub use value::{Row, Value};

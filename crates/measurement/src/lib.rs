@@ -1,5 +1,6 @@
 //! The words every crate uses: units, moments and windows, readings, run records. Pure: no I/O, no clock.
 
+pub mod exit;
 pub mod reading;
 pub mod run;
 pub mod units;

@@ -1,0 +1,266 @@
+//! What every database gives: places of our own under a lease, sessions, counters.
+//!
+//! A *place* is a schema (servers) or a file (SQLite) that only we write to. A run claims a place for itself; a data set
+//! that is kept has a place of its own, shared by runs that read it. The lease on a place is a lock held by a session
+//! that runs no statement (or a kernel lock on a file), so it falls as soon as its client dies. What is ours and
+//! leaseless may be removed; nothing else ever is.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use plimsoll_clock::Clock;
+use plimsoll_measurement::Reading;
+
+use crate::dialect::Dialect;
+use crate::error::{Error, ErrorKind, Result};
+use crate::table::{ColumnType, Table};
+use crate::target::{Credentials, Target};
+use crate::value::{Row, Tally, Value};
+
+/// A kind of database. The binary registers the engines; each opens the targets of its schemes.
+pub trait Engine: Send + Sync {
+    /// Name as in the run record: `postgresql`, `sqlite`.
+    fn name(&self) -> &'static str;
+
+    /// URL schemes that are this engine's.
+    fn schemes(&self) -> &'static [&'static str];
+
+    /// Connects and asks the target who it is.
+    fn open(&self, target: &Target, credentials: &Credentials, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>>;
+}
+
+/// An opened target.
+pub trait Database: Send + Sync {
+    /// Who it is.
+    fn description(&self) -> &Description;
+
+    /// Takes the lease on a place, and makes the place when the claim is exclusive and it isn't there. `None` if
+    /// somebody else's lease stands against it (or a shared claim finds nothing).
+    fn claim(&self, place: &Place, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>>;
+
+    /// A new session that works in `place` for the run that holds the lease on `run`.
+    fn session(&self, place: &Place, run: &Place) -> Result<Box<dyn Session>>;
+
+    /// Everything of ours at this target.
+    fn places(&self) -> Result<Vec<PlaceStatus>>;
+
+    /// Ends sessions of ours whose run's lease is gone; returns how many.
+    fn end_orphans(&self) -> Result<u32>;
+
+    /// Removes a place if it is ours and leaseless; false if a lease stands against it. Nothing is left of it.
+    fn remove(&self, place: &Place) -> Result<bool>;
+
+    /// Free bytes on the disk that holds the data; `None` where that can't be known.
+    fn free_bytes(&self) -> Option<u64>;
+
+    /// Makes the tables of `place` cold by the means that `cold` allows, and says what was done. No session may be
+    /// open on the place; leases must be renewed afterwards, as a restart ends them.
+    fn make_cold(&self, place: &Place, tables: &[Table], cold: &Cold) -> Result<Vec<String>>;
+
+    /// Counters of the engine's processes: device bytes, CPU. `None` for a server elsewhere or without permission.
+    fn process_sampler(&self) -> Option<Box<dyn Sampler>>;
+}
+
+/// A reader of counters.
+pub trait Sampler: Send {
+    /// Reads the counters. What can't be read is left out; only a lost source is an error.
+    fn sample(&mut self) -> Result<Vec<Reading>>;
+}
+
+/// A session: one connection, one thread.
+pub trait Session: Sampler {
+    /// The engine's SQL.
+    fn dialect(&self) -> &'static dyn Dialect;
+
+    /// Runs a statement that returns no rows; gives the number of rows it changed. Statements are prepared once and
+    /// kept if they have parameters.
+    fn execute(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<u64>;
+
+    /// Runs a query whose columns have these types and hands over its rows one by one.
+    fn query(
+        &mut self,
+        sql: &str,
+        parameters: &[Value<'_>],
+        types: &[ColumnType],
+        each: &mut dyn FnMut(&mut Row) -> Result<()>,
+    ) -> Result<()>;
+
+    /// Makes an empty table in the session's place, with its clustered primary key (where the engine has one).
+    fn create_table(&mut self, table: &Table) -> Result<()>;
+
+    /// Loads rows by the engine's fast path, in one transaction: all of them, or none on an error.
+    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally>;
+
+    /// Brings a loaded table to rest: statistics, visibility, everything that would else happen during a test.
+    fn settle_table(&mut self, table: &Table) -> Result<()>;
+
+    /// Writes what is dirty to the data files; false where the user may not ask for it.
+    fn checkpoint(&mut self) -> Result<bool>;
+
+    /// How large a table is.
+    fn table_size(&mut self, table: &Table) -> Result<TableSize>;
+
+    /// Cumulative pages of the table and its index that the engine did not have in its cache. `None` where the engine
+    /// doesn't count by table.
+    fn table_misses(&mut self, table: &Table) -> Result<Option<u64>>;
+
+    /// A handle that cancels the running statement from another thread.
+    fn canceller(&self) -> Arc<dyn Cancel>;
+
+    /// Runs a query that returns one row of one integer, such as a count.
+    fn query_count(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<u64> {
+        let mut count = None;
+        self.query(sql, parameters, &[ColumnType::BigInt], &mut |row| {
+            if let Value::BigInt(value) = row.get(0) {
+                count = u64::try_from(value).ok();
+            }
+            Ok(())
+        })?;
+        count.ok_or_else(|| Error::new(ErrorKind::Statement, "the engine returned no count"))
+    }
+}
+
+/// Where the rows of a load come from.
+pub trait RowSource {
+    /// Fills the next row; false at the end. An error aborts the load.
+    fn next(&mut self, row: &mut Row) -> Result<bool>;
+}
+
+/// Cancels a statement from another thread. Doing so twice, or when nothing runs, does no harm.
+pub trait Cancel: Send + Sync {
+    /// Asks the engine to stop what the session is doing.
+    fn cancel(&self);
+}
+
+/// A lease on a place; dropping it gives it back.
+pub trait Lease: Send {
+    /// Takes the lease again after the server was restarted. An error if somebody else was faster.
+    fn renew(&mut self) -> Result<()>;
+
+    /// Turns an exclusive lease into a shared one, without a gap.
+    fn share(&mut self) -> Result<()>;
+}
+
+/// How a place is claimed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClaimMode {
+    /// For us alone; made if it isn't there.
+    Exclusive,
+    /// With others that read it; it has to be there.
+    Shared,
+}
+
+/// What a place is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlaceKind {
+    /// Everything a run makes for itself.
+    Run,
+    /// A data set that is kept for later runs.
+    Data,
+}
+
+/// The name of a place: `plimsoll_run_<run id>` or `plimsoll_data_<hash>`. Schemas and files are named by it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place(String);
+
+impl Place {
+    const RUN: &'static str = "plimsoll_run_";
+    const DATA: &'static str = "plimsoll_data_";
+
+    /// The place of a run.
+    ///
+    /// # Errors
+    /// If the id holds anything but lower-case letters and digits: names go into SQL texts and paths.
+    pub fn run(id: &str) -> Result<Self> {
+        Self::from_name(&format!("{}{id}", Self::RUN))
+            .ok_or_else(|| Error::new(ErrorKind::Internal, "a run id may hold lower-case letters and digits only"))
+    }
+
+    /// The place of a data set, named by the hash of what is in it.
+    pub fn data(hash: u64) -> Self {
+        Self(format!("{}{hash:016x}", Self::DATA))
+    }
+
+    /// The place of that name, if the name is one of ours.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let rest = name.strip_prefix(Self::RUN).or_else(|| name.strip_prefix(Self::DATA))?;
+        let ours = !rest.is_empty()
+            && rest.len() <= 32
+            && rest.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+        ours.then(|| Self(name.to_owned()))
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+
+    /// What it is for.
+    pub fn kind(&self) -> PlaceKind {
+        if self.0.starts_with(Self::RUN) { PlaceKind::Run } else { PlaceKind::Data }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A place that was found at a target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlaceStatus {
+    /// Its name.
+    pub place: Place,
+    /// True if somebody holds a lease on it.
+    pub leased: bool,
+}
+
+/// Size of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TableSize {
+    /// Bytes of the pages that hold the rows (with a clustered key: the whole tree).
+    pub table_bytes: u64,
+    /// Bytes of the pages of a separate primary key index; 0 where the key is clustered.
+    pub index_bytes: u64,
+}
+
+/// What may be done to make tables cold.
+#[derive(Debug, Clone, Default)]
+pub struct Cold {
+    /// A shell command that restarts the server.
+    pub restart_command: Option<String>,
+}
+
+/// What the weakest isolation of an engine does to a scan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WeakIsolation {
+    /// It changes how the scan works; the isolation's name.
+    Effective(String),
+    /// It is accepted and changes nothing; the reason.
+    NoEffect(String),
+}
+
+/// Who a target is, as it says itself.
+#[derive(Debug, Clone)]
+pub struct Description {
+    /// The engine's name.
+    pub engine: String,
+    /// The version that the server states.
+    pub version: String,
+    /// Settings that matter for a measurement, by their own names. They are printed and never used in an estimate.
+    pub settings: BTreeMap<String, String>,
+    /// Size of a page in bytes.
+    pub page_bytes: u64,
+    /// True if the engine works on this machine.
+    pub local: bool,
+    /// CPUs the engine may use; `None` for a server elsewhere.
+    pub cpus: Option<u32>,
+    /// What `read-scan-weak` will see.
+    pub weak_isolation: WeakIsolation,
+    /// What identifies server and database without secrets (host, port, database; device and file).
+    pub fingerprint: String,
+    /// What a user should know, such as a durable setting that is off.
+    pub warnings: Vec<String>,
+}

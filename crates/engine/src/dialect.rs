@@ -1,0 +1,86 @@
+//! The SQL of the tests. Most of it is the same on every engine and stands here; a dialect overrides what differs.
+
+use crate::table::{ColumnType, Table};
+
+/// The SQL texts of one engine.
+pub trait Dialect: Send + Sync {
+    /// The engine's type for a column.
+    fn type_name(&self, kind: ColumnType) -> String;
+
+    /// The placeholder of parameter `number`, from 1.
+    fn placeholder(&self, number: usize) -> String;
+
+    /// An integer literal of money: ten-thousandths as the engine stores them.
+    fn money_literal(&self, units: i64) -> String;
+
+    /// `CREATE TABLE` with the primary key on the first column and no other index.
+    fn create_table(&self, table: &Table) -> String {
+        let mut columns: Vec<String> = Vec::with_capacity(table.columns.len() + 1);
+        for column in &table.columns {
+            columns.push(format!("{} {} NOT NULL", column.name, self.type_name(column.kind)));
+        }
+        columns.push(format!("PRIMARY KEY ({})", table.key()));
+        format!("CREATE TABLE {} ({})", table.name, columns.join(", "))
+    }
+
+    /// Counts the rows that meet the seeds' scan predicate: no index helps, the whole table is read, and each row is
+    /// touched. `weak` asks for the weakest isolation where that is said in the statement itself.
+    fn scan(&self, table: &str, weak: bool) -> String {
+        let _ = weak;
+        format!(
+            "SELECT count(*) FROM {table} WHERE {} AND TinyInt1 BETWEEN 10 AND 240 \
+             AND Int3 BETWEEN 100000 AND 2000000000 AND Money2 BETWEEN {} AND {}",
+            self.bit_is_known("Bit1"),
+            self.money_literal(0),
+            self.money_literal(10_000_000 * 10_000),
+        )
+    }
+
+    /// The predicate that a bit column is not NULL.
+    fn bit_is_known(&self, column: &str) -> String {
+        format!("{column} IS NOT NULL")
+    }
+
+    /// Copies `source` (keys 1 to `source_rows`) `times` times into `target` with new keys from `first_key` on, in one
+    /// statement. The parts follow one another, so keys rise.
+    fn copy_chunk(&self, target: &Table, source: &str, source_rows: u64, times: u64, first_key: u64) -> String {
+        let others: Vec<&str> = target.columns[1..].iter().map(|column| column.name.as_str()).collect();
+        let others = others.join(", ");
+        let key = target.key();
+        let parts: Vec<String> = (0..times)
+            .map(|part| {
+                let offset = first_key - 1 + part * source_rows;
+                format!("SELECT {key} + {offset}, {others} FROM {source}")
+            })
+            .collect();
+        format!("INSERT INTO {} ({key}, {others}) {}", target.name, parts.join(" UNION ALL "))
+    }
+
+    /// Counts the pairs of the seeds' forced loop join: outer rows with keys from parameter 1 to 2, inner rows with keys
+    /// from 1 to parameter 3. Keys are dense, so a range stands for the seeds' `TOP N ... ORDER BY RowId`, and a third
+    /// power is written as a product, which every engine computes in integers.
+    fn join(&self, table: &str) -> String {
+        let (p1, p2, p3) = (self.placeholder(1), self.placeholder(2), self.placeholder(3));
+        format!(
+            "SELECT count(*) FROM {table} t1 CROSS JOIN {table} t2 \
+             WHERE t1.RowId BETWEEN {p1} AND {p2} AND t2.RowId <= {p3} \
+             AND abs(((t1.Int1 * t2.Int2) + t1.Int3) - ((t2.Int1 * t1.Int2) + t2.Int4)) < 17 \
+             AND abs(((t1.Int5 % 5) * (t1.Int5 % 5) * (t1.Int5 % 5)) - (t2.Int5 % 25)) < 7"
+        )
+    }
+
+    /// Reads `keys` rows by their keys and touches a value of each.
+    fn touch(&self, table: &Table, keys: usize) -> String {
+        let places: Vec<String> = (1..=keys).map(|number| self.placeholder(number)).collect();
+        let value = &table.columns[table.columns.len() - 1].name;
+        format!("SELECT count({value}) FROM {} WHERE {} IN ({})", table.name, table.key(), places.join(", "))
+    }
+
+    /// All columns of the rows with keys from parameter 1 to 2, in order.
+    fn read_rows(&self, table: &Table) -> String {
+        let columns: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
+        let (columns, key) = (columns.join(", "), table.key());
+        let (p1, p2) = (self.placeholder(1), self.placeholder(2));
+        format!("SELECT {columns} FROM {} WHERE {key} BETWEEN {p1} AND {p2} ORDER BY {key}", table.name)
+    }
+}

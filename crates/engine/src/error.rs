@@ -1,0 +1,109 @@
+//! What can go wrong at a target, in classes that have one exit code and one reaction each.
+
+use std::fmt;
+
+use plimsoll_measurement::exit;
+
+/// Result of everything an engine does.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// The class of an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The URL or a parameter can't be used.
+    Usage,
+    /// Nobody answers there, or TLS fails.
+    Connect,
+    /// The server refuses this user or password.
+    Authenticate,
+    /// A password is needed and none was given: the program may ask for it.
+    PasswordNeeded,
+    /// The database, the file or its folder isn't there.
+    Missing,
+    /// The user may not do what the measurement needs.
+    Permission,
+    /// It isn't ours, or it would not fit: refused before anything was changed.
+    Safety,
+    /// The target's disk is full.
+    DiskFull,
+    /// The connection or the server was lost.
+    Lost,
+    /// Somebody holds a lock that we need.
+    Busy,
+    /// Cancelled by us.
+    Cancelled,
+    /// The engine can't do this.
+    Unsupported,
+    /// Anything else that the engine says.
+    Statement,
+    /// A fault of ours.
+    Internal,
+}
+
+impl ErrorKind {
+    /// The word under which scripts find the class.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Usage => "usage",
+            Self::Connect => "connect",
+            Self::Authenticate => "authenticate",
+            Self::PasswordNeeded => "password-needed",
+            Self::Missing => "missing",
+            Self::Permission => "permission",
+            Self::Safety => "safety",
+            Self::DiskFull => "disk-full",
+            Self::Lost => "connection-lost",
+            Self::Busy => "busy",
+            Self::Cancelled => "interrupted",
+            Self::Unsupported => "unsupported",
+            Self::Statement => "statement",
+            Self::Internal => "internal",
+        }
+    }
+
+    /// The exit code that an error of this class leads to.
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            Self::Usage | Self::Unsupported => exit::USAGE,
+            Self::Connect | Self::Authenticate | Self::PasswordNeeded | Self::Missing => exit::CANNOT_CONNECT,
+            Self::Permission => exit::NO_PERMISSION,
+            Self::Safety => exit::SAFETY,
+            Self::DiskFull | Self::Lost | Self::Busy | Self::Statement => exit::INCOMPLETE,
+            Self::Cancelled => exit::INTERRUPTED,
+            Self::Internal => exit::INTERNAL,
+        }
+    }
+}
+
+/// An error of a target: one sentence, and what to do next. Neither ever holds a secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error {
+    /// Its class.
+    pub kind: ErrorKind,
+    /// What happened, in one sentence without a full stop.
+    pub message: String,
+    /// What to do next.
+    pub hint: Option<String>,
+}
+
+impl Error {
+    /// An error without a hint.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), hint: None }
+    }
+
+    /// The same error with a next step.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}

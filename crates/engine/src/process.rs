@@ -1,0 +1,85 @@
+//! What Linux counts for a process: bytes at the block device and CPU time. Elsewhere nothing is known, so nothing is said.
+
+use std::fs;
+use std::path::Path;
+
+/// Counters of a process or thread, cumulative.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct ProcessCounters {
+    /// Bytes that were really fetched from a block device.
+    pub device_read_bytes: u64,
+    /// Bytes that were sent, or will be, to a block device.
+    pub device_write_bytes: u64,
+}
+
+/// The counters of this thread. `None` where the system doesn't count.
+pub fn this_thread() -> Option<ProcessCounters> {
+    read_io(Path::new("/proc/thread-self/io"))
+}
+
+/// The counters of a process, with those of its children that have ended. `None` without the right to read them.
+pub fn of_process(pid: u32) -> Option<ProcessCounters> {
+    read_io(Path::new(&format!("/proc/{pid}/io")))
+}
+
+/// CPU time of a process and of its ended children, in seconds.
+pub fn cpu_seconds(pid: u32) -> Option<f64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is the command in parentheses and may hold blanks: count from behind it.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks: u64 = fields.get(11..15)?.iter().filter_map(|field| field.parse::<u64>().ok()).sum();
+    Some(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
+}
+
+/// CPU time of the calling thread, in seconds.
+pub fn thread_cpu_seconds() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+/// CPU time of our own process, in seconds.
+pub fn own_cpu_seconds() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+/// Ids of a process and of all processes below it.
+pub fn tree(root: u32) -> Vec<u32> {
+    let mut parents: Vec<(u32, u32)> = Vec::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else { continue };
+        let Some((_, fields)) = stat.rsplit_once(')') else { continue };
+        if let Some(parent) = fields.split_whitespace().nth(1).and_then(|field| field.parse().ok()) {
+            parents.push((pid, parent));
+        }
+    }
+    let mut tree = vec![root];
+    let mut next = 0;
+    while let Some(parent) = tree.get(next).copied() {
+        tree.extend(parents.iter().filter(|(_, above)| *above == parent).map(|(pid, _)| *pid));
+        next += 1;
+    }
+    tree
+}
+
+fn read_io(path: &Path) -> Option<ProcessCounters> {
+    let text = fs::read_to_string(path).ok()?;
+    let field = |name: &str| {
+        text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")?.trim().parse::<u64>().ok())
+    };
+    Some(ProcessCounters { device_read_bytes: field("read_bytes")?, device_write_bytes: field("write_bytes")? })
+}
+
+/// Bytes free for us on the file system that holds `path`.
+pub fn free_bytes(path: &Path) -> Option<u64> {
+    let stat = rustix::fs::statvfs(path).ok()?;
+    Some(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
+/// Asks the operating system to forget the cached pages of a file. Dirty pages stay, so write them first.
+/// False if the file can't be opened.
+pub fn drop_from_os_cache(path: &Path) -> bool {
+    let Ok(file) = fs::File::open(path) else { return false };
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).is_ok()
+}
