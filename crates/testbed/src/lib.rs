@@ -1,1 +1,24 @@
-//! The testbed crate.
+//! A private PostgreSQL server for tests: made in a directory of its own, gone when its value is dropped. Used by tests
+//! and `xtask` only, never by the product.
+//!
+//! ```no_run
+//! let server = plimsoll_testbed::Postgres::builder().shared_buffers_mb(64).start()?;
+//! assert_eq!(server.psql("select 1")?, "1");
+//! # Ok::<(), plimsoll_testbed::TestbedError>(())
+//! ```
+//!
+//! PostgreSQL refuses to run as root; then the server and everything that touches its files runs as `postgres` or
+//! `nobody`. A guard process waits for the end of the test process, however it ends, and then stops the server and removes
+//! its directory; so nothing stays behind a killed test, nor behind a server that sits in a `static`.
+
+mod account;
+mod binaries;
+mod builder;
+mod error;
+mod guard;
+mod server;
+
+pub use binaries::Binaries;
+pub use builder::Builder;
+pub use error::TestbedError;
+pub use server::Postgres;

@@ -1,0 +1,66 @@
+//! What can go wrong while a test server is made.
+
+use std::io;
+use std::process::{Command, Output};
+
+/// Why a test server could not be had.
+#[derive(Debug, thiserror::Error)]
+pub enum TestbedError {
+    /// No PostgreSQL on this machine.
+    #[error(
+        "PostgreSQL's programs initdb, postgres, pg_ctl and psql are neither in PATH nor under /usr/lib/postgresql; \
+         install the packages postgresql and postgresql-client"
+    )]
+    MissingBinaries,
+    /// PostgreSQL doesn't run as root, and there is nobody else to run it as.
+    #[error("a server can't run as root, and neither the user 'postgres' nor 'nobody' is in /etc/passwd")]
+    NoAccount,
+    /// A file or process could not be handled.
+    #[error("could not {doing}")]
+    Io {
+        /// What was tried.
+        doing: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A program of PostgreSQL's failed.
+    #[error("{program} failed: {message}")]
+    Command {
+        /// Name of the program.
+        program: String,
+        /// What it wrote, and the end of the server's log.
+        message: String,
+    },
+}
+
+impl TestbedError {
+    /// Wraps a system error; made for `map_err`.
+    pub(crate) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let doing = doing.into();
+        move |source| Self::Io { doing, source }
+    }
+}
+
+/// Runs a command to its end; what it printed, trimmed, or what it complained about.
+pub(crate) fn run(command: &mut Command) -> Result<String, TestbedError> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let Output { status, stdout, stderr } = command.output().map_err(TestbedError::io(format!("start {program}")))?;
+    if status.success() {
+        return Ok(String::from_utf8_lossy(&stdout).trim().to_owned());
+    }
+    let message = format!("{}{}", String::from_utf8_lossy(&stderr), String::from_utf8_lossy(&stdout));
+    Err(TestbedError::Command { program, message: message.trim().to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failing_command_is_named_with_its_complaint() {
+        let error = run(Command::new("sh").args(["-c", "echo no such thing >&2; exit 1"])).unwrap_err();
+        assert_eq!(error.to_string(), "sh failed: no such thing");
+        let error = run(&mut Command::new("/nowhere/at/all")).unwrap_err();
+        assert_eq!(error.to_string(), "could not start /nowhere/at/all");
+    }
+}
