@@ -1,1 +1,27 @@
-//! The analysis crate.
+//! What measured values mean: estimates with their spread, comparisons, the consistency of a run, and the limits that
+//! can be read from it. Pure: input -> output, no I/O, no clock, no randomness.
+//!
+//! Input that carries no information (no values, values that are not finite, rates that are not positive) gives `None`,
+//! never a number.
+
+pub mod compare;
+pub mod consistency;
+pub mod interval;
+pub mod ladder;
+mod logs;
+pub mod maximum;
+pub mod summary;
+
+pub use compare::Comparison;
+pub use interval::Interval;
+pub use ladder::Anchor;
+
+/// The confidence of published intervals.
+pub const DEFAULT_CONFIDENCE: f64 = 0.95;
+
+/// Property tests run the same cases every time.
+#[cfg(test)]
+fn fixed_cases() -> proptest::test_runner::Config {
+    use proptest::test_runner::{Config, RngSeed};
+    Config { rng_seed: RngSeed::Fixed(1876), failure_persistence: None, ..Config::default() }
+}

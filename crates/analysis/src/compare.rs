@@ -1,0 +1,190 @@
+//! Comparison of two sets of repetitions: by which factor B differs from A, and whether that means anything.
+//!
+//! Method: Welch's t on the logarithms, so the difference of means is the logarithm of a ratio and the two sides may vary
+//! differently. Sources: Welch, The generalization of Student's problem, Biometrika 34 (1947) 28-35; degrees of freedom
+//! by Satterthwaite, Biometrics Bulletin 2 (1946) 110-114; logarithms as in Bland and Altman, The use of transformation
+//! when comparing two means, BMJ 312 (1996) 1153. Equivalence is judged by inclusion of the interval in the margin, as in
+//! Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15 (1987) 657-680: that nothing was found is not a proof
+//! that nothing is there.
+
+use crate::logs::{LogSample, t_quantile};
+
+/// What a comparison says about B.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The interval lies on the better side of 1.
+    Better,
+    /// The interval lies on the worse side of 1.
+    Worse,
+    /// The whole interval lies within the margin around 1.
+    Equivalent,
+    /// The repetitions can't tell: too few, or too far apart.
+    Undecided,
+}
+
+impl Verdict {
+    /// The verdict as scripts see it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::Equivalent => "equivalent",
+            Self::Undecided => "undecided",
+        }
+    }
+}
+
+/// B against A.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Comparison {
+    /// Geometric mean of B over geometric mean of A.
+    pub ratio: f64,
+    /// Lower end of the ratio's interval; absent where a side has a single repetition.
+    pub low: Option<f64>,
+    /// Upper end of the ratio's interval.
+    pub high: Option<f64>,
+    /// What it means.
+    pub verdict: Verdict,
+}
+
+/// How values are compared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Terms {
+    /// True for rates, false for times.
+    pub higher_is_better: bool,
+    /// Ratios from 1 - margin to 1 + margin count as equal, such as 0.05.
+    pub margin: f64,
+    /// Confidence of the interval, between 0 and 1.
+    pub confidence: f64,
+}
+
+/// Compares the repetitions `b` with the repetitions `a`.
+///
+/// An interval within the margin is [`Verdict::Equivalent`] even where it excludes 1: a difference that is certain but
+/// too small to matter. With fewer than two repetitions on a side the ratio stands alone and is [`Verdict::Undecided`].
+/// `None` if a side is empty, has a value that is not positive and finite, or if the confidence isn't between 0 and 1.
+pub fn compare(a: &[f64], b: &[f64], terms: Terms) -> Option<Comparison> {
+    if !(terms.confidence > 0.0 && terms.confidence < 1.0) {
+        return None;
+    }
+    let (a, b) = (LogSample::of(a)?, LogSample::of(b)?);
+    let scale = b.first / a.first;
+    let difference = b.mean - a.mean;
+    let ratio = scale * difference.exp();
+    if !(ratio.is_finite() && ratio > 0.0) {
+        return None;
+    }
+    let ends = half_width(a, b, terms.confidence)
+        .map(|half| (scale * (difference - half).exp(), scale * (difference + half).exp()))
+        .filter(|ends| ends.1.is_finite());
+    let verdict = ends.map_or(Verdict::Undecided, |ends| judge(ends, terms));
+    Some(Comparison { ratio, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1), verdict })
+}
+
+fn judge((low, high): (f64, f64), terms: Terms) -> Verdict {
+    if low >= 1.0 - terms.margin && high <= 1.0 + terms.margin {
+        Verdict::Equivalent
+    } else if low <= 1.0 && high >= 1.0 {
+        Verdict::Undecided
+    } else if (low > 1.0) == terms.higher_is_better {
+        Verdict::Better
+    } else {
+        Verdict::Worse
+    }
+}
+
+/// Half the width of the interval of the difference of mean logarithms.
+fn half_width(a: LogSample, b: LogSample, confidence: f64) -> Option<f64> {
+    let (error_a, error_b) = (a.variance? / a.count, b.variance? / b.count);
+    let error = error_a + error_b;
+    if error == 0.0 {
+        return Some(0.0);
+    }
+    let (share_a, share_b) = (error_a / error, error_b / error);
+    let freedom = 1.0 / (share_a.powi(2) / (a.count - 1.0) + share_b.powi(2) / (b.count - 1.0));
+    Some(t_quantile(confidence, freedom)? * error.sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const RATES: Terms = Terms { higher_is_better: true, margin: 0.05, confidence: 0.95 };
+    const TIMES: Terms = Terms { higher_is_better: false, margin: 0.05, confidence: 0.95 };
+
+    fn verdict(a: &[f64], b: &[f64], terms: Terms) -> Verdict {
+        compare(a, b, terms).unwrap().verdict
+    }
+
+    /// Worked by hand on logarithms 0, 1, 2 and 3, 5, 7: variances 1 and 4, errors 1/3 and 4/3, 2.9412 degrees of freedom.
+    #[test]
+    fn welch_by_hand() {
+        let a = [0.0_f64, 1.0, 2.0].map(f64::exp);
+        let b = [3.0_f64, 5.0, 7.0].map(f64::exp);
+        let result = compare(&a, &b, RATES).unwrap();
+        assert!((result.ratio.ln() - 4.0).abs() < 1e-12, "{result:?}");
+        let half = t_quantile(0.95, 25.0 / 8.5).unwrap() * (5.0_f64 / 3.0).sqrt();
+        assert!((result.high.unwrap().ln() - 4.0 - half).abs() < 1e-9, "{result:?}");
+        assert!((4.0 - half - result.low.unwrap().ln()).abs() < 1e-9, "{result:?}");
+        // Between the tabled quantiles of 2 and 3 degrees of freedom, near the latter.
+        assert!((3.182 * 1.29..3.3 * 1.30).contains(&half), "{half}");
+    }
+
+    #[test]
+    fn the_direction_depends_on_what_is_good() {
+        let (slow, fast) = ([100.0, 101.0, 99.0], [150.0, 151.0, 149.0]);
+        assert_eq!(verdict(&slow, &fast, RATES), Verdict::Better);
+        assert_eq!(verdict(&fast, &slow, RATES), Verdict::Worse);
+        assert_eq!(verdict(&slow, &fast, TIMES), Verdict::Worse);
+        assert_eq!(verdict(&fast, &slow, TIMES), Verdict::Better);
+    }
+
+    #[test]
+    fn certain_but_small_is_equivalent_and_wide_is_undecided() {
+        assert_eq!(verdict(&[100.0, 100.1, 99.9], &[102.0, 102.1, 101.9], RATES), Verdict::Equivalent);
+        assert_eq!(verdict(&[100.0, 130.0, 70.0], &[102.0, 132.0, 72.0], RATES), Verdict::Undecided);
+        // No spread at all, as on a deterministic target: the ratio is the interval.
+        assert_eq!(verdict(&[100.0; 3], &[104.0; 3], RATES), Verdict::Equivalent);
+        assert_eq!(verdict(&[100.0; 3], &[106.0; 3], RATES), Verdict::Better);
+    }
+
+    #[test]
+    fn one_repetition_gives_a_ratio_and_no_verdict() {
+        let expected = Comparison { ratio: 2.0, low: None, high: None, verdict: Verdict::Undecided };
+        assert_eq!(compare(&[50.0], &[100.0, 100.0], RATES), Some(expected));
+        assert_eq!(compare(&[50.0, 50.0], &[100.0], RATES), Some(expected));
+        assert_eq!(compare(&[], &[100.0], RATES), None);
+        assert_eq!(compare(&[50.0], &[0.0], RATES), None);
+        assert_eq!(compare(&[50.0], &[50.0], Terms { confidence: 0.0, ..RATES }), None);
+    }
+
+    proptest! {
+        #![proptest_config(crate::fixed_cases())]
+
+        #[test]
+        fn the_inverse_comparison_has_the_inverse_ratio(
+            a in prop::collection::vec(10.0_f64..100.0, 2..8), b in prop::collection::vec(10.0_f64..100.0, 2..8),
+        ) {
+            let forth = compare(&a, &b, RATES).unwrap();
+            let back = compare(&b, &a, RATES).unwrap();
+            prop_assert!((forth.ratio * back.ratio - 1.0).abs() < 1e-9);
+            if let (Some(low), Some(high)) = (forth.low, back.high) {
+                prop_assert!((low * high - 1.0).abs() < 1e-6, "{} {}", low, high);
+                prop_assert!(low <= forth.ratio && forth.ratio <= forth.high.unwrap());
+            }
+        }
+
+        #[test]
+        fn better_for_rates_is_worse_for_times(
+            a in prop::collection::vec(80.0_f64..100.0, 2..8), b in prop::collection::vec(80.0_f64..120.0, 2..8),
+        ) {
+            let expected = match verdict(&a, &b, RATES) {
+                Verdict::Better => Verdict::Worse,
+                Verdict::Worse => Verdict::Better,
+                same => same,
+            };
+            prop_assert_eq!(verdict(&a, &b, TIMES), expected);
+        }
+    }
+}
