@@ -1,0 +1,77 @@
+//! Search: from what a person types to levels and their figures.
+
+use crate::catalog::{Catalog, LevelAt};
+use crate::model::{Edition, Figure, Level};
+
+/// A level that matches, with those of its figures that do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Match<'a> {
+    /// The edition.
+    pub edition: &'a Edition,
+    /// The level.
+    pub level: &'a Level,
+    /// The figures asked for; all of them where the words are about the level.
+    pub figures: Vec<&'a Figure>,
+}
+
+/// A query taken apart: `[service/]words[@edition]`.
+struct Query {
+    service: Option<String>,
+    edition: Option<String>,
+    words: Vec<String>,
+}
+
+impl Catalog {
+    /// The levels that match a query, in the order of [`Catalog::levels`]. Case never matters; nothing typed is everything.
+    ///
+    /// `S2` is a level, `azure-sql-db/S2` one of a service, `s2@v12-ga-2015-01` one of an edition. Other words match a
+    /// part of a service, edition, tier (`basic`), metric or test (`read`, `memory`). Of several words all must match.
+    pub fn search(&self, query: &str) -> Vec<Match<'_>> {
+        let query = Query::parse(query, self);
+        self.levels().filter_map(|at| query.matches(at)).collect()
+    }
+}
+
+impl Query {
+    fn parse(text: &str, catalog: &Catalog) -> Self {
+        let text = text.trim().to_lowercase();
+        let (text, edition) = match text.rsplit_once('@') {
+            Some((left, right)) => (left, Some(right.trim().to_owned()).filter(|edition| !edition.is_empty())),
+            None => (text.as_str(), None),
+        };
+        // Only a known service is one: `W/B` has a slash of its own.
+        let is_service = |name: &str| catalog.editions().iter().any(|e| e.service.eq_ignore_ascii_case(name));
+        let (service, words) = match text.split_once('/') {
+            Some((left, right)) if is_service(left.trim()) => (Some(left.trim().to_owned()), right),
+            _ => (None, text),
+        };
+        Self { service, edition, words: words.split_whitespace().map(str::to_owned).collect() }
+    }
+
+    fn matches<'a>(&self, LevelAt { edition, level }: LevelAt<'a>) -> Option<Match<'a>> {
+        let service_fits = self.service.as_ref().is_none_or(|service| edition.service.eq_ignore_ascii_case(service));
+        let edition_fits = self.edition.as_ref().is_none_or(|part| contains(&edition.name, part));
+        if !service_fits || !edition_fits {
+            return None;
+        }
+        // Words that do not describe the level have to describe a figure of it.
+        let about_figures: Vec<_> = self.words.iter().filter(|word| !describes_level(edition, level, word)).collect();
+        let wanted = |figure: &&Figure| about_figures.iter().all(|word| describes_figure(figure, word));
+        let figures: Vec<_> = level.figures.iter().filter(wanted).collect();
+        (about_figures.is_empty() || !figures.is_empty()).then_some(Match { edition, level, figures })
+    }
+}
+
+/// A level's name has to be typed in full, or `S1` would find S12 as well.
+fn describes_level(edition: &Edition, level: &Level, word: &str) -> bool {
+    level.is_named(word) || [&edition.service, &edition.name, &level.tier].into_iter().any(|text| contains(text, word))
+}
+
+fn describes_figure(figure: &Figure, word: &str) -> bool {
+    contains(figure.metric.name(), word) || contains(&figure.test, word)
+}
+
+/// `part` is lower-case already.
+fn contains(text: &str, part: &str) -> bool {
+    text.to_lowercase().contains(part)
+}
