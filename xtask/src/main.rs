@@ -1,2 +1,45 @@
-//! The tasks of the repository: `cargo xtask test`, `cargo xtask bench`.
-fn main() {}
+//! The tasks of the repository: `cargo xtask test`, `cargo xtask check`.
+
+mod tasks;
+
+use std::env;
+use std::process::ExitCode;
+
+const HELP: &str = "\
+The tasks of the repository.
+
+  cargo xtask test [-- ARGUMENTS]   makes sure that PostgreSQL is there, then runs `cargo test --workspace ARGUMENTS`
+  cargo xtask check                 formatting, lints, and licences where cargo-deny is installed
+  cargo xtask help                  this text
+
+Exit codes: that of the step that failed; 2 for wrong usage; 3 if something has to be installed first.
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        ["test", "--", rest @ ..] | ["test", rest @ ..] => tasks::test(rest),
+        ["check"] => tasks::check(),
+        ["help" | "-h" | "--help"] => {
+            say(HELP);
+            Ok(())
+        }
+        _ => {
+            complain(&format!("what is 'cargo xtask {}'?\n\n{HELP}", words.join(" ")));
+            Err(tasks::USAGE)
+        }
+    };
+    outcome.map_or_else(ExitCode::from, |()| ExitCode::SUCCESS)
+}
+
+#[expect(clippy::print_stdout, reason = "what was asked for goes to standard output")]
+fn say(text: &str) {
+    print!("{text}");
+}
+
+/// Tells the person in front of the terminal what is going on.
+#[expect(clippy::print_stderr, reason = "a task talks to the person who started it")]
+fn complain(text: &str) {
+    eprintln!("{}", text.trim_end());
+}

@@ -1,0 +1,110 @@
+//! What each task does: a few commands, one after the other, until one fails.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use plimsoll_testbed::Binaries;
+
+use crate::complain;
+
+/// The task is unknown or its arguments are.
+pub const USAGE: u8 = 2;
+/// Something has to be installed first.
+const MISSING: u8 = 3;
+/// A command could not be started, or was ended by a signal.
+const INTERNAL: u8 = 70;
+
+/// `Err` is the exit code to end with; what went wrong has been said.
+pub type Outcome = Result<(), u8>;
+
+/// Runs the tests of the whole workspace. Those of the PostgreSQL engine need its programs.
+pub fn test(arguments: &[&str]) -> Outcome {
+    provide_postgresql()?;
+    run(cargo().args(["test", "--workspace"]).args(arguments))
+}
+
+/// Everything that is judged without running the tests.
+pub fn check() -> Outcome {
+    run(cargo().args(["fmt", "--all", "--check"]))?;
+    run(cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    if answers(cargo().args(["deny", "--version"])) {
+        run(cargo().args(["deny", "--workspace", "check"]))
+    } else {
+        complain("skipped: licences and advisories, as cargo-deny is not installed (cargo install cargo-deny)");
+        Ok(())
+    }
+}
+
+/// PostgreSQL's programs are there already, or are installed where that can be done without asking.
+fn provide_postgresql() -> Outcome {
+    if Binaries::find().is_ok() {
+        return Ok(());
+    }
+    if rustix::process::geteuid().is_root() && answers(Command::new("apt-get").arg("--version")) {
+        complain("PostgreSQL is missing and gets installed");
+        run(apt_get().arg("update"))?;
+        run(apt_get().args(["install", "-y", "--no-install-recommends", "postgresql", "postgresql-client"]))?;
+    }
+    Binaries::find().map(drop).map_err(|error| {
+        complain(&format!("{error}; then run this again"));
+        MISSING
+    })
+}
+
+fn apt_get() -> Command {
+    let mut command = Command::new("apt-get");
+    command.env("DEBIAN_FRONTEND", "noninteractive");
+    command
+}
+
+/// The cargo that runs us, at the root of the workspace.
+fn cargo() -> Command {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root);
+    command
+}
+
+/// Whether a program is there at all.
+fn answers(command: &mut Command) -> bool {
+    command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+/// Runs a command whose output is for the person in front of the terminal, and passes its exit code on.
+fn run(command: &mut Command) -> Outcome {
+    let status = command.status().map_err(|error| {
+        complain(&format!("could not start {}: {error}", command.get_program().display()));
+        INTERNAL
+    })?;
+    match status.code() {
+        Some(0) => Ok(()),
+        Some(code) => Err(u8::try_from(code).unwrap_or(INTERNAL)),
+        None => Err(INTERNAL),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn exit_codes_are_passed_on() {
+        assert_eq!(run(&mut shell("exit 0")), Ok(()));
+        assert_eq!(run(&mut shell("exit 101")), Err(101));
+        assert_eq!(run(&mut shell("kill -9 $$")), Err(INTERNAL));
+        assert_eq!(run(&mut Command::new("/nowhere/at/all")), Err(INTERNAL));
+    }
+
+    #[test]
+    fn a_program_answers_if_it_is_there_and_succeeds() {
+        assert!(answers(&mut shell("echo here")));
+        assert!(!answers(&mut shell("exit 1")));
+        assert!(!answers(&mut Command::new("/nowhere/at/all")));
+    }
+}
