@@ -27,7 +27,10 @@ pub enum CatalogError {
         known: Vec<String>,
     },
     /// The service has no such edition.
-    #[error("unknown edition '{name}' of service '{service}'; known editions: {}{}", .known.join(", "), hint(.name, .known))]
+    #[error(
+        "unknown edition '{name}' of service '{service}'; known editions: {}{}",
+        .known.join(", "), hint(.name, .known)
+    )]
     UnknownEdition {
         /// The service.
         service: String,
@@ -37,7 +40,10 @@ pub enum CatalogError {
         known: Vec<String>,
     },
     /// No edition of the service has such a level.
-    #[error("unknown level '{name}' of service '{service}'; known levels: {}{}", .known.join(", "), hint(.name, .known))]
+    #[error(
+        "unknown level '{name}' of service '{service}'; known levels: {}{}",
+        .known.join(", "), hint(.name, .known)
+    )]
     UnknownLevel {
         /// The service.
         service: String,

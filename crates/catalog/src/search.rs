@@ -22,7 +22,8 @@ struct Query {
 }
 
 impl Catalog {
-    /// The levels that match a query, in the order of [`Catalog::levels`]. Case never matters; nothing typed is everything.
+    /// The levels that match a query, in the order of [`Catalog::levels`]. Case never matters; nothing typed is
+    /// everything.
     ///
     /// `S2` is a level, `azure-sql-db/S2` one of a service, `s2@v12-ga-2015-01` one of an edition. Other words match a
     /// part of a service, edition, tier (`basic`), metric or test (`read`, `memory`). Of several words all must match.

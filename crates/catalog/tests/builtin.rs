@@ -197,7 +197,8 @@ fn what_is_unknown_is_answered_with_what_is_known() {
     );
     assert_eq!(
         message(catalog().level(SERVICE, "Basik", None).unwrap_err()),
-        "unknown level 'Basik' of service 'azure-sql-db'; known levels: WB, Basic, S1, S2, P1, P2, S0, S3; did you mean 'Basic'?"
+        "unknown level 'Basik' of service 'azure-sql-db'; \
+         known levels: WB, Basic, S1, S2, P1, P2, S0, S3; did you mean 'Basic'?"
     );
     let error = message(catalog().level(SERVICE, "S2", Some("v12-ga-2015-03")).unwrap_err());
     assert!(
