@@ -89,12 +89,14 @@ fn short_rungs_and_idle_cpus_are_flagged() {
 
 #[test]
 fn timings_of_all_repetitions_make_one_row() {
-    let repetitions = [10.0, 16.0, 11.0].map(|seconds| repetition(vec![timing(5000, 4, seconds)]));
+    let mut repetitions = [10.0, 16.0, 11.0].map(|seconds| repetition(vec![timing(5000, 4, seconds)]));
+    repetitions[1].points[0].cpu_percent = Some(60.0);
     let table = cpu_table(&repetitions, None, None);
     assert_eq!(table.rows.len(), 1);
     let row = &table.rows[0];
     assert_eq!((row.join_rows, row.sessions, row.timings, row.matches), (5000, 4, 3, 50));
     assert_eq!((row.seconds, row.seconds_range), (11.0, (10.0, 16.0)));
+    assert_eq!((row.cpu_percent, row.flags.len()), (Some(99.0), 0));
     assert!(near(Some(row.seconds_mean), 37.0 / 3.0, 1e-9), "{row:?}");
 }
 
@@ -121,7 +123,7 @@ fn wrong_matches_are_noticed_across_repetitions_and_sessions() {
 
 #[test]
 fn whole_machines_and_single_sessions_are_compared_with_their_like() {
-    let reference = run(&[(7500, 1, 20.0), (7500, 8, 4.9)]);
+    let reference = run(&[(7500, 1, 20.0), (7500, 2, 11.0), (7500, 8, 4.9)]);
     let own = run(&[(7500, 1, 40.0), (7500, 2, 30.0), (7500, 4, 24.5), (10_000, 4, 43.0)]);
     let table = cpu_table(&own, Some(("run-i7", &reference)), Some(s2_fit()));
     assert_eq!(table.reference_run.as_deref(), Some("run-i7"));

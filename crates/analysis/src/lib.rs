@@ -10,11 +10,13 @@ pub mod interval;
 pub mod ladder;
 mod logs;
 pub mod maximum;
+pub mod memory;
 pub mod summary;
 
 pub use compare::Comparison;
 pub use interval::Interval;
 pub use ladder::Anchor;
+pub use memory::Memory;
 
 /// The confidence of published intervals.
 pub const DEFAULT_CONFIDENCE: f64 = 0.95;
