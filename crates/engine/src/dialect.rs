@@ -41,6 +41,12 @@ pub trait Dialect: Send + Sync {
         format!("{column} IS NOT NULL")
     }
 
+    /// The name under which the source of a chunked write is made: an ordinary table, or one that the engine holds in
+    /// memory where a large copy would drive an ordinary one out of its cache.
+    fn source_table(&self, name: &str) -> String {
+        name.to_owned()
+    }
+
     /// Copies `source` (keys 1 to `source_rows`) `times` times into `target` with new keys from `first_key` on, in one
     /// statement. The parts follow one another, so keys rise.
     fn copy_chunk(&self, target: &Table, source: &str, source_rows: u64, times: u64, first_key: u64) -> String {
