@@ -1,0 +1,146 @@
+//! The file: how it is opened, whose it is, which tables it has in which version.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+/// Marks a file as ours: "PLIM" in ASCII. SQLite keeps it in the header for this purpose.
+pub(crate) const APPLICATION_ID: i32 = i32::from_be_bytes(*b"PLIM");
+
+/// Steps from one version of the schema to the next; the version of a file is the number of steps it has taken. A step that
+/// was released is never changed.
+pub(crate) const MIGRATIONS: &[&str] = &[
+    // Version 1. The columns of `run` beside the document repeat what lists are filtered by.
+    "CREATE TABLE run (
+        run_id TEXT NOT NULL PRIMARY KEY,
+        test TEXT NOT NULL,
+        target TEXT NOT NULL,
+        target_fingerprint TEXT NOT NULL,
+        campaign TEXT,
+        ended_at TEXT,
+        document TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE repetition (
+        run_id TEXT NOT NULL REFERENCES run ON DELETE CASCADE,
+        label TEXT NOT NULL,
+        sequence INTEGER NOT NULL,
+        document TEXT NOT NULL,
+        PRIMARY KEY (run_id, label)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE point (
+        run_id TEXT NOT NULL,
+        label TEXT NOT NULL,
+        sequence INTEGER NOT NULL,
+        document TEXT NOT NULL,
+        PRIMARY KEY (run_id, label, sequence),
+        FOREIGN KEY (run_id, label) REFERENCES repetition ON DELETE CASCADE
+    ) STRICT, WITHOUT ROWID;",
+];
+
+/// The version this release writes.
+pub(crate) const VERSION: i32 = MIGRATIONS.len() as i32;
+
+/// Another process writes one point at a time, which takes milliseconds; a merge of thousands of runs takes seconds.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Whose file it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// Nobody's: an empty file.
+    Nobody,
+    /// Ours, in this version.
+    Plimsoll(i32),
+    /// Another program's, with this application id.
+    Other(i32),
+}
+
+/// Finds out whose file it is without writing to it.
+pub(crate) fn owner(connection: &Connection) -> rusqlite::Result<Owner> {
+    let application_id = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let version = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if application_id == APPLICATION_ID {
+        return Ok(Owner::Plimsoll(version));
+    }
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let empty = application_id == 0 && version == 0 && tables == 0;
+    Ok(if empty { Owner::Nobody } else { Owner::Other(application_id) })
+}
+
+/// Settings that write nothing, made before the file is looked at.
+pub(crate) fn prepare(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    // A store may come from somebody else: its schema must not be able to call functions with side effects.
+    connection.pragma_update(None, "trusted_schema", false)?;
+    // Off by default in SQLite; a point without its repetition would never be seen again.
+    connection.pragma_update(None, "foreign_keys", true)?;
+    // A finished point is on disk before the call returns: NORMAL would lose the last ones with the power.
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    // On macOS fsync alone leaves data in the drive's cache; elsewhere this changes nothing.
+    connection.pragma_update(None, "fullfsync", true)
+}
+
+/// Makes the file ours and brings it up to date. Only for files that are [`Owner::Nobody`]'s or ours and not newer.
+pub(crate) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    // Readers (another `plimsoll runs`, the web interface) never wait for a running test, and it never waits for them. Can't
+    // be changed within a transaction; stays in the file.
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    // Asked again under the write lock, as another process may have been faster.
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let version: i32 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if version < VERSION {
+        for step in &MIGRATIONS[usize::try_from(version).unwrap_or(0)..] {
+            transaction.execute_batch(step)?;
+        }
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", VERSION)?;
+    }
+    transaction.commit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_file_becomes_ours_and_stays_so() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        prepare(&connection).unwrap();
+        assert_eq!(owner(&connection).unwrap(), Owner::Nobody);
+        migrate(&mut connection).unwrap();
+        assert_eq!(owner(&connection).unwrap(), Owner::Plimsoll(VERSION));
+        migrate(&mut connection).unwrap();
+        assert_eq!(owner(&connection).unwrap(), Owner::Plimsoll(VERSION));
+    }
+
+    #[test]
+    fn a_file_with_anything_in_it_is_somebody_elses() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch("CREATE TABLE letters (text TEXT)").unwrap();
+        assert_eq!(owner(&connection).unwrap(), Owner::Other(0));
+        connection.execute_batch("DROP TABLE letters; PRAGMA application_id = 7").unwrap();
+        assert_eq!(owner(&connection).unwrap(), Owner::Other(7));
+    }
+
+    #[test]
+    fn points_can_not_be_orphans() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        prepare(&connection).unwrap();
+        migrate(&mut connection).unwrap();
+        assert!(connection.execute("INSERT INTO point VALUES ('r', 'a', 0, '{}')", []).is_err());
+    }
+
+    #[test]
+    fn the_settings_that_matter_are_in_force() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut connection = Connection::open(folder.path().join("runs.db")).unwrap();
+        prepare(&connection).unwrap();
+        migrate(&mut connection).unwrap();
+        let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
+        let full = 2;
+        assert_eq!(number("synchronous"), full);
+        assert_eq!(number("busy_timeout"), 10_000);
+        assert_eq!((number("foreign_keys"), number("fullfsync"), number("trusted_schema")), (1, 1, 0));
+        let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+        assert_eq!(mode, "wal");
+    }
+}
