@@ -1,0 +1,161 @@
+//! Scales: from values to places in the drawing, with round ticks.
+
+use plimsoll_measurement::units::format_significant;
+
+/// How an axis spreads its values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Whole positions from the first to the last.
+    Index,
+    /// From zero, so that heights can be compared.
+    FromZero,
+    /// Logarithmic; values that are not positive have no place on it.
+    Log,
+}
+
+/// An axis: its unit and how it spreads.
+#[derive(Debug, Clone)]
+pub struct Axis {
+    /// What it shows, with the unit.
+    pub title: String,
+    /// How it spreads its values.
+    pub kind: Kind,
+}
+
+/// An axis that knows its range and its place.
+#[derive(Debug, Clone)]
+pub struct Scale {
+    kind: Kind,
+    low: f64,
+    high: f64,
+    start: f64,
+    end: f64,
+    step: f64,
+}
+
+impl Scale {
+    /// A scale that has a place for all values, from `start` to `end` in the drawing. `None` without usable values.
+    pub fn covering(kind: Kind, values: impl Iterator<Item = f64>, (start, end): (f64, f64)) -> Option<Self> {
+        let usable = values.filter(|value| value.is_finite() && (kind != Kind::Log || *value > 0.0));
+        let (low, high) = usable.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+        if low > high {
+            return None;
+        }
+        let (low, high, step) = match kind {
+            Kind::Index if low >= high => (low - 1.0, high + 1.0, 1.0),
+            Kind::Index => (low, high, round_step((high - low) / 10.0).max(1.0)),
+            Kind::FromZero => {
+                let (low, high) = (low.min(0.0), if high > 0.0 || low < 0.0 { high.max(0.0) } else { 1.0 });
+                let step = round_step((high - low) / 5.0);
+                ((low / step).floor() * step, (high / step).ceil() * step, step)
+            }
+            Kind::Log => (round_below(low), round_above(high), 0.0),
+        };
+        let high = if kind == Kind::Log && low >= high { high * 10.0 } else { high };
+        Some(Self { kind, low, high, start, end, step })
+    }
+
+    /// The place of a value; `None` where the axis has none.
+    pub fn at(&self, value: f64) -> Option<f64> {
+        if !value.is_finite() {
+            return None;
+        }
+        let share = match self.kind {
+            Kind::Log if value <= 0.0 => return None,
+            Kind::Log => (value / self.low).ln() / (self.high / self.low).ln(),
+            _ => (value - self.low) / (self.high - self.low),
+        };
+        Some(self.start + share * (self.end - self.start))
+    }
+
+    /// Round values along the axis, about five to ten.
+    pub fn ticks(&self) -> Vec<f64> {
+        match self.kind {
+            Kind::Log => log_ticks(self.low, self.high),
+            Kind::Index | Kind::FromZero => {
+                let first = (self.low / self.step - 1e-9).ceil();
+                let count = (self.high / self.step + 1e-9).floor() - first;
+                let inside = |value: &f64| *value >= self.low - 1e-9 && *value <= self.high + 1e-9;
+                (0..=count.max(0.0) as usize).map(|at| (first + at as f64) * self.step).filter(inside).collect()
+            }
+        }
+    }
+}
+
+/// A tick's value without needless zeros.
+pub fn tick_text(value: f64) -> String {
+    let text = format_significant(value);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// The smallest of 1, 2, 5 times a power of ten that is not below `step`.
+fn round_step(step: f64) -> f64 {
+    round_above(step.max(f64::MIN_POSITIVE))
+}
+
+fn round_above(value: f64) -> f64 {
+    let power = 10_f64.powf(value.log10().floor());
+    [1.0, 2.0, 5.0, 10.0].iter().map(|m| m * power).find(|round| *round >= value * (1.0 - 1e-9)).unwrap_or(value)
+}
+
+fn round_below(value: f64) -> f64 {
+    let power = 10_f64.powf(value.log10().floor());
+    [5.0, 2.0, 1.0].iter().map(|m| m * power).find(|round| *round <= value * (1.0 + 1e-9)).unwrap_or(power)
+}
+
+/// 1, 2, 5 in each decade; powers of ten alone where those would be too many, and only some of them beyond that.
+fn log_ticks(low: f64, high: f64) -> Vec<f64> {
+    let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
+    let inside = |value: &f64| *value >= low * (1.0 - 1e-9) && *value <= high * (1.0 + 1e-9);
+    let powers = |every: usize| (first..=last).step_by(every).map(|power| 10_f64.powi(power));
+    let fine: Vec<f64> = powers(1).flat_map(|power| [power, 2.0 * power, 5.0 * power]).filter(inside).collect();
+    if fine.len() <= 10 {
+        return fine;
+    }
+    powers(1 + (last - first) as usize / 10).filter(inside).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scale(kind: Kind, values: &[f64]) -> Scale {
+        Scale::covering(kind, values.iter().copied(), (0.0, 100.0)).unwrap()
+    }
+
+    #[test]
+    fn heights_start_at_zero_and_ticks_are_round() {
+        let rates = scale(Kind::FromZero, &[130.0, 146.0]);
+        assert_eq!(rates.at(0.0), Some(0.0));
+        assert_eq!(rates.ticks(), [0.0, 50.0, 100.0, 150.0]);
+        assert_eq!(scale(Kind::FromZero, &[0.0]).ticks().last(), Some(&1.0));
+    }
+
+    #[test]
+    fn positions_are_whole_and_one_position_has_room() {
+        assert_eq!(scale(Kind::Index, &[0.0, 3.0]).ticks(), [0.0, 1.0, 2.0, 3.0]);
+        assert_eq!(scale(Kind::Index, &[7.0]).at(7.0), Some(50.0));
+        assert!(scale(Kind::Index, &[0.0, 5_000.0]).ticks().len() <= 11);
+    }
+
+    #[test]
+    fn a_logarithmic_axis_has_no_place_for_zero() {
+        let times = scale(Kind::Log, &[0.0, 2.0, 190.0]);
+        assert_eq!(times.at(0.0), None);
+        assert_eq!(times.ticks(), [2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0]);
+        assert_eq!(times.at(200.0), Some(100.0));
+        assert!(scale(Kind::Log, &[3.0, 3.0]).at(3.0).unwrap().is_finite());
+    }
+
+    #[test]
+    fn nothing_usable_is_no_scale() {
+        assert!(Scale::covering(Kind::Log, [0.0, f64::NAN].into_iter(), (0.0, 1.0)).is_none());
+        assert!(Scale::covering(Kind::FromZero, std::iter::empty(), (0.0, 1.0)).is_none());
+    }
+
+    #[test]
+    fn ticks_have_no_needless_zeros() {
+        assert_eq!([0.5, 1.0, 25.0, 1500.0].map(tick_text), ["0.5", "1", "25", "1,500"]);
+        assert_eq!(tick_text(100.0), "100");
+    }
+}

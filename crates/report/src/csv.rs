@@ -1,0 +1,91 @@
+//! CSV by RFC 4180: one row per measured point, ready for a spreadsheet or a data frame. Unknown values are empty cells.
+
+use plimsoll_measurement::{Point, Repetition, RunRecord};
+
+/// What a column is read from.
+type Part = fn(&RunRecord, &Repetition, &Point) -> String;
+
+/// The columns in order; names are those of the JSON record.
+const COLUMNS: &[(&str, Part)] = &[
+    ("run_id", |run, _, _| run.run_id.clone()),
+    ("test", |run, _, _| run.test.clone()),
+    ("target", |run, _, _| run.target.clone()),
+    ("repetition", |_, repetition, _| repetition.label.clone()),
+    ("index", |_, _, point| point.index.to_string()),
+    ("label", |_, _, point| point.label.clone().unwrap_or_default()),
+    ("phase", |_, _, point| point.phase.clone().unwrap_or_default()),
+    ("complete", |_, repetition, _| repetition.complete.to_string()),
+    ("started_seconds", |_, _, point| real(Some(point.started_seconds))),
+    ("seconds", |_, _, point| real(Some(point.seconds))),
+    ("rows", |_, _, point| whole(point.rows)),
+    ("content_bytes", |_, _, point| whole(point.content_bytes)),
+    ("mb_per_minute", |_, _, point| real(point.mb_per_minute)),
+    ("page_bytes", |_, _, point| whole(point.page_bytes)),
+    ("device_bytes", |_, _, point| whole(point.device_bytes)),
+    ("cache_miss_pages", |_, _, point| whole(point.cache_miss_pages)),
+    ("log_bytes", |_, _, point| whole(point.log_bytes)),
+    ("source_miss_pages", |_, _, point| whole(point.source_miss_pages)),
+    ("cpu_seconds", |_, _, point| real(point.cpu_seconds)),
+    ("cpu_percent", |_, _, point| real(point.cpu_percent)),
+    ("join_rows", |_, _, point| whole(point.join_rows)),
+    ("matches", |_, _, point| whole(point.matches)),
+    ("sessions", |_, _, point| whole(point.sessions)),
+    ("set_bytes", |_, _, point| whole(point.set_bytes)),
+    ("accesses", |_, _, point| whole(point.accesses)),
+    ("passes", |_, _, point| whole(point.passes)),
+    ("memory_percent", |_, _, point| real(point.memory_percent)),
+    ("flags", |_, _, point| point.flags.join(" ")),
+];
+
+/// All points of all repetitions of the runs, below one line of column names. Lines end with CR LF.
+pub fn points(records: &[RunRecord]) -> String {
+    let mut text = line(COLUMNS.iter().map(|(name, _)| (*name).to_owned()));
+    for record in records {
+        for repetition in &record.repetitions {
+            for point in &repetition.points {
+                text += &line(COLUMNS.iter().map(|(_, part)| part(record, repetition, point)));
+            }
+        }
+    }
+    text
+}
+
+fn line(cells: impl Iterator<Item = String>) -> String {
+    let cells: Vec<String> = cells.map(quoted).collect();
+    cells.join(",") + "\r\n"
+}
+
+/// A cell with a comma, a quotation mark or an end of line is put in quotation marks, and those within are doubled.
+fn quoted(cell: String) -> String {
+    if cell.contains([',', '"', '\r', '\n']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
+}
+
+fn whole(value: Option<impl ToString>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
+fn real(value: Option<f64>) -> String {
+    whole(value.filter(|value| value.is_finite()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_quoted_only_where_they_must() {
+        assert_eq!(quoted("a b".into()), "a b");
+        assert_eq!(quoted("a,\"b\"\r\n".into()), "\"a,\"\"b\"\"\r\n\"");
+    }
+
+    /// A field that is added to the record must not be forgotten here.
+    #[test]
+    fn every_field_of_a_point_has_a_column() {
+        let schema = plimsoll_measurement::run::json_schema();
+        let fields = schema["$defs"]["Point"]["properties"].as_object().unwrap();
+        assert!(fields.len() > 20);
+        for field in fields.keys() {
+            assert!(COLUMNS.iter().any(|(name, _)| name == field), "{field}");
+        }
+    }
+}

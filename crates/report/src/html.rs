@@ -1,0 +1,109 @@
+//! One self-contained HTML file: no script, no font, no request. Headline first, then what bound it, how steady it was,
+//! what proves it, and at the end everything needed to judge or repeat it.
+
+mod compare;
+mod plots;
+mod run;
+mod table;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use plimsoll_measurement::RunRecord;
+
+use crate::words;
+
+const STYLE: &str = include_str!("html/style.css");
+
+/// What stands at the head of the page.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Options {
+    /// The page's title.
+    pub title: String,
+    /// When the page was made, RFC 3339 in UTC; absent where that shall not differ from copy to copy.
+    pub generated_at: Option<String>,
+}
+
+/// A page about the runs, in the order given.
+pub fn report(records: &[RunRecord], options: &Options) -> String {
+    let title = if options.title.is_empty() { "Plimsoll report" } else { &options.title };
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                // Whatever a record holds, the page can't fetch or run anything.
+                meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'";
+                title { (words::plain(title)) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                header.page {
+                    h1 { (words::plain(title)) }
+                    p.quiet {
+                        (words::count(records.len(), "run"))
+                        @if let Some(moment) = &options.generated_at { ", report of " (words::moment(moment)) }
+                    }
+                }
+                main {
+                    @if records.is_empty() { p { "No runs." } }
+                    section.cards aria-label="Headline figures" {
+                        @for (at, record) in records.iter().enumerate() { (card(at, record)) }
+                    }
+                    (compare::section(records))
+                    @for (at, record) in records.iter().enumerate() { (run::article(at, record)) }
+                    (how_to_read())
+                }
+            }
+        }
+    };
+    page.into_string()
+}
+
+/// Where a run's own part of the page begins.
+fn anchor(at: usize) -> String {
+    format!("run-{}", at + 1)
+}
+
+fn card(at: usize, record: &RunRecord) -> Markup {
+    let warnings = words::warnings(record).len();
+    html! {
+        a.card.failed[record.error.is_some()] href={ "#" (anchor(at)) } {
+            span.name { (words::plain(&record.test)) }
+            span.target { (words::plain(&record.target)) }
+            @match &record.result {
+                Some(figure) => {
+                    span.figure { (words::number(figure.value).unwrap_or_else(|| words::UNKNOWN.to_owned())) " " small { (words::plain(&figure.unit)) } }
+                    span { (words::title(&figure.metric)) ", " (words::interval(figure)) }
+                    span.quiet { (words::basis(figure)) }
+                }
+                None => { span.figure { (words::UNKNOWN) } span { "No result" } }
+            }
+            @if let Some(verdict) = words::verdict(&record.verdict) { span { "Limit: " (verdict) } }
+            @if words::state(record) != "complete" { span.bad { "✕ " (words::state(record)) } }
+            @if warnings > 0 { span.warn { "⚠ " (words::count(warnings, "warning")) } }
+        }
+    }
+}
+
+fn how_to_read() -> Markup {
+    html! {
+        section.reading {
+            h2 { "How to read this report" }
+            ul {
+                li { "A headline is the estimate over the complete repetitions. Its interval says how far it may be off: "
+                     "if the intervals of two runs overlap widely, these runs do not show a difference." }
+                li { "CV is the coefficient of variation (standard deviation over mean) of the single points: "
+                     "how steady the target was, not how exact the headline is." }
+                li { "MB is 2" sup { "20" } " bytes of data content: the sum of the values' sizes. Pages and device bytes "
+                     "are shown beside it, never instead." }
+                li { "A cold start is proven when at least 98 % of the pages that were read were cache misses and came "
+                     "from the device. Without proof a read rate may contain cached data." }
+                li { "The limit is named only where the counters show it; the evidence stands beside it. "
+                     "An en dash (" (words::UNKNOWN) ") means not known, never zero." }
+                li { "Symbols beside a value and circles in a chart mark points to read with care; hover over them for "
+                     "the reason. All times are UTC." }
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! One run in full: what was found, what bound it, how steady it was, what proves it, and how it was made.
+
+use maud::{Markup, html};
+use plimsoll_measurement::RunRecord;
+
+use super::{anchor, plots, table};
+use crate::words::{self, plain};
+use crate::{cpu, facts};
+
+/// Points up to which a chart's values are also given as a table.
+const POINTS_IN_A_TABLE: usize = 60;
+
+/// The part of the page about one run.
+pub fn article(at: usize, record: &RunRecord) -> Markup {
+    html! {
+        article id=(anchor(at)) {
+            h2 { (plain(&record.test)) " on " span.target { (plain(&record.target)) } }
+            p.quiet {
+                (words::moment(&record.started_at)) ", " (plain(&record.engine)) " " (plain(&record.engine_version))
+                ", " (plain(&record.clock)) " time, " (words::state(record))
+            }
+            (messages(record))
+            (headline(record))
+            (verdict(record))
+            @for phase in plots::phases(record) {
+                @if let Some(chart) = plots::rates(record, phase) {
+                    (chart)
+                    (table::folded("Values of this chart", facts::point_rates(record, phase, POINTS_IN_A_TABLE).as_ref()))
+                }
+            }
+            (table::section("Repetitions", facts::repetitions(record).as_ref()))
+            (table::section("Cold start", facts::cold_starts(record).as_ref()))
+            (table::section("Resources", facts::resources(record).as_ref()))
+            (ladder(record))
+            @if let Some(chart) = plots::memory(record) { (chart) }
+            (table::section("Working sets", facts::memory(record).as_ref()))
+            (table::section("Per minute", facts::minutes(record).as_ref()))
+            (conditions(record))
+        }
+    }
+}
+
+fn messages(record: &RunRecord) -> Markup {
+    let warnings = words::warnings(record);
+    html! {
+        @if let Some(error) = &record.error {
+            div.message.bad role="alert" {
+                p { b { "✕ Error (" (plain(&error.kind)) "): " } (plain(&error.message)) }
+                @if let Some(hint) = &error.hint { p { "What to do: " (plain(hint)) } }
+            }
+        }
+        @if !warnings.is_empty() {
+            div.message.warn {
+                @for warning in &warnings { p { b { "⚠ Warning: " } (warning) } }
+            }
+        }
+    }
+}
+
+fn headline(record: &RunRecord) -> Markup {
+    let Some(figure) = &record.result else {
+        return html! { p.headline { (words::no_result(record)) } };
+    };
+    html! {
+        p.headline {
+            (words::title(&figure.metric)) " " b { (words::value(figure)) } ", " (words::interval(figure)) ", " (words::basis(figure)) "."
+            @if let Some(truth) = &record.truth { br; "On the lab: " (words::truth(truth)) "." }
+            @if let Some(note) = &figure.note { br; (plain(note)) }
+        }
+        (table::section("All figures", facts::figures(record).as_ref()))
+    }
+}
+
+fn verdict(record: &RunRecord) -> Markup {
+    let Some(verdict) = words::verdict(&record.verdict) else { return Markup::default() };
+    html! {
+        div.message.verdict {
+            p { b { "Limit: " (verdict) } }
+            @if !record.verdict.evidence.is_empty() {
+                ul { @for sentence in &record.verdict.evidence { li { (plain(sentence)) } } }
+            }
+        }
+    }
+}
+
+fn ladder(record: &RunRecord) -> Markup {
+    let Some(cpu) = &record.cpu_table else { return Markup::default() };
+    let Some(grid) = cpu::table(cpu) else { return Markup::default() };
+    html! {
+        h3 { "CPU ladder" }
+        (table::table(&grid))
+        (table::legend(&[&grid]))
+        p.quiet { @for sentence in cpu::anchors(cpu) { (sentence) " " } (cpu::HOW_TO_READ) }
+        @if let Some(chart) = plots::ladder(cpu) { (chart) }
+    }
+}
+
+fn conditions(record: &RunRecord) -> Markup {
+    html! {
+        div.conditions {
+            div { (table::section("Parameters", facts::parameters(record).as_ref())) }
+            div { (table::section("Environment", facts::environment(record).as_ref())) }
+            div { (table::section("Origin", facts::origin(record).as_ref())) }
+        }
+        @if !record.definition.text.is_empty() {
+            details { summary { "Definition of the test" } pre { (record.definition.text) } }
+        }
+    }
+}

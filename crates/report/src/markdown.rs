@@ -1,0 +1,152 @@
+//! Markdown (GitHub flavour): a summary of all runs, then each run with its tables.
+
+use plimsoll_measurement::RunRecord;
+
+use crate::grid::Grid;
+use crate::words::{self, flag_meaning, flag_symbol, plain};
+use crate::{cpu, facts};
+
+/// A report over the runs, in the order given.
+pub fn report(records: &[RunRecord]) -> String {
+    let mut page = Page { lines: vec!["# Plimsoll report".to_owned()] };
+    page.table(summary(records));
+    for record in records {
+        page.run(record);
+    }
+    page.lines.join("\n") + "\n"
+}
+
+fn summary(records: &[RunRecord]) -> Option<Grid> {
+    let mut grid = Grid::default()
+        .text("Test")
+        .text("Target")
+        .number("Headline")
+        .text("Interval")
+        .text("Behind it")
+        .text("Limit")
+        .text("Started")
+        .text("State");
+    for record in records {
+        let figure = record.result.as_ref();
+        grid.row(vec![
+            plain(&record.test).into(),
+            plain(&record.target).into(),
+            figure.map(words::value).into(),
+            figure.map(words::interval).into(),
+            figure.map(words::basis).into(),
+            words::verdict(&record.verdict).into(),
+            words::moment(&record.started_at).into(),
+            words::state(record).into(),
+        ]);
+    }
+    grid.compact()
+}
+
+/// The lines so far.
+struct Page {
+    lines: Vec<String>,
+}
+
+impl Page {
+    /// A paragraph: an empty line, then the text.
+    fn paragraph(&mut self, text: String) {
+        self.lines.extend([String::new(), text]);
+    }
+
+    fn run(&mut self, record: &RunRecord) {
+        self.paragraph(format!("## {} on {}", safe(&record.test), safe(&record.target)));
+        if let Some(error) = &record.error {
+            self.paragraph(format!("**Error ({}):** {}", safe(&error.kind), safe(&error.message)));
+            if let Some(hint) = &error.hint {
+                self.paragraph(format!("Hint: {}", safe(hint)));
+            }
+        }
+        let warnings = words::warnings(record);
+        if !warnings.is_empty() {
+            self.paragraph("**Warnings**".to_owned());
+            self.list(&warnings);
+        }
+        self.headline(record);
+        if let Some(verdict) = words::verdict(&record.verdict) {
+            self.paragraph(format!("**Limit: {}**", safe(&verdict)));
+            self.list(&record.verdict.evidence);
+        }
+        self.sections(record);
+    }
+
+    fn headline(&mut self, record: &RunRecord) {
+        let Some(figure) = &record.result else { return self.paragraph(safe(&words::no_result(record))) };
+        let (title, value) = (words::title(&figure.metric), words::value(figure));
+        let spread = format!("{}, {}", words::interval(figure), words::basis(figure));
+        self.paragraph(format!("{}: **{}**, {spread}", safe(&title), safe(&value)));
+        let truth = record.truth.as_ref().map(words::truth);
+        for sentence in figure.note.iter().chain(&truth) {
+            self.paragraph(safe(sentence));
+        }
+    }
+
+    fn sections(&mut self, record: &RunRecord) {
+        let ladder = record.cpu_table.as_ref();
+        let sections = [
+            ("Figures", facts::figures(record)),
+            ("Repetitions", facts::repetitions(record)),
+            ("Cold start", facts::cold_starts(record)),
+            ("Resources", facts::resources(record)),
+            ("Working sets", facts::memory(record)),
+            ("CPU ladder", ladder.and_then(cpu::table)),
+        ];
+        self.tables(sections);
+        if let Some(ladder) = ladder {
+            let sentences: Vec<String> =
+                cpu::anchors(ladder).into_iter().chain([cpu::HOW_TO_READ.to_owned()]).collect();
+            self.paragraph(safe(&sentences.join(" ")));
+        }
+        self.tables([
+            ("Per minute", facts::minutes(record)),
+            ("Parameters", facts::parameters(record)),
+            ("Environment", facts::environment(record)),
+            ("Origin", facts::origin(record)),
+        ]);
+    }
+
+    fn tables<const N: usize>(&mut self, sections: [(&str, Option<Grid>); N]) {
+        for (title, grid) in sections {
+            if grid.is_some() {
+                self.paragraph(format!("### {title}"));
+                self.table(grid);
+            }
+        }
+    }
+
+    fn list(&mut self, items: &[String]) {
+        self.lines.push(String::new());
+        self.lines.extend(items.iter().map(|item| format!("- {}", safe(item))));
+    }
+
+    fn table(&mut self, grid: Option<Grid>) {
+        let Some(grid) = grid else { return };
+        let line = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
+        self.paragraph(line(grid.columns.iter().map(|column| safe(&column.title)).collect()));
+        let sides = grid.columns.iter().map(|column| (if column.numeric { "---:" } else { "---" }).to_owned());
+        self.lines.push(line(sides.collect()));
+        self.lines.extend(grid.rows.iter().map(|row| line(row.iter().map(|cell| safe(&cell.marked())).collect())));
+        for flag in grid.flags() {
+            self.paragraph(format!("{} {}: {}", flag_symbol(flag), safe(flag), safe(&flag_meaning(flag))));
+        }
+    }
+}
+
+/// Text that Markdown shows as it stands: no markup, no HTML, no new cell.
+fn safe(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for letter in plain(text).chars() {
+        match letter {
+            '&' => safe += "&amp;",
+            '<' => safe += "&lt;",
+            '>' => safe += "&gt;",
+            '\\' | '`' | '*' | '[' | ']' | '|' | '~' => safe.extend(['\\', letter]),
+            other => safe.push(other),
+        }
+    }
+    safe
+}

@@ -1,0 +1,280 @@
+//! Text for a terminal: readable without colour, wrapped to a width, the headline first.
+
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table};
+use plimsoll_measurement::{CpuTable, Figure, RunRecord};
+
+use crate::grid::{Cell, Grid};
+use crate::words::{self, UNKNOWN, flag_meaning, flag_symbol, number, plain};
+use crate::{cpu, facts};
+
+/// How the text is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Whether escape sequences for colour and weight may be used. They never carry meaning alone.
+    pub color: bool,
+    /// Columns of the terminal.
+    pub width: usize,
+}
+
+/// A run in a list of runs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RunSummary {
+    /// The run's identifier.
+    pub run_id: String,
+    /// Start, RFC 3339 in UTC.
+    pub started_at: String,
+    /// Name of the test.
+    pub test: String,
+    /// The target's URL without secrets.
+    pub target: String,
+    /// The headline figure with its unit; absent if nothing complete was measured.
+    pub headline: Option<String>,
+    /// How the run ended.
+    pub state: String,
+}
+
+impl From<&RunRecord> for RunSummary {
+    fn from(record: &RunRecord) -> Self {
+        Self {
+            run_id: record.run_id.clone(),
+            started_at: record.started_at.clone(),
+            test: record.test.clone(),
+            target: record.target.clone(),
+            headline: record.result.as_ref().map(words::value),
+            state: words::state(record),
+        }
+    }
+}
+
+/// One figure of a run against the same figure of another.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// What is compared: `read_rate`, ...
+    pub metric: String,
+    /// What counts as 1.
+    pub baseline: String,
+    /// What is held against it.
+    pub candidate: String,
+    /// Candidate over baseline; absent if either side has no figure.
+    pub ratio: Option<f64>,
+    /// Lower end of the ratio's interval.
+    pub low: Option<f64>,
+    /// Upper end of the ratio's interval.
+    pub high: Option<f64>,
+    /// Confidence of the interval, 0.95 for 95 %.
+    pub confidence: f64,
+    /// What it means, in a word or a sentence.
+    pub verdict: String,
+}
+
+const BOLD: &str = "1";
+const RED: &str = "31";
+const YELLOW: &str = "33";
+const DIM: &str = "2";
+
+/// A run: headline with its interval, the limit that bound, repetitions, proof of the cold start, the CPU ladder or the
+/// working sets where the test has them, warnings, and the error if there is one.
+pub fn run(record: &RunRecord, style: Style) -> String {
+    let mut page = Page { style, text: String::new() };
+    page.line(&style.paint(BOLD, &format!("{} on {}", plain(&record.test), plain(&record.target))));
+    let began = words::moment(&record.started_at);
+    let (engine, version) = (plain(&record.engine), plain(&record.engine_version));
+    let clock = plain(&record.clock);
+    page.line(&style.paint(DIM, &format!("{}  {began}", plain(&record.run_id))));
+    page.line(&style.paint(DIM, &format!("{engine} {version}, {clock} time, {}", words::state(record))));
+    page.gap();
+    match &record.result {
+        Some(figure) => page.headline(figure),
+        None => page.line(&format!("  {}", words::no_result(record))),
+    }
+    if let Some(truth) = &record.truth {
+        page.line(&format!("  {}", words::truth(truth)));
+    }
+    if let Some(verdict) = words::verdict(&record.verdict) {
+        page.heading("Limit", &verdict);
+        record.verdict.evidence.iter().for_each(|sentence| page.wrapped("  - ", sentence));
+    }
+    page.grid("Figures", facts::figures(record));
+    page.grid("Repetitions", facts::repetitions(record));
+    page.grid("Cold start", facts::cold_starts(record));
+    page.grid("CPU ladder", record.cpu_table.as_ref().and_then(cpu::table));
+    for sentence in record.cpu_table.iter().flat_map(cpu::anchors) {
+        page.wrapped("", &sentence);
+    }
+    page.grid("Working sets", facts::memory(record));
+    page.messages(record);
+    page.text
+}
+
+/// A list of runs, one to a row.
+pub fn runs(runs: &[RunSummary], style: Style) -> String {
+    if runs.is_empty() {
+        return "No runs.\n".to_owned();
+    }
+    let mut grid =
+        Grid::default().text("Run").text("Started (UTC)").text("Test").text("Target").number("Headline").text("State");
+    for run in runs {
+        grid.row(vec![
+            plain(&run.run_id).into(),
+            words::minute(&run.started_at).into(),
+            plain(&run.test).into(),
+            plain(&run.target).into(),
+            run.headline.as_deref().map(plain).into(),
+            plain(&run.state).into(),
+        ]);
+    }
+    drawn(&grid, style)
+}
+
+/// Comparisons, each with its ratio, the ratio's interval and what it means.
+pub fn comparison(comparisons: &[Comparison], style: Style) -> String {
+    let mut page = Page { style, text: String::new() };
+    for one in comparisons {
+        page.heading(&words::title(&one.metric), "candidate against baseline");
+        page.wrapped("  baseline   ", &one.baseline);
+        page.wrapped("  candidate  ", &one.candidate);
+        page.line(&style.paint(BOLD, &format!("  ratio      {}", ratio(one))));
+        page.wrapped("  verdict    ", &one.verdict);
+    }
+    page.text
+}
+
+fn ratio(one: &Comparison) -> String {
+    let Some(ratio) = one.ratio.filter(|ratio| ratio.is_finite()) else { return UNKNOWN.to_owned() };
+    let change = words::signed_percent((ratio - 1.0) * 100.0).unwrap_or_default();
+    let ends = one.low.and_then(number).zip(one.high.and_then(number));
+    let interval = ends.map_or_else(
+        || "no interval".to_owned(),
+        |(low, high)| format!("{} interval {low} to {high}", words::confidence(one.confidence)),
+    );
+    format!("{} ({change}), {interval}", number(ratio).unwrap_or_default())
+}
+
+/// The CPU ladder of one run, with its flags explained.
+pub fn cpu_table(table: &CpuTable, style: Style) -> String {
+    let mut page = Page { style, text: String::new() };
+    page.grid("CPU ladder", cpu::table(table));
+    if page.text.is_empty() {
+        return "No rung was measured.\n".to_owned();
+    }
+    for sentence in cpu::anchors(table) {
+        page.wrapped("", &sentence);
+    }
+    page.wrapped("", cpu::HOW_TO_READ);
+    page.text
+}
+
+impl Style {
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+}
+
+/// The text so far, and how to go on.
+struct Page {
+    style: Style,
+    text: String,
+}
+
+impl Page {
+    fn line(&mut self, text: &str) {
+        self.text += text;
+        self.text.push('\n');
+    }
+
+    fn gap(&mut self) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+    }
+
+    fn heading(&mut self, title: &str, rest: &str) {
+        self.gap();
+        let title = self.style.paint(BOLD, title);
+        self.line(&if rest.is_empty() { title } else { format!("{title}: {rest}") });
+    }
+
+    fn headline(&mut self, figure: &Figure) {
+        let value = self.style.paint(BOLD, &words::value(figure));
+        self.line(&format!("  {}  {value}", words::title(&figure.metric)));
+        self.line(&format!("  {}, {}", words::interval(figure), words::basis(figure)));
+        if let Some(note) = &figure.note {
+            self.wrapped("  ", note);
+        }
+    }
+
+    fn grid(&mut self, title: &str, grid: Option<Grid>) {
+        let Some(grid) = grid else { return };
+        self.heading(title, "");
+        self.text += &drawn(&grid, self.style);
+        for flag in grid.flags() {
+            self.wrapped(&format!("{} ", flag_symbol(flag)), &format!("{}: {}", plain(flag), flag_meaning(flag)));
+        }
+    }
+
+    fn messages(&mut self, record: &RunRecord) {
+        let warnings = words::warnings(record);
+        if !warnings.is_empty() {
+            let title = self.style.paint(YELLOW, "Warnings");
+            self.heading(&title, "");
+        }
+        for warning in &warnings {
+            self.wrapped("  ! ", warning);
+        }
+        if let Some(error) = &record.error {
+            let title = self.style.paint(RED, &format!("Error ({})", plain(&error.kind)));
+            self.heading(&title, "");
+            self.wrapped("  ", &error.message);
+            error.hint.iter().for_each(|hint| self.wrapped("  hint: ", hint));
+        }
+    }
+
+    /// A paragraph within the width. The first line starts with `lead`, the others are indented as far.
+    fn wrapped(&mut self, lead: &str, text: &str) {
+        let indent = " ".repeat(lead.chars().count());
+        let room = self.style.width.saturating_sub(indent.len()).max(20);
+        let mut line = String::new();
+        let mut start = lead;
+        for word in plain(text).split_whitespace() {
+            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > room {
+                self.line(&format!("{start}{line}"));
+                line.clear();
+                start = &indent;
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line += word;
+        }
+        self.line(&format!("{start}{line}"));
+    }
+}
+
+/// Columns that a narrow terminal can do without.
+const SPARED: [&str; 4] = ["Mean, s", "Timings", "Accesses", "Started (UTC)"];
+
+/// The grid with rules above and below, within the width.
+fn drawn(grid: &Grid, style: Style) -> String {
+    let mut grid = grid.clone();
+    for title in SPARED {
+        if grid.width() > style.width {
+            grid.drop_column(title);
+        }
+    }
+    let mut table = Table::new();
+    table.load_style(UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(u16::try_from(style.width).unwrap_or(u16::MAX));
+    table.set_header(grid.columns.iter().map(|column| column.title.as_str()));
+    for row in &grid.rows {
+        table.add_row(row.iter().map(Cell::marked));
+    }
+    for (column, drawn) in grid.columns.iter().zip(table.column_iter_mut()) {
+        drawn.set_padding((0, 1));
+        if column.numeric {
+            drawn.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.trim_fmt() + "\n"
+}

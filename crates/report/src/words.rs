@@ -1,0 +1,207 @@
+//! How values are worded, the same way in every output: figures with their spread, states, dates, flags.
+
+use plimsoll_measurement::units::{MB, format_significant};
+use plimsoll_measurement::{Figure, Repetition, RunRecord, Truth, Verdict};
+
+/// Stands for a value that nobody knows.
+pub const UNKNOWN: &str = "–";
+
+/// Text from outside, made harmless for a terminal: control and direction characters can neither move the cursor nor
+/// reorder a line; ends of lines become spaces.
+pub fn plain(text: &str) -> String {
+    let harmless = |c: char| match c {
+        '\n' | '\r' | '\t' => ' ',
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+        c if c.is_control() => '\u{fffd}',
+        c => c,
+    };
+    text.chars().map(harmless).collect()
+}
+
+/// `read_rate` as a heading: `Read rate`.
+pub fn title(name: &str) -> String {
+    let words: Vec<String> = plain(name).split('_').map(spelled).collect();
+    let spaced = words.join(" ");
+    let mut letters = spaced.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// Abbreviations in capitals, as people write them.
+fn spelled(word: &str) -> String {
+    if ["cpu", "dtu", "io", "iops"].contains(&word) { word.to_uppercase() } else { word.to_owned() }
+}
+
+/// A number for people; `None` if it is not finite.
+pub fn number(value: f64) -> Option<String> {
+    value.is_finite().then(|| format_significant(value))
+}
+
+/// A share in percent: `98.9 %`.
+pub fn percent(value: f64) -> Option<String> {
+    number(value).map(|text| format!("{text} %"))
+}
+
+/// A difference in percent, with its sign: `+1.20 %`.
+pub fn signed_percent(value: f64) -> Option<String> {
+    percent(value).map(|text| if value > 0.0 { format!("+{text}") } else { text })
+}
+
+/// Bytes as MB (2^20), without the unit, for columns that state it.
+pub fn megabytes(bytes: u64) -> Option<String> {
+    number(bytes as f64 / MB as f64)
+}
+
+/// Value and unit: `142 MB/min`.
+pub fn value(figure: &Figure) -> String {
+    quantity(figure.value, &figure.unit)
+}
+
+/// A number with its unit.
+pub fn quantity(amount: f64, unit: &str) -> String {
+    number(amount).map_or_else(|| UNKNOWN.to_owned(), |text| format!("{text} {}", plain(unit)))
+}
+
+/// The interval in words. A single repetition has none, and that is said.
+pub fn interval(figure: &Figure) -> String {
+    let bound = |bound: Option<f64>| bound.and_then(number);
+    match (bound(figure.low), bound(figure.high)) {
+        (Some(low), Some(high)) => format!("{} interval {low} to {high}", confidence(figure.confidence)),
+        (Some(low), None) => format!("at least {low}"),
+        (None, Some(high)) => format!("at most {high}"),
+        (None, None) => "no interval".to_owned(),
+    }
+}
+
+/// A confidence of 0.95 as `95 %`.
+pub fn confidence(share: f64) -> String {
+    let text = format!("{:.1}", share * 100.0);
+    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// What stands behind a figure: repetitions and, where known, how steady the points were.
+pub fn basis(figure: &Figure) -> String {
+    let repetitions = count(figure.repetitions as usize, "repetition");
+    match figure.point_cv_percent.and_then(percent) {
+        Some(cv) => format!("{repetitions}, CV {cv} over the points"),
+        None => repetitions,
+    }
+}
+
+/// `1 repetition`, `3 repetitions`.
+pub fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+/// What the lab knows to be true, and how far the measurement was off.
+pub fn truth(truth: &Truth) -> String {
+    let value = quantity(truth.value, &truth.unit);
+    match truth.error_percent.and_then(signed_percent) {
+        Some(error) => format!("true value {value} ({}), off by {error}", plain(&truth.basis)),
+        None => format!("true value {value} ({})", plain(&truth.basis)),
+    }
+}
+
+/// The limit that bound, in one line; `None` until something is known.
+pub fn verdict(verdict: &Verdict) -> Option<String> {
+    let limit = match &verdict.limit {
+        Some(limit) => title(limit),
+        None if verdict.evidence.is_empty() => return None,
+        None => return Some("no limit could be named".to_owned()),
+    };
+    Some(match verdict.utilisation_percent.and_then(percent) {
+        Some(used) => format!("{limit}, used to {used}"),
+        None => limit,
+    })
+}
+
+/// How the run ended.
+pub fn state(record: &RunRecord) -> String {
+    match &record.error {
+        Some(error) if error.kind == "interrupted" => "interrupted".to_owned(),
+        Some(error) => format!("failed ({})", plain(&error.kind)),
+        None if record.is_complete() => "complete".to_owned(),
+        None if record.ended_at.is_none() => "unfinished".to_owned(),
+        None => "incomplete".to_owned(),
+    }
+}
+
+/// Said in place of a headline.
+pub fn no_result(record: &RunRecord) -> String {
+    let state = state(record);
+    if state == "complete" { "No result.".to_owned() } else { format!("No result: {state}.") }
+}
+
+/// How a repetition ended.
+pub const fn repetition_state(repetition: &Repetition) -> &'static str {
+    if repetition.complete { "complete" } else { "incomplete" }
+}
+
+/// An RFC 3339 moment in UTC as `2026-03-01 10:00:00 UTC`; anything else as it stands.
+pub fn moment(timestamp: &str) -> String {
+    let shaped = timestamp.is_ascii() && timestamp.len() >= 20 && timestamp.as_bytes()[10] == b'T';
+    if shaped && timestamp.ends_with('Z') {
+        return plain(&format!("{} {} UTC", &timestamp[..10], &timestamp[11..19]));
+    }
+    plain(timestamp)
+}
+
+/// The same to the minute and without the zone, for columns that name it.
+pub fn minute(timestamp: &str) -> String {
+    let moment = moment(timestamp);
+    moment.strip_suffix(" UTC").and_then(|text| text.get(..16)).map_or_else(|| moment.clone(), str::to_owned)
+}
+
+/// All warnings of a record; those of the client's machine are marked as such.
+pub fn warnings(record: &RunRecord) -> Vec<String> {
+    let client = record.host.warnings.iter().map(|text| format!("client: {}", plain(text)));
+    record.warnings.iter().map(|text| plain(text)).chain(client).collect()
+}
+
+/// The sign that marks a flag wherever colour would not be enough.
+pub fn flag_symbol(flag: &str) -> &'static str {
+    match flag {
+        "plan-change" => "◆",
+        "low-cpu" => "▽",
+        "short" => "∘",
+        "source-read" => "□",
+        "os-cache" => "◇",
+        _ => "†",
+    }
+}
+
+/// What a flag means, for legends and tooltips.
+pub fn flag_meaning(flag: &str) -> String {
+    match flag {
+        "plan-change" => "the time does not grow with the square of N: the plan may have changed".to_owned(),
+        "low-cpu" => "the CPUs were not fully used".to_owned(),
+        "short" => "too short to compare: other times weigh more than CPU".to_owned(),
+        "source-read" => "the source had to be read from storage while it was written".to_owned(),
+        "os-cache" => "served by the operating system's cache at least in part".to_owned(),
+        other => plain(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_from_outside_cannot_drive_a_terminal() {
+        assert_eq!(plain("a\u{1b}[31mb\nc\u{202e}d"), "a\u{fffd}[31mb c\u{fffd}d");
+    }
+
+    #[test]
+    fn moments_are_shortened_only_when_they_are_utc() {
+        assert_eq!(moment("2026-03-01T10:00:00.25Z"), "2026-03-01 10:00:00 UTC");
+        assert_eq!(moment("2026-03-01T10:00:00+02:00"), "2026-03-01T10:00:00+02:00");
+        assert_eq!(moment(""), "");
+    }
+
+    #[test]
+    fn what_is_not_finite_is_unknown() {
+        assert_eq!(quantity(f64::NAN, "MB"), UNKNOWN);
+        assert_eq!(percent(f64::INFINITY), None);
+        assert_eq!(confidence(0.95), "95 %");
+        assert_eq!(confidence(0.999), "99.9 %");
+    }
+}
