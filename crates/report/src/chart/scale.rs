@@ -42,7 +42,7 @@ impl Scale {
             return None;
         }
         let (low, high, step) = match kind {
-            Kind::Index if low >= high => (low - 1.0, high + 1.0, 1.0),
+            Kind::Index if low >= high => (low - 0.5, high + 0.5, 1.0),
             Kind::Index => (low, high, round_step((high - low) / 10.0).max(1.0)),
             Kind::FromZero => {
                 let (low, high) = (low.min(0.0), if high > 0.0 || low < 0.0 { high.max(0.0) } else { 1.0 });
@@ -134,7 +134,8 @@ mod tests {
     #[test]
     fn positions_are_whole_and_one_position_has_room() {
         assert_eq!(scale(Kind::Index, &[0.0, 3.0]).ticks(), [0.0, 1.0, 2.0, 3.0]);
-        assert_eq!(scale(Kind::Index, &[7.0]).at(7.0), Some(50.0));
+        let one = scale(Kind::Index, &[7.0]);
+        assert_eq!((one.at(7.0), one.ticks()), (Some(50.0), vec![7.0]));
         assert!(scale(Kind::Index, &[0.0, 5_000.0]).ticks().len() <= 11);
     }
 
