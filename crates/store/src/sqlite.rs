@@ -117,14 +117,10 @@ impl SqliteStore {
         if wanted.chars().count() < SHORTEST_PREFIX {
             return Err(StoreError::PrefixTooShort { wanted: wanted.to_owned() });
         }
-        let mut matching = self.newest_with(wanted)?;
-        match (matching.pop(), matching.is_empty()) {
-            (None, _) => unknown(),
-            (Some(only), true) => Ok(only),
-            (Some(oldest), false) => {
-                matching.push(oldest);
-                Err(StoreError::AmbiguousRun { wanted: wanted.to_owned(), matching })
-            }
+        match self.newest_with(wanted)?.as_slice() {
+            [] => unknown(),
+            [only] => Ok(only.clone()),
+            several => Err(StoreError::AmbiguousRun { wanted: wanted.to_owned(), matching: several.to_vec() }),
         }
     }
 
@@ -137,12 +133,11 @@ impl SqliteStore {
         query().map_err(StoreError::sqlite(&self.path))
     }
 
-    /// Rows of a label (or nothing) and a document.
-    fn documents(&self, sql: &str, key: &[&str]) -> Result<Vec<(String, String)>, StoreError> {
-        let query = || -> rusqlite::Result<Vec<(String, String)>> {
+    /// The documents that a query finds.
+    fn documents(&self, sql: &str, key: &[&str]) -> Result<Vec<String>, StoreError> {
+        let query = || -> rusqlite::Result<Vec<String>> {
             let mut statement = self.connection.prepare_cached(sql)?;
-            let rows = statement.query_map(rusqlite::params_from_iter(key), |row| Ok((row.get(0)?, row.get(1)?)))?;
-            rows.collect()
+            statement.query_map(rusqlite::params_from_iter(key), |row| row.get(0))?.collect()
         };
         query().map_err(StoreError::sqlite(&self.path))
     }
@@ -150,8 +145,8 @@ impl SqliteStore {
     /// The head of a run with its repetitions, not their points.
     fn head_with_repetitions(&self, run_id: &str, head: &str) -> Result<RunRecord, StoreError> {
         let mut run: RunRecord = document::read(run_id, head)?;
-        let sql = "SELECT label, document FROM repetition WHERE run_id = ?1 ORDER BY sequence";
-        for (_, text) in self.documents(sql, &[run_id])? {
+        let sql = "SELECT document FROM repetition WHERE run_id = ?1 ORDER BY sequence";
+        for text in self.documents(sql, &[run_id])? {
             run.repetitions.push(document::read(run_id, &text)?);
         }
         Ok(run)
@@ -216,9 +211,9 @@ impl Store for SqliteStore {
             let text: String =
                 self.connection.query_row(sql, [&id], |row| row.get(0)).map_err(StoreError::sqlite(&self.path))?;
             let mut run = self.head_with_repetitions(&id, &text)?;
-            let sql = "SELECT label, document FROM point WHERE run_id = ?1 AND label = ?2 ORDER BY sequence";
+            let sql = "SELECT document FROM point WHERE run_id = ?1 AND label = ?2 ORDER BY sequence";
             for repetition in &mut run.repetitions {
-                for (_, text) in self.documents(sql, &[&id, &repetition.label])? {
+                for text in self.documents(sql, &[&id, &repetition.label])? {
                     repetition.points.push(document::read(&id, &text)?);
                 }
             }
