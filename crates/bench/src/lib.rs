@@ -1,1 +1,21 @@
-//! The bench crate.
+//! The tests: their data, their definitions, and the life cycle that runs them on a target.
+//!
+//! [`definition`] says what a test is, [`run`] executes one, [`step`] holds what is measured, [`dataset`] and
+//! [`generate`] make the rows. Nothing here prints, and nothing here knows which engine it talks to.
+
+pub mod dataset;
+pub mod definition;
+pub mod figures;
+pub mod generate;
+pub mod interrupt;
+pub mod observer;
+pub mod parameters;
+pub mod run;
+pub mod schema;
+pub mod step;
+
+pub use definition::{Definition, DefinitionError};
+pub use interrupt::Interrupt;
+pub use observer::{Observer, Progress};
+pub use parameters::{ParameterValue, Parameters};
+pub use run::{Plan, execute};

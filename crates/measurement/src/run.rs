@@ -78,7 +78,7 @@ pub struct RunRecord {
 /// The definition a run was made from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Definition {
-    /// FNV-1a hash of the text, 16 hexadecimal digits.
+    /// XXH3-64 hash of the text, 16 hexadecimal digits.
     pub hash: String,
     /// The definition's TOML text.
     pub text: String,

@@ -1,0 +1,206 @@
+//! Data sets: tables of the family, named by seed, schema and size. A run makes its own and removes it; with
+//! `--keep-data` the set stays for later runs, which verify and share it. A load that was interrupted goes on by table.
+
+use plimsoll_engine::value::Tally;
+use plimsoll_engine::{ClaimMode, ColumnType, Error, ErrorKind, Lease, Place, Result, Row, Session, Table, Value};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::generate::{Family, Rows};
+use crate::schema;
+use crate::step::Context;
+
+/// What a data set consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    /// Number of tables.
+    pub tables: u64,
+    /// Rows of each.
+    pub rows: u64,
+    /// Seed.
+    pub seed: u64,
+}
+
+/// A data set at the target, ready to be read.
+pub struct Dataset {
+    /// Where it is: the run's own place, or one that is kept.
+    pub place: Place,
+    /// Its tables with what is in them.
+    pub tables: Vec<(Table, Tally)>,
+    /// The lease that keeps others from removing a kept set.
+    pub lease: Option<Box<dyn Lease>>,
+    /// True if it had been there before.
+    pub reused: bool,
+}
+
+/// Bump when rows of a seed change: kept sets of older programs are then no longer found.
+const FORMAT: u32 = 1;
+
+impl Wanted {
+    /// Content bytes of a table, by the mean row.
+    pub fn table_bytes(&self) -> u64 {
+        self.rows * schema::FAMILY_ROW_BYTES
+    }
+
+    /// The place under which such a set is kept.
+    pub fn place(&self) -> Place {
+        let columns = schema::family("t").columns;
+        let name = format!("{FORMAT} {columns:?} {} {} {}", self.tables, self.rows, self.seed);
+        Place::data(xxh3_64(name.as_bytes()))
+    }
+
+    fn table(number: u64) -> Table {
+        schema::family(&format!("table{number}"))
+    }
+
+    fn generator(&self, number: u64, first: u64, last: u64) -> Rows {
+        Rows::new(Family::Typed, self.seed, number, first, last)
+    }
+}
+
+/// Finds, completes or makes the data set.
+pub fn prepare(context: &mut Context<'_>, wanted: Wanted) -> Result<Dataset> {
+    let kept = wanted.place();
+    // Incomplete or damaged sets are repaired by whoever keeps data; everybody else leaves them alone.
+    if let Some(lease) = context.database.claim(&kept, ClaimMode::Shared)?
+        && let Some(tables) = verify(context, &kept, wanted)?
+    {
+        return Ok(Dataset { place: kept, tables, lease: Some(lease), reused: true });
+    }
+    if context.keep_data {
+        if let Some(mut lease) = context.database.claim(&kept, ClaimMode::Exclusive)? {
+            let tables = load_missing(context, &kept, wanted)?;
+            lease.share()?;
+            return Ok(Dataset { place: kept, tables, lease: Some(lease), reused: false });
+        }
+        context.warn("another run is loading the same data set, so this run made its own and did not keep it");
+    }
+    let place = context.place.clone();
+    let tables = load_missing(context, &place, wanted)?;
+    Ok(Dataset { place, tables, lease: None, reused: false })
+}
+
+/// The list of finished tables within a place; a table that isn't in it is unfinished.
+fn manifest() -> Table {
+    let columns = [
+        ("Number", ColumnType::Int),
+        ("RowCount", ColumnType::BigInt),
+        ("ContentBytes", ColumnType::BigInt),
+        ("RowSum", ColumnType::BigInt),
+    ];
+    Table::new("plimsoll_manifest", &columns)
+}
+
+/// What the manifest says of each table; `None` if there is no manifest.
+fn finished(session: &mut dyn Session, tables: u64) -> Option<Vec<Option<Tally>>> {
+    let mut found = vec![None; tables as usize];
+    let manifest = manifest();
+    let sql = session.dialect().read_rows(&manifest);
+    let range = [Value::Int(0), Value::Int(i32::MAX)];
+    let read = session.query(&sql, &range, &manifest.types(), &mut |row| {
+        if let (Value::Int(number), Value::BigInt(rows), Value::BigInt(content), Value::BigInt(sum)) =
+            (row.get(0), row.get(1), row.get(2), row.get(3))
+            && let Some(place) = found.get_mut(number as usize)
+        {
+            *place = Some(Tally { rows: rows as u64, content_bytes: content as u64, checksum: sum as u64 });
+        }
+        Ok(())
+    });
+    read.ok().map(|()| found)
+}
+
+fn load_missing(context: &mut Context<'_>, place: &Place, wanted: Wanted) -> Result<Vec<(Table, Tally)>> {
+    let (mut session, _watched) = context.session(place)?;
+    let session = session.as_mut();
+    let known = finished(session, wanted.tables);
+    if known.is_none() {
+        session.create_table(&manifest())?;
+    }
+    let known = known.unwrap_or_else(|| vec![None; wanted.tables as usize]);
+    let mut tables = Vec::with_capacity(known.len());
+    for (number, known) in (0..wanted.tables).zip(known) {
+        let table = Wanted::table(number);
+        if let Some(tally) = known
+            && stretches_agree(session, wanted, number, &table)?
+        {
+            tables.push((table, tally));
+            continue;
+        }
+        session.execute(&format!("DROP TABLE IF EXISTS {}", table.name), &[])?;
+        let forget = format!("DELETE FROM {} WHERE Number = {number}", manifest().name);
+        session.execute(&forget, &[])?;
+        session.create_table(&table)?;
+        let tally = context.load(session, &table, wanted.generator(number, 1, wanted.rows), wanted.table_bytes())?;
+        session.settle_table(&table)?;
+        let note = format!(
+            "INSERT INTO {} VALUES ({number}, {}, {}, {})",
+            manifest().name,
+            tally.rows,
+            tally.content_bytes,
+            tally.checksum as i64
+        );
+        session.execute(&note, &[])?;
+        tables.push((table, tally));
+    }
+    if !session.checkpoint()? {
+        context.warn("no permission for a checkpoint: dirty pages of the load may be written during the test");
+    }
+    Ok(tables)
+}
+
+/// The tables of a complete set whose samples agree with the generator; `None` if it is anything else.
+fn verify(context: &mut Context<'_>, place: &Place, wanted: Wanted) -> Result<Option<Vec<(Table, Tally)>>> {
+    context.observer.activity("verifying the kept data set");
+    let (mut session, _watched) = context.session(place)?;
+    let Some(known) = finished(session.as_mut(), wanted.tables) else { return Ok(None) };
+    let mut tables = Vec::with_capacity(known.len());
+    for (number, known) in (0..wanted.tables).zip(known) {
+        let table = Wanted::table(number);
+        match known {
+            Some(tally) if stretches_agree(session.as_mut(), wanted, number, &table)? => tables.push((table, tally)),
+            _ => return Ok(None),
+        }
+    }
+    Ok(Some(tables))
+}
+
+/// Compares the row count and three stretches of a kept table (first, middle, last) with what the generator makes.
+fn stretches_agree(session: &mut dyn Session, wanted: Wanted, number: u64, table: &Table) -> Result<bool> {
+    const STRETCH: u64 = 500;
+    let count = match session.query_count(&format!("SELECT count(*) FROM {}", table.name), &[]) {
+        Ok(count) => count,
+        Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled) => return Err(error),
+        Err(_) => return Ok(false),
+    };
+    if count != wanted.rows {
+        return Ok(false);
+    }
+    for first in [1, (wanted.rows / 2).max(1), wanted.rows.saturating_sub(STRETCH).max(1)] {
+        let last = (first + STRETCH - 1).min(wanted.rows);
+        let there = checksum(session, table, first, last)?;
+        let (mut rows, mut row, mut made) = (wanted.generator(number, first, last), Row::default(), Tally::default());
+        while rows.fill(&mut row) {
+            made.add(&mut row);
+        }
+        if there != made {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Reads rows back and tallies them in the canonical encoding: equal on all engines for a seed.
+pub fn checksum(session: &mut dyn Session, table: &Table, first: u64, last: u64) -> Result<Tally> {
+    let sql = session.dialect().read_rows(table);
+    let key = |number: u64| i32::try_from(number).map(Value::Int).map_err(|_| too_many_rows());
+    let mut tally = Tally::default();
+    session.query(&sql, &[key(first)?, key(last)?], &table.types(), &mut |row| {
+        tally.add(row);
+        Ok(())
+    })?;
+    Ok(tally)
+}
+
+/// Keys have 32 bits, as in the reference.
+pub fn too_many_rows() -> Error {
+    Error::new(ErrorKind::Usage, "a table would need more than 2^31 rows").hint("spread the volume over more tables")
+}

@@ -1,0 +1,312 @@
+//! Test definitions: TOML that says what a test does, with which parameters. The built-in ones are embedded; a user's own
+//! file is read by the same code. What is wrong in one is said with file, line and the nearest right word.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::parameters::{Parameters, nearest};
+use crate::step::Step;
+
+/// The built-in definitions: file name and text, in the order in which they are listed.
+const BUILTIN: &[(&str, &str)] = &[
+    ("read-scan.toml", include_str!("../definitions/read-scan.toml")),
+    ("read-scan-weak.toml", include_str!("../definitions/read-scan-weak.toml")),
+    ("write-chunk.toml", include_str!("../definitions/write-chunk.toml")),
+    ("cpu-join.toml", include_str!("../definitions/cpu-join.toml")),
+    ("memory.toml", include_str!("../definitions/memory.toml")),
+    ("retest.toml", include_str!("../definitions/retest.toml")),
+];
+
+/// Every key a definition may have, with a sentence for the documentation.
+pub const KEYS: &[(&str, &str)] = &[
+    ("name", "Name of the test, as on the command line: letters, digits and hyphens."),
+    ("title", "A few words for tables and charts."),
+    ("about", "What is done and why, for people."),
+    ("steps", "What a repetition does, in order: scan, write, join, memory."),
+    ("repetitions", "How often it is repeated, 1 to 26; they are labelled a, b, c..."),
+    ("parameters", "The parameters of the steps."),
+    ("short", "Parameters that `--short` puts in place of the others, for a first look of about 20 s."),
+];
+
+/// A test.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Definition {
+    /// Its name.
+    pub name: String,
+    /// A few words.
+    pub title: String,
+    /// What it does and why.
+    pub about: String,
+    /// What a repetition does, in order.
+    pub steps: Vec<Step>,
+    /// How often, unless the user says otherwise.
+    pub repetitions: u32,
+    /// Its parameters.
+    pub parameters: Parameters,
+    /// The parameters of its short form.
+    pub short: Parameters,
+    /// The TOML text.
+    pub text: String,
+}
+
+/// What is wrong with a definition, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}: {problem}")]
+pub struct DefinitionError {
+    /// The file as the user named it.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong, with the nearest right word where there is one.
+    pub problem: String,
+}
+
+/// The built-in definitions.
+///
+/// # Panics
+/// If one of them is wrong, which a test excludes.
+pub fn builtin() -> Vec<Definition> {
+    let parse = |(file, text): &(&str, &str)| Definition::parse(file, text).expect("built-in definitions are tested");
+    BUILTIN.iter().map(parse).collect()
+}
+
+/// Names of the built-in definitions.
+pub fn builtin_names() -> Vec<&'static str> {
+    BUILTIN.iter().filter_map(|(file, _)| file.strip_suffix(".toml")).collect()
+}
+
+/// The built-in definition of that name; the error names the nearest one.
+pub fn find_builtin(name: &str) -> Result<Definition, String> {
+    builtin().into_iter().find(|definition| definition.name == name).ok_or_else(|| {
+        let names = builtin_names();
+        match nearest(name, &names) {
+            Some(near) => format!("there is no test '{name}', did you mean '{near}'?"),
+            None => format!("there is no test '{name}', built in are {}", names.join(", ")),
+        }
+    })
+}
+
+impl Definition {
+    /// Reads a definition. `file` is only used in errors.
+    pub fn parse(file: &str, text: &str) -> Result<Self, DefinitionError> {
+        let reader = Reader { file, text };
+        let document = DeTable::parse(text).map_err(|error| reader.error(error.span(), error.message()))?;
+        reader.definition(document.get_ref())
+    }
+
+    /// The hash of the text, as the run record keeps it.
+    pub fn hash(&self) -> String {
+        format!("{:016x}", xxh3_64(self.text.as_bytes()))
+    }
+
+    /// The parameters of the full or the short form.
+    ///
+    /// # Errors
+    /// None that a parsed definition can have; they are passed on all the same.
+    pub fn parameters(&self, short: bool) -> Parameters {
+        if short { self.short.clone() } else { self.parameters.clone() }
+    }
+}
+
+struct Reader<'a> {
+    file: &'a str,
+    text: &'a str,
+}
+
+type Entry<'a> = (&'a str, Range<usize>, &'a Spanned<DeValue<'a>>);
+
+impl Reader<'_> {
+    fn error(&self, span: Option<Range<usize>>, problem: impl Into<String>) -> DefinitionError {
+        let start = span.map_or(0, |span| span.start).min(self.text.len());
+        let line = 1 + self.text[..start].matches('\n').count();
+        DefinitionError { file: self.file.to_owned(), line, problem: problem.into() }
+    }
+
+    fn definition(&self, document: &DeTable<'_>) -> Result<Definition, DefinitionError> {
+        let known: Vec<&str> = KEYS.iter().map(|(key, _)| *key).collect();
+        for (key, span, _) in entries(document) {
+            if !known.contains(&key) {
+                let hint = nearest(key, &known).map_or_else(
+                    || format!("known are {}", known.join(", ")),
+                    |near| format!("did you mean '{near}'?"),
+                );
+                return Err(self.error(Some(span), format!("unknown key '{key}', {hint}")));
+            }
+        }
+        let name = self.string(document, "name")?;
+        let steps = self.steps(document)?;
+        let mut parameters = Parameters::default();
+        self.fill(document, "parameters", &steps, &mut parameters)?;
+        self.all_given(&steps, &parameters)?;
+        let mut short = parameters.clone();
+        self.fill(document, "short", &steps, &mut short)?;
+        Ok(Definition {
+            name,
+            title: self.string(document, "title")?,
+            about: self.string(document, "about")?.trim().to_owned(),
+            repetitions: self.repetitions(document)?,
+            steps,
+            parameters,
+            short,
+            text: self.text.to_owned(),
+        })
+    }
+
+    fn string(&self, document: &DeTable<'_>, key: &str) -> Result<String, DefinitionError> {
+        let Some((_, _, value)) = entries(document).find(|(name, ..)| *name == key) else {
+            return Err(self.error(None, format!("the key '{key}' is missing")));
+        };
+        let text = value
+            .get_ref()
+            .as_str()
+            .ok_or_else(|| self.error(Some(value.span()), format!("'{key}' must be a text")))?;
+        let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if text.is_empty() || (key == "name" && !text.chars().all(allowed)) {
+            let problem = format!("'{key}' must not be empty; a name has lower-case letters, digits and hyphens only");
+            return Err(self.error(Some(value.span()), problem));
+        }
+        Ok(text.to_owned())
+    }
+
+    fn steps(&self, document: &DeTable<'_>) -> Result<Vec<Step>, DefinitionError> {
+        let Some((_, key_span, value)) = entries(document).find(|(name, ..)| *name == "steps") else {
+            return Err(self.error(None, "the key 'steps' is missing"));
+        };
+        let list = value.get_ref().as_array().filter(|list| !list.is_empty());
+        let list = list.ok_or_else(|| self.error(Some(key_span), "'steps' must be a list such as [\"scan\"]"))?;
+        let mut steps = Vec::new();
+        for item in list {
+            let word = item.get_ref().as_str().unwrap_or_default();
+            let step = Step::from_name(word).ok_or_else(|| {
+                let names = Step::ALL.map(Step::name);
+                let hint = nearest(word, &names).map_or_else(
+                    || format!("known are {}", names.join(", ")),
+                    |near| format!("did you mean '{near}'?"),
+                );
+                self.error(Some(item.span()), format!("unknown step '{word}', {hint}"))
+            })?;
+            if steps.contains(&step) {
+                return Err(self.error(Some(item.span()), format!("the step '{word}' stands there twice")));
+            }
+            steps.push(step);
+        }
+        Ok(steps)
+    }
+
+    fn repetitions(&self, document: &DeTable<'_>) -> Result<u32, DefinitionError> {
+        let Some((_, _, value)) = entries(document).find(|(name, ..)| *name == "repetitions") else { return Ok(3) };
+        let number = value.get_ref().as_integer().and_then(|integer| integer.as_str().parse::<u32>().ok());
+        number
+            .filter(|number| (1..=26).contains(number))
+            .ok_or_else(|| self.error(Some(value.span()), "'repetitions' must be a whole number from 1 to 26"))
+    }
+
+    fn fill(
+        &self,
+        document: &DeTable<'_>,
+        section: &str,
+        steps: &[Step],
+        parameters: &mut Parameters,
+    ) -> Result<(), DefinitionError> {
+        let Some((_, _, value)) = entries(document).find(|(name, ..)| *name == section) else { return Ok(()) };
+        let Some(table) = value.get_ref().as_table() else {
+            return Err(self.error(Some(value.span()), format!("'{section}' must be a table")));
+        };
+        for (key, key_span, value) in entries(table) {
+            let text = match value.get_ref() {
+                DeValue::String(text) => text.to_string(),
+                DeValue::Integer(number) => number.as_str().to_owned(),
+                DeValue::Float(number) => number.as_str().to_owned(),
+                _ => return Err(self.error(Some(value.span()), format!("'{key}' must be a number or a text"))),
+            };
+            parameters.set(key, &text, steps).map_err(|problem| self.error(Some(key_span), problem))?;
+        }
+        Ok(())
+    }
+
+    /// A parameter without a value would be 0 and mean something nobody asked for.
+    fn all_given(&self, steps: &[Step], parameters: &Parameters) -> Result<(), DefinitionError> {
+        let needed = crate::parameters::PARAMETERS.iter();
+        let mut missing = needed
+            .filter(|parameter| parameter.steps.iter().any(|step| steps.contains(step)))
+            .filter(|parameter| !parameters.contains(parameter.name));
+        match missing.next() {
+            None => Ok(()),
+            Some(parameter) => {
+                Err(self
+                    .error(None, format!("[parameters] lacks '{}' ({})", parameter.name, parameter.kind.describe())))
+            }
+        }
+    }
+}
+
+fn entries<'a>(table: &'a DeTable<'a>) -> impl Iterator<Item = Entry<'a>> {
+    table.iter().map(|(key, value)| (key.get_ref().as_ref(), key.span(), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const GOOD: &str = include_str!("../definitions/read-scan.toml");
+
+    fn problem(text: &str) -> String {
+        Definition::parse("my.toml", text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_built_in_definitions_are_right_and_named_like_their_files() {
+        let names: Vec<String> = builtin().into_iter().map(|definition| definition.name).collect();
+        assert_eq!(names, builtin_names());
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_line_and_suggestion() {
+        let cases = [
+            (
+                GOOD.replace("repetitions", "repetition"),
+                "my.toml:7: unknown key 'repetition', did you mean 'repetitions'?",
+            ),
+            (
+                GOOD.replace("tables = 0", "table = 0"),
+                "my.toml:11: there is no parameter 'table', did you mean 'tables'?",
+            ),
+            (GOOD.replace("\"2GiB\"", "0"), "my.toml:10: volume = 0: the value must lie between 1.00 MB and"),
+            (GOOD.replace("\"2GiB\"", "\"2 apples\""), "my.toml:10: volume = 2 apples: unknown unit 'apples'"),
+            (GOOD.replace("seed = 1", "rows = 1"), "my.toml:14: this test does not use parameter 'rows'"),
+            (GOOD.replace("\"scan\"", "\"scna\""), "my.toml:6: unknown step 'scna', did you mean 'scan'?"),
+            (GOOD.replace("\"cold\"", "\"tepid\""), "my.toml:13: cache = tepid: the value must be one of cold, warm"),
+            (GOOD.replace("repetitions = 3", "repetitions = 0"), "my.toml:7: 'repetitions' must be a whole number"),
+            (GOOD.replace("seed = 1\n", ""), "my.toml:1: [parameters] lacks 'seed'"),
+            (GOOD.replace("name = \"read-scan\"", "name = \"Read Scan\""), "my.toml:1: 'name' must not be empty"),
+            (GOOD.replace("[parameters]", "[parameters"), "my.toml:9: "),
+            (String::new(), "my.toml:1: the key 'name' is missing"),
+        ];
+        for (text, expected) in cases {
+            let problem = problem(&text);
+            assert!(problem.starts_with(expected), "{problem}\nexpected {expected}");
+        }
+    }
+
+    #[test]
+    fn the_short_form_replaces_only_what_it_names() {
+        let definition = find_builtin("read-scan").unwrap();
+        assert_eq!(definition.parameters(true).bytes("volume"), 200 << 20);
+        assert_eq!(definition.parameters(true).choice("cache"), "cold");
+        assert_eq!(definition.parameters(false).bytes("volume"), 2 << 30);
+        assert!(find_builtin("read-scam").unwrap_err().contains("did you mean 'read-scan'"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_reader_panic(text in "\\PC{0,200}", cut in 0_usize..400) {
+            let _ = Definition::parse("x", &text);
+            let cut = (0..=cut.min(GOOD.len())).rev().find(|at| GOOD.is_char_boundary(*at)).unwrap_or(0);
+            let _ = Definition::parse("x", &format!("{}{text}{}", &GOOD[..cut], &GOOD[cut..]));
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Stopping a run from outside: Ctrl-C keeps what was measured and cleans up; nothing waits for a long statement.
+
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use plimsoll_engine::{Cancel, Error, ErrorKind, Result};
+
+/// A request to stop, shared by whoever may ask for it and whoever has to listen.
+#[derive(Clone, Default)]
+pub struct Interrupt(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    signal: AtomicI32,
+    shielded: AtomicBool,
+    running: Mutex<Vec<(u64, Arc<dyn Cancel>)>>,
+    next: std::sync::atomic::AtomicU64,
+}
+
+/// Forgets a session's handle when the session ends.
+pub struct Watched {
+    inner: Arc<Inner>,
+    id: u64,
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let mut running = self.inner.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.retain(|(id, _)| *id != self.id);
+    }
+}
+
+impl Interrupt {
+    /// Asks to stop because of this signal and cancels what runs.
+    pub fn trigger(&self, signal: i32) {
+        self.0.signal.store(signal, Ordering::SeqCst);
+        self.cancel_running();
+    }
+
+    /// Cancels every watched session's statement, unless cleaning has begun. A statement that starts between the check
+    /// and the cancelling would be missed, so call it again until [`Interrupt::is_shielded`].
+    pub fn cancel_running(&self) {
+        if self.signal().is_none() || self.is_shielded() {
+            return;
+        }
+        let running: Vec<_> = {
+            let running = self.0.running.lock().unwrap_or_else(PoisonError::into_inner);
+            running.iter().map(|(_, cancel)| Arc::clone(cancel)).collect()
+        };
+        for cancel in running {
+            cancel.cancel();
+        }
+    }
+
+    /// The signal that asked to stop.
+    pub fn signal(&self) -> Option<i32> {
+        match self.0.signal.load(Ordering::SeqCst) {
+            0 => None,
+            signal => Some(signal),
+        }
+    }
+
+    /// An error if somebody asked to stop.
+    pub fn check(&self) -> Result<()> {
+        match self.signal() {
+            None => Ok(()),
+            Some(_) => Err(Error::new(ErrorKind::Cancelled, "the run was interrupted")),
+        }
+    }
+
+    /// From now on nothing is cancelled any more: cleaning up has begun. [`Interrupt::unshield`] ends it.
+    pub fn shield(&self) {
+        self.0.shielded.store(true, Ordering::SeqCst);
+    }
+
+    /// Cleaning is over; the next run can be interrupted again.
+    pub fn unshield(&self) {
+        self.0.shielded.store(false, Ordering::SeqCst);
+    }
+
+    /// True while cleaning goes on.
+    pub fn is_shielded(&self) -> bool {
+        self.0.shielded.load(Ordering::SeqCst)
+    }
+
+    /// Cancels this session's statements too, until the guard is dropped.
+    pub fn watch(&self, cancel: Arc<dyn Cancel>) -> Watched {
+        let id = self.0.next.fetch_add(1, Ordering::SeqCst);
+        self.0.running.lock().unwrap_or_else(PoisonError::into_inner).push((id, cancel));
+        Watched { inner: Arc::clone(&self.0), id }
+    }
+}

@@ -1,0 +1,57 @@
+//! Who watches a run: the store that keeps each finished point, and whatever shows progress. The binary wires them.
+
+use plimsoll_engine::Result;
+use plimsoll_measurement::{Point, Repetition, RunRecord};
+
+/// How far a piece of long work is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Progress<'a> {
+    /// What is done: "loading table3", "repetition b".
+    pub activity: &'a str,
+    /// Bytes done.
+    pub done: u64,
+    /// Bytes in all; 0 where that isn't known.
+    pub total: u64,
+}
+
+/// Hears of a run's progress. An error stops the run: a point that can't be kept must not be followed by another.
+pub trait Observer {
+    /// The run exists; nothing has been measured.
+    fn run_started(&mut self, run: &RunRecord) -> Result<()>;
+
+    /// Something else is being done now.
+    fn activity(&mut self, text: &str);
+
+    /// The present activity has come this far.
+    fn progress(&mut self, progress: &Progress<'_>);
+
+    /// A repetition has begun (without points) or ended.
+    fn repetition(&mut self, run_id: &str, repetition: &Repetition) -> Result<()>;
+
+    /// A point is finished. It must be on disk when this returns.
+    fn point(&mut self, run_id: &str, repetition: &str, point: &Point) -> Result<()>;
+
+    /// The run has ended, well or not.
+    fn run_finished(&mut self, run: &RunRecord) -> Result<()>;
+}
+
+/// Nobody watches.
+#[derive(Debug, Default)]
+pub struct Unobserved;
+
+impl Observer for Unobserved {
+    fn run_started(&mut self, _: &RunRecord) -> Result<()> {
+        Ok(())
+    }
+    fn activity(&mut self, _: &str) {}
+    fn progress(&mut self, _: &Progress<'_>) {}
+    fn repetition(&mut self, _: &str, _: &Repetition) -> Result<()> {
+        Ok(())
+    }
+    fn point(&mut self, _: &str, _: &str, _: &Point) -> Result<()> {
+        Ok(())
+    }
+    fn run_finished(&mut self, _: &RunRecord) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,250 @@
+//! The parameters of tests: one table that definitions, `--set` and the documentation all read.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use plimsoll_measurement::units;
+
+use crate::step::Step;
+
+/// A parameter that a test may have.
+#[derive(Debug)]
+pub struct Parameter {
+    /// Its key in a definition and in `--set`.
+    pub name: &'static str,
+    /// What values it takes.
+    pub kind: Kind,
+    /// One sentence.
+    pub about: &'static str,
+    /// The steps that read it.
+    pub steps: &'static [Step],
+}
+
+/// The values a parameter takes, inclusive.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// A size: `100MiB`.
+    Bytes(u64, u64),
+    /// A whole number: `10k`.
+    Count(u64, u64),
+    /// A time: `30s`.
+    Duration(Duration, Duration),
+    /// One of these words.
+    Choice(&'static [&'static str]),
+}
+
+const ALL: &[Step] = &[Step::Scan, Step::Write, Step::Join, Step::Memory];
+const LARGEST: u64 = i64::MAX as u64;
+const MINUTE: Duration = Duration::from_mins(1);
+const DAY: Duration = Duration::from_hours(24);
+
+/// Every parameter there is.
+pub const PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "volume",
+        kind: Kind::Bytes(1 << 20, LARGEST),
+        about: "Data content to read or write in a repetition; for memory the largest working set.",
+        steps: &[Step::Scan, Step::Write, Step::Memory],
+    },
+    Parameter {
+        name: "tables",
+        kind: Kind::Count(0, 100_000),
+        about: "Tables that the volume is spread over; 0 chooses: one per GB, at least ten.",
+        steps: &[Step::Scan],
+    },
+    Parameter {
+        name: "isolation",
+        kind: Kind::Choice(&["default", "weakest"]),
+        about: "Isolation of the scan: the engine's default, or the weakest it offers.",
+        steps: &[Step::Scan],
+    },
+    Parameter {
+        name: "cache",
+        kind: Kind::Choice(&["cold", "warm"]),
+        about: "Whether each repetition starts cold (restored and verified) or as the last one left the cache.",
+        steps: &[Step::Scan],
+    },
+    Parameter {
+        name: "chunk",
+        kind: Kind::Bytes(1 << 16, 1 << 40),
+        about: "Data content that one INSERT ... SELECT writes in one transaction.",
+        steps: &[Step::Write],
+    },
+    Parameter {
+        name: "source",
+        kind: Kind::Bytes(1 << 14, 1 << 40),
+        about: "Size of the cached table that chunks are copied from; halved until the engine keeps it in its cache.",
+        steps: &[Step::Write],
+    },
+    Parameter {
+        name: "at_least",
+        kind: Kind::Duration(Duration::ZERO, DAY),
+        about: "Shortest time of a repetition: on a fast target more chunks are written than the volume asks for.",
+        steps: &[Step::Write],
+    },
+    Parameter {
+        name: "rows",
+        kind: Kind::Count(1_000, 100_000_000),
+        about: "Rows of the table that the CPU ladder joins with itself.",
+        steps: &[Step::Join],
+    },
+    Parameter {
+        name: "stop_after",
+        kind: Kind::Duration(Duration::from_millis(1), DAY),
+        about: "The ladder ends with the first join that takes longer than this.",
+        steps: &[Step::Join],
+    },
+    Parameter {
+        name: "sessions",
+        kind: Kind::Count(0, 10_000),
+        about: "Sessions that share a join for the whole-machine figure; 0 chooses: one per CPU of the server.",
+        steps: &[Step::Join],
+    },
+    Parameter {
+        name: "first_set",
+        kind: Kind::Bytes(1 << 16, 1 << 50),
+        about: "Smallest working set of the memory test.",
+        steps: &[Step::Memory],
+    },
+    Parameter {
+        name: "seed",
+        kind: Kind::Count(0, LARGEST),
+        about: "Seed of the test data and of every random choice.",
+        steps: ALL,
+    },
+];
+
+/// The value of a parameter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ParameterValue {
+    /// Bytes.
+    Bytes(u64),
+    /// A number.
+    Count(u64),
+    /// A time.
+    Duration(Duration),
+    /// A word.
+    Choice(String),
+}
+
+impl ParameterValue {
+    /// The value as a run record keeps it: bytes and counts as numbers, times in seconds.
+    pub fn to_json(&self) -> serde_json::Value {
+        match self {
+            Self::Bytes(value) | Self::Count(value) => (*value).into(),
+            Self::Duration(value) => value.as_secs_f64().into(),
+            Self::Choice(word) => word.as_str().into(),
+        }
+    }
+}
+
+/// The parameters of one test, by name.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Parameters(BTreeMap<&'static str, ParameterValue>);
+
+impl Parameters {
+    /// Reads `text` as the value of `name` for a test with these steps, and keeps it.
+    ///
+    /// # Errors
+    /// A sentence that says what would have been right: for an unknown name the nearest one, for a value its range.
+    pub fn set(&mut self, name: &str, text: &str, steps: &[Step]) -> Result<(), String> {
+        let parameter = find(name, steps)?;
+        let value = parameter.kind.parse(text).map_err(|why| format!("{name} = {text}: {why}"))?;
+        self.0.insert(parameter.name, value);
+        Ok(())
+    }
+
+    /// A size in bytes; 0 if the test has none.
+    pub fn bytes(&self, name: &str) -> u64 {
+        match self.0.get(name) {
+            Some(ParameterValue::Bytes(value)) => *value,
+            _ => 0,
+        }
+    }
+
+    /// A number; 0 if the test has none.
+    pub fn count(&self, name: &str) -> u64 {
+        match self.0.get(name) {
+            Some(ParameterValue::Count(value)) => *value,
+            _ => 0,
+        }
+    }
+
+    /// A time; zero if the test has none.
+    pub fn duration(&self, name: &str) -> Duration {
+        match self.0.get(name) {
+            Some(ParameterValue::Duration(value)) => *value,
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// A word; empty if the test has none.
+    pub fn choice(&self, name: &str) -> &str {
+        match self.0.get(name) {
+            Some(ParameterValue::Choice(word)) => word,
+            _ => "",
+        }
+    }
+
+    /// All of them in order of their names.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &ParameterValue)> {
+        self.0.iter().map(|(name, value)| (*name, value))
+    }
+
+    /// True if `name` has a value.
+    pub fn contains(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+}
+
+fn find(name: &str, steps: &[Step]) -> Result<&'static Parameter, String> {
+    let known = || PARAMETERS.iter().filter(|parameter| parameter.steps.iter().any(|step| steps.contains(step)));
+    known().find(|parameter| parameter.name == name).ok_or_else(|| {
+        let names: Vec<&str> = known().map(|parameter| parameter.name).collect();
+        let other_test = PARAMETERS.iter().any(|parameter| parameter.name == name);
+        let problem = if other_test { "this test does not use" } else { "there is no" };
+        match nearest(name, &names) {
+            Some(near) => format!("{problem} parameter '{name}', did you mean '{near}'?"),
+            None => format!("{problem} parameter '{name}', known are {}", names.join(", ")),
+        }
+    })
+}
+
+/// The candidate that is most like `word`, if one is like it at all.
+pub fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
+    let scored = candidates.iter().map(|candidate| (strsim::jaro_winkler(word, candidate), *candidate));
+    scored.filter(|(score, _)| *score > 0.75).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, candidate)| candidate)
+}
+
+impl Kind {
+    /// Reads a value and holds it against the range.
+    fn parse(self, text: &str) -> Result<ParameterValue, String> {
+        let range = |low: String, high: String| format!("the value must lie between {low} and {high}");
+        match self {
+            Self::Bytes(low, high) => match units::parse_bytes(text).map_err(|error| error.to_string())? {
+                value if (low..=high).contains(&value) => Ok(ParameterValue::Bytes(value)),
+                _ => Err(range(units::format_bytes(low), units::format_bytes(high))),
+            },
+            Self::Count(low, high) => match units::parse_count(text).map_err(|error| error.to_string())? {
+                value if (low..=high).contains(&value) => Ok(ParameterValue::Count(value)),
+                _ => Err(range(low.to_string(), high.to_string())),
+            },
+            Self::Duration(low, high) => match units::parse_duration(text).map_err(|error| error.to_string())? {
+                value if (low..=high).contains(&value) => Ok(ParameterValue::Duration(value)),
+                _ => Err(range(format!("{low:?}"), format!("{} min", high.as_secs() / MINUTE.as_secs()))),
+            },
+            Self::Choice(words) if words.contains(&text) => Ok(ParameterValue::Choice(text.to_owned())),
+            Self::Choice(words) => Err(format!("the value must be one of {}", words.join(", "))),
+        }
+    }
+
+    /// The kind in words, for documentation.
+    pub fn describe(self) -> String {
+        match self {
+            Self::Bytes(..) => "size, such as 100MiB".to_owned(),
+            Self::Count(..) => "number".to_owned(),
+            Self::Duration(..) => "time, such as 30s".to_owned(),
+            Self::Choice(words) => words.join(" | "),
+        }
+    }
+}

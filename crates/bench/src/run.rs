@@ -1,0 +1,283 @@
+//! The life cycle of a run: prepare, repeat, clean up. Whatever happens in between (an error, Ctrl-C, a lost server),
+//! what was measured is kept and what was made at the target is removed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_analysis::consistency::minutes;
+use plimsoll_analysis::ladder::{Anchor, cpu_table};
+use plimsoll_clock::Clock;
+use plimsoll_engine::{ClaimMode, Cold, Database, Error, ErrorKind, Lease, Place, PlaceKind, Result, process};
+use plimsoll_measurement::{Host, Repetition, RunFailure, RunRecord, Verdict, exit, run::SCHEMA_VERSION, units};
+
+use crate::definition::Definition;
+use crate::figures::figures;
+use crate::interrupt::Interrupt;
+use crate::observer::Observer;
+use crate::parameters::Parameters;
+use crate::step::{Context, Measure, Step};
+
+/// What to run, and how.
+pub struct Plan<'a> {
+    /// The test.
+    pub definition: &'a Definition,
+    /// Its parameters as the user wants them.
+    pub parameters: Parameters,
+    /// How often to repeat it, 1 to 26.
+    pub repetitions: u32,
+    /// How long to wait between provisioning and each repetition.
+    pub settle: Duration,
+    /// What may be done to make the cache cold.
+    pub cold: Cold,
+    /// Whether to keep the data set.
+    pub keep_data: bool,
+    /// The campaign it belongs to.
+    pub campaign: Option<String>,
+    /// The target's URL without secrets.
+    pub target: String,
+    /// Run that counts as 1 in the ladder's second block: its id and repetitions.
+    pub reference: Option<(String, Vec<Repetition>)>,
+    /// What the ladder's third block is anchored to.
+    pub anchor: Option<Anchor<'a>>,
+    /// Version of the program.
+    pub build: String,
+    /// Name of this machine, if it shall be kept.
+    pub host_name: Option<String>,
+}
+
+/// Volumes beyond this are refused where the free space can't be known.
+const LARGEST_UNCHECKED_BYTES: u64 = 64 << 40;
+
+/// Room that is left on the target's disk whatever a test asks for.
+const RESERVE_BYTES: u64 = 16 << 20;
+
+/// Runs a test on a target. The record always comes back, complete or with its error; the observer heard of it all.
+pub fn execute(
+    plan: &Plan<'_>,
+    database: &dyn Database,
+    clock: &Arc<dyn Clock>,
+    interrupt: &Interrupt,
+    observer: &mut dyn Observer,
+) -> RunRecord {
+    let start = clock.now();
+    let mut record = new_record(plan, database, clock);
+    let cpu_before = process::own_cpu_seconds();
+    let outcome = observer.run_started(&record).and_then(|()| {
+        let outcome = measure(plan, database, clock, interrupt, observer, &mut record);
+        interrupt.shield();
+        observer.activity("cleaning up");
+        outcome
+    });
+    let own = Place::run(&record.run_id);
+    if let Err(error) = own.and_then(|place| database.remove(&place)) {
+        let later = "what the run made at the target could not be removed; 'plimsoll clean' does it later";
+        record.warnings.push(format!("{later} ({error})"));
+    }
+    interrupt.unshield();
+    for repetition in &mut record.repetitions {
+        repetition.minutes = minutes(&repetition.points);
+    }
+    record.results = figures(&plan.definition.steps, &record.repetitions, database.description().page_bytes);
+    record.result = record.results.first().cloned();
+    if plan.definition.steps.contains(&Step::Join) {
+        let reference = plan.reference.as_ref().map(|(id, repetitions)| (id.as_str(), repetitions.as_slice()));
+        let table = cpu_table(&record.repetitions, reference, plan.anchor);
+        record.cpu_table = (!table.rows.is_empty()).then_some(table);
+    }
+    if record.repetitions.iter().filter(|repetition| repetition.complete).count() == 1 {
+        record.warnings.push("one complete repetition only: the figures have no interval".to_owned());
+    }
+    record.error = outcome.err().map(|error| failure(&error, interrupt));
+    let end = clock.now();
+    record.ended_at = Some(format!("{:.3}", clock.timestamp(end)));
+    record.host.real_seconds = Some(end.since(start).as_secs_f64());
+    record.host.client_cpu_seconds = Some(process::own_cpu_seconds() - cpu_before);
+    if let Err(error) = observer.run_finished(&record) {
+        record.error.get_or_insert_with(|| failure(&error, interrupt));
+    }
+    record
+}
+
+/// The record's error: an interrupt hides behind whatever a cancelled statement said.
+fn failure(error: &Error, interrupt: &Interrupt) -> RunFailure {
+    match interrupt.signal() {
+        Some(signal) => RunFailure {
+            kind: ErrorKind::Cancelled.name().to_owned(),
+            message: "the run was interrupted; what was measured is kept".to_owned(),
+            hint: None,
+            exit_code: if signal == 15 { exit::TERMINATED } else { exit::INTERRUPTED },
+        },
+        None => RunFailure {
+            kind: error.kind.name().to_owned(),
+            message: error.message.clone(),
+            hint: error.hint.clone(),
+            exit_code: error.kind.exit_code(),
+        },
+    }
+}
+
+fn new_record(plan: &Plan<'_>, database: &dyn Database, clock: &Arc<dyn Clock>) -> RunRecord {
+    let description = database.description();
+    RunRecord {
+        schema_version: SCHEMA_VERSION.to_owned(),
+        run_id: uuid::Uuid::now_v7().simple().to_string(),
+        test: plan.definition.name.clone(),
+        target: plan.target.clone(),
+        engine: description.engine.clone(),
+        engine_version: description.version.clone(),
+        clock: clock.kind().to_owned(),
+        started_at: format!("{:.3}", clock.timestamp(clock.now())),
+        ended_at: None,
+        campaign: plan.campaign.clone(),
+        parameters: plan.parameters.iter().map(|(name, value)| (name.to_owned(), value.to_json())).collect(),
+        definition: plimsoll_measurement::Definition {
+            hash: plan.definition.hash(),
+            text: plan.definition.text.clone(),
+        },
+        target_fingerprint: description.fingerprint.clone(),
+        environment: description.settings.clone(),
+        catalog_edition: None,
+        build: plan.build.clone(),
+        repetitions: Vec::new(),
+        result: None,
+        results: Vec::new(),
+        cpu_table: None,
+        truth: None,
+        verdict: Verdict::default(),
+        warnings: description.warnings.clone(),
+        error: None,
+        host: Host {
+            name: plan.host_name.clone(),
+            platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+            cpus: std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32),
+            ..Host::default()
+        },
+    }
+}
+
+fn measure(
+    plan: &Plan<'_>,
+    database: &dyn Database,
+    clock: &Arc<dyn Clock>,
+    interrupt: &Interrupt,
+    observer: &mut dyn Observer,
+    record: &mut RunRecord,
+) -> Result<()> {
+    interrupt.check()?;
+    guard_space(plan, database)?;
+    observer.activity("looking for leftovers of killed runs");
+    remove_leftovers(database, &mut record.warnings)?;
+    let place = Place::run(&record.run_id)?;
+    let mut lease = database
+        .claim(&place, ClaimMode::Exclusive)?
+        .ok_or_else(|| Error::new(ErrorKind::Busy, "somebody else holds the lease on this run's own place"))?;
+    let start = clock.now();
+    let several = plan.definition.steps.len() > 1;
+    let mut measures: Vec<(Step, Box<dyn Measure>)> =
+        plan.definition.steps.iter().map(|step| (*step, step.measure())).collect();
+    let mut facts = BTreeMap::new();
+    let mut outcome = Ok(());
+    // Preparing is repetition zero: it has the same context and no points.
+    for number in 0..=plan.repetitions {
+        let label = (b'a' + number.saturating_sub(1) as u8) as char;
+        let begun = clock.now();
+        let mut repetition = Repetition {
+            label: label.to_string(),
+            complete: false,
+            started_seconds: begun.since(start).as_secs_f64(),
+            cold: None,
+            points: Vec::new(),
+            minutes: Vec::new(),
+        };
+        if number > 0 {
+            observer.repetition(&record.run_id, &repetition)?;
+        }
+        outcome = measures.iter_mut().try_for_each(|(step, measure)| {
+            let mut context = Context {
+                database,
+                place: &place,
+                lease: lease.as_mut(),
+                parameters: &plan.parameters,
+                keep_data: plan.keep_data,
+                cold: &plan.cold,
+                settle: plan.settle,
+                clock,
+                interrupt,
+                observer: &mut *observer,
+                repetition: &mut repetition,
+                run_id: &record.run_id,
+                repetition_start: clock.now(),
+                phase: several.then(|| step.name()),
+                warnings: &mut record.warnings,
+                facts: &mut facts,
+            };
+            if number == 0 { measure.prepare(&mut context) } else { measure.repeat(&mut context) }
+        });
+        if number == 0 {
+            record.host.preparation_seconds = Some(clock.now().since(begun).as_secs_f64());
+        } else {
+            repetition.complete = outcome.is_ok();
+            let kept = observer.repetition(&record.run_id, &repetition);
+            record.repetitions.push(repetition);
+            outcome = outcome.and(kept);
+        }
+        record.parameters.extend(facts.clone());
+        if outcome.is_err() {
+            break;
+        }
+    }
+    for (_, measure) in &mut measures {
+        measure.finish();
+    }
+    drop_lease(lease);
+    outcome
+}
+
+/// The lease falls here, after the last session of the run is closed: only then may the place be removed.
+fn drop_lease(lease: Box<dyn Lease>) {
+    drop(lease);
+}
+
+/// Removes the places of runs whose lease has fallen. Kept data sets stay; they are for `plimsoll clean --data`.
+fn remove_leftovers(database: &dyn Database, warnings: &mut Vec<String>) -> Result<()> {
+    let mut removed = 0;
+    if database.end_orphans()? > 0 {
+        warnings.push("sessions of a killed run were still working on the target and were ended".to_owned());
+    }
+    for status in database.places()? {
+        if status.place.kind() == PlaceKind::Run && !status.leased && database.remove(&status.place)? {
+            removed += 1;
+        }
+    }
+    if removed > 0 {
+        warnings.push(format!(
+            "leftovers of {removed} killed run{} were removed first",
+            if removed == 1 { "" } else { "s" }
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses what would not fit, before anything is changed.
+fn guard_space(plan: &Plan<'_>, database: &dyn Database) -> Result<()> {
+    let needed = plan.definition.steps.iter().map(|step| step.space_bytes(&plan.parameters));
+    let needed = needed.fold(0, u64::saturating_add);
+    let hint = "ask for less with --set volume=..., or free some space";
+    match database.free_bytes() {
+        Some(free) if needed.saturating_add(RESERVE_BYTES) > free => {
+            let (needed, free) = (units::format_bytes(needed), units::format_bytes(free));
+            Err(Error::new(ErrorKind::Safety, format!("the test may take {needed}, but only {free} are free"))
+                .hint(hint))
+        }
+        None if needed > LARGEST_UNCHECKED_BYTES => {
+            let needed = units::format_bytes(needed);
+            Err(Error::new(
+                ErrorKind::Safety,
+                format!("the test may take {needed}, and the target's free space can't be seen from here"),
+            )
+            .hint(hint))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,203 @@
+//! The CPU ladder: a forced nested loop join of the first N rows with themselves, N rising until a join takes too long
+//! (reference, 2.11, A14). Engines whose plan stays on one CPU get the join split over ranges of the outer rows, in one
+//! session per CPU; both figures are kept, the single session's and the whole machine's.
+
+use std::sync::Barrier;
+
+use plimsoll_engine::{Place, Result, Session, Value};
+use plimsoll_measurement::{Metric, Point};
+
+use super::{Context, Measure, Probe, contradiction};
+use crate::generate::{Family, Rows};
+use crate::interrupt::Watched;
+use crate::schema;
+
+/// The seeds' ladder as far as it is known, with even steps between.
+const RUNGS: [u64; 12] = [500, 1000, 2000, 3000, 4000, 5000, 7500, 10_000, 12_500, 15_000, 17_500, 20_000];
+
+/// Most sessions that are tried to find out how many CPUs a server elsewhere has.
+const MOST_SESSIONS: u64 = 128;
+
+#[derive(Default)]
+pub(super) struct Join {
+    sessions: u64,
+}
+
+impl Measure for Join {
+    fn prepare(&mut self, context: &mut Context<'_>) -> Result<()> {
+        let table = schema::cpu("cpu");
+        let rows = context.parameters.count("rows");
+        if i32::try_from(rows).is_err() {
+            return Err(crate::dataset::too_many_rows());
+        }
+        let place = context.place.clone();
+        let (mut session, _watched) = context.session(&place)?;
+        session.create_table(&table)?;
+        let source = Rows::new(Family::Cpu, context.parameters.count("seed"), 0, 1, rows);
+        context.load(session.as_mut(), &table, source, rows * 24)?;
+        session.settle_table(&table)?;
+        session.checkpoint()?;
+        drop(session);
+        let known = context.database.description().cpus.map(u64::from);
+        self.sessions = match (context.parameters.count("sessions"), known) {
+            (0, Some(cpus)) => cpus,
+            (0, None) => find_sessions(context)?,
+            (asked, _) => asked,
+        };
+        context.facts.insert("sessions".to_owned(), self.sessions.into());
+        context.facts.insert("join_split".to_owned(), "ranges of the outer rows, one session per CPU".into());
+        Ok(())
+    }
+
+    fn repeat(&mut self, context: &mut Context<'_>) -> Result<()> {
+        let mut workers = Workers::open(context, self.sessions)?;
+        workers.warm(context.parameters.count("rows"))?;
+        let mut probe = Probe::new(context.database);
+        let stop_after = context.parameters.duration("stop_after").as_secs_f64();
+        let (mut single, mut whole) = (true, self.sessions > 1);
+        context.repetition_start = context.clock.now();
+        for rung in rungs(context.parameters.count("rows")) {
+            // The whole machine first: its time tells what one session would take.
+            for (sessions, goes_on) in [(self.sessions, &mut whole), (1, &mut single)] {
+                if *goes_on {
+                    context.observer.activity(&format!("joining {rung} rows in {sessions} sessions"));
+                    let point = workers.time(context, &mut probe, rung, sessions)?;
+                    *goes_on = point.seconds <= stop_after;
+                    context.keep(point)?;
+                }
+            }
+            if !single && !whole {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn rungs(rows: u64) -> impl Iterator<Item = u64> {
+    let further = std::iter::successors(Some(25_000_u64), |rung| Some(rung * 5 / 4));
+    RUNGS.into_iter().chain(further).take_while(move |rung| *rung <= rows)
+}
+
+/// Doubles the sessions as long as that shortens a join by at least a fifth: then they have CPUs of their own.
+fn find_sessions(context: &mut Context<'_>) -> Result<u64> {
+    const PROBE_ROWS: u64 = 2000;
+    let mut best: Option<(u64, f64)> = None;
+    let mut sessions = 1;
+    while sessions <= MOST_SESSIONS {
+        let mut workers = Workers::open(context, sessions)?;
+        workers.warm(PROBE_ROWS)?;
+        let mut shortest = f64::INFINITY;
+        for _ in 0..3 {
+            context.interrupt.check()?;
+            let start = context.clock.now();
+            workers.join(PROBE_ROWS, sessions)?;
+            shortest = shortest.min(context.clock.now().since(start).as_secs_f64());
+        }
+        match best {
+            Some((_, seconds)) if shortest > 0.8 * seconds => break,
+            _ => best = Some((sessions, shortest)),
+        }
+        sessions *= 2;
+    }
+    let found = best.map_or(1, |(sessions, _)| sessions);
+    context.warn(format!(
+        "the server's CPUs can't be counted from here; {found} sessions were the most that still shortened a join"
+    ));
+    Ok(found)
+}
+
+/// The sessions of one repetition.
+struct Workers {
+    sessions: Vec<(Box<dyn Session>, Watched)>,
+    /// True if a session counts the CPU of its own thread, as engines within our process do.
+    count_cpu: bool,
+}
+
+/// What a join came to, over all its sessions.
+struct Joined {
+    matches: u64,
+    /// Sum over the sessions, where they count their own CPU.
+    cpu_seconds: Option<f64>,
+}
+
+impl Workers {
+    fn open(context: &Context<'_>, sessions: u64) -> Result<Self> {
+        let place: &Place = context.place;
+        let sessions = (0..sessions.max(1)).map(|_| context.session(place)).collect::<Result<_>>()?;
+        Ok(Self { sessions, count_cpu: false })
+    }
+
+    /// Reads the table in every session, so that it is in whatever cache a session has.
+    fn warm(&mut self, rows: u64) -> Result<()> {
+        let sql = format!("SELECT count(*) FROM cpu WHERE Int1 + Int5 > -2000000000 AND RowId <= {rows}");
+        for (session, _) in &mut self.sessions {
+            session.query_count(&sql, &[])?;
+            self.count_cpu = thread_cpu(session.as_mut())?.is_some();
+        }
+        Ok(())
+    }
+
+    fn time(&mut self, context: &mut Context<'_>, probe: &mut Probe, rung: u64, sessions: u64) -> Result<Point> {
+        context.interrupt.check()?;
+        probe.start(self.sessions[0].0.as_mut())?;
+        let start = context.clock.now();
+        let joined = self.join(rung, sessions)?;
+        let seconds = context.clock.now().since(start).as_secs_f64();
+        probe.stop(self.sessions[0].0.as_mut())?;
+        // An engine within our own process counts by thread; a server's processes are counted all together.
+        let cpu_seconds = joined.cpu_seconds.or_else(|| probe.growth(Metric::EngineCpuSeconds));
+        Ok(Point {
+            label: Some(format!("N = {rung}")),
+            started_seconds: context.seconds_since_start(start),
+            seconds,
+            rows: Some(rung * rung),
+            join_rows: Some(rung),
+            matches: Some(joined.matches),
+            sessions: Some(sessions as u32),
+            cpu_seconds,
+            cpu_percent: cpu_seconds.map(|cpu| 100.0 * cpu / (seconds * sessions as f64)),
+            ..Point::default()
+        })
+    }
+
+    /// One join, split over `count` sessions that start together.
+    fn join(&mut self, rung: u64, count: u64) -> Result<Joined> {
+        let barrier = Barrier::new(count as usize);
+        let count_cpu = self.count_cpu;
+        let cpu = |session: &mut dyn Session| if count_cpu { thread_cpu(session) } else { Ok(None) };
+        let parts: Vec<Result<(u64, Option<f64>)>> = std::thread::scope(|scope| {
+            let workers = self.sessions.iter_mut().take(count as usize).zip(0_u64..);
+            let started: Vec<_> = workers
+                .map(|((session, _), part)| {
+                    let (barrier, cpu) = (&barrier, &cpu);
+                    scope.spawn(move || {
+                        let (first, last) = (part * rung / count + 1, (part + 1) * rung / count);
+                        let sql = session.dialect().join("cpu");
+                        barrier.wait();
+                        let before = cpu(session.as_mut())?;
+                        let keys = [Value::Int(first as i32), Value::Int(last as i32), Value::Int(rung as i32)];
+                        let matches = session.query_count(&sql, &keys)?;
+                        let after = cpu(session.as_mut())?;
+                        Ok((matches, after.zip(before).map(|(after, before)| after - before)))
+                    })
+                })
+                .collect();
+            let panicked = || Err(contradiction("a session of the join ended unexpectedly".to_owned()));
+            started.into_iter().map(|thread| thread.join().unwrap_or_else(|_| panicked())).collect()
+        });
+        let mut joined = Joined { matches: 0, cpu_seconds: Some(0.0) };
+        for part in parts {
+            let (matches, cpu) = part?;
+            joined.matches += matches;
+            joined.cpu_seconds = joined.cpu_seconds.zip(cpu).map(|(sum, more)| sum + more);
+        }
+        Ok(joined)
+    }
+}
+
+/// CPU time of the calling thread as the session counts it; servers don't.
+fn thread_cpu(session: &mut dyn Session) -> Result<Option<f64>> {
+    let readings = session.sample()?;
+    Ok(readings.iter().find(|reading| reading.metric == Metric::EngineCpuSeconds).map(|reading| reading.value))
+}

@@ -1,0 +1,283 @@
+//! What a repetition consists of. Each step prepares what it needs once, and measures it in every repetition.
+
+mod join;
+pub(crate) mod memory;
+mod scan;
+mod write;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_clock::Clock;
+use plimsoll_engine::{
+    Cold, Database, Error, ErrorKind, Place, Result, Row, RowSource, Sampler, Session, Table, value::Tally,
+};
+use plimsoll_measurement::{ColdStart, Metric, Moment, Point, Reading, reading::growth};
+
+use crate::generate::Rows;
+use crate::interrupt::{Interrupt, Watched};
+use crate::observer::{Observer, Progress};
+use crate::parameters::Parameters;
+
+/// A kind of step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Table scans (reference, 2.9).
+    Scan,
+    /// Chunked writes (2.10).
+    Write,
+    /// The CPU ladder (2.11).
+    Join,
+    /// Memory that can be used (2.13).
+    Memory,
+}
+
+impl Step {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Scan, Self::Write, Self::Join, Self::Memory];
+
+    /// The name in definitions.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Scan => "scan",
+            Self::Write => "write",
+            Self::Join => "join",
+            Self::Memory => "memory",
+        }
+    }
+
+    /// The step of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|step| step.name() == name)
+    }
+
+    /// What the step measures, ready to prepare.
+    pub fn measure(self) -> Box<dyn Measure> {
+        match self {
+            Self::Scan => Box::<scan::Scan>::default(),
+            Self::Write => Box::<write::Write>::default(),
+            Self::Join => Box::<join::Join>::default(),
+            Self::Memory => Box::<memory::Memory>::default(),
+        }
+    }
+
+    /// Bytes that the step will take on the target's disk at most, by a generous rule: rows take up to 1.4 times their
+    /// content in pages and index, and a transaction its log beside them.
+    pub fn space_bytes(self, parameters: &Parameters) -> u64 {
+        let pages = |content: u64| content.saturating_add(content / 10 * 4);
+        match self {
+            // A log of one table, and for one table at a time a copy to make it cold.
+            Self::Scan => {
+                let volume = parameters.bytes("volume");
+                let tables = scan::tables(parameters);
+                pages(volume).saturating_add(pages(volume / tables).saturating_mul(2))
+            }
+            Self::Write => {
+                let chunks = parameters.bytes("volume").max(10 * parameters.bytes("chunk"));
+                let logs = parameters.bytes("chunk").saturating_mul(2);
+                pages(chunks).saturating_add(pages(logs)).saturating_add(parameters.bytes("source").saturating_mul(2))
+            }
+            Self::Join => parameters.count("rows").saturating_mul(150),
+            // The set grows by doubling until the memory is found: what it starts with is known, the end is not.
+            Self::Memory => pages(parameters.bytes("first_set").saturating_mul(8)),
+        }
+    }
+}
+
+/// Something that can be measured again and again.
+pub trait Measure {
+    /// Makes and checks the data. Called once.
+    fn prepare(&mut self, context: &mut Context<'_>) -> Result<()>;
+
+    /// Measures one repetition. Every finished point goes through [`Context::keep`].
+    fn repeat(&mut self, context: &mut Context<'_>) -> Result<()>;
+
+    /// Gives back what it holds at the target beside the run's own place.
+    fn finish(&mut self) {}
+}
+
+/// What a step works with: the target, the run's place in it, time, and whoever watches.
+pub struct Context<'a> {
+    /// The target.
+    pub database: &'a dyn Database,
+    /// The run's own place.
+    pub place: &'a Place,
+    /// Leases to renew after a restart of the server.
+    pub lease: &'a mut dyn plimsoll_engine::Lease,
+    /// The parameters as resolved.
+    pub parameters: &'a Parameters,
+    /// Whether a data set is kept for later runs.
+    pub keep_data: bool,
+    /// What may be done to make the cache cold.
+    pub cold: &'a Cold,
+    /// How long to wait between provisioning and measuring.
+    pub settle: Duration,
+    /// Time.
+    pub clock: &'a Arc<dyn Clock>,
+    /// Requests to stop.
+    pub interrupt: &'a Interrupt,
+    /// Whoever watches.
+    pub observer: &'a mut dyn Observer,
+    /// The repetition that is being measured.
+    pub repetition: &'a mut plimsoll_measurement::Repetition,
+    /// The run's id.
+    pub run_id: &'a str,
+    /// Start of the repetition.
+    pub repetition_start: Moment,
+    /// The step's name in points, where a test has several.
+    pub phase: Option<&'static str>,
+    /// What a reader has to know.
+    pub warnings: &'a mut Vec<String>,
+    /// Facts that turned out during the run and belong to its parameters.
+    pub facts: &'a mut std::collections::BTreeMap<String, serde_json::Value>,
+}
+
+impl Context<'_> {
+    /// Keeps a finished point: it is on disk before anything else is measured.
+    pub fn keep(&mut self, mut point: Point) -> Result<()> {
+        point.index = self.repetition.points.len() as u32;
+        point.phase = self.phase.map(str::to_owned);
+        self.observer.point(self.run_id, &self.repetition.label, &point)?;
+        self.repetition.points.push(point);
+        Ok(())
+    }
+
+    /// A session in the run's place (or another one), whose statements an interrupt cancels.
+    pub fn session(&self, place: &Place) -> Result<(Box<dyn Session>, Watched)> {
+        self.interrupt.check()?;
+        let session = self.database.session(place, self.place)?;
+        let watched = self.interrupt.watch(session.canceller());
+        Ok((session, watched))
+    }
+
+    /// Adds a warning unless it stands there already.
+    pub fn warn(&mut self, warning: impl Into<String>) {
+        let warning = warning.into();
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+    }
+
+    /// Records how a cold start was made.
+    pub fn record_cold(&mut self, cold: ColdStart) {
+        self.repetition.cold = Some(cold);
+    }
+
+    /// Seconds since the repetition's start.
+    pub fn seconds_since_start(&self, moment: Moment) -> f64 {
+        moment.since(self.repetition_start).as_secs_f64()
+    }
+
+    /// Loads rows into a table, with progress, and stops between rows when asked to.
+    pub fn load(&mut self, session: &mut dyn Session, table: &Table, rows: Rows, content_bytes: u64) -> Result<Tally> {
+        let activity = format!("loading {}", table.name);
+        self.observer.activity(&activity);
+        let mut source = Watching {
+            rows,
+            seen: 0,
+            content_bytes: 0,
+            activity: &activity,
+            total: content_bytes,
+            observer: self.observer,
+            interrupt: self.interrupt,
+        };
+        session.load(table, &mut source)
+    }
+
+    /// Waits, in steps, so that an interrupt ends it.
+    pub fn wait(&mut self, wait: Duration) -> Result<()> {
+        let end = self.clock.now().after(wait);
+        while self.clock.now() < end {
+            self.interrupt.check()?;
+            let step = end.since(self.clock.now()).min(Duration::from_millis(200));
+            self.clock.sleep(step);
+        }
+        Ok(())
+    }
+}
+
+/// Counters of the session and of the engine's processes around something measured.
+pub struct Probe {
+    process: Option<Box<dyn Sampler>>,
+    before: Vec<Reading>,
+    after: Vec<Reading>,
+}
+
+impl Probe {
+    /// A probe of the engine's processes; sessions are handed in at each reading.
+    pub fn new(database: &dyn Database) -> Self {
+        Self { process: database.process_sampler(), before: Vec::new(), after: Vec::new() }
+    }
+
+    /// Reads the counters before the work.
+    pub fn start(&mut self, session: &mut dyn Session) -> Result<()> {
+        self.before = self.read(session)?;
+        Ok(())
+    }
+
+    /// Reads them after it.
+    pub fn stop(&mut self, session: &mut dyn Session) -> Result<()> {
+        self.after = self.read(session)?;
+        Ok(())
+    }
+
+    fn read(&mut self, session: &mut dyn Session) -> Result<Vec<Reading>> {
+        // The processes' counters go first: where both know a metric, the whole server is meant.
+        let mut readings = match &mut self.process {
+            Some(process) => process.sample()?,
+            None => Vec::new(),
+        };
+        for reading in session.sample()? {
+            if !readings.iter().any(|known| known.metric == reading.metric) {
+                readings.push(reading);
+            }
+        }
+        Ok(readings)
+    }
+
+    /// How much a counter grew; `None` where it isn't known.
+    pub fn growth(&self, metric: Metric) -> Option<f64> {
+        growth(metric, &self.before, &self.after)
+    }
+
+    /// The same as a whole number.
+    pub fn count(&self, metric: Metric) -> Option<u64> {
+        self.growth(metric).map(|value| value as u64)
+    }
+
+    /// The present value of something that isn't cumulative.
+    pub fn now(&self, metric: Metric) -> Option<f64> {
+        self.after.iter().find(|reading| reading.metric == metric).map(|reading| reading.value)
+    }
+}
+
+struct Watching<'a, 'b> {
+    rows: Rows,
+    seen: u32,
+    content_bytes: u64,
+    activity: &'a str,
+    total: u64,
+    observer: &'b mut dyn Observer,
+    interrupt: &'a Interrupt,
+}
+
+impl RowSource for Watching<'_, '_> {
+    fn next(&mut self, row: &mut Row) -> Result<bool> {
+        let more = self.rows.fill(row);
+        self.seen += 1;
+        // Often enough for a person, seldom enough to cost nothing.
+        if self.seen.is_multiple_of(4096) {
+            self.content_bytes += 4096 * row.content_bytes();
+            self.interrupt.check()?;
+            let progress =
+                Progress { activity: self.activity, done: self.content_bytes.min(self.total), total: self.total };
+            self.observer.progress(&progress);
+        }
+        Ok(more)
+    }
+}
+
+/// An engine that does not do what the test rests on: the figure would be wrong, so there is none.
+pub(crate) fn contradiction(message: String) -> Error {
+    Error::new(ErrorKind::Statement, message)
+}

@@ -1,0 +1,185 @@
+//! Table scans: one query per table, tables in order, one session (reference, 2.9; weakest isolation: 2.9, NOLOCK variant).
+
+use plimsoll_engine::{Error, ErrorKind, Result, TableSize, WeakIsolation};
+use plimsoll_measurement::{ColdStart, Metric, Point, units};
+
+use super::{Context, Measure, Probe};
+use crate::dataset::{self, Dataset, Wanted, too_many_rows};
+use crate::parameters::Parameters;
+use crate::schema::FAMILY_ROW_BYTES;
+
+/// Fewest points of a repetition: below, a series shows nothing (reference, A19).
+const FEWEST_TABLES: u64 = 10;
+
+/// How many tables the volume is spread over: as asked for, else one per GB as the seeds had, at least ten.
+pub(super) fn tables(parameters: &Parameters) -> u64 {
+    match parameters.count("tables") {
+        0 => parameters.bytes("volume").div_ceil(1 << 30).max(FEWEST_TABLES),
+        tables => tables,
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Scan {
+    dataset: Option<Dataset>,
+    sizes: Vec<TableSize>,
+}
+
+impl Measure for Scan {
+    fn prepare(&mut self, context: &mut Context<'_>) -> Result<()> {
+        let tables = tables(context.parameters);
+        let rows = (context.parameters.bytes("volume") / tables / FAMILY_ROW_BYTES).max(1);
+        if i32::try_from(rows).is_err() {
+            return Err(too_many_rows());
+        }
+        if context.parameters.choice("isolation") == "weakest"
+            && let WeakIsolation::NoEffect(reason) = &context.database.description().weak_isolation
+        {
+            let note = format!("no effect: {reason}");
+            context.facts.insert("weakest_isolation".to_owned(), note.clone().into());
+            context.warn(format!("the weakest isolation has {note}; the figures are those of read-scan"));
+        }
+        let wanted = Wanted { tables, rows, seed: context.parameters.count("seed") };
+        let dataset = dataset::prepare(context, wanted)?;
+        context.facts.insert("tables".to_owned(), tables.into());
+        context.facts.insert("rows_per_table".to_owned(), rows.into());
+        context.facts.insert("data_reused".to_owned(), dataset.reused.into());
+        let (mut session, _watched) = context.session(&dataset.place)?;
+        self.sizes = dataset.tables.iter().map(|(table, _)| session.table_size(table)).collect::<Result<_>>()?;
+        self.dataset = Some(dataset);
+        Ok(())
+    }
+
+    fn repeat(&mut self, context: &mut Context<'_>) -> Result<()> {
+        let cold = context.parameters.choice("cache") == "cold";
+        let methods = if cold { self.make_cold(context)? } else { Vec::new() };
+        let dataset = self.dataset.as_ref().ok_or_else(not_prepared)?;
+        let weak = context.parameters.choice("isolation") == "weakest";
+        let page_bytes = context.database.description().page_bytes;
+        let (mut session, _watched) = context.session(&dataset.place)?;
+        let session = session.as_mut();
+        let mut probe = Probe::new(context.database);
+        let mut sum = Sums::default();
+        context.observer.activity("scanning");
+        context.repetition_start = context.clock.now();
+        for ((table, tally), size) in dataset.tables.iter().zip(&self.sizes) {
+            context.interrupt.check()?;
+            let sql = session.dialect().scan(&table.name, weak);
+            let misses_before = session.table_misses(table)?;
+            probe.start(session)?;
+            let start = context.clock.now();
+            session.query_count(&sql, &[])?;
+            let seconds = context.clock.now().since(start).as_secs_f64();
+            probe.stop(session)?;
+            let misses = match (misses_before, session.table_misses(table)?) {
+                (Some(before), Some(after)) => after.checked_sub(before),
+                _ => probe.count(Metric::CacheMissPages),
+            };
+            let device_bytes = probe.count(Metric::DeviceReadBytes);
+            sum.add(size.table_bytes, misses.map(|pages| pages * page_bytes), device_bytes);
+            let mut point = Point {
+                label: Some(table.name.clone()),
+                started_seconds: context.seconds_since_start(start),
+                seconds,
+                rows: Some(tally.rows),
+                content_bytes: Some(tally.content_bytes),
+                mb_per_minute: units::mb_per_minute(tally.content_bytes, seconds),
+                page_bytes: Some(size.table_bytes),
+                device_bytes,
+                cache_miss_pages: misses,
+                cpu_seconds: probe.growth(Metric::EngineCpuSeconds),
+                ..Point::default()
+            };
+            if cold && device_bytes.is_some_and(|bytes| (bytes as f64) < 0.98 * size.table_bytes as f64) {
+                point.flags.push("os-cache".to_owned());
+            }
+            context.keep(point)?;
+        }
+        if cold {
+            let proof = sum.proof(methods, context.settle.as_secs_f64());
+            judge(context, &proof);
+            context.record_cold(proof);
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) {
+        self.dataset = None;
+    }
+}
+
+impl Scan {
+    fn make_cold(&mut self, context: &mut Context<'_>) -> Result<Vec<String>> {
+        let dataset = self.dataset.as_mut().ok_or_else(not_prepared)?;
+        context.observer.activity("making the cache cold");
+        let tables: Vec<_> = dataset.tables.iter().map(|(table, _)| table.clone()).collect();
+        let methods = context.database.make_cold(&dataset.place, &tables, context.cold)?;
+        if context.cold.restart_command.is_some() {
+            context.lease.renew()?;
+            if let Some(lease) = &mut dataset.lease {
+                lease.renew()?;
+            }
+        }
+        let (mut session, _watched) = context.session(&dataset.place)?;
+        for (size, table) in self.sizes.iter_mut().zip(&tables) {
+            *size = session.table_size(table)?;
+        }
+        drop(session);
+        if !context.settle.is_zero() {
+            context.observer.activity("settling");
+            context.wait(context.settle)?;
+        }
+        Ok(methods)
+    }
+}
+
+fn not_prepared() -> Error {
+    Error::new(ErrorKind::Internal, "the scan was not prepared")
+}
+
+/// What was read in all, to prove that the start was cold.
+#[derive(Default)]
+struct Sums {
+    pages: u64,
+    missed: Option<u64>,
+    device: Option<u64>,
+    tables: u32,
+}
+
+impl Sums {
+    fn add(&mut self, pages: u64, missed: Option<u64>, device: Option<u64>) {
+        let join = |sum: Option<u64>, more: Option<u64>, first: bool| match (sum, more) {
+            (None, more) if first => more,
+            (Some(sum), Some(more)) => Some(sum + more),
+            _ => None,
+        };
+        self.missed = join(self.missed, missed, self.tables == 0);
+        self.device = join(self.device, device, self.tables == 0);
+        self.pages += pages;
+        self.tables += 1;
+    }
+
+    fn proof(&self, methods: Vec<String>, settle_seconds: f64) -> ColdStart {
+        let percent =
+            |bytes: Option<u64>| bytes.filter(|_| self.pages > 0).map(|bytes| 100.0 * bytes as f64 / self.pages as f64);
+        let (engine, device) = (percent(self.missed), percent(self.device));
+        let verified = engine.is_some_and(|percent| percent >= 98.0) && device.is_some_and(|percent| percent >= 98.0);
+        ColdStart { methods, engine_miss_percent: engine, device_read_percent: device, verified, settle_seconds }
+    }
+}
+
+fn judge(context: &mut Context<'_>, proof: &ColdStart) {
+    if proof.engine_miss_percent.is_some_and(|percent| percent < 98.0) {
+        context
+            .warn("not cold: part of the data was in the engine's own cache, so the rate is not the storage's alone");
+    }
+    match proof.device_read_percent {
+        Some(percent) if percent < 98.0 => {
+            context
+                .warn("the operating system's cache served part of the reads, so the rate is not the device's alone");
+        }
+        None => context
+            .warn("the device's reads can't be seen from here: the operating system's cache may have served some"),
+        Some(_) => {}
+    }
+}

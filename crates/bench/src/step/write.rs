@@ -1,0 +1,190 @@
+//! Chunked writes: one INSERT ... SELECT and one transaction per chunk, from a source in the engine's cache (reference,
+//! 2.10, A18). The source is small and selected several times over, because a large scan goes through a ring buffer or
+//! evicts itself, and would be read from outside every time.
+
+use plimsoll_engine::value::Tally;
+use plimsoll_engine::{Error, ErrorKind, Result, Session, Table};
+use plimsoll_measurement::{Metric, Point, units};
+
+use super::{Context, Measure, Probe, contradiction};
+use crate::generate::{Family, Rows};
+use crate::schema::{self, FAMILY_ROW_BYTES};
+
+/// Fewest chunks of a repetition (reference, A19).
+const FEWEST_CHUNKS: u64 = 10;
+
+/// No repetition writes more than this many times the volume that was asked for, however fast the target is.
+const MOST_VOLUMES: u64 = 20;
+
+#[derive(Default)]
+pub(super) struct Write;
+
+struct Source {
+    table: Table,
+    name: String,
+    tally: Tally,
+}
+
+impl Measure for Write {
+    fn prepare(&mut self, _: &mut Context<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    /// The source is made in the measuring session: on some engines it lives in that session's memory.
+    fn repeat(&mut self, context: &mut Context<'_>) -> Result<()> {
+        let place = context.place.clone();
+        let (mut session, _watched) = context.session(&place)?;
+        let session = session.as_mut();
+        let source = make_source(context, session)?;
+        let target = schema::family("chunks");
+        session.execute(&format!("DROP TABLE IF EXISTS {}", target.name), &[])?;
+        session.create_table(&target)?;
+        session.checkpoint()?;
+
+        let parameters = context.parameters;
+        let times = (parameters.bytes("chunk") / source.tally.content_bytes.max(1)).max(1);
+        let rows = times * source.tally.rows;
+        let chunk_bytes = times * source.tally.content_bytes;
+        let asked = parameters.bytes("volume").div_ceil(chunk_bytes);
+        context.facts.insert("chunk_bytes".to_owned(), chunk_bytes.into());
+        context.facts.insert("source_bytes".to_owned(), source.tally.content_bytes.into());
+        context.facts.insert("source_selected_times".to_owned(), times.into());
+
+        let mut probe = Probe::new(context.database);
+        let mut size = session.table_size(&target)?;
+        context.observer.activity("writing chunks");
+        context.repetition_start = context.clock.now();
+        for chunk in 0.. {
+            let run_for = context.clock.now().since(context.repetition_start);
+            let enough = chunk >= asked.max(FEWEST_CHUNKS) && run_for >= parameters.duration("at_least");
+            if enough || chunk >= asked.max(FEWEST_CHUNKS) * MOST_VOLUMES || !fits(context, chunk_bytes) {
+                break;
+            }
+            context.interrupt.check()?;
+            let first_key = chunk * rows + 1;
+            if i32::try_from(first_key + rows).is_err() {
+                return Err(crate::dataset::too_many_rows());
+            }
+            let sql = session.dialect().copy_chunk(&target, &source.name, source.tally.rows, times, first_key);
+            let source_reads = SourceReads::start(session, &source)?;
+            probe.start(session)?;
+            let start = context.clock.now();
+            let written = session.execute(&sql, &[])?;
+            let seconds = context.clock.now().since(start).as_secs_f64();
+            probe.stop(session)?;
+            if written != rows {
+                return Err(contradiction(format!("a chunk of {rows} rows wrote {written}")));
+            }
+            let source_miss_pages = source_reads.stop(session, &source)?;
+            let size_before = std::mem::replace(&mut size, session.table_size(&target)?);
+            let grown = |after: u64, before: u64| after.checked_sub(before);
+            let mut point = Point {
+                label: Some(format!("chunk {}", chunk + 1)),
+                started_seconds: context.seconds_since_start(start),
+                seconds,
+                rows: Some(rows),
+                content_bytes: Some(chunk_bytes),
+                mb_per_minute: units::mb_per_minute(chunk_bytes, seconds),
+                page_bytes: grown(
+                    size.table_bytes + size.index_bytes,
+                    size_before.table_bytes + size_before.index_bytes,
+                ),
+                device_bytes: probe.count(Metric::DeviceWriteBytes),
+                log_bytes: probe.count(Metric::LogWriteBytes),
+                cpu_seconds: probe.growth(Metric::EngineCpuSeconds),
+                source_miss_pages,
+                ..Point::default()
+            };
+            if source_miss_pages.is_some_and(|pages| pages > 0) {
+                point.flags.push("source-read".to_owned());
+                context.warn("some chunks read their source from outside the engine's cache (flag source-read)");
+            }
+            context.keep(point)?;
+        }
+        session.execute(&format!("DROP TABLE {}", target.name), &[])?;
+        session.execute(&format!("DROP TABLE {}", source.name), &[])?;
+        Ok(())
+    }
+}
+
+/// True while another chunk, its log and as much again fit on the target's disk, or that can't be known.
+fn fits(context: &Context<'_>, chunk_bytes: u64) -> bool {
+    context.database.free_bytes().is_none_or(|free| free > chunk_bytes.saturating_mul(4))
+}
+
+/// Loads a source and halves it until scanning it a second time misses nothing.
+fn make_source(context: &mut Context<'_>, session: &mut dyn Session) -> Result<Source> {
+    let mut bytes = context.parameters.bytes("source").min(context.parameters.bytes("chunk"));
+    loop {
+        let table = schema::family("source");
+        let name = session.dialect().source_table(&table.name);
+        let table = table.named(name.clone());
+        session.execute(&format!("DROP TABLE IF EXISTS {name}"), &[])?;
+        session.create_table(&table)?;
+        let rows = Rows::new(Family::Typed, context.parameters.count("seed"), 0, 1, (bytes / FAMILY_ROW_BYTES).max(10));
+        let tally = context.load(session, &table, rows, bytes)?;
+        session.settle_table(&table)?;
+        let source = Source { table, name, tally };
+        read_through(session, &source)?;
+        let misses = misses_of_a_read(session, &source)?;
+        if misses == 0 {
+            return Ok(source);
+        }
+        if bytes < 1 << 17 {
+            let message = "the engine keeps not even a source of 64 KB in its cache";
+            return Err(Error::new(ErrorKind::Statement, message).hint("give the engine a larger cache"));
+        }
+        bytes /= 2;
+    }
+}
+
+fn read_through(session: &mut dyn Session, source: &Source) -> Result<()> {
+    let sql = session.dialect().scan(&source.name, false);
+    session.query_count(&sql, &[]).map(|_| ())
+}
+
+/// Misses of one scan of the source: by the table's own counter, or by all of the session's.
+fn misses_of_a_read(session: &mut dyn Session, source: &Source) -> Result<u64> {
+    let before = source_misses(session, source)?;
+    read_through(session, source)?;
+    Ok(source_misses(session, source)?.saturating_sub(before))
+}
+
+fn source_misses(session: &mut dyn Session, source: &Source) -> Result<u64> {
+    if let Some(pages) = session.table_misses(&source.table)? {
+        return Ok(pages);
+    }
+    let readings = session.sample()?;
+    let misses = readings.iter().find(|reading| reading.metric == Metric::CacheMissPages);
+    misses.map(|reading| reading.value as u64).ok_or_else(|| {
+        Error::new(
+            ErrorKind::Unsupported,
+            "the engine does not count cache misses, so the source can't be proved cached",
+        )
+    })
+}
+
+/// Reads of the source for one chunk. Where the engine counts by table, those of the chunk itself; elsewhere those of a
+/// scan of the source just before it, outside the measured time.
+enum SourceReads {
+    Before(u64),
+    Measured(u64),
+}
+
+impl SourceReads {
+    fn start(session: &mut dyn Session, source: &Source) -> Result<Self> {
+        match session.table_misses(&source.table)? {
+            Some(pages) => Ok(Self::Before(pages)),
+            None => Ok(Self::Measured(misses_of_a_read(session, source)?)),
+        }
+    }
+
+    fn stop(self, session: &mut dyn Session, source: &Source) -> Result<Option<u64>> {
+        match self {
+            Self::Measured(pages) => Ok(Some(pages)),
+            Self::Before(before) => {
+                Ok(session.table_misses(&source.table)?.and_then(|after| after.checked_sub(before)))
+            }
+        }
+    }
+}
