@@ -1,0 +1,267 @@
+//! A target: places as files, and what the engine says about itself.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_clock::Clock;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::errors::{from_io, from_sqlite};
+use super::lease::{FileLease, IfMissing, is_leased};
+use super::location::{self, APPLICATION_ID, HEADER_BYTES, Location, Ownership, ownership};
+use super::options::{Options, set_journal_mode};
+use super::session::SqliteSession;
+use crate::database::{
+    ClaimMode, Cold, Database, Description, Lease, Place, PlaceStatus, Sampler, Session, WeakIsolation,
+};
+use crate::error::{Error, ErrorKind, Result};
+use crate::process;
+use crate::table::Table;
+
+/// How often a claim is tried, and how long it waits in between: who asks whether a place is leased holds its lock for
+/// a moment, and that must not look like a lease.
+const CLAIM_ATTEMPTS: u32 = 4;
+const CLAIM_WAIT: Duration = Duration::from_millis(5);
+
+/// An opened target.
+#[derive(Debug)]
+pub(super) struct SqliteDatabase {
+    location: Location,
+    options: Options,
+    clock: Arc<dyn Clock>,
+    description: Description,
+}
+
+impl SqliteDatabase {
+    pub(super) fn open(location: Location, options: Options, clock: Arc<dyn Clock>) -> Result<Self> {
+        let description = describe(&location, &options)?;
+        Ok(Self { location, options, clock, description })
+    }
+
+    fn connect(&self, path: &Path, flags: OpenFlags) -> Result<Connection> {
+        let flags = flags | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NOFOLLOW)
+            .map_err(|error| from_sqlite(error, self.location.folder()))
+    }
+
+    /// Connects to a file that carries our mark. SQLite itself is asked for it: there may be other sessions, whose locks
+    /// would end if we closed the file.
+    fn connect_to_ours(&self, path: &Path) -> Result<Connection> {
+        let missing = || Error::new(ErrorKind::Missing, format!("{} does not exist", path.display()));
+        let metadata = fs::symlink_metadata(path).map_err(|_| missing())?;
+        if !metadata.is_file() {
+            return Err(foreign(path));
+        }
+        if metadata.len() < HEADER_BYTES as u64 {
+            return Err(missing());
+        }
+        let connection = self.connect(path, OpenFlags::empty())?;
+        let mark = connection.pragma_query_value(None, "application_id", |row| row.get::<_, i32>(0));
+        match mark {
+            Ok(APPLICATION_ID) => Ok(connection),
+            Ok(_) => Err(foreign(path)),
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => Err(foreign(path)),
+            Err(error) => Err(from_sqlite(error, self.location.folder())),
+        }
+    }
+
+    /// Makes an empty place. Its mark goes into the very first page that is written, so that whatever has a header and
+    /// no mark isn't ours.
+    fn make(&self, path: &Path) -> Result<()> {
+        location::delete_database(path)?;
+        let connection = self.connect(path, OpenFlags::SQLITE_OPEN_CREATE)?;
+        let prepare = || {
+            connection.pragma_update(None, "page_size", self.options.page_bytes as i64)?;
+            connection.pragma_update(None, "application_id", APPLICATION_ID)
+        };
+        prepare().map_err(|error| from_sqlite(error, self.location.folder()))?;
+        self.check(path, &connection)
+    }
+
+    /// Gives the file its journal mode, and makes sure of everything that the description promises.
+    fn check(&self, path: &Path, connection: &Connection) -> Result<()> {
+        let failed = |error| from_sqlite(error, self.location.folder());
+        let mode = self.options.journal_mode;
+        if !set_journal_mode(connection, mode).map_err(failed)? {
+            let text = format!("{} does not accept journal_mode={}", path.display(), mode.name());
+            return Err(Error::new(ErrorKind::Unsupported, text));
+        }
+        let page_bytes: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0)).map_err(failed)?;
+        if page_bytes as u64 != self.options.page_bytes {
+            let wanted = self.options.page_bytes;
+            let text = format!("{} has pages of {page_bytes} bytes and not {wanted}", path.display());
+            return Err(Error::new(ErrorKind::Usage, text).hint(format!("give page_size={page_bytes}, or clean first")));
+        }
+        Ok(())
+    }
+}
+
+impl Database for SqliteDatabase {
+    fn description(&self) -> &Description {
+        &self.description
+    }
+
+    fn claim(&self, place: &Place, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
+        let (path, lock) = (self.location.database(place), self.location.lock(place));
+        let exists = path.try_exists().map_err(|error| from_io(&error, "look at", &path))?;
+        if mode == ClaimMode::Shared && !exists {
+            return Ok(None);
+        }
+        let mut lease = FileLease::take(&lock, mode, IfMissing::Create)?;
+        for _ in 1..CLAIM_ATTEMPTS {
+            if lease.is_none() {
+                self.clock.sleep(CLAIM_WAIT);
+                lease = FileLease::take(&lock, mode, IfMissing::Create)?;
+            }
+        }
+        let Some(lease) = lease else { return Ok(None) };
+        // Only now nobody else can change it.
+        match mode {
+            ClaimMode::Exclusive => match ownership(&path)? {
+                Ownership::Ours => {}
+                Ownership::Foreign => return Err(foreign(&path)),
+                Ownership::Nobody | Ownership::Unfinished => self.make(&path)?,
+            },
+            ClaimMode::Shared => match self.connect_to_ours(&path) {
+                Ok(connection) => drop(connection),
+                Err(error) if error.kind == ErrorKind::Missing => return Ok(None),
+                Err(error) => return Err(error),
+            },
+        }
+        Ok(Some(Box::new(lease)))
+    }
+
+    fn session(&self, place: &Place, _run: &Place) -> Result<Box<dyn Session>> {
+        let path = self.location.database(place);
+        let connection = self.connect_to_ours(&path)?;
+        self.options.apply(&connection).map_err(|error| from_sqlite(error, self.location.folder()))?;
+        self.check(&path, &connection)?;
+        Ok(Box::new(SqliteSession::new(connection, path, &self.options, Arc::clone(&self.clock))))
+    }
+
+    fn places(&self) -> Result<Vec<PlaceStatus>> {
+        let status = |place| Ok(PlaceStatus { leased: is_leased(&self.location.lock(&place))?, place });
+        self.location.places()?.into_iter().map(status).collect()
+    }
+
+    /// Sessions live in the process that holds the lease, and die with it.
+    fn end_orphans(&self) -> Result<u32> {
+        Ok(0)
+    }
+
+    fn remove(&self, place: &Place) -> Result<bool> {
+        let (path, lock) = (self.location.database(place), self.location.lock(place));
+        let locked_before = lock.try_exists().map_err(|error| from_io(&error, "look at", &lock))?;
+        if !locked_before && !path.is_symlink() && !path.exists() {
+            return Ok(true);
+        }
+        let Some(lease) = FileLease::take(&lock, ClaimMode::Exclusive, IfMissing::Create)? else { return Ok(false) };
+        match ownership(&path)? {
+            Ownership::Nobody | Ownership::Ours => {}
+            Ownership::Unfinished if locked_before => {}
+            Ownership::Unfinished | Ownership::Foreign => {
+                if !locked_before {
+                    location::delete(&lock)?;
+                }
+                return Err(foreign(&path));
+            }
+        }
+        if !lease.is_plain() {
+            return Err(foreign(&lock));
+        }
+        location::delete_database(&path)?;
+        location::delete(&lock)?;
+        Ok(true)
+    }
+
+    fn free_bytes(&self) -> Option<u64> {
+        process::free_bytes(self.location.folder())
+    }
+
+    fn make_cold(&self, place: &Place, _tables: &[Table], cold: &Cold) -> Result<Vec<String>> {
+        if cold.restart_command.is_some() {
+            return Err(Error::new(ErrorKind::Usage, "SQLite runs in this process, there is no server to restart"));
+        }
+        // A page cache lives and dies with its connection, and the last one that closes empties the log.
+        let path = self.location.database(place);
+        let mut session = self.session(place, place)?;
+        session.checkpoint()?;
+        drop(session);
+        File::open(&path).and_then(|file| file.sync_all()).map_err(|error| from_io(&error, "sync", &path))?;
+        let mut methods = vec!["reopen".to_owned()];
+        let wal = location::wal(&path);
+        if process::drop_from_os_cache(&path) && (!wal.exists() || process::drop_from_os_cache(&wal)) {
+            methods.push("drop-os-cache".to_owned());
+        }
+        Ok(methods)
+    }
+
+    /// A session works in its own thread and counts for itself.
+    fn process_sampler(&self) -> Option<Box<dyn Sampler>> {
+        None
+    }
+}
+
+fn foreign(path: &Path) -> Error {
+    Error::new(ErrorKind::Safety, format!("{} is not ours", path.display()))
+        .hint("it has a name of ours and not our mark; move it away")
+}
+
+/// What the sessions will use: SQLite is asked through a connection without a file, the rest is made sure of when a
+/// session opens.
+fn describe(location: &Location, options: &Options) -> Result<Description> {
+    let failed = |error| from_sqlite(error, location.folder());
+    let connection = Connection::open_in_memory().map_err(failed)?;
+    options.apply(&connection).map_err(failed)?;
+    let pragma = |name: &str| {
+        connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map(|value| value.to_string())
+    };
+    let threadsafe: String = connection
+        .query_row(
+            "SELECT compile_options FROM pragma_compile_options WHERE compile_options LIKE 'THREADSAFE=%'",
+            [],
+            |row| row.get(0),
+        )
+        .map_err(failed)?;
+    let settings = BTreeMap::from([
+        ("cache_size".to_owned(), pragma("cache_size").map_err(failed)?),
+        ("journal_mode".to_owned(), options.journal_mode.name().to_owned()),
+        ("mmap_size".to_owned(), options.mmap_bytes.to_string()),
+        ("page_size".to_owned(), options.page_bytes.to_string()),
+        ("synchronous".to_owned(), options.synchronous().to_owned()),
+        ("temp_store".to_owned(), "memory".to_owned()),
+        ("threadsafe".to_owned(), threadsafe.trim_start_matches("THREADSAFE=").to_owned()),
+        ("wal_autocheckpoint".to_owned(), pragma("wal_autocheckpoint").map_err(failed)?),
+    ]);
+    Ok(Description {
+        engine: "sqlite".to_owned(),
+        version: rusqlite::version().to_owned(),
+        settings,
+        page_bytes: options.page_bytes,
+        local: true,
+        cpus: std::thread::available_parallelism().ok().and_then(|cpus| u32::try_from(cpus.get()).ok()),
+        weak_isolation: WeakIsolation::NoEffect(
+            "read uncommitted needs SQLite's shared cache, which is not used".to_owned(),
+        ),
+        fingerprint: location.fingerprint()?,
+        warnings: warnings(location, options),
+    })
+}
+
+fn warnings(location: &Location, options: &Options) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if options.synchronous() == "off" {
+        warnings.push("synchronous=off: a crash of the machine may damage the file or lose commits".to_owned());
+    }
+    if !options.journal_mode.survives_a_kill() {
+        let mode = options.journal_mode.name();
+        warnings.push(format!("journal_mode={mode}: a crash within a transaction damages the file"));
+    }
+    if location.in_memory() {
+        warnings.push(format!("the folder {} is in memory, not on a disk", location.folder().display()));
+    }
+    warnings
+}

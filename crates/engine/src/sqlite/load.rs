@@ -1,0 +1,90 @@
+//! The fast path of loading: one transaction, one prepared statement, a row at a time.
+//!
+//! In WAL mode each page would be written twice, into the log and then into the file. A load appends to a table that is
+//! new, and with a rollback journal SQLite writes new pages straight into the file and journals nothing of them. So the
+//! file leaves WAL mode for the time of the load if this session is its only one. It likewise leaves `memory` and `off`,
+//! in which a killed load would damage the tables that were there before.
+
+use std::sync::atomic::Ordering;
+
+use rusqlite::ErrorCode;
+
+use super::native::cache_writes;
+use super::options::{JournalMode, set_journal_mode};
+use super::session::SqliteSession;
+use super::values::bind;
+use crate::database::RowSource;
+use crate::error::{Error, ErrorKind, Result};
+use crate::table::Table;
+use crate::value::{Row, Tally};
+
+/// Loads all rows or none.
+pub(super) fn load(session: &mut SqliteSession, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+    session.cancelled.store(false, Ordering::Relaxed);
+    let left_mode = !table.name.starts_with("temp.") && leave_mode(session)?;
+    if !left_mode {
+        return in_transaction(session, table, rows);
+    }
+    let before = cache_writes(&session.connection);
+    let outcome = in_transaction(session, table, rows);
+    let restored = set_journal_mode(&session.connection, session.options.journal_mode);
+    let pages = cache_writes(&session.connection).zip(before).map_or(0, |(after, before)| after - before);
+    session.pages_past_the_log += pages;
+    let tally = outcome?;
+    if !restored.map_err(|error| session.failed(error))? {
+        return Err(Error::new(ErrorKind::Busy, "the journal mode could not be restored after a load"));
+    }
+    Ok(tally)
+}
+
+/// Changes to a rollback journal if that is better for a load; true if the mode was changed.
+fn leave_mode(session: &SqliteSession) -> Result<bool> {
+    let mode = session.options.journal_mode;
+    if mode != JournalMode::Wal && mode.survives_a_kill() {
+        return Ok(false);
+    }
+    match set_journal_mode(&session.connection, JournalMode::Delete) {
+        Ok(changed) => Ok(changed),
+        // Somebody else has the file open: the log will do.
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(false),
+        Err(error) => Err(session.failed(error)),
+    }
+}
+
+fn in_transaction(session: &SqliteSession, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+    let run = |sql: &str| session.connection.execute_batch(sql).map_err(|error| session.failed(error));
+    run("BEGIN IMMEDIATE")?;
+    let outcome = insert(session, table, rows).and_then(|tally| run("COMMIT").map(|()| tally));
+    if outcome.is_err() && !session.connection.is_autocommit() {
+        // The first error tells the reason; what can't be rolled back now is rolled back by whoever opens the file next.
+        let _ = run("ROLLBACK");
+    }
+    outcome
+}
+
+fn insert(session: &SqliteSession, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+    let failed = |error| session.failed(error);
+    let columns = table.columns.len();
+    let places = vec!["?"; columns].join(", ");
+    let sql = format!("INSERT INTO {} VALUES ({places})", table.name);
+    let mut statement = session.connection.prepare(&sql).map_err(failed)?;
+    let (mut row, mut tally) = (Row::default(), Tally::default());
+    loop {
+        row.clear();
+        if !rows.next(&mut row)? {
+            return Ok(tally);
+        }
+        if session.cancelled.load(Ordering::Relaxed) {
+            return Err(Error::new(ErrorKind::Cancelled, "the load was cancelled"));
+        }
+        if row.len() != columns {
+            let text = format!("a row of {} values can't be loaded into {columns} columns", row.len());
+            return Err(Error::new(ErrorKind::Internal, text));
+        }
+        for (index, value) in row.values().enumerate() {
+            bind(&mut statement, index + 1, value).map_err(failed)?;
+        }
+        statement.raw_execute().map_err(failed)?;
+        tally.add(&mut row);
+    }
+}

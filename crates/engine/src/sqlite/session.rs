@@ -1,0 +1,260 @@
+//! A session: one connection to the file of a place.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use plimsoll_clock::{Clock, windowed};
+use plimsoll_measurement::{Metric, Reading};
+use rusqlite::{CachedStatement, Connection, InterruptHandle, OpenFlags};
+
+use super::errors::from_sqlite;
+use super::native::{cache_misses, cache_writes, read_file};
+use super::options::{JournalMode, Options};
+use super::values::{bind, decode};
+use super::{SqliteDialect, load, tree};
+use crate::database::{Cancel, RowSource, Sampler, Session, TableSize};
+use crate::dialect::Dialect;
+use crate::error::{Error, ErrorKind, Result};
+use crate::process;
+use crate::table::{ColumnType, Table};
+use crate::value::{Row, Tally, Value};
+
+/// Statements that a session keeps.
+const KEPT_STATEMENTS: usize = 64;
+
+/// Bytes of a log frame's header ("The WAL File Format" in SQLite's description of its file format).
+const FRAME_HEADER_BYTES: u64 = 24;
+
+/// A session.
+#[derive(Debug)]
+pub(super) struct SqliteSession {
+    pub(super) connection: Connection,
+    pub(super) options: Options,
+    clock: Arc<dyn Clock>,
+    path: PathBuf,
+    /// Set by a cancellation. SQLite forgets an interruption that comes between two statements, and a load is many.
+    pub(super) cancelled: Arc<AtomicBool>,
+    /// Pages that were written while there was no log.
+    pub(super) pages_past_the_log: u64,
+}
+
+impl SqliteSession {
+    pub(super) fn new(connection: Connection, path: PathBuf, options: &Options, clock: Arc<dyn Clock>) -> Self {
+        connection.set_prepared_statement_cache_capacity(KEPT_STATEMENTS);
+        Self { connection, options: options.clone(), clock, path, cancelled: Arc::default(), pages_past_the_log: 0 }
+    }
+
+    pub(super) fn failed(&self, error: rusqlite::Error) -> Error {
+        from_sqlite(error, self.path.parent().unwrap_or(Path::new(".")))
+    }
+
+    fn prepare(&self, sql: &str, parameters: &[Value<'_>]) -> Result<CachedStatement<'_>> {
+        let failed = |error| self.failed(error);
+        let mut statement = self.connection.prepare_cached(sql).map_err(failed)?;
+        let expected = statement.parameter_count();
+        if expected != parameters.len() {
+            let text = format!("the statement has {expected} parameters and {} were given", parameters.len());
+            return Err(Error::new(ErrorKind::Statement, text));
+        }
+        for (index, value) in parameters.iter().enumerate() {
+            bind(&mut statement, index + 1, *value).map_err(failed)?;
+        }
+        Ok(statement)
+    }
+
+    /// Pages of a table by its tree in the file. `None` if rows may overflow their pages, or if a part of the table is
+    /// only in the log as yet.
+    fn pages_by_tree(&self, table: &Table) -> rusqlite::Result<Option<Result<u64>>> {
+        let page_bytes = self.options.page_bytes;
+        if !tree::rows_fit(table, page_bytes) || !self.log_is_in_the_file()? {
+            return Ok(None);
+        }
+        let root = self.connection.query_row(
+            "SELECT rootpage FROM sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE",
+            [&table.name],
+            |row| row.get(0),
+        )?;
+        Ok(Some(tree::pages(root, page_bytes, |number, page| {
+            let offset = (u64::from(number) - 1) * page_bytes;
+            read_file(&self.connection, offset, page).map_err(|error| self.failed(error))
+        })))
+    }
+
+    /// Copies what a commit left in the log into the file, which mostly is nothing; true if all of it is there.
+    fn log_is_in_the_file(&self) -> rusqlite::Result<bool> {
+        if self.options.journal_mode != JournalMode::Wal {
+            return Ok(true);
+        }
+        self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| {
+            Ok(!row.get::<_, bool>(0)? && row.get::<_, i64>(1)? == row.get::<_, i64>(2)?)
+        })
+    }
+
+    /// Bytes of a table by SQLite's `dbstat`, which reads all its pages. A connection of its own does that, so that this
+    /// session's page cache and counters stay as they are; a temporary table only this session sees.
+    fn bytes_by_reading(&self, schema: &str, name: &str) -> rusqlite::Result<u64> {
+        let sum = |connection: &Connection| {
+            connection.query_row(
+                "SELECT pgsize FROM dbstat WHERE schema = ?1 AND name = ?2 COLLATE NOCASE AND aggregate = TRUE",
+                [schema, name],
+                |row| row.get::<_, i64>(0).map(|bytes| bytes as u64),
+            )
+        };
+        if schema == "temp" {
+            return sum(&self.connection);
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let other = Connection::open_with_flags(&self.path, flags)?;
+        other.pragma_update(None, "cache_size", 1)?;
+        sum(&other)
+    }
+}
+
+/// Splits `temp.name`; every other table is in the file.
+fn schema_and_name(table: &Table) -> (&str, &str) {
+    table.name.split_once('.').unwrap_or(("main", &table.name))
+}
+
+impl Session for SqliteSession {
+    fn dialect(&self) -> &'static dyn Dialect {
+        &SqliteDialect
+    }
+
+    fn execute(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<u64> {
+        let before = self.connection.total_changes();
+        let mut statement = self.prepare(sql, parameters)?;
+        let outcome = statement.raw_execute().map(drop).map_err(|error| self.failed(error));
+        if parameters.is_empty() {
+            statement.discard();
+        } else {
+            drop(statement);
+        }
+        outcome.map(|()| self.connection.total_changes() - before)
+    }
+
+    fn query(
+        &mut self,
+        sql: &str,
+        parameters: &[Value<'_>],
+        types: &[ColumnType],
+        each: &mut dyn FnMut(&mut Row) -> Result<()>,
+    ) -> Result<()> {
+        let mut statement = self.prepare(sql, parameters)?;
+        if statement.column_count() != types.len() {
+            let text = format!("the query has {} columns and not {}", statement.column_count(), types.len());
+            return Err(Error::new(ErrorKind::Statement, text));
+        }
+        let mut row = Row::default();
+        let mut rows = statement.raw_query();
+        while let Some(stored) = rows.next().map_err(|error| self.failed(error))? {
+            row.clear();
+            for (index, kind) in types.iter().enumerate() {
+                let value = stored.get_ref(index).map_err(|error| self.failed(error))?;
+                row.push(decode(value, *kind)?);
+            }
+            each(&mut row)?;
+        }
+        drop(rows);
+        if parameters.is_empty() {
+            statement.discard();
+        }
+        Ok(())
+    }
+
+    fn create_table(&mut self, table: &Table) -> Result<()> {
+        self.execute(&SqliteDialect.create_table(table), &[]).map(drop)
+    }
+
+    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+        load::load(self, table, rows)
+    }
+
+    /// Empties the log into the file. There are no statistics to gather: the statements of the tests leave no choice.
+    fn settle_table(&mut self, table: &Table) -> Result<()> {
+        if schema_and_name(table).0 == "temp" { Ok(()) } else { self.checkpoint().map(drop) }
+    }
+
+    /// Empties the log into the file; without a log a commit has done it already.
+    fn checkpoint(&mut self) -> Result<bool> {
+        if self.options.journal_mode == JournalMode::Wal {
+            let blocked: bool = self
+                .connection
+                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
+                .map_err(|error| self.failed(error))?;
+            if blocked {
+                return Err(Error::new(ErrorKind::Busy, "another session keeps the log from being emptied"));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads the inner pages of the table's tree only; all pages where rows may overflow, as with very small pages.
+    fn table_size(&mut self, table: &Table) -> Result<TableSize> {
+        let failed = |error| match error {
+            rusqlite::Error::QueryReturnedNoRows => {
+                Error::new(ErrorKind::Statement, format!("there is no table {}", table.name))
+            }
+            other => self.failed(other),
+        };
+        let (schema, name) = schema_and_name(table);
+        let pages = if schema == "main" { self.pages_by_tree(table).map_err(failed)?.transpose()? } else { None };
+        let table_bytes = match pages {
+            Some(pages) => pages * self.options.page_bytes,
+            None => self.bytes_by_reading(schema, name).map_err(failed)?,
+        };
+        Ok(TableSize { table_bytes, index_bytes: 0 })
+    }
+
+    /// SQLite counts by connection, not by table.
+    fn table_misses(&mut self, _table: &Table) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
+    fn canceller(&self) -> Arc<dyn Cancel> {
+        Arc::new(Canceller { handle: self.connection.get_interrupt_handle(), cancelled: Arc::clone(&self.cancelled) })
+    }
+}
+
+impl Sampler for SqliteSession {
+    /// Page cache and log of this connection, device bytes and CPU time of the calling thread, which is where SQLite
+    /// works. The log's bytes are its frames; a header of 32 bytes whenever it starts over is left out.
+    fn sample(&mut self) -> Result<Vec<Reading>> {
+        let mut readings = Vec::with_capacity(5);
+        let clock = self.clock.as_ref();
+        if self.options.mmap_bytes == 0 {
+            let (misses, window) = windowed(clock, || cache_misses(&self.connection));
+            let reading = |pages| Reading { metric: Metric::CacheMissPages, value: pages as f64, window };
+            readings.extend(misses.map(reading));
+        }
+        if self.options.journal_mode == JournalMode::Wal {
+            let (pages, window) = windowed(clock, || cache_writes(&self.connection));
+            let bytes = pages.map(|pages| {
+                (pages.saturating_sub(self.pages_past_the_log)) * (self.options.page_bytes + FRAME_HEADER_BYTES)
+            });
+            let reading = |bytes| Reading { metric: Metric::LogWriteBytes, value: bytes as f64, window };
+            readings.extend(bytes.map(reading));
+        }
+        let (device, window) = windowed(clock, process::this_thread);
+        if let Some(device) = device {
+            let (read, written) = (device.device_read_bytes as f64, device.device_write_bytes as f64);
+            readings.push(Reading { metric: Metric::DeviceReadBytes, value: read, window });
+            readings.push(Reading { metric: Metric::DeviceWriteBytes, value: written, window });
+        }
+        let (seconds, window) = windowed(clock, process::thread_cpu_seconds);
+        readings.push(Reading { metric: Metric::EngineCpuSeconds, value: seconds, window });
+        Ok(readings)
+    }
+}
+
+struct Canceller {
+    handle: InterruptHandle,
+    cancelled: Arc<AtomicBool>,
+}
+
+impl Cancel for Canceller {
+    fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+        self.handle.interrupt();
+    }
+}
