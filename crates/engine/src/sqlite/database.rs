@@ -68,6 +68,38 @@ impl SqliteDatabase {
         }
     }
 
+    /// Takes the exclusive lock on a place and says whose file it is: nobody's or ours, for another is an error. An
+    /// unfinished file is ours if its lock was there before, since a place is locked before it is made.
+    fn guard(&self, place: &Place) -> Result<Option<(FileLease, Ownership)>> {
+        let (path, lock) = (self.location.database(place), self.location.lock(place));
+        let locked_before = lock.try_exists().map_err(|error| from_io(&error, "look at", &lock))?;
+        let Some(lease) = FileLease::take(&lock, ClaimMode::Exclusive, IfMissing::Create)? else { return Ok(None) };
+        if !lease.is_plain() {
+            return Err(foreign(&lock));
+        }
+        match ownership(&path)? {
+            Ownership::Unfinished if locked_before => Ok(Some((lease, Ownership::Unfinished))),
+            Ownership::Unfinished | Ownership::Foreign => {
+                if !locked_before {
+                    location::delete(&lock)?;
+                }
+                Err(foreign(&path))
+            }
+            owner => Ok(Some((lease, owner))),
+        }
+    }
+
+    /// Tries again for a short while.
+    fn patiently<T>(&self, take: impl Fn() -> Result<Option<T>>) -> Result<Option<T>> {
+        for _ in 1..CLAIM_ATTEMPTS {
+            if let Some(taken) = take()? {
+                return Ok(Some(taken));
+            }
+            self.clock.sleep(CLAIM_WAIT);
+        }
+        take()
+    }
+
     /// Makes an empty place. Its mark goes into the very first page that is written, so that whatever has a header and
     /// no mark isn't ours.
     fn make(&self, path: &Path) -> Result<()> {
@@ -105,32 +137,28 @@ impl Database for SqliteDatabase {
     }
 
     fn claim(&self, place: &Place, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
-        let (path, lock) = (self.location.database(place), self.location.lock(place));
-        let exists = path.try_exists().map_err(|error| from_io(&error, "look at", &path))?;
-        if mode == ClaimMode::Shared && !exists {
-            return Ok(None);
-        }
-        let mut lease = FileLease::take(&lock, mode, IfMissing::Create)?;
-        for _ in 1..CLAIM_ATTEMPTS {
-            if lease.is_none() {
-                self.clock.sleep(CLAIM_WAIT);
-                lease = FileLease::take(&lock, mode, IfMissing::Create)?;
+        let path = self.location.database(place);
+        let lease = match mode {
+            ClaimMode::Exclusive => {
+                let Some((lease, owner)) = self.patiently(|| self.guard(place))? else { return Ok(None) };
+                if owner != Ownership::Ours {
+                    self.make(&path)?;
+                }
+                lease
             }
-        }
-        let Some(lease) = lease else { return Ok(None) };
-        // Only now nobody else can change it.
-        match mode {
-            ClaimMode::Exclusive => match ownership(&path)? {
-                Ownership::Ours => {}
-                Ownership::Foreign => return Err(foreign(&path)),
-                Ownership::Nobody | Ownership::Unfinished => self.make(&path)?,
-            },
-            ClaimMode::Shared => match self.connect_to_ours(&path) {
-                Ok(connection) => drop(connection),
-                Err(error) if error.kind == ErrorKind::Missing => return Ok(None),
-                Err(error) => return Err(error),
-            },
-        }
+            ClaimMode::Shared => {
+                let lock = self.location.lock(place);
+                // A place that was given up has a lock file still, unless somebody took it away.
+                let if_missing = if path.exists() { IfMissing::Create } else { IfMissing::GiveUp };
+                let Some(lease) = self.patiently(|| FileLease::take(&lock, mode, if_missing))? else { return Ok(None) };
+                match self.connect_to_ours(&path) {
+                    Ok(connection) => drop(connection),
+                    Err(error) if error.kind == ErrorKind::Missing => return Ok(None),
+                    Err(error) => return Err(error),
+                }
+                lease
+            }
+        };
         Ok(Some(Box::new(lease)))
     }
 
@@ -154,24 +182,10 @@ impl Database for SqliteDatabase {
 
     fn remove(&self, place: &Place) -> Result<bool> {
         let (path, lock) = (self.location.database(place), self.location.lock(place));
-        let locked_before = lock.try_exists().map_err(|error| from_io(&error, "look at", &lock))?;
-        if !locked_before && !path.is_symlink() && !path.exists() {
+        if fs::symlink_metadata(&lock).is_err() && fs::symlink_metadata(&path).is_err() {
             return Ok(true);
         }
-        let Some(lease) = FileLease::take(&lock, ClaimMode::Exclusive, IfMissing::Create)? else { return Ok(false) };
-        match ownership(&path)? {
-            Ownership::Nobody | Ownership::Ours => {}
-            Ownership::Unfinished if locked_before => {}
-            Ownership::Unfinished | Ownership::Foreign => {
-                if !locked_before {
-                    location::delete(&lock)?;
-                }
-                return Err(foreign(&path));
-            }
-        }
-        if !lease.is_plain() {
-            return Err(foreign(&lock));
-        }
+        let Some((_lease, _owner)) = self.guard(place)? else { return Ok(false) };
         location::delete_database(&path)?;
         location::delete(&lock)?;
         Ok(true)

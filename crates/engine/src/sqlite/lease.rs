@@ -66,6 +66,14 @@ pub(super) fn is_leased(path: &Path) -> Result<bool> {
     Ok(exists && FileLease::take(path, ClaimMode::Exclusive, IfMissing::GiveUp)?.is_none() && path.exists())
 }
 
+impl Drop for FileLease {
+    /// Closing alone would keep the lock for as long as a process that is just being started has a copy of the file.
+    fn drop(&mut self) {
+        // If this fails the file is closed all the same, and the lock goes with its last copy.
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
+}
+
 impl Lease for FileLease {
     /// There is no server that could end a lease; it is taken again only if the lock file was taken away.
     fn renew(&mut self) -> Result<()> {

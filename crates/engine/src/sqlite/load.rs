@@ -2,8 +2,8 @@
 //!
 //! In WAL mode each page would be written twice, into the log and then into the file. A load appends to a table that is
 //! new, and with a rollback journal SQLite writes new pages straight into the file and journals nothing of them. So the
-//! file leaves WAL mode for the time of the load if this session is its only one. It likewise leaves `memory` and `off`,
-//! in which a killed load would damage the tables that were there before.
+//! file leaves WAL mode for the time of the load if this session is its only one; a session that opens meanwhile finds it
+//! busy. It likewise leaves `memory` and `off`, in which a killed load would damage the tables that were there before.
 
 use std::sync::atomic::Ordering;
 
