@@ -1,1 +1,50 @@
-//! PostgreSQL.
+//! PostgreSQL: places are schemas, leases are advisory locks, rows are loaded by binary COPY.
+
+mod cold;
+mod connect;
+mod copy;
+mod counters;
+mod database;
+mod describe;
+mod dialect;
+mod displace;
+mod error;
+mod lease;
+mod orphans;
+mod password;
+mod place;
+mod session;
+mod tls;
+mod url;
+mod wire;
+
+use std::sync::Arc;
+
+use plimsoll_clock::Clock;
+
+use crate::database::{Database, Engine};
+use crate::error::Result;
+use crate::target::{Credentials, Target};
+
+/// Name of the engine in run records.
+const NAME: &str = "postgresql";
+
+/// The engine PostgreSQL, version 12 or later.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Postgres;
+
+impl Engine for Postgres {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn schemes(&self) -> &'static [&'static str] {
+        &["postgres", "postgresql"]
+    }
+
+    fn open(&self, target: &Target, credentials: &Credentials, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>> {
+        let location = url::Location::parse(target)?;
+        let connector = connect::Connector::new(location, credentials, &|name| std::env::var(name).ok())?;
+        Ok(Box::new(database::PostgresDatabase::open(connector, clock)?))
+    }
+}

@@ -1,0 +1,212 @@
+//! Cold tables: nothing of them in the server's cache, nor in the operating system's where that is in our power.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use plimsoll_clock::Clock;
+use postgres::Client;
+use rustix::fs::{MemfdFlags, memfd_create};
+
+use super::connect::Connector;
+use super::database::CONTROL;
+use super::{displace, place};
+use crate::database::{Cold, Place};
+use crate::error::{Error, ErrorKind, Result};
+use crate::process;
+use crate::table::Table;
+
+/// How long a restart command may take, and then the server to answer.
+const PATIENCE: Duration = Duration::from_mins(2);
+const PAUSE: Duration = Duration::from_millis(100);
+/// The forks of a relation, by the ends of their files' names.
+const FORKS: [&str; 3] = ["", "_vm", "_fsm"];
+/// How much of a command's last line an error quotes.
+const LINE_CHARACTERS: usize = 200;
+
+/// Makes tables cold.
+pub(super) struct ColdMaker<'a> {
+    pub(super) connector: &'a Connector,
+    pub(super) clock: &'a dyn Clock,
+    pub(super) data_directory: Option<&'a Path>,
+}
+
+impl ColdMaker<'_> {
+    /// By a restart if a command is given, else by writing the tables anew; then out of the operating system's cache.
+    pub(super) fn make_cold(&self, place: &Place, tables: &[Table], cold: &Cold) -> Result<Vec<String>> {
+        let mut done = Vec::new();
+        let mut client = match &cold.restart_command {
+            Some(command) => {
+                let client = self.restart(command)?;
+                done.push("restart".to_owned());
+                client
+            }
+            None => self.connect()?,
+        };
+        let settings = [("search_path", place.name().to_owned()), ("lock_timeout", "60000".to_owned())];
+        place::set(&mut client, &self.connector.errors, &settings)?;
+        if cold.restart_command.is_none() {
+            for table in tables {
+                self.write_anew(&mut client, table)?;
+            }
+            done.push("copy".to_owned());
+            let free_bytes = self.data_directory.and_then(process::free_bytes);
+            if self.any_stays_cached(&mut client, tables)?
+                && displace::displace(&mut client, &self.connector.errors, free_bytes)?
+            {
+                done.push("displace".to_owned());
+            }
+        }
+        if self.drop_from_os_cache(&mut client, tables)? {
+            done.push("drop-os-cache".to_owned());
+        }
+        Ok(done)
+    }
+
+    fn connect(&self) -> Result<Client> {
+        let mut client = self.connector.connect(CONTROL)?;
+        place::stay_connected(&mut client, &self.connector.errors)?;
+        Ok(client)
+    }
+
+    /// Drops what was cached of the old heap and indexes and writes new ones past shared buffers (`heap/rewriteheap.c`,
+    /// `nbtree/nbtsort.c`). What building the indexes and ANALYZE leave in the cache is [`displace`]'s matter.
+    fn write_anew(&self, client: &mut Client, table: &Table) -> Result<()> {
+        let sql = format!("VACUUM (FULL, FREEZE, ANALYZE) {}", table.name);
+        client.batch_execute(&sql).map_err(|error| self.connector.errors.running(&error))
+    }
+
+    /// True if a scan of one of the tables would keep it in shared buffers.
+    fn any_stays_cached(&self, client: &mut Client, tables: &[Table]) -> Result<bool> {
+        let sql = "SELECT pg_relation_size($1::text::regclass) / current_setting('block_size')::int8 <= setting::int8 / 4 \
+                   FROM pg_settings WHERE name = 'shared_buffers'";
+        for table in tables {
+            let row = client.query_one(sql, &[&table.name]);
+            if row.and_then(|row| row.try_get(0)).map_err(|error| self.connector.errors.running(&error))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Runs the command and waits until a server answers that was started since.
+    fn restart(&self, command: &str) -> Result<Client> {
+        let before = self.started_at(&mut self.connect()?)?;
+        self.run(command)?;
+        let give_up = self.clock.now().after(PATIENCE);
+        loop {
+            let failure = match self.connect().and_then(|mut client| Ok((self.started_at(&mut client)?, client))) {
+                Ok((started, client)) if started != before => return Ok(client),
+                Ok(_) => Error::new(ErrorKind::Statement, "the restart command ended and the server was not restarted")
+                    .hint("the command has to restart the server whose URL is given, and return when it is up"),
+                Err(error) => error,
+            };
+            if self.clock.now() >= give_up {
+                return Err(failure);
+            }
+            self.clock.sleep(PAUSE);
+        }
+    }
+
+    /// When the server was started, in its own words.
+    fn started_at(&self, client: &mut Client) -> Result<String> {
+        let row = client.query_one("SELECT pg_postmaster_start_time()::text", &[]);
+        row.and_then(|row| row.try_get(0)).map_err(|error| self.connector.errors.running(&error))
+    }
+
+    fn run(&self, command: &str) -> Result<()> {
+        let failed = |what: String| {
+            Error::new(ErrorKind::Statement, format!("the restart command failed: {what}"))
+                .hint("run it by hand in a shell, as the same user and without a terminal")
+        };
+        // A file and not a pipe: the server that the command starts may keep it open for as long as it lives.
+        let output =
+            memfd_create("restart", MemfdFlags::CLOEXEC).map(File::from).map_err(|error| failed(error.to_string()))?;
+        let copy = || output.try_clone().map(Stdio::from).map_err(|error| failed(error.to_string()));
+        let mut shell = Command::new("sh");
+        shell.args(["-c", command]).stdin(Stdio::null()).stdout(copy()?).stderr(copy()?);
+        let mut child = shell.spawn().map_err(|error| failed(error.to_string()))?;
+        let give_up = self.clock.now().after(PATIENCE);
+        loop {
+            match child.try_wait().map_err(|error| failed(error.to_string()))? {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => return Err(failed(last_line(output).unwrap_or_else(|| status.to_string()))),
+                None if self.clock.now() >= give_up => {
+                    // It is of no use any more; whether it can be stopped changes nothing.
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    return Err(failed(format!("it has not ended after {} s", PATIENCE.as_secs())));
+                }
+                None => self.clock.sleep(PAUSE),
+            }
+        }
+    }
+
+    /// Writes back and forgets all files of the tables; false if not all of them are ours to read.
+    fn drop_from_os_cache(&self, client: &mut Client, tables: &[Table]) -> Result<bool> {
+        let Some(directory) = self.data_directory else { return Ok(false) };
+        // Not everybody may; what a restart or a rewrite left is in the files already.
+        let _ = client.batch_execute("CHECKPOINT");
+        let sql = "SELECT pg_relation_filepath($1::text::regclass) UNION ALL \
+                   SELECT pg_relation_filepath(indexrelid) FROM pg_index WHERE indrelid = $1::text::regclass";
+        let mut dropped = true;
+        for table in tables {
+            let rows = client.query(sql, &[&table.name]).map_err(|error| self.connector.errors.running(&error))?;
+            for row in rows {
+                let path: String = row.try_get(0).map_err(|error| self.connector.errors.running(&error))?;
+                dropped &= files(&directory.join(path)).iter().all(|file| forget(file));
+            }
+        }
+        Ok(dropped)
+    }
+}
+
+/// The files of a relation: every fork, in segments of a gigabyte. The first is there in any case.
+fn files(first: &Path) -> Vec<PathBuf> {
+    let mut files = vec![first.to_owned()];
+    for fork in FORKS {
+        let name = |end: &str| PathBuf::from(format!("{}{fork}{end}", first.display()));
+        if !fork.is_empty() {
+            files.extend(Some(name("")).filter(|file| file.exists()));
+        }
+        files.extend((1u32..).map(|segment| name(&format!(".{segment}"))).take_while(|file| file.exists()));
+    }
+    files
+}
+
+/// Dirty pages can't be forgotten, and with fsync off nobody else has them written.
+fn forget(path: &Path) -> bool {
+    File::open(path).and_then(|file| file.sync_data()).is_ok() && process::drop_from_os_cache(path)
+}
+
+/// The last line that a command wrote, if it wrote any.
+fn last_line(mut output: File) -> Option<String> {
+    use std::io::Seek;
+    let mut text = Vec::new();
+    output.rewind().ok()?;
+    output.read_to_end(&mut text).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
+    Some(line.trim_end_matches('.').chars().take(LINE_CHARACTERS).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_segment_of_every_fork_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["16", "16.1", "16.2", "16_vm", "16_fsm", "16_fsm.1", "161", "16.4"] {
+            File::create(folder.path().join(name)).unwrap();
+        }
+        let mut found: Vec<String> = files(&folder.path().join("16"))
+            .iter()
+            .map(|path| path.file_name().unwrap().to_string_lossy().into())
+            .collect();
+        found.sort();
+        assert_eq!(found, ["16", "16.1", "16.2", "16_fsm", "16_fsm.1", "16_vm"]);
+    }
+}

@@ -1,0 +1,100 @@
+//! An opened PostgreSQL database.
+
+use std::sync::Arc;
+
+use plimsoll_clock::Clock;
+
+use super::connect::Connector;
+use super::counters::{self, ProcessSampler};
+use super::describe::{self, Server};
+use super::lease::PostgresLease;
+use super::place::{self, Owner};
+use super::session::PostgresSession;
+use super::{cold, orphans};
+use crate::database::{ClaimMode, Cold, Database, Description, Lease, Place, PlaceStatus, Sampler, Session};
+use crate::error::Result;
+use crate::process;
+use crate::table::Table;
+
+/// Name of sessions that neither work nor hold a lease.
+pub(super) const CONTROL: &str = "plimsoll";
+
+/// Holds no connection: whoever asks something of the database gets a fresh one, which a restart can't have broken.
+pub(super) struct PostgresDatabase {
+    connector: Arc<Connector>,
+    clock: Arc<dyn Clock>,
+    server: Server,
+}
+
+impl PostgresDatabase {
+    /// Connects and asks the server who it is.
+    pub(super) fn open(connector: Connector, clock: Arc<dyn Clock>) -> Result<Self> {
+        let server = describe::describe(&mut connector.connect(CONTROL)?, &connector)?;
+        Ok(Self { connector: Arc::new(connector), clock, server })
+    }
+}
+
+impl Database for PostgresDatabase {
+    fn description(&self) -> &Description {
+        &self.server.description
+    }
+
+    fn claim(&self, place: &Place, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
+        let lease = PostgresLease::claim(&self.connector, &self.clock, place, mode)?;
+        Ok(lease.map(|lease| Box::new(lease) as Box<dyn Lease>))
+    }
+
+    fn session(&self, place: &Place, run: &Place) -> Result<Box<dyn Session>> {
+        Ok(Box::new(PostgresSession::open(&self.connector, &self.clock, place, run, self.server.version)?))
+    }
+
+    fn places(&self) -> Result<Vec<PlaceStatus>> {
+        place::list(&mut self.connector.connect(CONTROL)?, &self.connector.errors)
+    }
+
+    fn end_orphans(&self) -> Result<u32> {
+        orphans::end_all(&mut self.connector.connect(CONTROL)?, &self.connector.errors, self.clock.as_ref())
+    }
+
+    fn remove(&self, place: &Place) -> Result<bool> {
+        let errors = &self.connector.errors;
+        let mut client = place::lease_connection(&self.connector, place)?;
+        place::set(&mut client, errors, &[("lock_timeout", "60000".to_owned())])?;
+        if place::owner(&mut client, errors, place)? == Owner::Somebody {
+            return Err(place::foreign(place));
+        }
+        if !place::try_lock(&mut client, errors, place, false)? {
+            return Ok(false);
+        }
+        orphans::end_all(&mut client, errors, self.clock.as_ref())?;
+        // Asked again under the lock.
+        let removed = match place::owner(&mut client, errors, place)? {
+            Owner::We => place::drop_schema(&mut client, errors, place),
+            Owner::Somebody => Err(place::foreign(place)),
+            Owner::Nobody => Ok(()),
+        };
+        // The session's end would do the same, a moment later.
+        let _ = place::unlock(&mut client, errors, place);
+        removed.map(|()| true)
+    }
+
+    fn free_bytes(&self) -> Option<u64> {
+        process::free_bytes(self.server.data_directory.as_ref()?)
+    }
+
+    fn make_cold(&self, place: &Place, tables: &[Table], cold: &Cold) -> Result<Vec<String>> {
+        let maker = cold::ColdMaker {
+            connector: &self.connector,
+            clock: self.clock.as_ref(),
+            data_directory: self.server.data_directory.as_deref(),
+        };
+        maker.make_cold(place, tables, cold)
+    }
+
+    fn process_sampler(&self) -> Option<Box<dyn Sampler>> {
+        let mut client = self.connector.connect(CONTROL).ok()?;
+        let postmaster = counters::postmaster(&mut client, self.connector.loopback)?;
+        let sampler = ProcessSampler::new(Arc::clone(&self.clock), postmaster)?;
+        Some(Box::new(sampler))
+    }
+}

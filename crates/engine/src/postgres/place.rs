@@ -1,0 +1,150 @@
+//! Places: schemas that bear our mark, and the lock that stands for the lease on each.
+
+use postgres::Client;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::connect::{Connector, KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_RETRIES};
+use super::error::Errors;
+use crate::database::{Place, PlaceStatus};
+use crate::error::{Error, ErrorKind, Result};
+
+/// The comment on our schemas: whoever finds one knows what it is, and we never touch one without it.
+const MARK: &str = "plimsoll: measurement data, may be removed";
+/// Tables dropped in one transaction: each takes some locks (table, TOAST table, indexes) of a table of a few thousand.
+const TABLES_PER_DROP: usize = 64;
+
+/// Whose a schema is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// There is no such schema.
+    Nobody,
+    /// It bears our mark.
+    We,
+    /// It has the name and not the mark.
+    Somebody,
+}
+
+/// The number under which PostgreSQL knows the lease on a place: XXH3-64 of its name, never to change, as programs of
+/// different versions must respect each other's leases.
+pub(super) fn lock_key(place: &Place) -> i64 {
+    xxh3_64(place.name().as_bytes()) as i64
+}
+
+/// Name of the sessions that hold leases.
+pub(super) fn lease_name(place: &Place) -> String {
+    format!("plimsoll lease {place}")
+}
+
+/// Prefix of the names of working sessions; the run's place follows.
+pub(super) const WORK: &str = "plimsoll work ";
+
+/// Settings that keep the server from ending an idle session, and make it notice a dead client. Those that a version does
+/// not know, and tcp settings on a socket, change nothing.
+pub(super) fn stay_connected(client: &mut Client, errors: &Errors) -> Result<()> {
+    let settings = [
+        ("statement_timeout", "0".to_owned()),
+        ("idle_session_timeout", "0".to_owned()),
+        ("idle_in_transaction_session_timeout", "0".to_owned()),
+        ("tcp_keepalives_idle", KEEPALIVE_IDLE.as_secs().to_string()),
+        ("tcp_keepalives_interval", KEEPALIVE_INTERVAL.as_secs().to_string()),
+        ("tcp_keepalives_count", KEEPALIVE_RETRIES.to_string()),
+    ];
+    set(client, errors, &settings)
+}
+
+/// Sets what this server knows of a list of settings.
+pub(super) fn set(client: &mut Client, errors: &Errors, settings: &[(&str, String)]) -> Result<()> {
+    let pairs: Vec<String> = settings.iter().map(|(name, value)| format!("('{name}', '{value}')")).collect();
+    let sql = format!(
+        "SELECT set_config(s.name, v.value, false) FROM (VALUES {}) v (name, value) JOIN pg_catalog.pg_settings s \
+         ON s.name = v.name",
+        pairs.join(", ")
+    );
+    client.batch_execute(&sql).map_err(|error| errors.running(&error))
+}
+
+/// A connection on which the lease of a place can be taken.
+pub(super) fn lease_connection(connector: &Connector, place: &Place) -> Result<Client> {
+    let mut client = connector.connect_alive(&lease_name(place))?;
+    stay_connected(&mut client, &connector.errors)?;
+    Ok(client)
+}
+
+/// Takes a lock for this session unless another session's stands against it.
+pub(super) fn try_lock(client: &mut Client, errors: &Errors, place: &Place, shared: bool) -> Result<bool> {
+    let function = if shared { "pg_try_advisory_lock_shared" } else { "pg_try_advisory_lock" };
+    let row = client.query_one(&format!("SELECT {function}($1)"), &[&lock_key(place)]);
+    row.and_then(|row| row.try_get(0)).map_err(|error| errors.running(&error))
+}
+
+/// Gives back an exclusive lock of this session.
+pub(super) fn unlock(client: &mut Client, errors: &Errors, place: &Place) -> Result<()> {
+    let row = client.query_one("SELECT pg_advisory_unlock($1)", &[&lock_key(place)]);
+    row.map(drop).map_err(|error| errors.running(&error))
+}
+
+/// Whose the schema of a place is.
+pub(super) fn owner(client: &mut Client, errors: &Errors, place: &Place) -> Result<Owner> {
+    let sql = "SELECT coalesce(obj_description(oid, 'pg_namespace') = $2, false) FROM pg_namespace WHERE nspname = $1";
+    let row = client.query_opt(sql, &[&place.name(), &MARK]).map_err(|error| errors.running(&error))?;
+    let ours = row.map(|row| row.try_get(0)).transpose().map_err(|error| errors.running(&error))?;
+    Ok(ours.map_or(Owner::Nobody, |ours: bool| if ours { Owner::We } else { Owner::Somebody }))
+}
+
+/// The error that keeps us off a schema that isn't ours.
+pub(super) fn foreign(place: &Place) -> Error {
+    Error::new(ErrorKind::Safety, format!("the schema {place} does not bear our mark, so it is not touched"))
+        .hint(format!("if it is ours after all: COMMENT ON SCHEMA {place} IS '{MARK}'"))
+}
+
+/// Makes the schema of a place; it has its mark from the first moment.
+pub(super) fn create(client: &mut Client, errors: &Errors, place: &Place) -> Result<()> {
+    // Two statements in one message are one transaction.
+    let sql = format!("CREATE SCHEMA {place}; COMMENT ON SCHEMA {place} IS '{MARK}'");
+    client.batch_execute(&sql).map_err(|error| errors.running(&error))
+}
+
+/// Every schema with a name and a mark of ours, and whether anybody holds a lock on its name.
+pub(super) fn list(client: &mut Client, errors: &Errors) -> Result<Vec<PlaceStatus>> {
+    let failed = |error: postgres::Error| errors.running(&error);
+    let schemas = "SELECT nspname::text FROM pg_namespace \
+                   WHERE nspname LIKE 'plimsoll\\_%' AND obj_description(oid, 'pg_namespace') = $1 ORDER BY 1";
+    let locks = "SELECT DISTINCT (classid::bigint << 32) | objid::bigint FROM pg_locks \
+                 WHERE locktype = 'advisory' AND objsubid = 1 AND granted \
+                 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+    let keys = client.query(locks, &[]).map_err(failed)?;
+    let keys: Vec<i64> =
+        keys.iter().map(|row| row.try_get(0)).collect::<std::result::Result<_, _>>().map_err(failed)?;
+    let mut places = Vec::new();
+    for row in client.query(schemas, &[&MARK]).map_err(failed)? {
+        if let Some(place) = Place::from_name(row.try_get(0).map_err(failed)?) {
+            places.push(PlaceStatus { leased: keys.contains(&lock_key(&place)), place });
+        }
+    }
+    Ok(places)
+}
+
+/// Drops the schema of a place with everything in it, many tables in several transactions.
+pub(super) fn drop_schema(client: &mut Client, errors: &Errors, place: &Place) -> Result<()> {
+    let sql = "SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+               WHERE n.nspname = $1 AND c.relkind IN ('r', 'p')";
+    let rows = client.query(sql, &[&place.name()]).map_err(|error| errors.running(&error))?;
+    let tables: Vec<&str> = rows.iter().filter_map(|row| row.try_get(0).ok()).collect();
+    for tables in tables.chunks(TABLES_PER_DROP) {
+        let sql = format!("DROP TABLE IF EXISTS {} CASCADE", tables.join(", "));
+        client.batch_execute(&sql).map_err(|error| errors.running(&error))?;
+    }
+    client.batch_execute(&format!("DROP SCHEMA {place} CASCADE")).map_err(|error| errors.running(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Part of the contract between versions.
+    #[test]
+    fn keys_never_change() {
+        assert_eq!(lock_key(&Place::data(1)), -915_352_293_635_228_647);
+        assert_ne!(lock_key(&Place::data(1)), lock_key(&Place::data(2)));
+    }
+}
