@@ -124,7 +124,7 @@ pub struct Figure {
     pub utilisation_percent: Option<f64>,
     /// How it is known.
     pub basis: Basis,
-    /// Tag of the source and section of the reference.
+    /// Who says so: author and publication.
     pub source: String,
     /// What a reader should know.
     #[serde(skip_serializing_if = "Option::is_none")]

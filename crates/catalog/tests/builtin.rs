@@ -53,7 +53,7 @@ fn every_figure_has_an_amount_a_source_and_a_basis() {
         for figure in &at.level.figures {
             figures += 1;
             let place = format!("{} {} {}", at.edition.name, at.level.name, figure.metric.name());
-            assert!(figure.source.contains("reference "), "{place}: {}", figure.source);
+            assert!(figure.source.contains("Bailiss"), "{place}: {}", figure.source);
             assert_ne!(figure.basis, Basis::Assumed, "{place}");
             assert_ne!(figure.to_string(), "unknown", "{place}");
             let low = figure.value.or(figure.low).or(figure.at_least).unwrap();
