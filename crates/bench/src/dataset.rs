@@ -18,6 +18,8 @@ pub struct Wanted {
     pub rows: u64,
     /// Seed.
     pub seed: u64,
+    /// Size of the engine's pages: a set in other pages is another set.
+    pub page_bytes: u64,
 }
 
 /// A data set at the target, ready to be read.
@@ -44,7 +46,7 @@ impl Wanted {
     /// The place under which such a set is kept.
     pub fn place(&self) -> Place {
         let columns = schema::family("t").columns;
-        let name = format!("{FORMAT} {columns:?} {} {} {}", self.tables, self.rows, self.seed);
+        let name = format!("{FORMAT} {columns:?} {} {} {} {}", self.tables, self.rows, self.seed, self.page_bytes);
         Place::data(xxh3_64(name.as_bytes()))
     }
 

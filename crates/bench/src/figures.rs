@@ -3,65 +3,101 @@
 use plimsoll_analysis::interval::interval;
 use plimsoll_analysis::memory::{Memory, slope};
 use plimsoll_analysis::{DEFAULT_CONFIDENCE, summary};
-use plimsoll_measurement::{Figure, Point, Repetition, units};
+use plimsoll_measurement::{Figure, Point, Repetition, RunRecord, units};
 
+use crate::definition::Definition;
 use crate::step::{Step, memory};
+
+/// What the repetitions of a run say about one metric: a value each.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// Name of the metric.
+    pub metric: &'static str,
+    /// Unit of the values.
+    pub unit: &'static str,
+    /// One value per complete repetition.
+    pub values: Vec<f64>,
+    /// Coefficient of variation over all points, in percent.
+    pub point_cv_percent: Option<f64>,
+    /// How the values came about, where that isn't plain.
+    pub note: Option<String>,
+    /// True if the values bound the figure on one side only: then there is no interval, and `values` has one bound.
+    pub bound: bool,
+}
 
 /// The figures of a run, the headline of its first step first.
 pub fn figures(steps: &[Step], repetitions: &[Repetition], page_bytes: u64) -> Vec<Figure> {
+    series(steps, repetitions, page_bytes).iter().filter_map(Series::figure).collect()
+}
+
+/// The values behind the figures, by repetition. Only complete repetitions count.
+pub fn series(steps: &[Step], repetitions: &[Repetition], page_bytes: u64) -> Vec<Series> {
     let complete: Vec<&Repetition> = repetitions.iter().filter(|repetition| repetition.complete).collect();
     let of_step = |step: Step| -> Vec<Vec<&Point>> {
         let named = (steps.len() > 1).then(|| step.name());
         let own = |point: &&Point| named.is_none() || point.phase.as_deref() == named;
         complete.iter().map(|repetition| repetition.points.iter().filter(own).collect()).collect()
     };
-    steps
-        .iter()
-        .flat_map(|step| {
-            let points = of_step(*step);
-            match step {
-                Step::Scan => rate("read_rate", &points),
-                Step::Write => rate("write_rate", &points),
-                Step::Join => join(&points),
-                Step::Memory => memory_figures(&points, page_bytes),
-            }
-        })
-        .collect()
+    let of_steps = steps.iter().flat_map(|step| {
+        let points = of_step(*step);
+        match step {
+            Step::Scan => vec![rate("read_rate", &points)],
+            Step::Write => vec![rate("write_rate", &points)],
+            Step::Join => join(&points),
+            Step::Memory => memory_series(&points, page_bytes),
+        }
+    });
+    of_steps.filter(|series| !series.values.is_empty()).collect()
 }
 
-fn figure(metric: &str, unit: &str, values: &[f64]) -> Option<Figure> {
-    let spread = interval(values, DEFAULT_CONFIDENCE)?;
-    Some(Figure {
-        metric: metric.to_owned(),
-        value: spread.value,
-        unit: unit.to_owned(),
-        low: spread.low,
-        high: spread.high,
-        confidence: spread.confidence,
-        repetitions: values.len() as u32,
-        point_cv_percent: None,
-        note: None,
-    })
+/// The values behind the figures of a stored run. Empty if its definition can't be read by this release.
+pub fn series_of(record: &RunRecord) -> Vec<Series> {
+    let definition = Definition::parse("stored definition", &record.definition.text);
+    let page_bytes = record.parameters.get("page_bytes").and_then(serde_json::Value::as_u64).filter(|page| *page > 0);
+    match (definition, page_bytes) {
+        (Ok(definition), Some(page_bytes)) => series(&definition.steps, &record.repetitions, page_bytes),
+        _ => Vec::new(),
+    }
+}
+
+impl Series {
+    fn new(metric: &'static str, unit: &'static str, values: Vec<f64>) -> Self {
+        Self { metric, unit, values, point_cv_percent: None, note: None, bound: false }
+    }
+
+    /// The figure with its interval.
+    pub fn figure(&self) -> Option<Figure> {
+        let spread = interval(&self.values, DEFAULT_CONFIDENCE)?;
+        Some(Figure {
+            metric: self.metric.to_owned(),
+            value: spread.value,
+            unit: self.unit.to_owned(),
+            low: spread.low,
+            high: spread.high,
+            confidence: spread.confidence,
+            repetitions: self.values.len() as u32,
+            point_cv_percent: self.point_cv_percent,
+            note: self.note.clone(),
+        })
+    }
 }
 
 /// All content of a repetition over all its measured time, in MB per minute.
-fn rate(metric: &str, repetitions: &[Vec<&Point>]) -> Vec<Figure> {
-    let rates: Vec<f64> = repetitions
-        .iter()
-        .filter_map(|points| {
-            let content = points.iter().filter_map(|point| point.content_bytes).sum();
-            units::mb_per_minute(content, points.iter().map(|point| point.seconds).sum()).filter(|rate| *rate > 0.0)
-        })
-        .collect();
+fn rate(metric: &'static str, repetitions: &[Vec<&Point>]) -> Series {
+    let rates = repetitions.iter().filter_map(|points| {
+        let content = points.iter().filter_map(|point| point.content_bytes).sum();
+        units::mb_per_minute(content, points.iter().map(|point| point.seconds).sum()).filter(|rate| *rate > 0.0)
+    });
     let of_points: Vec<f64> = repetitions.iter().flatten().filter_map(|point| point.mb_per_minute).collect();
-    let figure = figure(metric, "MB/min", &rates)
-        .map(|figure| Figure { point_cv_percent: summary::coefficient_of_variation_percent(&of_points), ..figure });
-    figure.into_iter().collect()
+    Series {
+        point_cv_percent: summary::coefficient_of_variation_percent(&of_points),
+        ..Series::new(metric, "MB/min", rates.collect())
+    }
 }
 
 /// Millions of row pairs a second at the largest N that every repetition has: for the whole machine, then for one
 /// session.
-fn join(repetitions: &[Vec<&Point>]) -> Vec<Figure> {
+fn join(repetitions: &[Vec<&Point>]) -> Vec<Series> {
     let most = repetitions.iter().flatten().filter_map(|point| point.sessions).max().unwrap_or(1);
     let mut kinds = vec![("join_rate", most)];
     if most > 1 {
@@ -78,62 +114,46 @@ fn join(repetitions: &[Vec<&Point>]) -> Vec<Figure> {
             let common = timings.iter().map(|rungs| rungs.iter().map(|(rows, _)| *rows).max()).min().flatten()?;
             let seconds = timings.iter().flatten().filter(|(rows, _)| *rows == common).map(|(_, seconds)| *seconds);
             let pairs = common as f64 * common as f64;
-            let rates: Vec<f64> = seconds.filter(|seconds| *seconds > 0.0).map(|s| pairs / s / 1e6).collect();
+            let rates = seconds.filter(|seconds| *seconds > 0.0).map(|seconds| pairs / seconds / 1e6).collect();
             let note = format!("at N = {common}, {sessions} session{}", if sessions == 1 { "" } else { "s" });
-            figure(metric, "Mpairs/s", &rates).map(|figure| Figure { note: Some(note), ..figure })
+            Some(Series { note: Some(note), ..Series::new(metric, "Mpairs/s", rates) })
         })
         .collect()
 }
 
 /// Usable memory in MB by the knee of the misses, and by the slope of the engine's own percentage where it reports one.
-fn memory_figures(repetitions: &[Vec<&Point>], page_bytes: u64) -> Vec<Figure> {
+fn memory_series(repetitions: &[Vec<&Point>], page_bytes: u64) -> Vec<Series> {
     let estimates: Vec<Memory> = repetitions.iter().filter_map(|points| memory::estimate(points, page_bytes)).collect();
     let mb = |bytes: u64| bytes as f64 / units::MB as f64;
-    let found: Vec<f64> = estimates
-        .iter()
-        .filter_map(|estimate| match estimate {
-            Memory::Found(knee) => Some(mb(knee.bytes)),
-            _ => None,
-        })
-        .collect();
-    let by_knee = if found.len() == estimates.len() {
-        figure("memory", "MB", &found).map(|figure| Figure { note: Some("knee of the misses".to_owned()), ..figure })
-    } else {
-        bound(&estimates, mb)
+    let slopes = repetitions.iter().filter_map(|points| {
+        let reported = points.iter().filter_map(|point| Some((mb(point.set_bytes?), point.memory_percent?)));
+        slope(&reported.collect::<Vec<_>>())
+    });
+    let slopes = Series {
+        note: Some("slope of the percentage that the engine reports".to_owned()),
+        ..Series::new("memory_by_slope", "MB", slopes.collect())
     };
-    let slopes: Vec<f64> = repetitions
-        .iter()
-        .filter_map(|points| {
-            let reported = points.iter().filter_map(|point| Some((mb(point.set_bytes?), point.memory_percent?)));
-            slope(&reported.collect::<Vec<_>>())
-        })
-        .collect();
-    let by_slope = figure("memory_by_slope", "MB", &slopes)
-        .map(|figure| Figure { note: Some("slope of the percentage that the engine reports".to_owned()), ..figure });
-    by_knee.into_iter().chain(by_slope).collect()
+    vec![by_knee(&estimates), slopes]
 }
 
-/// Only a bound, because some repetition saw no knee.
-fn bound(estimates: &[Memory], mb: impl Fn(u64) -> f64) -> Option<Figure> {
-    let at_least =
-        estimates.iter().filter_map(|e| if let Memory::AtLeast(bytes) = e { Some(mb(*bytes)) } else { None });
-    let at_most = estimates.iter().filter_map(|e| if let Memory::AtMost(bytes) = e { Some(mb(*bytes)) } else { None });
-    let (value, note) = match (at_least.reduce(f64::max), at_most.reduce(f64::min)) {
-        (Some(least), _) => (least, "at least: every set fitted"),
-        (None, Some(most)) => (most, "at most: no set fitted"),
-        (None, None) => return None,
+/// A knee from every repetition, or only a bound where some repetition saw none.
+fn by_knee(estimates: &[Memory]) -> Series {
+    let mb = |bytes: u64| bytes as f64 / units::MB as f64;
+    let (mut found, mut least, mut most) = (Vec::new(), None, None);
+    for estimate in estimates {
+        match estimate {
+            Memory::Found(knee) => found.push(mb(knee.bytes)),
+            Memory::AtLeast(bytes) => least = least.max(Some(*bytes)),
+            Memory::AtMost(bytes) => most = Some(most.map_or(*bytes, |most: u64| most.min(*bytes))),
+        }
+    }
+    let (values, note) = match (least, most) {
+        (None, None) => (found, "knee of the misses"),
+        (Some(bytes), _) => (vec![mb(bytes)], "at least: every set fitted"),
+        (None, Some(bytes)) => (vec![mb(bytes)], "at most: no set fitted"),
     };
-    Some(Figure {
-        metric: "memory".to_owned(),
-        value,
-        unit: "MB".to_owned(),
-        low: None,
-        high: None,
-        confidence: DEFAULT_CONFIDENCE,
-        repetitions: estimates.len() as u32,
-        point_cv_percent: None,
-        note: Some(note.to_owned()),
-    })
+    let bound = least.or(most).is_some();
+    Series { note: Some(note.to_owned()), bound, ..Series::new("memory", "MB", values) }
 }
 
 #[cfg(test)]

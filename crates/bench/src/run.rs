@@ -99,6 +99,13 @@ pub fn execute(
     record
 }
 
+/// The record of a run that never reached its target, so that scripts get an object for it all the same.
+pub fn not_started(plan: &Plan<'_>, engine: &str, clock: &Arc<dyn Clock>, error: &Error) -> RunRecord {
+    let now = Some(format!("{:.3}", clock.timestamp(clock.now())));
+    let failure = failure(error, &Interrupt::default());
+    RunRecord { ended_at: now, error: Some(failure), ..blank_record(plan, engine, clock) }
+}
+
 /// The record's error: an interrupt hides behind whatever a cancelled statement said.
 fn failure(error: &Error, interrupt: &Interrupt) -> RunFailure {
     match interrupt.signal() {
@@ -120,12 +127,22 @@ fn failure(error: &Error, interrupt: &Interrupt) -> RunFailure {
 fn new_record(plan: &Plan<'_>, database: &dyn Database, clock: &Arc<dyn Clock>) -> RunRecord {
     let description = database.description();
     RunRecord {
+        engine_version: Some(description.version.clone()),
+        target_fingerprint: Some(description.fingerprint.clone()),
+        environment: description.settings.clone(),
+        warnings: description.warnings.clone(),
+        ..blank_record(plan, &description.engine, clock)
+    }
+}
+
+fn blank_record(plan: &Plan<'_>, engine: &str, clock: &Arc<dyn Clock>) -> RunRecord {
+    RunRecord {
         schema_version: SCHEMA_VERSION.to_owned(),
         run_id: uuid::Uuid::now_v7().simple().to_string(),
         test: plan.definition.name.clone(),
         target: plan.target.clone(),
-        engine: description.engine.clone(),
-        engine_version: description.version.clone(),
+        engine: engine.to_owned(),
+        engine_version: None,
         clock: clock.kind().to_owned(),
         started_at: format!("{:.3}", clock.timestamp(clock.now())),
         ended_at: None,
@@ -135,8 +152,8 @@ fn new_record(plan: &Plan<'_>, database: &dyn Database, clock: &Arc<dyn Clock>) 
             hash: plan.definition.hash(),
             text: plan.definition.text.clone(),
         },
-        target_fingerprint: description.fingerprint.clone(),
-        environment: description.settings.clone(),
+        target_fingerprint: None,
+        environment: BTreeMap::new(),
         catalog_edition: None,
         build: plan.build.clone(),
         repetitions: Vec::new(),
@@ -145,7 +162,7 @@ fn new_record(plan: &Plan<'_>, database: &dyn Database, clock: &Arc<dyn Clock>) 
         cpu_table: None,
         truth: None,
         verdict: Verdict::default(),
-        warnings: description.warnings.clone(),
+        warnings: Vec::new(),
         error: None,
         host: Host {
             name: plan.host_name.clone(),
@@ -176,7 +193,8 @@ fn measure(
     let several = plan.definition.steps.len() > 1;
     let mut measures: Vec<(Step, Box<dyn Measure>)> =
         plan.definition.steps.iter().map(|step| (*step, step.measure())).collect();
-    let mut facts = BTreeMap::new();
+    let page_bytes = database.description().page_bytes;
+    let mut facts = BTreeMap::from([("page_bytes".to_owned(), page_bytes.into())]);
     let mut outcome = Ok(());
     // Preparing is repetition zero: it has the same context and no points.
     for number in 0..=plan.repetitions {

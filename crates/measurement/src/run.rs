@@ -24,8 +24,9 @@ pub struct RunRecord {
     pub target: String,
     /// Kind of the database: `postgresql`, `sqlite`, ...
     pub engine: String,
-    /// The version that the server states.
-    pub engine_version: String,
+    /// The version that the server states; absent if the run never reached it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine_version: Option<String>,
     /// `real` or `virtual`.
     pub clock: String,
     /// Start of the run, RFC 3339 in UTC.
@@ -41,7 +42,8 @@ pub struct RunRecord {
     /// The test's definition in full.
     pub definition: Definition,
     /// Identifies the server and database without naming secrets, so that runs on one target can be found.
-    pub target_fingerprint: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_fingerprint: Option<String>,
     /// Settings that the target states about itself. They are shown beside the result and never enter it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,

@@ -1,2 +1,57 @@
-//! The command line of Plimsoll.
-fn main() {}
+//! The command line of Plimsoll: arguments, settings, printer, exit codes. It wires the crates together and is the only
+//! one that prints.
+
+mod args;
+mod commands;
+mod engines;
+mod failure;
+mod printer;
+mod progress;
+mod settings;
+mod signals;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use plimsoll_measurement::exit;
+
+use args::{Arguments, Command};
+use failure::Failure;
+use printer::Printer;
+use settings::Settings;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return printer::usage(&error),
+    };
+    let printer = Printer::new(arguments.color, arguments.quiet);
+    let outcome = std::panic::catch_unwind(|| run(arguments, &printer));
+    match outcome {
+        Ok(Ok(code)) => ExitCode::from(code),
+        Ok(Err(failure)) => {
+            printer.failure(&failure);
+            ExitCode::from(failure.exit_code)
+        }
+        Err(_) => ExitCode::from(exit::INTERNAL),
+    }
+}
+
+/// The table of contents: which command does what, and the exit code it ends with.
+fn run(arguments: Arguments, printer: &Printer) -> Result<u8, Failure> {
+    let settings = Settings::resolve(&arguments)?;
+    match arguments.command {
+        Command::Demo(options) => commands::demo::demo(&options, &settings, printer),
+        Command::Run(options) => commands::run::run(&options, &settings, printer),
+        Command::Tests(options) => commands::tests::tests(&options, printer),
+        Command::Runs(options) => commands::runs::runs(&options, &settings, printer),
+        Command::Show(options) => commands::runs::show(&options, &settings, printer),
+        Command::Compare(options) => commands::compare::compare(&options, &settings, printer),
+        Command::Report(options) => commands::report::report(&options, &settings, printer),
+        Command::Clean(options) => commands::clean::clean(&options, printer),
+        Command::Catalog(options) => commands::catalog::catalog(&options, printer),
+        Command::Doctor(options) => commands::doctor::doctor(&options, &settings, printer),
+        Command::Completions { shell } => commands::generated::completions(shell, printer),
+        Command::Man => commands::generated::man(printer),
+    }
+}

@@ -79,7 +79,7 @@ pub fn run(record: &RunRecord, style: Style) -> String {
     let mut page = Page { style, text: String::new() };
     page.line(&style.paint(BOLD, &format!("{} on {}", plain(&record.test), plain(&record.target))));
     let began = words::moment(&record.started_at);
-    let (engine, version) = (plain(&record.engine), plain(&record.engine_version));
+    let (engine, version) = (plain(&record.engine), plain(record.engine_version.as_deref().unwrap_or_default()));
     let clock = plain(&record.clock);
     page.line(&style.paint(DIM, &format!("{}  {began}", plain(&record.run_id))));
     page.line(&style.paint(DIM, &format!("{engine} {version}, {clock} time, {}", words::state(record))));

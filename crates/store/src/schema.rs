@@ -15,7 +15,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
         run_id TEXT NOT NULL PRIMARY KEY,
         test TEXT NOT NULL,
         target TEXT NOT NULL,
-        target_fingerprint TEXT NOT NULL,
+        target_fingerprint TEXT,
         campaign TEXT,
         ended_at TEXT,
         document TEXT NOT NULL

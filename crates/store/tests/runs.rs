@@ -106,7 +106,7 @@ fn lists_are_filtered_and_the_newest_come_first() {
     let runs = [
         RunRecord { campaign: Some("spring".into()), ..finished("r1") },
         RunRecord { test: "memory".into(), ..begun("r2") },
-        RunRecord { target: "sqlite:/data/a.db".into(), target_fingerprint: "a".into(), ..finished("r3") },
+        RunRecord { target: "sqlite:/data/a.db".into(), target_fingerprint: Some("a".into()), ..finished("r3") },
         RunRecord { campaign: Some("spring".into()), error: Some(failure), ..finished("r4") },
     ];
     for run in &runs {

@@ -16,6 +16,9 @@ const FEWEST_CHUNKS: u64 = 10;
 /// No repetition writes more than this many times the volume that was asked for, however fast the target is.
 const MOST_VOLUMES: u64 = 20;
 
+/// Most parts of one statement: SQLite takes 500 in a compound select.
+const MOST_PARTS: u64 = 400;
+
 #[derive(Default)]
 pub(super) struct Write;
 
@@ -42,7 +45,8 @@ impl Measure for Write {
         session.checkpoint()?;
 
         let parameters = context.parameters;
-        let times = (parameters.bytes("chunk") / source.tally.content_bytes.max(1)).max(1);
+        let source_bytes = source.tally.content_bytes.max(1);
+        let times = ((parameters.bytes("chunk") + source_bytes / 2) / source_bytes).clamp(1, MOST_PARTS);
         let rows = times * source.tally.rows;
         let chunk_bytes = times * source.tally.content_bytes;
         let asked = parameters.bytes("volume").div_ceil(chunk_bytes);

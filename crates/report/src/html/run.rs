@@ -16,7 +16,7 @@ pub fn article(at: usize, record: &RunRecord) -> Markup {
         article id=(anchor(at)) {
             h2 { (plain(&record.test)) " on " span.target { (plain(&record.target)) } }
             p.quiet {
-                (words::moment(&record.started_at)) ", " (plain(&record.engine)) " " (plain(&record.engine_version))
+                (words::moment(&record.started_at)) ", " (plain(&record.engine)) " " (plain(record.engine_version.as_deref().unwrap_or_default()))
                 ", " (plain(&record.clock)) " time, " (words::state(record))
             }
             (messages(record))

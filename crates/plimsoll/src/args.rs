@@ -1,0 +1,290 @@
+//! What can be typed. Help, man page and completions are all generated from here.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Finds out what a database and its storage really deliver, names the limit, and says what would lift it.
+#[derive(Debug, Parser)]
+#[command(name = "plimsoll", version, about, long_about = None, arg_required_else_help = true, max_term_width = 110)]
+#[command(after_help = "\
+Examples:
+  plimsoll demo                                            try it: no server, about a minute, writes a report
+  plimsoll run read-scan write-chunk --target postgres://me@db.example/sales --short
+  plimsoll run memory --target sqlite:./data.db --json
+  plimsoll report latest --html report.html
+
+Exit codes: 0 done, 1 negative verdict, 2 usage, 3 something to install, 4 cannot connect, 5 permission missing,
+6 refused for safety, 7 incomplete result or unreadable store, 70 internal fault, 130/143 interrupted.")]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Result store [default: runs.db in the data directory of Plimsoll].
+    #[arg(long, global = true, value_name = "FILE", env = "PLIMSOLL_STORE", help_heading = "Everywhere")]
+    pub store: Option<PathBuf>,
+    /// When to use colour.
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, help_heading = "Everywhere")]
+    pub color: Color,
+    /// No progress, no remarks: results and errors only.
+    #[arg(short, long, global = true, help_heading = "Everywhere")]
+    pub quiet: bool,
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR or TERM=dumb say otherwise.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Try it: four tests on a temporary database in about a minute, and a report.
+    Demo(Demo),
+    /// Run tests on targets.
+    Run(Box<Run>),
+    /// List the built-in tests, or show a definition.
+    Tests(Tests),
+    /// List stored runs.
+    Runs(Runs),
+    /// Show a stored run.
+    Show(Show),
+    /// Hold runs against a first one: ratios with intervals.
+    Compare(Compare),
+    /// Write a report about stored runs.
+    Report(Report),
+    /// Remove what killed runs left at a target.
+    Clean(Clean),
+    /// Published figures of tiers, with date, source and basis.
+    Catalog(Catalog),
+    /// What works here, and what a target allows.
+    Doctor(Doctor),
+    /// Print completions for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page.
+    Man,
+}
+
+/// `demo`.
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// Where the report goes.
+    #[arg(long, value_name = "FILE", default_value = "plimsoll-demo.html")]
+    pub html: PathBuf,
+    /// One JSON object per run on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How a target is reached.
+#[derive(Debug, Args)]
+pub struct Access {
+    /// File whose first line is the password. Also: PLIMSOLL_PASSWORD, the engine's own password file, or a prompt.
+    #[arg(long, value_name = "FILE")]
+    pub password_file: Option<PathBuf>,
+}
+
+/// `run`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll run read-scan --target sqlite:./data.db --set volume=500MiB
+  plimsoll run cpu-join --target postgres://h/db --reference latest --anchor 0192f3=50
+  plimsoll run ./my-test.toml --target postgres://h/db --restart-command 'systemctl restart postgresql'")]
+pub struct Run {
+    /// Built-in tests (see `plimsoll tests`) or definition files ending in .toml.
+    #[arg(required = true, value_name = "TEST")]
+    pub tests: Vec<String>,
+    /// Target URL: sqlite:PATH, postgres://USER@HOST/DATABASE.
+    #[arg(long, required = true, num_args = 1.., value_name = "URL")]
+    pub target: Vec<String>,
+    #[command(flatten)]
+    pub access: Access,
+    /// Sets a parameter of the test, such as volume=500MiB. See `plimsoll tests show TEST`.
+    #[arg(long, value_name = "K=V")]
+    pub set: Vec<String>,
+    /// Repetitions a, b, c...; the interval comes from them [default: the definition's, 3].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=26))]
+    pub repetitions: Option<u32>,
+    /// Small volumes, about 20 s a run, for a first look.
+    #[arg(long)]
+    pub short: bool,
+    /// Name under which runs are compared later.
+    #[arg(long, value_name = "NAME")]
+    pub campaign: Option<String>,
+    /// Keep the data set at the target; later runs verify and reuse it.
+    #[arg(long)]
+    pub keep_data: bool,
+    /// Wait this long between provisioning and measuring, such as 5m.
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    pub settle: String,
+    /// Shell command that restarts the server, to make its cache cold before every repetition.
+    #[arg(long, value_name = "COMMAND")]
+    pub restart_command: Option<String>,
+    #[command(flatten)]
+    pub multiples: Multiples,
+    /// One JSON object per run on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What the CPU ladder is held against.
+#[derive(Debug, Args)]
+pub struct Multiples {
+    /// cpu-join: this run counts as 1 in the second block.
+    #[arg(long, value_name = "RUN")]
+    pub reference: Option<String>,
+    /// cpu-join: this run has so many DTU in the third block; `catalog` takes the published fit.
+    #[arg(long, value_name = "RUN=DTU|catalog")]
+    pub anchor: Option<String>,
+}
+
+/// `tests`.
+#[derive(Debug, Args)]
+pub struct Tests {
+    /// What to do with them [default: list].
+    #[command(subcommand)]
+    pub action: Option<TestsAction>,
+}
+
+/// `tests show`.
+#[derive(Debug, Subcommand)]
+pub enum TestsAction {
+    /// List the built-in tests.
+    List,
+    /// Print a definition as TOML; a file of your own works the same way.
+    Show {
+        /// Name of the test.
+        test: String,
+    },
+    /// Every key and parameter that a definition may have.
+    Keys,
+}
+
+/// `runs`.
+#[derive(Debug, Args)]
+pub struct Runs {
+    /// Only runs of this test.
+    #[arg(long, value_name = "TEST")]
+    pub test: Option<String>,
+    /// Only runs on this target.
+    #[arg(long, value_name = "URL")]
+    pub target: Option<String>,
+    /// Only runs of this campaign.
+    #[arg(long, value_name = "NAME")]
+    pub campaign: Option<String>,
+    /// At most so many, the newest first.
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub limit: u32,
+    /// Also take in the runs of another store.
+    #[arg(long, value_name = "FILE")]
+    pub merge: Option<PathBuf>,
+    /// One JSON object per run.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `show`.
+#[derive(Debug, Args)]
+pub struct Show {
+    /// Run id, its first characters, or `latest`.
+    pub run: String,
+    #[command(flatten)]
+    pub multiples: Multiples,
+    /// The whole record as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `compare`.
+#[derive(Debug, Args)]
+pub struct Compare {
+    /// The first run is the base of the ratios.
+    #[arg(num_args = 2.., required = true, value_name = "RUN")]
+    pub runs: Vec<String>,
+    /// Ratios within this margin count as equal, such as 5%.
+    #[arg(long, value_name = "PERCENT", default_value = "5%")]
+    pub margin: String,
+    /// Exit with 1 if any comparison says so.
+    #[arg(long, value_enum, value_name = "VERDICT")]
+    pub fail_on: Option<FailOn>,
+    /// One JSON object per comparison.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Verdicts that make `compare` fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// A run is worse than the base.
+    Worse,
+}
+
+/// `report`.
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("output").required(true).multiple(true)))]
+pub struct Report {
+    /// Run ids, their first characters, or `latest`.
+    #[arg(required_unless_present = "campaign", value_name = "RUN")]
+    pub runs: Vec<String>,
+    /// All runs of this campaign, oldest first.
+    #[arg(long, value_name = "NAME")]
+    pub campaign: Option<String>,
+    /// One HTML file with charts that needs nothing else; - for standard output.
+    #[arg(long, value_name = "FILE", group = "output")]
+    pub html: Option<PathBuf>,
+    /// Markdown.
+    #[arg(long, value_name = "FILE", group = "output")]
+    pub markdown: Option<PathBuf>,
+    /// All points as CSV.
+    #[arg(long, value_name = "FILE", group = "output")]
+    pub csv: Option<PathBuf>,
+    /// Title of the report.
+    #[arg(long, value_name = "TEXT", default_value = "What it delivers")]
+    pub title: String,
+    #[command(flatten)]
+    pub multiples: Multiples,
+}
+
+/// `clean`.
+#[derive(Debug, Args)]
+pub struct Clean {
+    /// The target.
+    #[arg(value_name = "URL")]
+    pub target: String,
+    #[command(flatten)]
+    pub access: Access,
+    /// Kept data sets too.
+    #[arg(long)]
+    pub data: bool,
+    /// Only say what would be removed.
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// `catalog`.
+#[derive(Debug, Args)]
+pub struct Catalog {
+    /// A level, an edition, a service or a metric: S2, S2@v12-ga-2015-01, basic, read. Empty: everything.
+    #[arg(default_value = "")]
+    pub query: String,
+}
+
+/// `doctor`.
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// A target to look at.
+    #[arg(value_name = "URL")]
+    pub target: Option<String>,
+    #[command(flatten)]
+    pub access: Access,
+}

@@ -1,0 +1,65 @@
+//! `plimsoll catalog`: published figures with date, source and basis, and what they come to at full use.
+
+use std::fmt::Write as _;
+
+use plimsoll_analysis::maximum::theoretical_maximum;
+use plimsoll_catalog::{Catalog as Facts, Figure, Match};
+use plimsoll_measurement::{exit, units};
+
+use crate::args::Catalog;
+use crate::failure::Failure;
+use crate::printer::Printer;
+
+/// Prints what a query finds.
+pub fn catalog(options: &Catalog, printer: &Printer) -> Result<u8, Failure> {
+    let facts = Facts::builtin()?;
+    let found = facts.search(&options.query);
+    if found.is_empty() {
+        let editions: Vec<&str> = facts.editions().iter().map(|edition| edition.name.as_str()).collect();
+        let mut levels: Vec<&str> = facts.levels().map(|at| at.level.name.as_str()).collect();
+        levels.sort_unstable();
+        levels.dedup();
+        return Err(Failure::usage(format!("the catalogue has nothing about '{}'", options.query)).hint(format!(
+            "levels are {}; editions are {}",
+            levels.join(", "),
+            editions.join(", ")
+        )));
+    }
+    let mut text = String::new();
+    for hit in &found {
+        describe(hit, &mut text);
+    }
+    printer.result(text.trim_end());
+    Ok(exit::DONE)
+}
+
+fn describe(hit: &Match<'_>, text: &mut String) {
+    let (edition, level) = (hit.edition, hit.level);
+    let _ = writeln!(text, "{}/{}@{}  ({})", edition.service, level.name, edition.name, edition.as_of);
+    if let Some(dtu) = &level.dtu {
+        let _ = writeln!(text, "  {} DTU ({})", dtu.value, dtu.basis.name());
+    }
+    for figure in &hit.figures {
+        let label = figure.label.as_deref().map(|label| format!(" ({label})")).unwrap_or_default();
+        let rows = figure.join_rows.map(|rows| format!(" N = {rows}")).unwrap_or_default();
+        let name = format!("{}{rows}{label}", figure.metric.name());
+        let _ = writeln!(text, "  {name:<34} {:<24} {}, {}", figure.to_string(), figure.basis.name(), figure.source);
+        if let Some(line) = at_full_use(figure) {
+            let _ = writeln!(text, "  {:<34} {line}", "");
+        }
+        if let Some(note) = &figure.note {
+            let _ = writeln!(text, "  {:<34} note: {note}", "");
+        }
+    }
+    for note in &level.notes {
+        let _ = writeln!(text, "  note: {note}");
+    }
+    text.push('\n');
+}
+
+/// The theoretical maximum of a rate that was read below full use of its limit.
+fn at_full_use(figure: &Figure) -> Option<String> {
+    let percent = figure.utilisation_percent.filter(|percent| *percent < 100.0)?;
+    let maximum = theoretical_maximum(figure.value?, percent, None)?;
+    Some(format!("at 100 % instead of {percent} %: {} {}", units::format_significant(maximum.rate), figure.unit))
+}

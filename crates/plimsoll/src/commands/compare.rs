@@ -1,0 +1,164 @@
+//! `plimsoll compare`: runs against a first one, metric by metric, as ratios with an interval.
+
+use plimsoll_analysis::DEFAULT_CONFIDENCE;
+use plimsoll_analysis::compare::{self, Terms, Verdict};
+use plimsoll_bench::figures::{Series, series_of};
+use plimsoll_measurement::{RunRecord, exit};
+use plimsoll_report::terminal::{self, Comparison};
+
+use crate::args::{Compare, FailOn};
+use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::settings::Settings;
+
+/// Compares runs.
+pub fn compare(options: &Compare, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
+    let margin = parse_margin(&options.margin)?;
+    let store = settings.open_store()?;
+    let records = options.runs.iter().map(|id| store.load(id)).collect::<Result<Vec<_>, _>>()?;
+    let (base, others) = records.split_first().ok_or_else(|| Failure::usage("nothing to compare"))?;
+    let base_series = series_of(base);
+    if base_series.is_empty() {
+        let message = format!("run {} has no complete repetition to compare with", base.run_id);
+        return Err(Failure { message, hint: Some("name another run first".to_owned()), exit_code: exit::INCOMPLETE });
+    }
+    let mut rows = Vec::new();
+    let mut worse = false;
+    for other in others {
+        for difference in differences(base, other) {
+            printer.warning(&difference);
+        }
+        let before = rows.len();
+        for (a, b) in shared(&base_series, &series_of(other)) {
+            let (row, verdict) = compare_series(base, other, &a, &b, margin);
+            worse |= verdict == Verdict::Worse;
+            rows.push(row);
+        }
+        if rows.len() == before {
+            let (left, right) = (short(&base.run_id), short(&other.run_id));
+            let message = format!("{left} ({}) and {right} ({}) have no figure in common", base.test, other.test);
+            return Err(Failure {
+                message,
+                hint: Some("compare runs of one test".to_owned()),
+                exit_code: exit::INCOMPLETE,
+            });
+        }
+    }
+    if options.json {
+        for row in &rows {
+            printer.result(&json(row).to_string());
+        }
+    } else {
+        printer.result(&terminal::comparison(&rows, printer.style()));
+    }
+    Ok(if worse && options.fail_on == Some(FailOn::Worse) { exit::NEGATIVE } else { exit::DONE })
+}
+
+fn parse_margin(text: &str) -> Result<f64, Failure> {
+    let number = text.trim().trim_end_matches('%').trim().parse::<f64>().ok();
+    number
+        .filter(|percent| (0.0..100.0).contains(percent))
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| {
+            Failure::usage(format!("--margin {text} is not a percentage from 0 to 100")).hint("such as --margin 5%")
+        })
+}
+
+fn shared(base: &[Series], other: &[Series]) -> Vec<(Series, Series)> {
+    let partner = |a: &Series| other.iter().find(|b| b.metric == a.metric).map(|b| (a.clone(), b.clone()));
+    base.iter().filter_map(partner).collect()
+}
+
+fn compare_series(base: &RunRecord, other: &RunRecord, a: &Series, b: &Series, margin: f64) -> (Comparison, Verdict) {
+    // Every metric so far is a rate or a size: more is better.
+    let terms = Terms { higher_is_better: true, margin, confidence: DEFAULT_CONFIDENCE };
+    // A bound is no estimate, and join rates of different N are different figures.
+    let comparable = !a.bound && !b.bound && a.note == b.note;
+    let outcome = comparable.then(|| compare::compare(&a.values, &b.values, terms)).flatten();
+    let verdict = outcome.map_or(Verdict::Undecided, |comparison| comparison.verdict);
+    let words = if comparable {
+        verdict.name().to_owned()
+    } else {
+        let note = |series: &Series| series.note.clone().unwrap_or_default();
+        format!("{}: {} against {}", verdict.name(), note(a), note(b))
+    };
+    let row = Comparison {
+        metric: a.metric.to_owned(),
+        baseline: label(base),
+        candidate: label(other),
+        ratio: outcome.map(|comparison| comparison.ratio),
+        low: outcome.and_then(|comparison| comparison.low),
+        high: outcome.and_then(|comparison| comparison.high),
+        confidence: DEFAULT_CONFIDENCE,
+        verdict: words,
+    };
+    (row, verdict)
+}
+
+fn label(record: &RunRecord) -> String {
+    format!("{} {}", short(&record.run_id), record.target)
+}
+
+/// Enough of a run id to find it again: its time and a part of its random tail.
+fn short(run_id: &str) -> &str {
+    run_id.get(..16).unwrap_or(run_id)
+}
+
+/// What differs between two runs beside the target, so that the ratio isn't taken for more than it is.
+fn differences(base: &RunRecord, other: &RunRecord) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut differ = |what: String, a: Option<String>, b: Option<String>| {
+        if a != b {
+            let shown = |value: Option<String>| value.unwrap_or_else(|| "unknown".to_owned());
+            found.push(format!("{what} differs: {} against {}", shown(a), shown(b)));
+        }
+    };
+    differ("test".to_owned(), Some(base.test.clone()), Some(other.test.clone()));
+    differ("engine".to_owned(), Some(base.engine.clone()), Some(other.engine.clone()));
+    if base.engine == other.engine {
+        differ("engine version".to_owned(), base.engine_version.clone(), other.engine_version.clone());
+        let keys: std::collections::BTreeSet<&String> =
+            base.environment.keys().chain(other.environment.keys()).collect();
+        for key in keys {
+            differ(format!("setting {key}"), base.environment.get(key).cloned(), other.environment.get(key).cloned());
+        }
+    }
+    for key in ["volume", "seed", "chunk", "cache", "isolation", "sessions"] {
+        let value = |run: &RunRecord| run.parameters.get(key).map(ToString::to_string);
+        differ(format!("parameter {key}"), value(base), value(other));
+    }
+    differ("client".to_owned(), base.host.name.clone(), other.host.name.clone());
+    found
+}
+
+fn json(row: &Comparison) -> serde_json::Value {
+    let mut object = serde_json::json!({
+        "schema_version": plimsoll_measurement::run::SCHEMA_VERSION,
+        "metric": row.metric,
+        "baseline": row.baseline,
+        "candidate": row.candidate,
+        "confidence": row.confidence,
+        "verdict": row.verdict,
+    });
+    // Unknown is absent, never null.
+    for (key, value) in [("ratio", row.ratio), ("low", row.low), ("high", row.high)] {
+        if let Some(value) = value {
+            object[key] = value.into();
+        }
+    }
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_margin_is_a_percentage() {
+        assert_eq!(parse_margin("5%").unwrap(), 0.05);
+        assert_eq!(parse_margin("2.5").unwrap(), 0.025);
+        for bad in ["", "-1", "100", "five", "NaN"] {
+            assert_eq!(parse_margin(bad).unwrap_err().exit_code, exit::USAGE, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! `plimsoll doctor`: what works on this machine, and what a target allows. Each line says what is lost without it.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_clock::{Clock, RealClock};
+use plimsoll_engine::{ClaimMode, Database, Place, Result, WeakIsolation, process};
+use plimsoll_measurement::{exit, units};
+
+use crate::args::Doctor;
+use crate::engines;
+use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::settings::Settings;
+
+/// Checks the machine, and the target if there is one.
+pub fn doctor(options: &Doctor, settings: &Settings, printer: &Printer) -> std::result::Result<u8, Failure> {
+    let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
+    let mut findings = Findings::default();
+    findings.machine(&clock);
+    let store = settings.open_store();
+    let path = settings.store.display();
+    findings.line(
+        store.is_ok(),
+        "result store",
+        &path.to_string(),
+        "results can't be kept: --store names another place",
+    );
+    printer.result(&findings.text);
+    // The store's own error has its exit code and says more than a line here.
+    store?;
+    if let Some(url) = &options.target {
+        let target = engines::parse(url, printer)?;
+        let database = engines::open(&target, &options.access, &clock)?;
+        let mut findings = Findings::default();
+        let _ = writeln!(findings.text, "\n{}", target.display());
+        let outcome = findings.target(database.as_ref());
+        printer.result(&findings.text);
+        for warning in &database.description().warnings {
+            printer.warning(warning);
+        }
+        outcome?;
+    }
+    Ok(exit::DONE)
+}
+
+#[derive(Default)]
+struct Findings {
+    text: String,
+}
+
+impl Findings {
+    fn line(&mut self, works: bool, what: &str, detail: &str, otherwise: &str) {
+        let (sign, rest) = if works { ("ok", detail) } else { ("--", otherwise) };
+        let _ = writeln!(self.text, "{sign}  {what:<22} {rest}");
+    }
+
+    fn machine(&mut self, clock: &Arc<dyn Clock>) {
+        let cpus = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+        self.line(cpus > 0, "CPUs", &format!("{cpus} may be used"), "the number of CPUs is unknown");
+        let (step, cost) = clock_steps(clock.as_ref());
+        let detail = format!("step {} ns, reading it costs {cost:.0} ns", step.as_nanos());
+        self.line(
+            step < Duration::from_micros(10),
+            "clock",
+            &detail,
+            "too coarse for short points: use larger volumes",
+        );
+        let oversleep = oversleep(clock.as_ref());
+        let detail = format!("a sleep of 1 ms ends {} late", units::format_seconds(oversleep.as_secs_f64()));
+        self.line(
+            oversleep < Duration::from_millis(5),
+            "timers",
+            &detail,
+            "this machine wakes sleepers late: it is busy",
+        );
+        let io = process::this_thread().is_some();
+        self.line(io, "device bytes", "counted by the system", "not counted here: a cold start can't be proved");
+        let free = process::free_bytes(&std::env::temp_dir());
+        let detail =
+            free.map(|free| format!("{} free in {}", units::format_bytes(free), std::env::temp_dir().display()));
+        let enough = free.is_some_and(|free| free > 1 << 30);
+        self.line(enough, "temporary files", &detail.unwrap_or_default(), "less than 1 GB: the demo needs that much");
+    }
+
+    fn target(&mut self, database: &dyn Database) -> Result<()> {
+        let description = database.description();
+        self.line(true, "server", &format!("{} {}", description.engine, description.version), "");
+        for (name, value) in &description.settings {
+            let _ = writeln!(self.text, "      {name} = {value}");
+        }
+        let cpus = description.cpus.map(|cpus| cpus.to_string());
+        let otherwise = "unknown for a server elsewhere: cpu-join tries how many sessions help";
+        self.line(cpus.is_some(), "CPUs of the server", &cpus.unwrap_or_default(), otherwise);
+        let free = database.free_bytes().map(units::format_bytes);
+        let otherwise = "can't be seen: a volume that is too large is noticed only when the disk is full";
+        self.line(free.is_some(), "free space", &free.unwrap_or_default(), otherwise);
+        let sampler = database.process_sampler().is_some() || description.engine == "sqlite";
+        let otherwise = "not visible from here: the operating system's cache may serve reads unseen";
+        self.line(sampler, "device bytes, CPU", "counted", otherwise);
+        match &description.weak_isolation {
+            WeakIsolation::Effective(name) => self.line(true, "weakest isolation", name, ""),
+            WeakIsolation::NoEffect(reason) => {
+                self.line(false, "weakest isolation", "", &format!("no effect: {reason}"))
+            }
+        }
+        let places = database.places()?;
+        let leftovers = places.iter().filter(|status| !status.leased).count();
+        let detail = format!("{leftovers} without a lease, {} in use", places.len() - leftovers);
+        self.line(true, "places of ours", &detail, "");
+        // The proof that runs are possible: make a place, check who may write a checkpoint, remove it again.
+        let place = Place::run(&format!("doctor{}", uuid()))?;
+        let lease = database.claim(&place, ClaimMode::Exclusive)?;
+        let tried = lease.is_some().then(|| database.session(&place, &place)).transpose().and_then(|session| {
+            let checkpoint = session.map(|mut session| session.checkpoint()).transpose()?;
+            Ok(checkpoint.unwrap_or(false))
+        });
+        drop(lease);
+        database.remove(&place)?;
+        self.line(true, "making tables", "allowed", "");
+        let otherwise = "no permission: dirty pages of a load may be written during a test (GRANT pg_checkpoint)";
+        self.line(tried?, "checkpoint", "allowed", otherwise);
+        Ok(())
+    }
+}
+
+/// Unlikely to meet another doctor at the same target.
+fn uuid() -> String {
+    format!("{:x}", std::process::id())
+}
+
+/// The smallest step seen between two readings of the clock, and the mean cost of one in nanoseconds.
+fn clock_steps(clock: &dyn Clock) -> (Duration, f64) {
+    const READINGS: u32 = 20_000;
+    let start = clock.now();
+    let (mut last, mut step) = (start, Duration::MAX);
+    for _ in 0..READINGS {
+        let now = clock.now();
+        if now > last {
+            step = step.min(now.since(last));
+        }
+        last = now;
+    }
+    (step, last.since(start).as_nanos() as f64 / f64::from(READINGS))
+}
+
+fn oversleep(clock: &dyn Clock) -> Duration {
+    const SLEEP: Duration = Duration::from_millis(1);
+    let late = (0..5).map(|_| {
+        let start = clock.now();
+        clock.sleep(SLEEP);
+        clock.now().since(start).saturating_sub(SLEEP)
+    });
+    late.max().unwrap_or_default()
+}

@@ -1,0 +1,13 @@
+//! The commands, one module each (or one for those that share everything).
+
+pub mod catalog;
+pub mod clean;
+pub mod compare;
+pub mod demo;
+pub mod doctor;
+pub mod generated;
+pub mod multiples;
+pub mod report;
+pub mod run;
+pub mod runs;
+pub mod tests;

@@ -1,0 +1,94 @@
+//! `--reference` and `--anchor`: what the CPU ladder is held against.
+
+use plimsoll_analysis::ladder::{Anchor, AnchorTimes, cpu_table};
+use plimsoll_catalog::Catalog;
+use plimsoll_measurement::{Repetition, RunRecord};
+use plimsoll_store::Store;
+
+use crate::args::Multiples;
+use crate::failure::Failure;
+
+/// The word that stands for the catalogue's fit.
+const CATALOG: &str = "catalog";
+
+/// The runs behind the multiples, loaded.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// Run that counts as 1.
+    pub reference: Option<(String, Vec<Repetition>)>,
+    anchor: Option<LoadedAnchor>,
+}
+
+#[derive(Debug)]
+struct LoadedAnchor {
+    name: String,
+    dtu: f64,
+    times: Times,
+}
+
+#[derive(Debug)]
+enum Times {
+    Measured(Vec<Repetition>),
+    Square(f64),
+}
+
+impl Loaded {
+    /// Loads what the options name.
+    pub fn load(options: &Multiples, store: &dyn Store) -> Result<Self, Failure> {
+        let reference = match &options.reference {
+            Some(id) => Some(ladder_of(store.load(id)?)?),
+            None => None,
+        };
+        let anchor = match options.anchor.as_deref() {
+            None => None,
+            Some(CATALOG) => {
+                let fit = Catalog::builtin()?.dtu_anchor()?;
+                let name = format!("{}/{}@{}, {}", fit.service, fit.level, fit.edition, fit.basis.name());
+                Some(LoadedAnchor { name, dtu: fit.dtu, times: Times::Square(fit.coefficient_seconds) })
+            }
+            Some(text) => {
+                let parts = text.split_once('=').and_then(|(id, dtu)| Some((id, dtu.parse::<f64>().ok()?)));
+                let (id, dtu) = parts.filter(|(_, dtu)| dtu.is_finite() && *dtu > 0.0).ok_or_else(|| {
+                    Failure::usage(format!("--anchor {text} is not of the form RUN=DTU"))
+                        .hint("such as --anchor latest=50, or --anchor catalog for the published fit")
+                })?;
+                let (name, repetitions) = ladder_of(store.load(id)?)?;
+                Some(LoadedAnchor { name, dtu, times: Times::Measured(repetitions) })
+            }
+        };
+        Ok(Self { reference, anchor })
+    }
+
+    /// The anchor as the analysis wants it.
+    pub fn anchor(&self) -> Option<Anchor<'_>> {
+        self.anchor.as_ref().map(|anchor| Anchor {
+            name: &anchor.name,
+            dtu: anchor.dtu,
+            times: match &anchor.times {
+                Times::Measured(repetitions) => AnchorTimes::Measured(repetitions),
+                Times::Square(coefficient) => AnchorTimes::Square(*coefficient),
+            },
+        })
+    }
+}
+
+/// Puts the multiples into the ladders of stored runs, if any were asked for.
+pub fn apply(options: &Multiples, store: &dyn Store, records: &mut [RunRecord]) -> Result<(), Failure> {
+    if options.reference.is_none() && options.anchor.is_none() {
+        return Ok(());
+    }
+    let loaded = Loaded::load(options, store)?;
+    for record in records.iter_mut().filter(|record| record.cpu_table.is_some()) {
+        let reference = loaded.reference.as_ref().map(|(id, repetitions)| (id.as_str(), repetitions.as_slice()));
+        record.cpu_table = Some(cpu_table(&record.repetitions, reference, loaded.anchor()));
+    }
+    Ok(())
+}
+
+fn ladder_of(record: RunRecord) -> Result<(String, Vec<Repetition>), Failure> {
+    if record.cpu_table.is_none() {
+        let message = format!("run {} is a {} and has no CPU ladder", record.run_id, record.test);
+        return Err(Failure::usage(message).hint("name a run of cpu-join"));
+    }
+    Ok((record.run_id, record.repetitions))
+}

@@ -1,0 +1,213 @@
+//! `plimsoll run`: tests on targets, one run for each pair.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_bench::run::{self, Plan};
+use plimsoll_bench::{Definition, Interrupt, Parameters, definition, execute};
+use plimsoll_clock::{Clock, RealClock};
+use plimsoll_engine::{Cold, Database, Error, Target};
+use plimsoll_measurement::{RunRecord, exit, units};
+use plimsoll_report::terminal;
+use plimsoll_store::Store;
+
+use super::multiples::Loaded;
+use crate::args::Run;
+use crate::engines;
+use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::progress::Watcher;
+use crate::settings::Settings;
+use crate::signals;
+
+/// A test with the parameters of this call.
+struct Chosen {
+    definition: Definition,
+    parameters: Parameters,
+}
+
+/// Runs every test on every target.
+pub fn run(options: &Run, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
+    // Everything that can be wrong with the call is found before anything is touched.
+    let chosen = choose(options)?;
+    let settle =
+        units::parse_duration(&options.settle).map_err(|error| Failure::usage(format!("--settle: {error}")).hint("such as --settle 5m"))?;
+    let targets: Vec<Target> =
+        options.target.iter().map(|url| engines::parse(url, printer)).collect::<Result<_, _>>()?;
+    let mut store = settings.open_store()?;
+    let multiples = Loaded::load(&options.multiples, store.as_ref())?;
+    let interrupt = Interrupt::default();
+    signals::listen(&interrupt, printer)?;
+    let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
+
+    let mut codes = Vec::new();
+    'targets: for target in &targets {
+        let database = engines::open(target, &options.access, &clock);
+        for test in &chosen {
+            let plan = plan(options, settle, target, test, &multiples);
+            let session = Session { printer, clock: &clock, interrupt: &interrupt };
+            let record = session.run(&plan, target, &database, store.as_mut())?;
+            present(&record, options.json, printer)?;
+            codes.push(record.error.as_ref().map_or(exit::DONE, |error| error.exit_code));
+            if interrupt.signal().is_some() {
+                break 'targets;
+            }
+        }
+    }
+    Ok(exit_code(&codes))
+}
+
+/// What all runs of a call share.
+pub struct Session<'a> {
+    /// Where remarks go.
+    pub printer: &'a Printer,
+    /// Time.
+    pub clock: &'a Arc<dyn Clock>,
+    /// Requests to stop.
+    pub interrupt: &'a Interrupt,
+}
+
+impl Session<'_> {
+    /// One run: of a database that could be opened, or the record of why it could not.
+    pub fn run(
+        &self,
+        plan: &Plan<'_>,
+        target: &Target,
+        database: &Result<Box<dyn Database>, Error>,
+        store: &mut dyn Store,
+    ) -> Result<RunRecord, Failure> {
+        match database {
+            Ok(database) => {
+                let mut watcher = Watcher::new(store, self.printer, plan.definition.name.clone());
+                Ok(execute(plan, database.as_ref(), self.clock, self.interrupt, &mut watcher))
+            }
+            Err(error) => Ok(run::not_started(plan, engines::engine_of(target)?.name(), self.clock, error)),
+        }
+    }
+}
+
+/// Shows a run: the record as one line of JSON, or a table.
+pub fn present(record: &RunRecord, json: bool, printer: &Printer) -> Result<(), Failure> {
+    if json {
+        let line = plimsoll_report::json_line(record).map_err(|error| Failure::usage(error.to_string()))?;
+        printer.result(&line);
+    } else if !record.repetitions.is_empty() || record.error.is_none() {
+        printer.result(&terminal::run(record, printer.style()));
+    }
+    if let Some(error) = &record.error {
+        let failure = Failure { message: error.message.clone(), hint: error.hint.clone(), exit_code: error.exit_code };
+        printer.failure(&failure);
+    } else if !json {
+        let id = &record.run_id;
+        printer.remark(&format!("kept as run {id}; 'plimsoll report {id} --html report.html' draws it"));
+    }
+    Ok(())
+}
+
+/// One code for several runs: an interrupt counts most; runs that fail alike give their own code; a mixture is
+/// incomplete.
+fn exit_code(codes: &[u8]) -> u8 {
+    let interrupted = codes.iter().find(|code| matches!(**code, exit::INTERRUPTED | exit::TERMINATED));
+    match (interrupted, codes.first()) {
+        (Some(code), _) => *code,
+        (None, Some(first)) if codes.iter().all(|code| code == first) => *first,
+        (None, Some(_)) => exit::INCOMPLETE,
+        (None, None) => exit::DONE,
+    }
+}
+
+fn choose(options: &Run) -> Result<Vec<Chosen>, Failure> {
+    let definitions = options.tests.iter().map(|test| find(test)).collect::<Result<Vec<_>, _>>()?;
+    let pairs = options
+        .set
+        .iter()
+        .map(|pair| {
+            let split = pair.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
+            split.ok_or_else(|| Failure::usage(format!("--set {pair} is not of the form key=value")).hint("such as --set volume=500MiB"))
+        })
+        .collect::<Result<BTreeMap<_, _>, _>>()?;
+    // With several tests a key has to mean something to one of them at least.
+    for (key, value) in &pairs {
+        let errors: Vec<String> = definitions
+            .iter()
+            .filter_map(|definition| definition.parameters(options.short).set(key, value, &definition.steps).err())
+            .collect();
+        if let Some(error) = errors.first()
+            && errors.len() == definitions.len()
+        {
+            return Err(
+                Failure::usage(format!("--set {error}")).hint("'plimsoll tests show TEST' lists the parameters")
+            );
+        }
+    }
+    let chosen = definitions.into_iter().map(|definition| {
+        let mut parameters = definition.parameters(options.short);
+        for (key, value) in &pairs {
+            // A key of another test among them has been accepted above.
+            if parameters.contains(key) {
+                parameters
+                    .set(key, value, &definition.steps)
+                    .map_err(|error| Failure::usage(format!("--set {error}")))?;
+            }
+        }
+        Ok(Chosen { definition, parameters })
+    });
+    chosen.collect()
+}
+
+fn find(test: &str) -> Result<Definition, Failure> {
+    let is_file = Path::new(test).extension().is_some_and(|extension| extension == "toml");
+    if !is_file {
+        return definition::find_builtin(test)
+            .map_err(|problem| Failure::usage(problem).hint("'plimsoll tests' lists them; a file must end in .toml"));
+    }
+    let text = std::fs::read_to_string(test).map_err(|error| {
+        Failure::usage(format!("cannot read the definition {test}: {error}"))
+            .hint("'plimsoll tests show read-scan' prints one to start from")
+    })?;
+    Definition::parse(test, &text)
+        .map_err(|error| Failure::usage(error.to_string()).hint("'plimsoll tests keys' lists every key and parameter"))
+}
+
+fn plan<'a>(options: &Run, settle: Duration, target: &Target, test: &'a Chosen, multiples: &'a Loaded) -> Plan<'a> {
+    Plan {
+        definition: &test.definition,
+        parameters: test.parameters.clone(),
+        repetitions: options.repetitions.unwrap_or(test.definition.repetitions),
+        settle,
+        cold: Cold { restart_command: options.restart_command.clone() },
+        keep_data: options.keep_data,
+        campaign: options.campaign.clone(),
+        target: target.display().to_owned(),
+        reference: multiples.reference.clone(),
+        anchor: multiples.anchor(),
+        build: build(),
+        host_name: host_name(),
+    }
+}
+
+/// Version of the program as runs keep it.
+pub fn build() -> String {
+    format!("plimsoll {}", env!("CARGO_PKG_VERSION"))
+}
+
+/// Name of this machine.
+pub fn host_name() -> Option<String> {
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    (!name.is_empty()).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_code_stands_for_several_runs() {
+        assert_eq!(exit_code(&[0, 0]), exit::DONE);
+        assert_eq!(exit_code(&[4, 4]), exit::CANNOT_CONNECT);
+        assert_eq!(exit_code(&[0, 4]), exit::INCOMPLETE);
+        assert_eq!(exit_code(&[0, 130]), exit::INTERRUPTED);
+    }
+}

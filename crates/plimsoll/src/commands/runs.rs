@@ -1,0 +1,72 @@
+//! `plimsoll runs` and `plimsoll show`: what is in the store.
+
+use plimsoll_measurement::{exit, units};
+use plimsoll_report::terminal;
+use plimsoll_store::{Filter, RunSummary, SqliteStore, Store as _};
+
+use super::multiples;
+use crate::args::{Runs, Show};
+use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::settings::Settings;
+
+/// Lists runs, the newest first.
+pub fn runs(options: &Runs, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
+    let mut store = SqliteStore::open(&settings.store)?;
+    if let Some(other) = &options.merge {
+        let taken = store.merge_from(other)?;
+        printer.remark(&format!("{taken} runs taken from {}", other.display()));
+    }
+    let target = match &options.target {
+        // A password in the URL would keep it from being found, and must not be looked for.
+        Some(url) => Some(plimsoll_engine::Target::parse(url)?.display().to_owned()),
+        None => None,
+    };
+    let filter =
+        Filter { test: options.test.clone(), target, campaign: options.campaign.clone(), limit: Some(options.limit) };
+    let found = store.list(&filter)?;
+    if options.json {
+        for run in &found {
+            printer.result(&serde_json::to_string(run).map_err(|error| Failure::usage(error.to_string()))?);
+        }
+    } else if found.is_empty() {
+        printer.remark(&format!("no runs in {}; 'plimsoll demo' makes some", settings.store.display()));
+    } else {
+        let rows: Vec<terminal::RunSummary> = found.iter().map(row).collect();
+        printer.result(&terminal::runs(&rows, printer.style()));
+    }
+    Ok(exit::DONE)
+}
+
+fn row(run: &RunSummary) -> terminal::RunSummary {
+    let state = match (&run.error_kind, &run.ended_at) {
+        (Some(kind), _) => kind.clone(),
+        (None, None) => "unfinished".to_owned(),
+        (None, Some(_)) if run.complete => "complete".to_owned(),
+        (None, Some(_)) => "incomplete".to_owned(),
+    };
+    let headline =
+        run.result.as_ref().map(|figure| format!("{} {}", units::format_significant(figure.value), figure.unit));
+    terminal::RunSummary {
+        run_id: run.run_id.clone(),
+        started_at: run.started_at.clone(),
+        test: run.test.clone(),
+        target: run.target.clone(),
+        headline,
+        state,
+    }
+}
+
+/// Shows one run.
+pub fn show(options: &Show, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
+    let store = settings.open_store()?;
+    let mut record = store.load(&options.run)?;
+    multiples::apply(&options.multiples, store.as_ref(), std::slice::from_mut(&mut record))?;
+    if options.json {
+        let line = plimsoll_report::json_line(&record).map_err(|error| Failure::usage(error.to_string()))?;
+        printer.result(&line);
+    } else {
+        printer.result(&terminal::run(&record, printer.style()));
+    }
+    Ok(exit::DONE)
+}

@@ -1,0 +1,72 @@
+//! The engines this program knows, and how a target is opened: by scheme, with a password from the right place.
+
+use std::io::IsTerminal as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use plimsoll_clock::Clock;
+use plimsoll_engine::postgres::Postgres;
+use plimsoll_engine::sqlite::Sqlite;
+use plimsoll_engine::{Credentials, Database, Engine, Error, ErrorKind, Secret, Target};
+
+use crate::args::Access;
+use crate::failure::Failure;
+use crate::printer::Printer;
+
+static ENGINES: [&dyn Engine; 2] = [&Postgres, &Sqlite];
+
+/// The engine whose scheme a target has.
+pub fn engine_of(target: &Target) -> Result<&'static dyn Engine, Error> {
+    ENGINES.into_iter().find(|engine| engine.schemes().contains(&target.scheme.as_str())).ok_or_else(|| {
+        let schemes: Vec<&str> = ENGINES.iter().flat_map(|engine| engine.schemes()).copied().collect();
+        let message = format!("no engine has the scheme '{}:'", target.scheme);
+        Error::new(ErrorKind::Usage, message).hint(format!("known are {}", schemes.join(", ")))
+    })
+}
+
+/// Reads a target's URL and warns of a password in it.
+pub fn parse(url: &str, printer: &Printer) -> Result<Target, Failure> {
+    let target = Target::parse(url)?;
+    engine_of(&target)?;
+    if target.has_inline_password() {
+        printer.warning(
+            "the URL holds a password: shell history and process lists keep it; better use --password-file, \
+             PLIMSOLL_PASSWORD or the engine's password file",
+        );
+    }
+    Ok(target)
+}
+
+/// Opens a target. A terminal is asked for the password if one is needed and none was given.
+pub fn open(target: &Target, access: &Access, clock: &Arc<dyn Clock>) -> Result<Box<dyn Database>, Error> {
+    let engine = engine_of(target)?;
+    let mut credentials = Credentials { password: given_password(access)? };
+    match engine.open(target, &credentials, Arc::clone(clock)) {
+        Err(error) if error.kind == ErrorKind::PasswordNeeded && std::io::stdin().is_terminal() => {
+            let typed =
+                rpassword::prompt_password(format!("Password for {}: ", target.display())).map_err(|_| error)?;
+            credentials.password = Some(Secret::new(typed));
+            engine.open(target, &credentials, Arc::clone(clock))
+        }
+        outcome => outcome,
+    }
+}
+
+fn given_password(access: &Access) -> Result<Option<Secret>, Error> {
+    match &access.password_file {
+        Some(path) => password_from_file(path).map(Some),
+        None => Ok(std::env::var("PLIMSOLL_PASSWORD").ok().filter(|word| !word.is_empty()).map(Secret::new)),
+    }
+}
+
+fn password_from_file(path: &Path) -> Result<Secret, Error> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let message = format!("cannot read the password file {}: {error}", path.display());
+        Error::new(ErrorKind::Usage, message).hint("its first line must be the password")
+    })?;
+    match text.lines().next() {
+        Some(line) if !line.is_empty() => Ok(Secret::new(line)),
+        _ => Err(Error::new(ErrorKind::Usage, format!("the password file {} is empty", path.display()))
+            .hint("its first line must be the password")),
+    }
+}

@@ -1,0 +1,96 @@
+//! The only place that writes to standard output and standard error. Results go to the one, everything else to the other.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use plimsoll_measurement::exit;
+use plimsoll_report::terminal::Style;
+
+use crate::args::Color;
+use crate::failure::Failure;
+
+/// Where results, remarks and errors go, and whether in colour.
+#[derive(Debug, Clone)]
+pub struct Printer {
+    quiet: bool,
+    style: Style,
+    color_errors: bool,
+}
+
+impl Printer {
+    /// A printer by the user's wish, the environment and what the streams are.
+    pub fn new(color: Color, quiet: bool) -> Self {
+        let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let forbidden = set("NO_COLOR") || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let wanted = |terminal: bool| match color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => !forbidden && (terminal || set("CLICOLOR_FORCE")),
+        };
+        let width = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        let width =
+            width.or_else(|| rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| size.ws_col.into()));
+        Self {
+            quiet,
+            style: Style {
+                color: wanted(std::io::stdout().is_terminal()),
+                width: width.filter(|width| *width >= 40).unwrap_or(110),
+            },
+            color_errors: wanted(std::io::stderr().is_terminal()),
+        }
+    }
+
+    /// How text for the terminal is drawn.
+    pub fn style(&self) -> Style {
+        self.style
+    }
+
+    /// True if remarks and progress are not wanted.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// True if progress can be drawn over itself.
+    pub fn is_interactive() -> bool {
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        let ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty());
+        std::io::stderr().is_terminal() && !dumb && !ci
+    }
+
+    /// A result, as it is. A reader that has gone away is no error.
+    pub fn result(&self, text: &str) {
+        let mut stdout = std::io::stdout().lock();
+        let written = stdout
+            .write_all(text.as_bytes())
+            .and_then(|()| if text.ends_with('\n') { Ok(()) } else { stdout.write_all(b"\n") });
+        let _ = written.and_then(|()| stdout.flush());
+    }
+
+    /// A remark that isn't a result.
+    pub fn remark(&self, text: &str) {
+        if !self.quiet {
+            let _ = writeln!(std::io::stderr(), "{text}");
+        }
+    }
+
+    /// A warning: shown even when quiet.
+    pub fn warning(&self, text: &str) {
+        let label = if self.color_errors { "\u{1b}[33mwarning:\u{1b}[0m" } else { "warning:" };
+        let _ = writeln!(std::io::stderr(), "{label} {text}");
+    }
+
+    /// What the program, or one of several runs, failed with.
+    pub fn failure(&self, failure: &Failure) {
+        let label = if self.color_errors { "\u{1b}[31merror:\u{1b}[0m" } else { "error:" };
+        let _ = writeln!(std::io::stderr(), "{label} {}", failure.message);
+        if let Some(hint) = &failure.hint {
+            let _ = writeln!(std::io::stderr(), "hint: {hint}");
+        }
+    }
+}
+
+/// What the argument parser says: help and version are results, the rest is an error of usage.
+pub fn usage(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    if error.use_stderr() { ExitCode::from(exit::USAGE) } else { ExitCode::from(exit::DONE) }
+}

@@ -1,0 +1,46 @@
+//! What was typed, and what it means: flags before environment before defaults.
+
+use std::path::PathBuf;
+
+use etcetera::BaseStrategy as _;
+use plimsoll_store::{SqliteStore, Store};
+
+use crate::args::Arguments;
+use crate::failure::Failure;
+
+/// Every environment variable that the program reads, with a sentence.
+pub const ENVIRONMENT: &[(&str, &str)] = &[
+    ("PLIMSOLL_STORE", "Result store, like --store."),
+    ("PLIMSOLL_HOME", "Directory for everything Plimsoll keeps, in place of the system's data directory."),
+    ("PLIMSOLL_PASSWORD", "Password of the target, where the URL and --password-file give none."),
+    ("PGPASSWORD, PGPASSFILE", "PostgreSQL's own: password, or where the password file is."),
+    ("XDG_DATA_HOME", "Data directory; the store is plimsoll/runs.db in it."),
+    ("NO_COLOR, CLICOLOR_FORCE, TERM=dumb", "Whether output is coloured."),
+    ("CI", "Progress as plain lines."),
+    ("COLUMNS", "Width of tables."),
+];
+
+/// Settings in force.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Path of the result store.
+    pub store: PathBuf,
+}
+
+impl Settings {
+    /// Resolves what was typed.
+    pub fn resolve(arguments: &Arguments) -> Result<Self, Failure> {
+        let home = || std::env::var_os("PLIMSOLL_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+        let data = || etcetera::choose_base_strategy().ok().map(|base| base.data_dir().join("plimsoll"));
+        let store = arguments.store.clone().or_else(|| Some(home().or_else(data)?.join("runs.db")));
+        let store = store.ok_or_else(|| {
+            Failure::usage("there is no home directory to keep results in").hint("name a store with --store FILE")
+        })?;
+        Ok(Self { store })
+    }
+
+    /// Opens the result store, making it if it isn't there.
+    pub fn open_store(&self) -> Result<Box<dyn Store>, Failure> {
+        Ok(Box::new(SqliteStore::open(&self.store)?))
+    }
+}

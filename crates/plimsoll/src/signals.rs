@@ -1,0 +1,39 @@
+//! Ctrl-C and termination: the first one stops the run and keeps what was measured, the second ends the program at once.
+
+use std::thread;
+use std::time::Duration;
+
+use plimsoll_bench::Interrupt;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::failure::Failure;
+use crate::printer::Printer;
+
+/// Statements are cancelled again in this rhythm, because one may start just after it was cancelled.
+const AGAIN: Duration = Duration::from_millis(200);
+
+/// Listens for signals until the program ends, and hands them to the interrupt.
+pub fn listen(interrupt: &Interrupt, printer: &Printer) -> Result<(), Failure> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
+        .map_err(|error| Failure::usage(format!("cannot listen for signals: {error}")))?;
+    let (interrupt, printer) = (interrupt.clone(), printer.clone());
+    thread::spawn(move || {
+        for signal in signals.forever() {
+            if interrupt.signal().is_some() {
+                let _ = signal_hook::low_level::emulate_default_handler(signal);
+            }
+            printer.remark("stopping: what was measured is kept, what was made is removed (again to end at once)");
+            let signal = if signal == SIGHUP { SIGTERM } else { signal };
+            interrupt.trigger(signal);
+            let interrupt = interrupt.clone();
+            thread::spawn(move || {
+                while !interrupt.is_shielded() {
+                    interrupt.cancel_running();
+                    thread::sleep(AGAIN);
+                }
+            });
+        }
+    });
+    Ok(())
+}

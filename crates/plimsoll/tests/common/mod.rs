@@ -1,0 +1,105 @@
+//! Runs the real binary in a folder of its own, with a store of its own and an environment without surprises.
+
+#![expect(dead_code, reason = "every test file uses its own part of it")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// A fresh folder with a store.
+pub struct Scene {
+    folder: TempDir,
+}
+
+/// What a call printed, and its exit code.
+#[derive(Debug)]
+pub struct Said {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Scene {
+    pub fn new() -> Self {
+        // Not in /tmp where that is a tmpfs: device bytes could not be seen there.
+        let folder = tempfile::Builder::new().prefix("scene-").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        Self { folder }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn store(&self) -> PathBuf {
+        self.path("runs.db")
+    }
+
+    /// A target in the scene's folder.
+    pub fn sqlite(&self) -> String {
+        format!("sqlite:{}", self.path("data.db").display())
+    }
+
+    pub fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        command.args(words).current_dir(self.folder.path()).stdin(Stdio::null());
+        for (name, _) in std::env::vars_os() {
+            let name = name.to_string_lossy().into_owned();
+            if name.starts_with("PG") || name.starts_with("PLIMSOLL") || name.starts_with("XDG") {
+                command.env_remove(name);
+            }
+        }
+        command
+            .env("PLIMSOLL_STORE", self.store())
+            .env("HOME", self.folder.path())
+            .env("NO_COLOR", "1")
+            .env("COLUMNS", "110");
+        command
+    }
+
+    pub fn say(&self, words: &[&str]) -> Said {
+        said(&self.command(words).output().unwrap())
+    }
+
+    pub fn spawn(&self, words: &[&str]) -> Child {
+        self.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Files of ours in the folder, besides the store.
+    pub fn leftovers(&self) -> Vec<String> {
+        let names = std::fs::read_dir(self.folder.path()).unwrap();
+        let mut names: Vec<String> =
+            names.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        names.retain(|name| name.contains("plimsoll_"));
+        names.sort();
+        names
+    }
+}
+
+pub fn said(output: &Output) -> Said {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Said { code: output.status.code().unwrap_or(-1), out: text(&output.stdout), err: text(&output.stderr) }
+}
+
+impl Said {
+    /// The JSON objects on standard output.
+    pub fn json(&self) -> Vec<serde_json::Value> {
+        self.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("not JSON: {line}"))).collect()
+    }
+
+    /// Asserts the exit code and that the error is one sentence with a next step.
+    pub fn failed(&self, code: i32, words: &[&str]) {
+        assert_eq!(self.code, code, "{self:#?}");
+        let errors: Vec<&str> = self.err.lines().filter(|line| line.starts_with("error:")).collect();
+        assert_eq!(errors.len(), 1, "{self:#?}");
+        for word in words {
+            assert!(self.err.contains(word), "'{word}' is missing: {self:#?}");
+        }
+        assert!(self.err.contains("hint:"), "no next step: {self:#?}");
+        assert!(!self.err.contains("panicked"), "{self:#?}");
+    }
+}

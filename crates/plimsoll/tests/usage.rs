@@ -1,0 +1,92 @@
+//! What the command line says for itself, and what it says to wrong calls. Nothing here needs a server.
+
+mod common;
+
+use common::Scene;
+
+#[test]
+fn help_version_completions_and_manual_are_results() {
+    let scene = Scene::new();
+    for words in [&["--help"][..], &["run", "--help"], &["--version"], &["completions", "bash"], &["man"]] {
+        let said = scene.say(words);
+        assert_eq!((said.code, said.err.as_str()), (0, ""), "{words:?}");
+        assert!(!said.out.is_empty());
+    }
+    assert!(scene.say(&["man"]).out.contains("PLIMSOLL_STORE"));
+}
+
+#[test]
+fn the_tests_are_listed_and_a_shown_definition_is_a_definition() {
+    let scene = Scene::new();
+    insta::assert_snapshot!(scene.say(&["tests"]).out);
+    insta::assert_snapshot!(scene.say(&["tests", "keys"]).out);
+    let shown = scene.say(&["tests", "show", "write-chunk"]);
+    std::fs::write(scene.path("mine.toml"), shown.out.replace("write-chunk", "mine")).unwrap();
+    let words =
+        ["run", "mine.toml", "--short", "--target", &scene.sqlite(), "--set", "volume=1MiB", "--set", "chunk=100KiB"];
+    let said = scene.say(&[&words[..], &["--set", "at_least=0s", "--repetitions", "2", "--json"]].concat());
+    assert_eq!(said.code, 0, "{said:#?}");
+    assert_eq!(said.json()[0]["test"], "mine");
+}
+
+#[test]
+fn the_catalogue_answers_and_names_what_it_has() {
+    let scene = Scene::new();
+    let said = scene.say(&["catalog", "S2@v12-ga-2015-01"]);
+    assert_eq!(said.code, 0);
+    assert!(said.out.contains("azure-sql-db/S2@v12-ga-2015-01") && said.out.contains("printed"), "{}", said.out);
+    assert!(scene.say(&["catalog", "P2"]).out.contains("at 100 % instead of 70 %: 27,857 MB/min"));
+    scene.say(&["catalog", "S99"]).failed(2, &["S99", "editions are"]);
+}
+
+#[test]
+fn wrong_calls_name_the_place_and_the_next_step() {
+    let scene = Scene::new();
+    let target = scene.sqlite();
+    let run = |words: &[&str]| scene.say(&[&["run"], words, &["--target", &target]].concat());
+    run(&["read-scam"]).failed(2, &["read-scam", "did you mean 'read-scan'"]);
+    run(&["missing.toml"]).failed(2, &["missing.toml"]);
+    run(&["read-scan", "--set", "volme=1GiB"]).failed(2, &["volme", "did you mean 'volume'"]);
+    run(&["read-scan", "--set", "volume=0"]).failed(2, &["volume = 0", "between"]);
+    run(&["read-scan", "--set", "rows=5000"]).failed(2, &["does not use parameter 'rows'"]);
+    run(&["read-scan", "--set", "volume"]).failed(2, &["key=value"]);
+    run(&["read-scan", "--settle", "soon"]).failed(2, &["--settle"]);
+    run(&["cpu-join", "--anchor", "fifty"]).failed(2, &["RUN=DTU"]);
+    run(&["cpu-join", "--reference", "0123456"]).failed(2, &["0123456"]);
+    scene.say(&["run", "read-scan", "--target", "oracle://h/db"]).failed(2, &["oracle", "sqlite"]);
+    scene.say(&["run", "read-scan", "--target", "data.db"]).failed(2, &["scheme"]);
+    scene.say(&["show", "0123456"]).failed(2, &["0123456"]);
+    scene.say(&["compare", "latest", "latest", "--margin", "x"]).failed(2, &["--margin"]);
+    assert_eq!(scene.say(&["run"]).code, 2);
+    assert_eq!(scene.say(&["frobnicate"]).code, 2);
+    assert_eq!(scene.say(&["run", "read-scan", "--target", &target, "--repetitions", "0"]).code, 2);
+}
+
+#[test]
+fn a_definition_with_an_unknown_key_is_an_error_with_file_line_and_suggestion() {
+    let scene = Scene::new();
+    let text = scene.say(&["tests", "show", "read-scan"]).out;
+    std::fs::write(scene.path("bad.toml"), text.replace("repetitions =", "repetitons =")).unwrap();
+    let said = scene.say(&["run", "bad.toml", "--target", &scene.sqlite()]);
+    said.failed(2, &["bad.toml:7", "unknown key 'repetitons'", "did you mean 'repetitions'"]);
+    std::fs::write(scene.path("empty.toml"), "").unwrap();
+    scene.say(&["run", "empty.toml", "--target", &scene.sqlite()]).failed(2, &["empty.toml:1", "name"]);
+    std::fs::write(scene.path("binary.toml"), [0xff, 0xfe, 0x00]).unwrap();
+    scene.say(&["run", "binary.toml", "--target", &scene.sqlite()]).failed(2, &["binary.toml"]);
+}
+
+#[test]
+fn stores_that_cannot_be_used_are_refused_and_left_alone() {
+    let scene = Scene::new();
+    let show = |store: &std::path::Path| scene.say(&["runs", "--store", store.to_str().unwrap()]);
+    std::fs::write(scene.path("text.db"), "this is not a database, and long enough to look like something else")
+        .unwrap();
+    show(&scene.path("text.db")).failed(7, &["text.db", "not an SQLite file"]);
+    show(scene.folder()).failed(7, &["directory"]);
+    let newer = scene.path("newer.db");
+    assert_eq!(show(&newer).code, 0);
+    rusqlite::Connection::open(&newer).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    show(&newer).failed(7, &["newer release", "99"]);
+    std::fs::write(scene.path("zero.db"), "").unwrap();
+    assert_eq!(show(&scene.path("zero.db")).code, 0, "an empty file is a new store");
+}
