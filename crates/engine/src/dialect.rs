@@ -75,6 +75,11 @@ pub trait Dialect: Send + Sync {
         )
     }
 
+    /// A statement that keeps a session's queries on one CPU, where the engine would else spread a query by itself.
+    fn serial(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Reads `keys` rows by their keys and touches a value of each.
     fn touch(&self, table: &Table, keys: usize) -> String {
         let places: Vec<String> = (1..=keys).map(|number| self.placeholder(number)).collect();

@@ -1,5 +1,7 @@
 //! What can be typed. Help, man page and completions are all generated from here.
 
+#![expect(clippy::doc_markdown, reason = "the comments are the help texts, and people read them as they are")]
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};

@@ -51,7 +51,7 @@ fn run(arguments: Arguments, printer: &Printer) -> Result<u8, Failure> {
         Command::Clean(options) => commands::clean::clean(&options, printer),
         Command::Catalog(options) => commands::catalog::catalog(&options, printer),
         Command::Doctor(options) => commands::doctor::doctor(&options, &settings, printer),
-        Command::Completions { shell } => commands::generated::completions(shell, printer),
+        Command::Completions { shell } => Ok(commands::generated::completions(shell, printer)),
         Command::Man => commands::generated::man(printer),
     }
 }

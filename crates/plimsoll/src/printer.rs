@@ -58,6 +58,7 @@ impl Printer {
     }
 
     /// A result, as it is. A reader that has gone away is no error.
+    #[expect(clippy::unused_self, reason = "whoever prints has a printer")]
     pub fn result(&self, text: &str) {
         let mut stdout = std::io::stdout().lock();
         let written = stdout

@@ -126,7 +126,6 @@ impl Observer for Watcher<'_> {
         let label = point.label.as_deref().unwrap_or("point");
         let figure = match (point.mb_per_minute, point.join_rows, point.cache_miss_pages) {
             (Some(rate), ..) => format!("{} MB/min", units::format_significant(rate)),
-            (None, Some(_), _) => units::format_seconds(point.seconds),
             (None, None, Some(misses)) => format!("{misses} misses"),
             _ => units::format_seconds(point.seconds),
         };

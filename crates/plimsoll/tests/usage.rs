@@ -1,5 +1,7 @@
 //! What the command line says for itself, and what it says to wrong calls. Nothing here needs a server.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use common::Scene;

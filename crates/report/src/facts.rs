@@ -276,7 +276,16 @@ pub fn origin(record: &RunRecord) -> Option<Grid> {
         ("Started", Some(crate::words::moment(&record.started_at))),
         ("Ended", record.ended_at.as_deref().map(crate::words::moment)),
         ("Campaign", record.campaign.clone()),
-        ("Engine", Some([Some(record.engine.as_str()), record.engine_version.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" "))),
+        (
+            "Engine",
+            Some(
+                [Some(record.engine.as_str()), record.engine_version.as_deref()]
+                    .into_iter()
+                    .flatten()
+                    .collect::<Vec<_>>()
+                    .join(" "),
+            ),
+        ),
         ("Clock", Some(record.clock.clone())),
         ("Target fingerprint", record.target_fingerprint.clone()),
         ("Catalogue", record.catalog_edition.clone()),

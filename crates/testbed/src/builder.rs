@@ -24,6 +24,7 @@ const PORT_ATTEMPTS: u32 = 3;
 pub struct Builder {
     durable: bool,
     parent: Option<PathBuf>,
+    wal_parent: Option<PathBuf>,
     settings: Vec<(String, String)>,
 }
 
@@ -46,6 +47,14 @@ impl Builder {
     #[must_use]
     pub fn data_dir_in(mut self, folder: impl Into<PathBuf>) -> Self {
         self.parent = Some(folder.into());
+        self
+    }
+
+    /// The folder in which the log's directory is made, instead of the server's: a full disk then stops statements and not
+    /// the server. It is the caller's to remove.
+    #[must_use]
+    pub fn wal_dir_in(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.wal_parent = Some(folder.into());
         self
     }
 
@@ -107,6 +116,12 @@ impl Builder {
         initdb.args(["--no-locale", "--encoding=UTF8"]);
         if !self.durable {
             initdb.arg("--no-sync");
+        }
+        if let Some(parent) = &self.wal_parent {
+            if let Some(Account { uid, gid }) = account {
+                chown(parent, Some(uid), Some(gid)).map_err(TestbedError::io("give the log's folder away"))?;
+            }
+            initdb.arg("--waldir").arg(parent.join("wal"));
         }
         initdb.arg("--pwfile").arg(&password_file).arg("--pgdata").arg(directory.join("data")).current_dir(directory);
         run(&mut initdb)?;

@@ -124,7 +124,12 @@ struct Joined {
 impl Workers {
     fn open(context: &Context<'_>, sessions: u64) -> Result<Self> {
         let place: &Place = context.place;
-        let sessions = (0..sessions.max(1)).map(|_| context.session(place)).collect::<Result<_>>()?;
+        let mut sessions = (0..sessions.max(1)).map(|_| context.session(place)).collect::<Result<Vec<_>>>()?;
+        for (session, _) in &mut sessions {
+            if let Some(statement) = session.dialect().serial() {
+                session.execute(statement, &[])?;
+            }
+        }
         Ok(Self { sessions, count_cpu: false })
     }
 

@@ -20,7 +20,10 @@ const MOST_VOLUMES: u64 = 20;
 const MOST_PARTS: u64 = 400;
 
 #[derive(Default)]
-pub(super) struct Write;
+pub(super) struct Write {
+    /// Size of the source for the next repetition, once one has shown that the engine does not keep a larger one.
+    source_bytes: Option<u64>,
+}
 
 struct Source {
     table: Table,
@@ -38,7 +41,7 @@ impl Measure for Write {
         let place = context.place.clone();
         let (mut session, _watched) = context.session(&place)?;
         let session = session.as_mut();
-        let source = make_source(context, session)?;
+        let source = make_source(context, session, self.source_bytes)?;
         let target = schema::family("chunks");
         session.execute(&format!("DROP TABLE IF EXISTS {}", target.name), &[])?;
         session.create_table(&target)?;
@@ -105,6 +108,9 @@ impl Measure for Write {
             }
             context.keep(point)?;
         }
+        if context.repetition.points.iter().any(|point| point.source_miss_pages.is_some_and(|pages| pages > 0)) {
+            self.source_bytes = Some(source.tally.content_bytes / 2);
+        }
         session.execute(&format!("DROP TABLE {}", target.name), &[])?;
         session.execute(&format!("DROP TABLE {}", source.name), &[])?;
         Ok(())
@@ -116,9 +122,11 @@ fn fits(context: &Context<'_>, chunk_bytes: u64) -> bool {
     context.database.free_bytes().is_none_or(|free| free > chunk_bytes.saturating_mul(4))
 }
 
-/// Loads a source and halves it until scanning it a second time misses nothing.
-fn make_source(context: &mut Context<'_>, session: &mut dyn Session) -> Result<Source> {
-    let mut bytes = context.parameters.bytes("source").min(context.parameters.bytes("chunk"));
+/// Loads a source and halves it until scanning it a second time misses nothing. Chunks may still drive it out later, which
+/// flags them; the next repetition then takes a smaller one.
+fn make_source(context: &mut Context<'_>, session: &mut dyn Session, known: Option<u64>) -> Result<Source> {
+    let asked = context.parameters.bytes("source").min(context.parameters.bytes("chunk"));
+    let mut bytes = known.unwrap_or(asked);
     loop {
         let table = schema::family("source");
         let name = session.dialect().source_table(&table.name);

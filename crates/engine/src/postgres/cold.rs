@@ -31,6 +31,7 @@ pub(super) struct ColdMaker<'a> {
     pub(super) connector: &'a Connector,
     pub(super) clock: &'a dyn Clock,
     pub(super) data_directory: Option<&'a Path>,
+    pub(super) table_directory: Option<&'a Path>,
 }
 
 impl ColdMaker<'_> {
@@ -52,7 +53,7 @@ impl ColdMaker<'_> {
                 self.write_anew(&mut client, table)?;
             }
             done.push("copy".to_owned());
-            let free_bytes = self.data_directory.and_then(process::free_bytes);
+            let free_bytes = self.table_directory.and_then(process::free_bytes);
             if self.any_stays_cached(&mut client, tables)?
                 && displace::displace(&mut client, &self.connector.errors, free_bytes)?
             {
@@ -78,9 +79,10 @@ impl ColdMaker<'_> {
         client.batch_execute(&sql).map_err(|error| self.connector.errors.running(&error))
     }
 
-    /// True if a scan of one of the tables would keep it in shared buffers.
+    /// True if rewriting leaves a noticeable part of one of the tables in shared buffers: all of it where a scan keeps it
+    /// there, else the rings of the index build and of ANALYZE, some 600 KB, which count in a table below 80 MB.
     fn any_stays_cached(&self, client: &mut Client, tables: &[Table]) -> Result<bool> {
-        let sql = "SELECT pg_relation_size($1::text::regclass) / current_setting('block_size')::int8 <= setting::int8 / 4 \
+        let sql = "SELECT pg_relation_size($1::text::regclass) / current_setting('block_size')::int8 < greatest(setting::int8 / 4 + 1, 10000) \
                    FROM pg_settings WHERE name = 'shared_buffers'";
         for table in tables {
             let row = client.query_one(sql, &[&table.name]);

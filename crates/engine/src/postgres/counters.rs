@@ -43,8 +43,8 @@ pub(super) fn table_misses(client: &mut Client, errors: &Errors, table: &Table) 
     Ok(misses.and_then(|misses| u64::try_from(misses).ok()))
 }
 
-/// Misses of all tables of a place, and bytes of the log since the cluster was made. Other sessions' misses are seen up to
-/// a second late.
+/// Misses of all tables of a place, and bytes of the log since the cluster was made. This session's counts have to be
+/// [`flush`]ed before; other sessions' are seen up to a second late.
 pub(super) fn sample(client: &mut Client, errors: &Errors, clock: &dyn Clock, place: &Place) -> Result<Vec<Reading>> {
     let sql = "SELECT (SELECT sum(coalesce(heap_blks_read, 0) + coalesce(idx_blks_read, 0) + coalesce(toast_blks_read, 0) \
                + coalesce(tidx_blks_read, 0))::float8 FROM pg_statio_user_tables WHERE schemaname = $1), \

@@ -79,7 +79,7 @@ impl Database for PostgresDatabase {
     }
 
     fn free_bytes(&self) -> Option<u64> {
-        process::free_bytes(self.server.data_directory.as_ref()?)
+        process::free_bytes(self.server.table_directory.as_ref()?)
     }
 
     fn make_cold(&self, place: &Place, tables: &[Table], cold: &Cold) -> Result<Vec<String>> {
@@ -87,6 +87,7 @@ impl Database for PostgresDatabase {
             connector: &self.connector,
             clock: self.clock.as_ref(),
             data_directory: self.server.data_directory.as_deref(),
+            table_directory: self.server.table_directory.as_deref(),
         };
         maker.make_cold(place, tables, cold)
     }

@@ -53,6 +53,8 @@ pub(super) struct Server {
     pub(super) version: u32,
     /// The cluster's folder, for a server on this machine if we may know and read it.
     pub(super) data_directory: Option<PathBuf>,
+    /// Where new tables go, for a server on this machine: the tablespace's folder, or the cluster's.
+    pub(super) table_directory: Option<PathBuf>,
 }
 
 /// Asks the server.
@@ -75,6 +77,8 @@ pub(super) fn describe(client: &mut Client, connector: &Connector) -> Result<Ser
     let system = client.query_one("SELECT system_identifier::text FROM pg_control_system()", &[]).ok().and_then(text);
     let directory = if local { client.query_one("SHOW data_directory", &[]).ok().and_then(text) } else { None };
     let data_directory = directory.map(PathBuf::from).filter(|directory| directory.join("PG_VERSION").is_file());
+    let tablespace = if local { tablespace_directory(client) } else { None };
+    let table_directory = tablespace.or_else(|| data_directory.clone());
 
     let mut warnings = connector.warnings.clone();
     let off = |name: &str| settings.get(name).is_some_and(|value: &String| value == "off");
@@ -91,5 +95,14 @@ pub(super) fn describe(client: &mut Client, connector: &Connector) -> Result<Ser
         fingerprint: format!("{}/{database}", system.unwrap_or_else(|| connector.errors.address().to_owned())),
         warnings,
     };
-    Ok(Server { description, version: number.unsigned_abs(), data_directory })
+    Ok(Server { description, version: number.unsigned_abs(), data_directory, table_directory })
+}
+
+/// The folder of the tablespace that new tables are made in; `None` for the default one, which lies in the cluster's folder.
+fn tablespace_directory(client: &mut Client) -> Option<PathBuf> {
+    let sql = "SELECT pg_tablespace_location(coalesce( \
+               (SELECT oid FROM pg_tablespace WHERE spcname = nullif(current_setting('default_tablespace'), '')), \
+               (SELECT dattablespace FROM pg_database WHERE datname = current_database())))";
+    let location: String = client.query_one(sql, &[]).ok()?.try_get(0).ok()?;
+    (!location.is_empty()).then(|| PathBuf::from(location))
 }

@@ -33,6 +33,10 @@ impl Dialect for PostgresDialect {
         format!("{sign}{}.{:04}", units / 10_000, units % 10_000)
     }
 
+    fn serial(&self) -> Option<&'static str> {
+        Some("SET max_parallel_workers_per_gather = 0")
+    }
+
     /// Full pages, and no autovacuum that would start in the middle of a test: [`settle_table`] does its work before.
     ///
     /// [`settle_table`]: crate::Session::settle_table

@@ -178,6 +178,7 @@ impl Session for PostgresSession {
 
 impl Sampler for PostgresSession {
     fn sample(&mut self) -> Result<Vec<Reading>> {
+        counters::flush(&mut self.client, &self.errors, self.clock.as_ref(), self.server_version)?;
         counters::sample(&mut self.client, &self.errors, self.clock.as_ref(), &self.place)
     }
 }

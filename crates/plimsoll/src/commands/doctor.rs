@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use plimsoll_clock::{Clock, RealClock};
 use plimsoll_engine::{ClaimMode, Database, Place, Result, WeakIsolation, process};
-use plimsoll_measurement::{exit, units};
+use plimsoll_measurement::{Metric, exit, units};
 
 use crate::args::Doctor;
 use crate::engines;
@@ -96,13 +96,10 @@ impl Findings {
         let free = database.free_bytes().map(units::format_bytes);
         let otherwise = "can't be seen: a volume that is too large is noticed only when the disk is full";
         self.line(free.is_some(), "free space", &free.unwrap_or_default(), otherwise);
-        let sampler = database.process_sampler().is_some() || description.engine == "sqlite";
-        let otherwise = "not visible from here: the operating system's cache may serve reads unseen";
-        self.line(sampler, "device bytes, CPU", "counted", otherwise);
         match &description.weak_isolation {
             WeakIsolation::Effective(name) => self.line(true, "weakest isolation", name, ""),
             WeakIsolation::NoEffect(reason) => {
-                self.line(false, "weakest isolation", "", &format!("no effect: {reason}"))
+                self.line(false, "weakest isolation", "", &format!("no effect: {reason}"));
             }
         }
         let places = database.places()?;
@@ -112,17 +109,33 @@ impl Findings {
         // The proof that runs are possible: make a place, check who may write a checkpoint, remove it again.
         let place = Place::run(&format!("doctor{}", uuid()))?;
         let lease = database.claim(&place, ClaimMode::Exclusive)?;
-        let tried = lease.is_some().then(|| database.session(&place, &place)).transpose().and_then(|session| {
-            let checkpoint = session.map(|mut session| session.checkpoint()).transpose()?;
-            Ok(checkpoint.unwrap_or(false))
-        });
+        let tried = try_session(database, &place);
         drop(lease);
         database.remove(&place)?;
+        let (counters, checkpoint) = tried?;
         self.line(true, "making tables", "allowed", "");
+        for (metric, otherwise) in [
+            (Metric::CacheMissPages, "not counted: the memory test can't run, and a cold start can't be proved"),
+            (Metric::DeviceReadBytes, "not visible from here: the operating system's cache may serve reads unseen"),
+            (Metric::EngineCpuSeconds, "not visible from here: low CPU use in the ladder goes unseen"),
+            (Metric::LogWriteBytes, "not counted: log bytes are left out"),
+        ] {
+            self.line(counters.contains(&metric), metric.name(), "counted", otherwise);
+        }
         let otherwise = "no permission: dirty pages of a load may be written during a test (GRANT pg_checkpoint)";
-        self.line(tried?, "checkpoint", "allowed", otherwise);
+        self.line(checkpoint, "checkpoint", "allowed", otherwise);
         Ok(())
     }
+}
+
+/// What a session in a place of our own can count, and whether it may ask for a checkpoint.
+fn try_session(database: &dyn Database, place: &Place) -> Result<(Vec<Metric>, bool)> {
+    let mut session = database.session(place, place)?;
+    let mut readings = session.sample()?;
+    if let Some(mut processes) = database.process_sampler() {
+        readings.extend(processes.sample()?);
+    }
+    Ok((readings.iter().map(|reading| reading.metric).collect(), session.checkpoint()?))
 }
 
 /// Unlikely to meet another doctor at the same target.

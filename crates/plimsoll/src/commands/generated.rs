@@ -9,11 +9,11 @@ use crate::printer::Printer;
 use crate::settings::ENVIRONMENT;
 
 /// Completions for a shell.
-pub fn completions(shell: clap_complete::Shell, printer: &Printer) -> Result<u8, Failure> {
+pub fn completions(shell: clap_complete::Shell, printer: &Printer) -> u8 {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "plimsoll", &mut text);
     printer.result(&String::from_utf8_lossy(&text));
-    Ok(exit::DONE)
+    exit::DONE
 }
 
 /// The manual page: the program, then each command, then the environment.

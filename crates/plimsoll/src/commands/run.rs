@@ -32,8 +32,8 @@ struct Chosen {
 pub fn run(options: &Run, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     // Everything that can be wrong with the call is found before anything is touched.
     let chosen = choose(options)?;
-    let settle =
-        units::parse_duration(&options.settle).map_err(|error| Failure::usage(format!("--settle: {error}")).hint("such as --settle 5m"))?;
+    let settle = units::parse_duration(&options.settle)
+        .map_err(|error| Failure::usage(format!("--settle: {error}")).hint("such as --settle 5m"))?;
     let targets: Vec<Target> =
         options.target.iter().map(|url| engines::parse(url, printer)).collect::<Result<_, _>>()?;
     let mut store = settings.open_store()?;
@@ -125,7 +125,9 @@ fn choose(options: &Run) -> Result<Vec<Chosen>, Failure> {
         .iter()
         .map(|pair| {
             let split = pair.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
-            split.ok_or_else(|| Failure::usage(format!("--set {pair} is not of the form key=value")).hint("such as --set volume=500MiB"))
+            split.ok_or_else(|| {
+                Failure::usage(format!("--set {pair} is not of the form key=value")).hint("such as --set volume=500MiB")
+            })
         })
         .collect::<Result<BTreeMap<_, _>, _>>()?;
     // With several tests a key has to mean something to one of them at least.

@@ -1,0 +1,109 @@
+//! The memory test finds what an engine can cache while the setting is hidden from it: the target lies about it.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_bench::observer::Unobserved;
+use plimsoll_bench::run::Plan;
+use plimsoll_bench::{Interrupt, definition, execute};
+use plimsoll_clock::{Clock, RealClock};
+use plimsoll_engine::postgres::Postgres;
+use plimsoll_engine::sqlite::Sqlite;
+use plimsoll_engine::{
+    ClaimMode, Cold, Credentials, Database, Description, Engine, Lease, Place, PlaceStatus, Result, Sampler, Session,
+    Table, Target,
+};
+
+/// A target whose settings are wrong by a factor of a hundred.
+struct Lying {
+    inner: Box<dyn Database>,
+    description: Description,
+}
+
+impl Lying {
+    fn new(inner: Box<dyn Database>) -> Self {
+        let mut description = inner.description().clone();
+        for setting in ["shared_buffers", "cache_size", "effective_cache_size"] {
+            description.settings.insert(setting.to_owned(), "3GB".to_owned());
+        }
+        Self { inner, description }
+    }
+}
+
+impl Database for Lying {
+    fn description(&self) -> &Description {
+        &self.description
+    }
+    fn claim(&self, place: &Place, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
+        self.inner.claim(place, mode)
+    }
+    fn session(&self, place: &Place, run: &Place) -> Result<Box<dyn Session>> {
+        self.inner.session(place, run)
+    }
+    fn places(&self) -> Result<Vec<PlaceStatus>> {
+        self.inner.places()
+    }
+    fn end_orphans(&self) -> Result<u32> {
+        self.inner.end_orphans()
+    }
+    fn remove(&self, place: &Place) -> Result<bool> {
+        self.inner.remove(place)
+    }
+    fn free_bytes(&self) -> Option<u64> {
+        self.inner.free_bytes()
+    }
+    fn make_cold(&self, place: &Place, tables: &[Table], cold: &Cold) -> Result<Vec<String>> {
+        self.inner.make_cold(place, tables, cold)
+    }
+    fn process_sampler(&self) -> Option<Box<dyn Sampler>> {
+        self.inner.process_sampler()
+    }
+}
+
+/// What the memory test finds, in MB, with what the record says of the setting.
+fn found(engine: &dyn Engine, url: &str, setting: &str) -> (f64, String) {
+    let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
+    let target = Target::parse(url).unwrap();
+    let database = Lying::new(engine.open(&target, &Credentials::default(), Arc::clone(&clock)).unwrap());
+    let definition = definition::find_builtin("memory").unwrap();
+    let plan = Plan {
+        definition: &definition,
+        parameters: definition.parameters(true),
+        repetitions: 2,
+        settle: Duration::ZERO,
+        cold: Cold::default(),
+        keep_data: false,
+        campaign: None,
+        target: target.display().to_owned(),
+        reference: None,
+        anchor: None,
+        build: "test".to_owned(),
+        host_name: None,
+    };
+    let record = execute(&plan, &database, &clock, &Interrupt::default(), &mut Unobserved);
+    assert!(record.is_complete(), "{:?}", record.error);
+    (record.result.unwrap().value, record.environment[setting].clone())
+}
+
+#[test]
+fn sqlite_by_the_cache_size() {
+    let folder = tempfile::tempdir().unwrap();
+    for megabytes in [8, 24] {
+        let url = format!("sqlite:{}?cache_size=-{}", folder.path().join("m.db").display(), megabytes * 1024);
+        let (value, said) = found(&Sqlite, &url, "cache_size");
+        assert_eq!(said, "3GB", "the wrong setting is printed");
+        assert!((value / f64::from(megabytes) - 1.0).abs() <= 0.1, "{value} of {megabytes} MB");
+    }
+}
+
+#[test]
+fn postgresql_by_shared_buffers() {
+    for megabytes in [24, 64] {
+        let server = plimsoll_testbed::Postgres::builder().shared_buffers_mb(megabytes).start().unwrap();
+        let (value, said) = found(&Postgres, &server.socket_url("postgres"), "shared_buffers");
+        assert_eq!(said, "3GB", "the wrong setting is printed");
+        assert!((value / f64::from(megabytes) - 1.0).abs() <= 0.1, "{value} of {megabytes} MB");
+    }
+}
