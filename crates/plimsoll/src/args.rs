@@ -31,6 +31,9 @@ pub struct Arguments {
     /// No progress, no remarks: results and errors only.
     #[arg(short, long, global = true, help_heading = "Everywhere")]
     pub quiet: bool,
+    /// A line for every finished point.
+    #[arg(short, long, global = true, conflicts_with = "quiet", help_heading = "Everywhere")]
+    pub verbose: bool,
 }
 
 /// When to use colour.

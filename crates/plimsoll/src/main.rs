@@ -25,7 +25,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return printer::usage(&error),
     };
-    let printer = Printer::new(arguments.color, arguments.quiet);
+    let printer = Printer::new(&arguments);
     let outcome = std::panic::catch_unwind(|| run(arguments, &printer));
     match outcome {
         Ok(Ok(code)) => ExitCode::from(code),

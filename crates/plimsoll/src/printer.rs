@@ -6,23 +6,24 @@ use std::process::ExitCode;
 use plimsoll_measurement::exit;
 use plimsoll_report::terminal::Style;
 
-use crate::args::Color;
+use crate::args::{Arguments, Color};
 use crate::failure::Failure;
 
 /// Where results, remarks and errors go, and whether in colour.
 #[derive(Debug, Clone)]
 pub struct Printer {
     quiet: bool,
+    verbose: bool,
     style: Style,
     color_errors: bool,
 }
 
 impl Printer {
     /// A printer by the user's wish, the environment and what the streams are.
-    pub fn new(color: Color, quiet: bool) -> Self {
+    pub fn new(arguments: &Arguments) -> Self {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let forbidden = set("NO_COLOR") || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        let wanted = |terminal: bool| match color {
+        let wanted = |terminal: bool| match arguments.color {
             Color::Always => true,
             Color::Never => false,
             Color::Auto => !forbidden && (terminal || set("CLICOLOR_FORCE")),
@@ -31,7 +32,8 @@ impl Printer {
         let width =
             width.or_else(|| rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| size.ws_col.into()));
         Self {
-            quiet,
+            quiet: arguments.quiet,
+            verbose: arguments.verbose,
             style: Style {
                 color: wanted(std::io::stdout().is_terminal()),
                 width: width.filter(|width| *width >= 40).unwrap_or(110),
@@ -48,6 +50,11 @@ impl Printer {
     /// True if remarks and progress are not wanted.
     pub fn is_quiet(&self) -> bool {
         self.quiet
+    }
+
+    /// True if every finished point shall be told.
+    pub fn is_verbose(&self) -> bool {
+        self.verbose
     }
 
     /// True if progress can be drawn over itself.

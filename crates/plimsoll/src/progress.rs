@@ -42,7 +42,16 @@ impl<'a> Watcher<'a> {
     fn line(&mut self, text: &str) {
         if self.bar.is_none() && self.last_line.elapsed() >= LINE_EVERY {
             self.last_line = Instant::now();
-            self.printer.remark(&format!("{}: {text}", self.name));
+            self.tell(text);
+        }
+    }
+
+    /// A line now, above the bar if there is one.
+    fn tell(&self, text: &str) {
+        let line = format!("{}: {text}", self.name);
+        match &self.bar {
+            Some(bar) => bar.suspend(|| self.printer.remark(&line)),
+            None => self.printer.remark(&line),
         }
     }
 }
@@ -134,7 +143,12 @@ impl Observer for Watcher<'_> {
             bar.set_style(spinner());
             bar.set_message(format!("{}  {text}", self.activity));
         }
-        self.line(&format!("repetition {repetition}, {text}"));
+        let line = format!("repetition {repetition}, {text}");
+        if self.printer.is_verbose() {
+            self.tell(&line);
+        } else {
+            self.line(&line);
+        }
         Ok(())
     }
 

@@ -1,0 +1,46 @@
+//! The same seed gives the same rows on every engine: what is read back has one checksum, the generator's.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+
+use plimsoll_bench::dataset::checksum;
+use plimsoll_bench::generate::{Family, Rows};
+use plimsoll_bench::schema;
+use plimsoll_clock::RealClock;
+use plimsoll_engine::postgres::Postgres;
+use plimsoll_engine::sqlite::Sqlite;
+use plimsoll_engine::value::Tally;
+use plimsoll_engine::{ClaimMode, Credentials, Engine, Place, Table, Target};
+
+const ROWS: u64 = 20_000;
+
+/// Loads rows of a seed and reads them back.
+fn read_back(engine: &dyn Engine, url: &str, family: Family, table: &Table) -> Tally {
+    let target = Target::parse(url).unwrap();
+    let database = engine.open(&target, &Credentials::default(), Arc::new(RealClock::new())).unwrap();
+    let place = Place::run("checksums").unwrap();
+    let lease = database.claim(&place, ClaimMode::Exclusive).unwrap().unwrap();
+    let mut session = database.session(&place, &place).unwrap();
+    session.create_table(table).unwrap();
+    let loaded = session.load(table, &mut Rows::new(family, 3, 1, 1, ROWS)).unwrap();
+    let read = checksum(session.as_mut(), table, 1, ROWS).unwrap();
+    assert_eq!(loaded, read, "what was loaded is what is there");
+    drop(session);
+    drop(lease);
+    assert!(database.remove(&place).unwrap());
+    read
+}
+
+#[test]
+fn all_engines_have_the_same_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let sqlite = format!("sqlite:{}", folder.path().join("c.db").display());
+    let server = plimsoll_testbed::Postgres::builder().start().unwrap();
+    for (family, table) in [(Family::Typed, schema::family("rows")), (Family::Cpu, schema::cpu("rows"))] {
+        let one = read_back(&Sqlite, &sqlite, family, &table);
+        let two = read_back(&Postgres, &server.socket_url("postgres"), family, &table);
+        assert_eq!(one, two);
+        assert_eq!(one.rows, ROWS);
+    }
+}
