@@ -80,40 +80,161 @@ impl Target {
     }
 }
 
-/// Replaces the password of the user part and of every query key that sounds like one.
+/// What stands for everything that is hidden.
+const HIDDEN: &str = "***";
+
+/// Parameters that are shown behind a password. Anything else there may be the password's end, after a '&' in it.
+const SHOWN_BEHIND: &[&str] = &[
+    "application_name",
+    "cache_size",
+    "connect_timeout",
+    "dbname",
+    "host",
+    "hostaddr",
+    "journal_mode",
+    "mmap_size",
+    "page_size",
+    "passfile",
+    "port",
+    "sslmode",
+    "sslrootcert",
+    "synchronous",
+    "user",
+];
+
+/// The URL without passwords, and whether it had any. Drivers read such a URL in different ways and passwords come with
+/// signs that were not escaped, so whatever may be a piece of one is hidden, even if that is too much.
 fn redact(url: &str) -> (String, bool) {
-    let mut found = false;
-    let Some((scheme, rest)) = url.split_once("://") else { return (url.to_owned(), false) };
-    // A password may hold '/', '?' or '@' unescaped: the last '@' decides, so that rather too much is hidden than too little.
-    let user_end = rest.rfind('@');
-    let (user, after) = match user_end {
-        Some(at) => (Some(&rest[..at]), &rest[at + 1..]),
-        None => (None, rest),
-    };
-    let mut shown = format!("{scheme}://");
-    if let Some(user) = user {
-        let name = user.split_once(':').map_or(user, |(name, _)| {
-            found = true;
-            name
-        });
-        shown.push_str(name);
-        shown.push_str(if found { ":***@" } else { "@" });
+    let (scheme, rest) = url.split_once(':').unwrap_or(("", url));
+    let server = rest.strip_prefix("//");
+    // A file has no user part; two slashes are a mistake there unless a third one follows.
+    if scheme.eq_ignore_ascii_case("sqlite") && server.is_none_or(|rest| rest.starts_with('/')) {
+        let (path, query) = split_query(rest);
+        let (query, found) = redact_query(query);
+        return (format!("{scheme}:{path}{query}"), found);
     }
-    let (path, query) = after.split_once('?').map_or((after, None), |(path, query)| (path, Some(query)));
-    shown.push_str(path);
-    for (index, pair) in query.iter().flat_map(|query| query.split('&')).enumerate() {
-        shown.push(if index == 0 { '?' } else { '&' });
-        let key = pair.split('=').next().unwrap_or_default();
-        let lower = key.to_ascii_lowercase();
-        if ["pass", "pwd", "token", "secret"].iter().any(|word| lower.contains(word)) && lower != "passfile" {
+    let Some(rest) = server else { return (format!("{scheme}:{HIDDEN}"), true) };
+    let (before, query) = split_query(rest);
+    // The '@' behind a '?' ends either a password with a '?' in it or a piece of a parameter.
+    let doubtful = query.is_some_and(|query| query.contains('@')) && find_colon(before).is_some();
+    let (user, after) = before.rsplit_once('@').map_or((None, before), |(user, after)| (Some(user), after));
+    if doubtful || !ports_are_numbers(after) {
+        let name = &rest[..rest.find([':', '@', '/', '?']).unwrap_or(rest.len())];
+        let name = &name[..find_colon(name).unwrap_or(name.len())];
+        return (format!("{scheme}://{name}:{HIDDEN}"), true);
+    }
+    let (query, in_query) = redact_query(query);
+    let colon = user.and_then(find_colon);
+    let user = match (user, colon) {
+        (Some(user), Some(colon)) => format!("{}:{HIDDEN}@", &user[..colon]),
+        (Some(user), None) => format!("{user}@"),
+        (None, _) => String::new(),
+    };
+    (format!("{scheme}://{user}{after}{query}"), in_query || colon.is_some())
+}
+
+fn split_query(text: &str) -> (&str, Option<&str>) {
+    text.split_once('?').map_or((text, None), |(before, query)| (before, Some(query)))
+}
+
+/// Where the first colon is, escaped or not.
+fn find_colon(text: &str) -> Option<usize> {
+    let escaped = text.to_ascii_lowercase().find("%3a");
+    text.find(':').into_iter().chain(escaped).min()
+}
+
+/// True if `hosts` (up to the first slash) name their ports by numbers. What else follows a colon may be a password
+/// whose '@' is missing.
+fn ports_are_numbers(hosts: &str) -> bool {
+    let hosts = hosts.split('/').next().unwrap_or_default();
+    hosts.split(',').all(|host| {
+        let host = host.strip_prefix('[').and_then(|host| host.split_once(']')).map_or(host, |(_, port)| port);
+        let number = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+        find_colon(host).is_none_or(|colon| host[colon..].strip_prefix(':').is_some_and(number))
+    })
+}
+
+/// The query with its question mark, without the values of keys that sound like a password.
+fn redact_query(query: Option<&str>) -> (String, bool) {
+    let Some(query) = query else { return (String::new(), false) };
+    let key = |pair: &str| pair.split('=').next().map_or(0, str::len);
+    // An escaped key may be any word, and a '@' says that this may be no query but the end of a password.
+    if query.contains('@') || query.split('&').any(|pair| pair[..key(pair)].contains('%')) {
+        return (format!("?{HIDDEN}"), true);
+    }
+    let mut found = false;
+    let mut shown = Vec::new();
+    for pair in query.split('&') {
+        let (key, value) = pair.split_at(key(pair));
+        if is_secret(key) {
             found = true;
-            shown.push_str(key);
-            shown.push_str("=***");
+            shown.push(format!("{key}={HIDDEN}"));
+        } else if !found || (!value.is_empty() && SHOWN_BEHIND.contains(&key)) {
+            shown.push(pair.to_owned());
         } else {
-            shown.push_str(pair);
+            shown.push(HIDDEN.to_owned());
         }
     }
-    (shown, found)
+    (format!("?{}", shown.join("&")), found)
+}
+
+fn is_secret(key: &str) -> bool {
+    let lower = key.to_ascii_lowercase();
+    lower != "passfile" && ["pass", "pwd", "token", "secret"].iter().any(|word| lower.contains(word))
+}
+
+/// Hides the passwords of everything in a text that looks like a URL or a part of one: for messages that repeat what
+/// somebody typed.
+///
+/// A word with `://` is shown as [`Target::display`] shows it, `scheme:user:password@host` as `scheme:***`, and of
+/// `password=word` only the key remains. If a URL has a colon and no '@' but a later word has one, a password with blanks
+/// may lie in between, and all of it is hidden.
+pub fn mask_urls(text: &str) -> String {
+    let mut masked = String::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let blank = rest.find(|c: char| !c.is_whitespace()).unwrap_or(rest.len());
+        masked.push_str(&rest[..blank]);
+        rest = &rest[blank..];
+        let mut end = word_end(rest, 0);
+        let word = &rest[..end];
+        let url = word.split_once("://").map(|(_, url)| url);
+        if url.is_some_and(|url| find_colon(url).is_some() && !url.contains('@')) {
+            end = rest.rfind('@').map_or(end, |at| word_end(rest, at));
+        }
+        masked.push_str(&mask_word(&rest[..end]));
+        rest = &rest[end..];
+    }
+    masked
+}
+
+fn word_end(text: &str, from: usize) -> usize {
+    text[from..].find(char::is_whitespace).map_or(text.len(), |length| from + length)
+}
+
+/// Masks a word; quotes, brackets and stops around it stay.
+fn mask_word(word: &str) -> String {
+    let in_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+    let body = word.strip_suffix(':').unwrap_or(word).trim_end_matches(['\'', '"', '`', ')', ']', '>', ',', '.', ';']);
+    let tail = &word[body.len()..];
+    let url = |colon: &usize| body[*colon..].contains('@') || body[*colon..].contains("://");
+    if let Some(colon) = body.find(':').filter(url) {
+        let start = body[..colon].trim_end_matches(in_scheme).len();
+        let (before, url) = body.split_at(start);
+        return match before.split_once('=') {
+            // `password=a:b@c` is no URL.
+            Some((key, _)) if is_secret(before) => format!("{key}={HIDDEN}{tail}"),
+            _ => format!("{before}{}{tail}", redact(url).0),
+        };
+    }
+    // A piece of a query, or a parameter by itself.
+    let start = body.find('?').map_or(0, |mark| mark + 1);
+    let key = |pair: &str| pair.split('=').next().is_some_and(|key| key.contains('%') || is_secret(key));
+    if body.contains('=') && body[start..].split('&').any(key) {
+        let (query, _) = redact_query(Some(&body[start..]));
+        return format!("{}{}{tail}", &body[..start], &query[1..]);
+    }
+    word.to_owned()
 }
 
 #[cfg(test)]
@@ -141,6 +262,60 @@ mod tests {
     }
 
     #[test]
+    fn too_much_is_hidden_rather_than_too_little() {
+        for (url, expected) in [
+            ("postgres://h/db?password=pa@ss", "postgres://h/db?***"),
+            ("postgres://u:x@h/db?password=a@bc", "postgres://u:***"),
+            ("postgres://u:pa?ss@h/db", "postgres://u:***"),
+            ("postgres://u%3Asecret@h/db", "postgres://u:***@h/db"),
+            ("postgres://u:secret/db", "postgres://u:***"),
+            ("postgres://:secret@h/db", "postgres://:***@h/db"),
+            ("postgres:u:secret@h/db", "postgres:***"),
+            ("postgres:/u:secret@h/db", "postgres:***"),
+            ("postgres://h/db?p%61ssword=secret", "postgres://h/db?***"),
+            ("postgres://h/db?password=se&cret&sslmode=require", "postgres://h/db?password=***&***&sslmode=require"),
+            ("sqlite:file.db?password=secret", "sqlite:file.db?password=***"),
+        ] {
+            let target = Target::parse(url).unwrap();
+            assert_eq!(target.display(), expected);
+            assert!(target.has_inline_password(), "{url}");
+        }
+    }
+
+    #[test]
+    fn what_holds_no_password_is_shown_as_it_is() {
+        for url in [
+            "postgres://us%40er@h1:5432,[::1]:7,h2/my%20db?sslmode=require&user=u",
+            "postgres://u@/d?host=/tmp/x&port=6000",
+            "postgres://:5433/d",
+            "sqlite:///home/a:b@c/file.db?cache_size=-64",
+            "SQLite:C:/x@y",
+        ] {
+            let target = Target::parse(url).unwrap();
+            assert_eq!(target.display(), url);
+            assert!(!target.has_inline_password(), "{url}");
+        }
+    }
+
+    #[test]
+    fn passwords_in_a_text_are_hidden() {
+        for (text, expected) in [
+            ("unknown word 'postgres://u:pw@h/db'", "unknown word 'postgres://u:***@h/db'"),
+            ("(postgres://u:my pass word@h/db) is  bad", "(postgres://u:***@h/db) is  bad"),
+            ("--target=postgres://h/db?password=pa@ss, or", "--target=postgres://h/db?***, or"),
+            ("postgres:u:secret@h/db", "postgres:***"),
+            (
+                "see ?sslmode=require&password=x and PGPASSWORD=y",
+                "see ?sslmode=require&password=*** and PGPASSWORD=***",
+            ),
+            ("a line\n\tand at 12:30 x=1: sqlite:f.db", "a line\n\tand at 12:30 x=1: sqlite:f.db"),
+            ("postgres://h:5432/db: refused", "postgres://h:5432/db: refused"),
+        ] {
+            assert_eq!(mask_urls(text), expected);
+        }
+    }
+
+    #[test]
     fn what_is_no_url_is_refused_without_repeating_it() {
         for bad in ["", "file.db", ":x", "sqlite:", "a b:c"] {
             let error = Target::parse(bad).unwrap_err();
@@ -148,16 +323,57 @@ mod tests {
         }
     }
 
+    /// URLs with a password in each of the places where one may stand. None of their own words is in upper case.
+    fn planted(password: &str) -> Vec<String> {
+        [
+            "postgres://us:PW@h:54/d",
+            "postgres://us:PW@h/d?sslmode=require",
+            "postgres://us:PW@h/d?password=PW",
+            "postgres://us:PW@h/d?user=us&password=PW&sslmode=require",
+            "postgres://us:BARE",
+            "postgres:us:PW@h/d",
+            "postgres://h/d?password=PW",
+            "postgres://us@h:54/d?user=us&sslpassword=PW&sslmode=require",
+            "postgres://h/d?p%61ssword=PW",
+            "mysql://us:PW@[::5]:54,h2/d",
+            "sqlite:x?token=PW",
+        ]
+        // Without the host's '@', one in the password could be it.
+        .map(|url| url.replace("PW", password).replace("BARE", &password.replace('@', "")))
+        .to_vec()
+    }
+
     proptest! {
+        /// Not even a piece of four characters of a password is shown, whatever it holds unescaped.
         #[test]
-        fn no_password_survives(password in "[a-zA-Z0-9:/@#%!?=&]{12,20}", query in "[a-z]{0,5}") {
-            let target = Target::parse(&format!("postgres://user:{password}@host/db?{query}")).unwrap();
-            prop_assert!(!target.display().contains(&password), "{}", target.display());
+        fn no_piece_of_a_password_survives(password in "[A-Z/?@:#%&=]{4,20}") {
+            for url in planted(&password) {
+                let target = Target::parse(&url).unwrap();
+                prop_assert!(target.has_inline_password(), "{}", url);
+                let message = mask_urls(&format!("no such '{url}'"));
+                for at in 0..=password.len() - 4 {
+                    let piece = &password[at..at + 4];
+                    prop_assert!(!target.display().contains(piece), "{} of {}", target.display(), url);
+                    prop_assert!(!message.contains(piece), "{} of {}", message, url);
+                }
+            }
+        }
+
+        #[test]
+        fn a_text_without_urls_stays(text in "[a-z '().,0-9\n]{0,60}") {
+            prop_assert_eq!(mask_urls(&text), text);
         }
 
         #[test]
         fn parsing_never_panics(text in "\\PC{0,60}") {
             let _ = Target::parse(&text);
+            let _ = mask_urls(&text);
+        }
+
+        #[test]
+        fn hiding_never_panics(text in "[a@:/?&=%3 é'\\[\\],]{0,40}") {
+            let _ = Target::parse(&format!("postgres:{text}"));
+            let _ = mask_urls(&text);
         }
     }
 }

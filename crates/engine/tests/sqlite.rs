@@ -12,7 +12,7 @@ use plimsoll_engine::sqlite::Sqlite;
 use plimsoll_engine::value::Tally;
 use plimsoll_engine::{
     ClaimMode, Cold, ColumnType, Credentials, Database, Engine, Error, ErrorKind, Lease, Place, PlaceStatus, Result,
-    Row, RowSource, Session, Table, Target, Value,
+    Row, RowSource, Session, Table, Target, Unfollowed, Value,
 };
 use plimsoll_measurement::Metric;
 use plimsoll_measurement::reading::growth;
@@ -476,7 +476,8 @@ fn scan_cold(bench: Bench) -> (f64, Option<f64>) {
     session.settle_table(&table).unwrap();
     assert!(session.checkpoint().unwrap());
     drop(session);
-    let methods = database.make_cold(&run(), std::slice::from_ref(&table), &Cold::default()).unwrap();
+    let methods =
+        database.make_cold(&run(), &run(), std::slice::from_ref(&table), &Cold::default(), &mut Unfollowed).unwrap();
     assert_eq!(methods, ["reopen", "drop-os-cache"]);
     let mut session = database.session(&run(), &run()).unwrap();
     let size = session.table_size(&table).unwrap().table_bytes as f64;
@@ -508,8 +509,8 @@ fn a_cold_scan_misses_every_page_and_reads_it_from_the_device() {
 fn there_is_no_server_to_restart() {
     let Bench { session, lease: _lease, database, folder: _folder } = Bench::new("");
     drop(session);
-    let cold = Cold { restart_command: Some("true".to_owned()) };
-    assert_eq!(database.make_cold(&run(), &[], &cold).unwrap_err().kind, ErrorKind::Usage);
+    let cold = Cold { restart_command: Some("true".to_owned()), shared: false };
+    assert_eq!(database.make_cold(&run(), &run(), &[], &cold, &mut Unfollowed).unwrap_err().kind, ErrorKind::Usage);
 }
 
 /// Writes past the harness, which would hold a test's words back unless it fails.
@@ -641,6 +642,87 @@ fn a_folder_that_is_not_writable_is_refused() {
     };
     let error = try_open(&format!("sqlite:{}/file.db", disk.0.path().display())).err().unwrap();
     assert_eq!(error.kind, ErrorKind::Permission);
+}
+
+fn is_full_with_a_next_step(error: &Error) {
+    assert_eq!(error.kind, ErrorKind::DiskFull, "{error}");
+    assert!(error.hint.as_ref().is_some_and(|hint| hint.starts_with("free space")), "{error:?}");
+}
+
+/// The disk fills up in a load, in a copy from memory as the write tests make it, and in one from a table.
+#[test]
+fn a_disk_that_fills_up_has_its_own_class_and_a_next_step() {
+    for mode in ["wal", "delete", "truncate", "off"] {
+        let Some(disk) = Disk::mount("size=8m") else {
+            say("the full disk not checked: mounting one needs root");
+            return;
+        };
+        let database = open(disk.0.path(), &format!("?journal_mode={mode}"));
+        let lease = claim(database.as_ref(), ClaimMode::Exclusive).unwrap();
+        let mut session = database.session(&run(), &run()).unwrap();
+        let (table, copy) = (family("t"), family("copy"));
+        let source = family(&session.dialect().source_table("source"));
+        for each in [&table, &copy, &source] {
+            session.create_table(each).unwrap();
+        }
+        session.load(&source, &mut rows(5_000)).unwrap();
+        is_full_with_a_next_step(&session.load(&table, &mut rows(100_000)).unwrap_err());
+        let sql = session.dialect().copy_chunk(&copy, &source.name, 5_000, 20, 1);
+        is_full_with_a_next_step(&session.execute(&sql, &[]).unwrap_err());
+        drop(session);
+        drop(lease);
+        assert!(database.remove(&run()).unwrap(), "{mode}");
+    }
+}
+
+#[test]
+#[ignore = "the process of another user that the test below starts"]
+fn child_is_another_user() {
+    let folder = std::env::var_os(CHILD_FOLDER).unwrap();
+    let database = open(Path::new(&folder), "");
+    let (kept, other) = (Place::data(7), Place::run("0b2").unwrap());
+    let status = |place: &Place, leased| PlaceStatus { place: place.clone(), leased };
+    let expected = [status(&kept, true), status(&run(), true), status(&other, false)];
+    assert_eq!(database.places().unwrap(), expected);
+    for mode in [ClaimMode::Exclusive, ClaimMode::Shared] {
+        assert!(database.claim(&kept, mode).unwrap().is_none());
+    }
+    let error = database.remove(&run()).unwrap_err();
+    assert!(error.kind == ErrorKind::Permission && error.hint.is_some(), "{error:?}");
+    assert!(database.remove(&other).unwrap());
+}
+
+/// The lock of another user can't be opened: its place counts as leased, and the others are listed and removed.
+#[test]
+fn a_place_of_another_user_stops_nothing() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    const NOBODY: u32 = 65_534;
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let lock = |place: &Place, mode| {
+        let path = folder.path().join(format!("user.db.{place}.lock"));
+        fs::write(&path, "").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        path
+    };
+    fs::write(folder.path().join(format!("user.db.{}.db", Place::data(7))), "").unwrap();
+    let theirs = [lock(&run(), 0o0), lock(&Place::data(7), 0o0)];
+    let other = lock(&Place::run("0b2").unwrap(), 0o666);
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "--ignored", "child_is_another_user"]).env(CHILD_FOLDER, folder.path());
+    // Nothing is forbidden to root, so root starts the child as somebody else.
+    if fs::read(&theirs[0]).is_ok() {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    match command.output() {
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && text.contains("1 passed"), "{text}");
+            assert!(theirs.iter().all(|lock| lock.exists()) && !other.exists());
+        }
+        Err(error) => say(&format!("the place of another user not checked: {error}")),
+    }
 }
 
 #[test]

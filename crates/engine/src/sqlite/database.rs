@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +16,8 @@ use super::location::{self, APPLICATION_ID, HEADER_BYTES, Location, Ownership, o
 use super::options::{Options, set_journal_mode};
 use super::session::SqliteSession;
 use crate::database::{
-    ClaimMode, Cold, Database, Description, Lease, Place, PlaceStatus, Sampler, Session, WeakIsolation,
+    ClaimMode, Cold, ColdFollower, Database, Description, Lease, Place, PlaceKind, PlaceStatus, Sampler, Session,
+    WeakIsolation,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::process;
@@ -50,8 +52,14 @@ impl SqliteDatabase {
     /// Connects to a file that carries our mark. SQLite itself is asked for it: there may be other sessions, whose locks
     /// would end if we closed the file.
     fn connect_to_ours(&self, path: &Path) -> Result<Connection> {
-        let missing = || Error::new(ErrorKind::Missing, format!("{} does not exist", path.display()));
-        let metadata = fs::symlink_metadata(path).map_err(|_| missing())?;
+        let missing = || {
+            Error::new(ErrorKind::Missing, format!("{} does not exist", path.display()))
+                .hint("it was removed, or never finished: run again to make it anew")
+        };
+        let metadata = match fs::symlink_metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(missing()),
+            looked => looked.map_err(|error| from_io(&error, "look at", path))?,
+        };
         if !metadata.is_file() {
             return Err(foreign(path));
         }
@@ -100,43 +108,8 @@ impl SqliteDatabase {
         take()
     }
 
-    /// Makes an empty place. Its mark goes into the very first page that is written, so that whatever has a header and
-    /// no mark isn't ours.
-    fn make(&self, path: &Path) -> Result<()> {
-        location::delete_database(path)?;
-        let connection = self.connect(path, OpenFlags::SQLITE_OPEN_CREATE)?;
-        let prepare = || {
-            connection.pragma_update(None, "page_size", self.options.page_bytes as i64)?;
-            connection.pragma_update(None, "application_id", APPLICATION_ID)
-        };
-        prepare().map_err(|error| from_sqlite(error, self.location.folder()))?;
-        self.check(path, &connection)
-    }
-
-    /// Gives the file its journal mode, and makes sure of everything that the description promises.
-    fn check(&self, path: &Path, connection: &Connection) -> Result<()> {
-        let failed = |error| from_sqlite(error, self.location.folder());
-        let mode = self.options.journal_mode;
-        if !set_journal_mode(connection, mode).map_err(failed)? {
-            let text = format!("{} does not accept journal_mode={}", path.display(), mode.name());
-            return Err(Error::new(ErrorKind::Unsupported, text));
-        }
-        let page_bytes: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0)).map_err(failed)?;
-        if page_bytes as u64 != self.options.page_bytes {
-            let wanted = self.options.page_bytes;
-            let text = format!("{} has pages of {page_bytes} bytes and not {wanted}", path.display());
-            return Err(Error::new(ErrorKind::Usage, text).hint(format!("give page_size={page_bytes}, or clean first")));
-        }
-        Ok(())
-    }
-}
-
-impl Database for SqliteDatabase {
-    fn description(&self) -> &Description {
-        &self.description
-    }
-
-    fn claim(&self, place: &Place, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
+    /// Takes the lease on a place as `claim` promises.
+    fn take(&self, place: &Place, mode: ClaimMode) -> Result<Option<FileLease>> {
         let path = self.location.database(place);
         let lease = match mode {
             ClaimMode::Exclusive => {
@@ -159,7 +132,58 @@ impl Database for SqliteDatabase {
                 lease
             }
         };
-        Ok(Some(Box::new(lease)))
+        Ok(Some(lease))
+    }
+
+    /// Makes an empty place. Its mark goes into the very first page that is written, so that whatever has a header and
+    /// no mark isn't ours.
+    fn make(&self, path: &Path) -> Result<()> {
+        location::delete_database(path)?;
+        let connection = self.connect(path, OpenFlags::SQLITE_OPEN_CREATE)?;
+        let prepare = || {
+            connection.pragma_update(None, "page_size", self.options.page_bytes as i64)?;
+            connection.pragma_update(None, "application_id", APPLICATION_ID)
+        };
+        prepare().map_err(|error| from_sqlite(error, self.location.folder()))?;
+        self.check(path, &connection)
+    }
+
+    /// Gives the file its journal mode, and makes sure of everything that the description promises.
+    fn check(&self, path: &Path, connection: &Connection) -> Result<()> {
+        let failed = |error| from_sqlite(error, self.location.folder());
+        let mode = self.options.journal_mode;
+        if !set_journal_mode(connection, mode).map_err(failed)? {
+            let text = format!("{} does not accept journal_mode={}", path.display(), mode.name());
+            return Err(Error::new(ErrorKind::Unsupported, text)
+                .hint("give journal_mode=delete, or a file on a local disk: a log needs memory that programs share"));
+        }
+        let page_bytes: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0)).map_err(failed)?;
+        if page_bytes as u64 != self.options.page_bytes {
+            let wanted = self.options.page_bytes;
+            let text = format!("{} has pages of {page_bytes} bytes and not {wanted}", path.display());
+            return Err(Error::new(ErrorKind::Usage, text).hint(format!("give page_size={page_bytes}, or clean first")));
+        }
+        Ok(())
+    }
+}
+
+impl Database for SqliteDatabase {
+    fn description(&self) -> &Description {
+        &self.description
+    }
+
+    fn claim(&self, place: &Place, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
+        match self.take(place, mode) {
+            // A data set that another user keeps here is not for us, which must not stop a run that can do without it.
+            Err(error)
+                if error.kind == ErrorKind::Permission
+                    && place.kind() == PlaceKind::Data
+                    && fs::symlink_metadata(self.location.lock(place)).is_ok() =>
+            {
+                Ok(None)
+            }
+            taken => Ok(taken?.map(|lease| Box::new(lease) as Box<dyn Lease>)),
+        }
     }
 
     fn session(&self, place: &Place, _run: &Place) -> Result<Box<dyn Session>> {
@@ -171,8 +195,8 @@ impl Database for SqliteDatabase {
     }
 
     fn places(&self) -> Result<Vec<PlaceStatus>> {
-        let status = |place| Ok(PlaceStatus { leased: is_leased(&self.location.lock(&place))?, place });
-        self.location.places()?.into_iter().map(status).collect()
+        let status = |place| PlaceStatus { leased: is_leased(&self.location.lock(&place)), place };
+        Ok(self.location.places()?.into_iter().map(status).collect())
     }
 
     /// Sessions live in the process that holds the lease, and die with it.
@@ -195,16 +219,32 @@ impl Database for SqliteDatabase {
         process::free_bytes(self.location.folder())
     }
 
-    fn make_cold(&self, place: &Place, _tables: &[Table], cold: &Cold) -> Result<Vec<String>> {
+    /// Nothing is written anew, so that others may read the tables all the while.
+    fn make_cold(
+        &self,
+        place: &Place,
+        run: &Place,
+        _tables: &[Table],
+        cold: &Cold,
+        follower: &mut dyn ColdFollower,
+    ) -> Result<Vec<String>> {
         if cold.restart_command.is_some() {
-            return Err(Error::new(ErrorKind::Usage, "SQLite runs in this process, there is no server to restart"));
+            return Err(Error::new(ErrorKind::Usage, "SQLite runs in this process, there is no server to restart")
+                .hint("leave out the command that restarts it; the file is opened anew without one"));
         }
+        follower.check()?;
         // A page cache lives and dies with its connection, and the last one that closes empties the log.
         let path = self.location.database(place);
-        let mut session = self.session(place, place)?;
-        session.checkpoint()?;
-        drop(session);
+        let mut session = self.session(place, run)?;
+        follower.working(session.canceller());
+        match session.checkpoint() {
+            // Another reader keeps the log as it is, which is no less cold.
+            Err(error) if !(cold.shared && error.kind == ErrorKind::Busy) => return Err(error),
+            _ => drop(session),
+        }
+        follower.check()?;
         File::open(&path).and_then(|file| file.sync_all()).map_err(|error| from_io(&error, "sync", &path))?;
+        follower.check()?;
         let mut methods = vec!["reopen".to_owned()];
         let wal = location::wal(&path);
         if process::drop_from_os_cache(&path) && (!wal.exists() || process::drop_from_os_cache(&wal)) {

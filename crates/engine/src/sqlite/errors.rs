@@ -22,22 +22,22 @@ pub(super) fn from_sqlite(error: rusqlite::Error, folder: &Path) -> Error {
         other => return Error::new(ErrorKind::Statement, sentence(&other.to_string())),
     };
     let message = message.unwrap_or_else(|| failure.to_string());
+    let full = || process::free_bytes(folder).is_some_and(|free| free < FULL_BELOW_BYTES);
     let kind = match failure.code {
         ErrorCode::OperationInterrupted => ErrorKind::Cancelled,
         ErrorCode::DiskFull => ErrorKind::DiskFull,
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => ErrorKind::Busy,
-        // Growing the log's shared index on a full disk is reported as a plain I/O error.
-        ErrorCode::SystemIoFailure if process::free_bytes(folder).is_some_and(|free| free < FULL_BELOW_BYTES) => {
-            ErrorKind::DiskFull
-        }
         ErrorCode::CannotOpen if !folder.is_dir() => ErrorKind::Missing,
+        // Growing the log's shared index on a full disk is reported as a plain I/O error, and a journal that can't be
+        // made as a file that can't be opened.
+        ErrorCode::SystemIoFailure | ErrorCode::CannotOpen if full() => ErrorKind::DiskFull,
         ErrorCode::CannotOpen
         | ErrorCode::ReadOnly
         | ErrorCode::PermissionDenied
         | ErrorCode::AuthorizationForStatementDenied => ErrorKind::Permission,
         _ => ErrorKind::Statement,
     };
-    Error::new(kind, sentence(&message))
+    with_next_step(Error::new(kind, sentence(&message)), folder)
 }
 
 /// The class of what the file system says about `path`; `action` tells what was tried.
@@ -48,7 +48,25 @@ pub(super) fn from_io(error: &io::Error, action: &str, path: &Path) -> Error {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::DiskFull,
         _ => ErrorKind::Statement,
     };
-    Error::new(kind, format!("can't {action} {}: {}", path.display(), error.to_string().trim_end_matches('.')))
+    let text = format!("can't {action} {}: {}", path.display(), error.to_string().trim_end_matches('.'));
+    with_next_step(Error::new(kind, text), path)
+}
+
+/// Adds what to do next at `path`, where the class of the error tells it.
+fn with_next_step(error: Error, path: &Path) -> Error {
+    let path = path.display();
+    let hint = match error.kind {
+        ErrorKind::DiskFull => format!("free space on the disk of {path}, or measure with a smaller scale"),
+        ErrorKind::Busy => {
+            format!("another program uses our files in {path}: wait until it is done or end it, then try again")
+        }
+        ErrorKind::Permission => {
+            format!("give this user the right to read and write {path}, or name a file in a folder of its own")
+        }
+        ErrorKind::Missing => format!("make sure that {path} exists and that nothing removes it, then try again"),
+        _ => return error,
+    };
+    error.hint(hint)
 }
 
 fn sentence(text: &str) -> String {
@@ -74,6 +92,24 @@ mod tests {
         assert_eq!(kind(ffi::SQLITE_CANTOPEN), ErrorKind::Permission);
         assert_eq!(kind(ffi::SQLITE_NOTADB), ErrorKind::Statement);
         assert_eq!(kind(ffi::SQLITE_CORRUPT), ErrorKind::Statement);
+    }
+
+    #[test]
+    fn what_can_be_mended_has_a_next_step() {
+        for code in [ffi::SQLITE_FULL, ffi::SQLITE_BUSY, ffi::SQLITE_READONLY, ffi::SQLITE_CANTOPEN] {
+            let error = from_sqlite(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None), Path::new("/"));
+            assert!(error.hint.is_some(), "{error:?}");
+        }
+        for kind in [
+            io::ErrorKind::NotFound,
+            io::ErrorKind::PermissionDenied,
+            io::ErrorKind::ReadOnlyFilesystem,
+            io::ErrorKind::StorageFull,
+            io::ErrorKind::QuotaExceeded,
+        ] {
+            let error = from_io(&kind.into(), "read", Path::new("/data/x.db"));
+            assert!(error.hint.as_ref().is_some_and(|hint| hint.contains("/data/x.db")), "{error:?}");
+        }
     }
 
     #[test]

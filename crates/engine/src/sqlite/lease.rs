@@ -60,10 +60,14 @@ impl FileLease {
     }
 }
 
-/// True if somebody holds a lock on the file. Asking takes the lock for a moment.
-pub(super) fn is_leased(path: &Path) -> Result<bool> {
-    let exists = path.try_exists().map_err(|error| from_io(&error, "look at", path))?;
-    Ok(exists && FileLease::take(path, ClaimMode::Exclusive, IfMissing::GiveUp)?.is_none() && path.exists())
+/// True if somebody holds a lock on the file. Asking takes the lock for a moment. A file that can't be asked, such as
+/// one of another user, counts as locked: one bad place must not hide the others, and nobody removes it then.
+pub(super) fn is_leased(path: &Path) -> bool {
+    match FileLease::take(path, ClaimMode::Exclusive, IfMissing::GiveUp) {
+        Ok(Some(_)) => false,
+        Ok(None) => fs::symlink_metadata(path).is_ok(),
+        Err(_) => true,
+    }
 }
 
 impl Drop for FileLease {
@@ -97,6 +101,7 @@ impl Lease for FileLease {
 
 fn lost(path: &Path) -> Error {
     Error::new(ErrorKind::Busy, format!("somebody else holds the lock on {} now", path.display()))
+        .hint("its file was taken away in mid-run: keep other programs from our files, then run again")
 }
 
 fn lock(file: &File, mode: ClaimMode) -> io::Result<bool> {
@@ -133,14 +138,23 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         assert!(FileLease::take(&path, ClaimMode::Shared, IfMissing::GiveUp).unwrap().is_none());
-        assert!(!is_leased(&path).unwrap() && !path.exists());
+        assert!(!is_leased(&path) && !path.exists());
         let mut first = take(&path, ClaimMode::Exclusive).unwrap();
         assert!(take(&path, ClaimMode::Exclusive).is_none() && take(&path, ClaimMode::Shared).is_none());
         first.share().unwrap();
         let second = take(&path, ClaimMode::Shared).unwrap();
-        assert!(take(&path, ClaimMode::Exclusive).is_none() && is_leased(&path).unwrap());
+        assert!(take(&path, ClaimMode::Exclusive).is_none() && is_leased(&path));
         drop((first, second));
-        assert!(!is_leased(&path).unwrap() && take(&path, ClaimMode::Exclusive).is_some());
+        assert!(!is_leased(&path) && take(&path, ClaimMode::Exclusive).is_some());
+    }
+
+    #[test]
+    fn a_lock_that_can_not_be_asked_counts_as_held() {
+        let folder = tempfile::tempdir().unwrap();
+        let (link, below) = (folder.path().join("link"), folder.path().join("below"));
+        std::os::unix::fs::symlink("elsewhere", &link).unwrap();
+        fs::create_dir(&below).unwrap();
+        assert!(is_leased(&link) && is_leased(&below));
     }
 
     #[test]

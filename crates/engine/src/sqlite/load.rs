@@ -32,7 +32,8 @@ pub(super) fn load(session: &mut SqliteSession, table: &Table, rows: &mut dyn Ro
     session.pages_past_the_log += pages;
     let tally = outcome?;
     if !restored.map_err(|error| session.failed(error))? {
-        return Err(Error::new(ErrorKind::Busy, "the journal mode could not be restored after a load"));
+        return Err(Error::new(ErrorKind::Busy, "the journal mode could not be restored after a load")
+            .hint("another program has opened the file of the measurement: keep it away, then run again"));
     }
     Ok(tally)
 }

@@ -55,7 +55,8 @@ impl Location {
         } else {
             path.to_owned()
         };
-        let no_file = || Error::new(ErrorKind::Usage, format!("{} names no file", path.display()));
+        let no_file =
+            || Error::new(ErrorKind::Usage, format!("{} names no file", path.display())).hint("write sqlite:PATH");
         let name = path.file_name().ok_or_else(no_file)?.to_owned();
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,

@@ -183,7 +183,8 @@ impl Session for SqliteSession {
                 .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
                 .map_err(|error| self.failed(error))?;
             if blocked {
-                return Err(Error::new(ErrorKind::Busy, "another session keeps the log from being emptied"));
+                return Err(Error::new(ErrorKind::Busy, "another session keeps the log from being emptied")
+                    .hint("another program reads the file of the measurement: wait or end it, then run again"));
             }
         }
         Ok(true)
