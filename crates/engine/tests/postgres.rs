@@ -11,8 +11,8 @@ use plimsoll_clock::{Clock, RealClock};
 use plimsoll_engine::postgres::Postgres as Engine;
 use plimsoll_engine::value::Tally;
 use plimsoll_engine::{
-    ClaimMode, Cold, ColumnType, Credentials, Database, Engine as _, Error, ErrorKind, Place, Result, Row, RowSource,
-    Secret, Session, Table, Target, Value, WeakIsolation,
+    Cancel, ClaimMode, Cold, ColdFollower, ColumnType, Credentials, Database, Engine as _, Error, ErrorKind, Lease,
+    Place, Result, Row, RowSource, Secret, Session, Table, Target, Unfollowed, Value, WeakIsolation,
 };
 use plimsoll_measurement::{Metric, Reading};
 use plimsoll_testbed::Postgres;
@@ -56,7 +56,7 @@ fn separate(name: &str) -> Box<dyn Database> {
 }
 
 /// A claimed place and a session in it.
-fn session(database: &dyn Database, name: &str) -> (Box<dyn plimsoll_engine::Lease>, Box<dyn Session>) {
+fn session(database: &dyn Database, name: &str) -> (Box<dyn Lease>, Box<dyn Session>) {
     let place = place(name);
     let lease = database.claim(&place, ClaimMode::Exclusive).unwrap().unwrap();
     (lease, database.session(&place, &place).unwrap())
@@ -381,10 +381,72 @@ fn many_tables_are_removed_in_pieces() {
     for number in 0..200 {
         session.execute(&format!("CREATE TABLE t{number} (a int PRIMARY KEY, b text)"), &[]).unwrap();
     }
-    session.execute("CREATE VIEW v AS SELECT * FROM t1", &[]).unwrap();
     drop((session, lease));
     assert!(database.remove(&place("many")).unwrap());
     assert_eq!(server().psql("SELECT count(*) FROM pg_class WHERE relname = 't150'").unwrap(), "0");
+}
+
+#[test]
+fn what_is_the_users_is_never_removed() {
+    let database = separate("keeps");
+    let kept = Place::data(7);
+    let lease = database.claim(&kept, ClaimMode::Exclusive).unwrap().unwrap();
+    let mut session = database.session(&kept, &kept).unwrap();
+    // More than are dropped at once; the one that others depend on is in the last piece.
+    for number in 0..70 {
+        session.execute(&format!("CREATE TABLE t{number:02} (a int PRIMARY KEY, b text)"), &[]).unwrap();
+    }
+    drop((session, lease));
+    let psql = |sql: &str| server().psql_in("keeps", sql).unwrap();
+    let strangers = [
+        ("CREATE VIEW mine AS SELECT a FROM plimsoll.t69", "view mine", "DROP VIEW mine"),
+        ("CREATE TABLE mine (a int REFERENCES plimsoll.t69)", "table mine", "DROP TABLE mine"),
+        ("CREATE TABLE mine (a plimsoll.t69)", "table mine", "DROP TABLE mine"),
+        ("CREATE TABLE mine (a plimsoll.t69[])", "table mine", "DROP TABLE mine"),
+        ("CREATE VIEW plimsoll.inside AS SELECT 1", "view plimsoll.inside", "DROP VIEW plimsoll.inside"),
+        (
+            "CREATE TABLE plimsoll.inside (a int); ALTER TABLE plimsoll.inside OWNER TO pg_monitor",
+            "table plimsoll.inside",
+            "DROP TABLE plimsoll.inside",
+        ),
+        ("CREATE SEQUENCE plimsoll.inside", "sequence plimsoll.inside", "DROP SEQUENCE plimsoll.inside"),
+        (
+            "CREATE FUNCTION plimsoll.inside() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+            "function plimsoll.inside()",
+            "DROP FUNCTION plimsoll.inside()",
+        ),
+    ];
+    for (make, name, away) in strangers {
+        let ours = |text: &str| text.replace("plimsoll.", &format!("{kept}."));
+        psql(&ours(make));
+        let error = database.remove(&kept).unwrap_err();
+        assert!(error.kind == ErrorKind::Safety && error.message.contains(&ours(name)), "{make}: {error}");
+        assert!(error.hint.unwrap().contains("plimsoll clean"));
+        psql(&ours(away));
+    }
+    // Not one table went.
+    assert_eq!(psql(&format!("SELECT count(*) FROM pg_tables WHERE schemaname = '{kept}'")), "70");
+    assert!(!database.places().unwrap()[0].leased);
+    // What belongs to our tables goes with them.
+    psql(&format!("CREATE INDEX theirs ON {kept}.t01 (b)"));
+    assert!(database.remove(&kept).unwrap());
+    assert!(database.places().unwrap().is_empty());
+}
+
+#[test]
+fn another_users_place_is_not_removed() {
+    let database = separate("owners");
+    let (lease, mut session) = session(&*database, "theirs");
+    session.create_table(&dense()).unwrap();
+    drop((session, lease));
+    server().psql("CREATE ROLE neighbour LOGIN").unwrap();
+    let url = server().socket_url("owners").replace("plimsoll@", "neighbour@");
+    let neighbour = try_open(&url, None).unwrap();
+    assert_eq!(neighbour.places().unwrap().len(), 1);
+    let error = neighbour.remove(&place("theirs")).unwrap_err();
+    assert!(error.kind == ErrorKind::Permission && error.message.contains("another user"), "{error}");
+    assert!(error.hint.is_some());
+    assert!(database.remove(&place("theirs")).unwrap());
 }
 
 /// A session that sleeps in the server until it is ended.
@@ -584,7 +646,9 @@ fn who_may_not_write_hears_what_to_grant() {
     assert_eq!(session.table_misses(&dense()).unwrap(), Some(0));
     assert!(value(&session.sample().unwrap(), Metric::LogWriteBytes).is_some());
     drop(session);
-    assert_eq!(poor.make_cold(&owned, &[dense()], &Cold::default()).unwrap(), ["copy", "displace"]);
+    // Nobody writes gigabytes where the free space can't be seen.
+    let done = poor.make_cold(&owned, &owned, &[dense()], &Cold::default(), &mut Unfollowed).unwrap();
+    assert_eq!(done, ["copy"]);
 }
 
 #[test]
@@ -602,11 +666,12 @@ fn a_full_disk_and_a_lost_server_are_told_apart() {
         ("22012", ErrorKind::Statement),
     ];
     for (code, kind) in kinds {
-        assert_eq!(session.execute(&raise(code), &[]).unwrap_err().kind, kind);
+        let error = session.execute(&raise(code), &[]).unwrap_err();
+        assert_eq!((error.kind, error.hint.is_some()), (kind, kind != ErrorKind::Statement));
     }
     server.stop_immediate().unwrap();
     let error = session.load(&dense(), &mut Dense { next: 1, last: 9 }).unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Lost, "{error}");
+    assert!(error.kind == ErrorKind::Lost && error.hint.is_some(), "{error}");
     assert_eq!(lease.renew().unwrap_err().kind, ErrorKind::Connect);
     server.restart().unwrap();
     lease.renew().unwrap();
@@ -653,6 +718,128 @@ fn counters_grow_by_what_was_done() {
     assert!(value(&last, Metric::EngineCpuSeconds) >= value(&later, Metric::EngineCpuSeconds));
 }
 
+/// Follows a cold start by closures; renews a lease after a restart.
+struct Follower<'a> {
+    work: &'a dyn Fn(Arc<dyn Cancel>),
+    check: &'a dyn Fn() -> Result<()>,
+    lease: Option<&'a mut Box<dyn Lease>>,
+    restarts: u32,
+}
+
+impl<'a> Follower<'a> {
+    fn new(check: &'a dyn Fn() -> Result<()>) -> Self {
+        Self { work: &|_| (), check, lease: None, restarts: 0 }
+    }
+}
+
+impl ColdFollower for Follower<'_> {
+    fn working(&mut self, cancel: Arc<dyn Cancel>) {
+        (self.work)(cancel);
+    }
+
+    fn check(&mut self) -> Result<()> {
+        (self.check)()
+    }
+
+    fn restarted(&mut self) -> Result<()> {
+        self.restarts += 1;
+        self.lease.as_mut().map_or(Ok(()), |lease| lease.renew())
+    }
+}
+
+fn planned() -> Error {
+    Error::new(ErrorKind::Cancelled, "planned")
+}
+
+/// Two small tables in a place of their own.
+fn two_tables(database: &dyn Database, name: &str) -> (Box<dyn Lease>, [Table; 2]) {
+    let (lease, mut session) = session(database, name);
+    let tables = ["one", "two"].map(|name| dense().named(name));
+    for table in &tables {
+        session.create_table(table).unwrap();
+        session.load(table, &mut Dense { next: 1, last: 500 }).unwrap();
+    }
+    (lease, tables)
+}
+
+fn file_of(place: &Place, table: &Table) -> String {
+    server().psql(&format!("SELECT pg_relation_filenode('{place}.{}')", table.name)).unwrap()
+}
+
+#[test]
+fn a_cold_start_is_a_session_of_the_run_and_ends_between_tables() {
+    let database = open(server());
+    let (place, run) = (place("coldtables"), place("coldrun"));
+    let (_lease, tables) = two_tables(&*database, "coldtables");
+    let _run = database.claim(&run, ClaimMode::Exclusive).unwrap().unwrap();
+    let before = [0, 1].map(|index: usize| file_of(&place, &tables[index]));
+    let sessions = format!("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'plimsoll work {run}'");
+    let check = || {
+        if file_of(&place, &tables[0]) == before[0] {
+            return Ok(());
+        }
+        assert_eq!(server().psql(&sessions).unwrap(), "1");
+        Err(planned())
+    };
+    let mut follower = Follower::new(&check);
+    let error = database.make_cold(&place, &run, &tables, &Cold::default(), &mut follower).unwrap_err();
+    assert_eq!(error, planned());
+    assert_ne!(file_of(&place, &tables[0]), before[0]);
+    assert_eq!(file_of(&place, &tables[1]), before[1]);
+}
+
+#[test]
+fn a_cold_start_is_cancelled_in_the_middle_of_a_table() {
+    let database = open(server());
+    let place = place("coldcancel");
+    let (_lease, tables) = two_tables(&*database, "coldcancel");
+    let mut reader = database.session(&place, &place).unwrap();
+    // Whoever reads a table keeps it from being written anew.
+    reader.execute("BEGIN; SELECT count(*) FROM two", &[]).unwrap();
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'VACUUM (FULL%'";
+    let work = |cancel: Arc<dyn Cancel>| {
+        thread::spawn(move || {
+            while server().psql(waiting).unwrap() != "1" {
+                thread::yield_now();
+            }
+            cancel.cancel();
+        });
+    };
+    let mut follower = Follower { work: &work, ..Follower::new(&|| Ok(())) };
+    let error = database.make_cold(&place, &place, &tables, &Cold::default(), &mut follower).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Cancelled, "{error}");
+}
+
+#[test]
+fn tables_that_others_read_are_not_written_anew() {
+    let database = open(server());
+    let place = place("coldshared");
+    let (_lease, tables) = two_tables(&*database, "coldshared");
+    let before = [0, 1].map(|index: usize| file_of(&place, &tables[index]));
+    let mut reader = database.session(&place, &place).unwrap();
+    reader.execute("BEGIN; SELECT count(*) FROM two", &[]).unwrap();
+    let cold = Cold { shared: true, ..Cold::default() };
+    let done = database.make_cold(&place, &place, &tables, &cold, &mut Unfollowed).unwrap();
+    assert_eq!(done, ["displace", "drop-os-cache"]);
+    assert_eq!([0, 1].map(|index: usize| file_of(&place, &tables[index])), before);
+    let tables = format!("SELECT count(*) FROM pg_tables WHERE schemaname = '{place}'");
+    assert_eq!(server().psql(&tables).unwrap(), "2");
+}
+
+#[test]
+fn an_unfinished_restart_command_is_ended() {
+    let database = open(server());
+    let folder = tempfile::tempdir().unwrap();
+    let started = folder.path().join("started");
+    let command = format!("echo $$ >'{}'; exec sleep 600", started.display());
+    let pid = || std::fs::read_to_string(&started).ok()?.strip_suffix('\n').map(str::to_owned);
+    let check = || pid().map_or(Ok(()), |_| Err(planned()));
+    let (cold, run) = (Cold { restart_command: Some(command), shared: false }, place("coldhang"));
+    let error = database.make_cold(&run, &run, &[], &cold, &mut Follower::new(&check)).unwrap_err();
+    assert_eq!(error, planned());
+    assert!(!std::path::Path::new(&format!("/proc/{}", pid().unwrap())).exists());
+}
+
 /// After `make_cold` a scan misses every page of the table and reads all of them from the device.
 fn a_scan_is_cold(server: &Postgres, database: &dyn Database, cold: &Cold, expected: &[&str]) {
     let place = place("cold");
@@ -667,8 +854,11 @@ fn a_scan_is_cold(server: &Postgres, database: &dyn Database, cold: &Cold, expec
     session.query_count(scan, &[]).unwrap();
     drop(session);
 
-    assert_eq!(database.make_cold(&place, std::slice::from_ref(&table), cold).unwrap(), expected);
-    lease.renew().unwrap();
+    let mut follower = Follower { lease: Some(&mut lease), ..Follower::new(&|| Ok(())) };
+    let done = database.make_cold(&place, &place, std::slice::from_ref(&table), cold, &mut follower).unwrap();
+    assert_eq!(done, expected);
+    assert_eq!(follower.restarts, u32::from(cold.restart_command.is_some()));
+    assert!(open(server).claim(&place, ClaimMode::Exclusive).unwrap().is_none());
     let mut session = database.session(&place, &place).unwrap();
     let pages = session.table_size(&table).unwrap().table_bytes / database.description().page_bytes;
     assert!(pages > 3_000);
@@ -693,13 +883,13 @@ fn tables_are_made_cold() {
     // On a disk: memory file systems can't be cold.
     let server = Postgres::builder().shared_buffers_mb(256).start().unwrap();
     let database = open(&server);
-    let restart = |command: String| Cold { restart_command: Some(command) };
+    let restart = |command: String| Cold { restart_command: Some(command), shared: false };
     a_scan_is_cold(&server, &*database, &Cold::default(), &["copy", "displace", "drop-os-cache"]);
     a_scan_is_cold(&server, &*database, &restart(server.restart_command()), &["restart", "drop-os-cache"]);
 
     let place = place("cold");
     let failing = restart("echo starting; echo 'no such unit.' >&2; exit 5".to_owned());
-    let error = database.make_cold(&place, &[], &failing).unwrap_err();
+    let error = database.make_cold(&place, &place, &[], &failing, &mut Unfollowed).unwrap_err();
     assert!(error.message.ends_with("failed: no such unit"), "{error}");
 }
 

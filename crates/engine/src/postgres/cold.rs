@@ -12,8 +12,8 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::connect::Connector;
 use super::database::CONTROL;
-use super::{displace, place};
-use crate::database::{Cold, Place};
+use super::{displace, session};
+use crate::database::{Cold, ColdFollower, Place};
 use crate::error::{Error, ErrorKind, Result};
 use crate::process;
 use crate::table::Table;
@@ -32,30 +32,39 @@ pub(super) struct ColdMaker<'a> {
     pub(super) clock: &'a dyn Clock,
     pub(super) data_directory: Option<&'a Path>,
     pub(super) table_directory: Option<&'a Path>,
+    pub(super) follower: &'a mut dyn ColdFollower,
 }
 
 impl ColdMaker<'_> {
-    /// By a restart if a command is given, else by writing the tables anew; then out of the operating system's cache.
-    pub(super) fn make_cold(&self, place: &Place, tables: &[Table], cold: &Cold) -> Result<Vec<String>> {
+    /// By a restart if a command is given, else by writing the tables anew where nobody else reads them, and displacing
+    /// what stays cached; then out of the operating system's cache.
+    pub(super) fn make_cold(
+        &mut self,
+        place: &Place,
+        run: &Place,
+        tables: &[Table],
+        cold: &Cold,
+    ) -> Result<Vec<String>> {
         let mut done = Vec::new();
-        let mut client = match &cold.restart_command {
-            Some(command) => {
-                let client = self.restart(command)?;
-                done.push("restart".to_owned());
-                client
-            }
-            None => self.connect()?,
-        };
-        let settings = [("search_path", place.name().to_owned()), ("lock_timeout", "60000".to_owned())];
-        place::set(&mut client, &self.connector.errors, &settings)?;
+        self.follower.check()?;
+        if let Some(command) = &cold.restart_command {
+            self.restart(command)?;
+            done.push("restart".to_owned());
+        }
+        let (mut client, canceller) = session::connect(self.connector, place, run)?;
+        self.follower.working(canceller);
         if cold.restart_command.is_none() {
-            for table in tables {
-                self.write_anew(&mut client, table)?;
+            if !cold.shared {
+                for table in tables {
+                    self.follower.check()?;
+                    self.write_anew(&mut client, table)?;
+                }
+                done.push("copy".to_owned());
             }
-            done.push("copy".to_owned());
+            self.follower.check()?;
             let free_bytes = self.table_directory.and_then(process::free_bytes);
-            if self.any_stays_cached(&mut client, tables)?
-                && displace::displace(&mut client, &self.connector.errors, free_bytes)?
+            if (cold.shared || self.any_stays_cached(&mut client, tables)?)
+                && displace::displace(&mut client, &self.connector.errors, run, free_bytes)?
             {
                 done.push("displace".to_owned());
             }
@@ -64,12 +73,6 @@ impl ColdMaker<'_> {
             done.push("drop-os-cache".to_owned());
         }
         Ok(done)
-    }
-
-    fn connect(&self) -> Result<Client> {
-        let mut client = self.connector.connect(CONTROL)?;
-        place::stay_connected(&mut client, &self.connector.errors)?;
-        Ok(client)
     }
 
     /// Drops what was cached of the old heap and indexes and writes new ones past shared buffers (`heap/rewriteheap.c`,
@@ -93,14 +96,14 @@ impl ColdMaker<'_> {
         Ok(false)
     }
 
-    /// Runs the command and waits until a server answers that was started since.
-    fn restart(&self, command: &str) -> Result<Client> {
-        let before = self.started_at(&mut self.connect()?)?;
+    /// Runs the command, waits until a server answers that was started since, and tells the follower.
+    fn restart(&mut self, command: &str) -> Result<()> {
+        let before = self.started_at()?;
         self.run(command)?;
         let give_up = self.clock.now().after(PATIENCE);
         loop {
-            let failure = match self.connect().and_then(|mut client| Ok((self.started_at(&mut client)?, client))) {
-                Ok((started, client)) if started != before => return Ok(client),
+            let failure = match self.started_at() {
+                Ok(started) if started != before => return self.follower.restarted(),
                 Ok(_) => Error::new(ErrorKind::Statement, "the restart command ended and the server was not restarted")
                     .hint("the command has to restart the server whose URL is given, and return when it is up"),
                 Err(error) => error,
@@ -108,17 +111,20 @@ impl ColdMaker<'_> {
             if self.clock.now() >= give_up {
                 return Err(failure);
             }
+            self.follower.check()?;
             self.clock.sleep(PAUSE);
         }
     }
 
-    /// When the server was started, in its own words.
-    fn started_at(&self, client: &mut Client) -> Result<String> {
+    /// When the server was started, in its own words. Asked by a session that ends at once: one that stays would hold up
+    /// a restart, and one that works for a run would be an orphan after it.
+    fn started_at(&self) -> Result<String> {
+        let mut client = self.connector.connect(CONTROL)?;
         let row = client.query_one("SELECT pg_postmaster_start_time()::text", &[]);
         row.and_then(|row| row.try_get(0)).map_err(|error| self.connector.errors.running(&error))
     }
 
-    fn run(&self, command: &str) -> Result<()> {
+    fn run(&mut self, command: &str) -> Result<()> {
         let failed = |what: String| {
             Error::new(ErrorKind::Statement, format!("the restart command failed: {what}"))
                 .hint("run it by hand in a shell, as the same user and without a terminal")
@@ -131,30 +137,41 @@ impl ColdMaker<'_> {
         shell.args(["-c", command]).stdin(Stdio::null()).stdout(copy()?).stderr(copy()?);
         let mut child = shell.spawn().map_err(|error| failed(error.to_string()))?;
         let give_up = self.clock.now().after(PATIENCE);
-        loop {
+        let failure = loop {
             match child.try_wait().map_err(|error| failed(error.to_string()))? {
                 Some(status) if status.success() => return Ok(()),
                 Some(status) => return Err(failed(last_line(output).unwrap_or_else(|| status.to_string()))),
                 None if self.clock.now() >= give_up => {
-                    // It is of no use any more; whether it can be stopped changes nothing.
-                    let _ = child.kill();
-                    let _ = child.wait();
-                    return Err(failed(format!("it has not ended after {} s", PATIENCE.as_secs())));
+                    break failed(format!("it has not ended after {} s", PATIENCE.as_secs()));
                 }
-                None => self.clock.sleep(PAUSE),
+                None => {
+                    if let Err(error) = self.follower.check() {
+                        break error;
+                    }
+                    self.clock.sleep(PAUSE);
+                }
             }
-        }
+        };
+        // It is of no use any more; whether it can be stopped changes nothing.
+        let _ = child.kill();
+        let _ = child.wait();
+        Err(failure)
     }
 
     /// Writes back and forgets all files of the tables; false if not all of them are ours to read.
-    fn drop_from_os_cache(&self, client: &mut Client, tables: &[Table]) -> Result<bool> {
+    fn drop_from_os_cache(&mut self, client: &mut Client, tables: &[Table]) -> Result<bool> {
         let Some(directory) = self.data_directory else { return Ok(false) };
-        // Not everybody may; what a restart or a rewrite left is in the files already.
-        let _ = client.batch_execute("CHECKPOINT");
+        self.follower.check()?;
+        match client.batch_execute("CHECKPOINT").map_err(|error| self.connector.errors.running(&error)) {
+            // Not everybody may; what a restart or a rewrite left is in the files already.
+            Err(error) if error.kind != ErrorKind::Permission => return Err(error),
+            _ => {}
+        }
         let sql = "SELECT pg_relation_filepath($1::text::regclass) UNION ALL \
                    SELECT pg_relation_filepath(indexrelid) FROM pg_index WHERE indrelid = $1::text::regclass";
         let mut dropped = true;
         for table in tables {
+            self.follower.check()?;
             let rows = client.query(sql, &[&table.name]).map_err(|error| self.connector.errors.running(&error))?;
             for row in rows {
                 let path: String = row.try_get(0).map_err(|error| self.connector.errors.running(&error))?;

@@ -11,7 +11,9 @@ use super::lease::PostgresLease;
 use super::place::{self, Owner};
 use super::session::PostgresSession;
 use super::{cold, orphans};
-use crate::database::{ClaimMode, Cold, Database, Description, Lease, Place, PlaceStatus, Sampler, Session};
+use crate::database::{
+    ClaimMode, Cold, ColdFollower, Database, Description, Lease, Place, PlaceStatus, Sampler, Session,
+};
 use crate::error::Result;
 use crate::process;
 use crate::table::Table;
@@ -82,14 +84,22 @@ impl Database for PostgresDatabase {
         process::free_bytes(self.server.table_directory.as_ref()?)
     }
 
-    fn make_cold(&self, place: &Place, tables: &[Table], cold: &Cold) -> Result<Vec<String>> {
-        let maker = cold::ColdMaker {
+    fn make_cold(
+        &self,
+        place: &Place,
+        run: &Place,
+        tables: &[Table],
+        cold: &Cold,
+        follower: &mut dyn ColdFollower,
+    ) -> Result<Vec<String>> {
+        let mut maker = cold::ColdMaker {
             connector: &self.connector,
             clock: self.clock.as_ref(),
             data_directory: self.server.data_directory.as_deref(),
             table_directory: self.server.table_directory.as_deref(),
+            follower,
         };
-        maker.make_cold(place, tables, cold)
+        maker.make_cold(place, run, tables, cold)
     }
 
     fn process_sampler(&self) -> Option<Box<dyn Sampler>> {

@@ -4,42 +4,68 @@
 //! quarter of shared buffers goes through a small ring; a smaller one stays in the cache (`initscan` in
 //! `heap/heapam.c`). Such a page has been used once, so the clock sweep takes it when it comes by for the second time
 //! (`StrategyGetBuffer` in `buffer/freelist.c`). As many new pages as shared buffers hold twice bring that about: each
-//! takes a free buffer or moves the sweep on by at least one.
+//! takes a free buffer or moves the sweep on by at least one. Pages that were used more often, as those of tables that
+//! were not rewritten may be, can outlast that.
+//!
+//! This writes to a server that others may depend on, for the sake of one figure. So it is done only where the free space
+//! can be seen and most of it stays free, and only in an amount that a disk takes in some seconds. A server elsewhere
+//! could be filled up, which stops everybody on it. Without displacing nothing is lost but coldness: the pages that
+//! stayed cached are missing from the scan's misses, from which the caller sees how cold it was.
 
 use postgres::Client;
 
 use super::error::Errors;
+use crate::database::Place;
 use crate::error::Result;
 
-/// Name of the table that displaces; it is in the place for some seconds, and dropped with it at the latest.
+/// Name of the table that displaces; it is in the run's place and nobody else ever sees it.
 const TABLE: &str = "plimsoll_displacer";
 /// Rounds of the clock sweep.
 const ROUNDS: i64 = 2;
-/// How much may be written to a server whose free space we can't see: enough for 4 GB of shared buffers.
-const UNSEEN_BYTES: u64 = 8 << 30;
+/// Of the free space this part may be taken for a moment: what others write meanwhile must find room.
+const FREE_PART: u64 = 4;
+/// Most bytes that are written: some ten seconds of a disk of 400 MB/s, enough for 2 GB of shared buffers. A larger cache
+/// is what its owner paid for, and others would feel its loss for long.
+const MOST_BYTES: u64 = 4 << 30;
 
-/// Fills shared buffers with pages of a table that is then dropped; false if that would take too much space.
-pub(super) fn displace(client: &mut Client, errors: &Errors, free_bytes: Option<u64>) -> Result<bool> {
+/// Fills shared buffers with pages of a table in the run's place that is gone afterwards; false if that would take too
+/// much space, or nobody knows.
+pub(super) fn displace(client: &mut Client, errors: &Errors, run: &Place, free_bytes: Option<u64>) -> Result<bool> {
     let failed = |error: postgres::Error| errors.running(&error);
     let sql =
         "SELECT setting::int8, current_setting('block_size')::int8 FROM pg_settings WHERE name = 'shared_buffers'";
     let row = client.query_one(sql, &[]).map_err(failed)?;
     let (buffers, page): (i64, i64) = (row.try_get(0).map_err(failed)?, row.try_get(1).map_err(failed)?);
     let pages = ROUNDS * buffers;
-    // Half of what is free remains so.
-    if (pages * page) as u64 > free_bytes.map_or(UNSEEN_BYTES, |free| free / 2) {
+    if !fits((pages * page) as u64, free_bytes) {
         return Ok(false);
     }
     // One row fills a page; a plain INSERT, unlike COPY, goes through all of shared buffers; unlogged, as it is for nothing.
+    // All of it is one transaction: whenever it is cancelled or the server crashes, nothing is left.
     let bytes = page - page / 10;
     let fill = format!(
-        "DROP TABLE IF EXISTS {TABLE}; \
-         CREATE UNLOGGED TABLE {TABLE} (filler text) WITH (autovacuum_enabled = false); \
-         ALTER TABLE {TABLE} ALTER filler SET STORAGE PLAIN; \
-         INSERT INTO {TABLE} SELECT repeat('x', {bytes}) FROM generate_series(1, {pages})"
+        "CREATE UNLOGGED TABLE {run}.{TABLE} (filler text) WITH (autovacuum_enabled = false); \
+         ALTER TABLE {run}.{TABLE} ALTER filler SET STORAGE PLAIN; \
+         INSERT INTO {run}.{TABLE} SELECT repeat('x', {bytes}) FROM generate_series(1, {pages}); \
+         DROP TABLE {run}.{TABLE}"
     );
-    let filled = client.batch_execute(&fill).map_err(failed);
-    // Nothing is left of it if filling failed, as all of it was one transaction.
-    filled.and_then(|()| client.batch_execute(&format!("DROP TABLE {TABLE}")).map_err(failed))?;
+    client.batch_execute(&fill).map_err(failed)?;
     Ok(true)
+}
+
+/// True if so much may be written where so much is free.
+fn fits(bytes: u64, free_bytes: Option<u64>) -> bool {
+    free_bytes.is_some_and(|free| bytes <= free / FREE_PART && bytes <= MOST_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn others_keep_their_space() {
+        assert!(fits(256 << 20, Some(1 << 30)) && !fits((256 << 20) + 1, Some(1 << 30)));
+        assert!(fits(4 << 30, Some(1 << 40)) && !fits((4 << 30) + 1, Some(1 << 40)));
+        assert!(!fits(1, None));
+    }
 }

@@ -28,6 +28,11 @@ const MEANINGS: &[(&str, ErrorKind)] = &[
     ("42883", ErrorKind::Unsupported),
 ];
 
+/// What to do when a connection is gone.
+const AFTER_LOSS: &str = "look into the server's log for the reason, and start again when it answers";
+/// What to do when a lock stands in the way.
+const AFTER_BUSY: &str = "somebody else works on our tables or waits for them; try again";
+
 /// Makes errors that name the server, and nothing secret.
 #[derive(Debug, Clone)]
 pub(super) struct Errors(Arc<Names>);
@@ -90,10 +95,7 @@ impl Errors {
         let Some(answer) = error.as_db_error() else {
             let cause = cause(error);
             return match error.to_string().as_str() {
-                "connection closed" | "error communicating with the server" => {
-                    Error::new(ErrorKind::Lost, format!("the connection to {} was lost: {cause}", self.address()))
-                        .hint("look into the server's log for the reason")
-                }
+                "connection closed" | "error communicating with the server" => self.lost(&cause),
                 kind => Error::new(ErrorKind::Statement, format!("{kind}: {cause}")),
             };
         };
@@ -105,8 +107,12 @@ impl Errors {
     pub(super) fn writing(&self, error: &std::io::Error) -> Error {
         match error.get_ref().and_then(|inner| inner.downcast_ref::<postgres::Error>()) {
             Some(inner) => self.running(inner),
-            None => Error::new(ErrorKind::Lost, format!("the connection to {} was lost: {error}", self.address())),
+            None => self.lost(&sentence(&error.to_string())),
         }
+    }
+
+    fn lost(&self, cause: &str) -> Error {
+        Error::new(ErrorKind::Lost, format!("the connection to {} was lost: {cause}", self.address())).hint(AFTER_LOSS)
     }
 
     fn tls(&self, cause: &str) -> Error {
@@ -133,10 +139,11 @@ impl Errors {
                 .to_owned(),
             "53100" => "free space on the disk of the server's data directory, or measure a smaller volume".to_owned(),
             "53300" => "use fewer sessions, or raise max_connections".to_owned(),
-            "55P03" | "40P01" => "somebody else works on our tables; try again".to_owned(),
-            _ => match from_server {
-                Some(hint) => sentence(hint),
-                None => return error,
+            _ => match (from_server, error.kind) {
+                (_, ErrorKind::Busy) => AFTER_BUSY.to_owned(),
+                (Some(hint), _) => sentence(hint),
+                (None, ErrorKind::Lost) => AFTER_LOSS.to_owned(),
+                (None, _) => return error,
             },
         };
         error.hint(hint)
@@ -179,6 +186,18 @@ mod tests {
         assert_eq!(meaning("57014"), ErrorKind::Cancelled);
         assert_eq!(meaning("57P99"), ErrorKind::Statement);
         assert_eq!(meaning("22003"), ErrorKind::Statement);
+    }
+
+    #[test]
+    fn whoever_can_do_something_hears_what() {
+        let errors = Errors::new("h:1".to_owned(), "d".to_owned(), "u".to_owned());
+        let kinds = [ErrorKind::DiskFull, ErrorKind::Busy, ErrorKind::Lost, ErrorKind::Permission];
+        for (code, kind) in MEANINGS.iter().filter(|(_, kind)| kinds.contains(kind)) {
+            let error = errors.with_hint(Error::new(*kind, "x"), code, None);
+            assert!(error.hint.is_some(), "{code}");
+        }
+        let error = errors.writing(&std::io::Error::other("gone."));
+        assert_eq!((error.message.as_str(), error.hint.is_some()), ("the connection to h:1 was lost: gone", true));
     }
 
     #[test]

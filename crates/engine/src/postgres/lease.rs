@@ -65,6 +65,7 @@ impl PostgresLease {
 
     fn lost(&self) -> Error {
         Error::new(ErrorKind::Lost, format!("the lease on {} was lost", self.place))
+            .hint("look into the server's log for the reason, then start again; plimsoll clean removes what is left")
     }
 }
 
@@ -90,10 +91,8 @@ impl Lease for PostgresLease {
             Owner::We => {}
             Owner::Somebody => return Err(place::foreign(&self.place)),
             Owner::Nobody => {
-                return Err(Error::new(
-                    ErrorKind::Missing,
-                    format!("{} was removed while its lease was lost", self.place),
-                ));
+                let message = format!("{} was removed while its lease was lost", self.place);
+                return Err(Error::new(ErrorKind::Missing, message).hint("start again"));
             }
         }
         self.client = Some(client);

@@ -1,6 +1,7 @@
 //! Places: schemas that bear our mark, and the lock that stands for the lease on each.
 
 use postgres::Client;
+use postgres::error::SqlState;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::connect::{Connector, KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_RETRIES};
@@ -124,17 +125,70 @@ pub(super) fn list(client: &mut Client, errors: &Errors) -> Result<Vec<PlaceStat
     Ok(places)
 }
 
-/// Drops the schema of a place with everything in it, many tables in several transactions.
+/// Drops the schema of a place with its tables, many of them in several transactions. Only tables are ours: if anything
+/// else is in the schema or depends on a table in it, nothing is dropped.
 pub(super) fn drop_schema(client: &mut Client, errors: &Errors, place: &Place) -> Result<()> {
+    let others = strangers(client, errors, place)?;
+    if let Some(first) = others.first() {
+        return Err(kept(place, first, others.len() - 1));
+    }
+    let failed = |error: postgres::Error| dropping(errors, place, &error);
     let sql = "SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
                WHERE n.nspname = $1 AND c.relkind IN ('r', 'p')";
     let rows = client.query(sql, &[&place.name()]).map_err(|error| errors.running(&error))?;
     let tables: Vec<&str> = rows.iter().filter_map(|row| row.try_get(0).ok()).collect();
     for tables in tables.chunks(TABLES_PER_DROP) {
-        let sql = format!("DROP TABLE IF EXISTS {} CASCADE", tables.join(", "));
-        client.batch_execute(&sql).map_err(|error| errors.running(&error))?;
+        client.batch_execute(&format!("DROP TABLE IF EXISTS {} RESTRICT", tables.join(", "))).map_err(failed)?;
     }
-    client.batch_execute(&format!("DROP SCHEMA {place} CASCADE")).map_err(|error| errors.running(&error))
+    client.batch_execute(&format!("DROP SCHEMA {place} RESTRICT")).map_err(failed)
+}
+
+/// What is not ours and would have to go with the place: everything in the schema but its owner's tables, and everything
+/// that depends on one of these, their indexes or row types (`pg_depend` of kind `n`, which RESTRICT heeds).
+fn strangers(client: &mut Client, errors: &Errors, place: &Place) -> Result<Vec<String>> {
+    let sql = "WITH place AS (SELECT oid, nspowner FROM pg_namespace WHERE nspname = $1), \
+               tables AS (SELECT c.oid, c.reltype FROM pg_class c JOIN place ON c.relnamespace = place.oid \
+                          WHERE c.relkind IN ('r', 'p') AND c.relowner = place.nspowner), \
+               ours AS (SELECT 'pg_class'::regclass AS class, oid FROM tables \
+                        UNION ALL SELECT 'pg_class'::regclass, indexrelid FROM pg_index WHERE indrelid IN (SELECT oid FROM tables) \
+                        UNION ALL SELECT 'pg_type'::regclass, reltype FROM tables \
+                        UNION ALL SELECT 'pg_type'::regclass, typarray FROM pg_type WHERE oid IN (SELECT reltype FROM tables) \
+                        UNION ALL SELECT 'pg_namespace'::regclass, oid FROM place) \
+               SELECT DISTINCT coalesce(pg_describe_object('pg_class'::regclass, r.ev_class, 0), \
+                                        pg_describe_object(d.classid, d.objid, d.objsubid)) \
+               FROM pg_depend d JOIN ours ON d.refclassid = ours.class AND d.refobjid = ours.oid \
+               LEFT JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid \
+               WHERE d.deptype = 'n' \
+               AND NOT (d.classid = 'pg_class'::regclass AND d.objid IN (SELECT oid FROM tables)) ORDER BY 1";
+    let rows = client.query(sql, &[&place.name()]).map_err(|error| errors.running(&error))?;
+    // Without a description it has gone in the meantime.
+    let found: std::result::Result<Vec<Option<String>>, _> = rows.iter().map(|row| row.try_get(0)).collect();
+    Ok(found.map_err(|error| errors.running(&error))?.into_iter().flatten().collect())
+}
+
+/// The error that keeps a place for the sake of what is not ours.
+fn kept(place: &Place, first: &str, more: usize) -> Error {
+    let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
+    Error::new(
+        ErrorKind::Safety,
+        format!("the schema {place} is kept, as it would take along what is not ours: {first}{more}"),
+    )
+    .hint("drop or move what depends on our tables or lies in our schema, then run plimsoll clean")
+}
+
+/// What an error of dropping means: somebody was faster with a view, or the place is another user's.
+fn dropping(errors: &Errors, place: &Place, error: &postgres::Error) -> Error {
+    match error.as_db_error() {
+        Some(answer) if *answer.code() == SqlState::DEPENDENT_OBJECTS_STILL_EXIST => {
+            let mut lines = answer.detail().unwrap_or_default().lines();
+            kept(place, lines.next().unwrap_or(answer.message()), lines.count())
+        }
+        Some(answer) if *answer.code() == SqlState::INSUFFICIENT_PRIVILEGE => {
+            Error::new(ErrorKind::Permission, format!("the schema {place} is another user's and can't be removed"))
+                .hint("run plimsoll clean as the user who made it, or as a superuser")
+        }
+        _ => errors.running(error),
+    }
 }
 
 #[cfg(test)]

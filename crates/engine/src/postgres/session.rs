@@ -43,6 +43,17 @@ const SETTINGS: &[(&str, &str)] = &[
     ("client_min_messages", "error"),
 ];
 
+/// A connection that works in a place under the name of the run, so that it ends when the run's lease is gone.
+pub(super) fn connect(connector: &Connector, place: &Place, run: &Place) -> Result<(Client, Arc<PostgresCancel>)> {
+    let mut client = connector.connect(&format!("{WORK}{run}"))?;
+    place::stay_connected(&mut client, &connector.errors)?;
+    let mut settings: Vec<(&str, String)> = SETTINGS.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+    settings.push(("search_path", place.name().to_owned()));
+    place::set(&mut client, &connector.errors, &settings)?;
+    let canceller = Arc::new(PostgresCancel { token: client.cancel_token(), tls: connector.tls() });
+    Ok((client, canceller))
+}
+
 /// A connection whose statements work in one place.
 pub(super) struct PostgresSession {
     client: Client,
@@ -63,15 +74,8 @@ impl PostgresSession {
         run: &Place,
         version: u32,
     ) -> Result<Self> {
-        let mut client = connector.connect(&format!("{WORK}{run}"))?;
-        let errors = connector.errors.clone();
-        place::stay_connected(&mut client, &errors)?;
-        let mut settings: Vec<(&str, String)> =
-            SETTINGS.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-        settings.push(("search_path", place.name().to_owned()));
-        place::set(&mut client, &errors, &settings)?;
-        let canceller = Arc::new(PostgresCancel { token: client.cancel_token(), tls: connector.tls() });
-        let (clock, place) = (Arc::clone(clock), place.clone());
+        let (client, canceller) = connect(connector, place, run)?;
+        let (errors, clock, place) = (connector.errors.clone(), Arc::clone(clock), place.clone());
         Ok(Self { client, errors, clock, place, statements: HashMap::new(), canceller, server_version: version })
     }
 
@@ -243,7 +247,7 @@ fn hand_over(
 }
 
 /// Cancels over a connection of its own, protected like the session's.
-struct PostgresCancel {
+pub(super) struct PostgresCancel {
     token: CancelToken,
     tls: MakeRustlsConnect,
 }
