@@ -32,6 +32,8 @@ pub struct Dataset {
     pub lease: Option<Box<dyn Lease>>,
     /// True if it had been there before.
     pub reused: bool,
+    /// True if others may be reading it.
+    pub shared: bool,
 }
 
 /// Bump when rows of a seed change: kept sets of older programs are then no longer found.
@@ -59,26 +61,43 @@ impl Wanted {
     }
 }
 
-/// Finds, completes or makes the data set.
-pub fn prepare(context: &mut Context<'_>, wanted: Wanted) -> Result<Dataset> {
+/// Finds, completes or makes the data set. `alone` asks for a kept set that nobody else reads meanwhile, because it will be
+/// written anew to make it cold; if others read it, it is shared and that can't be done.
+pub fn prepare(context: &mut Context<'_>, wanted: Wanted, alone: bool) -> Result<Dataset> {
     let kept = wanted.place();
-    // Incomplete or damaged sets are repaired by whoever keeps data; everybody else leaves them alone.
-    if let Some(lease) = context.database.claim(&kept, ClaimMode::Shared)?
-        && let Some(tables) = verify(context, &kept, wanted)?
-    {
-        return Ok(Dataset { place: kept, tables, lease: Some(lease), reused: true });
-    }
-    if context.keep_data {
+    let exists = context.database.places()?.iter().any(|status| status.place == kept);
+    if exists || context.keep_data {
         if let Some(mut lease) = context.database.claim(&kept, ClaimMode::Exclusive)? {
-            let tables = load_missing(context, &kept, wanted)?;
-            lease.share()?;
-            return Ok(Dataset { place: kept, tables, lease: Some(lease), reused: false });
+            let reused = if exists { verify(context, &kept, wanted)? } else { None };
+            let tables = match (&reused, context.keep_data) {
+                (Some(tables), _) => Some(tables.clone()),
+                // Incomplete or damaged: whoever keeps data repairs it, everybody else leaves it alone.
+                (None, true) => Some(load_missing(context, &kept, wanted)?),
+                (None, false) => None,
+            };
+            if let Some(tables) = tables {
+                if !alone {
+                    lease.share()?;
+                }
+                return Ok(Dataset {
+                    place: kept,
+                    tables,
+                    lease: Some(lease),
+                    reused: reused.is_some(),
+                    shared: !alone,
+                });
+            }
+        } else if let Some(lease) = context.database.claim(&kept, ClaimMode::Shared)?
+            && let Some(tables) = verify(context, &kept, wanted)?
+        {
+            return Ok(Dataset { place: kept, tables, lease: Some(lease), reused: true, shared: true });
+        } else if context.keep_data {
+            context.warn("another run works with the same data set, so this run made its own and did not keep it");
         }
-        context.warn("another run is loading the same data set, so this run made its own and did not keep it");
     }
     let place = context.place.clone();
     let tables = load_missing(context, &place, wanted)?;
-    Ok(Dataset { place, tables, lease: None, reused: false })
+    Ok(Dataset { place, tables, lease: None, reused: false, shared: false })
 }
 
 /// The list of finished tables within a place; a table that isn't in it is unfinished.
@@ -93,7 +112,7 @@ fn manifest() -> Table {
 }
 
 /// What the manifest says of each table; `None` if there is no manifest.
-fn finished(session: &mut dyn Session, tables: u64) -> Option<Vec<Option<Tally>>> {
+fn finished(session: &mut dyn Session, tables: u64) -> Result<Option<Vec<Option<Tally>>>> {
     let mut found = vec![None; tables as usize];
     let manifest = manifest();
     let sql = session.dialect().read_rows(&manifest);
@@ -107,13 +126,22 @@ fn finished(session: &mut dyn Session, tables: u64) -> Option<Vec<Option<Tally>>
         }
         Ok(())
     });
-    read.ok().map(|()| found)
+    match read {
+        Ok(()) => Ok(Some(found)),
+        Err(error) if is_no_answer(&error) => Err(error),
+        Err(_) => Ok(None),
+    }
+}
+
+/// True if an error says nothing about the table that was asked for.
+fn is_no_answer(error: &Error) -> bool {
+    matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled | ErrorKind::Permission | ErrorKind::Busy)
 }
 
 fn load_missing(context: &mut Context<'_>, place: &Place, wanted: Wanted) -> Result<Vec<(Table, Tally)>> {
     let (mut session, _watched) = context.session(place)?;
     let session = session.as_mut();
-    let known = finished(session, wanted.tables);
+    let known = finished(session, wanted.tables)?;
     if known.is_none() {
         session.create_table(&manifest())?;
     }
@@ -153,7 +181,7 @@ fn load_missing(context: &mut Context<'_>, place: &Place, wanted: Wanted) -> Res
 fn verify(context: &mut Context<'_>, place: &Place, wanted: Wanted) -> Result<Option<Vec<(Table, Tally)>>> {
     context.observer.activity("verifying the kept data set");
     let (mut session, _watched) = context.session(place)?;
-    let Some(known) = finished(session.as_mut(), wanted.tables) else { return Ok(None) };
+    let Some(known) = finished(session.as_mut(), wanted.tables)? else { return Ok(None) };
     let mut tables = Vec::with_capacity(known.len());
     for (number, known) in (0..wanted.tables).zip(known) {
         let table = Wanted::table(number);
@@ -170,7 +198,7 @@ fn stretches_agree(session: &mut dyn Session, wanted: Wanted, number: u64, table
     const STRETCH: u64 = 500;
     let count = match session.query_count(&format!("SELECT count(*) FROM {}", table.name), &[]) {
         Ok(count) => count,
-        Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled) => return Err(error),
+        Err(error) if is_no_answer(&error) => return Err(error),
         Err(_) => return Ok(false),
     };
     if count != wanted.rows {
@@ -204,5 +232,5 @@ pub fn checksum(session: &mut dyn Session, table: &Table, first: u64, last: u64)
 
 /// Keys have 32 bits, as in the reference.
 pub fn too_many_rows() -> Error {
-    Error::new(ErrorKind::Usage, "a table would need more than 2^31 rows").hint("spread the volume over more tables")
+    Error::new(ErrorKind::Usage, "a table would need more than 2^31 rows").hint("ask for less with --set volume=...")
 }

@@ -17,6 +17,8 @@ pub struct Series {
     pub unit: &'static str,
     /// One value per complete repetition.
     pub values: Vec<f64>,
+    /// Complete repetitions behind the values.
+    pub repetitions: u32,
     /// Coefficient of variation over all points, in percent.
     pub point_cv_percent: Option<f64>,
     /// How the values came about, where that isn't plain.
@@ -62,7 +64,8 @@ pub fn series_of(record: &RunRecord) -> Vec<Series> {
 
 impl Series {
     fn new(metric: &'static str, unit: &'static str, values: Vec<f64>) -> Self {
-        Self { metric, unit, values, point_cv_percent: None, note: None, bound: false }
+        let repetitions = values.len() as u32;
+        Self { metric, unit, values, repetitions, point_cv_percent: None, note: None, bound: false }
     }
 
     /// The figure with its interval.
@@ -75,7 +78,7 @@ impl Series {
             low: spread.low,
             high: spread.high,
             confidence: spread.confidence,
-            repetitions: self.values.len() as u32,
+            repetitions: self.repetitions,
             point_cv_percent: self.point_cv_percent,
             note: self.note.clone(),
         })
@@ -139,21 +142,26 @@ fn memory_series(repetitions: &[Vec<&Point>], page_bytes: u64) -> Vec<Series> {
 /// A knee from every repetition, or only a bound where some repetition saw none.
 fn by_knee(estimates: &[Memory]) -> Series {
     let mb = |bytes: u64| bytes as f64 / units::MB as f64;
-    let (mut found, mut least, mut most) = (Vec::new(), None, None);
+    let (mut found, mut least, mut most, mut disturbed) = (Vec::new(), None, None, false);
     for estimate in estimates {
         match estimate {
-            Memory::Found(knee) => found.push(mb(knee.bytes)),
+            Memory::Found(knee) => {
+                found.push(mb(knee.bytes));
+                disturbed |= !knee.clean_below;
+            }
             Memory::AtLeast(bytes) => least = least.max(Some(*bytes)),
             Memory::AtMost(bytes) => most = Some(most.map_or(*bytes, |most: u64| most.min(*bytes))),
         }
     }
     let (values, note) = match (least, most) {
+        (None, None) if disturbed => (found, "knee of the misses; some sets below it missed pages too"),
         (None, None) => (found, "knee of the misses"),
         (Some(bytes), _) => (vec![mb(bytes)], "at least: every set fitted"),
         (None, Some(bytes)) => (vec![mb(bytes)], "at most: no set fitted"),
     };
     let bound = least.or(most).is_some();
-    Series { note: Some(note.to_owned()), bound, ..Series::new("memory", "MB", values) }
+    let repetitions = estimates.len() as u32;
+    Series { note: Some(note.to_owned()), bound, repetitions, ..Series::new("memory", "MB", values) }
 }
 
 #[cfg(test)]

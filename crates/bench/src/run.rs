@@ -16,7 +16,7 @@ use crate::figures::figures;
 use crate::interrupt::Interrupt;
 use crate::observer::Observer;
 use crate::parameters::Parameters;
-use crate::step::{Context, Measure, Step};
+use crate::step::{Context, Measure, Step, scan};
 
 /// What to run, and how.
 pub struct Plan<'a> {
@@ -40,6 +40,8 @@ pub struct Plan<'a> {
     pub reference: Option<(String, Vec<Repetition>)>,
     /// What the ladder's third block is anchored to.
     pub anchor: Option<Anchor<'a>>,
+    /// Edition of the catalogue behind the anchor, if it comes from there.
+    pub catalog_edition: Option<String>,
     /// Version of the program.
     pub build: String,
     /// Name of this machine, if it shall be kept.
@@ -69,8 +71,8 @@ pub fn execute(
         observer.activity("cleaning up");
         outcome
     });
-    let own = Place::run(&record.run_id);
-    if let Err(error) = own.and_then(|place| database.remove(&place)) {
+    let removed = Place::run(&record.run_id).and_then(|place| remove_own(database, &place));
+    if let Err(error) = removed {
         let later = "what the run made at the target could not be removed; 'plimsoll clean' does it later";
         record.warnings.push(format!("{later} ({error})"));
     }
@@ -118,10 +120,38 @@ fn failure(error: &Error, interrupt: &Interrupt) -> RunFailure {
         None => RunFailure {
             kind: error.kind.name().to_owned(),
             message: error.message.clone(),
-            hint: error.hint.clone(),
+            hint: error.hint.clone().or_else(|| Some(next_step(error.kind).to_owned())),
             exit_code: error.kind.exit_code(),
         },
     }
+}
+
+/// What to do about an error that does not say it itself.
+pub fn next_step(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Usage | ErrorKind::Unsupported => "see 'plimsoll run --help' and 'plimsoll tests show TEST'",
+        ErrorKind::Connect | ErrorKind::Authenticate | ErrorKind::Missing => {
+            "check the URL; 'plimsoll doctor URL' tries it"
+        }
+        ErrorKind::PasswordNeeded => {
+            "give it by --password-file FILE or PLIMSOLL_PASSWORD, or run on a terminal to be asked"
+        }
+        ErrorKind::Permission => "'plimsoll doctor URL' tells what this user may do",
+        ErrorKind::Safety | ErrorKind::DiskFull => "free some space, or ask for less with --set volume=...",
+        ErrorKind::Lost => "see whether the server is up and why it ended the session, then run the test again",
+        ErrorKind::Busy => "wait for whoever holds the lock, then run the test again",
+        ErrorKind::Cancelled => "run the test again; what was measured is kept",
+        ErrorKind::Statement => "'plimsoll doctor URL' tells what works on the target",
+        ErrorKind::Internal => "please report it with the command and 'plimsoll doctor'",
+    }
+}
+
+/// Removes the run's own place. A lease that still stands on it is the server's, which has not noticed our end yet.
+fn remove_own(database: &dyn Database, place: &Place) -> Result<()> {
+    if database.remove(place)? || !database.places()?.iter().any(|status| status.place == *place) {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Busy, "its lease still stands"))
 }
 
 fn new_record(plan: &Plan<'_>, database: &dyn Database, clock: &Arc<dyn Clock>) -> RunRecord {
@@ -154,7 +184,7 @@ fn blank_record(plan: &Plan<'_>, engine: &str, clock: &Arc<dyn Clock>) -> RunRec
         },
         target_fingerprint: None,
         environment: BTreeMap::new(),
-        catalog_edition: None,
+        catalog_edition: plan.catalog_edition.clone(),
         build: plan.build.clone(),
         repetitions: Vec::new(),
         result: None,
@@ -194,7 +224,10 @@ fn measure(
     let mut measures: Vec<(Step, Box<dyn Measure>)> =
         plan.definition.steps.iter().map(|step| (*step, step.measure())).collect();
     let page_bytes = database.description().page_bytes;
-    let mut facts = BTreeMap::from([("page_bytes".to_owned(), page_bytes.into())]);
+    let mut facts = BTreeMap::from([
+        ("page_bytes".to_owned(), page_bytes.into()),
+        ("settle_seconds".to_owned(), plan.settle.as_secs_f64().into()),
+    ]);
     let mut outcome = Ok(());
     // Preparing is repetition zero: it has the same context and no points.
     for number in 0..=plan.repetitions {
@@ -230,7 +263,15 @@ fn measure(
                 warnings: &mut record.warnings,
                 facts: &mut facts,
             };
-            if number == 0 { measure.prepare(&mut context) } else { measure.repeat(&mut context) }
+            if number == 0 {
+                return measure.prepare(&mut context);
+            }
+            // A cold scan waits between making cold and scanning, which is what settling is for.
+            if !plan.settle.is_zero() && !step.settles_itself(&plan.parameters) {
+                context.observer.activity("settling");
+                context.wait(plan.settle)?;
+            }
+            measure.repeat(&mut context)
         });
         if number == 0 {
             record.host.preparation_seconds = Some(clock.now().since(begun).as_secs_f64());
@@ -264,8 +305,12 @@ fn remove_leftovers(database: &dyn Database, warnings: &mut Vec<String>) -> Resu
         warnings.push("sessions of a killed run were still working on the target and were ended".to_owned());
     }
     for status in database.places()? {
-        if status.place.kind() == PlaceKind::Run && !status.leased && database.remove(&status.place)? {
-            removed += 1;
+        if status.place.kind() == PlaceKind::Run && !status.leased {
+            match database.remove(&status.place) {
+                Ok(gone) => removed += u32::from(gone),
+                // Another user's leftovers must not stand in our way.
+                Err(error) => warnings.push(format!("{} of a killed run could not be removed: {error}", status.place)),
+            }
         }
     }
     if removed > 0 {
@@ -279,7 +324,10 @@ fn remove_leftovers(database: &dyn Database, warnings: &mut Vec<String>) -> Resu
 
 /// Refuses what would not fit, before anything is changed.
 fn guard_space(plan: &Plan<'_>, database: &dyn Database) -> Result<()> {
-    let needed = plan.definition.steps.iter().map(|step| step.space_bytes(&plan.parameters));
+    let kept = scan::wanted(&plan.parameters, database.description().page_bytes).place();
+    let kept =
+        plan.definition.steps.contains(&Step::Scan) && database.places()?.iter().any(|status| status.place == kept);
+    let needed = plan.definition.steps.iter().map(|step| step.space_bytes(&plan.parameters, kept));
     let needed = needed.fold(0, u64::saturating_add);
     let hint = "ask for less with --set volume=..., or free some space";
     match database.free_bytes() {

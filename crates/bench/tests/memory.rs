@@ -12,8 +12,8 @@ use plimsoll_clock::{Clock, RealClock};
 use plimsoll_engine::postgres::Postgres;
 use plimsoll_engine::sqlite::Sqlite;
 use plimsoll_engine::{
-    ClaimMode, Cold, Credentials, Database, Description, Engine, Lease, Place, PlaceStatus, Result, Sampler, Session,
-    Table, Target,
+    ClaimMode, Cold, ColdFollower, Credentials, Database, Description, Engine, Lease, Place, PlaceStatus, Result,
+    Sampler, Session, Table, Target,
 };
 
 /// A target whose settings are wrong by a factor of a hundred.
@@ -54,8 +54,15 @@ impl Database for Lying {
     fn free_bytes(&self) -> Option<u64> {
         self.inner.free_bytes()
     }
-    fn make_cold(&self, place: &Place, tables: &[Table], cold: &Cold) -> Result<Vec<String>> {
-        self.inner.make_cold(place, tables, cold)
+    fn make_cold(
+        &self,
+        place: &Place,
+        run: &Place,
+        tables: &[Table],
+        cold: &Cold,
+        follower: &mut dyn ColdFollower,
+    ) -> Result<Vec<String>> {
+        self.inner.make_cold(place, run, tables, cold, follower)
     }
     fn process_sampler(&self) -> Option<Box<dyn Sampler>> {
         self.inner.process_sampler()
@@ -79,6 +86,7 @@ fn found(engine: &dyn Engine, url: &str, setting: &str) -> (f64, String) {
         target: target.display().to_owned(),
         reference: None,
         anchor: None,
+        catalog_edition: None,
         build: "test".to_owned(),
         host_name: None,
     };

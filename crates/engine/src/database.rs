@@ -54,9 +54,16 @@ pub trait Database: Send + Sync {
     /// Free bytes on the disk that holds the data; `None` where that can't be known.
     fn free_bytes(&self) -> Option<u64>;
 
-    /// Makes the tables of `place` cold by the means that `cold` allows, and says what was done. No session may be
-    /// open on the place; leases must be renewed afterwards, as a restart ends them.
-    fn make_cold(&self, place: &Place, tables: &[Table], cold: &Cold) -> Result<Vec<String>>;
+    /// Makes the tables of `place` cold for the run that holds the lease on `run`, by the means that `cold` allows, and
+    /// says what was done. No session may be open on the place. `follower` hears of everything that takes long.
+    fn make_cold(
+        &self,
+        place: &Place,
+        run: &Place,
+        tables: &[Table],
+        cold: &Cold,
+        follower: &mut dyn ColdFollower,
+    ) -> Result<Vec<String>>;
 
     /// Counters of the engine's processes: device bytes, CPU. `None` for a server elsewhere or without permission.
     fn process_sampler(&self) -> Option<Box<dyn Sampler>>;
@@ -231,6 +238,34 @@ pub struct TableSize {
 pub struct Cold {
     /// A shell command that restarts the server.
     pub restart_command: Option<String>,
+    /// True if others may be reading the tables: then they are not written anew.
+    pub shared: bool,
+}
+
+/// Follows a cold start, which may take minutes.
+pub trait ColdFollower {
+    /// A session works now; this cancels its statement. It replaces the handle that was given before.
+    fn working(&mut self, cancel: Arc<dyn Cancel>);
+
+    /// Called between steps and while waiting; an error ends the cold start.
+    fn check(&mut self) -> Result<()>;
+
+    /// The server was restarted and answers again: leases have fallen and must be renewed before anything else.
+    fn restarted(&mut self) -> Result<()>;
+}
+
+/// Nobody follows: a cold start that nothing interrupts, on a place whose lease needs no renewal.
+#[derive(Debug, Default)]
+pub struct Unfollowed;
+
+impl ColdFollower for Unfollowed {
+    fn working(&mut self, _: Arc<dyn Cancel>) {}
+    fn check(&mut self) -> Result<()> {
+        Ok(())
+    }
+    fn restarted(&mut self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// What the weakest isolation of an engine does to a scan.

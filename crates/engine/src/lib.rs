@@ -13,8 +13,8 @@ pub mod target;
 pub mod value;
 
 pub use database::{
-    Cancel, ClaimMode, Cold, Database, Description, Engine, Lease, Place, PlaceKind, PlaceStatus, RowSource, Sampler,
-    Session, TableSize, WeakIsolation,
+    Cancel, ClaimMode, Cold, ColdFollower, Database, Description, Engine, Lease, Place, PlaceKind, PlaceStatus,
+    RowSource, Sampler, Session, TableSize, Unfollowed, WeakIsolation,
 };
 pub use dialect::Dialect;
 pub use error::{Error, ErrorKind, Result};

@@ -108,7 +108,7 @@ pub struct Repetition {
 /// How a cold start was made, and what proves it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ColdStart {
-    /// What was done, in order: `restart`, `reopen`, `drop-os-cache`, `copy`.
+    /// What was done, in order: `restart`, `copy`, `displace`, `reopen`, `drop-os-cache`.
     pub methods: Vec<String>,
     /// Cache misses in percent of the pages that were read; from the measurement itself, absent without a counter.
     #[serde(default, skip_serializing_if = "Option::is_none")]

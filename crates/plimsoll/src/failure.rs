@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_engine::ErrorKind;
+use plimsoll_bench::run::next_step;
 use plimsoll_measurement::exit;
 use plimsoll_store::StoreError;
 
@@ -30,25 +30,23 @@ impl Failure {
         self
     }
 
+    /// Standard output took a part of the result only.
+    pub fn cut_off() -> Self {
+        Self { exit_code: exit::INCOMPLETE, ..Self::usage("the result could not be written in full") }
+            .hint("free some space where standard output goes; runs are in the store")
+    }
+
     /// A file could not be written.
     pub fn writing(path: &Path, error: &std::io::Error) -> Self {
-        Self {
-            message: format!("cannot write {}: {error}", path.display()),
-            hint: Some("name another file; the runs are in the store".to_owned()),
-            exit_code: exit::USAGE,
-        }
+        Self::usage(format!("cannot write {}: {error}", path.display()))
+            .hint("name another file; the runs are in the store")
     }
 }
 
 impl From<plimsoll_engine::Error> for Failure {
     fn from(error: plimsoll_engine::Error) -> Self {
-        let hint = match error.kind {
-            ErrorKind::PasswordNeeded if error.hint.is_none() => Some(
-                "give it by --password-file FILE or PLIMSOLL_PASSWORD, or run on a terminal to be asked".to_owned(),
-            ),
-            _ => error.hint,
-        };
-        Self { message: error.message, hint, exit_code: error.kind.exit_code() }
+        let hint = error.hint.unwrap_or_else(|| next_step(error.kind).to_owned());
+        Self { message: error.message, hint: Some(hint), exit_code: error.kind.exit_code() }
     }
 }
 
@@ -60,7 +58,11 @@ impl From<StoreError> for Failure {
             }
             _ => ("name another store with --store FILE or PLIMSOLL_STORE", exit::INCOMPLETE),
         };
-        Self { message: error.to_string(), hint: Some(hint.to_owned()), exit_code }
+        let mut message = error.to_string();
+        if let Some(source) = std::error::Error::source(&error) {
+            message = format!("{message}: {source}");
+        }
+        Self { message, hint: Some(hint.to_owned()), exit_code }
     }
 }
 

@@ -26,8 +26,13 @@ fn main() -> ExitCode {
         Err(error) => return printer::usage(&error),
     };
     let printer = Printer::new(&arguments);
-    let outcome = std::panic::catch_unwind(|| run(arguments, &printer));
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(arguments, &printer)));
     match outcome {
+        Ok(Ok(_)) if printer.is_cut_off() => {
+            let failure = Failure::cut_off();
+            printer.failure(&failure);
+            ExitCode::from(failure.exit_code)
+        }
         Ok(Ok(code)) => ExitCode::from(code),
         Ok(Err(failure)) => {
             printer.failure(&failure);

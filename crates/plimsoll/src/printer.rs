@@ -1,8 +1,11 @@
 //! The only place that writes to standard output and standard error. Results go to the one, everything else to the other.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use plimsoll_engine::target::mask_urls;
 use plimsoll_measurement::exit;
 use plimsoll_report::terminal::Style;
 
@@ -14,6 +17,7 @@ use crate::failure::Failure;
 pub struct Printer {
     quiet: bool,
     verbose: bool,
+    cut_off: Arc<AtomicBool>,
     style: Style,
     color_errors: bool,
 }
@@ -34,6 +38,7 @@ impl Printer {
         Self {
             quiet: arguments.quiet,
             verbose: arguments.verbose,
+            cut_off: Arc::default(),
             style: Style {
                 color: wanted(std::io::stdout().is_terminal()),
                 width: width.filter(|width| *width >= 40).unwrap_or(110),
@@ -65,13 +70,21 @@ impl Printer {
     }
 
     /// A result, as it is. A reader that has gone away is no error.
-    #[expect(clippy::unused_self, reason = "whoever prints has a printer")]
     pub fn result(&self, text: &str) {
         let mut stdout = std::io::stdout().lock();
         let written = stdout
             .write_all(text.as_bytes())
             .and_then(|()| if text.ends_with('\n') { Ok(()) } else { stdout.write_all(b"\n") });
-        let _ = written.and_then(|()| stdout.flush());
+        if let Err(error) = written.and_then(|()| stdout.flush())
+            && error.kind() != ErrorKind::BrokenPipe
+        {
+            self.cut_off.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// True if a result could not be written in full.
+    pub fn is_cut_off(&self) -> bool {
+        self.cut_off.load(Ordering::Relaxed)
     }
 
     /// A remark that isn't a result.
@@ -90,7 +103,8 @@ impl Printer {
     /// What the program, or one of several runs, failed with.
     pub fn failure(&self, failure: &Failure) {
         let label = if self.color_errors { "\u{1b}[31merror:\u{1b}[0m" } else { "error:" };
-        let _ = writeln!(std::io::stderr(), "{label} {}", failure.message);
+        // What was typed may be repeated in it, and may hold a password.
+        let _ = writeln!(std::io::stderr(), "{label} {}", mask_urls(&failure.message));
         if let Some(hint) = &failure.hint {
             let _ = writeln!(std::io::stderr(), "hint: {hint}");
         }
@@ -99,6 +113,11 @@ impl Printer {
 
 /// What the argument parser says: help and version are results, the rest is an error of usage.
 pub fn usage(error: &clap::Error) -> ExitCode {
-    let _ = error.print();
-    if error.use_stderr() { ExitCode::from(exit::USAGE) } else { ExitCode::from(exit::DONE) }
+    if !error.use_stderr() {
+        let _ = error.print();
+        return ExitCode::from(exit::DONE);
+    }
+    // What was typed is repeated in it, and may hold a password.
+    let _ = write!(std::io::stderr(), "{}", mask_urls(&error.render().to_string()));
+    ExitCode::from(exit::USAGE)
 }

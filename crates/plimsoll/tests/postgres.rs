@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::io::Write as _;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -110,8 +111,8 @@ fn proved_cold(record: &Value) {
         let cold = &repetition["cold"];
         let misses = number(&cold["engine_miss_percent"]);
         assert!((98.0..=102.0).contains(&misses), "{cold}");
-        if let Some(device) = cold.get("device_read_percent").map(number).filter(|percent| *percent > 0.0) {
-            assert!(device >= 98.0 && cold["verified"] == true, "{cold}");
+        if common::on_a_device(std::path::Path::new(env!("CARGO_TARGET_TMPDIR"))) {
+            assert!(number(&cold["device_read_percent"]) >= 98.0 && cold["verified"] == true, "{cold}");
         }
     }
 }
@@ -282,6 +283,7 @@ fn a_server_that_dies_in_mid_run_ends_it_with_what_was_measured() {
 #[test]
 fn a_full_disk_is_refused_before_and_survived_during_a_run() {
     let Some(disk) = Tmpfs::mount(400) else {
+        let _ = writeln!(std::io::stderr(), "a full disk was not tried: mounting a small one needs root");
         return;
     };
     let scene = Scene::new();

@@ -58,6 +58,12 @@ fn wrong_calls_name_the_place_and_the_next_step() {
     scene.say(&["run", "read-scan", "--target", "oracle://h/db"]).failed(2, &["oracle", "sqlite"]);
     scene.say(&["run", "read-scan", "--target", "data.db"]).failed(2, &["scheme"]);
     scene.say(&["show", "0123456"]).failed(2, &["0123456"]);
+    // A URL in the wrong place is repeated without its password.
+    for words in [&["postgres://u:s3cretpw@h/db"][..], &["doctor", "sqlite:x", "postgres://u:s3cretpw@h/db"]] {
+        let said = scene.say(words);
+        assert!(said.code == 2 && !said.err.contains("s3cretpw"), "{said:#?}");
+    }
+    run(&["postgres://u:s3cretpw@h/db"]).failed(2, &["***"]);
     scene.say(&["compare", "latest", "latest", "--margin", "x"]).failed(2, &["--margin"]);
     assert_eq!(scene.say(&["run"]).code, 2);
     assert_eq!(scene.say(&["frobnicate"]).code, 2);

@@ -2,8 +2,6 @@
 //! (reference, 2.11, A14). Engines whose plan stays on one CPU get the join split over ranges of the outer rows, in one
 //! session per CPU; both figures are kept, the single session's and the whole machine's.
 
-use std::sync::Barrier;
-
 use plimsoll_engine::{Place, Result, Session, Value};
 use plimsoll_measurement::{Metric, Point};
 
@@ -166,39 +164,41 @@ impl Workers {
         })
     }
 
-    /// One join, split over `count` sessions that start together.
+    /// One join, split over `count` sessions.
     fn join(&mut self, rung: u64, count: u64) -> Result<Joined> {
-        let barrier = Barrier::new(count as usize);
         let count_cpu = self.count_cpu;
-        let cpu = |session: &mut dyn Session| if count_cpu { thread_cpu(session) } else { Ok(None) };
-        let parts: Vec<Result<(u64, Option<f64>)>> = std::thread::scope(|scope| {
+        let ended = |why: &str| Err(contradiction(format!("a session of the join {why}")));
+        let parts: Vec<Result<Joined>> = std::thread::scope(|scope| {
             let workers = self.sessions.iter_mut().take(count as usize).zip(0_u64..);
             let started: Vec<_> = workers
                 .map(|((session, _), part)| {
-                    let (barrier, cpu) = (&barrier, &cpu);
-                    scope.spawn(move || {
-                        let (first, last) = (part * rung / count + 1, (part + 1) * rung / count);
-                        let sql = session.dialect().join("cpu");
-                        barrier.wait();
-                        let before = cpu(session.as_mut())?;
-                        let keys = [Value::Int(first as i32), Value::Int(last as i32), Value::Int(rung as i32)];
-                        let matches = session.query_count(&sql, &keys)?;
-                        let after = cpu(session.as_mut())?;
-                        Ok((matches, after.zip(before).map(|(after, before)| after - before)))
-                    })
+                    let range = (part * rung / count + 1, (part + 1) * rung / count);
+                    let work = move || slice(session.as_mut(), range, rung, count_cpu);
+                    std::thread::Builder::new().spawn_scoped(scope, work)
                 })
                 .collect();
-            let panicked = || Err(contradiction("a session of the join ended unexpectedly".to_owned()));
-            started.into_iter().map(|thread| thread.join().unwrap_or_else(|_| panicked())).collect()
+            let finish = started.into_iter().map(|thread| match thread {
+                Ok(thread) => thread.join().unwrap_or_else(|_| ended("ended unexpectedly")),
+                Err(_) => ended("got no thread of its own: ask for fewer with --set sessions=..."),
+            });
+            finish.collect()
         });
-        let mut joined = Joined { matches: 0, cpu_seconds: Some(0.0) };
-        for part in parts {
-            let (matches, cpu) = part?;
-            joined.matches += matches;
-            joined.cpu_seconds = joined.cpu_seconds.zip(cpu).map(|(sum, more)| sum + more);
-        }
-        Ok(joined)
+        parts.into_iter().try_fold(Joined { matches: 0, cpu_seconds: Some(0.0) }, |sum, part| {
+            let part = part?;
+            let cpu_seconds = sum.cpu_seconds.zip(part.cpu_seconds).map(|(sum, more)| sum + more);
+            Ok(Joined { matches: sum.matches + part.matches, cpu_seconds })
+        })
     }
+}
+
+/// One session's part: outer rows of a range of keys against the first `rung` rows.
+fn slice(session: &mut dyn Session, (first, last): (u64, u64), rung: u64, count_cpu: bool) -> Result<Joined> {
+    let sql = session.dialect().join("cpu");
+    let cpu = |session: &mut dyn Session| if count_cpu { thread_cpu(session) } else { Ok(None) };
+    let before = cpu(session)?;
+    let matches = session.query_count(&sql, &[first, last, rung].map(|key| Value::Int(key as i32)))?;
+    let after = cpu(session)?;
+    Ok(Joined { matches, cpu_seconds: after.zip(before).map(|(after, before)| after - before) })
 }
 
 /// CPU time of the calling thread as the session counts it; servers don't.

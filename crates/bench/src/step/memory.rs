@@ -112,6 +112,10 @@ impl Memory {
                     .warn("the target's disk has no room for a larger set, so the memory may be more than was found");
                 return Ok(false);
             }
+            if self.rows + more / FAMILY_ROW_BYTES >= i32::MAX as u64 {
+                context.warn("keys of 32 bits allow no larger set, so the memory may be more than was found");
+                return Ok(false);
+            }
             self.grow(context, session, more)?;
         }
         Ok(true)

@@ -2,7 +2,7 @@
 
 mod join;
 pub(crate) mod memory;
-mod scan;
+pub(crate) mod scan;
 mod write;
 
 use std::sync::Arc;
@@ -51,6 +51,11 @@ impl Step {
         Self::ALL.into_iter().find(|step| step.name() == name)
     }
 
+    /// True if a repetition waits by itself between provisioning and measuring.
+    pub fn settles_itself(self, parameters: &Parameters) -> bool {
+        self == Self::Scan && parameters.choice("cache") == "cold"
+    }
+
     /// What the step measures, ready to prepare.
     pub fn measure(self) -> Box<dyn Measure> {
         match self {
@@ -62,15 +67,16 @@ impl Step {
     }
 
     /// Bytes that the step will take on the target's disk at most, by a generous rule: rows take up to 1.4 times their
-    /// content in pages and index, and a transaction its log beside them.
-    pub fn space_bytes(self, parameters: &Parameters) -> u64 {
+    /// content in pages and index, and a transaction its log beside them. `kept` says that the data set is there already.
+    pub fn space_bytes(self, parameters: &Parameters, kept: bool) -> u64 {
         let pages = |content: u64| content.saturating_add(content / 10 * 4);
         match self {
             // A log of one table, and for one table at a time a copy to make it cold.
             Self::Scan => {
                 let volume = parameters.bytes("volume");
                 let tables = scan::tables(parameters);
-                pages(volume).saturating_add(pages(volume / tables).saturating_mul(2))
+                let load = if kept { 0 } else { pages(volume) };
+                load.saturating_add(pages(volume / tables).saturating_mul(2))
             }
             Self::Write => {
                 let chunks = parameters.bytes("volume").max(10 * parameters.bytes("chunk"));
@@ -103,7 +109,7 @@ pub struct Context<'a> {
     /// The run's own place.
     pub place: &'a Place,
     /// Leases to renew after a restart of the server.
-    pub lease: &'a mut dyn plimsoll_engine::Lease,
+    pub lease: &'a mut (dyn plimsoll_engine::Lease + 'static),
     /// The parameters as resolved.
     pub parameters: &'a Parameters,
     /// Whether a data set is kept for later runs.
@@ -280,4 +286,5 @@ impl RowSource for Watching<'_, '_> {
 /// An engine that does not do what the test rests on: the figure would be wrong, so there is none.
 pub(crate) fn contradiction(message: String) -> Error {
     Error::new(ErrorKind::Statement, message)
+        .hint("this is a fault of the engine's driver or of the engine: please report it")
 }

@@ -1,10 +1,13 @@
 //! Table scans: one query per table, tables in order, one session (reference, 2.9; weakest isolation: 2.9, NOLOCK variant).
 
-use plimsoll_engine::{Error, ErrorKind, Result, TableSize, WeakIsolation};
+use std::sync::Arc;
+
+use plimsoll_engine::{Cancel, Cold, ColdFollower, Error, ErrorKind, Lease, Result, TableSize, WeakIsolation};
 use plimsoll_measurement::{ColdStart, Metric, Point, units};
 
 use super::{Context, Measure, Probe};
 use crate::dataset::{self, Dataset, Wanted, too_many_rows};
+use crate::interrupt::{Interrupt, Watched};
 use crate::parameters::Parameters;
 use crate::schema::FAMILY_ROW_BYTES;
 
@@ -19,6 +22,13 @@ pub(super) fn tables(parameters: &Parameters) -> u64 {
     }
 }
 
+/// The data set that these parameters ask for.
+pub(crate) fn wanted(parameters: &Parameters, page_bytes: u64) -> Wanted {
+    let tables = tables(parameters);
+    let rows = (parameters.bytes("volume") / tables / FAMILY_ROW_BYTES).max(1);
+    Wanted { tables, rows, seed: parameters.count("seed"), page_bytes }
+}
+
 #[derive(Default)]
 pub(super) struct Scan {
     dataset: Option<Dataset>,
@@ -27,10 +37,10 @@ pub(super) struct Scan {
 
 impl Measure for Scan {
     fn prepare(&mut self, context: &mut Context<'_>) -> Result<()> {
-        let tables = tables(context.parameters);
-        let rows = (context.parameters.bytes("volume") / tables / FAMILY_ROW_BYTES).max(1);
-        if i32::try_from(rows).is_err() {
-            return Err(too_many_rows());
+        let page_bytes = context.database.description().page_bytes;
+        let wanted = wanted(context.parameters, page_bytes);
+        if i32::try_from(wanted.rows).is_err() {
+            return Err(too_many_rows().hint("spread the volume over more tables with --set tables=..."));
         }
         if context.parameters.choice("isolation") == "weakest"
             && let WeakIsolation::NoEffect(reason) = &context.database.description().weak_isolation
@@ -39,11 +49,10 @@ impl Measure for Scan {
             context.facts.insert("weakest_isolation".to_owned(), note.clone().into());
             context.warn(format!("the weakest isolation has {note}; the figures are those of read-scan"));
         }
-        let page_bytes = context.database.description().page_bytes;
-        let wanted = Wanted { tables, rows, seed: context.parameters.count("seed"), page_bytes };
-        let dataset = dataset::prepare(context, wanted)?;
-        context.facts.insert("tables".to_owned(), tables.into());
-        context.facts.insert("rows_per_table".to_owned(), rows.into());
+        let is_cold = context.parameters.choice("cache") == "cold";
+        let dataset = dataset::prepare(context, wanted, is_cold && context.cold.restart_command.is_none())?;
+        context.facts.insert("tables".to_owned(), wanted.tables.into());
+        context.facts.insert("rows_per_table".to_owned(), wanted.rows.into());
         context.facts.insert("data_reused".to_owned(), dataset.reused.into());
         let (mut session, _watched) = context.session(&dataset.place)?;
         self.sizes = dataset.tables.iter().map(|(table, _)| session.table_size(table)).collect::<Result<_>>()?;
@@ -115,12 +124,16 @@ impl Scan {
         let dataset = self.dataset.as_mut().ok_or_else(not_prepared)?;
         context.observer.activity("making the cache cold");
         let tables: Vec<_> = dataset.tables.iter().map(|(table, _)| table.clone()).collect();
-        let methods = context.database.make_cold(&dataset.place, &tables, context.cold)?;
-        if context.cold.restart_command.is_some() {
-            context.lease.renew()?;
-            if let Some(lease) = &mut dataset.lease {
-                lease.renew()?;
-            }
+        let cold = Cold { shared: dataset.shared, ..context.cold.clone() };
+        let mut follower = Follower {
+            interrupt: context.interrupt,
+            watched: None,
+            leases: [Some(&mut *context.lease), dataset.lease.as_deref_mut()],
+        };
+        let methods = context.database.make_cold(&dataset.place, context.place, &tables, &cold, &mut follower)?;
+        drop(follower);
+        if dataset.shared && context.cold.restart_command.is_none() {
+            context.warn("other runs may be reading the kept data set, so it was not written anew to make it cold");
         }
         let (mut session, _watched) = context.session(&dataset.place)?;
         for (size, table) in self.sizes.iter_mut().zip(&tables) {
@@ -132,6 +145,27 @@ impl Scan {
             context.wait(context.settle)?;
         }
         Ok(methods)
+    }
+}
+
+/// Lets an interrupt end a cold start, and renews the leases as soon as a restarted server answers.
+struct Follower<'a> {
+    interrupt: &'a Interrupt,
+    watched: Option<Watched>,
+    leases: [Option<&'a mut (dyn Lease + 'static)>; 2],
+}
+
+impl ColdFollower for Follower<'_> {
+    fn working(&mut self, cancel: Arc<dyn Cancel>) {
+        self.watched = Some(self.interrupt.watch(cancel));
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.interrupt.check()
+    }
+
+    fn restarted(&mut self) -> Result<()> {
+        self.leases.iter_mut().flatten().try_for_each(|lease| lease.renew())
     }
 }
 

@@ -52,7 +52,16 @@ impl Measure for Write {
         let times = ((parameters.bytes("chunk") + source_bytes / 2) / source_bytes).clamp(1, MOST_PARTS);
         let rows = times * source.tally.rows;
         let chunk_bytes = times * source.tally.content_bytes;
-        let asked = parameters.bytes("volume").div_ceil(chunk_bytes);
+        let asked = parameters.bytes("volume").div_ceil(chunk_bytes).max(FEWEST_CHUNKS);
+        // Keys have 32 bits, as in the reference.
+        let possible = i32::MAX as u64 / rows;
+        if asked > possible {
+            return Err(crate::dataset::too_many_rows());
+        }
+        if chunk_bytes < parameters.bytes("chunk") / 4 * 3 {
+            let size = units::format_bytes(chunk_bytes);
+            context.warn(format!("chunks are only {size}: the source is too small to be selected often enough"));
+        }
         context.facts.insert("chunk_bytes".to_owned(), chunk_bytes.into());
         context.facts.insert("source_bytes".to_owned(), source.tally.content_bytes.into());
         context.facts.insert("source_selected_times".to_owned(), times.into());
@@ -63,15 +72,17 @@ impl Measure for Write {
         context.repetition_start = context.clock.now();
         for chunk in 0.. {
             let run_for = context.clock.now().since(context.repetition_start);
-            let enough = chunk >= asked.max(FEWEST_CHUNKS) && run_for >= parameters.duration("at_least");
-            if enough || chunk >= asked.max(FEWEST_CHUNKS) * MOST_VOLUMES || !fits(context, chunk_bytes) {
+            let enough = chunk >= asked && run_for >= parameters.duration("at_least");
+            let room = fits(context, chunk_bytes);
+            if chunk < asked && !room {
+                let message = format!("the target's disk has no room for chunk {}", chunk + 1);
+                return Err(Error::new(ErrorKind::DiskFull, message));
+            }
+            if enough || chunk >= (asked.saturating_mul(MOST_VOLUMES)).min(possible) || !room {
                 break;
             }
             context.interrupt.check()?;
             let first_key = chunk * rows + 1;
-            if i32::try_from(first_key + rows).is_err() {
-                return Err(crate::dataset::too_many_rows());
-            }
             let sql = session.dialect().copy_chunk(&target, &source.name, source.tally.rows, times, first_key);
             let source_reads = SourceReads::start(session, &source)?;
             probe.start(session)?;

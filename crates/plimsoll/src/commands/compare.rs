@@ -22,17 +22,14 @@ pub fn compare(options: &Compare, settings: &Settings, printer: &Printer) -> Res
         let message = format!("run {} has no complete repetition to compare with", base.run_id);
         return Err(Failure { message, hint: Some("name another run first".to_owned()), exit_code: exit::INCOMPLETE });
     }
-    let mut rows = Vec::new();
-    let mut worse = false;
+    let mut rows: Vec<Row> = Vec::new();
     for other in others {
         for difference in differences(base, other) {
             printer.warning(&difference);
         }
         let before = rows.len();
         for (a, b) in shared(&base_series, &series_of(other)) {
-            let (row, verdict) = compare_series(base, other, &a, &b, margin);
-            worse |= verdict == Verdict::Worse;
-            rows.push(row);
+            rows.push(compare_series(base, other, &a, &b, margin));
         }
         if rows.len() == before {
             let (left, right) = (short(&base.run_id), short(&other.run_id));
@@ -49,8 +46,10 @@ pub fn compare(options: &Compare, settings: &Settings, printer: &Printer) -> Res
             printer.result(&json(row).to_string());
         }
     } else {
+        let rows: Vec<Comparison> = rows.iter().map(Row::for_people).collect();
         printer.result(&terminal::comparison(&rows, printer.style()));
     }
+    let worse = rows.iter().any(|row| row.verdict == Verdict::Worse);
     Ok(if worse && options.fail_on == Some(FailOn::Worse) { exit::NEGATIVE } else { exit::DONE })
 }
 
@@ -66,30 +65,49 @@ fn shared(base: &[Series], other: &[Series]) -> Vec<(Series, Series)> {
     base.iter().filter_map(partner).collect()
 }
 
-fn compare_series(base: &RunRecord, other: &RunRecord, a: &Series, b: &Series, margin: f64) -> (Comparison, Verdict) {
+/// One metric of two runs.
+struct Row {
+    metric: &'static str,
+    baseline: String,
+    candidate: String,
+    outcome: Option<compare::Comparison>,
+    verdict: Verdict,
+    /// Why there is no ratio.
+    note: Option<String>,
+}
+
+fn compare_series(base: &RunRecord, other: &RunRecord, a: &Series, b: &Series, margin: f64) -> Row {
     // Every metric so far is a rate or a size: more is better.
     let terms = Terms { higher_is_better: true, margin, confidence: DEFAULT_CONFIDENCE };
     // A bound is no estimate, and join rates of different N are different figures.
-    let comparable = !a.bound && !b.bound && a.note == b.note;
+    let same_rung = a.note == b.note || !a.metric.starts_with("join_rate");
+    let comparable = !a.bound && !b.bound && same_rung;
     let outcome = comparable.then(|| compare::compare(&a.values, &b.values, terms)).flatten();
-    let verdict = outcome.map_or(Verdict::Undecided, |comparison| comparison.verdict);
-    let words = if comparable {
-        verdict.name().to_owned()
-    } else {
-        let note = |series: &Series| series.note.clone().unwrap_or_default();
-        format!("{}: {} against {}", verdict.name(), note(a), note(b))
-    };
-    let row = Comparison {
-        metric: a.metric.to_owned(),
+    let note = |series: &Series| series.note.clone().unwrap_or_default();
+    Row {
+        metric: a.metric,
         baseline: label(base),
         candidate: label(other),
-        ratio: outcome.map(|comparison| comparison.ratio),
-        low: outcome.and_then(|comparison| comparison.low),
-        high: outcome.and_then(|comparison| comparison.high),
-        confidence: DEFAULT_CONFIDENCE,
-        verdict: words,
-    };
-    (row, verdict)
+        outcome,
+        verdict: outcome.map_or(Verdict::Undecided, |comparison| comparison.verdict),
+        note: (!comparable).then(|| format!("{} against {}", note(a), note(b))),
+    }
+}
+
+impl Row {
+    fn for_people(&self) -> Comparison {
+        let verdict = self.verdict.name();
+        Comparison {
+            metric: self.metric.to_owned(),
+            baseline: self.baseline.clone(),
+            candidate: self.candidate.clone(),
+            ratio: self.outcome.map(|comparison| comparison.ratio),
+            low: self.outcome.and_then(|comparison| comparison.low),
+            high: self.outcome.and_then(|comparison| comparison.high),
+            confidence: DEFAULT_CONFIDENCE,
+            verdict: self.note.as_ref().map_or_else(|| verdict.to_owned(), |note| format!("{verdict}: {note}")),
+        }
+    }
 }
 
 fn label(record: &RunRecord) -> String {
@@ -128,17 +146,21 @@ fn differences(base: &RunRecord, other: &RunRecord) -> Vec<String> {
     found
 }
 
-fn json(row: &Comparison) -> serde_json::Value {
+fn json(row: &Row) -> serde_json::Value {
     let mut object = serde_json::json!({
         "schema_version": plimsoll_measurement::run::SCHEMA_VERSION,
         "metric": row.metric,
         "baseline": row.baseline,
         "candidate": row.candidate,
-        "confidence": row.confidence,
-        "verdict": row.verdict,
+        "confidence": DEFAULT_CONFIDENCE,
+        "verdict": row.verdict.name(),
     });
     // Unknown is absent, never null.
-    for (key, value) in [("ratio", row.ratio), ("low", row.low), ("high", row.high)] {
+    if let Some(note) = &row.note {
+        object["note"] = note.as_str().into();
+    }
+    let Some(outcome) = row.outcome else { return object };
+    for (key, value) in [("ratio", Some(outcome.ratio)), ("low", outcome.low), ("high", outcome.high)] {
         if let Some(value) = value {
             object[key] = value.into();
         }

@@ -55,6 +55,7 @@ pub fn demo(options: &Demo, settings: &Settings, printer: &Printer) -> Result<u8
             target: format!("sqlite:demo.db?{CACHE}"),
             reference: None,
             anchor: None,
+            catalog_edition: None,
             build: build(),
             host_name: host_name(),
         };

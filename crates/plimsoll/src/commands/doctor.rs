@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::{Clock, RealClock};
-use plimsoll_engine::{ClaimMode, Database, Place, Result, WeakIsolation, process};
+use plimsoll_engine::{ClaimMode, ColumnType, Database, Place, Result, Table, WeakIsolation, process};
 use plimsoll_measurement::{Metric, exit, units};
 
 use crate::args::Doctor;
@@ -131,6 +131,7 @@ impl Findings {
 /// What a session in a place of our own can count, and whether it may ask for a checkpoint.
 fn try_session(database: &dyn Database, place: &Place) -> Result<(Vec<Metric>, bool)> {
     let mut session = database.session(place, place)?;
+    session.create_table(&Table::new("doctor", &[("RowId", ColumnType::Int)]))?;
     let mut readings = session.sample()?;
     if let Some(mut processes) = database.process_sampler() {
         readings.extend(processes.sample()?);

@@ -22,6 +22,7 @@ pub struct Loaded {
 #[derive(Debug)]
 struct LoadedAnchor {
     name: String,
+    edition: Option<String>,
     dtu: f64,
     times: Times,
 }
@@ -44,7 +45,8 @@ impl Loaded {
             Some(CATALOG) => {
                 let fit = Catalog::builtin()?.dtu_anchor()?;
                 let name = format!("{}/{}@{}, {}", fit.service, fit.level, fit.edition, fit.basis.name());
-                Some(LoadedAnchor { name, dtu: fit.dtu, times: Times::Square(fit.coefficient_seconds) })
+                let edition = Some(format!("{}@{}", fit.service, fit.edition));
+                Some(LoadedAnchor { name, edition, dtu: fit.dtu, times: Times::Square(fit.coefficient_seconds) })
             }
             Some(text) => {
                 let parts = text.split_once('=').and_then(|(id, dtu)| Some((id, dtu.parse::<f64>().ok()?)));
@@ -53,10 +55,15 @@ impl Loaded {
                         .hint("such as --anchor latest=50, or --anchor catalog for the published fit")
                 })?;
                 let (name, repetitions) = ladder_of(store.load(id)?)?;
-                Some(LoadedAnchor { name, dtu, times: Times::Measured(repetitions) })
+                Some(LoadedAnchor { name, edition: None, dtu, times: Times::Measured(repetitions) })
             }
         };
         Ok(Self { reference, anchor })
+    }
+
+    /// Edition of the catalogue that the anchor's fit is from.
+    pub fn catalog_edition(&self) -> Option<String> {
+        self.anchor.as_ref()?.edition.clone()
     }
 
     /// The anchor as the analysis wants it.
@@ -81,6 +88,7 @@ pub fn apply(options: &Multiples, store: &dyn Store, records: &mut [RunRecord]) 
     for record in records.iter_mut().filter(|record| record.cpu_table.is_some()) {
         let reference = loaded.reference.as_ref().map(|(id, repetitions)| (id.as_str(), repetitions.as_slice()));
         record.cpu_table = Some(cpu_table(&record.repetitions, reference, loaded.anchor()));
+        record.catalog_edition = loaded.catalog_edition().or(record.catalog_edition.take());
     }
     Ok(())
 }

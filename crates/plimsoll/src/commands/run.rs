@@ -12,6 +12,7 @@ use plimsoll_engine::{Cold, Database, Error, Target};
 use plimsoll_measurement::{RunRecord, exit, units};
 use plimsoll_report::terminal;
 use plimsoll_store::Store;
+use signal_hook::consts::SIGTERM;
 
 use super::multiples::Loaded;
 use crate::args::Run;
@@ -51,7 +52,11 @@ pub fn run(options: &Run, settings: &Settings, printer: &Printer) -> Result<u8, 
             let record = session.run(&plan, target, &database, store.as_mut())?;
             present(&record, options.json, printer)?;
             codes.push(record.error.as_ref().map_or(exit::DONE, |error| error.exit_code));
-            if interrupt.signal().is_some() {
+            if let Some(signal) = interrupt.signal() {
+                // Also when this run was complete: others were not begun.
+                if codes.len() < targets.len() * chosen.len() {
+                    codes.push(if signal == SIGTERM { exit::TERMINATED } else { exit::INTERRUPTED });
+                }
                 break 'targets;
             }
         }
@@ -179,12 +184,13 @@ fn plan<'a>(options: &Run, settle: Duration, target: &Target, test: &'a Chosen, 
         parameters: test.parameters.clone(),
         repetitions: options.repetitions.unwrap_or(test.definition.repetitions),
         settle,
-        cold: Cold { restart_command: options.restart_command.clone() },
+        cold: Cold { restart_command: options.restart_command.clone(), shared: false },
         keep_data: options.keep_data,
         campaign: options.campaign.clone(),
         target: target.display().to_owned(),
         reference: multiples.reference.clone(),
         anchor: multiples.anchor(),
+        catalog_edition: multiples.catalog_edition(),
         build: build(),
         host_name: host_name(),
     }

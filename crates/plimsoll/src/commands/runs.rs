@@ -14,7 +14,10 @@ use crate::settings::Settings;
 pub fn runs(options: &Runs, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     let mut store = SqliteStore::open(&settings.store)?;
     if let Some(other) = &options.merge {
-        let taken = store.merge_from(other)?;
+        let taken = store.merge_from(other).map_err(|error| {
+            Failure { exit_code: exit::INCOMPLETE, ..Failure::usage(error.to_string()) }
+                .hint("--merge takes the file of a store")
+        })?;
         printer.remark(&format!("{taken} runs taken from {}", other.display()));
     }
     let target = match &options.target {

@@ -1,6 +1,6 @@
 //! Runs the real binary in a folder of its own, with a store of its own and an environment without surprises.
 
-#![expect(dead_code, reason = "every test file uses its own part of it")]
+#![allow(dead_code, reason = "every test file uses its own part of it, and one may use all")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -78,6 +78,12 @@ impl Scene {
         names.sort();
         names
     }
+}
+
+/// True if reads of files there cross a device that counts them.
+pub fn on_a_device(path: &Path) -> bool {
+    let kind = Command::new("stat").args(["--file-system", "--format=%T"]).arg(path).output().unwrap();
+    String::from_utf8_lossy(&kind.stdout).trim() != "tmpfs"
 }
 
 pub fn said(output: &Output) -> Said {
