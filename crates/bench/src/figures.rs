@@ -1,6 +1,9 @@
 //! From points to figures: a repetition gives one number per metric, the complete repetitions give it a spread.
 
+use std::collections::BTreeSet;
+
 use plimsoll_analysis::interval::interval;
+use plimsoll_analysis::ladder::LOW_CPU_PERCENT;
 use plimsoll_analysis::memory::{Memory, slope};
 use plimsoll_analysis::{DEFAULT_CONFIDENCE, summary};
 use plimsoll_measurement::{Figure, Point, Repetition, RunRecord, units};
@@ -23,16 +26,13 @@ pub struct Series {
     pub point_cv_percent: Option<f64>,
     /// How the values came about, where that isn't plain.
     pub note: Option<String>,
+    /// Why the values should not be compared with others.
+    pub doubt: Option<String>,
     /// True if the values bound the figure on one side only: then there is no interval, and `values` has one bound.
     pub bound: bool,
 }
 
-/// The figures of a run, the headline of its first step first.
-pub fn figures(steps: &[Step], repetitions: &[Repetition], page_bytes: u64) -> Vec<Figure> {
-    series(steps, repetitions, page_bytes).iter().filter_map(Series::figure).collect()
-}
-
-/// The values behind the figures, by repetition. Only complete repetitions count.
+/// The values behind the figures of a run, by repetition, the headline of its first step first. Only complete repetitions count.
 pub fn series(steps: &[Step], repetitions: &[Repetition], page_bytes: u64) -> Vec<Series> {
     let complete: Vec<&Repetition> = repetitions.iter().filter(|repetition| repetition.complete).collect();
     let of_step = |step: Step| -> Vec<Vec<&Point>> {
@@ -65,7 +65,7 @@ pub fn series_of(record: &RunRecord) -> Vec<Series> {
 impl Series {
     fn new(metric: &'static str, unit: &'static str, values: Vec<f64>) -> Self {
         let repetitions = values.len() as u32;
-        Self { metric, unit, values, repetitions, point_cv_percent: None, note: None, bound: false }
+        Self { metric, unit, values, repetitions, point_cv_percent: None, note: None, doubt: None, bound: false }
     }
 
     /// The figure with its interval.
@@ -101,26 +101,66 @@ fn rate(metric: &'static str, repetitions: &[Vec<&Point>]) -> Series {
 /// Millions of row pairs a second at the largest N that every repetition has: for the whole machine, then for one
 /// session.
 fn join(repetitions: &[Vec<&Point>]) -> Vec<Series> {
-    let most = repetitions.iter().flatten().filter_map(|point| point.sessions).max().unwrap_or(1);
-    let mut kinds = vec![("join_rate", most)];
-    if most > 1 {
-        kinds.push(("join_rate_single", 1));
-    }
+    let kinds = join_kinds(repetitions);
     kinds
-        .into_iter()
+        .iter()
         .filter_map(|(metric, sessions)| {
-            let own = |points: &Vec<&Point>| -> Vec<(u64, f64)> {
-                let of_kind = points.iter().filter(|point| point.sessions == Some(sessions));
-                of_kind.filter_map(|point| Some((point.join_rows?, point.seconds))).collect()
-            };
-            let timings: Vec<Vec<(u64, f64)>> = repetitions.iter().map(own).collect();
-            let common = timings.iter().map(|rungs| rungs.iter().map(|(rows, _)| *rows).max()).min().flatten()?;
-            let seconds = timings.iter().flatten().filter(|(rows, _)| *rows == common).map(|(_, seconds)| *seconds);
-            let pairs = common as f64 * common as f64;
-            let rates = seconds.filter(|seconds| *seconds > 0.0).map(|seconds| pairs / seconds / 1e6).collect();
-            let note = format!("at N = {common}, {sessions} session{}", if sessions == 1 { "" } else { "s" });
-            Some(Series { note: Some(note), ..Series::new(metric, "Mpairs/s", rates) })
+            join_at(repetitions, metric, *sessions, *rungs(repetitions, *sessions).last()?)
         })
+        .collect()
+}
+
+/// Name and sessions of the ladders that were climbed.
+fn join_kinds(repetitions: &[Vec<&Point>]) -> Vec<(&'static str, u32)> {
+    let most = repetitions.iter().flatten().filter_map(|point| point.sessions).max().unwrap_or(1);
+    let kinds = [("join_rate", most), ("join_rate_single", 1)];
+    kinds.into_iter().take(if most > 1 { 2 } else { 1 }).collect()
+}
+
+/// The rungs that every repetition has, rising.
+fn rungs(repetitions: &[Vec<&Point>], sessions: u32) -> Vec<u64> {
+    let of = |points: &Vec<&Point>| -> BTreeSet<u64> {
+        points.iter().filter(|point| point.sessions == Some(sessions)).filter_map(|point| point.join_rows).collect()
+    };
+    let common = repetitions.iter().map(of).reduce(|a, b| a.intersection(&b).copied().collect());
+    common.unwrap_or_default().into_iter().collect()
+}
+
+fn join_at(repetitions: &[Vec<&Point>], metric: &'static str, sessions: u32, rung: u64) -> Option<Series> {
+    let at = |point: &&&Point| point.sessions == Some(sessions) && point.join_rows == Some(rung);
+    let points: Vec<&Point> = repetitions.iter().flatten().filter(at).copied().collect();
+    let pairs = rung as f64 * rung as f64;
+    let seconds = points.iter().map(|point| point.seconds).filter(|seconds| *seconds > 0.0);
+    let rates: Vec<f64> = seconds.map(|seconds| pairs / seconds / 1e6).collect();
+    let idle = points.iter().filter(|point| point.cpu_percent.is_some_and(|percent| percent < LOW_CPU_PERCENT)).count();
+    let doubt =
+        (2 * idle > points.len()).then(|| "the CPUs were not fully used: something else bound the join".to_owned());
+    let mut note = format!("at N = {rung}, {sessions} session{}", if sessions == 1 { "" } else { "s" });
+    if let Some(doubt) = &doubt {
+        note = format!("{note}; {doubt}");
+    }
+    (!rates.is_empty()).then(|| Series { note: Some(note), doubt, ..Series::new(metric, "Mpairs/s", rates) })
+}
+
+/// The join rates of two runs at the largest N that both have, whole machine against whole machine: work grows with the
+/// square of N, so only equal N compare.
+pub fn joins_at_common_rungs(a: &RunRecord, b: &RunRecord) -> Vec<(Series, Series)> {
+    let (a, b) = (complete_points(a), complete_points(b));
+    let (ours, theirs) = (join_kinds(&a), join_kinds(&b));
+    let pairs = ours.iter().filter_map(|(metric, sessions)| {
+        let (_, others) = theirs.iter().find(|(name, _)| name == metric)?;
+        let shared = rungs(&b, *others);
+        let rung = *rungs(&a, *sessions).iter().rev().find(|rung| shared.contains(rung))?;
+        Some((join_at(&a, metric, *sessions, rung)?, join_at(&b, metric, *others, rung)?))
+    });
+    pairs.collect()
+}
+
+fn complete_points(run: &RunRecord) -> Vec<Vec<&Point>> {
+    run.repetitions
+        .iter()
+        .filter(|repetition| repetition.complete)
+        .map(|repetition| repetition.points.iter().collect())
         .collect()
 }
 
@@ -168,6 +208,10 @@ fn by_knee(estimates: &[Memory]) -> Series {
 mod tests {
     use super::*;
 
+    fn figures(steps: &[Step], repetitions: &[Repetition], page_bytes: u64) -> Vec<Figure> {
+        series(steps, repetitions, page_bytes).iter().filter_map(Series::figure).collect()
+    }
+
     fn repetition(label: &str, complete: bool, points: Vec<Point>) -> Repetition {
         Repetition { label: label.to_owned(), complete, started_seconds: 0.0, cold: None, points, minutes: Vec::new() }
     }
@@ -189,15 +233,12 @@ mod tests {
             repetition("b", true, vec![chunk(100, 120.0), chunk(100, 120.0)]),
             repetition("c", false, vec![chunk(100, 1.0)]),
         ];
-        let figures = figures(&[Step::Write], &repetitions, 4096);
-        assert_eq!(figures.len(), 1);
-        assert!((figures[0].value - 50.0).abs() < 1e-9);
-        assert_eq!(figures[0].repetitions, 2);
-        assert!(figures[0].point_cv_percent.unwrap() > 0.0);
-        assert!(
-            super::figures(&[Step::Write], &repetitions[2..], 4096).is_empty(),
-            "no complete repetition, no figure"
-        );
+        let made = figures(&[Step::Write], &repetitions, 4096);
+        assert_eq!(made.len(), 1);
+        assert!((made[0].value - 50.0).abs() < 1e-9);
+        assert_eq!(made[0].repetitions, 2);
+        assert!(made[0].point_cv_percent.unwrap() > 0.0);
+        assert!(figures(&[Step::Write], &repetitions[2..], 4096).is_empty(), "no complete repetition, no figure");
     }
 
     #[test]
@@ -212,9 +253,9 @@ mod tests {
             repetition("a", true, vec![rung(1000, 2, 0.5), rung(1000, 1, 1.0), rung(2000, 2, 2.0)]),
             repetition("b", true, vec![rung(1000, 2, 0.5), rung(1000, 1, 1.0)]),
         ];
-        let figures = figures(&[Step::Join], &repetitions, 4096);
-        assert_eq!((figures[0].metric.as_str(), figures[0].value), ("join_rate", 2.0));
-        assert_eq!((figures[1].metric.as_str(), figures[1].value), ("join_rate_single", 1.0));
+        let made = figures(&[Step::Join], &repetitions, 4096);
+        assert_eq!((made[0].metric.as_str(), made[0].value), ("join_rate", 2.0));
+        assert_eq!((made[1].metric.as_str(), made[1].value), ("join_rate_single", 1.0));
     }
 
     #[test]
@@ -227,9 +268,9 @@ mod tests {
             ..Point::default()
         };
         let repetitions = vec![repetition("a", true, vec![set(8, 0, 8.0), set(16, 0, 16.0)])];
-        let figures = figures(&[Step::Memory], &repetitions, 8192);
-        assert_eq!((figures[0].value, figures[0].note.as_deref()), (16.0, Some("at least: every set fitted")));
-        assert_eq!(figures[1].metric, "memory_by_slope");
-        assert!((figures[1].value - 100.0).abs() < 1e-6);
+        let made = figures(&[Step::Memory], &repetitions, 8192);
+        assert_eq!((made[0].value, made[0].note.as_deref()), (16.0, Some("at least: every set fitted")));
+        assert_eq!(made[1].metric, "memory_by_slope");
+        assert!((made[1].value - 100.0).abs() < 1e-6);
     }
 }

@@ -12,7 +12,7 @@ use plimsoll_engine::{ClaimMode, Cold, Database, Error, ErrorKind, Lease, Place,
 use plimsoll_measurement::{Host, Repetition, RunFailure, RunRecord, Verdict, exit, run::SCHEMA_VERSION, units};
 
 use crate::definition::Definition;
-use crate::figures::figures;
+use crate::figures::{Series, series};
 use crate::interrupt::Interrupt;
 use crate::observer::Observer;
 use crate::parameters::Parameters;
@@ -80,15 +80,23 @@ pub fn execute(
     for repetition in &mut record.repetitions {
         repetition.minutes = minutes(&repetition.points);
     }
-    record.results = figures(&plan.definition.steps, &record.repetitions, database.description().page_bytes);
+    let series = series(&plan.definition.steps, &record.repetitions, database.description().page_bytes);
+    record.results = series.iter().filter_map(Series::figure).collect();
+    for (metric, doubt) in series.iter().filter_map(|series| Some((series.metric, series.doubt.as_ref()?))) {
+        record.warnings.push(format!("{metric}: {doubt}"));
+    }
     record.result = record.results.first().cloned();
     if plan.definition.steps.contains(&Step::Join) {
         let reference = plan.reference.as_ref().map(|(id, repetitions)| (id.as_str(), repetitions.as_slice()));
         let table = cpu_table(&record.repetitions, reference, plan.anchor);
         record.cpu_table = (!table.rows.is_empty()).then_some(table);
     }
-    if record.repetitions.iter().filter(|repetition| repetition.complete).count() == 1 {
-        record.warnings.push("one complete repetition only: the figures have no interval".to_owned());
+    match record.repetitions.iter().filter(|repetition| repetition.complete).count() {
+        1 => record.warnings.push("one complete repetition only: the figures have no interval".to_owned()),
+        2 => record
+            .warnings
+            .push("two complete repetitions only: the intervals are very wide, a third narrows them".to_owned()),
+        _ => {}
     }
     record.error = outcome.err().map(|error| failure(&error, interrupt));
     let end = clock.now();
@@ -304,7 +312,11 @@ fn remove_leftovers(database: &dyn Database, warnings: &mut Vec<String>) -> Resu
     if database.end_orphans()? > 0 {
         warnings.push("sessions of a killed run were still working on the target and were ended".to_owned());
     }
-    for status in database.places()? {
+    let places = database.places()?;
+    if places.iter().any(|status| status.place.kind() == PlaceKind::Run && status.leased) {
+        warnings.push("another run was working on the target at the start: the two measure each other".to_owned());
+    }
+    for status in places {
         if status.place.kind() == PlaceKind::Run && !status.leased {
             match database.remove(&status.place) {
                 Ok(gone) => removed += u32::from(gone),

@@ -189,7 +189,7 @@ pub struct Point {
     /// Memory: what the engine reports as used, in percent of its limit, at the end of the point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_percent: Option<f64>,
-    /// Reasons to read the point with care: `source-read`, `plan-change`, `low-cpu`, `os-cache`.
+    /// Reasons to read the point with care: `source-read`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,
 }

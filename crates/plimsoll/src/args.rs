@@ -22,8 +22,8 @@ pub struct Arguments {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
-    /// Result store [default: runs.db in the data directory of Plimsoll].
-    #[arg(long, global = true, value_name = "FILE", env = "PLIMSOLL_STORE", help_heading = "Everywhere")]
+    /// Result store [env: PLIMSOLL_STORE] [default: runs.db in the data directory of Plimsoll].
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Everywhere")]
     pub store: Option<PathBuf>,
     /// When to use colour.
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, help_heading = "Everywhere")]
@@ -123,10 +123,10 @@ pub struct Run {
     /// Small volumes, about 20 s a run, for a first look.
     #[arg(long)]
     pub short: bool,
-    /// Name under which runs are compared later.
+    /// Name under which runs are found and reported together later.
     #[arg(long, value_name = "NAME")]
     pub campaign: Option<String>,
-    /// Keep the data set at the target; later runs verify and reuse it.
+    /// Keep the data set of the scans at the target; later runs verify and reuse it.
     #[arg(long)]
     pub keep_data: bool,
     /// Wait this long between provisioning and measuring, such as 5m.

@@ -20,6 +20,11 @@ pub const ENVIRONMENT: &[(&str, &str)] = &[
     ("COLUMNS", "Width of tables."),
 ];
 
+/// A path from the environment; an empty one counts as unset.
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
 /// Settings in force.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -30,9 +35,10 @@ pub struct Settings {
 impl Settings {
     /// Resolves what was typed.
     pub fn resolve(arguments: &Arguments) -> Result<Self, Failure> {
-        let home = || std::env::var_os("PLIMSOLL_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+        let home = || variable("PLIMSOLL_HOME");
+        let named = || variable("PLIMSOLL_STORE");
         let data = || etcetera::choose_base_strategy().ok().map(|base| base.data_dir().join("plimsoll"));
-        let store = arguments.store.clone().or_else(|| Some(home().or_else(data)?.join("runs.db")));
+        let store = arguments.store.clone().or_else(named).or_else(|| Some(home().or_else(data)?.join("runs.db")));
         let store = store.ok_or_else(|| {
             Failure::usage("there is no home directory to keep results in").hint("name a store with --store FILE")
         })?;

@@ -63,7 +63,7 @@ fn every_test_is_complete_and_proved_and_agrees_with_sqlite() {
             "write-chunk",
             &["--set", "volume=20MiB", "--set", "chunk=2MiB", "--set", "source=256KiB", "--set", "at_least=0s"],
         ),
-        ("cpu-join", &["--set", "rows=2000", "--set", "stop_after=50ms"]),
+        ("cpu-join", &["--set", "rows=2000", "--set", "stop_after=1m"]),
         ("memory", &["--set", "first_set=8MiB"]),
     ] {
         // Neighbours would take their part of the memory.
@@ -119,10 +119,7 @@ fn proved_cold(record: &Value) {
 
 /// Matches by N, whoever timed it.
 fn matches(record: &Value) -> std::collections::BTreeMap<u64, u64> {
-    points(record)
-        .map(|point| (point["join_rows"].as_u64().unwrap(), point["matches"].as_u64().unwrap()))
-        .take(6)
-        .collect()
+    points(record).map(|point| (point["join_rows"].as_u64().unwrap(), point["matches"].as_u64().unwrap())).collect()
 }
 
 #[test]

@@ -151,7 +151,7 @@ impl Workers {
         // An engine within our own process counts by thread; a server's processes are counted all together.
         let cpu_seconds = joined.cpu_seconds.or_else(|| probe.growth(Metric::EngineCpuSeconds));
         Ok(Point {
-            label: Some(format!("N = {rung}")),
+            label: Some(format!("N = {rung}, sessions = {sessions}")),
             started_seconds: context.seconds_since_start(start),
             seconds,
             rows: Some(rung * rung),

@@ -87,7 +87,7 @@ impl Measure for Scan {
             };
             let device_bytes = probe.count(Metric::DeviceReadBytes);
             sum.add(size.table_bytes, misses.map(|pages| pages * page_bytes), device_bytes);
-            let mut point = Point {
+            let point = Point {
                 label: Some(table.name.clone()),
                 started_seconds: context.seconds_since_start(start),
                 seconds,
@@ -100,10 +100,6 @@ impl Measure for Scan {
                 cpu_seconds: probe.growth(Metric::EngineCpuSeconds),
                 ..Point::default()
             };
-            // Read-ahead over the end of the table before may have fetched the first part of this one.
-            if cold && device_bytes.is_some_and(|bytes| (bytes as f64) < 0.9 * size.table_bytes as f64) {
-                point.flags.push("os-cache".to_owned());
-            }
             context.keep(point)?;
         }
         if cold {

@@ -46,8 +46,8 @@ pub(super) fn table_misses(client: &mut Client, errors: &Errors, table: &Table) 
 /// Misses of all tables of a place, and bytes of the log since the cluster was made. This session's counts have to be
 /// [`flush`]ed before; other sessions' are seen up to a second late.
 pub(super) fn sample(client: &mut Client, errors: &Errors, clock: &dyn Clock, place: &Place) -> Result<Vec<Reading>> {
-    let sql = "SELECT (SELECT sum(coalesce(heap_blks_read, 0) + coalesce(idx_blks_read, 0) + coalesce(toast_blks_read, 0) \
-               + coalesce(tidx_blks_read, 0))::float8 FROM pg_statio_user_tables WHERE schemaname = $1), \
+    let sql = "SELECT (SELECT coalesce(sum(coalesce(heap_blks_read, 0) + coalesce(idx_blks_read, 0) + coalesce(toast_blks_read, 0) \
+               + coalesce(tidx_blks_read, 0)), 0)::float8 FROM pg_statio_user_tables WHERE schemaname = $1), \
                CASE WHEN NOT pg_is_in_recovery() AND has_function_privilege('pg_current_wal_lsn()', 'execute') \
                THEN (pg_current_wal_lsn() - '0/0'::pg_lsn)::float8 END";
     let (row, window) = windowed(clock, || client.query_one(sql, &[&place.name()]));

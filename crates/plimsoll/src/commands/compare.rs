@@ -2,7 +2,7 @@
 
 use plimsoll_analysis::DEFAULT_CONFIDENCE;
 use plimsoll_analysis::compare::{self, Terms, Verdict};
-use plimsoll_bench::figures::{Series, series_of};
+use plimsoll_bench::figures::{Series, joins_at_common_rungs, series_of};
 use plimsoll_measurement::{RunRecord, exit};
 use plimsoll_report::terminal::{self, Comparison};
 
@@ -17,8 +17,7 @@ pub fn compare(options: &Compare, settings: &Settings, printer: &Printer) -> Res
     let store = settings.open_store()?;
     let records = options.runs.iter().map(|id| store.load(id)).collect::<Result<Vec<_>, _>>()?;
     let (base, others) = records.split_first().ok_or_else(|| Failure::usage("nothing to compare"))?;
-    let base_series = series_of(base);
-    if base_series.is_empty() {
+    if series_of(base).is_empty() {
         let message = format!("run {} has no complete repetition to compare with", base.run_id);
         return Err(Failure { message, hint: Some("name another run first".to_owned()), exit_code: exit::INCOMPLETE });
     }
@@ -28,17 +27,13 @@ pub fn compare(options: &Compare, settings: &Settings, printer: &Printer) -> Res
             printer.warning(&difference);
         }
         let before = rows.len();
-        for (a, b) in shared(&base_series, &series_of(other)) {
+        for (a, b) in pairs(base, other) {
             rows.push(compare_series(base, other, &a, &b, margin));
         }
         if rows.len() == before {
             let (left, right) = (short(&base.run_id), short(&other.run_id));
             let message = format!("{left} ({}) and {right} ({}) have no figure in common", base.test, other.test);
-            return Err(Failure {
-                message,
-                hint: Some("compare runs of one test".to_owned()),
-                exit_code: exit::INCOMPLETE,
-            });
+            return Err(Failure::usage(message).hint("compare runs of one test"));
         }
     }
     if options.json {
@@ -60,37 +55,62 @@ fn parse_margin(text: &str) -> Result<f64, Failure> {
     })
 }
 
-fn shared(base: &[Series], other: &[Series]) -> Vec<(Series, Series)> {
-    let partner = |a: &Series| other.iter().find(|b| b.metric == a.metric).map(|b| (a.clone(), b.clone()));
-    base.iter().filter_map(partner).collect()
+/// The metrics that two runs share. Ladders are compared at the largest N that both climbed.
+fn pairs(base: &RunRecord, other: &RunRecord) -> Vec<(Series, Series)> {
+    if base.cpu_table.is_some() && other.cpu_table.is_some() {
+        return joins_at_common_rungs(base, other);
+    }
+    let others = series_of(other);
+    let partner = |a: Series| others.iter().find(|b| b.metric == a.metric).map(|b| (a, b.clone()));
+    series_of(base).into_iter().filter_map(partner).collect()
+}
+
+/// Which run stands on a side of a ratio.
+struct RunName {
+    run_id: String,
+    target: String,
+}
+
+impl RunName {
+    fn of(record: &RunRecord) -> Self {
+        Self { run_id: record.run_id.clone(), target: record.target.clone() }
+    }
+
+    fn label(&self) -> String {
+        format!("{} {}", short(&self.run_id), self.target)
+    }
+
+    fn json(&self) -> serde_json::Value {
+        serde_json::json!({"run_id": self.run_id, "target": self.target})
+    }
 }
 
 /// One metric of two runs.
 struct Row {
     metric: &'static str,
-    baseline: String,
-    candidate: String,
+    baseline: RunName,
+    candidate: RunName,
     outcome: Option<compare::Comparison>,
     verdict: Verdict,
-    /// Why there is no ratio.
+    /// Why there is no ratio or no verdict.
     note: Option<String>,
 }
 
 fn compare_series(base: &RunRecord, other: &RunRecord, a: &Series, b: &Series, margin: f64) -> Row {
     // Every metric so far is a rate or a size: more is better.
     let terms = Terms { higher_is_better: true, margin, confidence: DEFAULT_CONFIDENCE };
-    // A bound is no estimate, and join rates of different N are different figures.
-    let same_rung = a.note == b.note || !a.metric.starts_with("join_rate");
-    let comparable = !a.bound && !b.bound && same_rung;
-    let outcome = comparable.then(|| compare::compare(&a.values, &b.values, terms)).flatten();
+    // A bound is no estimate; a join that did not have its CPUs has a ratio, and it means nothing.
+    let bounded = a.bound || b.bound;
+    let outcome = (!bounded).then(|| compare::compare(&a.values, &b.values, terms)).flatten();
+    let doubt = a.doubt.as_ref().or(b.doubt.as_ref());
     let note = |series: &Series| series.note.clone().unwrap_or_default();
     Row {
         metric: a.metric,
-        baseline: label(base),
-        candidate: label(other),
+        baseline: RunName::of(base),
+        candidate: RunName::of(other),
         outcome,
-        verdict: outcome.map_or(Verdict::Undecided, |comparison| comparison.verdict),
-        note: (!comparable).then(|| format!("{} against {}", note(a), note(b))),
+        verdict: outcome.filter(|_| doubt.is_none()).map_or(Verdict::Undecided, |comparison| comparison.verdict),
+        note: if bounded { Some(format!("{} against {}", note(a), note(b))) } else { doubt.cloned() },
     }
 }
 
@@ -99,8 +119,8 @@ impl Row {
         let verdict = self.verdict.name();
         Comparison {
             metric: self.metric.to_owned(),
-            baseline: self.baseline.clone(),
-            candidate: self.candidate.clone(),
+            baseline: self.baseline.label(),
+            candidate: self.candidate.label(),
             ratio: self.outcome.map(|comparison| comparison.ratio),
             low: self.outcome.and_then(|comparison| comparison.low),
             high: self.outcome.and_then(|comparison| comparison.high),
@@ -110,12 +130,8 @@ impl Row {
     }
 }
 
-fn label(record: &RunRecord) -> String {
-    format!("{} {}", short(&record.run_id), record.target)
-}
-
 /// Enough of a run id to find it again: its time and a part of its random tail.
-fn short(run_id: &str) -> &str {
+pub fn short(run_id: &str) -> &str {
     run_id.get(..16).unwrap_or(run_id)
 }
 
@@ -150,8 +166,8 @@ fn json(row: &Row) -> serde_json::Value {
     let mut object = serde_json::json!({
         "schema_version": plimsoll_measurement::run::SCHEMA_VERSION,
         "metric": row.metric,
-        "baseline": row.baseline,
-        "candidate": row.candidate,
+        "baseline": row.baseline.json(),
+        "candidate": row.candidate.json(),
         "confidence": DEFAULT_CONFIDENCE,
         "verdict": row.verdict.name(),
     });

@@ -9,7 +9,7 @@ use plimsoll_clock::{Clock, RealClock};
 use plimsoll_engine::{Cold, Engine as _, Target, sqlite::Sqlite};
 use plimsoll_measurement::exit;
 
-use super::report::{page, write};
+use super::report::{page, try_path, write};
 use super::run::{Session, build, host_name, present};
 use crate::args::Demo;
 use crate::failure::Failure;
@@ -26,6 +26,7 @@ const CACHE: &str = "cache_size=-16384";
 
 /// Runs the demo.
 pub fn demo(options: &Demo, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
+    try_path(&options.html)?;
     let folder = tempfile::Builder::new().prefix("plimsoll-demo-").tempdir().map_err(|error| {
         Failure::usage(format!("cannot make a temporary folder: {error}")).hint("set TMPDIR to a folder with 1 GB free")
     })?;

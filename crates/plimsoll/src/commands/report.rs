@@ -1,11 +1,14 @@
 //! `plimsoll report`: stored runs as HTML, Markdown or CSV.
 
+use std::fs::Permissions;
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use plimsoll_measurement::{RunRecord, exit};
 use plimsoll_report::{csv, html, markdown};
 use plimsoll_store::{Filter, Store};
+use tempfile::NamedTempFile;
 
 use super::multiples;
 use crate::args::Report;
@@ -49,20 +52,45 @@ fn records(options: &Report, store: &dyn Store) -> Result<Vec<RunRecord>, Failur
     ids.iter().map(|id| store.load(id).map_err(Failure::from)).collect()
 }
 
-/// Writes a file beside its final name and renames it, so that a full disk leaves no half report. `-` is standard output.
+/// Writes a file beside its final name and renames it, so that a full disk leaves no half report. `-` is standard output; a
+/// link leads to its file, and what is no ordinary file (a pipe, a device) is written to as it is.
 pub fn write(path: &Path, text: &str, printer: &Printer) -> Result<(), Failure> {
     if path == Path::new("-") {
         printer.result(text);
         return Ok(());
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let failed = |error: &std::io::Error| Failure::writing(path, error);
-    let mut file = tempfile::Builder::new().prefix(".plimsoll-").tempfile_in(folder).map_err(|error| failed(&error))?;
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let there = target.metadata().ok();
+    if there.as_ref().is_some_and(|there| !there.is_file()) {
+        let mut file = std::fs::OpenOptions::new().write(true).open(&target).map_err(|error| failed(&error))?;
+        return file.write_all(text.as_bytes()).map_err(|error| failed(&error));
+    }
+    let mut file = beside(&target).map_err(|error| failed(&error))?;
     file.write_all(text.as_bytes()).map_err(|error| failed(&error))?;
-    // A temporary file is for its owner only; a report is an ordinary file.
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    // A temporary file is for its owner only; a report is an ordinary file, or keeps the rights that it had.
+    let mode = there.map_or_else(|| Permissions::from_mode(0o644), |there| there.permissions());
     file.as_file().set_permissions(mode).map_err(|error| failed(&error))?;
-    file.persist(path).map_err(|error| failed(&error.error))?;
+    file.persist(&target).map_err(|error| failed(&error.error))?;
     printer.remark(&format!("wrote {}", path.display()));
     Ok(())
+}
+
+/// Fails if a report could not be written there, before anything long is begun for it.
+pub fn try_path(path: &Path) -> Result<(), Failure> {
+    let special = path == Path::new("-") || path.metadata().is_ok_and(|there| !there.is_file() && !there.is_dir());
+    if special {
+        return Ok(());
+    }
+    if path.is_dir() {
+        return Err(Failure::usage(format!("{} is a folder", path.display())).hint("name a file in it"));
+    }
+    beside(path).map(drop).map_err(|error| Failure::writing(path, &error))
+}
+
+/// A temporary file in the folder of `path`; its errors do not name it.
+fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let made = tempfile::Builder::new().prefix(".plimsoll-").tempfile_in(folder);
+    made.map_err(|error| std::io::Error::from(error.kind()))
 }

@@ -174,8 +174,16 @@ fn find(test: &str) -> Result<Definition, Failure> {
         Failure::usage(format!("cannot read the definition {test}: {error}"))
             .hint("'plimsoll tests show read-scan' prints one to start from")
     })?;
-    Definition::parse(test, &text)
-        .map_err(|error| Failure::usage(error.to_string()).hint("'plimsoll tests keys' lists every key and parameter"))
+    let own = Definition::parse(test, &text).map_err(|error| {
+        Failure::usage(error.to_string()).hint("'plimsoll tests keys' lists every key and parameter")
+    })?;
+    // Stored runs are found by the name of their test: two tests must not share one.
+    let differs = |builtin: &Definition| (&builtin.steps, &builtin.title) != (&own.steps, &own.title);
+    if definition::find_builtin(&own.name).is_ok_and(|builtin| differs(&builtin)) {
+        let message = format!("{test}: '{}' is the name of a built-in test", own.name);
+        return Err(Failure::usage(message).hint("choose another name"));
+    }
+    Ok(own)
 }
 
 fn plan<'a>(options: &Run, settle: Duration, target: &Target, test: &'a Chosen, multiples: &'a Loaded) -> Plan<'a> {

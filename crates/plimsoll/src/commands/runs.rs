@@ -4,6 +4,7 @@ use plimsoll_measurement::{exit, units};
 use plimsoll_report::terminal;
 use plimsoll_store::{Filter, RunSummary, SqliteStore, Store as _};
 
+use super::compare::short;
 use super::multiples;
 use crate::args::{Runs, Show};
 use crate::failure::Failure;
@@ -33,7 +34,12 @@ pub fn runs(options: &Runs, settings: &Settings, printer: &Printer) -> Result<u8
             printer.result(&serde_json::to_string(run).map_err(|error| Failure::usage(error.to_string()))?);
         }
     } else if found.is_empty() {
-        printer.remark(&format!("no runs in {}; 'plimsoll demo' makes some", settings.store.display()));
+        let any = store.list(&Filter { limit: Some(1), ..Filter::default() })?;
+        printer.remark(&if any.is_empty() {
+            format!("no runs in {}; 'plimsoll demo' makes some", settings.store.display())
+        } else {
+            "no run matches".to_owned()
+        });
     } else {
         let rows: Vec<terminal::RunSummary> = found.iter().map(row).collect();
         printer.result(&terminal::runs(&rows, printer.style()));
@@ -51,7 +57,7 @@ fn row(run: &RunSummary) -> terminal::RunSummary {
     let headline =
         run.result.as_ref().map(|figure| format!("{} {}", units::format_significant(figure.value), figure.unit));
     terminal::RunSummary {
-        run_id: run.run_id.clone(),
+        run_id: short(&run.run_id).to_owned(),
         started_at: run.started_at.clone(),
         test: run.test.clone(),
         target: run.target.clone(),
