@@ -43,8 +43,8 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "volume",
         kind: Kind::Bytes(1 << 20, LARGEST),
-        about: "Data content to read or write in a repetition; for memory the largest working set.",
-        steps: &[Step::Scan, Step::Write, Step::Memory],
+        about: "Data content to read or write in a repetition.",
+        steps: &[Step::Scan, Step::Write],
     },
     Parameter {
         name: "tables",
@@ -104,6 +104,12 @@ pub const PARAMETERS: &[Parameter] = &[
         name: "first_set",
         kind: Kind::Bytes(1 << 16, 1 << 50),
         about: "Smallest working set of the memory test.",
+        steps: &[Step::Memory],
+    },
+    Parameter {
+        name: "largest_set",
+        kind: Kind::Bytes(1 << 20, LARGEST),
+        about: "Largest working set of the memory test; sets grow only as far as the memory does.",
         steps: &[Step::Memory],
     },
     Parameter {

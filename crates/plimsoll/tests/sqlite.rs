@@ -18,7 +18,7 @@ fn run(scene: &Scene, target: &str, test: &str, more: &[&str]) -> common::Said {
             &["--set", "volume=2MiB", "--set", "chunk=200KiB", "--set", "source=50KiB", "--set", "at_least=0s"]
         }
         "cpu-join" => &["--set", "rows=1000", "--set", "stop_after=1m"],
-        "memory" => &["--set", "volume=32MiB"],
+        "memory" => &["--set", "largest_set=32MiB"],
         _ => &["--set", "volume=8MiB", "--set", "chunk=200KiB", "--set", "source=50KiB"],
     };
     scene.say(&[&short[..], sets, more].concat())

@@ -59,14 +59,15 @@ impl Measure for Memory {
         let mut order = Order::new(context.parameters.count("seed"), &context.repetition.label);
         context.repetition_start = context.clock.now();
         while let Some(set_bytes) = search.next_set() {
-            let set_bytes = set_bytes.min(context.parameters.bytes("volume") as f64);
+            let largest = context.parameters.bytes("largest_set") as f64;
+            let set_bytes = set_bytes.min(largest);
             if !self.reach(context, session, set_bytes)? {
                 break;
             }
             let (point, seen) = self.read_set(context, session, &mut order, set_bytes)?;
             context.keep(point)?;
             search.learn(&seen);
-            if set_bytes >= context.parameters.bytes("volume") as f64 && search.smallest_over.is_none() {
+            if set_bytes >= largest && search.smallest_over.is_none() {
                 break;
             }
         }
@@ -74,7 +75,7 @@ impl Measure for Memory {
         let largest = search.largest_fit.unwrap_or(0.0) as u64;
         if search.smallest_over.is_none() {
             context.warn(format!(
-                "every set fitted, so the memory is at least {}; raise --set volume to find its end",
+                "every set fitted, so the memory is at least {}; raise --set largest_set to find its end",
                 plimsoll_measurement::units::format_bytes(largest)
             ));
         }

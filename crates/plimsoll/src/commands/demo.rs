@@ -19,7 +19,7 @@ use crate::signals;
 
 /// What is shown, with parameters small enough for about a minute in all.
 const TESTS: &[(&str, &[(&str, &str)])] =
-    &[("read-scan", &[]), ("write-chunk", &[]), ("cpu-join", &[]), ("memory", &[("volume", "64MiB")])];
+    &[("read-scan", &[]), ("write-chunk", &[]), ("cpu-join", &[]), ("memory", &[("largest_set", "64MiB")])];
 
 /// A cache that is large enough to be worth finding.
 const CACHE: &str = "cache_size=-16384";
