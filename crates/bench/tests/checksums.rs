@@ -1,4 +1,6 @@
 //! The same seed gives the same rows on every engine: what is read back has one checksum, the generator's.
+//!
+//! `PLIMSOLL_CHECKSUM_ROWS=5200000 cargo test -p plimsoll-bench --test checksums` does it with 2 GB a table.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -13,7 +15,10 @@ use plimsoll_engine::sqlite::Sqlite;
 use plimsoll_engine::value::Tally;
 use plimsoll_engine::{ClaimMode, Credentials, Engine, Place, Table, Target};
 
-const ROWS: u64 = 20_000;
+/// Rows of each table: enough for every length and sign, unless more are asked for.
+fn rows() -> u64 {
+    std::env::var("PLIMSOLL_CHECKSUM_ROWS").ok().and_then(|rows| rows.parse().ok()).unwrap_or(20_000)
+}
 
 /// Loads rows of a seed and reads them back.
 fn read_back(engine: &dyn Engine, url: &str, family: Family, table: &Table) -> Tally {
@@ -23,8 +28,8 @@ fn read_back(engine: &dyn Engine, url: &str, family: Family, table: &Table) -> T
     let lease = database.claim(&place, ClaimMode::Exclusive).unwrap().unwrap();
     let mut session = database.session(&place, &place).unwrap();
     session.create_table(table).unwrap();
-    let loaded = session.load(table, &mut Rows::new(family, 3, 1, 1, ROWS)).unwrap();
-    let read = checksum(session.as_mut(), table, 1, ROWS).unwrap();
+    let loaded = session.load(table, &mut Rows::new(family, 3, 1, 1, rows())).unwrap();
+    let read = checksum(session.as_mut(), table, 1, rows()).unwrap();
     assert_eq!(loaded, read, "what was loaded is what is there");
     drop(session);
     drop(lease);
@@ -41,6 +46,6 @@ fn all_engines_have_the_same_rows() {
         let one = read_back(&Sqlite, &sqlite, family, &table);
         let two = read_back(&Postgres, &server.socket_url("postgres"), family, &table);
         assert_eq!(one, two);
-        assert_eq!(one.rows, ROWS);
+        assert_eq!(one.rows, rows());
     }
 }
