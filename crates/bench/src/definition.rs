@@ -103,9 +103,6 @@ impl Definition {
     }
 
     /// The parameters of the full or the short form.
-    ///
-    /// # Errors
-    /// None that a parsed definition can have; they are passed on all the same.
     pub fn parameters(&self, short: bool) -> Parameters {
         if short { self.short.clone() } else { self.parameters.clone() }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use plimsoll_analysis::consistency::minutes;
 use plimsoll_analysis::ladder::{Anchor, cpu_table};
 use plimsoll_clock::Clock;
-use plimsoll_engine::{ClaimMode, Cold, Database, Error, ErrorKind, Lease, Place, PlaceKind, Result, process};
+use plimsoll_engine::{ClaimMode, Cold, Database, Error, ErrorKind, Place, PlaceKind, Result, process};
 use plimsoll_measurement::{Host, Repetition, RunFailure, RunRecord, Verdict, exit, run::SCHEMA_VERSION, units};
 
 use crate::definition::Definition;
@@ -297,13 +297,9 @@ fn measure(
     for (_, measure) in &mut measures {
         measure.finish();
     }
-    drop_lease(lease);
-    outcome
-}
-
-/// The lease falls here, after the last session of the run is closed: only then may the place be removed.
-fn drop_lease(lease: Box<dyn Lease>) {
+    // The lease falls here, after the last session of the run is closed: only then may the place be removed.
     drop(lease);
+    outcome
 }
 
 /// Removes the places of runs whose lease has fallen. Kept data sets stay; they are for `plimsoll clean --data`.

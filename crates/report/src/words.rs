@@ -164,7 +164,6 @@ pub fn flag_symbol(flag: &str) -> &'static str {
         "low-cpu" => "▽",
         "short" => "∘",
         "source-read" => "□",
-        "os-cache" => "◇",
         _ => "†",
     }
 }
@@ -176,7 +175,6 @@ pub fn flag_meaning(flag: &str) -> String {
         "low-cpu" => "the CPUs were not fully used".to_owned(),
         "short" => "too short to compare: other times weigh more than CPU".to_owned(),
         "source-read" => "the source had to be read from storage while it was written".to_owned(),
-        "os-cache" => "served by the operating system's cache at least in part".to_owned(),
         other => plain(other),
     }
 }

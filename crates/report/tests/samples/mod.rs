@@ -102,7 +102,7 @@ pub fn read_scan(target: &str, rate: f64) -> RunRecord {
             point.cpu_percent = Some(12.0);
         }
         if at == 1 {
-            one.points[8].flags = vec!["os-cache".into()];
+            one.points[8].flags = vec!["source-read".into()];
         }
         one.cold = Some(ColdStart {
             methods: vec!["reopen".into(), "drop-os-cache".into()],
