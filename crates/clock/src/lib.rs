@@ -1,17 +1,38 @@
 //! Time as a parameter: whoever measures asks a [`Clock`], so that a test may run in real or in virtual time.
+//!
+//! In virtual time the threads of a test take turns: exactly one of those *on the clock* runs, and when it waits, the clock
+//! jumps to whoever is next ([`VirtualClock`]). Hence the rule for all code that may run there: a thread on the clock waits for
+//! another by the clock alone ([`Clock::park`], [`in_threads`], [`Spawned::join`]), never by a lock that is held over a wait, a
+//! channel or a join. File I/O is fine and takes no virtual time. On the [`RealClock`] the same calls are what they seem.
+
+mod handles;
+mod real;
+mod signal;
+mod threads;
+mod virtual_clock;
+mod watchdog;
 
 use std::fmt::Debug;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use plimsoll_measurement::{Moment, Window};
+
+pub use handles::{Departure, Ticket, Waiter};
+pub use real::RealClock;
+pub use threads::{OnClock, Spawned, enter, in_threads, spawn};
+pub use virtual_clock::VirtualClock;
+pub use watchdog::Watch;
 
 /// A source of time. Moments of one clock must not be compared with those of another.
 pub trait Clock: Debug + Send + Sync {
     /// The present moment; never goes backwards.
     fn now(&self) -> Moment;
 
-    /// Waits until `moment` has come.
+    /// Waits until `moment` has come; returns at once if it has passed.
+    ///
+    /// # Panics
+    /// In virtual time, if the calling thread is not on the clock.
     fn sleep_until(&self, moment: Moment);
 
     /// The calendar time of a moment, in UTC.
@@ -20,10 +41,41 @@ pub trait Clock: Debug + Send + Sync {
     /// `real` or `virtual`, as the run record says it.
     fn kind(&self) -> &'static str;
 
-    /// Waits for this long.
+    /// Waits for this long. In virtual time, waiting for no time at all lets those go first who wait for the present moment.
     fn sleep(&self, wait: Duration) {
         self.sleep_until(self.now().after(wait));
     }
+
+    /// Announces a thread: from now on it counts as waiting for the present moment, in the order of the tickets, and
+    /// virtual time stands still until it has boarded. A ticket that is dropped instead gives its place up.
+    fn ticket(&self, name: &str) -> Ticket;
+
+    /// Puts the calling thread on the clock: waits for its turn. In virtual time it is pinned to one core from then on, as
+    /// all threads on the clock are, and so is every thread that it starts meanwhile.
+    ///
+    /// # Panics
+    /// If the ticket is another clock's, or if the thread is on this virtual clock already.
+    fn board(&self, ticket: Ticket);
+
+    /// Takes the calling thread off the clock and hands the turn on. Does nothing to a thread that is not on it.
+    fn leave(&self);
+
+    /// A handle by which another thread wakes the calling one from [`park`](Self::park).
+    ///
+    /// # Panics
+    /// In virtual time, if the calling thread is not on the clock.
+    fn waiter(&self) -> Waiter;
+
+    /// Waits until woken through a [`Waiter`], which takes no time of itself. A wake that came before is remembered, once.
+    ///
+    /// # Panics
+    /// In virtual time, if the calling thread is not on the clock, or if nobody is left to run who could wake it: then all
+    /// that are parked panic in turn, with a message that names them.
+    fn park(&self);
+
+    /// Waits on the clock until a thread has left it, or its ticket was dropped. In real time, and for a thread that is not on the
+    /// clock, this returns at once; joining the thread is then the way to wait.
+    fn await_departure(&self, departure: &Departure);
 }
 
 /// Runs `work` and says in which window it ran.
@@ -31,58 +83,4 @@ pub fn windowed<T>(clock: &dyn Clock, work: impl FnOnce() -> T) -> (T, Window) {
     let start = clock.now();
     let value = work();
     (value, Window { start, end: clock.now() })
-}
-
-/// The machine's own time: monotonic, with the calendar time of its start.
-#[derive(Debug)]
-pub struct RealClock {
-    start: Instant,
-    epoch_nanos: i128,
-}
-
-impl RealClock {
-    /// A clock whose epoch is now.
-    #[expect(clippy::new_without_default, reason = "reading the wall clock is nothing to do by default")]
-    pub fn new() -> Self {
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-        Self { start: Instant::now(), epoch_nanos: since_1970.as_nanos() as i128 }
-    }
-}
-
-impl Clock for RealClock {
-    fn now(&self) -> Moment {
-        Moment::from_nanos(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
-    }
-
-    fn sleep_until(&self, moment: Moment) {
-        let wait = moment.since(self.now());
-        if !wait.is_zero() {
-            std::thread::sleep(wait);
-        }
-    }
-
-    fn timestamp(&self, moment: Moment) -> Timestamp {
-        let nanos = self.epoch_nanos + i128::from(moment.as_nanos());
-        Timestamp::from_nanosecond(nanos).unwrap_or(Timestamp::MAX)
-    }
-
-    fn kind(&self) -> &'static str {
-        "real"
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_past_needs_no_waiting_and_time_moves_on() {
-        let clock = RealClock::new();
-        let start = clock.now();
-        clock.sleep_until(Moment::default());
-        let ((), window) = windowed(&clock, || clock.sleep(Duration::from_millis(1)));
-        assert!(window.start >= start && window.end.since(window.start) >= Duration::from_millis(1));
-        let day = clock.timestamp(start.after(Duration::from_hours(24)));
-        assert_eq!(day.as_second() - clock.timestamp(start).as_second(), 86_400);
-    }
 }

@@ -1,0 +1,91 @@
+//! The machine's own time.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use jiff::Timestamp;
+use plimsoll_measurement::Moment;
+
+use crate::signal::Signal;
+use crate::{Clock, Departure, Ticket, Waiter};
+
+thread_local! {
+    /// The calling thread's own permit; real time is one, so all real clocks share it.
+    static PERMIT: Arc<Signal> = Arc::default();
+}
+
+/// The machine's own time: monotonic, with the calendar time of its start. Threads run as the system lets them, so
+/// boarding and leaving do nothing. A thread has one permit to pass [`park`](Clock::park), whichever real clock it asks.
+#[derive(Debug)]
+pub struct RealClock {
+    start: Instant,
+    epoch_nanos: i128,
+}
+
+impl RealClock {
+    /// A clock whose epoch is now.
+    #[expect(clippy::new_without_default, reason = "reading the wall clock is nothing to do by default")]
+    pub fn new() -> Self {
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        Self { start: Instant::now(), epoch_nanos: since_1970.as_nanos() as i128 }
+    }
+}
+
+impl Clock for RealClock {
+    fn now(&self) -> Moment {
+        Moment::from_nanos(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    fn sleep_until(&self, moment: Moment) {
+        let wait = moment.since(self.now());
+        if !wait.is_zero() {
+            std::thread::sleep(wait);
+        }
+    }
+
+    fn timestamp(&self, moment: Moment) -> Timestamp {
+        let nanos = self.epoch_nanos + i128::from(moment.as_nanos());
+        Timestamp::from_nanosecond(nanos).unwrap_or(Timestamp::MAX)
+    }
+
+    fn kind(&self) -> &'static str {
+        "real"
+    }
+
+    fn ticket(&self, _name: &str) -> Ticket {
+        Ticket::default()
+    }
+
+    fn board(&self, ticket: Ticket) {
+        assert!(ticket.is_real(), "a ticket of a virtual clock was shown to a real one");
+    }
+
+    fn leave(&self) {}
+
+    fn waiter(&self) -> Waiter {
+        Waiter::real(PERMIT.with(Arc::clone))
+    }
+
+    fn park(&self) {
+        PERMIT.with(|permit| permit.wait());
+    }
+
+    fn await_departure(&self, _departure: &Departure) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::windowed;
+
+    #[test]
+    fn the_past_needs_no_waiting_and_time_moves_on() {
+        let clock = RealClock::new();
+        let start = clock.now();
+        clock.sleep_until(Moment::default());
+        let ((), window) = windowed(&clock, || clock.sleep(Duration::from_millis(1)));
+        assert!(window.start >= start && window.end.since(window.start) >= Duration::from_millis(1));
+        let day = clock.timestamp(start.after(Duration::from_hours(24)));
+        assert_eq!(day.as_second() - clock.timestamp(start).as_second(), 86_400);
+    }
+}

@@ -1,0 +1,105 @@
+//! Threads on a clock: started in order, ended with their results, and off the clock whatever becomes of them.
+
+use std::any::Any;
+use std::fmt;
+use std::io;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::thread::{self, Builder, JoinHandle};
+
+use crate::{Clock, Departure, Ticket};
+
+/// The calling thread is on the clock until this is dropped, be it by a panic.
+#[must_use = "dropped, it takes the thread off the clock"]
+pub struct OnClock {
+    clock: Arc<dyn Clock>,
+    /// Belongs to one thread, which is the one that leaves.
+    one_thread: PhantomData<*const ()>,
+}
+
+impl OnClock {
+    fn board(clock: Arc<dyn Clock>, ticket: Ticket) -> Self {
+        clock.board(ticket);
+        Self { clock, one_thread: PhantomData }
+    }
+}
+
+impl Drop for OnClock {
+    fn drop(&mut self) {
+        self.clock.leave();
+    }
+}
+
+impl fmt::Debug for OnClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OnClock({:?})", self.clock)
+    }
+}
+
+/// Puts the calling thread on the clock and waits for its turn.
+pub fn enter(clock: &Arc<dyn Clock>, name: &str) -> OnClock {
+    OnClock::board(clock.clone(), clock.ticket(name))
+}
+
+/// Runs every job in a thread of its own, all on the clock and started in order, and gives their results in order; a job that
+/// panics, or whose thread can't be started, gives an `Err` with what it panicked with or the reason as a `String`.
+///
+/// The caller waits on the clock if it is on it, and outside otherwise. In virtual time no job starts before all are announced.
+pub fn in_threads<T: Send, F: FnOnce() -> T + Send>(
+    clock: &Arc<dyn Clock>,
+    jobs: Vec<(String, F)>,
+) -> Vec<thread::Result<T>> {
+    // All tickets before the first thread, or an early thread would run ahead of those not yet announced.
+    let announced: Vec<_> = jobs.into_iter().map(|(name, job)| (clock.ticket(&name), name, job)).collect();
+    thread::scope(|scope| {
+        let start = |(ticket, name, job): (Ticket, String, F)| {
+            let departure = ticket.departure();
+            let work = move || {
+                let _on_clock = OnClock::board(clock.clone(), ticket);
+                job()
+            };
+            let thread = Builder::new().name(name.clone()).spawn_scoped(scope, work);
+            (departure, thread.map_err(|error| not_started(&name, &error)))
+        };
+        let started: Vec<_> = announced.into_iter().map(start).collect();
+        let finish = |(departure, thread): (Departure, thread::Result<thread::ScopedJoinHandle<'_, T>>)| {
+            clock.await_departure(&departure);
+            thread?.join()
+        };
+        started.into_iter().map(finish).collect()
+    })
+}
+
+fn not_started(name: &str, error: &io::Error) -> Box<dyn Any + Send> {
+    Box::new(format!("the thread '{name}' can't be started: {error}"))
+}
+
+/// A background thread on a clock. Dropped unjoined, it goes on by itself.
+#[derive(Debug)]
+pub struct Spawned {
+    clock: Arc<dyn Clock>,
+    departure: Departure,
+    thread: JoinHandle<()>,
+}
+
+impl Spawned {
+    /// Waits on the clock until the thread has left it, then joins it; a panic becomes an `Err`. The caller waits outside the
+    /// clock if it isn't on it.
+    pub fn join(self) -> thread::Result<()> {
+        self.clock.await_departure(&self.departure);
+        self.thread.join()
+    }
+}
+
+/// Starts a background thread on the clock: it is announced now and runs when its turn comes.
+pub fn spawn(clock: &Arc<dyn Clock>, name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<Spawned> {
+    let ticket = clock.ticket(name);
+    let departure = ticket.departure();
+    let own = clock.clone();
+    let on_clock = move || {
+        let _on_clock = OnClock::board(own, ticket);
+        work();
+    };
+    let thread = Builder::new().name(name.to_owned()).spawn(on_clock)?;
+    Ok(Spawned { clock: clock.clone(), departure, thread })
+}

@@ -1,0 +1,136 @@
+//! Virtual time: a cooperative scheduler over threads of the operating system.
+//!
+//! Exactly one thread on the clock runs; it has the *turn*. When it waits, the turn goes to whoever waits for the earliest
+//! moment (among equals: who was queued first), and the clock jumps there. So hours of a test with many sessions pass as
+//! fast as their work can be done, and in the same order each time.
+
+mod affinity;
+mod boarded;
+mod schedule;
+mod shared;
+
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use plimsoll_measurement::Moment;
+
+use crate::watchdog::Watchdog;
+use crate::{Clock, Departure, Ticket, Waiter, Watch};
+pub(crate) use schedule::Seat;
+pub(crate) use shared::{Shared, Voucher};
+
+/// A clock that jumps from event to event. Its epoch is fixed, so timestamps are the same in every run.
+///
+/// `now`, `timestamp` and [`Waiter::wake`] may be called by anyone; who waits must be on the clock.
+pub struct VirtualClock {
+    shared: Arc<Shared>,
+    watchdog: Option<Watchdog>,
+}
+
+impl VirtualClock {
+    /// The calendar time of moment 0: 2015-01-31T00:00:00Z.
+    pub const EPOCH: Timestamp = Timestamp::constant(1_422_662_400, 0);
+
+    /// A clock at moment 0 with nobody on it.
+    pub fn new() -> Self {
+        Self { shared: Arc::default(), watchdog: None }
+    }
+
+    /// The same with a watchdog, which calls `on_stall` once, from a thread of its own, with a sentence that names the thread
+    /// that has had the turn for seconds while it waits for something outside the clock. Linux only; elsewhere it sees nothing.
+    pub fn with_watchdog(on_stall: Box<dyn Fn(&str) + Send + Sync>) -> Self {
+        Self::with_watch(Watch::default(), on_stall)
+    }
+
+    /// The same with a watchdog that looks more or less often.
+    pub fn with_watch(watch: Watch, on_stall: Box<dyn Fn(&str) + Send + Sync>) -> Self {
+        Self { shared: Arc::default(), watchdog: Some(Watchdog::new(watch, on_stall)) }
+    }
+
+    #[track_caller]
+    fn own_seat(&self, wish: &str) -> Arc<Seat> {
+        let seat = boarded::seat_on(&self.shared);
+        seat.unwrap_or_else(|| panic!("a thread that is not on the virtual clock wants to {wish}"))
+    }
+}
+
+impl Default for VirtualClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for VirtualClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VirtualClock").field("now", &self.now()).finish_non_exhaustive()
+    }
+}
+
+impl Clock for VirtualClock {
+    fn now(&self) -> Moment {
+        self.shared.now()
+    }
+
+    fn sleep_until(&self, moment: Moment) {
+        let seat = self.own_seat("sleep");
+        // Time stands still while the thread has the turn.
+        if moment >= self.now() {
+            self.shared.yield_turn(&seat, |schedule| schedule.sleep_until(moment, seat.number));
+        }
+    }
+
+    fn timestamp(&self, moment: Moment) -> Timestamp {
+        let nanos = Self::EPOCH.as_nanosecond() + i128::from(moment.as_nanos());
+        Timestamp::from_nanosecond(nanos).unwrap_or(Timestamp::MAX)
+    }
+
+    fn kind(&self) -> &'static str {
+        "virtual"
+    }
+
+    fn ticket(&self, name: &str) -> Ticket {
+        Ticket::to_virtual(Voucher::draw(&self.shared, name))
+    }
+
+    fn board(&self, ticket: Ticket) {
+        let voucher = ticket.into_voucher().filter(|voucher| Arc::ptr_eq(voucher.clock(), &self.shared));
+        let voucher = voucher.expect("a ticket of another clock was shown to a virtual one");
+        let present = boarded::seat_on(&self.shared);
+        assert!(
+            present.is_none(),
+            "thread '{}' is on the clock already",
+            present.map(|seat| seat.name.clone()).unwrap_or_default()
+        );
+        let Some(seat) = voucher.take() else { return };
+        if let Some(watchdog) = &self.watchdog {
+            // Before the thread is pinned, or the watchdog would be too.
+            watchdog.follow(&self.shared, &seat);
+        }
+        let core = *self.shared.core.get_or_init(affinity::present_core);
+        boarded::add(self.shared.clone(), seat.clone(), core);
+        seat.turn.wait();
+    }
+
+    fn leave(&self) {
+        if let Some(seat) = boarded::remove(&self.shared) {
+            self.shared.depart(seat.number);
+        }
+    }
+
+    fn waiter(&self) -> Waiter {
+        Waiter::on_virtual(self.shared.clone(), self.own_seat("be woken").number)
+    }
+
+    fn park(&self) {
+        let seat = self.own_seat("park");
+        self.shared.rely_on_others(&seat, |schedule| schedule.park(seat.number));
+    }
+
+    fn await_departure(&self, departure: &Departure) {
+        let Some((clock, of)) = departure.on_virtual() else { return };
+        assert!(Arc::ptr_eq(clock, &self.shared), "a departure from another clock was awaited on a virtual one");
+        let Some(seat) = boarded::seat_on(&self.shared) else { return };
+        self.shared.rely_on_others(&seat, |schedule| schedule.await_departure(of, seat.number));
+    }
+}

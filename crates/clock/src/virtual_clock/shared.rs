@@ -1,0 +1,99 @@
+//! What the clock, its tickets, its waiters and its threads share: the schedule under one lock.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use plimsoll_measurement::Moment;
+
+use super::schedule::{Schedule, Seat};
+
+/// The schedule, and the present moment beside it for whoever only wants to know the time.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    now: AtomicU64,
+    schedule: Mutex<Schedule>,
+    /// The core that the first thread boarded on.
+    pub(super) core: OnceLock<usize>,
+}
+
+impl Shared {
+    pub(super) fn now(&self) -> Moment {
+        Moment::from_nanos(self.now.load(Ordering::Acquire))
+    }
+
+    /// Nobody waits or is called under the lock: on one core the called thread would run straight into it.
+    pub(crate) fn with<T>(&self, act: impl FnOnce(&mut Schedule) -> T) -> T {
+        let mut schedule = self.schedule.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = act(&mut schedule);
+        self.now.store(schedule.now().as_nanos(), Ordering::Release);
+        result
+    }
+
+    /// A change of the schedule by a thread with the turn; if it moves the turn, the thread waits until it comes back.
+    pub(super) fn yield_turn(&self, seat: &Seat, act: impl FnOnce(&mut Schedule) -> Option<Arc<Seat>>) {
+        if let Some(next) = self.with(act) {
+            next.turn.raise();
+            seat.turn.wait();
+        }
+    }
+
+    /// The same by a thread that waits for others, who may all be gone.
+    ///
+    /// # Panics
+    /// If nobody is left who could have called the thread.
+    pub(super) fn rely_on_others(&self, seat: &Seat, act: impl FnOnce(&mut Schedule) -> Option<Arc<Seat>>) {
+        self.yield_turn(seat, act);
+        let abandoned = self.with(|schedule| schedule.abandoned(seat.number));
+        assert!(abandoned.is_none(), "{}", abandoned.unwrap_or_default());
+    }
+
+    pub(crate) fn wake(&self, number: u64) {
+        self.with(|schedule| schedule.wake(number));
+    }
+
+    /// A thread leaves, or its ticket is given up.
+    pub(super) fn depart(&self, number: u64) {
+        if let Some(next) = self.with(|schedule| schedule.depart(number)) {
+            next.turn.raise();
+        }
+    }
+}
+
+/// What a ticket holds: a seat that is queued for, until it is taken or the voucher is dropped.
+pub(crate) struct Voucher {
+    clock: Arc<Shared>,
+    seat: Option<Arc<Seat>>,
+    number: u64,
+}
+
+impl Voucher {
+    /// Queues a new thread for the present moment; if nobody has the turn, it is that thread's.
+    pub(super) fn draw(clock: &Arc<Shared>, name: &str) -> Self {
+        let (seat, next) = clock.with(|schedule| schedule.announce(name));
+        if let Some(next) = next {
+            next.turn.raise();
+        }
+        Self { clock: clock.clone(), number: seat.number, seat: Some(seat) }
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub(crate) fn clock(&self) -> &Arc<Shared> {
+        &self.clock
+    }
+
+    /// Takes the seat; who does must also leave it.
+    pub(super) fn take(mut self) -> Option<Arc<Seat>> {
+        self.seat.take()
+    }
+}
+
+impl Drop for Voucher {
+    fn drop(&mut self) {
+        if let Some(seat) = self.seat.take() {
+            self.clock.depart(seat.number);
+        }
+    }
+}
