@@ -1,5 +1,6 @@
 //! The catalogue: editions in the order of time, and how a level is found in them.
 
+use crate::assumptions::{self, Assumptions};
 use crate::model::{CpuFit, Edition, Figure, Level, Metric};
 use crate::{CatalogError, parse};
 use std::sync::LazyLock;
@@ -15,13 +16,27 @@ const FILES: &[(&str, &str)] = &[
     ("azure-sql-db.v12-retest.toml", include_str!("../data/azure-sql-db.v12-retest.toml")),
 ];
 
-static BUILTIN: LazyLock<Result<Catalog, CatalogError>> = LazyLock::new(|| Catalog::parse(FILES));
+/// What the lab adds to the editions, one file for each service.
+const LAB_FILES: &[(&str, &str)] = &[("azure-sql-db.lab.toml", include_str!("../data/azure-sql-db.lab.toml"))];
+
+static BUILTIN: LazyLock<Result<Catalog, CatalogError>> =
+    LazyLock::new(|| Catalog::read(&Files { editions: FILES, lab: LAB_FILES }));
+
+/// The texts of a catalogue by kind, each as (name, TOML text).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Files<'a> {
+    /// One edition each.
+    pub editions: &'a [(&'a str, &'a str)],
+    /// What the lab adds to the editions, one service each.
+    pub lab: &'a [(&'a str, &'a str)],
+}
 
 /// All editions that are known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Catalog {
     /// By service, then oldest first.
     editions: Vec<Edition>,
+    assumptions: Vec<Assumptions>,
 }
 
 /// A level in the edition it was found in.
@@ -47,7 +62,17 @@ impl Catalog {
     /// # Errors
     /// [`CatalogError::Invalid`] with file and line for the first rule that is broken.
     pub fn parse(files: &[(&str, &str)]) -> Result<Self, CatalogError> {
-        parse::editions(files).map(|editions| Self { editions })
+        Self::read(&Files { editions: files, ..Files::default() })
+    }
+
+    /// Reads files of all kinds; the order doesn't matter.
+    ///
+    /// # Errors
+    /// [`CatalogError::Invalid`] with file and line for the first rule that is broken.
+    pub fn read(files: &Files<'_>) -> Result<Self, CatalogError> {
+        let editions = parse::editions(files.editions)?;
+        let assumptions = assumptions::assumptions(files.lab, &editions)?;
+        Ok(Self { editions, assumptions })
     }
 
     /// All editions, by service, then oldest first.
@@ -120,7 +145,7 @@ impl Catalog {
     }
 
     /// The editions of a service, oldest first; never none.
-    fn editions_of(&self, service: &str) -> Result<Vec<&Edition>, CatalogError> {
+    pub(crate) fn editions_of(&self, service: &str) -> Result<Vec<&Edition>, CatalogError> {
         let of_service = |edition: &&Edition| edition.service.eq_ignore_ascii_case(service);
         let editions: Vec<_> = self.editions.iter().filter(of_service).collect();
         if editions.is_empty() {
@@ -129,6 +154,11 @@ impl Catalog {
             return Err(CatalogError::UnknownService { name: service.to_owned(), known });
         }
         Ok(editions)
+    }
+
+    /// What the lab adds to the editions of a service.
+    pub(crate) fn assumptions_of(&self, service: &str) -> Option<&Assumptions> {
+        self.assumptions.iter().find(|file| file.service.eq_ignore_ascii_case(service))
     }
 
     /// The level in every edition that has it, oldest first; never none.

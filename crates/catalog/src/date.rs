@@ -40,3 +40,30 @@ impl fmt::Display for Date {
         write!(f, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
     }
 }
+
+impl Date {
+    /// Days since 1 March of year 0, so that the distance of two dates is a difference (H. Hinnant, "chrono-compatible
+    /// low-level date algorithms", `days_from_civil`: years begin in March, which puts the leap day at the end).
+    pub(crate) fn day_number(self) -> i64 {
+        let (year, month) = (i64::from(self.year), i64::from(self.month));
+        let year = if month <= 2 { year - 1 } else { year };
+        let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + i64::from(self.day) - 1;
+        365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + day_of_year
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_distance_of_dates_counts_leap_days() {
+        let date = |year, month, day| Date { year, month, day }.day_number();
+        assert_eq!(date(2015, 2, 2) - date(2015, 1, 31), 2);
+        assert_eq!(date(2015, 1, 1) - date(2014, 12, 31), 1);
+        assert_eq!(date(2016, 3, 1) - date(2016, 2, 28), 2);
+        assert_eq!(date(2100, 3, 1) - date(2100, 2, 28), 1);
+        assert_eq!(date(2000, 3, 1) - date(1970, 1, 1), 11_017);
+        assert_eq!(date(0, 3, 1), 0);
+    }
+}

@@ -69,6 +69,20 @@ pub enum CatalogError {
         /// Editions that have the level, oldest first.
         elsewhere: Vec<String>,
     },
+    /// A number that the lab needs is neither in an edition nor assumed.
+    #[error(
+        "level '{level}' of edition '{edition}' of service '{service}' cannot be completed: nothing gives its {missing}"
+    )]
+    Incomplete {
+        /// The service.
+        service: String,
+        /// The edition.
+        edition: String,
+        /// The level.
+        level: String,
+        /// What is missing.
+        missing: String,
+    },
     /// No edition has a fit of CPU time to anchor DTU multiples on.
     #[error("no edition of the catalogue has a cpu_fit, so there is no anchor for DTU multiples")]
     NoDtuAnchor,

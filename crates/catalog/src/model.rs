@@ -12,6 +12,9 @@ pub struct Edition {
     /// The edition's name, as targets name it: `v12-ga-2015-01`.
     #[serde(rename = "edition")]
     pub name: String,
+    /// The generation of the service: `v11`. What one generation delivered says little about the next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generation: Option<String>,
     /// The day for which the figures stand.
     pub as_of: Date,
     /// Why the day is not exact, where the source doesn't state it.

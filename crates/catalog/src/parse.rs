@@ -12,6 +12,7 @@ use toml::Spanned;
 struct EditionText {
     service: Spanned<String>,
     edition: Spanned<String>,
+    generation: Option<String>,
     as_of: Date,
     as_of_note: Option<String>,
     description: Spanned<String>,
@@ -47,23 +48,31 @@ struct CpuFitText {
 }
 
 /// What is wrong, before it is known where.
-type Problem = String;
+pub(crate) type Problem = String;
 
 /// One file, to tell where something is.
-struct File<'a> {
-    name: &'a str,
-    text: &'a str,
+pub(crate) struct File<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) text: &'a str,
 }
 
 impl File<'_> {
-    fn invalid(&self, offset: usize, problem: Problem) -> CatalogError {
+    pub(crate) fn invalid(&self, offset: usize, problem: Problem) -> CatalogError {
         let before = self.text.as_bytes().iter().take(offset);
         let line = 1 + before.filter(|byte| **byte == b'\n').count();
         CatalogError::Invalid { file: self.name.to_owned(), line, problem }
     }
 
+    /// Reads the text into its raw shape, with the place where it does not fit.
+    pub(crate) fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, CatalogError> {
+        toml::from_str(self.text).map_err(|error| {
+            let offset = error.span().map_or(0, |span| span.start);
+            self.invalid(offset, error.message().to_owned())
+        })
+    }
+
     /// Passes a check on, placed at the start of what was checked.
-    fn at<T>(&self, place: &Spanned<T>, check: Result<(), Problem>) -> Result<(), CatalogError> {
+    pub(crate) fn at<T>(&self, place: &Spanned<T>, check: Result<(), Problem>) -> Result<(), CatalogError> {
         check.map_err(|problem| self.invalid(place.span().start, problem))
     }
 }
@@ -73,10 +82,7 @@ pub(crate) fn editions(files: &[(&str, &str)]) -> Result<Vec<Edition>, CatalogEr
     let mut editions: Vec<Edition> = Vec::with_capacity(files.len());
     for (name, text) in files {
         let file = File { name, text };
-        let raw: EditionText = toml::from_str(text).map_err(|error| {
-            let offset = error.span().map_or(0, |span| span.start);
-            file.invalid(offset, error.message().to_owned())
-        })?;
+        let raw: EditionText = file.read()?;
         let taken = editions.iter().any(|known| {
             known.service.eq_ignore_ascii_case(raw.service.get_ref())
                 && known.name.eq_ignore_ascii_case(raw.edition.get_ref())
@@ -118,6 +124,7 @@ fn edition(file: &File<'_>, raw: EditionText) -> Result<Edition, CatalogError> {
     Ok(Edition {
         service,
         name,
+        generation: raw.generation,
         as_of: raw.as_of,
         as_of_note: raw.as_of_note,
         description: raw.description.into_inner(),
@@ -205,7 +212,7 @@ fn check_cpu_fit(fit: &CpuFitText, levels: &[Level]) -> Result<(), Problem> {
 }
 
 /// Names stand in target URLs, where `/`, `@` and `?` separate.
-fn check_name(what: &str, name: &str) -> Result<(), Problem> {
+pub(crate) fn check_name(what: &str, name: &str) -> Result<(), Problem> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if !name.is_empty() && name.chars().all(plain) {
         Ok(())
@@ -214,10 +221,10 @@ fn check_name(what: &str, name: &str) -> Result<(), Problem> {
     }
 }
 
-fn check_text(key: &str, text: &str) -> Result<(), Problem> {
+pub(crate) fn check_text(key: &str, text: &str) -> Result<(), Problem> {
     if text.trim().is_empty() { Err(format!("{key} is empty")) } else { Ok(()) }
 }
 
-fn check_positive(key: &str, amount: f64) -> Result<(), Problem> {
+pub(crate) fn check_positive(key: &str, amount: f64) -> Result<(), Problem> {
     if amount.is_finite() && amount > 0.0 { Ok(()) } else { Err(format!("{key} {amount} is not a positive number")) }
 }
