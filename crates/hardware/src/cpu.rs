@@ -1,0 +1,150 @@
+//! The CPU quota: so many CPU-seconds a second for all sessions together, at most one core for each session.
+//!
+//! work = steps x cost of a step + pages x cost of a page; done = max(now + work, the quota's end). The quota is a
+//! bucket like any other (picoseconds of CPU as units, `cores` x 10^12 of them a second): with fewer busy sessions than
+//! cores each runs at full speed, with more the quota is shared in the order of booking.
+//! Left out: the scheduler's time slices (a booking is served as a whole), caches, frequency and hyper-threads.
+
+use plimsoll_measurement::Moment;
+
+use crate::Rate;
+use crate::bucket::Bucket;
+use crate::meter::{Busy, Meter};
+use crate::neighbour::Timeline;
+use crate::time::{PS_PER_SECOND, Ps, from_moment, to_moment};
+
+/// The most cores a machine may have.
+pub(crate) const MOST_CORES: f64 = 1024.0;
+/// The most a step may cost: a millisecond.
+pub(crate) const LONGEST_STEP: u64 = 1_000_000_000;
+/// The most a page may cost: a second.
+pub(crate) const LONGEST_PAGE: u64 = 1_000_000_000_000;
+
+/// What CPU there is and what work costs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CpuSpec {
+    /// CPU-seconds a second for all sessions together; one session uses at most one core of it.
+    pub cores: f64,
+    /// Picoseconds for a step of the engine's virtual machine; `None` if CPU is not limited.
+    pub step_ps: Option<u64>,
+    /// Picoseconds for a page that is read from a device.
+    pub page_ps: u64,
+}
+
+impl CpuSpec {
+    /// CPU without a limit.
+    pub const fn unlimited() -> Self {
+        Self { cores: 1.0, step_ps: None, page_ps: 0 }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if !(self.cores >= 0.001 && self.cores <= MOST_CORES) {
+            return Err(format!("cores = {} must be between 0.001 and {MOST_CORES}", self.cores));
+        }
+        if self.step_ps.is_some_and(|step| step == 0 || step > LONGEST_STEP) {
+            return Err("the time of a step must be more than 0 and at most 1ms".to_owned());
+        }
+        if self.page_ps > LONGEST_PAGE {
+            return Err("the time of a page must be at most 1s".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// The quota at work.
+#[derive(Debug, Clone)]
+pub(crate) struct Cpu {
+    costs: Option<(Ps, Ps)>,
+    quota: Bucket,
+    pub meter: Meter,
+}
+
+impl Cpu {
+    pub(crate) fn new(spec: &CpuSpec) -> Self {
+        // A specification that passed its check has such a rate.
+        let rate = Rate::per_second(spec.cores * PS_PER_SECOND as f64).unwrap_or(Rate::MAX);
+        let costs = spec.step_ps.map(|step| (Ps::from(step), Ps::from(spec.page_ps)));
+        Self { costs, quota: Bucket::new(Timeline::new(rate, None, 0), 0), meter: Meter::new(costs.is_some()) }
+    }
+
+    pub(crate) fn is_unlimited(&self) -> bool {
+        self.costs.is_none()
+    }
+
+    pub(crate) fn steps(&mut self, now: Moment, steps: u64, pages: u64) -> Moment {
+        match self.costs {
+            None => now,
+            Some((step, page)) => self.work(now, Ps::from(steps) * step + Ps::from(pages) * page),
+        }
+    }
+
+    /// Books this much CPU time of one session.
+    pub(crate) fn work(&mut self, now: Moment, work: Ps) -> Moment {
+        if self.costs.is_none() {
+            return now;
+        }
+        let start = from_moment(now);
+        let from = self.quota.free_at(start);
+        let to = self.quota.book(start, u64::try_from(work).unwrap_or(u64::MAX));
+        self.meter.add(start, 0, Busy { from, to, work: to - from });
+        to_moment(to.max(start.saturating_add(work)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cpu(cores: f64) -> Cpu {
+        Cpu::new(&CpuSpec { cores, step_ps: Some(25_000), page_ps: 10_000_000 })
+    }
+
+    fn at_ms(ms: u64) -> Moment {
+        Moment::from_nanos(ms * 1_000_000)
+    }
+
+    /// A session that works 10 ms at a time (400,000 steps of 25 ns).
+    const TEN_MS: u64 = 400_000;
+
+    #[test]
+    fn one_session_uses_one_core_of_two() {
+        let mut cpu = cpu(2.0);
+        let mut now = Moment::default();
+        for turn in 1..=100 {
+            now = cpu.steps(now, TEN_MS, 0);
+            assert_eq!(now, at_ms(turn * 10));
+        }
+    }
+
+    #[test]
+    fn three_sessions_share_two_cores() {
+        let mut cpu = cpu(2.0);
+        let mut sessions = [Moment::default(); 3];
+        for _ in 0..200 {
+            for session in &mut sessions {
+                *session = cpu.steps(*session, TEN_MS, 0);
+            }
+        }
+        // 600 pieces of 10 ms on two cores take three seconds.
+        assert_eq!(sessions.iter().max(), Some(&at_ms(3_000)));
+        assert!(sessions.iter().all(|end| *end >= at_ms(2_990)));
+    }
+
+    #[test]
+    fn part_of_a_core_is_slower_and_pages_cost_too() {
+        assert_eq!(cpu(0.1).steps(Moment::default(), TEN_MS, 0), at_ms(100));
+        assert_eq!(cpu(1.0).steps(at_ms(5), TEN_MS, 1_000), at_ms(25));
+        let mut unlimited = Cpu::new(&CpuSpec::unlimited());
+        assert_eq!(unlimited.steps(at_ms(5), u64::MAX, u64::MAX), at_ms(5));
+    }
+
+    #[test]
+    fn what_cannot_be_is_said() {
+        for cores in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e9] {
+            let spec = CpuSpec { cores, ..CpuSpec::unlimited() };
+            assert!(spec.check().unwrap_err().contains("between 0.001 and 1024"), "{cores}");
+        }
+        assert!(CpuSpec { step_ps: Some(0), ..CpuSpec::unlimited() }.check().is_err());
+        assert_eq!(CpuSpec::unlimited().check(), Ok(()));
+    }
+}

@@ -1,0 +1,203 @@
+//! A modelled device: a volume behind a governor and behind caps that it shares with other devices.
+//!
+//! throttled until = max over the ends of governor, caps and disk limits; done = the last part's end + its latency. A
+//! queue is a limit's backlog, so that throttling shows as latency. The governor sees the I/O as the engine issued it;
+//! caps lie below the volume and see the disks' parts, each of which counts in units of [`LARGEST_IO_BYTES`].
+
+use std::time::Duration;
+
+use plimsoll_measurement::Moment;
+
+use crate::disk::{DiskState, ios};
+use crate::governor::{Governor, Load};
+use crate::meter::Meter;
+use crate::time::{Ps, from_moment, stream, to_duration, to_moment};
+use crate::volume::Map;
+use crate::{Disk, LARGEST_IO_BYTES, Limits, Volume};
+
+/// What a device does with bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Bytes from the device.
+    Read,
+    /// Bytes to the device.
+    Write,
+}
+
+/// One request to a device. Without bytes (a flush) it counts as one I/O.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Io {
+    /// Its direction.
+    pub kind: Kind,
+    /// Address on the device, in bytes.
+    pub offset: u64,
+    /// Size in bytes.
+    pub bytes: u64,
+}
+
+/// When a request is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Done {
+    /// When the answer is there; never before the request.
+    pub at: Moment,
+    /// How long limits held it, its own transfer at the limited rate included; the rest is the disk's latency.
+    pub throttled: Duration,
+}
+
+/// What a device consists of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeviceSpec {
+    /// The disks and how they are used.
+    pub volume: Volume,
+    /// Limits in front of the volume: a log-rate or data-I/O governor.
+    pub governor: Limits,
+    /// Names of caps that this device shares with others, each named once.
+    pub caps: Vec<String>,
+}
+
+impl DeviceSpec {
+    /// A device of one disk.
+    pub fn single(disk: Disk) -> Self {
+        Self::from(Volume::single(disk))
+    }
+
+    /// A device without limits and without latency.
+    pub fn unlimited() -> Self {
+        Self::single(Disk::default())
+    }
+
+    pub(crate) fn check(&self) -> Result<(), String> {
+        self.governor.check().map_err(|problem| format!("governor: {problem}"))?;
+        self.volume.check()
+    }
+}
+
+impl From<Volume> for DeviceSpec {
+    fn from(volume: Volume) -> Self {
+        Self { volume, governor: Limits::default(), caps: Vec::new() }
+    }
+}
+
+/// Limits that several devices share: those of a storage account or a virtual machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cap {
+    /// The name by which devices refer to it.
+    pub name: String,
+    /// What all of them together get.
+    pub limits: Limits,
+}
+
+/// A cap at work.
+#[derive(Debug, Clone)]
+pub(crate) struct CapState {
+    pub name: String,
+    limits: Governor,
+    /// What all devices together take of it.
+    pub meter: Meter,
+}
+
+impl CapState {
+    pub(crate) fn new(spec: &Cap) -> Self {
+        let limits = Governor::new(&spec.limits, None, 0);
+        let meter = Meter::new(!limits.is_unlimited());
+        Self { name: spec.name.clone(), limits, meter }
+    }
+}
+
+/// A device at work. Its meter shows its own use of each limit on the way, a cap's included.
+#[derive(Debug, Clone)]
+pub(crate) struct Device {
+    governor: Governor,
+    map: Map,
+    disks: Vec<DiskState>,
+    caps: Vec<usize>,
+    parts: Vec<Option<u64>>,
+    /// No limit and no latency anywhere: nothing to book.
+    free: bool,
+    pub meter: Meter,
+}
+
+impl Device {
+    /// `user` tells the random streams of one machine's devices apart.
+    pub(crate) fn new(spec: &DeviceSpec, caps: &[CapState], seed: u64, user: u64) -> Self {
+        let seed = stream(seed, user);
+        let disks = spec.volume.disks.iter().zip(0..).map(|(disk, index)| DiskState::new(disk, stream(seed, index)));
+        let disks: Vec<DiskState> = disks.collect();
+        let governor = Governor::new(&spec.governor, None, 0);
+        let used: Vec<usize> = (0..caps.len()).filter(|cap| spec.caps.contains(&caps[*cap].name)).collect();
+        let limited = !governor.is_unlimited()
+            || disks.iter().any(DiskState::is_limited)
+            || used.iter().any(|cap| !caps[*cap].limits.is_unlimited());
+        Self {
+            free: !limited && !disks.iter().any(DiskState::has_latency),
+            meter: Meter::new(limited),
+            map: Map::new(&spec.volume),
+            parts: vec![None; disks.len()],
+            caps: used,
+            governor,
+            disks,
+        }
+    }
+
+    pub(crate) fn is_unlimited(&self) -> bool {
+        self.free
+    }
+
+    pub(crate) fn submit(&mut self, now: Moment, io: Io, caps: &mut [CapState]) -> Done {
+        if self.free {
+            return Done { at: now, throttled: Duration::ZERO };
+        }
+        let start = from_moment(now);
+        self.parts.fill(None);
+        let parts = &mut self.parts;
+        self.map.split(io.offset, io.bytes, |disk, bytes| {
+            let part = parts[disk].unwrap_or(0);
+            parts[disk] = Some(part + bytes);
+        });
+        let above = self.book_above(start, io, caps);
+        // The part that is done last decides, of equals the first.
+        let (mut done, mut end) = (above, above);
+        for (disk, part) in self.parts.iter().enumerate() {
+            let Some(bytes) = part else { continue };
+            let (meter, lanes) = (&mut self.meter, Governor::LANES * (1 + disk));
+            let record = |lane: usize, span| meter.add(start, lanes + lane, span);
+            let (through, latency) = self.disks[disk].book(start, io.kind, *bytes, record);
+            let through = through.max(above);
+            if through.saturating_add(latency) > done {
+                (done, end) = (through.saturating_add(latency), through);
+            }
+        }
+        Done { at: to_moment(done), throttled: to_duration(end - start) }
+    }
+
+    /// Books the whole on the governor and its parts on the caps.
+    fn book_above(&mut self, start: Ps, io: Io, caps: &mut [CapState]) -> Ps {
+        let Io { kind, bytes, .. } = io;
+        let meter = &mut self.meter;
+        let load = Load { kind, bytes, ios: ios(bytes, LARGEST_IO_BYTES) };
+        let mut end = self.governor.book(start, load, |lane, span| meter.add(start, lane, span));
+        if self.caps.is_empty() {
+            return end;
+        }
+        let below = Load { ios: self.parts.iter().flatten().map(|part| ios(*part, LARGEST_IO_BYTES)).sum(), ..load };
+        for (place, cap) in self.caps.iter().enumerate() {
+            let CapState { limits, meter: shared, .. } = &mut caps[*cap];
+            let lanes = Governor::LANES * (1 + self.disks.len() + place);
+            let through = limits.book(start, below, |lane, span| {
+                shared.add(start, lane, span);
+                meter.add(start, lanes + lane, span);
+            });
+            end = end.max(through);
+        }
+        end
+    }
+
+    /// The file on the device has another size; false if a blob has no tier that holds it.
+    pub(crate) fn resize(&mut self, now: Moment, file_bytes: u64) -> bool {
+        let mut fits = true;
+        for disk in &mut self.disks {
+            fits &= disk.resize(from_moment(now), file_bytes);
+        }
+        fits
+    }
+}

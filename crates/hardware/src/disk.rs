@@ -1,0 +1,131 @@
+//! One disk: its limits, its latency, its neighbour.
+//!
+//! end = max over the limits' ends; done = end + latency. An I/O larger than the disk's largest counts as several
+//! against I/O limits (`ceil(bytes / largest)`), as cloud block storage counts it, and has one latency.
+//! Left out: seeks, a cache of the disk's own, and a cost of switching between reads and writes.
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng as _;
+
+use crate::device::Kind;
+use crate::governor::{Governor, Load};
+use crate::meter::Busy;
+use crate::time::{Ps, stream};
+use crate::{Blob, Latency, Limits, Neighbour};
+
+/// An I/O of more bytes counts as several: cloud block storage counts units of 256 KiB.
+pub const LARGEST_IO_BYTES: u64 = 256 * 1024;
+
+/// What one disk delivers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Disk {
+    /// Its limits; with a `blob`, that one's tiers decide instead.
+    pub limits: Limits,
+    /// What a read takes beside the limits.
+    pub read_latency: Latency,
+    /// What a write takes beside the limits.
+    pub write_latency: Latency,
+    /// Who else takes from the limits.
+    pub neighbour: Option<Neighbour>,
+    /// An I/O of more bytes counts as several.
+    pub largest_io_bytes: u64,
+    /// Its size in bytes, where the layout has to know.
+    pub bytes: Option<u64>,
+    /// Limits that follow the size of the file on it.
+    pub blob: Option<Blob>,
+}
+
+impl Default for Disk {
+    /// Unlimited, without latency.
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            read_latency: Latency::default(),
+            write_latency: Latency::default(),
+            neighbour: None,
+            largest_io_bytes: LARGEST_IO_BYTES,
+            bytes: None,
+            blob: None,
+        }
+    }
+}
+
+impl Disk {
+    /// The limits in force: the blob's tier for its file, else the disk's own.
+    fn limits_for(&self, file_bytes: u64) -> Option<&Limits> {
+        match &self.blob {
+            None => Some(&self.limits),
+            Some(blob) => blob.snap_up(file_bytes).map(|tier| &tier.limits),
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), String> {
+        self.limits.check()?;
+        self.read_latency.check().map_err(|problem| format!("read_latency: {problem}"))?;
+        self.write_latency.check().map_err(|problem| format!("write_latency: {problem}"))?;
+        self.neighbour.iter().try_for_each(Neighbour::check)?;
+        self.blob.iter().try_for_each(Blob::check)?;
+        if self.blob.is_some() && !self.limits.is_unlimited() {
+            return Err("a blob's limits come from its tiers, the disk cannot have its own".to_owned());
+        }
+        if self.largest_io_bytes < 512 {
+            return Err("largest_io must be at least 512 bytes".to_owned());
+        }
+        if self.bytes == Some(0) { Err("size must be more than 0".to_owned()) } else { Ok(()) }
+    }
+}
+
+/// How many I/Os so many bytes count as; an empty one (a flush) is one too.
+pub(crate) fn ios(bytes: u64, largest: u64) -> u64 {
+    bytes.div_ceil(largest.max(1)).max(1)
+}
+
+/// A disk at work.
+#[derive(Debug, Clone)]
+pub(crate) struct DiskState {
+    spec: Disk,
+    limits: Governor,
+    random: Xoshiro256PlusPlus,
+}
+
+impl DiskState {
+    pub(crate) fn new(spec: &Disk, seed: u64) -> Self {
+        let limits = spec.blob.as_ref().and_then(|blob| spec.limits_for(blob.file_bytes)).unwrap_or(&spec.limits);
+        Self {
+            limits: Governor::new(limits, spec.neighbour.as_ref(), stream(seed, 1)),
+            random: Xoshiro256PlusPlus::seed_from_u64(stream(seed, 0)),
+            spec: spec.clone(),
+        }
+    }
+
+    pub(crate) fn is_limited(&self) -> bool {
+        !self.limits.is_unlimited() || self.spec.blob.is_some()
+    }
+
+    pub(crate) fn has_latency(&self) -> bool {
+        !(self.spec.read_latency.is_zero() && self.spec.write_latency.is_zero())
+    }
+
+    /// Books an I/O: when the limits have let it through, and the latency to add.
+    pub(crate) fn book(&mut self, now: Ps, kind: Kind, bytes: u64, record: impl FnMut(usize, Busy)) -> (Ps, Ps) {
+        let ios = ios(bytes, self.spec.largest_io_bytes);
+        let end = self.limits.book(now, Load { kind, ios, bytes }, record);
+        let latency = match kind {
+            Kind::Read => &self.spec.read_latency,
+            Kind::Write => &self.spec.write_latency,
+        };
+        (end, latency.draw(&mut self.random))
+    }
+
+    /// The file on a blob has another size. False if no tier holds it; then nothing changes.
+    pub(crate) fn resize(&mut self, now: Ps, file_bytes: u64) -> bool {
+        match (&self.spec.blob, self.spec.limits_for(file_bytes)) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(_), Some(limits)) => {
+                self.limits.set(now, limits);
+                true
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Modelled hardware: disks, blobs, stripes, governors, a CPU quota. Says when an I/O or a piece of work is through.
+//!
+//! Pure: no I/O, no clock, no global randomness. A [`Machine`] is a function of its [`Spec`], its seed and the calls
+//! made on it. Inside, time is integer picoseconds and work is integer too; floating point occurs only when a
+//! specification is read and when a percentage is shown, and there only `+ - * /`. So results are the same to the last
+//! bit on every machine.
+//!
+//! How an I/O gets through:
+//! 1. its bytes and its I/Os are booked on every limit it meets, all at the same moment: the device's governor, the
+//!    caps shared with other devices, and the limits of the disks it falls on ([`Volume`]);
+//! 2. the latest of these ends is when the limits have let it through (`throttled` until there);
+//! 3. each disk adds its latency; the I/O is done when its last part is.
+//!
+//! Left out everywhere: the position of a disk's head, caches of a disk or a host, and reordering. An I/O keeps its
+//! place in the queue, which is the limit's backlog.
+
+mod blob;
+mod bucket;
+mod cpu;
+mod device;
+mod disk;
+mod governor;
+mod latency;
+mod limit;
+mod machine;
+mod meter;
+mod neighbour;
+mod spec;
+mod time;
+mod volume;
+
+pub use blob::{Blob, Tier};
+pub use cpu::CpuSpec;
+pub use device::{Cap, DeviceSpec, Done, Io, Kind};
+pub use disk::{Disk, LARGEST_IO_BYTES};
+pub use latency::Latency;
+pub use limit::{Burst, Limit, Limits, Rate};
+pub use machine::{Machine, Resource, Role};
+pub use meter::{Grain, Meter};
+pub use neighbour::Neighbour;
+pub use spec::{Spec, SpecError};
+pub use volume::{Layout, SLAB_BYTES, Volume};

@@ -1,0 +1,119 @@
+//! The machine at work: devices, caps and CPU of one [`Spec`], and what they were busy with.
+
+use std::time::Duration;
+
+use plimsoll_measurement::Moment;
+
+use crate::cpu::Cpu;
+use crate::device::{CapState, Device};
+use crate::meter::Meter;
+use crate::time::from_duration;
+use crate::{Done, Io, Spec};
+
+/// What a file is for, hence on which device it lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// The database itself.
+    Data,
+    /// The log or journal.
+    Log,
+    /// Temporary files; on the data device itself where the specification has no device for them.
+    Temp,
+}
+
+/// What the resource view shows as a percentage of its limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Resource {
+    /// The CPU quota.
+    Cpu,
+    /// Reads and writes on the data device.
+    DataIo,
+    /// Everything on the log device.
+    LogWrite,
+}
+
+/// The state of modelled hardware. Calls should come in the order of their time: a limit's backlog never moves back.
+#[derive(Debug, Clone)]
+pub struct Machine {
+    data: Device,
+    log: Device,
+    temp: Option<Device>,
+    caps: Vec<CapState>,
+    cpu: Cpu,
+}
+
+impl Machine {
+    /// A machine at time 0, idle, with full credit. Expects a specification that passes [`Spec::check`]: a cap that the
+    /// specification does not have would not bind.
+    pub fn new(spec: &Spec, seed: u64) -> Self {
+        let caps: Vec<CapState> = spec.caps.iter().map(CapState::new).collect();
+        Self {
+            data: Device::new(&spec.data, &caps, seed, 0),
+            log: Device::new(&spec.log, &caps, seed, 1),
+            temp: spec.temp.as_ref().map(|temp| Device::new(temp, &caps, seed, 2)),
+            cpu: Cpu::new(&spec.cpu),
+            caps,
+        }
+    }
+
+    /// Books an I/O and says when it is done.
+    pub fn submit(&mut self, now: Moment, role: Role, io: Io) -> Done {
+        let device = match (role, &mut self.temp) {
+            (Role::Log, _) => &mut self.log,
+            (Role::Temp, Some(temp)) => temp,
+            (Role::Data | Role::Temp, _) => &mut self.data,
+        };
+        device.submit(now, io, &mut self.caps)
+    }
+
+    /// Books CPU work of one session: `steps` of the engine's virtual machine and `pages` read from a device. When the
+    /// session has done it: after the work itself at the speed of one core, or when the quota has it through, if later.
+    pub fn cpu_steps(&mut self, now: Moment, steps: u64, pages: u64) -> Moment {
+        self.cpu.steps(now, steps, pages)
+    }
+
+    /// Books CPU time of one session that was measured instead of counted.
+    pub fn cpu_time(&mut self, now: Moment, work: Duration) -> Moment {
+        self.cpu.work(now, from_duration(work))
+    }
+
+    /// Tells the device how large its file is, for blobs whose limits follow it. False if no tier holds such a file;
+    /// then the old limits stay.
+    pub fn resize(&mut self, now: Moment, role: Role, file_bytes: u64) -> bool {
+        match (role, &mut self.temp) {
+            (Role::Log, _) => self.log.resize(now, file_bytes),
+            (Role::Temp, Some(temp)) => temp.resize(now, file_bytes),
+            // The size of a temporary file says nothing about the database's.
+            (Role::Temp, None) => true,
+            (Role::Data, _) => self.data.resize(now, file_bytes),
+        }
+    }
+
+    /// Whether I/O on this role's device takes no time at all.
+    pub fn is_unlimited(&self, role: Role) -> bool {
+        match role {
+            Role::Data => self.data.is_unlimited(),
+            Role::Log => self.log.is_unlimited(),
+            Role::Temp => self.temp.as_ref().unwrap_or(&self.data).is_unlimited(),
+        }
+    }
+
+    /// Whether CPU work takes no time at all.
+    pub fn cpu_is_unlimited(&self) -> bool {
+        self.cpu.is_unlimited()
+    }
+
+    /// How much of a resource was in use. For a device: its own use of the busiest limit on its way, caps included.
+    pub fn meter(&self, resource: Resource) -> &Meter {
+        match resource {
+            Resource::Cpu => &self.cpu.meter,
+            Resource::DataIo => &self.data.meter,
+            Resource::LogWrite => &self.log.meter,
+        }
+    }
+
+    /// How much of a shared cap all its devices together used; `None` if there is no cap of this name.
+    pub fn cap_meter(&self, name: &str) -> Option<&Meter> {
+        self.caps.iter().find(|cap| cap.name == name).map(|cap| &cap.meter)
+    }
+}

@@ -1,0 +1,104 @@
+//! Specifications: what a machine consists of, from a catalogue's level or from a user's TOML file.
+
+mod error;
+mod read;
+mod table;
+mod value;
+
+use std::path::Path;
+
+pub use error::SpecError;
+
+use crate::{Cap, CpuSpec, DeviceSpec};
+
+/// The page size where none is given, in bytes.
+pub(crate) const PAGE_BYTES: u64 = 4096;
+
+/// What a machine consists of: limits, latencies, memory, CPU.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spec {
+    /// Its name, for reports.
+    pub name: String,
+    /// The database's page size in bytes: a power of two from 512 to 65536.
+    pub page_bytes: u64,
+    /// Memory for the buffer pool in bytes; `None` if it is not limited.
+    pub memory: Option<u64>,
+    /// The CPU quota and what work costs.
+    pub cpu: CpuSpec,
+    /// Where the database lies.
+    pub data: DeviceSpec,
+    /// Where the log lies.
+    pub log: DeviceSpec,
+    /// Where temporary files lie; `None`: on the data device, under its limits.
+    pub temp: Option<DeviceSpec>,
+    /// Limits that devices share.
+    pub caps: Vec<Cap>,
+}
+
+impl Spec {
+    /// A machine on which nothing takes time.
+    pub fn unlimited(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            page_bytes: PAGE_BYTES,
+            memory: None,
+            cpu: CpuSpec::unlimited(),
+            data: DeviceSpec::unlimited(),
+            log: DeviceSpec::unlimited(),
+            temp: None,
+            caps: Vec::new(),
+        }
+    }
+
+    /// Reads a user's own hardware. `file_name` is for messages, and for the name where the text has none.
+    pub fn parse(file_name: &str, text: &str) -> Result<Self, SpecError> {
+        let stem = Path::new(file_name).file_stem().and_then(|stem| stem.to_str()).unwrap_or(file_name);
+        let spec = read::spec(file_name, stem, text)?;
+        // What only the whole can show; single values were checked where they stand.
+        spec.check().map_err(|error| SpecError { place: file_name.to_owned(), ..error })?;
+        Ok(spec)
+    }
+
+    /// Whether a machine can be built of it; the first thing that is wrong, with the key it is about.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let at = |key: &str, check: Result<(), String>| {
+            check.map_err(|problem| SpecError::new(&self.name, Some(key), problem))
+        };
+        at("page_size", check_page(self.page_bytes))?;
+        at("memory", check_memory(self.memory))?;
+        at("cpu", self.cpu.check())?;
+        let names: Vec<&str> = self.caps.iter().map(|cap| cap.name.as_str()).collect();
+        for (place, cap) in self.caps.iter().enumerate() {
+            at(&format!("caps.{}", cap.name), cap.limits.check())?;
+            if names[..place].contains(&cap.name.as_str()) {
+                return at("caps", Err(format!("cap '{}' is there twice", cap.name)));
+            }
+        }
+        let devices = [("data", Some(&self.data)), ("log", Some(&self.log)), ("temp", self.temp.as_ref())];
+        for (key, device) in devices {
+            let Some(device) = device else { continue };
+            at(key, device.check())?;
+            if let Some(unknown) = device.caps.iter().find(|cap| !names.contains(&cap.as_str())) {
+                let error =
+                    SpecError::new(&self.name, Some(&format!("{key}.caps")), format!("unknown cap '{unknown}'"));
+                return Err(error.nearest(unknown, &names));
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn check_page(bytes: u64) -> Result<(), String> {
+    if bytes.is_power_of_two() && (512..=65_536).contains(&bytes) {
+        Ok(())
+    } else {
+        Err(format!("a page of {bytes} bytes must be a power of two from 512 to 65536"))
+    }
+}
+
+pub(crate) fn check_memory(bytes: Option<u64>) -> Result<(), String> {
+    match bytes {
+        Some(bytes) if !(64 << 10..=1 << 50).contains(&bytes) => Err("must be between 64KiB and 1024TiB".to_owned()),
+        _ => Ok(()),
+    }
+}
