@@ -1,8 +1,9 @@
 //! The catalogue: editions in the order of time, and how a level is found in them.
 
 use crate::assumptions::{self, Assumptions};
+use crate::disk::DiskEdition;
 use crate::model::{CpuFit, Edition, Figure, Level, Metric};
-use crate::{CatalogError, parse};
+use crate::{CatalogError, disk_parse, parse};
 use std::sync::LazyLock;
 
 /// The built-in files by name, embedded so that the program is one file.
@@ -19,8 +20,17 @@ const FILES: &[(&str, &str)] = &[
 /// What the lab adds to the editions, one file for each service.
 const LAB_FILES: &[(&str, &str)] = &[("azure-sql-db.lab.toml", include_str!("../data/azure-sql-db.lab.toml"))];
 
+/// Disks and blobs, one edition a file.
+const DISK_FILES: &[(&str, &str)] = &[
+    ("azure-managed-disk.2019-03.toml", include_str!("../data/azure-managed-disk.2019-03.toml")),
+    ("azure-managed-disk.2026-08.toml", include_str!("../data/azure-managed-disk.2026-08.toml")),
+    ("azure-sql-mi-gp.2018-12.toml", include_str!("../data/azure-sql-mi-gp.2018-12.toml")),
+    ("azure-sql-mi-gp.2022-06.toml", include_str!("../data/azure-sql-mi-gp.2022-06.toml")),
+    ("azure-sql-mi-gp.2026-08.toml", include_str!("../data/azure-sql-mi-gp.2026-08.toml")),
+];
+
 static BUILTIN: LazyLock<Result<Catalog, CatalogError>> =
-    LazyLock::new(|| Catalog::read(&Files { editions: FILES, lab: LAB_FILES }));
+    LazyLock::new(|| Catalog::read(&Files { editions: FILES, lab: LAB_FILES, disks: DISK_FILES }));
 
 /// The texts of a catalogue by kind, each as (name, TOML text).
 #[derive(Debug, Clone, Copy, Default)]
@@ -29,6 +39,8 @@ pub struct Files<'a> {
     pub editions: &'a [(&'a str, &'a str)],
     /// What the lab adds to the editions, one service each.
     pub lab: &'a [(&'a str, &'a str)],
+    /// Disks and blobs, one edition each.
+    pub disks: &'a [(&'a str, &'a str)],
 }
 
 /// All editions that are known.
@@ -37,6 +49,8 @@ pub struct Catalog {
     /// By service, then oldest first.
     editions: Vec<Edition>,
     assumptions: Vec<Assumptions>,
+    /// By service, then oldest first.
+    pub(crate) disks: Vec<DiskEdition>,
 }
 
 /// A level in the edition it was found in.
@@ -72,7 +86,8 @@ impl Catalog {
     pub fn read(files: &Files<'_>) -> Result<Self, CatalogError> {
         let editions = parse::editions(files.editions)?;
         let assumptions = assumptions::assumptions(files.lab, &editions)?;
-        Ok(Self { editions, assumptions })
+        let disks = disk_parse::editions(files.disks)?;
+        Ok(Self { editions, assumptions, disks })
     }
 
     /// All editions, by service, then oldest first.

@@ -3,6 +3,9 @@
 //! The only crate that holds a provider's numbers. They are TOML files under `data/`, one per *edition* (a dated state
 //! of a service), embedded into the program and checked as strictly as a user's file would be. Pure: no I/O, no clock.
 //!
+//! Beside the editions stand what the lab adds to them, so that each of their levels can be built ([`lab`]), and disks
+//! with their limits ([`DiskEdition`]).
+//!
 //! A figure is kept as it was published, with its basis and source. What is not known is absent: a statement without a
 //! number ("nearly 3 x v11") is a note, runs that disagree stand side by side and are never averaged.
 
@@ -10,6 +13,8 @@ mod assumptions;
 mod catalog;
 mod completion;
 mod date;
+mod disk;
+mod disk_parse;
 mod error;
 pub mod lab;
 mod limit;
@@ -21,6 +26,7 @@ mod sourced;
 pub use assumptions::Access;
 pub use catalog::{Catalog, Files, LevelAt};
 pub use date::Date;
+pub use disk::{Burst, BurstKind, DiskEdition, DiskLatency, DiskLevel};
 pub use error::CatalogError;
 pub use lab::{LabLevel, NeighbourFigures, Quantity};
 pub use model::{Basis, Counts, CpuFit, Dtu, Edition, Figure, Level, Metric};

@@ -1,6 +1,7 @@
 //! Search: from what a person types to levels and their figures.
 
 use crate::catalog::{Catalog, LevelAt};
+use crate::disk::DiskLevel;
 use crate::model::{Edition, Figure, Level};
 
 /// A level that matches, with those of its figures that do.
@@ -31,6 +32,14 @@ impl Catalog {
         let query = Query::parse(query, self);
         self.levels().filter_map(|at| query.matches(at)).collect()
     }
+
+    /// The disks that match a query of the same form, in the order of [`Catalog::disk_levels`]: `P30`,
+    /// `azure-sql-mi-gp/P30@2018-12`, `premium-ssd`. Words match a level's name in full, or a part of a service,
+    /// edition or class.
+    pub fn search_disks(&self, query: &str) -> Vec<&DiskLevel> {
+        let query = Query::parse(query, self);
+        self.disk_levels().filter(|level| query.matches_disk(level)).collect()
+    }
 }
 
 impl Query {
@@ -41,7 +50,9 @@ impl Query {
             None => (text.as_str(), None),
         };
         // Only a known service is one: `W/B` has a slash of its own.
-        let is_service = |name: &str| catalog.editions().iter().any(|e| e.service.eq_ignore_ascii_case(name));
+        let services = catalog.editions().iter().map(|edition| &edition.service);
+        let mut services = services.chain(catalog.disk_editions().iter().map(|edition| &edition.service));
+        let mut is_service = |name: &str| services.any(|service| service.eq_ignore_ascii_case(name));
         let (service, words) = match text.split_once('/') {
             Some((left, right)) if is_service(left.trim()) => (Some(left.trim().to_owned()), right),
             _ => (None, text),
@@ -49,10 +60,22 @@ impl Query {
         Self { service, edition, words: words.split_whitespace().map(str::to_owned).collect() }
     }
 
+    /// Whether the part before the slash and the one after the `@` fit.
+    fn places(&self, service: &str, edition: &str) -> bool {
+        self.service.as_ref().is_none_or(|asked| service.eq_ignore_ascii_case(asked))
+            && self.edition.as_ref().is_none_or(|part| contains(edition, part))
+    }
+
+    fn matches_disk(&self, level: &DiskLevel) -> bool {
+        let described = |word: &String| {
+            level.is_named(word)
+                || [&level.service, &level.edition, &level.class].into_iter().any(|text| contains(text, word))
+        };
+        self.places(&level.service, &level.edition) && self.words.iter().all(described)
+    }
+
     fn matches<'a>(&self, LevelAt { edition, level }: LevelAt<'a>) -> Option<Match<'a>> {
-        let service_fits = self.service.as_ref().is_none_or(|service| edition.service.eq_ignore_ascii_case(service));
-        let edition_fits = self.edition.as_ref().is_none_or(|part| contains(&edition.name, part));
-        if !service_fits || !edition_fits {
+        if !self.places(&edition.service, &edition.name) {
             return None;
         }
         // Words that do not describe the level have to describe a figure of it.

@@ -1,0 +1,240 @@
+//! Disks and blobs: published limits by size, in dated editions of their own.
+
+use crate::catalog::Catalog;
+use crate::model::Basis;
+use crate::{CatalogError, Date};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// One dated state of a service that sells disks.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DiskEdition {
+    /// The service: `azure-managed-disk`.
+    pub service: String,
+    /// The edition's name: `2026-08`.
+    #[serde(rename = "edition")]
+    pub name: String,
+    /// The day for which it stands; a class may be older.
+    pub as_of: Date,
+    /// One line for people.
+    pub description: String,
+    /// Who published it.
+    pub source: String,
+    /// Whether a file takes the smallest level that holds it and has that level's limits.
+    pub snaps_up: bool,
+    /// What holds for all levels.
+    pub notes: Vec<String>,
+    /// The levels by class, in the order of the file.
+    pub levels: Vec<DiskLevel>,
+}
+
+/// A disk, or a blob, that can be had.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DiskLevel {
+    /// The service.
+    pub service: String,
+    /// The edition.
+    pub edition: String,
+    /// The kind of disk: `premium-ssd`.
+    pub class: String,
+    /// Its name: `P30`.
+    #[serde(rename = "level")]
+    pub name: String,
+    /// Other names by which it is found.
+    pub aliases: Vec<String>,
+    /// The smallest size in bytes, where all sizes from there to `size_bytes` have the same limits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size_min_bytes: Option<u64>,
+    /// Its size in bytes.
+    pub size_bytes: u64,
+    /// Operations a second.
+    pub iops: f64,
+    /// Bandwidth in MB/s of `mb_bytes` each, as printed.
+    pub bandwidth_mb_per_second: f64,
+    /// Bytes in a MB of this level's bandwidths: 10^6 or 2^20.
+    pub mb_bytes: u64,
+    /// What it reaches above its limits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst: Option<Burst>,
+    /// An I/O above this size counts as several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub io_unit_bytes: Option<u64>,
+    /// What is said of its latency.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency: Option<DiskLatency>,
+    /// The day for which the numbers stand.
+    pub as_of: Date,
+    /// How the numbers are known.
+    pub basis: Basis,
+    /// Who published them.
+    pub source: String,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// What a disk reaches above its limits.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Burst {
+    /// How it is paid for.
+    pub kind: BurstKind,
+    /// Operations a second.
+    pub iops: f64,
+    /// Bandwidth, in the level's MB.
+    pub mb_per_second: f64,
+    /// How long a full bucket lasts at the full burst; absent where there is no end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+}
+
+/// How a burst is paid for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BurstKind {
+    /// From a bucket, full at first, that fills with what is unused of the limit.
+    Credit,
+    /// With money, where switched on.
+    OnDemand,
+}
+
+/// What is said of a latency. Bounds are in milliseconds and absent where not stated.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DiskLatency {
+    /// The publisher's words.
+    pub claim: String,
+    /// Reads take at least this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_ms_low: Option<f64>,
+    /// Reads take at most this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_ms_high: Option<f64>,
+    /// Writes take at least this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write_ms_low: Option<f64>,
+    /// Writes take at most this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write_ms_high: Option<f64>,
+    /// Mean of small writes as somebody measured it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured_write_ms: Option<f64>,
+    /// Who measured it, and on what.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured_source: Option<String>,
+}
+
+impl DiskLevel {
+    /// Whether `name` is this level's name or one of its aliases, case aside.
+    pub fn is_named(&self, name: &str) -> bool {
+        std::iter::once(&self.name).chain(&self.aliases).any(|own| own.eq_ignore_ascii_case(name))
+    }
+
+    /// Bandwidth in bytes a second.
+    pub fn bandwidth_bytes_per_second(&self) -> f64 {
+        self.bandwidth_mb_per_second * self.mb_bytes as f64
+    }
+
+    /// Bandwidth of the burst in bytes a second.
+    pub fn burst_bytes_per_second(&self) -> Option<f64> {
+        self.burst.map(|burst| burst.mb_per_second * self.mb_bytes as f64)
+    }
+}
+
+/// As a person reads it: `1024 GiB, 5000 IOPS, 200 MB/s, burst 30000 IOPS and 1000 MB/s on demand`.
+impl fmt::Display for DiskLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let gib = |bytes: u64| bytes >> 30;
+        if let Some(smallest) = self.size_min_bytes {
+            write!(f, "{} to ", gib(smallest))?;
+        }
+        let mb = if self.mb_bytes == 1 << 20 { "MiB" } else { "MB" };
+        write!(f, "{} GiB, {} IOPS, {} {mb}/s", gib(self.size_bytes), self.iops, self.bandwidth_mb_per_second)?;
+        let Some(burst) = &self.burst else { return Ok(()) };
+        write!(f, ", burst {} IOPS and {} {mb}/s", burst.iops, burst.mb_per_second)?;
+        match burst.seconds {
+            Some(seconds) => write!(f, " for {} min", seconds / 60.0),
+            None => write!(f, " on demand"),
+        }
+    }
+}
+
+impl DiskEdition {
+    /// The level whose limits a file of this size has: the smallest that holds it, upper bound included. `None` if the
+    /// service does not size disks by their files, or if the file is larger than any level.
+    pub fn snap_up(&self, file_bytes: u64) -> Option<&DiskLevel> {
+        let fitting = self.levels.iter().filter(|level| self.snaps_up && level.size_bytes >= file_bytes);
+        fitting.min_by_key(|level| level.size_bytes)
+    }
+}
+
+impl Catalog {
+    /// All editions of services that sell disks, by service, then oldest first.
+    pub fn disk_editions(&self) -> &[DiskEdition] {
+        &self.disks
+    }
+
+    /// All disks of all editions, in the same order.
+    pub fn disk_levels(&self) -> impl Iterator<Item = &DiskLevel> {
+        self.disks.iter().flat_map(|edition| &edition.levels)
+    }
+
+    /// An edition of a disk service, case aside; without a name, the newest.
+    ///
+    /// # Errors
+    /// [`CatalogError::UnknownService`] or [`CatalogError::UnknownEdition`], which list what there is of disks.
+    pub fn disk_edition(&self, service: &str, name: Option<&str>) -> Result<&DiskEdition, CatalogError> {
+        let editions = self.disk_editions_of(service)?;
+        // Never empty.
+        let Some(name) = name else { return Ok(editions[editions.len() - 1]) };
+        editions.iter().find(|edition| edition.name.eq_ignore_ascii_case(name)).copied().ok_or_else(|| {
+            let known = editions.iter().map(|edition| edition.name.clone()).collect();
+            CatalogError::UnknownEdition { service: service.to_owned(), name: name.to_owned(), known }
+        })
+    }
+
+    /// A disk by name or alias, case aside; without an edition, in the newest that has it.
+    ///
+    /// # Errors
+    /// An unknown service, edition or level, or a level that the edition lacks; each lists what there is.
+    pub fn disk(&self, service: &str, level: &str, edition: Option<&str>) -> Result<&DiskLevel, CatalogError> {
+        let asked = edition.map(|name| self.disk_edition(service, Some(name))).transpose()?;
+        let editions = self.disk_editions_of(service)?;
+        let named = |edition: &&'_ DiskEdition| edition.levels.iter().any(|known| known.is_named(level));
+        let having: Vec<_> = editions.iter().copied().filter(named).collect();
+        let Some(newest) = having.last() else {
+            let known = names(editions.iter().flat_map(|edition| &edition.levels));
+            return Err(CatalogError::UnknownLevel { service: service.to_owned(), name: level.to_owned(), known });
+        };
+        let edition = asked.unwrap_or(newest);
+        edition.levels.iter().find(|known| known.is_named(level)).ok_or_else(|| CatalogError::NotInEdition {
+            service: service.to_owned(),
+            edition: edition.name.clone(),
+            level: level.to_owned(),
+            known: names(edition.levels.iter()),
+            elsewhere: having.iter().map(|edition| edition.name.clone()).collect(),
+        })
+    }
+
+    /// The editions of a disk service, oldest first; never none.
+    fn disk_editions_of(&self, service: &str) -> Result<Vec<&DiskEdition>, CatalogError> {
+        let of_service = |edition: &&DiskEdition| edition.service.eq_ignore_ascii_case(service);
+        let editions: Vec<_> = self.disks.iter().filter(of_service).collect();
+        if editions.is_empty() {
+            let mut known: Vec<_> = self.disks.iter().map(|edition| edition.service.clone()).collect();
+            known.dedup();
+            return Err(CatalogError::UnknownService { name: service.to_owned(), known });
+        }
+        Ok(editions)
+    }
+}
+
+/// Each name once, in order.
+fn names<'a>(levels: impl Iterator<Item = &'a DiskLevel>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for level in levels {
+        if !names.contains(&level.name) {
+            names.push(level.name.clone());
+        }
+    }
+    names
+}
