@@ -58,7 +58,7 @@ pub fn in_threads<T: Send, F: FnOnce() -> T + Send>(
                 let _on_clock = OnClock::board(clock.clone(), ticket);
                 job()
             };
-            let thread = Builder::new().name(name.clone()).spawn_scoped(scope, work);
+            let thread = named(&name).spawn_scoped(scope, work);
             (departure, thread.map_err(|error| not_started(&name, &error)))
         };
         let started: Vec<_> = announced.into_iter().map(start).collect();
@@ -68,6 +68,11 @@ pub fn in_threads<T: Send, F: FnOnce() -> T + Send>(
         };
         started.into_iter().map(finish).collect()
     })
+}
+
+/// Names are for people; the standard library panics at one that a C string can't hold.
+fn named(name: &str) -> Builder {
+    Builder::new().name(name.replace('\0', " "))
 }
 
 fn not_started(name: &str, error: &io::Error) -> Box<dyn Any + Send> {
@@ -100,6 +105,6 @@ pub fn spawn(clock: &Arc<dyn Clock>, name: &str, work: impl FnOnce() + Send + 's
         let _on_clock = OnClock::board(own, ticket);
         work();
     };
-    let thread = Builder::new().name(name.to_owned()).spawn(on_clock)?;
+    let thread = named(name).spawn(on_clock)?;
     Ok(Spawned { clock: clock.clone(), departure, thread })
 }

@@ -25,7 +25,7 @@ impl Default for Watch {
     }
 }
 
-type OnStall = Box<dyn Fn(&str) + Send + Sync>;
+type OnStall = dyn Fn(&str) + Send + Sync;
 
 /// Watches over one clock, from the first boarding until the clock is dropped.
 pub(crate) struct Watchdog {
@@ -36,8 +36,8 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
-    pub(crate) fn new(watch: Watch, on_stall: OnStall) -> Self {
-        Self { watch, on_stall: Arc::new(on_stall), leash: OnceLock::new() }
+    pub(crate) fn new(watch: Watch, on_stall: Box<OnStall>) -> Self {
+        Self { watch, on_stall: Arc::from(on_stall), leash: OnceLock::new() }
     }
 
     /// To be called by a thread that boards; the first starts the watching.
@@ -76,22 +76,24 @@ struct Sight {
 }
 
 impl Sight {
-    /// One look; gives the name of the thread if this turn has stalled for so many looks in a row.
+    /// Looks at the clock; gives the thread's name if its turn has stalled in so many looks in a row.
     fn look(&mut self, clock: &Weak<Shared>, looks: u32) -> Option<String> {
         let (turn, seat) = clock.upgrade()?.with(|schedule| {
             let (turn, seat) = schedule.turn();
             (turn, seat.cloned())
         });
         let seat = seat?;
-        // Who was called and hasn't yet come is waiting for a core.
+        // Who was called and hasn't come yet waits for a core.
         let waits = !seat.turn.is_raised() && seat.thread_id.get().is_some_and(|id| system::waits_on_futex(*id));
-        self.stalled = match (waits, turn == self.turn) {
-            (true, true) => self.stalled + 1,
-            (true, false) => 1,
-            (false, _) => 0,
-        };
+        (self.note(turn, waits) >= looks).then(|| seat.name.clone())
+    }
+
+    /// How many looks in a row saw this turn, with its thread waiting.
+    fn note(&mut self, turn: u64, waits: bool) -> u32 {
+        let before = if turn == self.turn { self.stalled } else { 0 };
         self.turn = turn;
-        (self.stalled >= looks).then(|| seat.name.clone())
+        self.stalled = if waits { before + 1 } else { 0 };
+        self.stalled
     }
 }
 
@@ -130,5 +132,25 @@ mod system {
 
     pub(super) fn waits_on_futex(_thread: i32) -> bool {
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_unbroken_wait_within_one_turn_counts() {
+        let mut sight = Sight::default();
+        let seen = [(3, true), (3, true), (3, false), (3, true), (3, true), (4, true), (5, false), (5, true)];
+        let stalled: Vec<u32> = seen.into_iter().map(|(turn, waits)| sight.note(turn, waits)).collect();
+        assert_eq!(stalled, [1, 2, 0, 1, 2, 1, 0, 1]);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_thread_that_runs_waits_for_nothing() {
+        assert!(!system::waits_on_futex(system::thread_id()));
+        assert!(!system::waits_on_futex(-1));
     }
 }
