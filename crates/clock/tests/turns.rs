@@ -1,9 +1,11 @@
 //! Who runs when: order of wake-ups, jumps, parking and waking in virtual time.
 
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use plimsoll_clock::{Clock, VirtualClock, enter, in_threads};
+use plimsoll_clock::{Clock, VirtualClock, Waiter, enter, in_threads};
 use plimsoll_measurement::Moment;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -145,24 +147,50 @@ fn one_wake_before_park_is_remembered() {
     assert_eq!(log.lines(), ["0 passed", "5 passed"]);
 }
 
-#[test]
-fn two_hundred_sleepers_of_one_seed_leave_the_same_trace() {
-    let trace = |seed: u64| {
-        let (clock, trace) = (virtual_clock(), Mutex::new(Vec::new()));
-        let sleeper = |number: u64| {
-            let (clock, trace) = (&clock, &trace);
-            job(&number.to_string(), move || {
-                let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ number);
-                for _ in 0..50 {
-                    // Coarse, so that many wake at the same moment.
-                    clock.sleep(Duration::from_micros(random.next_u64() % 8));
-                    trace.lock().unwrap().push((clock.now(), number));
-                }
-            })
-        };
-        assert!(in_threads(&clock, (0..200).map(sleeper).collect()).iter().all(Result::is_ok));
-        trace.into_inner().unwrap()
+/// Two hundred threads that sleep, park and wake each other at random: who was where, when.
+fn trace(seed: u64) -> Vec<(Moment, u64)> {
+    const THREADS: u64 = 200;
+    let (clock, trace) = (virtual_clock(), Mutex::new(Vec::new()));
+    let (parked, ended) = (Mutex::new(VecDeque::new()), AtomicU64::new(0));
+    let wake_one = || {
+        let first: Option<Waiter> = parked.lock().expect("no panic").pop_front();
+        first.is_some_and(|first| {
+            first.wake();
+            true
+        })
     };
+    let restless = |number: u64| {
+        let (clock, trace, parked, ended) = (&clock, &trace, &parked, &ended);
+        job(&number.to_string(), move || {
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ number);
+            for _ in 0..50 {
+                match random.next_u64() % 12 {
+                    8 | 9 => {
+                        parked.lock().expect("no panic").push_back(clock.waiter());
+                        clock.park();
+                    }
+                    10 | 11 => drop(wake_one()),
+                    // Coarse, so that many wake at the same moment.
+                    micros => clock.sleep(Duration::from_micros(micros)),
+                }
+                trace.lock().expect("no panic").push((clock.now(), number));
+            }
+            ended.fetch_add(1, Ordering::Relaxed);
+        })
+    };
+    let sweeps = || {
+        while ended.load(Ordering::Relaxed) < THREADS {
+            clock.sleep(Duration::from_micros(20));
+            while wake_one() {}
+        }
+    };
+    let jobs = (0..THREADS).map(restless).chain([job("sweeps", sweeps)]).collect();
+    assert!(in_threads(&clock, jobs).iter().all(Result::is_ok));
+    trace.into_inner().expect("no panic")
+}
+
+#[test]
+fn two_hundred_threads_of_one_seed_leave_the_same_trace() {
     let first = trace(7);
     assert_eq!(first.len(), 200 * 50);
     assert!(first.is_sorted_by_key(|(moment, _)| *moment));
