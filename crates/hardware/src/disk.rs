@@ -85,6 +85,8 @@ pub(crate) fn ios(bytes: u64, largest: u64) -> u64 {
 pub(crate) struct DiskState {
     spec: Disk,
     limits: Governor,
+    /// The limits in force, to see whether another file size has others.
+    present: Limits,
     random: Xoshiro256PlusPlus,
 }
 
@@ -92,6 +94,7 @@ impl DiskState {
     pub(crate) fn new(spec: &Disk, seed: u64) -> Self {
         let limits = spec.blob.as_ref().and_then(|blob| spec.limits_for(blob.file_bytes)).unwrap_or(&spec.limits);
         Self {
+            present: *limits,
             limits: Governor::new(limits, spec.neighbour.as_ref(), stream(seed, 1)),
             random: Xoshiro256PlusPlus::seed_from_u64(stream(seed, 0)),
             spec: spec.clone(),
@@ -122,7 +125,9 @@ impl DiskState {
         match (&self.spec.blob, self.spec.limits_for(file_bytes)) {
             (None, _) => true,
             (Some(_), None) => false,
+            (Some(_), Some(limits)) if *limits == self.present => true,
             (Some(_), Some(limits)) => {
+                self.present = *limits;
                 self.limits.set(now, limits);
                 true
             }

@@ -34,11 +34,15 @@ impl SpecError {
         if known.is_empty() {
             return self.hint("there are none");
         }
-        let score = |candidate: &&&str| (strsim::jaro_winkler(&name.to_lowercase(), candidate) * 1e6) as u64;
-        let best = known.iter().max_by_key(score).filter(|best| score(best) as f64 >= SIMILAR * 1e6);
-        match best {
-            Some(best) => self.hint(format!("did you mean '{best}'? known: {}", known.join(", "))),
-            None => self.hint(format!("known: {}", known.join(", "))),
+        let name = name.to_lowercase();
+        let score = |candidate: &str| strsim::jaro_winkler(&name, &candidate.to_lowercase());
+        let best = known.iter().map(|candidate| score(candidate)).fold(SIMILAR, f64::max);
+        let mut nearest = known.iter().filter(|candidate| score(candidate) >= best);
+        let known = known.join(", ");
+        // Two that are equally near are no answer.
+        match (nearest.next(), nearest.next()) {
+            (Some(only), None) => self.hint(format!("did you mean '{only}'? known: {known}")),
+            _ => self.hint(format!("known: {known}")),
         }
     }
 }

@@ -51,6 +51,58 @@ impl Spec {
     }
 
     /// Reads a user's own hardware. `file_name` is for messages, and for the name where the text has none.
+    ///
+    /// Sizes, times and bandwidths have a unit (binary: MB is 2^20 bytes), I/Os a second are numbers. Whatever is left
+    /// out is not limited and takes no time. A limit is a rate or `{ rate, burst = { rate, lasts | credit } }`; a latency
+    /// is a time or quantiles (`min`, `p50`, `p99_9`, `max`); `iops` and `bandwidth` exist with `read_` and `write_` too.
+    ///
+    /// ```
+    /// let spec = plimsoll_hardware::Spec::parse("mine.toml", r#"
+    /// name = "my-hardware"
+    /// page_size = "4KiB"
+    /// memory = "2GiB"
+    ///
+    /// [cpu]                           # not limited if left out
+    /// cores = 2
+    /// step_time = "25ns"              # of a step of the engine's virtual machine
+    /// page_time = "10us"              # of a page read from a device
+    ///
+    /// [caps.vm]                       # shared by the devices that name it
+    /// iops = 8_000
+    /// bandwidth = "200MiB/s"
+    ///
+    /// [data]                          # a volume of several disks
+    /// disks = 16
+    /// layout = "striped"              # or "spanned"
+    /// columns = 16
+    /// stripe_unit = "64KiB"
+    /// caps = ["vm"]
+    /// governor = { bandwidth = "100MiB/s" }    # in front of the whole volume
+    ///
+    /// [data.disk]                     # each of them
+    /// iops = { rate = 500, burst = { rate = 3_500, lasts = "30m" } }
+    /// bandwidth = "60MiB/s"
+    /// read_latency = "5ms"
+    /// write_latency = { p50 = "2ms", p90 = "3ms", p99 = "8ms", max = "20ms" }
+    /// neighbour = { rates = [0.25, 1.0], dwell = "60s" }    # factors of the limits
+    /// largest_io = "256KiB"           # a larger one counts as several
+    ///
+    /// [log]                           # one disk: its keys stand here
+    /// write_bandwidth = "48MiB/min"
+    /// write_latency = "4ms"
+    /// neighbour = { low = 0.9, high = 1.1, step = 0.01, every = "30s" }    # drift
+    /// caps = ["vm"]
+    ///
+    /// [temp.blob]                     # limits by the size of the file; without [temp]: on the data device
+    /// file_size = "150GiB"
+    /// tiers = [
+    ///   { name = "small", up_to = "128GiB", iops = 500, bandwidth = "100MiB/s" },
+    ///   { name = "large", up_to = "256GiB", iops = 1_100, bandwidth = "125MiB/s" },
+    /// ]
+    /// "#)?;
+    /// assert_eq!(spec.data.volume.disks.len(), 16);
+    /// # Ok::<(), plimsoll_hardware::SpecError>(())
+    /// ```
     pub fn parse(file_name: &str, text: &str) -> Result<Self, SpecError> {
         let stem = Path::new(file_name).file_stem().and_then(|stem| stem.to_str()).unwrap_or(file_name);
         let spec = read::spec(file_name, stem, text)?;

@@ -32,6 +32,9 @@ fn scaled(field: &Field<'_>, text: &str, what: &str, example: &str, unit: Parse<
     if digits.is_empty() {
         return Err(bad(format!("'{text}' does not start with a number")));
     }
+    if name.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+        return Err(bad(format!("'{text}' is more than one number")));
+    }
     if name.is_empty() {
         return Err(bad(format!("{what} needs a unit, such as {example}")));
     }
@@ -170,6 +173,9 @@ pub(super) fn latency(field: &Field<'_>) -> Result<Latency, SpecError> {
                 let error = field.error(format!("unknown key '{name}'"));
                 error.hint("min, max, or a quantile such as p50, p99 or p99_9")
             })?;
+            if field.value().is_table() {
+                return Err(field.error(format!("'{name}' holds a table")).hint("write p99.9 as p99_9"));
+            }
             points.push((quantile, one(&field)?));
         }
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
