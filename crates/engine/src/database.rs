@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use plimsoll_clock::Clock;
+use plimsoll_clock::{Clock, RealClock};
 use plimsoll_measurement::Reading;
 
 use crate::dialect::Dialect;
@@ -17,6 +17,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::table::{ColumnType, Table};
 use crate::target::{Credentials, Target};
 use crate::value::{Row, Tally, Value};
+use crate::work::{Expected, Work};
 
 /// A kind of database. The binary registers the engines; each opens the targets of its schemes.
 pub trait Engine: Send + Sync {
@@ -25,6 +26,16 @@ pub trait Engine: Send + Sync {
 
     /// URL schemes that are this engine's.
     fn schemes(&self) -> &'static [&'static str];
+
+    /// The clock that a target lives by: the machine's own unless it is modelled. `on_stall` hears of a thread that
+    /// brings a virtual clock to a stop, in a sentence; nothing but ending the program helps then.
+    ///
+    /// # Errors
+    /// If the URL can't be used.
+    fn clock(&self, target: &Target, on_stall: Box<dyn Fn(&str) + Send + Sync>) -> Result<Arc<dyn Clock>> {
+        let _ = (target, on_stall);
+        Ok(Arc::new(RealClock::new()))
+    }
 
     /// Connects and asks the target who it is.
     fn open(&self, target: &Target, credentials: &Credentials, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>>;
@@ -64,6 +75,15 @@ pub trait Database: Send + Sync {
         cold: &Cold,
         follower: &mut dyn ColdFollower,
     ) -> Result<Vec<String>>;
+
+    /// What this work should show, where the limits are known; computed from them and from the rows, never measured.
+    ///
+    /// # Errors
+    /// If the rows can't be made.
+    fn expect(&self, work: Work<'_>) -> Result<Option<Expected>> {
+        let _ = work;
+        Ok(None)
+    }
 
     /// Counters of the engine's processes: device bytes, CPU. `None` for a server elsewhere or without permission.
     fn process_sampler(&self) -> Option<Box<dyn Sampler>>;
@@ -298,4 +318,8 @@ pub struct Description {
     pub fingerprint: String,
     /// What a user should know, such as a durable setting that is off.
     pub warnings: Vec<String>,
+    /// What the target's memory is divided by, and so the volumes of a test should be; 1 for everything real.
+    pub scale: u64,
+    /// The edition of the catalogue that the target is built on.
+    pub edition: Option<String>,
 }

@@ -11,6 +11,7 @@ pub mod sqlite;
 pub mod table;
 pub mod target;
 pub mod value;
+pub mod work;
 
 pub use database::{
     Cancel, ClaimMode, Cold, ColdFollower, Database, Description, Engine, Lease, Place, PlaceKind, PlaceStatus,
@@ -21,3 +22,4 @@ pub use error::{Error, ErrorKind, Result};
 pub use table::{Column, ColumnType, Table};
 pub use target::{Credentials, Secret, Target};
 pub use value::{Row, Value};
+pub use work::{Expected, Stock, Work};

@@ -55,6 +55,34 @@ pub enum Metric {
     EngineCpuSeconds,
     /// CPU time of our own process.
     ClientCpuSeconds,
+    /// Time that sessions waited because a governor let no more log through.
+    LogRateGovernorWaitSeconds,
+    /// Time that sessions waited for the log to be durable, a governor's part excepted.
+    LogWriteWaitSeconds,
+    /// Time that sessions waited for pages from a device.
+    DataReadWaitSeconds,
+    /// Time that sessions waited for others' locks.
+    LockWaitSeconds,
+    /// Time that sessions computed or waited for CPU.
+    CpuWaitSeconds,
+    /// Reads of data files at the device.
+    DataReads,
+    /// Writes of data files at the device.
+    DataWrites,
+    /// Writes of the log at the device.
+    LogWrites,
+    /// Sum of the times that reads of data files took.
+    DataReadStallSeconds,
+    /// Sum of the times that writes of data files took.
+    DataWriteStallSeconds,
+    /// Sum of the times that writes of the log took.
+    LogWriteStallSeconds,
+    /// CPU in use in the last finished interval of the engine's statistics, in percent of its limit.
+    CpuPercent,
+    /// Data I/O in the last finished interval, in percent of its limit.
+    DataIoPercent,
+    /// Log writes in the last finished interval, in percent of their limit.
+    LogWritePercent,
     /// Memory in use now, in percent of the engine's limit, where the engine reports one.
     MemoryPercent,
 }
@@ -69,6 +97,20 @@ impl Metric {
             Self::LogWriteBytes => "log_write_bytes",
             Self::EngineCpuSeconds => "engine_cpu_seconds",
             Self::ClientCpuSeconds => "client_cpu_seconds",
+            Self::LogRateGovernorWaitSeconds => "log_rate_governor_wait_seconds",
+            Self::LogWriteWaitSeconds => "log_write_wait_seconds",
+            Self::DataReadWaitSeconds => "data_read_wait_seconds",
+            Self::LockWaitSeconds => "lock_wait_seconds",
+            Self::CpuWaitSeconds => "cpu_wait_seconds",
+            Self::DataReads => "data_reads",
+            Self::DataWrites => "data_writes",
+            Self::LogWrites => "log_writes",
+            Self::DataReadStallSeconds => "data_read_stall_seconds",
+            Self::DataWriteStallSeconds => "data_write_stall_seconds",
+            Self::LogWriteStallSeconds => "log_write_stall_seconds",
+            Self::CpuPercent => "cpu_percent",
+            Self::DataIoPercent => "data_io_percent",
+            Self::LogWritePercent => "log_write_percent",
             Self::MemoryPercent => "memory_percent",
         }
     }

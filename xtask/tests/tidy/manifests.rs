@@ -25,7 +25,7 @@ const HOUSE: &[&str] = &[
 /// Starts servers for tests; stands outside the house.
 const TESTBED: &str = "testbed";
 /// The result store is one SQLite file; the engine measures SQLite. Nobody else talks to it.
-const MAY_USE_SQLITE: &[&str] = &["store", "engine"];
+const MAY_USE_SQLITE: &[&str] = &["store", "engine", "lab"];
 
 /// Names in the tables that decide what the product is built from; with `dev`, those of its tests.
 fn dependencies(manifest: &File, dev: bool) -> Vec<String> {

@@ -92,6 +92,8 @@ pub(super) fn describe(client: &mut Client, connector: &Connector) -> Result<Ser
         local,
         cpus: if local { available_parallelism().ok().and_then(|cpus| u32::try_from(cpus.get()).ok()) } else { None },
         weak_isolation: WeakIsolation::NoEffect("PostgreSQL treats READ UNCOMMITTED as READ COMMITTED".to_owned()),
+        scale: 1,
+        edition: None,
         fingerprint: format!("{}/{database}", system.unwrap_or_else(|| connector.errors.address().to_owned())),
         warnings,
     };

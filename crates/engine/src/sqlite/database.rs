@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +13,8 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use super::errors::{from_io, from_sqlite};
 use super::lease::{FileLease, IfMissing, is_leased};
 use super::location::{self, APPLICATION_ID, HEADER_BYTES, Location, Ownership, ownership};
-use super::options::{Options, set_journal_mode};
+use super::modelled::Modelled;
+use super::options::{self, Options, set_journal_mode};
 use super::session::SqliteSession;
 use crate::database::{
     ClaimMode, Cold, ColdFollower, Database, Description, Lease, Place, PlaceKind, PlaceStatus, Sampler, Session,
@@ -30,23 +31,36 @@ const CLAIM_WAIT: Duration = Duration::from_millis(5);
 
 /// An opened target.
 #[derive(Debug)]
-pub(super) struct SqliteDatabase {
+pub struct SqliteDatabase {
     location: Location,
     options: Options,
     clock: Arc<dyn Clock>,
     description: Description,
+    modelled: Option<Arc<dyn Modelled>>,
 }
 
 impl SqliteDatabase {
-    pub(super) fn open(location: Location, options: Options, clock: Arc<dyn Clock>) -> Result<Self> {
+    /// Opens a target by its URL, on modelled hardware if there is any.
+    pub fn open(url: &str, clock: Arc<dyn Clock>, modelled: Option<Arc<dyn Modelled>>) -> Result<Self> {
+        let (path, options) = options::parse(url)?;
+        let location = Location::find(path)?;
         let description = describe(&location, &options)?;
-        Ok(Self { location, options, clock, description })
+        Ok(Self { location, options, clock, description, modelled })
+    }
+
+    /// The file of a place.
+    pub fn path(&self, place: &Place) -> PathBuf {
+        self.location.database(place)
     }
 
     fn connect(&self, path: &Path, flags: OpenFlags) -> Result<Connection> {
         let flags = flags | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NOFOLLOW)
-            .map_err(|error| from_sqlite(error, self.location.folder()))
+        let flags = flags | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+        match &self.modelled {
+            Some(modelled) => Connection::open_with_flags_and_vfs(path, flags, modelled.vfs()),
+            None => Connection::open_with_flags(path, flags),
+        }
+        .map_err(|error| from_sqlite(error, self.location.folder()))
     }
 
     /// Connects to a file that carries our mark. SQLite itself is asked for it: there may be other sessions, whose locks
@@ -191,7 +205,11 @@ impl Database for SqliteDatabase {
         let connection = self.connect_to_ours(&path)?;
         self.options.apply(&connection).map_err(|error| from_sqlite(error, self.location.folder()))?;
         self.check(&path, &connection)?;
-        Ok(Box::new(SqliteSession::new(connection, path, &self.options, Arc::clone(&self.clock))))
+        let mut session = SqliteSession::new(connection, path, &self.options, Arc::clone(&self.clock));
+        if let Some(modelled) = &self.modelled {
+            session.follow(modelled.as_ref())?;
+        }
+        Ok(Box::new(session))
     }
 
     fn places(&self) -> Result<Vec<PlaceStatus>> {
@@ -302,6 +320,8 @@ fn describe(location: &Location, options: &Options) -> Result<Description> {
         ),
         fingerprint: location.fingerprint()?,
         warnings: warnings(location, options),
+        scale: 1,
+        edition: None,
     })
 }
 

@@ -25,6 +25,7 @@ mod errors;
 mod lease;
 mod load;
 mod location;
+pub mod modelled;
 mod native;
 mod options;
 mod session;
@@ -35,6 +36,7 @@ use std::sync::Arc;
 
 use plimsoll_clock::Clock;
 
+pub use database::SqliteDatabase;
 pub use dialect::SqliteDialect;
 
 use crate::database::{Database, Engine};
@@ -55,8 +57,6 @@ impl Engine for Sqlite {
     }
 
     fn open(&self, target: &Target, _credentials: &Credentials, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>> {
-        let (path, options) = options::parse(target.url().expose())?;
-        let location = location::Location::find(path)?;
-        Ok(Box::new(database::SqliteDatabase::open(location, options, clock)?))
+        Ok(Box::new(SqliteDatabase::open(target.url().expose(), clock, None)?))
     }
 }

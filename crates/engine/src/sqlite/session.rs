@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use plimsoll_clock::{Clock, windowed};
 use plimsoll_measurement::{Metric, Reading};
-use rusqlite::{CachedStatement, Connection, InterruptHandle, OpenFlags};
+use rusqlite::{CachedStatement, Connection, InterruptHandle, OpenFlags, StatementStatus};
 
 use super::errors::from_sqlite;
+use super::modelled::{Follower, Modelled};
 use super::native::{cache_misses, cache_writes, read_file};
 use super::options::{JournalMode, Options};
 use super::values::{bind, decode};
@@ -26,9 +28,15 @@ const KEPT_STATEMENTS: usize = 64;
 /// Bytes of a log frame's header ("The WAL File Format" in SQLite's description of its file format).
 const FRAME_HEADER_BYTES: u64 = 24;
 
+/// How often a session tries to empty the log beside the checkpointer of modelled hardware, and how long it waits.
+const CHECKPOINT_ATTEMPTS: u32 = 1000;
+const CHECKPOINT_WAIT: Duration = Duration::from_millis(10);
+
 /// A session.
 #[derive(Debug)]
 pub(super) struct SqliteSession {
+    /// Charges statements to modelled hardware. It goes before the connection does.
+    follower: Option<Box<dyn Follower>>,
     pub(super) connection: Connection,
     pub(super) options: Options,
     clock: Arc<dyn Clock>,
@@ -42,7 +50,15 @@ pub(super) struct SqliteSession {
 impl SqliteSession {
     pub(super) fn new(connection: Connection, path: PathBuf, options: &Options, clock: Arc<dyn Clock>) -> Self {
         connection.set_prepared_statement_cache_capacity(KEPT_STATEMENTS);
-        Self { connection, options: options.clone(), clock, path, cancelled: Arc::default(), pages_past_the_log: 0 }
+        let cancelled = Arc::default();
+        Self { follower: None, connection, options: options.clone(), clock, path, cancelled, pages_past_the_log: 0 }
+    }
+
+    /// Lets modelled hardware follow the session.
+    pub(super) fn follow(&mut self, modelled: &dyn Modelled) -> Result<()> {
+        let follower = modelled.follow(&self.path, &mut self.connection, &self.cancelled)?;
+        self.follower = Some(follower);
+        Ok(())
     }
 
     pub(super) fn failed(&self, error: rusqlite::Error) -> Error {
@@ -63,11 +79,41 @@ impl SqliteSession {
         Ok(statement)
     }
 
+    /// Prepares a statement and works with it. A follower hears of its begin and its end, however it ends.
+    fn followed<T>(
+        &mut self,
+        sql: &str,
+        parameters: &[Value<'_>],
+        work: impl FnOnce(&Self, &mut CachedStatement<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let mut follower = self.follower.take();
+        let outcome = (|| {
+            let mut statement = self.prepare(sql, parameters)?;
+            if let Some(follower) = &mut follower {
+                self.cancelled.store(false, Ordering::Relaxed);
+                follower.begin(sql, !statement.readonly())?;
+            }
+            let mut outcome = work(self, &mut statement);
+            if let Some(follower) = &mut follower {
+                let steps = statement.reset_status(StatementStatus::VmStep);
+                let ended = follower.end(u64::try_from(steps).unwrap_or(0), self.connection.is_autocommit());
+                outcome = outcome.and_then(|value| ended.map(|()| value));
+            }
+            if parameters.is_empty() {
+                statement.discard();
+            }
+            outcome
+        })();
+        self.follower = follower;
+        outcome
+    }
+
     /// Pages of a table by its tree in the file. `None` if rows may overflow their pages, or if a part of the table is
     /// only in the log as yet.
     fn pages_by_tree(&self, table: &Table) -> rusqlite::Result<Option<Result<u64>>> {
         let page_bytes = self.options.page_bytes;
-        if !tree::rows_fit(table, page_bytes) || !self.log_is_in_the_file()? {
+        let in_the_file = self.follower.is_some() || self.log_is_in_the_file()?;
+        if !tree::rows_fit(table, page_bytes) || !in_the_file {
             return Ok(None);
         }
         let root = self.connection.query_row(
@@ -76,6 +122,9 @@ impl SqliteSession {
             |row| row.get(0),
         )?;
         Ok(Some(tree::pages(root, page_bytes, |number, page| {
+            if let Some(follower) = &self.follower {
+                return follower.read_page(number, page);
+            }
             let offset = (u64::from(number) - 1) * page_bytes;
             read_file(&self.connection, offset, page).map_err(|error| self.failed(error))
         })))
@@ -101,7 +150,8 @@ impl SqliteSession {
                 |row| row.get::<_, i64>(0).map(|bytes| bytes as u64),
             )
         };
-        if schema == "temp" {
+        // Modelled hardware charges statements only, and has one page cache for all.
+        if schema == "temp" || self.follower.is_some() {
             return sum(&self.connection);
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -123,14 +173,10 @@ impl Session for SqliteSession {
 
     fn execute(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<u64> {
         let before = self.connection.total_changes();
-        let mut statement = self.prepare(sql, parameters)?;
-        let outcome = statement.raw_execute().map(drop).map_err(|error| self.failed(error));
-        if parameters.is_empty() {
-            statement.discard();
-        } else {
-            drop(statement);
-        }
-        outcome.map(|()| self.connection.total_changes() - before)
+        self.followed(sql, parameters, |session, statement| {
+            statement.raw_execute().map(drop).map_err(|error| session.failed(error))
+        })?;
+        Ok(self.connection.total_changes() - before)
     }
 
     fn query(
@@ -140,26 +186,23 @@ impl Session for SqliteSession {
         types: &[ColumnType],
         each: &mut dyn FnMut(&mut Row) -> Result<()>,
     ) -> Result<()> {
-        let mut statement = self.prepare(sql, parameters)?;
-        if statement.column_count() != types.len() {
-            let text = format!("the query has {} columns and not {}", statement.column_count(), types.len());
-            return Err(Error::new(ErrorKind::Statement, text));
-        }
-        let mut row = Row::default();
-        let mut rows = statement.raw_query();
-        while let Some(stored) = rows.next().map_err(|error| self.failed(error))? {
-            row.clear();
-            for (index, kind) in types.iter().enumerate() {
-                let value = stored.get_ref(index).map_err(|error| self.failed(error))?;
-                row.push(decode(value, *kind)?);
+        self.followed(sql, parameters, |session, statement| {
+            if statement.column_count() != types.len() {
+                let text = format!("the query has {} columns and not {}", statement.column_count(), types.len());
+                return Err(Error::new(ErrorKind::Statement, text));
             }
-            each(&mut row)?;
-        }
-        drop(rows);
-        if parameters.is_empty() {
-            statement.discard();
-        }
-        Ok(())
+            let mut row = Row::default();
+            let mut rows = statement.raw_query();
+            while let Some(stored) = rows.next().map_err(|error| session.failed(error))? {
+                row.clear();
+                for (index, kind) in types.iter().enumerate() {
+                    let value = stored.get_ref(index).map_err(|error| session.failed(error))?;
+                    row.push(decode(value, *kind)?);
+                }
+                each(&mut row)?;
+            }
+            Ok(())
+        })
     }
 
     fn create_table(&mut self, table: &Table) -> Result<()> {
@@ -178,11 +221,20 @@ impl Session for SqliteSession {
     /// Empties the log into the file; without a log a commit has done it already.
     fn checkpoint(&mut self) -> Result<bool> {
         if self.options.journal_mode == JournalMode::Wal {
-            let blocked: bool = self
-                .connection
-                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
-                .map_err(|error| self.failed(error))?;
-            if blocked {
+            let blocked = || -> Result<bool> {
+                let query = "PRAGMA wal_checkpoint(TRUNCATE)";
+                self.connection.query_row(query, [], |row| row.get(0)).map_err(|error| self.failed(error))
+            };
+            let mut is_blocked = blocked()?;
+            // Modelled hardware has a checkpointer of its own, which is soon done.
+            for _ in 0..if self.follower.is_some() { CHECKPOINT_ATTEMPTS } else { 0 } {
+                if !is_blocked {
+                    break;
+                }
+                self.clock.sleep(CHECKPOINT_WAIT);
+                is_blocked = blocked()?;
+            }
+            if is_blocked {
                 return Err(Error::new(ErrorKind::Busy, "another session keeps the log from being emptied")
                     .hint("another program reads the file of the measurement: wait or end it, then run again"));
             }
@@ -221,6 +273,9 @@ impl Sampler for SqliteSession {
     /// Page cache and log of this connection, device bytes and CPU time of the calling thread, which is where SQLite
     /// works. The log's bytes are its frames; a header of 32 bytes whenever it starts over is left out.
     fn sample(&mut self) -> Result<Vec<Reading>> {
+        if let Some(follower) = &mut self.follower {
+            return Ok(follower.sample());
+        }
         let mut readings = Vec::with_capacity(5);
         let clock = self.clock.as_ref();
         if self.options.mmap_bytes == 0 {

@@ -1,0 +1,59 @@
+//! What a test is about to do, in terms of rows: enough for an engine whose limits are known to say, before the run and
+//! without looking at it, what the test should show.
+
+use std::fmt;
+
+use crate::database::RowSource;
+use crate::table::Table;
+
+/// Rows that a table holds, in the order of their keys.
+pub struct Stock<'a> {
+    /// The table.
+    pub table: Table,
+    /// Its rows.
+    pub rows: Box<dyn RowSource + 'a>,
+}
+
+impl fmt::Debug for Stock<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stock").field("table", &self.table.name).finish_non_exhaustive()
+    }
+}
+
+/// What a test does in a repetition.
+#[derive(Debug)]
+pub enum Work<'a> {
+    /// One session scans tables that were loaded one after another, each whole, from a cold cache.
+    Scan(Vec<Stock<'a>>),
+    /// One session copies a source that lies outside the file so often into a new table, in one transaction, and again
+    /// and again so often, with keys that rise.
+    Write {
+        /// The source.
+        source: Stock<'a>,
+        /// How often a chunk selects it.
+        times: u64,
+        /// Number of chunks.
+        chunks: u64,
+    },
+    /// One session joins the first rows of a table in memory with themselves, so many on each side.
+    Join(u64),
+    /// One session reads sets of pages until they no longer fit into memory.
+    Memory,
+}
+
+/// What a test should show on hardware whose limits are known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expected {
+    /// The metric of the figure, as in a run's results.
+    pub metric: &'static str,
+    /// The value, in the unit of that figure: MB/min, MB, Mpairs/s.
+    pub value: f64,
+    /// How the limit that binds is known: `printed`, `derived`, `assumed`; `given` for a user's own hardware.
+    pub basis: String,
+    /// The limit that binds: `data_io`, `data_iops`, `log_write`, `cpu`, `memory`, `latency`.
+    pub limit: &'static str,
+    /// How the value comes about, in one sentence with the numbers in it.
+    pub reason: String,
+    /// True if it rests on a figure that was printed for this very level and edition.
+    pub published: bool,
+}

@@ -1,0 +1,114 @@
+//! The checkpointer: a thread on the clock that copies the log into the file, so that no session has to. It makes two
+//! passes. The first is beside the writers and paced by the device. The second holds their turn, so that the next writer
+//! finds a log that is copied whole and starts it over; it waits for nothing itself, but no later log is durable before
+//! what it wrote is.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use plimsoll_clock::{Spawned, Waiter, spawn};
+use rusqlite::{Connection, OpenFlags};
+
+use crate::charge::{self, Work};
+use crate::server::Server;
+use crate::turn::Turn;
+
+/// Frames of log at which a checkpoint begins, as SQLite's own `wal_autocheckpoint`.
+const FRAMES: usize = 1000;
+
+/// Fewest frames, however small the pool.
+const FEWEST_FRAMES: usize = 64;
+
+/// What the thread and the sessions share.
+#[derive(Debug, Default)]
+struct Orders {
+    wanted: AtomicBool,
+    stop: AtomicBool,
+    waiter: Mutex<Option<Waiter>>,
+}
+
+/// A running checkpointer.
+#[derive(Debug)]
+pub struct Checkpointer {
+    orders: Arc<Orders>,
+    thread: Spawned,
+}
+
+/// How many frames may be in the log before a checkpoint begins: the log has to stay well below the pool, or its pages
+/// would have to be read again to be copied.
+pub fn threshold(pool_pages: Option<usize>) -> usize {
+    pool_pages.map_or(FRAMES, |pages| (pages / 4).clamp(FEWEST_FRAMES, FRAMES))
+}
+
+impl Checkpointer {
+    /// Starts the thread for a file.
+    pub fn start(server: Arc<Server>, vfs: String, path: PathBuf, turn: Arc<Turn>) -> std::io::Result<Self> {
+        let orders = Arc::<Orders>::default();
+        let theirs = Arc::clone(&orders);
+        let clock = Arc::clone(&server.clock);
+        let thread = spawn(&clock, "checkpointer", move || work(&server, &vfs, &path, &turn, &theirs))?;
+        Ok(Self { orders, thread })
+    }
+
+    /// Asks for a checkpoint.
+    pub fn request(&self) {
+        if !self.orders.wanted.swap(true, Ordering::AcqRel) {
+            self.orders.wake();
+        }
+    }
+
+    /// Ends the thread and waits for it.
+    pub fn stop(self) {
+        self.orders.stop.store(true, Ordering::Release);
+        self.orders.wake();
+        // A panic in there has been reported where it happened; the log stays as it is.
+        let _ = self.thread.join();
+    }
+}
+
+impl Orders {
+    fn wake(&self) {
+        if let Some(waiter) = &*self.waiter.lock().unwrap_or_else(PoisonError::into_inner) {
+            waiter.wake();
+        }
+    }
+}
+
+fn work(server: &Server, vfs: &str, path: &std::path::Path, turn: &Turn, orders: &Orders) {
+    *orders.waiter.lock().unwrap_or_else(PoisonError::into_inner) = Some(server.clock.waiter());
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let Ok(connection) = Connection::open_with_flags_and_vfs(path, flags, vfs) else { return };
+    if connection.pragma_update(None, "cache_size", 2).is_err() {
+        return;
+    }
+    let file = server.file(path);
+    while !orders.stop.load(Ordering::Acquire) {
+        if !orders.wanted.load(Ordering::Acquire) {
+            server.clock.park();
+            continue;
+        }
+        // A pass that fails leaves the log as it is, which the next one copies.
+        let due = pass(&connection, Work::default());
+        server.clock.sleep_until(due);
+        turn.take(server.clock.as_ref());
+        let due = pass(&connection, Work { hurried: true, ..Work::default() });
+        {
+            let log = &mut server.state().files[file as usize];
+            log.gate = log.gate.max(due);
+        }
+        orders.wanted.store(false, Ordering::Release);
+        turn.pass();
+        server.clock.sleep_until(due);
+    }
+}
+
+/// One pass; gives when what it wrote is durable.
+fn pass(connection: &Connection, work: Work) -> plimsoll_measurement::Moment {
+    charge::install(Box::new(work));
+    let passed = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+    let due = charge::take().map(|work| work.due).unwrap_or_default();
+    charge::continue_panic();
+    drop(passed);
+    due
+}

@@ -1,0 +1,209 @@
+//! A lab as a target: the SQLite driver on a modelled server, and what that server says about itself.
+
+use std::sync::Arc;
+
+use plimsoll_clock::{Clock, windowed};
+use plimsoll_engine::sqlite::SqliteDatabase;
+use plimsoll_engine::sqlite::modelled::Modelled;
+use plimsoll_engine::{
+    ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Lease, Place, PlaceStatus, Result, Sampler,
+    Session, Table,
+};
+use plimsoll_hardware::{Grain, Resource};
+use plimsoll_measurement::{Metric, Reading};
+
+use crate::address::{Address, Subject};
+use crate::fault::Faults;
+use crate::home::Home;
+use crate::level::{self, Level};
+use crate::server::Server;
+use crate::session::{Hardware, PRIVATE_PAGES};
+use crate::vfs::Registered;
+use crate::waits::Wait;
+
+/// An opened lab.
+#[derive(Debug)]
+pub struct LabDatabase {
+    inner: SqliteDatabase,
+    hardware: Arc<Hardware>,
+    level: Level,
+    description: Description,
+    /// It goes last: files are in it.
+    _home: Option<Home>,
+}
+
+impl LabDatabase {
+    /// Opens a lab by its URL.
+    pub fn open(url: &str, clock: Arc<dyn Clock>) -> Result<Self> {
+        let address = Address::parse(url)?;
+        let level = level::find(&address.subject, address.scale)?;
+        Self::on(level, &address, clock)
+    }
+
+    /// Opens a lab on this hardware.
+    pub fn on(level: Level, address: &Address, clock: Arc<dyn Clock>) -> Result<Self> {
+        let home = if address.file.is_some() { None } else { Some(Home::make()?) };
+        let file = address.file.clone().or_else(|| home.as_ref().map(Home::file)).unwrap_or_default();
+        let faults = Faults::new(address.faults.clone(), address.seed, Arc::clone(&clock));
+        let server = Arc::new(Server::new(level.spec.clone(), address.seed, Arc::clone(&clock), faults));
+        let vfs = Registered::new(Arc::clone(&server))
+            .ok_or_else(|| Error::new(ErrorKind::Unsupported, "SQLite has no file system layer to build the lab on"))?;
+        Registered::seed_randomness(address.seed);
+        let hardware = Arc::new(Hardware { vfs, server });
+        let modelled: Arc<dyn Modelled> = Arc::clone(&hardware) as _;
+        // Everything that a session's pragmas have to be is set by the hardware; the page is a matter of the file.
+        let inner_url = format!("sqlite:{}?page_size={}", file.display(), level.spec.page_bytes);
+        let inner = SqliteDatabase::open(&inner_url, clock, Some(modelled))?;
+        let description = describe(&level, address, inner.description());
+        Ok(Self { inner, hardware, level, description, _home: home })
+    }
+
+    /// The level it is built on.
+    pub fn level(&self) -> &Level {
+        &self.level
+    }
+
+    /// The server's statistics.
+    pub fn server(&self) -> &Arc<Server> {
+        &self.hardware.server
+    }
+}
+
+fn describe(level: &Level, address: &Address, sqlite: &Description) -> Description {
+    let mut settings = level.provenance.clone();
+    let scale = if address.scale == 1 { "1".to_owned() } else { format!("1/{}", address.scale) };
+    settings.insert("scale".to_owned(), scale);
+    settings.insert("seed".to_owned(), address.seed.to_string());
+    let pages =
+        level.spec.memory.map_or("without limit".to_owned(), |bytes| (bytes / level.spec.page_bytes).to_string());
+    settings.insert("buffer pool pages".to_owned(), pages);
+    settings.insert("private cache pages of a session".to_owned(), PRIVATE_PAGES.to_string());
+    for name in ["journal_mode", "synchronous", "page_size", "threadsafe"] {
+        if let Some(value) = sqlite.settings.get(name) {
+            settings.insert(name.to_owned(), value.clone());
+        }
+    }
+    let mut warnings = Vec::new();
+    if !address.faults.is_empty() {
+        warnings.push(format!("faults are injected: {:?}", address.faults));
+    }
+    let subject = match &address.subject {
+        Subject::Level { .. } => level.name.clone(),
+        Subject::File(path) => path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+    };
+    Description {
+        engine: "lab".to_owned(),
+        version: format!("SQLite {}", sqlite.version),
+        settings,
+        page_bytes: level.spec.page_bytes,
+        local: true,
+        cpus: Some(level.spec.cpu.cores.ceil() as u32),
+        weak_isolation: sqlite.weak_isolation.clone(),
+        fingerprint: format!("lab-{subject}"),
+        warnings,
+        scale: address.scale,
+        edition: level.edition.clone(),
+    }
+}
+
+impl Database for LabDatabase {
+    fn description(&self) -> &Description {
+        &self.description
+    }
+
+    fn claim(&self, place: &Place, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
+        self.inner.claim(place, mode)
+    }
+
+    fn session(&self, place: &Place, run: &Place) -> Result<Box<dyn Session>> {
+        self.inner.session(place, run)
+    }
+
+    fn places(&self) -> Result<Vec<PlaceStatus>> {
+        self.inner.places()
+    }
+
+    fn end_orphans(&self) -> Result<u32> {
+        self.inner.end_orphans()
+    }
+
+    fn remove(&self, place: &Place) -> Result<bool> {
+        let removed = self.inner.remove(place)?;
+        if removed {
+            self.hardware.server.forget(&self.inner.path(place));
+        }
+        Ok(removed)
+    }
+
+    fn free_bytes(&self) -> Option<u64> {
+        self.inner.free_bytes()
+    }
+
+    /// Empties the log and then the memory, as a restart of the server does.
+    fn make_cold(
+        &self,
+        place: &Place,
+        run: &Place,
+        _tables: &[Table],
+        cold: &Cold,
+        follower: &mut dyn ColdFollower,
+    ) -> Result<Vec<String>> {
+        if cold.restart_command.is_some() {
+            return Err(Error::new(ErrorKind::Usage, "the lab runs in this process, there is no server to restart")
+                .hint("leave out the command that restarts it; the lab empties its memory by itself"));
+        }
+        follower.check()?;
+        let mut session = self.session(place, run)?;
+        follower.working(session.canceller());
+        session.checkpoint()?;
+        drop(session);
+        follower.check()?;
+        self.hardware.server.state().pool.clear();
+        Ok(vec!["restart".to_owned()])
+    }
+
+    fn process_sampler(&self) -> Option<Box<dyn Sampler>> {
+        Some(Box::new(ServerSampler { server: Arc::clone(&self.hardware.server) }))
+    }
+}
+
+/// The counters of the whole server.
+struct ServerSampler {
+    server: Arc<Server>,
+}
+
+impl Sampler for ServerSampler {
+    fn sample(&mut self) -> Result<Vec<Reading>> {
+        let ((), window) = windowed(self.server.clock.as_ref(), || ());
+        let reading = |metric, value| Reading { metric, value, window };
+        let state = self.server.state();
+        let counters = &state.counters;
+        let mut readings = vec![
+            reading(Metric::CacheMissPages, counters.pages_read as f64),
+            reading(Metric::DeviceReadBytes, counters.data_reads.bytes as f64),
+            reading(Metric::DeviceWriteBytes, (counters.data_writes.bytes + counters.log_writes.bytes) as f64),
+            reading(Metric::LogWriteBytes, counters.log_writes.bytes as f64),
+            reading(Metric::EngineCpuSeconds, counters.cpu_nanos as f64 / 1e9),
+            reading(Metric::DataReads, counters.data_reads.count as f64),
+            reading(Metric::DataWrites, counters.data_writes.count as f64),
+            reading(Metric::LogWrites, counters.log_writes.count as f64),
+            reading(Metric::DataReadStallSeconds, counters.data_reads.stall.as_secs_f64()),
+            reading(Metric::DataWriteStallSeconds, counters.data_writes.stall.as_secs_f64()),
+            reading(Metric::LogWriteStallSeconds, counters.log_writes.stall.as_secs_f64()),
+        ];
+        readings.extend(Wait::ALL.map(|wait| reading(wait.metric(), counters.waits.of(wait).1.as_secs_f64())));
+        if let Some(limit) = state.pool.limit() {
+            readings.push(reading(Metric::MemoryPercent, 100.0 * state.pool.pages() as f64 / limit as f64));
+        }
+        let resources = [
+            (Resource::Cpu, Metric::CpuPercent),
+            (Resource::DataIo, Metric::DataIoPercent),
+            (Resource::LogWrite, Metric::LogWritePercent),
+        ];
+        for (resource, metric) in resources {
+            let last = state.machine.meter(resource).rows(window.end, Grain::Fine).last();
+            readings.extend(last.map(|(_, percent)| reading(metric, percent)));
+        }
+        Ok(readings)
+    }
+}

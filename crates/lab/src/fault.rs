@@ -1,0 +1,379 @@
+//! Faults on demand: I/O errors, a full disk, torn writes, lost power, latency spikes and throttling storms, all drawn
+//! from a seed. They are for tests of robustness, and for users who want to see what a fault looks like.
+//!
+//! Faults strike while statements and checkpoints work; opening, loading and cleaning up are spared, or nothing could be
+//! tried. Lost power strikes everything from then on, until the power comes back.
+
+use std::ffi::c_int;
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use plimsoll_clock::Clock;
+use plimsoll_measurement::{Moment, units};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng as _, SeedableRng};
+use rusqlite::ffi;
+
+use crate::charge;
+use crate::file::{Purpose, Raw};
+
+/// Bytes that a device writes whole or not at all.
+const SECTOR_BYTES: usize = 512;
+
+/// What is to go wrong.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Fault {
+    /// Each I/O fails with this probability.
+    IoError(f64),
+    /// The disk is full when so many bytes were written.
+    FullDisk(u64),
+    /// Each write reaches the file by half and fails, with this probability.
+    TornWrite(f64),
+    /// Power is lost at the I/O of this number.
+    PowerLoss(u64),
+    /// With this probability an I/O takes so many times as long.
+    LatencySpike(f64, f64),
+    /// Every so often, for so long, each I/O takes so many times as long.
+    ThrottleStorm(Duration, Duration, f64),
+}
+
+impl Fault {
+    /// The names of the faults, with what they take.
+    pub const FORMS: [&'static str; 6] = [
+        "io-error:PROBABILITY",
+        "full-disk:SIZE",
+        "torn-write:PROBABILITY",
+        "power-loss:NUMBER-OF-IO",
+        "latency-spike:PROBABILITY:FACTOR",
+        "throttle-storm:EVERY:FOR:FACTOR",
+    ];
+
+    /// Reads a fault such as `io-error:0.001`.
+    ///
+    /// # Errors
+    /// A sentence that says what would have been right.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (name, arguments) = text.split_once(':').unwrap_or((text, ""));
+        let arguments: Vec<&str> = arguments.split(':').collect();
+        let argument = |index: usize| arguments.get(index).copied().unwrap_or("");
+        let probability = |index: usize| {
+            let value: Option<f64> = argument(index).parse().ok();
+            let wrong = || format!("'{}' is no probability between 0 and 1", argument(index));
+            value.filter(|value| *value > 0.0 && *value <= 1.0).ok_or_else(wrong)
+        };
+        let factor = |index: usize| {
+            let value: Option<f64> = argument(index).parse().ok();
+            let wrong = || format!("'{}' is no factor between 1 and 1,000,000", argument(index));
+            value.filter(|value| (1.0..=1e6).contains(value)).ok_or_else(wrong)
+        };
+        let duration = |index: usize| {
+            let time = units::parse_duration(argument(index)).map_err(|error| error.to_string())?;
+            if time.is_zero() { Err("a time of 0".to_owned()) } else { Ok(time) }
+        };
+        let expected = |count: usize, fault: Self| {
+            let form = Self::FORMS.iter().find(|form| form.starts_with(name)).copied().unwrap_or(name);
+            if arguments.len() == count { Ok(fault) } else { Err(format!("'{text}' is not of the form {form}")) }
+        };
+        match name {
+            "io-error" => expected(1, Self::IoError(probability(0)?)),
+            "full-disk" => {
+                expected(1, Self::FullDisk(units::parse_bytes(argument(0)).map_err(|error| error.to_string())?))
+            }
+            "torn-write" => expected(1, Self::TornWrite(probability(0)?)),
+            "power-loss" => {
+                let number = units::parse_count(argument(0)).map_err(|error| error.to_string())?;
+                expected(1, Self::PowerLoss(number))
+            }
+            "latency-spike" => expected(2, Self::LatencySpike(probability(0)?, factor(1)?)),
+            "throttle-storm" => {
+                let (every, lasts) = (duration(0)?, duration(1)?);
+                if lasts >= every {
+                    return Err(format!("a storm of {} does not end before the next", argument(1)));
+                }
+                expected(3, Self::ThrottleStorm(every, lasts, factor(2)?))
+            }
+            _ => Err(format!("there is no fault '{name}', known are {}", Self::FORMS.join(", "))),
+        }
+    }
+}
+
+/// An I/O that is about to happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// A read.
+    Read,
+    /// A write of so many bytes.
+    Write(u64),
+    /// A sync.
+    Sync,
+}
+
+/// What becomes of it. Codes are SQLite's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    /// It goes on.
+    Go,
+    /// It fails and changes nothing.
+    Fail(c_int),
+    /// It fails after half of it.
+    Tear(c_int),
+}
+
+/// A file: its number, and true for its log.
+type Of = (u32, bool);
+
+/// A write that may be lost with the power.
+#[derive(Debug)]
+struct Write {
+    of: Of,
+    offset: u64,
+    data: Vec<u8>,
+    /// What was there before; shorter at the end of the file.
+    before: Vec<u8>,
+    /// The device does not begin with it before.
+    not_before: Moment,
+    /// When it is durable; `None` before its sync.
+    durable: Option<Moment>,
+}
+
+/// The faults of a server.
+#[derive(Debug)]
+pub struct Faults {
+    list: Vec<Fault>,
+    clock: Arc<dyn Clock>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    random: Xoshiro256PlusPlus,
+    operations: u64,
+    written: u64,
+    /// When the power was lost.
+    lost: Option<Moment>,
+    writes: Vec<Write>,
+    spent: bool,
+}
+
+impl Faults {
+    /// These faults, drawn from a seed.
+    pub fn new(faults: Vec<Fault>, seed: u64, clock: Arc<dyn Clock>) -> Self {
+        let state = State {
+            random: Xoshiro256PlusPlus::seed_from_u64(seed ^ 0x6661_756c_7473),
+            operations: 0,
+            written: 0,
+            lost: None,
+            writes: Vec::new(),
+            spent: false,
+        };
+        Self { list: faults, clock, state: Mutex::new(state) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True if power may be lost: then writes are noted.
+    pub fn may_lose_power(&self) -> bool {
+        self.list.iter().any(|fault| matches!(fault, Fault::PowerLoss(_)))
+    }
+
+    /// True if the power was lost before `moment`.
+    pub fn power_was_lost_before(&self, moment: Moment) -> bool {
+        !self.list.is_empty() && self.state().lost.is_some_and(|lost| lost < moment)
+    }
+
+    /// Asks before an I/O what becomes of it.
+    pub fn on(&self, what: What, purpose: Purpose) -> Act {
+        if self.list.is_empty() {
+            return Act::Go;
+        }
+        let mut state = self.state();
+        let code = match what {
+            What::Read => ffi::SQLITE_IOERR_READ,
+            What::Write(_) => ffi::SQLITE_IOERR_WRITE,
+            What::Sync => ffi::SQLITE_IOERR_FSYNC,
+        };
+        if state.lost.is_some() {
+            return Act::Fail(code);
+        }
+        if !charge::with(|work| work.is_some()) || purpose == Purpose::Temporary {
+            return Act::Go;
+        }
+        state.operations += 1;
+        if let What::Write(bytes) = what {
+            state.written += bytes;
+        }
+        for fault in &self.list {
+            match *fault {
+                Fault::IoError(probability) if state.strikes(probability) => return Act::Fail(code),
+                Fault::TornWrite(probability) if matches!(what, What::Write(_)) && state.strikes(probability) => {
+                    return Act::Tear(code);
+                }
+                Fault::FullDisk(bytes) if matches!(what, What::Write(_)) && state.written > bytes => {
+                    return Act::Fail(ffi::SQLITE_FULL);
+                }
+                Fault::PowerLoss(number) if state.operations == number && !state.spent => {
+                    state.lost = Some(self.clock.now());
+                    return Act::Fail(code);
+                }
+                _ => {}
+            }
+        }
+        Act::Go
+    }
+
+    /// When an I/O is done that was asked for at `now` and would be done at `at`.
+    pub fn delay(&self, now: Moment, at: Moment) -> Moment {
+        let mut factor = 1.0;
+        for fault in &self.list {
+            match *fault {
+                Fault::LatencySpike(probability, times) if self.state().strikes(probability) => factor *= times,
+                Fault::ThrottleStorm(every, lasts, times) => {
+                    let within = u128::from(now.as_nanos()) % every.as_nanos();
+                    // The last part of every period, so that a run begins in calm.
+                    if within >= every.as_nanos() - lasts.as_nanos() {
+                        factor *= times;
+                    }
+                }
+                _ => {}
+            }
+        }
+        if factor > 1.0 { now.after(at.since(now).mul_f64(factor)) } else { at }
+    }
+
+    /// Notes a write that is about to reach the file and may be lost.
+    pub fn before_write(&self, raw: &mut dyn Raw, of: Of, data: &[u8], offset: u64, not_before: Moment) {
+        if !self.may_lose_power() {
+            return;
+        }
+        let length = raw.size().unwrap_or(0);
+        let mut before = vec![0; length.saturating_sub(offset).min(data.len() as u64) as usize];
+        raw.read(&mut before, offset);
+        let write = Write { of, offset, data: data.to_vec(), before, not_before, durable: None };
+        self.state().writes.push(write);
+    }
+
+    /// Everything that was written to the file is durable at `durable`.
+    pub fn synced(&self, of: Of, now: Moment, durable: Moment) {
+        if !self.may_lose_power() {
+            return;
+        }
+        let mut state = self.state();
+        for write in state.writes.iter_mut().filter(|write| write.of == of) {
+            write.durable.get_or_insert(durable);
+        }
+        // Only from the front: a later write may lie over one that is still at stake.
+        let safe = |write: &Write| write.durable.is_some_and(|durable| durable <= now);
+        let done = state.writes.iter().take_while(|write| safe(write)).count();
+        state.writes.drain(..done);
+    }
+
+    /// The file was cut or deleted, which counts as durable at once.
+    pub fn cut(&self, of: Of, length: u64) {
+        if self.may_lose_power() {
+            self.state().writes.retain(|write| write.of != of || write.offset < length);
+        }
+    }
+
+    /// Decides what is left in a file after the power was lost: what was durable stays, what the device had not begun is
+    /// gone, and in between each write is kept, lost or torn at a sector.
+    pub fn settle(&self, path: &Path, of: Of) -> io::Result<()> {
+        let mut state = self.state();
+        let Some(now) = state.lost else { return Ok(()) };
+        let (ours, others): (Vec<Write>, Vec<Write>) =
+            std::mem::take(&mut state.writes).into_iter().partition(|write| write.of == of);
+        state.writes = others;
+        let Some(first) = ours.first() else { return Ok(()) };
+        let file = OpenOptions::new().write(true).read(true).create(true).truncate(false).open(path)?;
+        // Back to before the first, then forward with what survives.
+        let mut length = file.metadata()?.len();
+        for write in ours.iter().rev() {
+            file.write_all_at(&write.before, write.offset)?;
+            if write.before.len() < write.data.len() {
+                length = write.offset + write.before.len() as u64;
+            }
+        }
+        file.set_len(length.max(first.offset.min(length)))?;
+        for write in &ours {
+            let kept = match write.durable {
+                Some(durable) if durable <= now => write.data.len(),
+                _ if write.not_before > now => 0,
+                _ => match state.random.next_u64() % 3 {
+                    0 => 0,
+                    1 => write.data.len(),
+                    _ => {
+                        let sectors = write.data.len() / SECTOR_BYTES + 1;
+                        (state.random.next_u64() % sectors as u64) as usize * SECTOR_BYTES
+                    }
+                },
+            };
+            file.write_all_at(&write.data[..kept], write.offset)?;
+        }
+        Ok(())
+    }
+
+    /// The power is back, and is not lost again.
+    pub fn power_on(&self) {
+        let mut state = self.state();
+        state.lost = None;
+        state.spent = true;
+        state.writes.clear();
+    }
+}
+
+impl State {
+    fn strikes(&mut self, probability: f64) -> bool {
+        ((self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64) < probability
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_clock::RealClock;
+
+    use super::*;
+
+    fn clock() -> Arc<dyn Clock> {
+        Arc::new(RealClock::new())
+    }
+
+    #[test]
+    fn faults_are_read_and_nonsense_is_refused() {
+        assert_eq!(Fault::parse("io-error:0.01"), Ok(Fault::IoError(0.01)));
+        assert_eq!(Fault::parse("full-disk:1MiB"), Ok(Fault::FullDisk(1 << 20)));
+        assert_eq!(Fault::parse("latency-spike:0.5:20"), Ok(Fault::LatencySpike(0.5, 20.0)));
+        let storm = Fault::ThrottleStorm(Duration::from_mins(1), Duration::from_secs(5), 10.0);
+        assert_eq!(Fault::parse("throttle-storm:60s:5s:10"), Ok(storm));
+        for bad in [
+            "io-error",
+            "io-error:2",
+            "io-error:0",
+            "io-error:nan",
+            "full-disk:much",
+            "latency-spike:0.5",
+            "latency-spike:0.5:inf",
+            "throttle-storm:5s:60s:10",
+            "io-error:0.5:3",
+            "quake:9",
+            "",
+        ] {
+            assert!(Fault::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn storms_and_spikes_make_things_slower() {
+        let at = |seconds: u64| Moment::from_nanos(seconds * 1_000_000_000);
+        let faults = Faults::new(vec![Fault::parse("throttle-storm:60s:10s:5").unwrap()], 1, clock());
+        assert_eq!(faults.delay(at(10), at(11)), at(11));
+        assert_eq!(faults.delay(at(55), at(56)), at(60));
+        let faults = Faults::new(vec![Fault::parse("latency-spike:0.25:3").unwrap()], 1, clock());
+        let slow = (0..1000).filter(|_| faults.delay(at(0), at(1)) == at(3)).count();
+        assert!((200..300).contains(&slow), "{slow}");
+    }
+}

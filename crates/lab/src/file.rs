@@ -1,0 +1,368 @@
+//! The files of a database as SQLite reads and writes them. What is read comes from the pool or is charged to a device;
+//! what is written to the log is charged at its sync, all of it as one write; pages that a checkpoint writes go to the
+//! device neighbours together. The bytes themselves are in real files, which are never synced: durability is modelled.
+
+use std::ffi::c_int;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_hardware::{Io, Kind, Role};
+use plimsoll_measurement::Moment;
+use rusqlite::ffi;
+
+use crate::charge::{self, Work};
+use crate::fault::{Act, What};
+use crate::pool::PageOf;
+use crate::readahead::Stream;
+use crate::server::{FileState, Server};
+use crate::vfs::Map;
+use crate::waits::Wait;
+use crate::wal::{Part, page_number};
+
+/// Log that is held back at most, before it goes to the real file in one write.
+const LARGEST_PENDING: usize = 256 << 10;
+
+/// How far ahead of the device a checkpoint may book its writes: else one checkpoint would put seconds of I/O before the
+/// next read.
+const CHECKPOINT_QUEUE: Duration = Duration::from_millis(10);
+
+/// The file beneath, as the operating system has it. Codes are SQLite's.
+pub trait Raw {
+    /// Reads; what lies behind the end is zero and gives `SQLITE_IOERR_SHORT_READ`.
+    fn read(&mut self, into: &mut [u8], offset: u64) -> c_int;
+    /// Writes.
+    fn write(&mut self, data: &[u8], offset: u64) -> c_int;
+    /// Cuts the file.
+    fn truncate(&mut self, length: u64) -> c_int;
+    /// Length of the file.
+    fn size(&mut self) -> Result<u64, c_int>;
+}
+
+/// What a file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// The database.
+    Main,
+    /// Its write-ahead log.
+    Log,
+    /// A rollback journal.
+    Journal,
+    /// A temporary file.
+    Temporary,
+}
+
+/// An open file.
+#[derive(Debug)]
+pub struct OpenFile {
+    purpose: Purpose,
+    server: Arc<Server>,
+    /// Number of the database file it belongs to.
+    file: u32,
+    map: Option<Arc<Map>>,
+    stream: Stream,
+}
+
+impl OpenFile {
+    /// Opens a file that belongs to the database file of this number.
+    pub fn new(server: Arc<Server>, purpose: Purpose, file: u32, map: Option<Arc<Map>>) -> Self {
+        Self { purpose, server, file, map, stream: Stream::default() }
+    }
+
+    /// Reads. Gives SQLite's code.
+    pub fn read(&mut self, raw: &mut dyn Raw, into: &mut [u8], offset: u64) -> c_int {
+        match self.server.faults.on(What::Read, self.purpose) {
+            Act::Go => {}
+            Act::Fail(code) | Act::Tear(code) => return code,
+        }
+        match self.purpose {
+            Purpose::Main => self.read_page(raw, into, offset),
+            Purpose::Log => self.read_log(raw, into, offset),
+            Purpose::Journal | Purpose::Temporary => {
+                let io = Io { kind: Kind::Read, offset, bytes: into.len() as u64 };
+                self.temporary(io);
+                raw.read(into, offset)
+            }
+        }
+    }
+
+    fn read_page(&mut self, raw: &mut dyn Raw, into: &mut [u8], offset: u64) -> c_int {
+        let page_bytes = self.server.spec.page_bytes;
+        if into.len() as u64 == page_bytes && offset.is_multiple_of(page_bytes) {
+            let page = (offset / page_bytes) as u32 + 1;
+            self.server.read_page(self.file, page, None, Some(&mut self.stream));
+        }
+        match &self.map {
+            Some(map) if map.copy(offset, into) => ffi::SQLITE_OK,
+            _ => raw.read(into, offset),
+        }
+    }
+
+    fn read_log(&mut self, raw: &mut dyn Raw, into: &mut [u8], offset: u64) -> c_int {
+        let (part, code) = {
+            let mut state = self.server.state();
+            let log = &mut state.files[self.file as usize];
+            let reaches_pending = !log.pending.1.is_empty() && offset + into.len() as u64 > log.pending.0;
+            let code = if reaches_pending { flush(&self.server, raw, self.file, log) } else { ffi::SQLITE_OK };
+            let part = match log.wal.part(offset, into.len()) {
+                Part::Page(index) => Err(log.wal.frame(index)),
+                part => Ok(part),
+            };
+            (part, code)
+        };
+        if code != ffi::SQLITE_OK {
+            return code;
+        }
+        if let Err(Some(frame)) = part {
+            let of = PageOf { file: self.file, page: frame.page };
+            charge::frame_read(of, frame.version);
+            // Whoever reads what is not durable yet may not report it before it is.
+            charge::with(|work| {
+                if let (Some(work), Some(durable)) = (work, frame.durable) {
+                    work.durable = work.durable.max(durable);
+                }
+            });
+            self.server.read_page(self.file, frame.page, Some(frame.version), None);
+        }
+        let code = raw.read(into, offset);
+        if let (Ok(Part::Whole(index)), ffi::SQLITE_OK, Some(page)) = (part, code, page_number(into)) {
+            let mut state = self.server.state();
+            state.version += 1;
+            let version = state.version;
+            let log = &mut state.files[self.file as usize];
+            log.wal.set(index, page, version);
+            log.wal.synced(Moment::default());
+        }
+        code
+    }
+
+    /// Writes. Gives SQLite's code.
+    pub fn write(&mut self, raw: &mut dyn Raw, data: &[u8], offset: u64) -> c_int {
+        match self.server.faults.on(What::Write(data.len() as u64), self.purpose) {
+            Act::Go => {}
+            Act::Fail(code) => return code,
+            Act::Tear(code) => {
+                // Half of it reaches the file.
+                raw.write(&data[..data.len() / 2], offset);
+                return code;
+            }
+        }
+        match self.purpose {
+            Purpose::Main => self.write_page(raw, data, offset),
+            Purpose::Log => self.write_log(raw, data, offset),
+            Purpose::Journal | Purpose::Temporary => {
+                self.temporary(Io { kind: Kind::Write, offset, bytes: data.len() as u64 });
+                raw.write(data, offset)
+            }
+        }
+    }
+
+    fn write_log(&mut self, raw: &mut dyn Raw, data: &[u8], offset: u64) -> c_int {
+        let now = self.server.clock.now();
+        let charged = charge::with(|work| work.is_some());
+        let mut guard = self.server.state();
+        let state = &mut *guard;
+        let log = &mut state.files[self.file as usize];
+        match log.wal.part(offset, data.len()) {
+            Part::Header => log.wal.restart(),
+            Part::FrameHeader(index) => log.wal.announce(index, data),
+            Part::Page(index) => {
+                state.version += 1;
+                if let Some(page) = log.wal.write(index, state.version) {
+                    let of = PageOf { file: self.file, page };
+                    // What is written is in memory; what is provisioned past the model is not.
+                    if charged {
+                        state.pool.insert(of, state.version, now);
+                    } else {
+                        state.pool.forget(of);
+                    }
+                }
+            }
+            Part::Whole(_) | Part::Other => {}
+        }
+        if log.unsynced.1 == 0 {
+            log.unsynced.0 = offset;
+        }
+        log.unsynced.1 += data.len() as u64;
+        let (begin, pending) = &mut log.pending;
+        let follows = *begin + pending.len() as u64 == offset;
+        if !pending.is_empty() && (!follows || pending.len() + data.len() > LARGEST_PENDING) {
+            let code = flush(&self.server, raw, self.file, log);
+            if code != ffi::SQLITE_OK {
+                return code;
+            }
+        }
+        let (begin, pending) = &mut log.pending;
+        if pending.is_empty() {
+            *begin = offset;
+        }
+        pending.extend_from_slice(data);
+        ffi::SQLITE_OK
+    }
+
+    fn write_page(&mut self, raw: &mut dyn Raw, data: &[u8], offset: u64) -> c_int {
+        if self.server.faults.may_lose_power() {
+            let not_before = self.server.state().files[self.file as usize].log_durable;
+            self.server.faults.before_write(raw, (self.file, false), data, offset, not_before);
+        }
+        let code = raw.write(data, offset);
+        if code != ffi::SQLITE_OK {
+            return code;
+        }
+        if let Some(map) = &self.map {
+            map.grow(offset + data.len() as u64);
+        }
+        let page_bytes = self.server.spec.page_bytes;
+        let of = PageOf { file: self.file, page: (offset / page_bytes) as u32 + 1 };
+        if let Some(version) = charge::frame_of(of) {
+            self.server.state().files[self.file as usize].set_version(of.page, version);
+            charge::with(|work| {
+                if let Some(work) = work {
+                    self.checkpoint_page(work, of.page);
+                }
+            });
+        } else {
+            // Past the log: a load that is provisioned, or SQLite's first page of a new file.
+            let mut state = self.server.state();
+            state.version += 1;
+            let version = state.version;
+            state.files[self.file as usize].set_version(of.page, version);
+            state.pool.forget(of);
+        }
+        code
+    }
+
+    /// A checkpoint writes a page: neighbours go together.
+    fn checkpoint_page(&self, work: &mut Work, page: u32) {
+        match &mut work.run {
+            Some((first, count)) if *first + *count == page && *count < self.server.read_ahead.io_pages => *count += 1,
+            _ => {
+                self.book_run(work);
+                work.run = Some((page, 1));
+            }
+        }
+    }
+
+    fn book_run(&self, work: &mut Work) {
+        let Some((first, count)) = work.run.take() else { return };
+        let now = self.server.clock.now();
+        let page_bytes = self.server.spec.page_bytes;
+        let io =
+            Io { kind: Kind::Write, offset: (u64::from(first) - 1) * page_bytes, bytes: u64::from(count) * page_bytes };
+        let at = {
+            let mut state = self.server.state();
+            // A page may not be in the file before the log that it comes from is durable.
+            let start = now.max(state.files[self.file as usize].log_durable);
+            let done = state.machine.submit(start, Role::Data, io);
+            let at = self.server.faults.delay(now, done.at);
+            state.counters.data_writes.add(io.bytes, at.since(now));
+            at
+        };
+        work.due = work.due.max(at);
+        let latest = Moment::from_nanos(at.as_nanos().saturating_sub(CHECKPOINT_QUEUE.as_nanos() as u64));
+        self.server.wait(work, latest, Wait::Lock);
+    }
+
+    /// Reads or writes a temporary file or a journal. Writes are not waited for beyond a short queue.
+    fn temporary(&self, io: Io) {
+        charge::with(|work| {
+            let Some(work) = work else { return };
+            let now = self.server.clock.now();
+            let mut state = self.server.state();
+            let role = if self.purpose == Purpose::Journal { Role::Log } else { Role::Temp };
+            let at = self.server.faults.delay(now, state.machine.submit(now, role, io).at);
+            match io.kind {
+                Kind::Read => {
+                    state.counters.data_reads.add(io.bytes, at.since(now));
+                    drop(state);
+                    self.server.wait(work, at, Wait::DataRead);
+                }
+                Kind::Write => {
+                    state.counters.data_writes.add(io.bytes, at.since(now));
+                    drop(state);
+                    let queue = CHECKPOINT_QUEUE.as_nanos() as u64;
+                    let latest = Moment::from_nanos(at.as_nanos().saturating_sub(queue));
+                    self.server.wait(work, latest, Wait::DataRead);
+                }
+            }
+        });
+    }
+
+    /// Makes durable what was written, in the model. Gives SQLite's code.
+    pub fn sync(&mut self, raw: &mut dyn Raw) -> c_int {
+        match self.server.faults.on(What::Sync, self.purpose) {
+            Act::Go => {}
+            Act::Fail(code) | Act::Tear(code) => return code,
+        }
+        match self.purpose {
+            Purpose::Log => {
+                let code = self.flush(raw);
+                if code == ffi::SQLITE_OK {
+                    self.server.sync_log(self.file);
+                }
+                code
+            }
+            Purpose::Main => {
+                let start = self.server.clock.now();
+                let due = charge::with(|work| {
+                    let Some(work) = work else { return start };
+                    self.book_run(work);
+                    let due = work.due.max(start);
+                    self.server.wait(work, due, Wait::Lock);
+                    due
+                });
+                self.server.faults.synced((self.file, false), start, due);
+                ffi::SQLITE_OK
+            }
+            Purpose::Journal | Purpose::Temporary => ffi::SQLITE_OK,
+        }
+    }
+
+    /// Cuts the file. Gives SQLite's code.
+    pub fn truncate(&mut self, raw: &mut dyn Raw, length: u64) -> c_int {
+        match self.server.faults.on(What::Write(0), self.purpose) {
+            Act::Go => {}
+            Act::Fail(code) | Act::Tear(code) => return code,
+        }
+        if self.purpose == Purpose::Log {
+            let code = self.flush(raw);
+            if code != ffi::SQLITE_OK {
+                return code;
+            }
+            if length == 0 {
+                self.server.state().files[self.file as usize].wal.restart();
+            }
+        }
+        if let Some(map) = &self.map {
+            map.cut(length);
+        }
+        self.server.faults.cut((self.file, self.purpose == Purpose::Log), length);
+        raw.truncate(length)
+    }
+
+    /// Length of the file.
+    pub fn size(&mut self, raw: &mut dyn Raw) -> Result<u64, c_int> {
+        match self.flush(raw) {
+            ffi::SQLITE_OK => raw.size(),
+            code => Err(code),
+        }
+    }
+
+    /// Puts the log that is held back into the real file.
+    pub fn flush(&mut self, raw: &mut dyn Raw) -> c_int {
+        if self.purpose != Purpose::Log {
+            return ffi::SQLITE_OK;
+        }
+        flush(&self.server, raw, self.file, &mut self.server.state().files[self.file as usize])
+    }
+}
+
+fn flush(server: &Server, raw: &mut dyn Raw, file: u32, log: &mut FileState) -> c_int {
+    let (begin, pending) = &mut log.pending;
+    if pending.is_empty() {
+        return ffi::SQLITE_OK;
+    }
+    server.faults.before_write(raw, (file, true), pending, *begin, log.gate);
+    let code = raw.write(pending, *begin);
+    pending.clear();
+    code
+}

@@ -1,0 +1,240 @@
+//! From what the catalogue says of a level to hardware. A published figure is MB of data content a minute; a limit is
+//! bytes a second at the device. The conversions are these, and nothing is ever fitted to what the lab measures:
+//!
+//! - data read limit = content rate x [`READ_BYTES_PER_CONTENT`]; log limit = content rate x [`LOG_BYTES_PER_CONTENT`]:
+//!   rows of 410 bytes, nine to a page of 4 KiB (a frame of the log has 24 bytes more). The catalogue has divided the
+//!   figure by the utilisation at which it was read.
+//! - memory = the figure, divided by the scale like all volumes.
+//! - CPU: a level has one core, whose speed follows its DTU. The catalogue's fit says how many seconds a pair of rows
+//!   takes in the loop join at 50 DTU; SQLite takes [`STEPS_PER_PAIR`] steps for it. A page that is read from a device
+//!   costs CPU as well: what is left of the time a page took at P1, where CPU held the scan below its data IO limit,
+//!   after the [`STEPS_PER_SCANNED_ROW`] steps of each of its rows.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use plimsoll_catalog::{
+    Access, Basis, Catalog, CatalogError, DiskLevel, LabLevel, LatencyQuantiles, NeighbourFigures, Sourced,
+};
+use plimsoll_engine::{Error, ErrorKind, Result};
+use plimsoll_hardware::{Burst, CpuSpec, DeviceSpec, Disk, Latency, Limit, Limits, Neighbour, Rate, Spec};
+use plimsoll_measurement::units::MB;
+
+use crate::address::Subject;
+
+/// Rows of the reference table in a page of 4 KiB, and their mean content in bytes.
+const ROWS_PER_PAGE: f64 = 9.0;
+const ROW_BYTES: f64 = 410.0;
+const PAGE_BYTES: f64 = 4096.0;
+
+/// Bytes at the data device for a byte of content.
+pub const READ_BYTES_PER_CONTENT: f64 = PAGE_BYTES / (ROWS_PER_PAGE * ROW_BYTES);
+
+/// Bytes at the log device for a byte of content.
+pub const LOG_BYTES_PER_CONTENT: f64 = (PAGE_BYTES + 24.0) / (ROWS_PER_PAGE * ROW_BYTES);
+
+/// Steps of SQLite's virtual machine for one pair of rows in the CPU ladder's join.
+pub const STEPS_PER_PAIR: f64 = 30.0;
+
+/// Steps for one row of the read scan.
+pub const STEPS_PER_SCANNED_ROW: f64 = 12.0;
+
+/// Memory of a disk's lab, which has no memory of its own: 8 GiB.
+const DISK_MEMORY_BYTES: u64 = 8 << 30;
+
+/// Hardware with where its numbers come from.
+#[derive(Debug, Clone)]
+pub struct Level {
+    /// The hardware, memory and all volumes divided by the scale.
+    pub spec: Spec,
+    /// The level's name with its edition, or the file's.
+    pub name: String,
+    /// The edition of the catalogue.
+    pub edition: Option<String>,
+    /// What the catalogue says, for a level of a database service.
+    pub published: Option<LabLevel>,
+    /// Where each number comes from, in words, by what it is.
+    pub provenance: BTreeMap<String, String>,
+}
+
+/// Finds the hardware of a target.
+pub fn find(subject: &Subject, scale: u64) -> Result<Level> {
+    match subject {
+        Subject::Level { service, level, edition } => {
+            let catalog = Catalog::builtin().map_err(|error| unknown(&error))?;
+            let edition = edition.as_deref();
+            if catalog.disk_levels().any(|disk| disk.service.eq_ignore_ascii_case(service)) {
+                return Ok(of_disk(catalog.disk(service, level, edition).map_err(|e| unknown(&e))?, scale));
+            }
+            let level = catalog.lab_level(service, level, edition).map_err(|error| unknown(&error))?;
+            of_service(catalog, level, scale)
+        }
+        Subject::File(path) => {
+            let text = std::fs::read_to_string(path).map_err(|error| {
+                Error::new(ErrorKind::Usage, format!("can't read the hardware in {}: {error}", path.display()))
+                    .hint("a file of your own hardware ends in .toml; docs/LAB.md shows one")
+            })?;
+            let name = path.display().to_string();
+            let mut spec = Spec::parse(&name, &text).map_err(|error| {
+                let shown = Error::new(ErrorKind::Usage, error.to_string());
+                match error.hint {
+                    Some(hint) => shown.hint(hint),
+                    None => shown,
+                }
+            })?;
+            spec.memory = spec.memory.map(|bytes| scaled(bytes, scale));
+            let provenance = BTreeMap::from([("hardware".to_owned(), format!("as {name} says"))]);
+            Ok(Level { spec, name, edition: None, published: None, provenance })
+        }
+    }
+}
+
+fn unknown(error: &CatalogError) -> Error {
+    Error::new(ErrorKind::Usage, error.to_string()).hint("'plimsoll catalog' lists services, levels and editions")
+}
+
+fn scaled(bytes: u64, scale: u64) -> u64 {
+    (bytes / scale).max(64 << 10)
+}
+
+/// Picoseconds of a step on a level of this DTU, and of a page that is read.
+pub fn cpu_costs(catalog: &Catalog, service: &str, dtu: f64) -> Result<(u64, u64)> {
+    let anchor = catalog.dtu_anchor().map_err(|error| unknown(&error))?;
+    let scan = catalog.scan_mb_per_minute_at_100_dtu(service).map_err(|error| unknown(&error))?;
+    let step = anchor.coefficient_seconds / STEPS_PER_PAIR * anchor.dtu / dtu;
+    let pages_a_second = scan.value * MB as f64 / 60.0 * READ_BYTES_PER_CONTENT / PAGE_BYTES;
+    let page = 100.0 / dtu / pages_a_second - ROWS_PER_PAGE * STEPS_PER_SCANNED_ROW * step;
+    Ok(((step * 1e12).round() as u64, (page.max(0.0) * 1e12).round() as u64))
+}
+
+fn of_service(catalog: &Catalog, level: LabLevel, scale: u64) -> Result<Level> {
+    let bytes = |rate: &Sourced, factor: f64| limit(rate.value * MB as f64 / 60.0 * factor);
+    let (step_ps, page_ps) = cpu_costs(catalog, &level.service, level.dtu.value)?;
+    let data = Disk {
+        limits: Limits {
+            bandwidth: bytes(&level.read_rate, READ_BYTES_PER_CONTENT),
+            iops: level.iops.as_ref().and_then(|iops| limit(iops.value)),
+            ..Limits::default()
+        },
+        read_latency: latency(&level.data_read_latency),
+        write_latency: latency(&level.data_write_latency),
+        neighbour: level.neighbour.as_ref().filter(|n| n.applies_to == Access::Read).map(|n| neighbour(n, scale)),
+        ..Disk::default()
+    };
+    let log = Disk {
+        limits: Limits { write_bandwidth: bytes(&level.write_rate, LOG_BYTES_PER_CONTENT), ..Limits::default() },
+        write_latency: latency(&level.log_write_latency),
+        neighbour: level.neighbour.as_ref().filter(|n| n.applies_to == Access::Write).map(|n| neighbour(n, scale)),
+        ..Disk::default()
+    };
+    let name = format!("{}/{}@{}", level.service, level.level, level.edition);
+    let spec = Spec {
+        memory: Some(scaled((level.memory_mb.value * MB as f64) as u64, scale)),
+        cpu: CpuSpec { cores: 1.0, step_ps: Some(step_ps), page_ps },
+        data: DeviceSpec::single(data),
+        log: DeviceSpec::single(log),
+        ..Spec::unlimited(name.clone())
+    };
+    let mut provenance = BTreeMap::new();
+    let mut note = |what: &str, value: String, basis: Basis, rule: &str| {
+        provenance.insert(what.to_owned(), format!("{value} ({}: {rule})", basis.name()));
+    };
+    let rates = [("read limit", &level.read_rate, "MB/min"), ("log limit", &level.write_rate, "MB/min")];
+    let others = [("memory limit", &level.memory_mb, "MB"), ("cpu", &level.dtu, "DTU")];
+    for (what, number, unit) in rates.into_iter().chain(others) {
+        note(what, format!("{:.4} {unit}", number.value), number.basis, &number.rule);
+    }
+    if let Some(iops) = &level.iops {
+        note("data iops", format!("{:.0}", iops.value), iops.basis, &iops.rule);
+    }
+    let latencies = [
+        ("data read latency", &level.data_read_latency),
+        ("data write latency", &level.data_write_latency),
+        ("log write latency", &level.log_write_latency),
+    ];
+    for (what, latency) in latencies {
+        note(what, format!("{:.2} ms on average", latency.ms.mean()), latency.basis, &latency.rule);
+    }
+    if let Some(neighbour) = &level.neighbour {
+        let factors = format!("{:.2} and {:.2} of the limit", neighbour.low_factor, neighbour.high_factor);
+        note("neighbour", factors, neighbour.basis, &neighbour.rule);
+    }
+    Ok(Level { spec, name, edition: Some(level.edition.clone()), published: Some(level), provenance })
+}
+
+/// A disk of a cloud: database and log each on one of its own, memory as assumed, CPU without limit.
+fn of_disk(disk: &DiskLevel, scale: u64) -> Level {
+    let burst = |base: f64, peak: Option<f64>| {
+        let base = Rate::per_second(base)?;
+        let seconds = disk.burst.as_ref().and_then(|burst| burst.seconds);
+        let peak = peak.and_then(Rate::per_second).filter(|peak| *peak > base);
+        let burst = peak.zip(seconds).map(|(peak, seconds)| {
+            // The credit is a volume, so it shrinks with the scale.
+            Burst::lasting(base, peak, Duration::from_secs_f64(seconds / scale as f64))
+        });
+        Some(Limit { rate: base, burst })
+    };
+    let limits = Limits {
+        iops: burst(disk.iops, disk.burst.as_ref().map(|burst| burst.iops)),
+        bandwidth: burst(disk.bandwidth_bytes_per_second(), disk.burst_bytes_per_second()),
+        ..Limits::default()
+    };
+    let known = disk.latency.as_ref();
+    let middle = |low: Option<f64>, high: Option<f64>| Some(f64::midpoint(low?, high?));
+    let read_ms = known.and_then(|latency| middle(latency.read_ms_low, latency.read_ms_high));
+    let write_ms = known
+        .and_then(|latency| latency.measured_write_ms.or_else(|| middle(latency.write_ms_low, latency.write_ms_high)));
+    let (read_ms, write_ms) = (read_ms.or(write_ms), write_ms.or(read_ms));
+    let assumed = 5.0;
+    let spread = |ms: f64| {
+        // Median a little below the mean, a tail of three and eight times: the shape that the tiers are given too.
+        let quantiles = [(0.0, 0.5), (0.5, 0.86), (0.9, 1.4), (0.99, 2.6), (1.0, 7.0)];
+        Latency::Quantiles(quantiles.map(|(share, of)| (share, Duration::from_secs_f64(ms * of / 1e3))).to_vec())
+    };
+    let device = Disk {
+        limits,
+        read_latency: spread(read_ms.unwrap_or(assumed)),
+        write_latency: spread(write_ms.unwrap_or(assumed)),
+        largest_io_bytes: disk.io_unit_bytes.unwrap_or(plimsoll_hardware::LARGEST_IO_BYTES),
+        ..Disk::default()
+    };
+    let name = format!("{}/{}@{}", disk.service, disk.name, disk.edition);
+    let spec = Spec {
+        memory: Some(scaled(DISK_MEMORY_BYTES, scale)),
+        data: DeviceSpec::single(device.clone()),
+        log: DeviceSpec::single(device),
+        ..Spec::unlimited(name.clone())
+    };
+    let basis = disk.basis.name();
+    let ms = |value: Option<f64>| match value {
+        Some(ms) => format!("{ms} ms (derived: the middle of what is stated)"),
+        None => format!("{assumed} ms (assumed)"),
+    };
+    let provenance = BTreeMap::from([
+        ("iops limit".to_owned(), format!("{} ({basis}: {})", disk.iops, disk.source)),
+        ("bandwidth limit".to_owned(), format!("{} MB/s ({basis}: {})", disk.bandwidth_mb_per_second, disk.source)),
+        ("read latency".to_owned(), ms(read_ms)),
+        ("write latency".to_owned(), ms(write_ms)),
+        ("memory limit".to_owned(), "8 GiB (assumed: a disk has none)".to_owned()),
+        ("cpu".to_owned(), "without limit (assumed: a disk has none)".to_owned()),
+    ]);
+    Level { spec, name, edition: Some(disk.edition.clone()), published: None, provenance }
+}
+
+fn limit(units: f64) -> Option<Limit> {
+    Limit::per_second(units)
+}
+
+fn latency(quantiles: &LatencyQuantiles) -> Latency {
+    let points = quantiles.ms.points();
+    Latency::Quantiles(points.iter().map(|(share, ms)| (*share, Duration::from_secs_f64(ms / 1e3))).collect())
+}
+
+/// The neighbour's stays are given for full volumes, so they shrink with the scale.
+fn neighbour(figures: &NeighbourFigures, scale: u64) -> Neighbour {
+    let dwell = |seconds: f64| Duration::from_secs_f64(seconds / scale as f64);
+    Neighbour::TwoState {
+        rates: [figures.low_factor, figures.high_factor],
+        dwell: [dwell(figures.low_dwell_seconds), dwell(figures.high_dwell_seconds)],
+    }
+}

@@ -1,0 +1,56 @@
+//! The lab: SQLite, a real SQL engine, on modelled hardware whose limits are known. Its file system layer charges every
+//! read, write and sync to devices with queues, its statements pay for CPU, its sessions share one buffer pool, and all
+//! of it runs in real or in virtual time. `docs/LAB.md` says what is modelled, what is left out, and how exact it is.
+
+pub mod address;
+mod charge;
+mod checkpointer;
+pub mod counters;
+mod database;
+pub mod fault;
+mod file;
+mod home;
+pub mod level;
+mod pool;
+mod readahead;
+pub mod server;
+mod session;
+mod turn;
+mod vfs;
+pub mod waits;
+mod wal;
+
+use std::sync::Arc;
+
+use plimsoll_clock::{Clock, RealClock, VirtualClock};
+use plimsoll_engine::{Credentials, Database, Engine, Result, Target};
+
+pub use address::Address;
+pub use database::LabDatabase;
+
+/// The engine of `lab:` targets.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Lab;
+
+impl Engine for Lab {
+    fn name(&self) -> &'static str {
+        "lab"
+    }
+
+    fn schemes(&self) -> &'static [&'static str] {
+        &["lab"]
+    }
+
+    fn clock(&self, target: &Target, on_stall: Box<dyn Fn(&str) + Send + Sync>) -> Result<Arc<dyn Clock>> {
+        let address = Address::parse(target.url().expose())?;
+        Ok(if address.is_virtual {
+            Arc::new(VirtualClock::with_watchdog(on_stall))
+        } else {
+            Arc::new(RealClock::new())
+        })
+    }
+
+    fn open(&self, target: &Target, _credentials: &Credentials, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>> {
+        Ok(Box::new(LabDatabase::open(target.url().expose(), clock)?))
+    }
+}

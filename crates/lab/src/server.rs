@@ -1,0 +1,374 @@
+//! The modelled database server that all files and sessions of an opened target share: its clock, its hardware, one
+//! buffer pool, and what it counts. No lock is held while anybody waits.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use plimsoll_clock::Clock;
+use plimsoll_hardware::{Io, Kind, Machine, Role, Spec};
+use plimsoll_measurement::Moment;
+
+use crate::charge::{self, Work};
+use crate::checkpointer::Checkpointer;
+use crate::counters::{Counters, StatementCounters};
+use crate::fault::Faults;
+use crate::pool::{PageOf, Pool, Version};
+use crate::readahead::{Sizes, Stream};
+use crate::turn::Turn;
+use crate::vfs::Map;
+use crate::waits::Wait;
+use crate::wal::Wal;
+
+/// In real time a wait is cut into pieces, so that a cancellation ends it soon.
+const LONGEST_NAP: Duration = Duration::from_millis(50);
+
+/// Pages read whose CPU time a session may owe in the midst of a statement.
+const CPU_SLICE_PAGES: u64 = 16;
+
+/// Texts of statements that are counted apart.
+const MOST_STATEMENTS: usize = 5000;
+
+/// The server.
+#[derive(Debug)]
+pub struct Server {
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// What the hardware is; fixed.
+    pub spec: Spec,
+    /// Seed of everything that is random.
+    pub seed: u64,
+    /// How much is read ahead.
+    pub read_ahead: Sizes,
+    /// Whether time is virtual: then a wait is never cut.
+    is_virtual: bool,
+    /// Faults to inject.
+    pub faults: Faults,
+    state: Mutex<State>,
+}
+
+/// What changes.
+#[derive(Debug)]
+pub struct State {
+    /// The hardware with its queues.
+    pub machine: Machine,
+    /// Pages in memory.
+    pub pool: Pool,
+    /// The files, by number.
+    pub files: Vec<FileState>,
+    /// Numbers of the files by path.
+    numbers: BTreeMap<PathBuf, u32>,
+    /// The last version that was given to a page.
+    pub version: Version,
+    /// What is counted.
+    pub counters: Counters,
+    /// What is counted by statement.
+    pub statements: BTreeMap<String, StatementCounters>,
+}
+
+/// A database file with its log.
+#[derive(Debug)]
+pub struct FileState {
+    /// The frames of the log.
+    pub wal: Wal,
+    /// Log that was written by SQLite and not yet to the file, and where it begins.
+    pub pending: (u64, Vec<u8>),
+    /// Bytes of log since the last sync, and where they begin.
+    pub unsynced: (u64, u64),
+    /// When the log up to its last sync is durable.
+    pub log_durable: Moment,
+    /// No log may be durable before this moment: a checkpoint has to be first.
+    pub gate: Moment,
+    /// Versions of the pages in the file itself.
+    pub versions: Vec<Version>,
+    /// The file mapped into memory, while it is open.
+    pub map: Weak<Map>,
+    /// What its sessions share.
+    pub shared: Shared,
+}
+
+/// What the sessions on a file share.
+#[derive(Debug, Default)]
+pub struct Shared {
+    /// The right to write.
+    pub turn: Arc<Turn>,
+    /// Sessions on the file.
+    pub sessions: u32,
+    /// The checkpointer, once there was something for it to do.
+    pub checkpointer: Option<Checkpointer>,
+}
+
+impl FileState {
+    fn new(page_bytes: u64) -> Self {
+        Self {
+            wal: Wal::new(page_bytes),
+            pending: (0, Vec::new()),
+            unsynced: (0, 0),
+            log_durable: Moment::default(),
+            gate: Moment::default(),
+            versions: Vec::new(),
+            map: Weak::new(),
+            shared: Shared::default(),
+        }
+    }
+
+    /// The version of a page in the file itself.
+    pub fn version(&self, page: u32) -> Version {
+        self.versions.get(page as usize).copied().unwrap_or(0)
+    }
+
+    /// Notes that the file itself holds this version of a page now.
+    pub fn set_version(&mut self, page: u32, version: Version) {
+        let page = page as usize;
+        if self.versions.len() <= page {
+            self.versions.resize((page + 1).next_power_of_two(), 0);
+        }
+        self.versions[page] = version;
+    }
+}
+
+/// Where the write-ahead log of a database file is.
+pub fn log_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    PathBuf::from(name)
+}
+
+impl Server {
+    /// A server on this hardware.
+    pub fn new(spec: Spec, seed: u64, clock: Arc<dyn Clock>, faults: Faults) -> Self {
+        let machine = Machine::new(&spec, seed);
+        let pages = spec.memory.map(|bytes| bytes / spec.page_bytes);
+        let state = State {
+            machine,
+            pool: Pool::new(pages),
+            files: Vec::new(),
+            numbers: BTreeMap::new(),
+            version: 0,
+            counters: Counters::default(),
+            statements: BTreeMap::new(),
+        };
+        Self {
+            is_virtual: clock.kind() == "virtual",
+            read_ahead: Sizes::of(spec.page_bytes),
+            clock,
+            spec,
+            seed,
+            faults,
+            state: Mutex::new(state),
+        }
+    }
+
+    /// The state, locked.
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of the file at `path`.
+    pub fn file(&self, path: &Path) -> u32 {
+        let mut state = self.state();
+        if let Some(number) = state.numbers.get(path) {
+            return *number;
+        }
+        let number = state.files.len() as u32;
+        state.files.push(FileState::new(self.spec.page_bytes));
+        state.numbers.insert(path.to_owned(), number);
+        number
+    }
+
+    /// Forgets the file at `path`, which was removed or is made anew.
+    pub fn forget(&self, path: &Path) {
+        let mut state = self.state();
+        if let Some(number) = state.numbers.get(path).copied() {
+            state.pool.forget_file(number);
+            state.files[number as usize] = FileState::new(self.spec.page_bytes);
+        }
+    }
+
+    /// The power comes back after it was lost: what was not durable is kept, lost or torn as the seed says, and memory is
+    /// empty. Every file must be closed.
+    ///
+    /// # Errors
+    /// If a file can't be written.
+    pub fn power_on(&self) -> std::io::Result<()> {
+        let mut state = self.state();
+        let paths: Vec<(PathBuf, u32)> = state.numbers.iter().map(|(path, number)| (path.clone(), *number)).collect();
+        for (path, number) in paths {
+            self.faults.settle(&path, (number, false))?;
+            self.faults.settle(&log_path(&path), (number, true))?;
+            state.files[number as usize] = FileState::new(self.spec.page_bytes);
+        }
+        state.pool.clear();
+        self.faults.power_on();
+        Ok(())
+    }
+
+    /// Waits until `moment` for a reason. Who holds up others only notes it. A cancellation ends the wait in real time.
+    pub fn wait(&self, work: &mut Work, moment: Moment, reason: Wait) {
+        if work.hurried {
+            work.due = work.due.max(moment);
+            return;
+        }
+        let start = self.clock.now();
+        if moment <= start {
+            return;
+        }
+        self.sleep(moment, &work.cancelled);
+        let end = self.clock.now();
+        work.waits.add(reason, end.since(start));
+        work.computing_since = end;
+    }
+
+    /// Notes a statement that has ended.
+    pub fn statement_ended(&self, sql: &str, time: Duration, work: &Work) {
+        let mut state = self.state();
+        state.counters.waits.grow(&work.waits_before, &work.waits);
+        if !state.statements.contains_key(sql) {
+            // Statements without parameters differ in every value: only so many are told apart.
+            if state.statements.len() >= MOST_STATEMENTS {
+                return;
+            }
+            state.statements.insert(sql.to_owned(), StatementCounters::default());
+        }
+        if let Some(statement) = state.statements.get_mut(sql) {
+            statement.count += 1;
+            statement.time += time;
+            statement.longest = statement.longest.max(time);
+            statement.pages_read += work.pages_read - work.pages_before;
+        }
+    }
+
+    /// The log of the database file at `path` is deleted.
+    pub fn log_is_deleted(&self, path: &Path) {
+        let file = self.file(path);
+        let log = &mut self.state().files[file as usize];
+        log.wal.restart();
+        log.pending.1.clear();
+        log.unsynced = (0, 0);
+        self.faults.cut((file, true), 0);
+    }
+
+    /// Waits until `moment`, or in real time until `cancelled`.
+    pub fn sleep(&self, moment: Moment, cancelled: &AtomicBool) {
+        if self.is_virtual {
+            self.clock.sleep_until(moment);
+            return;
+        }
+        loop {
+            let now = self.clock.now();
+            if now >= moment || cancelled.load(Ordering::Relaxed) {
+                return;
+            }
+            self.clock.sleep_until(moment.min(now.after(LONGEST_NAP)));
+        }
+    }
+
+    /// A page is read by the running statement: found in the pool, or fetched from the device and waited for. `version`
+    /// is that of a frame of the log; without one the page comes from the file itself.
+    pub fn read_page(&self, file: u32, page: u32, version: Option<Version>, stream: Option<&mut Stream>) {
+        charge::with(|work| {
+            let Some(work) = work else { return };
+            let now = self.clock.now();
+            let mut state = self.state();
+            let version = version.unwrap_or_else(|| state.files[file as usize].version(page));
+            let of = PageOf { file, page };
+            let pages_before = work.pages_read;
+            let mut ready = match state.pool.touch(of, version) {
+                Some(ready) => ready,
+                None => self.fetch(&mut state, work, now, file, page..page + 1, Some(version)),
+            };
+            if let Some((from, to)) = stream.and_then(|stream| stream.advance(page, self.read_ahead)) {
+                self.prefetch(&mut state, work, now, file, from..to);
+            }
+            work.uncharged_pages += work.pages_read - pages_before;
+            if work.uncharged_pages >= CPU_SLICE_PAGES {
+                let pages = std::mem::take(&mut work.uncharged_pages);
+                let done = self.cpu(&mut state, work, now, 0, pages);
+                ready = ready.max(done);
+            }
+            drop(state);
+            if ready > now {
+                self.wait(work, ready, Wait::DataRead);
+            }
+        });
+    }
+
+    /// Books the read of neighbouring pages in one I/O and takes them into the pool: in the version of the file itself,
+    /// or in the one that was found in the log.
+    fn fetch(
+        &self,
+        state: &mut State,
+        work: &mut Work,
+        now: Moment,
+        file: u32,
+        pages: Range<u32>,
+        version: Option<Version>,
+    ) -> Moment {
+        let count = u64::from(pages.end - pages.start);
+        let (offset, bytes) = ((u64::from(pages.start) - 1) * self.spec.page_bytes, count * self.spec.page_bytes);
+        let done = state.machine.submit(now, Role::Data, Io { kind: Kind::Read, offset, bytes });
+        let at = self.faults.delay(now, done.at);
+        state.counters.data_reads.add(bytes, at.since(now));
+        state.counters.pages_read += count;
+        work.pages_read += count;
+        for page in pages {
+            let version = version.unwrap_or_else(|| state.files[file as usize].version(page));
+            state.pool.insert(PageOf { file, page }, version, at);
+        }
+        at
+    }
+
+    /// Asks for pages of the file itself that are not in the pool, neighbours together.
+    fn prefetch(&self, state: &mut State, work: &mut Work, now: Moment, file: u32, pages: Range<u32>) {
+        let last = state.files[file as usize].map.upgrade().map_or(0, |map| map.len() / self.spec.page_bytes) as u32;
+        let end = pages.end.min(last + 1);
+        let mut page = pages.start;
+        while page < end {
+            let longest = page..end.min(page + self.read_ahead.io_pages);
+            let missing = longest.take_while(|page| !state.pool.holds_any(PageOf { file, page: *page })).count() as u32;
+            if missing > 0 {
+                self.fetch(state, work, now, file, page..page + missing, None);
+            }
+            page += missing.max(1);
+        }
+    }
+
+    /// Books CPU time; gives when it is done.
+    pub fn cpu(&self, state: &mut State, work: &mut Work, now: Moment, steps: u64, pages: u64) -> Moment {
+        let done = state.machine.cpu_steps(now, steps, pages);
+        let cpu = &self.spec.cpu;
+        let nanos = cpu.step_ps.map_or(0, |step| (step * steps + cpu.page_ps * pages) / 1000);
+        work.cpu_nanos += nanos;
+        state.counters.cpu_nanos += nanos;
+        done
+    }
+
+    /// Books a write of log that is to be durable; it is not so before what went before it, nor before a checkpoint
+    /// that it overwrites the log of.
+    pub fn sync_log(&self, file: u32) {
+        let now = self.clock.now();
+        let mut guard = self.state();
+        let state = &mut *guard;
+        let log = &mut state.files[file as usize];
+        let (offset, bytes) = std::mem::take(&mut log.unsynced);
+        if bytes == 0 {
+            return;
+        }
+        let durable = charge::with(|work| {
+            let Some(work) = work else { return now };
+            let done = state.machine.submit(now, Role::Log, Io { kind: Kind::Write, offset, bytes });
+            let at = self.faults.delay(now, done.at).max(log.log_durable).max(log.gate);
+            state.counters.log_writes.add(bytes, at.since(now));
+            work.log_bytes += bytes;
+            work.throttled_nanos += done.throttled.as_nanos() as u64;
+            work.durable = work.durable.max(at);
+            at
+        });
+        log.log_durable = log.log_durable.max(durable);
+        log.wal.synced(durable);
+        self.faults.synced((file, true), now, durable);
+    }
+}

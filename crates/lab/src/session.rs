@@ -1,0 +1,243 @@
+//! What a session of the lab adds to one of SQLite: it queues for the right to write before a statement, pays for CPU,
+//! and waits for the log after it has passed the right to write on.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use plimsoll_clock::windowed;
+use plimsoll_engine::sqlite::modelled::{Follower, Modelled};
+use plimsoll_engine::{Error, ErrorKind, Result};
+use plimsoll_measurement::{Metric, Moment, Reading};
+use rusqlite::Connection;
+
+use crate::charge::{self, Work};
+use crate::checkpointer::{Checkpointer, threshold};
+use crate::server::{Server, log_path};
+use crate::turn::Turn;
+use crate::vfs::Registered;
+use crate::waits::Wait;
+
+/// Steps of SQLite's virtual machine between two looks at the CPU in a long statement.
+const STEPS: i32 = 1000;
+
+/// CPU time that a long statement may owe before it waits for it, in picoseconds: half a millisecond.
+const CPU_SLICE_PS: u64 = 500_000_000;
+
+/// Pages of SQLite's private cache, which every connection has beside the pool: as few as it works with.
+pub const PRIVATE_PAGES: i32 = 2;
+
+/// SQLite on the modelled server.
+#[derive(Debug)]
+pub struct Hardware {
+    /// Opens files. It goes first: it holds on to the server.
+    pub vfs: Registered,
+    /// The server.
+    pub server: Arc<Server>,
+}
+
+impl Modelled for Hardware {
+    fn vfs(&self) -> &str {
+        self.vfs.name()
+    }
+
+    fn follow(
+        &self,
+        path: &Path,
+        connection: &mut Connection,
+        cancelled: &Arc<AtomicBool>,
+    ) -> Result<Box<dyn Follower>> {
+        let failed = |error: rusqlite::Error| Error::new(ErrorKind::Statement, format!("SQLite: {error}"));
+        connection.pragma_update(None, "cache_size", PRIVATE_PAGES).map_err(failed)?;
+        connection.pragma_update(None, "cache_spill", false).map_err(failed)?;
+        connection.pragma_update(None, "wal_autocheckpoint", 0).map_err(failed)?;
+        if let Some(step_ps) = self.server.spec.cpu.step_ps {
+            let server = Arc::clone(&self.server);
+            let steps = move || charge::guard(|| charge_steps(&server, step_ps)).is_none();
+            connection.progress_handler(STEPS, Some(steps)).map_err(failed)?;
+        }
+        let file = self.server.file(path);
+        let turn = {
+            let shared = &mut self.server.state().files[file as usize].shared;
+            shared.sessions += 1;
+            Arc::clone(&shared.turn)
+        };
+        let work = Work { cancelled: Arc::clone(cancelled), ..Work::default() };
+        Ok(Box::new(LabSession {
+            server: Arc::clone(&self.server),
+            vfs: self.vfs.name().to_owned(),
+            path: path.to_owned(),
+            file,
+            turn,
+            writing: false,
+            begun: Moment::default(),
+            sql: String::new(),
+            work: Some(Box::new(work)),
+        }))
+    }
+}
+
+/// A long statement has done [`STEPS`] more steps.
+fn charge_steps(server: &Server, step_ps: u64) {
+    charge::with(|work| {
+        let Some(work) = work else { return };
+        work.owed_steps += STEPS as u64;
+        if work.owed_steps * step_ps >= CPU_SLICE_PS {
+            let steps = std::mem::take(&mut work.owed_steps);
+            work.charged_steps += steps;
+            pay(server, work, steps);
+        }
+    });
+}
+
+/// Waits for the CPU time of these steps and of the pages read. What the real machine needed for them is part of it.
+fn pay(server: &Server, work: &mut Work, steps: u64) {
+    let pages = std::mem::take(&mut work.uncharged_pages);
+    if steps == 0 && pages == 0 {
+        return;
+    }
+    let since = work.computing_since;
+    let done = server.cpu(&mut server.state(), work, since, steps, pages);
+    server.wait(work, done, Wait::Cpu);
+}
+
+/// A session.
+#[derive(Debug)]
+struct LabSession {
+    server: Arc<Server>,
+    vfs: String,
+    path: PathBuf,
+    file: u32,
+    turn: Arc<Turn>,
+    /// True while the right to write is this session's.
+    writing: bool,
+    begun: Moment,
+    sql: String,
+    work: Option<Box<Work>>,
+}
+
+impl LabSession {
+    /// Passes the right to write on, and has the log copied if it has grown enough.
+    fn pass_turn(&mut self) {
+        if !std::mem::take(&mut self.writing) {
+            return;
+        }
+        let state = &mut *self.server.state();
+        let file = &mut state.files[self.file as usize];
+        if file.wal.len() >= threshold(state.pool.limit()) {
+            if file.shared.checkpointer.is_none() {
+                let (server, turn) = (Arc::clone(&self.server), Arc::clone(&self.turn));
+                // Without a thread for it the log is copied when the last session ends.
+                file.shared.checkpointer = Checkpointer::start(server, self.vfs.clone(), self.path.clone(), turn).ok();
+            }
+            if let Some(checkpointer) = &file.shared.checkpointer {
+                checkpointer.request();
+            }
+        }
+        self.turn.pass();
+    }
+
+    /// Waits until everything is durable that the statement wrote, or read from others.
+    fn wait_for_log(&self, work: &mut Work) -> Result<()> {
+        let throttled = std::mem::take(&mut work.throttled_nanos);
+        let now = self.server.clock.now();
+        if work.durable <= now {
+            return Ok(());
+        }
+        let governed = Moment::from_nanos(now.as_nanos() + throttled).min(work.durable);
+        self.server.wait(work, governed, Wait::LogRateGovernor);
+        let durable = work.durable;
+        self.server.wait(work, durable, Wait::LogWrite);
+        if self.server.faults.power_was_lost_before(durable) {
+            return Err(Error::new(ErrorKind::Lost, "the power was lost before the transaction was durable"));
+        }
+        Ok(())
+    }
+}
+
+impl Follower for LabSession {
+    fn begin(&mut self, sql: &str, writes: bool) -> Result<()> {
+        let Some(mut work) = self.work.take() else {
+            return Err(Error::new(ErrorKind::Internal, "a statement began within another"));
+        };
+        self.begun = self.server.clock.now();
+        if writes && !self.writing {
+            self.turn.take(self.server.clock.as_ref());
+            self.writing = true;
+            work.waits.add(Wait::Lock, self.server.clock.now().since(self.begun));
+        }
+        self.sql.clear();
+        self.sql.push_str(sql);
+        work.computing_since = self.server.clock.now();
+        work.pages_before = work.pages_read;
+        work.waits_before = work.waits;
+        charge::install(work);
+        Ok(())
+    }
+
+    fn end(&mut self, steps: u64, autocommit: bool) -> Result<()> {
+        let Some(mut work) = charge::take() else {
+            return Err(Error::new(ErrorKind::Internal, "a statement ended that had not begun"));
+        };
+        charge::continue_panic();
+        let charged = std::mem::take(&mut work.charged_steps);
+        work.owed_steps = 0;
+        if self.server.spec.cpu.step_ps.is_some() {
+            pay(&self.server, &mut work, steps.saturating_sub(charged));
+        }
+        if autocommit {
+            self.pass_turn();
+        }
+        let outcome = if self.writing { Ok(()) } else { self.wait_for_log(&mut work) };
+        let time = self.server.clock.now().since(self.begun);
+        self.server.statement_ended(&self.sql, time, &work);
+        self.work = Some(work);
+        outcome
+    }
+
+    fn read_page(&self, number: u32, into: &mut [u8]) -> Result<()> {
+        let failed = || Error::new(ErrorKind::Statement, format!("page {number} can't be read"));
+        let (in_log, map) = {
+            let file = &self.server.state().files[self.file as usize];
+            (file.wal.newest(number), file.map.upgrade())
+        };
+        let offset = (u64::from(number) - 1) * self.server.spec.page_bytes;
+        match (in_log, map) {
+            (Some(offset), _) => File::open(log_path(&self.path)).and_then(|log| log.read_exact_at(into, offset)),
+            (None, Some(map)) if map.copy(offset, into) => Ok(()),
+            (None, _) => File::open(&self.path).and_then(|file| file.read_exact_at(into, offset)),
+        }
+        .map_err(|_| failed())
+    }
+
+    fn sample(&mut self) -> Vec<Reading> {
+        let Some(work) = &self.work else { return Vec::new() };
+        let ((), window) = windowed(self.server.clock.as_ref(), || ());
+        let reading = |metric, value| Reading { metric, value, window };
+        let mut readings = vec![
+            reading(Metric::CacheMissPages, work.pages_read as f64),
+            reading(Metric::LogWriteBytes, work.log_bytes as f64),
+            reading(Metric::EngineCpuSeconds, work.cpu_nanos as f64 / 1e9),
+        ];
+        readings.extend(Wait::ALL.map(|wait| reading(wait.metric(), work.waits.of(wait).1.as_secs_f64())));
+        readings
+    }
+}
+
+impl Drop for LabSession {
+    fn drop(&mut self) {
+        // A panic in the midst of a statement leaves its account behind.
+        drop(charge::take());
+        self.pass_turn();
+        let checkpointer = {
+            let shared = &mut self.server.state().files[self.file as usize].shared;
+            shared.sessions = shared.sessions.saturating_sub(1);
+            if shared.sessions == 0 { shared.checkpointer.take() } else { None }
+        };
+        if let Some(checkpointer) = checkpointer {
+            checkpointer.stop();
+        }
+    }
+}

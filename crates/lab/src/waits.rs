@@ -1,0 +1,64 @@
+//! Time that sessions waited, by reason, in the classes that cloud databases report.
+
+use std::time::Duration;
+
+use plimsoll_measurement::Metric;
+
+/// Why a session waited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wait {
+    /// For a page to come from a device.
+    DataRead,
+    /// For the log to be durable: the device's latency.
+    LogWrite,
+    /// For the log to be durable: the governor let no more bytes through.
+    LogRateGovernor,
+    /// For the right to write, or for pages of a checkpoint.
+    Lock,
+    /// For CPU, its own work included.
+    Cpu,
+}
+
+impl Wait {
+    /// All of them, in order.
+    pub const ALL: [Self; 5] = [Self::DataRead, Self::LogWrite, Self::LogRateGovernor, Self::Lock, Self::Cpu];
+
+    /// The counter under which samplers give it.
+    pub const fn metric(self) -> Metric {
+        match self {
+            Self::DataRead => Metric::DataReadWaitSeconds,
+            Self::LogWrite => Metric::LogWriteWaitSeconds,
+            Self::LogRateGovernor => Metric::LogRateGovernorWaitSeconds,
+            Self::Lock => Metric::LockWaitSeconds,
+            Self::Cpu => Metric::CpuWaitSeconds,
+        }
+    }
+}
+
+/// Number and time of the waits of each kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Waits([(u64, Duration); Wait::ALL.len()]);
+
+impl Waits {
+    /// Counts a wait.
+    pub fn add(&mut self, reason: Wait, time: Duration) {
+        if !time.is_zero() {
+            let (count, sum) = &mut self.0[reason as usize];
+            *count += 1;
+            *sum += time;
+        }
+    }
+
+    /// Counts what `now` has more than `before`.
+    pub fn grow(&mut self, before: &Self, now: &Self) {
+        for ((sum, before), now) in self.0.iter_mut().zip(before.0).zip(now.0) {
+            sum.0 += now.0 - before.0;
+            sum.1 += now.1.saturating_sub(before.1);
+        }
+    }
+
+    /// How often and how long was waited for this reason.
+    pub fn of(&self, reason: Wait) -> (u64, Duration) {
+        self.0[reason as usize]
+    }
+}
