@@ -163,6 +163,19 @@ mod tests {
         }
     }
 
+    #[test]
+    fn credit_comes_back_at_the_rates_there_were() {
+        let neighbour = Neighbour::TwoState { rates: [0.25, 1.0], dwell: [Duration::from_secs(1); 2] };
+        let mut bucket = Bucket::new(Timeline::new(Rate::per_second(100.0).unwrap(), Some(&neighbour), 9), 1_000_000);
+        assert_eq!(bucket.book(0, 1_000_000), 0);
+        // An hour at both rates saves what they let through, and not a unit more can be had at once.
+        let hour = 3_600 * PS_PER_SECOND;
+        let saved = u64::try_from(work(&neighbour, 100.0, hour) / UNIT).unwrap();
+        assert!((100_000..350_000).contains(&saved), "{saved}");
+        assert_eq!(bucket.book(hour, saved), hour);
+        assert!(bucket.book(hour, 2) > hour);
+    }
+
     proptest! {
         /// No prefix of the bookings exceeds credit + rate x time, and nothing is through before it was asked for.
         #[test]

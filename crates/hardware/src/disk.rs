@@ -1,7 +1,8 @@
 //! One disk: its limits, its latency, its neighbour.
 //!
 //! end = max over the limits' ends; done = end + latency. An I/O larger than the disk's largest counts as several
-//! against I/O limits (`ceil(bytes / largest)`), as cloud block storage counts it, and has one latency.
+//! against I/O limits (`ceil(bytes / largest)`), as the documentation of managed disks counts it (I/O unit of 256 KiB),
+//! and has one latency. That limits queue instead of failing is how throttled cloud disks behave: latency of hundreds of ms.
 //! Left out: seeks, a cache of the disk's own, and a cost of switching between reads and writes.
 
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -2,6 +2,7 @@
 //!
 //! An I/O is booked on every limit that applies to it at the same moment, and through at the latest of their ends. A
 //! limit with burst is two buckets: the sustained rate with its credit, and the peak rate without any.
+//! Left out: a governor that adapts to load or shares by priority; what it delays is delayed in the order of booking.
 //! A log-rate governor is a write bandwidth on the log; a data-I/O governor is I/Os and bytes of reads and writes together.
 
 use crate::bucket::Bucket;

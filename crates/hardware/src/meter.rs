@@ -1,8 +1,10 @@
-//! Utilisation over time, as a cloud database shows it: rows of 15 seconds for an hour, rows of 5 minutes for 14 days.
+//! Utilisation over time, as a cloud database shows it: rows of 15 seconds for an hour (`sys.dm_db_resource_stats`),
+//! rows of 5 minutes for 14 days (`sys.resource_stats`).
 //!
 //! A booking keeps a limit busy for a span, which may reach into the future; the span is spread over the slots it
 //! covers. A resource with several limits has a lane for each; its percentage is that of the busiest lane, for that
 //! one holds the resource back. A limit with burst credit counts against its sustained rate, at most 100 %.
+//! Left out: bookings that reach more than 14 days ahead.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -203,6 +205,16 @@ mod tests {
             meter.add(0, 1, Busy { from, to, work: 10 * SECOND });
         }
         assert_eq!(percents(&meter, 30, Grain::Fine), [40.0, 100.0]);
+    }
+
+    #[test]
+    fn work_of_a_burst_is_spread_evenly() {
+        let mut meter = Meter::new(true);
+        meter.add(0, 0, Busy { from: 10 * SECOND, to: 30 * SECOND, work: 4 * SECOND });
+        assert_eq!(percents(&meter, 30, Grain::Fine), [100.0 / 15.0, 20.0]);
+        // A booking without length counts where it is.
+        meter.add(0, 0, Busy { from: 31 * SECOND, to: 31 * SECOND, work: 3 * SECOND });
+        assert_eq!(percents(&meter, 45, Grain::Fine)[2].to_bits(), 20.0_f64.to_bits());
     }
 
     #[test]

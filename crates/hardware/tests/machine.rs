@@ -124,15 +124,20 @@ fn a_cap_sees_the_parts_of_a_stripe() {
     let caps = vec![Cap { name: "vm".to_owned(), limits: iops(100.0) }];
     let mut machine = Machine::new(&Spec { caps, ..spec(device) }, 0);
     assert_eq!(last(&mut machine, 1, |_| read(0, 256 * KIB)), at_ms(40));
+    // 1 MiB + 256 KiB on the first disk is more than one I/O there: 2 + 1 + 1 + 1.
+    assert_eq!(last(&mut machine, 1, |_| read(0, MB + 64 * KIB)), at_ms(90));
+    // Nothing else limits this device, so its meter shows the cap.
+    assert!((machine.meter(Resource::DataIo).percent(0, Grain::Fine) - 0.09 / 15.0 * 100.0).abs() < 1e-9);
 }
 
 #[test]
 fn a_governor_stands_in_front_of_the_volume() {
     let governor = Limits { write_bandwidth: Limit::per_second(0.8 * MB as f64), ..Limits::default() };
-    let log = DeviceSpec { governor, ..DeviceSpec::single(disk(iops(500.0))) };
+    let disk = Disk { write_latency: Latency::Constant(ms(4)), ..disk(iops(500.0)) };
+    let log = DeviceSpec { governor, ..DeviceSpec::single(disk) };
     let mut machine = Machine::new(&Spec { log, ..Spec::unlimited("test") }, 0);
     let done = machine.submit(at_ms(0), Role::Log, write(0, 8 * MB));
-    assert_eq!(done, Done { at: at_ms(10_000), throttled: ms(10_000) });
+    assert_eq!(done, Done { at: at_ms(10_004), throttled: ms(10_000) });
     // 32 I/Os of 8 MiB behind the 500 a second; reads are not governed.
     assert_eq!(machine.submit(at_ms(0), Role::Log, read(0, 4 * KIB)).at, at_ms(66));
     assert_eq!(machine.submit(at_ms(0), Role::Data, write(0, MB)).at, at_ms(0));
