@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use plimsoll_clock::{Clock, RealClock};
-use plimsoll_measurement::Reading;
+use plimsoll_measurement::{Reading, Views};
 
 use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind, Result};
@@ -93,6 +93,11 @@ pub trait Database: Send + Sync {
 pub trait Sampler: Send {
     /// Reads the counters. What can't be read is left out; only a lost source is an error.
     fn sample(&mut self) -> Result<Vec<Reading>>;
+
+    /// Reads what the engine shows about itself beside counters. Empty where it shows nothing.
+    fn views(&mut self) -> Result<Views> {
+        Ok(Views::default())
+    }
 }
 
 /// A session: one connection, one thread.

@@ -2,24 +2,22 @@
 
 use std::sync::Arc;
 
-use plimsoll_clock::{Clock, windowed};
+use plimsoll_clock::Clock;
 use plimsoll_engine::sqlite::SqliteDatabase;
 use plimsoll_engine::sqlite::modelled::Modelled;
 use plimsoll_engine::{
     ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Lease, Place, PlaceStatus, Result, Sampler,
     Session, Table,
 };
-use plimsoll_hardware::{Grain, Resource};
-use plimsoll_measurement::{Metric, Reading};
 
 use crate::address::{Address, Subject};
 use crate::fault::Faults;
 use crate::home::Home;
 use crate::level::{self, Level};
+use crate::sampler::ServerSampler;
 use crate::server::Server;
 use crate::session::{Hardware, PRIVATE_PAGES};
 use crate::vfs::Registered;
-use crate::waits::Wait;
 
 /// An opened lab.
 #[derive(Debug)]
@@ -163,47 +161,6 @@ impl Database for LabDatabase {
     }
 
     fn process_sampler(&self) -> Option<Box<dyn Sampler>> {
-        Some(Box::new(ServerSampler { server: Arc::clone(&self.hardware.server) }))
-    }
-}
-
-/// The counters of the whole server.
-struct ServerSampler {
-    server: Arc<Server>,
-}
-
-impl Sampler for ServerSampler {
-    fn sample(&mut self) -> Result<Vec<Reading>> {
-        let ((), window) = windowed(self.server.clock.as_ref(), || ());
-        let reading = |metric, value| Reading { metric, value, window };
-        let state = self.server.state();
-        let counters = &state.counters;
-        let mut readings = vec![
-            reading(Metric::CacheMissPages, counters.pages_read as f64),
-            reading(Metric::DeviceReadBytes, counters.data_reads.bytes as f64),
-            reading(Metric::DeviceWriteBytes, (counters.data_writes.bytes + counters.log_writes.bytes) as f64),
-            reading(Metric::LogWriteBytes, counters.log_writes.bytes as f64),
-            reading(Metric::EngineCpuSeconds, counters.cpu_nanos as f64 / 1e9),
-            reading(Metric::DataReads, counters.data_reads.count as f64),
-            reading(Metric::DataWrites, counters.data_writes.count as f64),
-            reading(Metric::LogWrites, counters.log_writes.count as f64),
-            reading(Metric::DataReadStallSeconds, counters.data_reads.stall.as_secs_f64()),
-            reading(Metric::DataWriteStallSeconds, counters.data_writes.stall.as_secs_f64()),
-            reading(Metric::LogWriteStallSeconds, counters.log_writes.stall.as_secs_f64()),
-        ];
-        readings.extend(Wait::ALL.map(|wait| reading(wait.metric(), counters.waits.of(wait).1.as_secs_f64())));
-        if let Some(limit) = state.pool.limit() {
-            readings.push(reading(Metric::MemoryPercent, 100.0 * state.pool.pages() as f64 / limit as f64));
-        }
-        let resources = [
-            (Resource::Cpu, Metric::CpuPercent),
-            (Resource::DataIo, Metric::DataIoPercent),
-            (Resource::LogWrite, Metric::LogWritePercent),
-        ];
-        for (resource, metric) in resources {
-            let last = state.machine.meter(resource).rows(window.end, Grain::Fine).last();
-            readings.extend(last.map(|(_, percent)| reading(metric, percent)));
-        }
-        Ok(readings)
+        Some(Box::new(ServerSampler::new(Arc::clone(&self.hardware.server))))
     }
 }

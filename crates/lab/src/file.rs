@@ -255,6 +255,7 @@ impl OpenFile {
             let done = state.machine.submit(start, Role::Data, io);
             let at = self.server.faults.delay(now, done.at);
             state.counters.data_writes.add(io.bytes, at.since(now));
+            state.files[self.file as usize].operations[1].add(io.bytes, at.since(now));
             at
         };
         work.due = work.due.max(at);

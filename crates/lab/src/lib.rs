@@ -13,6 +13,7 @@ mod home;
 pub mod level;
 mod pool;
 mod readahead;
+mod sampler;
 pub mod server;
 mod session;
 mod turn;

@@ -14,7 +14,7 @@ use plimsoll_measurement::Moment;
 
 use crate::charge::{self, Work};
 use crate::checkpointer::Checkpointer;
-use crate::counters::{Counters, StatementCounters};
+use crate::counters::{Counters, Operations, StatementCounters};
 use crate::fault::Faults;
 use crate::pool::{PageOf, Pool, Version};
 use crate::readahead::{Sizes, Stream};
@@ -28,6 +28,10 @@ const LONGEST_NAP: Duration = Duration::from_millis(50);
 
 /// Pages read whose CPU time a session may owe in the midst of a statement.
 const CPU_SLICE_PAGES: u64 = 16;
+
+/// Memory is noted as often as the finer of the resource views has rows, for as long as the coarser one reaches back.
+pub(crate) const MEMORY_INTERVAL_NANOS: u64 = 15_000_000_000;
+const MEMORY_INTERVALS: usize = 14 * 24 * 60 * 4;
 
 /// Texts of statements that are counted apart.
 const MOST_STATEMENTS: usize = 5000;
@@ -60,11 +64,13 @@ pub struct State {
     /// The files, by number.
     pub files: Vec<FileState>,
     /// Numbers of the files by path.
-    numbers: BTreeMap<PathBuf, u32>,
+    pub(crate) numbers: BTreeMap<PathBuf, u32>,
     /// The last version that was given to a page.
     pub version: Version,
     /// What is counted.
     pub counters: Counters,
+    /// Pages in memory at the end of each interval, by number of the interval.
+    pub(crate) memory: BTreeMap<u64, usize>,
     /// What is counted by statement.
     pub statements: BTreeMap<String, StatementCounters>,
 }
@@ -86,6 +92,8 @@ pub struct FileState {
     pub versions: Vec<Version>,
     /// The file mapped into memory, while it is open.
     pub map: Weak<Map>,
+    /// Reads of the file, writes of the file, and writes of its log.
+    pub operations: [Operations; 3],
     /// What its sessions share.
     pub shared: Shared,
 }
@@ -101,6 +109,17 @@ pub struct Shared {
     pub checkpointer: Option<Checkpointer>,
 }
 
+impl State {
+    /// Notes how much memory is in use in this interval, whose last note counts.
+    fn note_memory(&mut self, now: Moment) {
+        let interval = now.as_nanos() / MEMORY_INTERVAL_NANOS;
+        let pages = self.pool.pages();
+        if self.memory.insert(interval, pages).is_none() && self.memory.len() > MEMORY_INTERVALS {
+            self.memory.pop_first();
+        }
+    }
+}
+
 impl FileState {
     fn new(page_bytes: u64) -> Self {
         Self {
@@ -111,6 +130,7 @@ impl FileState {
             gate: Moment::default(),
             versions: Vec::new(),
             map: Weak::new(),
+            operations: [Operations::default(); 3],
             shared: Shared::default(),
         }
     }
@@ -149,6 +169,7 @@ impl Server {
             numbers: BTreeMap::new(),
             version: 0,
             counters: Counters::default(),
+            memory: BTreeMap::new(),
             statements: BTreeMap::new(),
         };
         Self {
@@ -225,6 +246,7 @@ impl Server {
     /// Notes a statement that has ended.
     pub fn statement_ended(&self, sql: &str, time: Duration, work: &Work) {
         let mut state = self.state();
+        state.note_memory(self.clock.now());
         state.counters.waits.grow(&work.waits_before, &work.waits);
         if !state.statements.contains_key(sql) {
             // Statements without parameters differ in every value: only so many are told apart.
@@ -312,6 +334,7 @@ impl Server {
         let done = state.machine.submit(now, Role::Data, Io { kind: Kind::Read, offset, bytes });
         let at = self.faults.delay(now, done.at);
         state.counters.data_reads.add(bytes, at.since(now));
+        state.files[file as usize].operations[0].add(bytes, at.since(now));
         state.counters.pages_read += count;
         work.pages_read += count;
         for page in pages {
@@ -362,6 +385,7 @@ impl Server {
             let done = state.machine.submit(now, Role::Log, Io { kind: Kind::Write, offset, bytes });
             let at = self.faults.delay(now, done.at).max(log.log_durable).max(log.gate);
             state.counters.log_writes.add(bytes, at.since(now));
+            log.operations[2].add(bytes, at.since(now));
             work.log_bytes += bytes;
             work.throttled_nanos += done.throttled.as_nanos() as u64;
             work.durable = work.durable.max(at);

@@ -23,6 +23,17 @@ impl Wait {
     /// All of them, in order.
     pub const ALL: [Self; 5] = [Self::DataRead, Self::LogWrite, Self::LogRateGovernor, Self::Lock, Self::Cpu];
 
+    /// Its name in the server's views.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::DataRead => "data_read",
+            Self::LogWrite => "log_write",
+            Self::LogRateGovernor => "log_rate_governor",
+            Self::Lock => "lock",
+            Self::Cpu => "cpu",
+        }
+    }
+
     /// The counter under which samplers give it.
     pub const fn metric(self) -> Metric {
         match self {

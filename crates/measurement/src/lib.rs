@@ -4,9 +4,11 @@ pub mod exit;
 pub mod reading;
 pub mod run;
 pub mod units;
+pub mod views;
 
 pub use reading::{Metric, Moment, Reading, Window};
 pub use run::{
     ColdStart, CpuRow, CpuTable, Definition, Figure, Host, Minute, Point, Repetition, RunFailure, RunRecord, Truth,
     Verdict,
 };
+pub use views::{FileRow, ResourceRow, StatementRow, Views, WaitRow};

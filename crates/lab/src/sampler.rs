@@ -1,0 +1,133 @@
+//! The lab's server through the eyes of a sampler: counters, and the views that a cloud database has.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use plimsoll_clock::windowed;
+use plimsoll_engine::{Result, Sampler};
+use plimsoll_hardware::{Grain, Resource};
+use plimsoll_measurement::{FileRow, Metric, Moment, Reading, ResourceRow, StatementRow, Views, WaitRow};
+
+use crate::server::{MEMORY_INTERVAL_NANOS, Server, State, log_path};
+use crate::waits::Wait;
+
+/// The counters of the whole server.
+#[derive(Debug)]
+pub struct ServerSampler {
+    server: Arc<Server>,
+}
+
+impl ServerSampler {
+    /// A sampler of this server.
+    pub fn new(server: Arc<Server>) -> Self {
+        Self { server }
+    }
+}
+
+impl Sampler for ServerSampler {
+    fn sample(&mut self) -> Result<Vec<Reading>> {
+        let ((), window) = windowed(self.server.clock.as_ref(), || ());
+        let reading = |metric, value| Reading { metric, value, window };
+        let state = self.server.state();
+        let counters = &state.counters;
+        let mut readings = vec![
+            reading(Metric::CacheMissPages, counters.pages_read as f64),
+            reading(Metric::DeviceReadBytes, counters.data_reads.bytes as f64),
+            reading(Metric::DeviceWriteBytes, (counters.data_writes.bytes + counters.log_writes.bytes) as f64),
+            reading(Metric::LogWriteBytes, counters.log_writes.bytes as f64),
+            reading(Metric::EngineCpuSeconds, counters.cpu_nanos as f64 / 1e9),
+            reading(Metric::DataReads, counters.data_reads.count as f64),
+            reading(Metric::DataWrites, counters.data_writes.count as f64),
+            reading(Metric::LogWrites, counters.log_writes.count as f64),
+            reading(Metric::DataReadStallSeconds, counters.data_reads.stall.as_secs_f64()),
+            reading(Metric::DataWriteStallSeconds, counters.data_writes.stall.as_secs_f64()),
+            reading(Metric::LogWriteStallSeconds, counters.log_writes.stall.as_secs_f64()),
+        ];
+        readings.extend(Wait::ALL.map(|wait| reading(wait.metric(), counters.waits.of(wait).1.as_secs_f64())));
+        if let Some(limit) = state.pool.limit() {
+            readings.push(reading(Metric::MemoryPercent, 100.0 * state.pool.pages() as f64 / limit as f64));
+        }
+        let resources = [
+            (Resource::Cpu, Metric::CpuPercent),
+            (Resource::DataIo, Metric::DataIoPercent),
+            (Resource::LogWrite, Metric::LogWritePercent),
+        ];
+        for (resource, metric) in resources {
+            let last = state.machine.meter(resource).rows(window.end, Grain::Fine).last();
+            readings.extend(last.map(|(_, percent)| reading(metric, percent)));
+        }
+        Ok(readings)
+    }
+
+    fn views(&mut self) -> Result<Views> {
+        let now = self.server.clock.now();
+        let state = self.server.state();
+        let waits = Wait::ALL.map(|wait| {
+            let (count, time) = state.counters.waits.of(wait);
+            WaitRow { name: wait.name().to_owned(), count, seconds: time.as_secs_f64() }
+        });
+        let statements = state.statements.iter().map(|(text, counters)| StatementRow {
+            text: text.clone(),
+            count: counters.count,
+            seconds: counters.time.as_secs_f64(),
+            longest_seconds: counters.longest.as_secs_f64(),
+            pages_read: counters.pages_read,
+        });
+        Ok(Views {
+            resources_15_s: resources(&state, now, Grain::Fine),
+            resources_5_min: resources(&state, now, Grain::Coarse),
+            waits: waits.to_vec(),
+            files: state.numbers.iter().flat_map(|(path, number)| file_rows(&state, path, *number)).collect(),
+            statements: statements.collect(),
+        })
+    }
+}
+
+/// The database file and its log.
+fn file_rows(state: &State, path: &Path, number: u32) -> [FileRow; 2] {
+    let [reads, writes, log] = state.files[number as usize].operations;
+    let name = |path: &Path| path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let data = FileRow {
+        name: name(path),
+        kind: "data",
+        reads: reads.count,
+        read_bytes: reads.bytes,
+        read_stall_seconds: reads.stall.as_secs_f64(),
+        writes: writes.count,
+        write_bytes: writes.bytes,
+        write_stall_seconds: writes.stall.as_secs_f64(),
+    };
+    let log = FileRow {
+        name: name(&log_path(path)),
+        kind: "log",
+        writes: log.count,
+        write_bytes: log.bytes,
+        write_stall_seconds: log.stall.as_secs_f64(),
+        ..FileRow::default()
+    };
+    [data, log]
+}
+
+/// The finished intervals that are kept.
+fn resources(state: &State, now: Moment, grain: Grain) -> Vec<ResourceRow> {
+    let length = u64::try_from(grain.length().as_nanos()).unwrap_or(u64::MAX);
+    let finished = now.as_nanos() / length;
+    let percent = |resource: Resource, interval: u64| {
+        let meter = state.machine.meter(resource);
+        meter.is_limited().then(|| meter.percent(interval, grain))
+    };
+    let memory = |end: u64| {
+        let limit = state.pool.limit()? as f64;
+        // Nothing has changed since the last note before the end.
+        let (_, pages) = state.memory.range(..end / MEMORY_INTERVAL_NANOS).next_back()?;
+        Some(100.0 * *pages as f64 / limit)
+    };
+    let row = |interval: u64| ResourceRow {
+        end: Moment::from_nanos((interval + 1) * length),
+        cpu_percent: percent(Resource::Cpu, interval),
+        data_io_percent: percent(Resource::DataIo, interval),
+        log_write_percent: percent(Resource::LogWrite, interval),
+        memory_percent: memory((interval + 1) * length),
+    };
+    (finished.saturating_sub(grain.rows_kept())..finished).map(row).collect()
+}

@@ -1,0 +1,81 @@
+//! What a database shows about itself beside plain counters: the use of its resources over time, waits, files and
+//! statements. Everything but the resource rows is cumulative, like counters: growth says what a test did.
+
+use crate::reading::Moment;
+
+/// What an engine knows about itself; a list is empty where it doesn't know.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Views {
+    /// Use of resources over finished intervals of 15 seconds, oldest first; an hour is kept.
+    pub resources_15_s: Vec<ResourceRow>,
+    /// The same over five minutes; 14 days are kept.
+    pub resources_5_min: Vec<ResourceRow>,
+    /// Waits by type.
+    pub waits: Vec<WaitRow>,
+    /// I/O by file.
+    pub files: Vec<FileRow>,
+    /// Statements by text.
+    pub statements: Vec<StatementRow>,
+}
+
+/// Use of resources over an interval, in percent of their limits; `None` where there is no limit or nothing is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ResourceRow {
+    /// End of the interval.
+    pub end: Moment,
+    /// CPU.
+    pub cpu_percent: Option<f64>,
+    /// Reads and writes of data files.
+    pub data_io_percent: Option<f64>,
+    /// Writes of the log.
+    pub log_write_percent: Option<f64>,
+    /// Memory in use at the end of the interval.
+    pub memory_percent: Option<f64>,
+}
+
+/// A type of wait.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WaitRow {
+    /// The engine's name for it.
+    pub name: String,
+    /// How often.
+    pub count: u64,
+    /// How long in all.
+    pub seconds: f64,
+}
+
+/// I/O of a file at its device. A stall is the time from asking to done.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct FileRow {
+    /// Its name, without folders.
+    pub name: String,
+    /// `data` or `log`.
+    pub kind: &'static str,
+    /// Reads.
+    pub reads: u64,
+    /// Their bytes.
+    pub read_bytes: u64,
+    /// Sum of the times they took.
+    pub read_stall_seconds: f64,
+    /// Writes.
+    pub writes: u64,
+    /// Their bytes.
+    pub write_bytes: u64,
+    /// Sum of the times they took.
+    pub write_stall_seconds: f64,
+}
+
+/// A statement over all its executions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StatementRow {
+    /// Its text.
+    pub text: String,
+    /// Executions.
+    pub count: u64,
+    /// Sum of the times from begin to end.
+    pub seconds: f64,
+    /// The longest.
+    pub longest_seconds: f64,
+    /// Pages that had to be fetched for it.
+    pub pages_read: u64,
+}
