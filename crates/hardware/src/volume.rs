@@ -115,7 +115,7 @@ impl Map {
             Layout::Single => (0, u64::MAX),
             Layout::Striped { columns, unit_bytes } => {
                 let slab = SLAB_BYTES.saturating_mul(columns as u64);
-                let column = at % slab / unit_bytes % columns as u64;
+                let column = at / unit_bytes % columns as u64;
                 let first = (at / slab).wrapping_mul(columns as u64);
                 let disk = first.wrapping_add(column) % self.disks.max(1) as u64;
                 (disk as usize, (at / unit_bytes + 1).saturating_mul(unit_bytes))

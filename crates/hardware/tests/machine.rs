@@ -144,6 +144,15 @@ fn a_governor_stands_in_front_of_the_volume() {
 }
 
 #[test]
+fn a_governor_counts_what_the_engine_issued() {
+    let volume = Volume::striped(vec![Disk::default(); 4], 64 * KIB);
+    let mut machine = Machine::new(&spec(DeviceSpec { governor: iops(100.0), ..volume.into() }), 0);
+    // One I/O, although it falls on four disks; 257 KiB are two.
+    assert_eq!(last(&mut machine, 1, |_| read(0, 256 * KIB)), at_ms(10));
+    assert_eq!(last(&mut machine, 1, |_| read(0, 257 * KIB)), at_ms(30));
+}
+
+#[test]
 fn a_blob_gets_its_next_tier_when_the_file_grows_over_the_bound() {
     let tier = |up_to, rate| Tier { name: String::new(), up_to, limits: iops(rate) };
     let blob = Blob { tiers: vec![tier(128, 500.0), tier(256, 1_000.0), tier(512, 2_000.0)], file_bytes: 32 };
