@@ -21,6 +21,7 @@ use plimsoll_hardware::{Burst, CpuSpec, DeviceSpec, Disk, Latency, Limit, Limits
 use plimsoll_measurement::units::MB;
 
 use crate::address::Subject;
+use crate::scale::shrink;
 
 /// Rows of the reference table in a page of 4 KiB, and their mean content in bytes.
 const ROWS_PER_PAGE: f64 = 9.0;
@@ -57,17 +58,22 @@ pub struct Level {
     pub provenance: BTreeMap<String, String>,
 }
 
-/// Finds the hardware of a target.
+/// Finds the hardware of a target, at its scale.
 pub fn find(subject: &Subject, scale: u64) -> Result<Level> {
+    let level = full(subject)?;
+    Ok(Level { spec: shrink(level.spec, scale), ..level })
+}
+
+fn full(subject: &Subject) -> Result<Level> {
     match subject {
         Subject::Level { service, level, edition } => {
             let catalog = Catalog::builtin().map_err(|error| unknown(&error))?;
             let edition = edition.as_deref();
             if catalog.disk_levels().any(|disk| disk.service.eq_ignore_ascii_case(service)) {
-                return Ok(of_disk(catalog.disk(service, level, edition).map_err(|e| unknown(&e))?, scale));
+                return Ok(of_disk(catalog.disk(service, level, edition).map_err(|e| unknown(&e))?));
             }
             let level = catalog.lab_level(service, level, edition).map_err(|error| unknown(&error))?;
-            of_service(catalog, level, scale)
+            of_service(catalog, level)
         }
         Subject::File(path) => {
             let text = std::fs::read_to_string(path).map_err(|error| {
@@ -75,14 +81,13 @@ pub fn find(subject: &Subject, scale: u64) -> Result<Level> {
                     .hint("a file of your own hardware ends in .toml; docs/LAB.md shows one")
             })?;
             let name = path.display().to_string();
-            let mut spec = Spec::parse(&name, &text).map_err(|error| {
+            let spec = Spec::parse(&name, &text).map_err(|error| {
                 let shown = Error::new(ErrorKind::Usage, error.to_string());
                 match error.hint {
                     Some(hint) => shown.hint(hint),
                     None => shown,
                 }
             })?;
-            spec.memory = spec.memory.map(|bytes| scaled(bytes, scale));
             let provenance = BTreeMap::from([("hardware".to_owned(), format!("as {name} says"))]);
             Ok(Level { spec, name, edition: None, published: None, provenance })
         }
@@ -91,10 +96,6 @@ pub fn find(subject: &Subject, scale: u64) -> Result<Level> {
 
 fn unknown(error: &CatalogError) -> Error {
     Error::new(ErrorKind::Usage, error.to_string()).hint("'plimsoll catalog' lists services, levels and editions")
-}
-
-fn scaled(bytes: u64, scale: u64) -> u64 {
-    (bytes / scale).max(64 << 10)
 }
 
 /// Picoseconds of a step on a level of this DTU, and of a page that is read.
@@ -107,7 +108,7 @@ pub fn cpu_costs(catalog: &Catalog, service: &str, dtu: f64) -> Result<(u64, u64
     Ok(((step * 1e12).round() as u64, (page.max(0.0) * 1e12).round() as u64))
 }
 
-fn of_service(catalog: &Catalog, level: LabLevel, scale: u64) -> Result<Level> {
+fn of_service(catalog: &Catalog, level: LabLevel) -> Result<Level> {
     let bytes = |rate: &Sourced, factor: f64| limit(rate.value * MB as f64 / 60.0 * factor);
     let (step_ps, page_ps) = cpu_costs(catalog, &level.service, level.dtu.value)?;
     let data = Disk {
@@ -118,18 +119,18 @@ fn of_service(catalog: &Catalog, level: LabLevel, scale: u64) -> Result<Level> {
         },
         read_latency: latency(&level.data_read_latency),
         write_latency: latency(&level.data_write_latency),
-        neighbour: level.neighbour.as_ref().filter(|n| n.applies_to == Access::Read).map(|n| neighbour(n, scale)),
+        neighbour: level.neighbour.as_ref().filter(|n| n.applies_to == Access::Read).map(neighbour),
         ..Disk::default()
     };
     let log = Disk {
         limits: Limits { write_bandwidth: bytes(&level.write_rate, LOG_BYTES_PER_CONTENT), ..Limits::default() },
         write_latency: latency(&level.log_write_latency),
-        neighbour: level.neighbour.as_ref().filter(|n| n.applies_to == Access::Write).map(|n| neighbour(n, scale)),
+        neighbour: level.neighbour.as_ref().filter(|n| n.applies_to == Access::Write).map(neighbour),
         ..Disk::default()
     };
     let name = format!("{}/{}@{}", level.service, level.level, level.edition);
     let spec = Spec {
-        memory: Some(scaled((level.memory_mb.value * MB as f64) as u64, scale)),
+        memory: Some((level.memory_mb.value * MB as f64) as u64),
         cpu: CpuSpec { cores: 1.0, step_ps: Some(step_ps), page_ps },
         data: DeviceSpec::single(data),
         log: DeviceSpec::single(log),
@@ -163,15 +164,13 @@ fn of_service(catalog: &Catalog, level: LabLevel, scale: u64) -> Result<Level> {
 }
 
 /// A disk of a cloud: database and log each on one of its own, memory as assumed, CPU without limit.
-fn of_disk(disk: &DiskLevel, scale: u64) -> Level {
+fn of_disk(disk: &DiskLevel) -> Level {
     let burst = |base: f64, peak: Option<f64>| {
         let base = Rate::per_second(base)?;
         let seconds = disk.burst.as_ref().and_then(|burst| burst.seconds);
         let peak = peak.and_then(Rate::per_second).filter(|peak| *peak > base);
-        let burst = peak.zip(seconds).map(|(peak, seconds)| {
-            // The credit is a volume, so it shrinks with the scale.
-            Burst::lasting(base, peak, Duration::from_secs_f64(seconds / scale as f64))
-        });
+        let burst =
+            peak.zip(seconds).map(|(peak, seconds)| Burst::lasting(base, peak, Duration::from_secs_f64(seconds)));
         Some(Limit { rate: base, burst })
     };
     let limits = Limits {
@@ -200,7 +199,7 @@ fn of_disk(disk: &DiskLevel, scale: u64) -> Level {
     };
     let name = format!("{}/{}@{}", disk.service, disk.name, disk.edition);
     let spec = Spec {
-        memory: Some(scaled(DISK_MEMORY_BYTES, scale)),
+        memory: Some(DISK_MEMORY_BYTES),
         data: DeviceSpec::single(device.clone()),
         log: DeviceSpec::single(device),
         ..Spec::unlimited(name.clone())
@@ -230,9 +229,8 @@ fn latency(quantiles: &LatencyQuantiles) -> Latency {
     Latency::Quantiles(points.iter().map(|(share, ms)| (*share, Duration::from_secs_f64(ms / 1e3))).collect())
 }
 
-/// The neighbour's stays are given for full volumes, so they shrink with the scale.
-fn neighbour(figures: &NeighbourFigures, scale: u64) -> Neighbour {
-    let dwell = |seconds: f64| Duration::from_secs_f64(seconds / scale as f64);
+fn neighbour(figures: &NeighbourFigures) -> Neighbour {
+    let dwell = |seconds: f64| Duration::from_secs_f64(seconds);
     Neighbour::TwoState {
         rates: [figures.low_factor, figures.high_factor],
         dwell: [dwell(figures.low_dwell_seconds), dwell(figures.high_dwell_seconds)],

@@ -14,6 +14,7 @@ pub mod level;
 mod pool;
 mod readahead;
 mod sampler;
+mod scale;
 pub mod server;
 mod session;
 mod turn;

@@ -200,6 +200,19 @@ impl Server {
         number
     }
 
+    /// Tells the hardware how large the open files are together, for blobs whose limits follow from that.
+    pub fn resize(&self) {
+        let now = self.clock.now();
+        let mut state = self.state();
+        let bytes: u64 = state.files.iter().filter_map(|file| file.map.upgrade()).map(|map| map.len()).sum();
+        // The size that the specification gives is what was set aside for the file.
+        let set_aside =
+            self.spec.data.volume.disks.iter().filter_map(|disk| Some(disk.blob.as_ref()?.file_bytes)).max();
+        let bytes = bytes.max(set_aside.unwrap_or(0));
+        // A file that is too large for every tier keeps the limits of the largest.
+        let _fits = state.machine.resize(now, Role::Data, bytes);
+    }
+
     /// Forgets the file at `path`, which was removed or is made anew.
     pub fn forget(&self, path: &Path) {
         let mut state = self.state();

@@ -59,6 +59,7 @@ impl Modelled for Hardware {
             connection.progress_handler(STEPS, Some(steps)).map_err(failed)?;
         }
         let file = self.server.file(path);
+        self.server.resize();
         let turn = {
             let shared = &mut self.server.state().files[file as usize].shared;
             shared.sessions += 1;

@@ -1,0 +1,83 @@
+//! What a scale makes of hardware: everything that is a volume is divided by it, and so is the time that a neighbour stays,
+//! since runs over smaller volumes are shorter. Rates, latencies and CPU stay.
+
+use plimsoll_hardware::{Disk, Limit, Limits, Neighbour, Spec};
+
+/// The smallest pool: 16 pages of 4 KiB.
+const LEAST_MEMORY: u64 = 64 << 10;
+
+/// The hardware at a scale of 1 to `divisor`.
+pub fn shrink(mut spec: Spec, divisor: u64) -> Spec {
+    spec.memory = spec.memory.map(|bytes| (bytes / divisor).max(LEAST_MEMORY));
+    for device in [Some(&mut spec.data), Some(&mut spec.log), spec.temp.as_mut()].into_iter().flatten() {
+        shrink_limits(&mut device.governor, divisor);
+        for disk in &mut device.volume.disks {
+            shrink_disk(disk, divisor);
+        }
+    }
+    for cap in &mut spec.caps {
+        shrink_limits(&mut cap.limits, divisor);
+    }
+    spec
+}
+
+fn shrink_disk(disk: &mut Disk, divisor: u64) {
+    let smaller = |bytes: u64| (bytes / divisor).max(1);
+    shrink_limits(&mut disk.limits, divisor);
+    disk.bytes = disk.bytes.map(smaller);
+    if let Some(blob) = &mut disk.blob {
+        blob.file_bytes /= divisor;
+        for tier in &mut blob.tiers {
+            tier.up_to = smaller(tier.up_to);
+            shrink_limits(&mut tier.limits, divisor);
+        }
+    }
+    let divisor = u32::try_from(divisor).unwrap_or(u32::MAX);
+    match &mut disk.neighbour {
+        Some(Neighbour::TwoState { dwell, .. }) => dwell.iter_mut().for_each(|stay| *stay /= divisor),
+        Some(Neighbour::Drift { every, .. }) => *every /= divisor,
+        None => {}
+    }
+}
+
+/// The credit of a burst is a volume.
+fn shrink_limits(limits: &mut Limits, divisor: u64) {
+    let Limits { iops, read_iops, write_iops, bandwidth, read_bandwidth, write_bandwidth } = limits;
+    for limit in [iops, read_iops, write_iops, bandwidth, read_bandwidth, write_bandwidth] {
+        if let Some(Limit { burst: Some(burst), .. }) = limit {
+            burst.credit = (burst.credit / divisor).max(1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn volumes_shrink_and_rates_stay() {
+        let text = r#"
+            memory = "2GiB"
+            [data]
+            neighbour = { rates = [0.5, 1.0], dwell = "64s" }
+            bandwidth = { rate = "10MiB/s", burst = { rate = "20MiB/s", credit = "640MiB" } }
+            read_latency = "5ms"
+            [log.blob]
+            file_size = "64GiB"
+            tiers = [{ name = "P10", up_to = "128GiB", iops = 500 }]
+        "#;
+        let full = Spec::parse("t.toml", text).unwrap();
+        let small = shrink(full.clone(), 64);
+        assert_eq!(small.memory, Some(32 << 20));
+        let (before, after) = (&full.data.volume.disks[0], &small.data.volume.disks[0]);
+        assert_eq!(after.read_latency, before.read_latency);
+        let (before, after) = (before.limits.bandwidth.unwrap(), after.limits.bandwidth.unwrap());
+        assert_eq!((after.rate, after.burst.unwrap().peak), (before.rate, before.burst.unwrap().peak));
+        assert_eq!(after.burst.unwrap().credit, 10 << 20);
+        let Some(Neighbour::TwoState { dwell, .. }) = &small.data.volume.disks[0].neighbour else { panic!() };
+        assert_eq!(dwell[0].as_secs(), 1);
+        let blob = small.log.volume.disks[0].blob.as_ref().unwrap();
+        assert_eq!((blob.file_bytes, blob.tiers[0].up_to), (1 << 30, 2 << 30));
+        assert_eq!(blob.tiers[0].limits, full.log.volume.disks[0].blob.as_ref().unwrap().tiers[0].limits);
+    }
+}
