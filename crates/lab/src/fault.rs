@@ -187,6 +187,11 @@ impl Faults {
         !self.list.is_empty() && self.state().lost.is_some_and(|lost| lost < moment)
     }
 
+    /// True while the power is lost.
+    pub fn is_dark(&self) -> bool {
+        self.may_lose_power() && self.state().lost.is_some()
+    }
+
     /// Asks before an I/O what becomes of it.
     pub fn on(&self, what: What, purpose: Purpose) -> Act {
         if self.list.is_empty() {

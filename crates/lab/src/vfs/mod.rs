@@ -212,6 +212,9 @@ unsafe extern "C" fn delete(vfs: *mut ffi::sqlite3_vfs, name: *const c_char, syn
     unsafe {
         let context = context(vfs);
         let name_text = CStr::from_ptr(name).to_string_lossy();
+        if context.server.faults.is_dark() {
+            return ffi::SQLITE_IOERR_DELETE;
+        }
         if let Some(database) = name_text.strip_suffix("-wal") {
             guard(|| context.server.log_is_deleted(Path::new(database)));
         }
