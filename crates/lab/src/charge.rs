@@ -10,8 +10,9 @@ use std::sync::atomic::AtomicBool;
 
 use plimsoll_measurement::Moment;
 
-use crate::pool::{PageOf, Version};
+use crate::pool::PageOf;
 use crate::waits::Waits;
+use crate::wal::Frame;
 
 /// The account of a session's statements.
 #[derive(Debug, Default)]
@@ -52,7 +53,7 @@ pub struct Work {
 
 thread_local! {
     static CURRENT: RefCell<Option<Box<Work>>> = const { RefCell::new(None) };
-    static LAST_FRAME: Cell<Option<(PageOf, Version)>> = const { Cell::new(None) };
+    static LAST_FRAME: Cell<Option<(u32, Frame)>> = const { Cell::new(None) };
     static PANIC: RefCell<Option<Box<dyn Any + Send>>> = const { RefCell::new(None) };
 }
 
@@ -71,14 +72,14 @@ pub fn with<T>(action: impl FnOnce(Option<&mut Work>) -> T) -> T {
     CURRENT.with(|current| action(current.borrow_mut().as_deref_mut()))
 }
 
-/// Notes that a frame of the log was read: a checkpoint writes its page into the file next.
-pub fn frame_read(page: PageOf, version: Version) {
-    LAST_FRAME.set(Some((page, version)));
+/// Notes that a frame of a file's log was read: a checkpoint writes its page into the file next.
+pub fn frame_read(file: u32, frame: Frame) {
+    LAST_FRAME.set(Some((file, frame)));
 }
 
-/// The version that a checkpoint now writes to `page`; `None` if the last frame read was another.
-pub fn frame_of(page: PageOf) -> Option<Version> {
-    LAST_FRAME.take().filter(|(of, _)| *of == page).map(|(_, version)| version)
+/// The frame that a checkpoint now writes to the page; `None` if the last frame read was another.
+pub fn frame_of(of: PageOf) -> Option<Frame> {
+    LAST_FRAME.take().filter(|(file, frame)| *file == of.file && frame.page == of.page).map(|(_, frame)| frame)
 }
 
 /// Runs a callback that SQLite calls. A panic must not unwind through SQLite: it is kept and `None` returned, and

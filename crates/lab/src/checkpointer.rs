@@ -96,6 +96,8 @@ fn work(server: &Server, vfs: &str, path: &std::path::Path, turn: &Turn, orders:
         {
             let log = &mut server.state().files[file as usize];
             log.gate = log.gate.max(due);
+            let now = server.clock.now();
+            log.copied_early.retain(|_, durable| *durable > now);
         }
         orders.wanted.store(false, Ordering::Release);
         turn.pass();

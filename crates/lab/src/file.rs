@@ -113,8 +113,7 @@ impl OpenFile {
             return code;
         }
         if let Err(Some(frame)) = part {
-            let of = PageOf { file: self.file, page: frame.page };
-            charge::frame_read(of, frame.version);
+            charge::frame_read(self.file, frame);
             // Whoever reads what is not durable yet may not report it before it is.
             charge::with(|work| {
                 if let (Some(work), Some(durable)) = (work, frame.durable) {
@@ -213,8 +212,9 @@ impl OpenFile {
         }
         let page_bytes = self.server.spec.page_bytes;
         let of = PageOf { file: self.file, page: (offset / page_bytes) as u32 + 1 };
-        if let Some(version) = charge::frame_of(of) {
-            self.server.state().files[self.file as usize].set_version(of.page, version);
+        if let Some(frame) = charge::frame_of(of) {
+            let now = self.server.clock.now();
+            self.server.state().files[self.file as usize].copied(frame, now);
             charge::with(|work| {
                 if let Some(work) = work {
                     self.checkpoint_page(work, of.page);

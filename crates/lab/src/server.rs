@@ -21,7 +21,7 @@ use crate::readahead::{Sizes, Stream};
 use crate::turn::Turn;
 use crate::vfs::Map;
 use crate::waits::Wait;
-use crate::wal::Wal;
+use crate::wal::{Frame, Wal};
 
 /// In real time a wait is cut into pieces, so that a cancellation ends it soon.
 const LONGEST_NAP: Duration = Duration::from_millis(50);
@@ -90,6 +90,8 @@ pub struct FileState {
     pub gate: Moment,
     /// Versions of the pages in the file itself.
     pub versions: Vec<Version>,
+    /// Pages in the file itself that a checkpoint copied from log that is durable only then.
+    pub copied_early: BTreeMap<u32, Moment>,
     /// The file mapped into memory, while it is open.
     pub map: Weak<Map>,
     /// Reads of the file, writes of the file, and writes of its log.
@@ -129,6 +131,7 @@ impl FileState {
             log_durable: Moment::default(),
             gate: Moment::default(),
             versions: Vec::new(),
+            copied_early: BTreeMap::new(),
             map: Weak::new(),
             operations: [Operations::default(); 3],
             shared: Shared::default(),
@@ -147,6 +150,15 @@ impl FileState {
             self.versions.resize((page + 1).next_power_of_two(), 0);
         }
         self.versions[page] = version;
+    }
+
+    /// Notes that a checkpoint copied a frame into the file itself.
+    pub fn copied(&mut self, frame: Frame, now: Moment) {
+        self.set_version(frame.page, frame.version);
+        match frame.durable {
+            Some(durable) if durable > now => self.copied_early.insert(frame.page, durable),
+            _ => self.copied_early.remove(&frame.page),
+        };
     }
 }
 
@@ -308,7 +320,13 @@ impl Server {
             let Some(work) = work else { return };
             let now = self.clock.now();
             let mut state = self.state();
-            let version = version.unwrap_or_else(|| state.files[file as usize].version(page));
+            let version = version.unwrap_or_else(|| {
+                // Whoever reads what is not durable yet may not report it before it is, wherever it lies.
+                if let Some(durable) = state.files[file as usize].copied_early.get(&page) {
+                    work.durable = work.durable.max(*durable);
+                }
+                state.files[file as usize].version(page)
+            });
             let of = PageOf { file, page };
             let pages_before = work.pages_read;
             let mut ready = match state.pool.touch(of, version) {
