@@ -5,7 +5,7 @@
 //! tried. Lost power strikes everything from then on, until the power comes back.
 
 use std::ffi::c_int;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -286,14 +286,16 @@ impl Faults {
     }
 
     /// Decides what is left in a file after the power was lost: what was durable stays, what the device had not begun is
-    /// gone, and in between each write is kept, lost or torn at a sector.
+    /// gone, and in between each write is kept, lost or torn: any of its sectors may be there.
     pub fn settle(&self, path: &Path, of: Of) -> io::Result<()> {
         let mut state = self.state();
         let Some(now) = state.lost else { return Ok(()) };
         let (ours, others): (Vec<Write>, Vec<Write>) =
             std::mem::take(&mut state.writes).into_iter().partition(|write| write.of == of);
         state.writes = others;
-        let Some(first) = ours.first() else { return Ok(()) };
+        if ours.is_empty() {
+            return Ok(());
+        }
         let file = OpenOptions::new().write(true).read(true).create(true).truncate(false).open(path)?;
         // Back to before the first, then forward with what survives.
         let mut length = file.metadata()?.len();
@@ -303,21 +305,13 @@ impl Faults {
                 length = write.offset + write.before.len() as u64;
             }
         }
-        file.set_len(length.max(first.offset.min(length)))?;
+        file.set_len(length)?;
         for write in &ours {
-            let kept = match write.durable {
-                Some(durable) if durable <= now => write.data.len(),
-                _ if write.not_before > now => 0,
-                _ => match state.random.next_u64() % 3 {
-                    0 => 0,
-                    1 => write.data.len(),
-                    _ => {
-                        let sectors = write.data.len() / SECTOR_BYTES + 1;
-                        (state.random.next_u64() % sectors as u64) as usize * SECTOR_BYTES
-                    }
-                },
-            };
-            file.write_all_at(&write.data[..kept], write.offset)?;
+            match write.durable {
+                Some(durable) if durable <= now => file.write_all_at(&write.data, write.offset)?,
+                _ if write.not_before > now => {}
+                _ => state.keep_some(write, &file)?,
+            }
         }
         Ok(())
     }
@@ -332,6 +326,32 @@ impl Faults {
 }
 
 impl State {
+    /// Writes what is left of a write that was cut off: nothing, all, the first sectors, or any of them.
+    fn keep_some(&mut self, write: &Write, file: &File) -> io::Result<()> {
+        let fate = self.random.next_u64() % 4;
+        let first = self.random.next_u64() % (write.data.len().div_ceil(SECTOR_BYTES) as u64 + 1);
+        // Sectors have their place in the file, wherever the write begins.
+        let mut at = 0;
+        for number in 0.. {
+            let end =
+                (at + SECTOR_BYTES - ((write.offset + at as u64) % SECTOR_BYTES as u64) as usize).min(write.data.len());
+            if at == end {
+                break;
+            }
+            let is_kept = match fate {
+                0 => false,
+                1 => true,
+                2 => number < first,
+                _ => self.random.next_u64() & 1 == 1,
+            };
+            if is_kept {
+                file.write_all_at(&write.data[at..end], write.offset + at as u64)?;
+            }
+            at = end;
+        }
+        Ok(())
+    }
+
     fn strikes(&mut self, probability: f64) -> bool {
         ((self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64) < probability
     }
