@@ -107,8 +107,9 @@ const SHOWN_BEHIND: &[&str] = &[
 fn redact(url: &str) -> (String, bool) {
     let (scheme, rest) = url.split_once(':').unwrap_or(("", url));
     let server = rest.strip_prefix("//");
-    // A file has no user part; two slashes are a mistake there unless a third one follows.
-    if scheme.eq_ignore_ascii_case("sqlite") && server.is_none_or(|rest| rest.starts_with('/')) {
+    // A file has no user part, nor has the lab; two slashes are a mistake there unless a third one follows.
+    let local = ["sqlite", "lab"].iter().any(|local| scheme.eq_ignore_ascii_case(local));
+    if local && server.is_none_or(|rest| rest.starts_with('/')) {
         let (path, query) = split_query(rest);
         let (query, found) = redact_query(query);
         return (format!("{scheme}:{path}{query}"), found);
@@ -290,6 +291,7 @@ mod tests {
             "postgres://:5433/d",
             "sqlite:///home/a:b@c/file.db?cache_size=-64",
             "SQLite:C:/x@y",
+            "lab:azure-sql-db/S2@v12-ga-2015-01?clock=real&scale=1/16",
         ] {
             let target = Target::parse(url).unwrap();
             assert_eq!(target.display(), url);
