@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use plimsoll_analysis::summary;
 use plimsoll_bench::generate::{Family, Rows};
+use plimsoll_bench::schema::Width;
 use plimsoll_engine::Row;
 use plimsoll_engine::value::Tally;
 
@@ -17,13 +18,13 @@ fn main() {
     for round in 0..ROUNDS {
         let (mut row, mut content, mut tally) = (Row::default(), 0, Tally::default());
         let start = Instant::now();
-        let mut rows = Rows::new(Family::Typed, round, 0, 1, ROWS);
+        let mut rows = Rows::new(Family::Typed(Width::Seeds), round, 0, 1, ROWS);
         while rows.fill(&mut row) {
             content += row.content_bytes();
         }
         let alone = start.elapsed().as_secs_f64();
         let start = Instant::now();
-        let mut rows = Rows::new(Family::Typed, round, 0, 1, ROWS);
+        let mut rows = Rows::new(Family::Typed(Width::Seeds), round, 0, 1, ROWS);
         while rows.fill(&mut row) {
             tally.add(&mut row);
         }

@@ -14,7 +14,7 @@ use std::time::Instant;
 use plimsoll_analysis::compare::{Terms, compare};
 use plimsoll_analysis::summary;
 use plimsoll_bench::generate::{Family, Rows};
-use plimsoll_bench::schema::{self, FAMILY_ROW_BYTES};
+use plimsoll_bench::schema::{self, Width};
 use plimsoll_clock::RealClock;
 use plimsoll_engine::postgres::Postgres as Engine;
 use plimsoll_engine::{ClaimMode, Credentials, Engine as _, Place, Session, Target};
@@ -25,7 +25,7 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 fn main() -> Outcome<()> {
     let mut numbers = std::env::args().skip(1).filter_map(|word| word.parse::<u64>().ok());
     let (pairs, megabytes) = (numbers.next().unwrap_or(10), numbers.next().unwrap_or(1024));
-    let rows = (megabytes << 20) / FAMILY_ROW_BYTES;
+    let rows = (megabytes << 20) / Width::Seeds.row_bytes();
     let server = Postgres::builder().shared_buffers_mb(256).start()?;
     let target = Target::parse(&server.socket_url("postgres"))?;
     let database = Engine.open(&target, &Credentials::default(), Arc::new(RealClock::new()))?;
@@ -37,7 +37,7 @@ fn main() -> Outcome<()> {
     // psql's file: written by the server from a table that we loaded, so that it holds the very same rows.
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("rows.bin");
-    let table = schema::family("rows");
+    let table = schema::family("rows", Width::Seeds);
     ours(session, rows)?;
     psql(&server, &format!("\\copy {place}.{} to '{}' (format binary)", table.name, file.display()))?;
     let expected = session.query_count(&format!("SELECT count(*) FROM {}", table.name), &[])?;
@@ -75,16 +75,16 @@ fn main() -> Outcome<()> {
 
 fn empty_table(session: &mut dyn Session) -> Outcome<()> {
     session.execute("DROP TABLE IF EXISTS rows", &[])?;
-    session.create_table(&schema::family("rows"))?;
+    session.create_table(&schema::family("rows", Width::Seeds))?;
     session.checkpoint()?;
     Ok(())
 }
 
 fn ours(session: &mut dyn Session, rows: u64) -> Outcome<f64> {
     empty_table(session)?;
-    let mut source = Rows::new(Family::Typed, 1, 0, 1, rows);
+    let mut source = Rows::new(Family::Typed(Width::Seeds), 1, 0, 1, rows);
     let start = Instant::now();
-    session.load(&schema::family("rows"), &mut source)?;
+    session.load(&schema::family("rows", Width::Seeds), &mut source)?;
     Ok(start.elapsed().as_secs_f64())
 }
 

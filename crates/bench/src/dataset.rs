@@ -6,7 +6,7 @@ use plimsoll_engine::{ClaimMode, ColumnType, Error, ErrorKind, Lease, Place, Res
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::generate::{Family, Rows};
-use crate::schema;
+use crate::schema::{self, Width};
 use crate::step::Context;
 
 /// What a data set consists of.
@@ -16,6 +16,8 @@ pub struct Wanted {
     pub tables: u64,
     /// Rows of each.
     pub rows: u64,
+    /// How wide the rows are.
+    pub width: Width,
     /// Seed.
     pub seed: u64,
     /// Size of the engine's pages: a set in other pages is another set.
@@ -42,22 +44,24 @@ const FORMAT: u32 = 1;
 impl Wanted {
     /// Content bytes of a table, by the mean row.
     pub fn table_bytes(&self) -> u64 {
-        self.rows * schema::FAMILY_ROW_BYTES
+        self.rows * self.width.row_bytes()
     }
 
     /// The place under which such a set is kept.
     pub fn place(&self) -> Place {
-        let columns = schema::family("t").columns;
+        let columns = schema::family("t", self.width).columns;
         let name = format!("{FORMAT} {columns:?} {} {} {} {}", self.tables, self.rows, self.seed, self.page_bytes);
         Place::data(xxh3_64(name.as_bytes()))
     }
 
-    fn table(number: u64) -> Table {
-        schema::family(&format!("table{number}"))
+    /// One of the tables.
+    pub fn table(&self, number: u64) -> Table {
+        schema::family(&format!("table{number}"), self.width)
     }
 
-    fn generator(&self, number: u64, first: u64, last: u64) -> Rows {
-        Rows::new(Family::Typed, self.seed, number, first, last)
+    /// The rows of a table with keys from `first` to `last`.
+    pub fn generator(&self, number: u64, first: u64, last: u64) -> Rows {
+        Rows::new(Family::Typed(self.width), self.seed, number, first, last)
     }
 }
 
@@ -148,7 +152,7 @@ fn load_missing(context: &mut Context<'_>, place: &Place, wanted: Wanted) -> Res
     let known = known.unwrap_or_else(|| vec![None; wanted.tables as usize]);
     let mut tables = Vec::with_capacity(known.len());
     for (number, known) in (0..wanted.tables).zip(known) {
-        let table = Wanted::table(number);
+        let table = wanted.table(number);
         if let Some(tally) = known
             && stretches_agree(session, wanted, number, &table)?
         {
@@ -184,7 +188,7 @@ fn verify(context: &mut Context<'_>, place: &Place, wanted: Wanted) -> Result<Op
     let Some(known) = finished(session.as_mut(), wanted.tables)? else { return Ok(None) };
     let mut tables = Vec::with_capacity(known.len());
     for (number, known) in (0..wanted.tables).zip(known) {
-        let table = Wanted::table(number);
+        let table = wanted.table(number);
         match known {
             Some(tally) if stretches_agree(session.as_mut(), wanted, number, &table)? => tables.push((table, tally)),
             _ => return Ok(None),

@@ -29,6 +29,10 @@ pub const KEYS: &[(&str, &str)] = &[
     ("repetitions", "How often it is repeated, 1 to 26; they are labelled a, b, c..."),
     ("parameters", "The parameters of the steps."),
     ("short", "Parameters that `--short` puts in place of the others, for a first look of about 20 s."),
+    (
+        "scaled",
+        "Parameters for a target whose volumes shrink, such as the lab; they go before both, and sizes are divided.",
+    ),
 ];
 
 /// A test.
@@ -48,6 +52,8 @@ pub struct Definition {
     pub parameters: Parameters,
     /// The parameters of its short form.
     pub short: Parameters,
+    /// What a target whose volumes shrink has in their place.
+    pub scaled: Parameters,
     /// The TOML text.
     pub text: String,
 }
@@ -106,6 +112,15 @@ impl Definition {
     pub fn parameters(&self, short: bool) -> Parameters {
         if short { self.short.clone() } else { self.parameters.clone() }
     }
+
+    /// The same for a target of this scale. Sizes are still those of full volumes.
+    pub fn parameters_at(&self, short: bool, scale: u64) -> Parameters {
+        let mut parameters = self.parameters(short);
+        if scale > 1 {
+            parameters.overlay(&self.scaled);
+        }
+        parameters
+    }
 }
 
 struct Reader<'a> {
@@ -140,6 +155,8 @@ impl Reader<'_> {
         self.all_given(&steps, &parameters)?;
         let mut short = parameters.clone();
         self.fill(document, "short", &steps, &mut short)?;
+        let mut scaled = Parameters::default();
+        self.fill(document, "scaled", &steps, &mut scaled)?;
         Ok(Definition {
             name,
             title: self.string(document, "title")?,
@@ -148,6 +165,7 @@ impl Reader<'_> {
             steps,
             parameters,
             short,
+            scaled,
             text: self.text.to_owned(),
         })
     }
@@ -270,13 +288,13 @@ mod tests {
             ),
             (
                 GOOD.replace("tables = 0", "table = 0"),
-                "my.toml:11: there is no parameter 'table', did you mean 'tables'?",
+                "my.toml:12: there is no parameter 'table', did you mean 'tables'?",
             ),
             (GOOD.replace("\"2GiB\"", "0"), "my.toml:10: volume = 0: the value must lie between 1.00 MB and"),
             (GOOD.replace("\"2GiB\"", "\"2 apples\""), "my.toml:10: volume = 2 apples: unknown unit 'apples'"),
-            (GOOD.replace("seed = 1", "rows = 1"), "my.toml:14: this test does not use parameter 'rows'"),
+            (GOOD.replace("seed = 1", "rows = 1"), "my.toml:15: this test does not use parameter 'rows'"),
             (GOOD.replace("\"scan\"", "\"scna\""), "my.toml:6: unknown step 'scna', did you mean 'scan'?"),
-            (GOOD.replace("\"cold\"", "\"tepid\""), "my.toml:13: cache = tepid: the value must be one of cold, warm"),
+            (GOOD.replace("\"cold\"", "\"tepid\""), "my.toml:14: cache = tepid: the value must be one of cold, warm"),
             (GOOD.replace("repetitions = 3", "repetitions = 0"), "my.toml:7: 'repetitions' must be a whole number"),
             (GOOD.replace("seed = 1\n", ""), "my.toml:1: [parameters] lacks 'seed'"),
             (GOOD.replace("name = \"read-scan\"", "name = \"Read Scan\""), "my.toml:1: 'name' must not be empty"),
@@ -295,6 +313,9 @@ mod tests {
         assert_eq!(definition.parameters(true).bytes("volume"), 200 << 20);
         assert_eq!(definition.parameters(true).choice("cache"), "cold");
         assert_eq!(definition.parameters(false).bytes("volume"), 2 << 30);
+        let scaled = definition.parameters_at(true, 64);
+        assert_eq!((scaled.bytes("volume"), scaled.choice("cache")), (36 << 30, "cold"));
+        assert_eq!(definition.parameters_at(true, 1), definition.parameters(true));
         assert!(find_builtin("read-scam").unwrap_err().contains("did you mean 'read-scan'"));
     }
 

@@ -33,7 +33,7 @@ pub struct Series {
 }
 
 /// The values behind the figures of a run, by repetition, the headline of its first step first. Only complete repetitions count.
-pub fn series(steps: &[Step], repetitions: &[Repetition], page_bytes: u64) -> Vec<Series> {
+pub fn series(steps: &[Step], repetitions: &[Repetition], target: Measured) -> Vec<Series> {
     let complete: Vec<&Repetition> = repetitions.iter().filter(|repetition| repetition.complete).collect();
     let of_step = |step: Step| -> Vec<Vec<&Point>> {
         let named = (steps.len() > 1).then(|| step.name());
@@ -46,18 +46,30 @@ pub fn series(steps: &[Step], repetitions: &[Repetition], page_bytes: u64) -> Ve
             Step::Scan => vec![rate("read_rate", &points)],
             Step::Write => vec![rate("write_rate", &points)],
             Step::Join => join(&points),
-            Step::Memory => memory_series(&points, page_bytes),
+            Step::Memory => memory_series(&points, target),
         }
     });
     of_steps.filter(|series| !series.values.is_empty()).collect()
 }
 
+/// What has to be known of a target to make figures of points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Measured {
+    /// Size of its pages.
+    pub page_bytes: u64,
+    /// What its volumes are divided by; figures are of full ones.
+    pub scale: u64,
+}
+
 /// The values behind the figures of a stored run. Empty if its definition can't be read by this release.
 pub fn series_of(record: &RunRecord) -> Vec<Series> {
     let definition = Definition::parse("stored definition", &record.definition.text);
-    let page_bytes = record.parameters.get("page_bytes").and_then(serde_json::Value::as_u64).filter(|page| *page > 0);
-    match (definition, page_bytes) {
-        (Ok(definition), Some(page_bytes)) => series(&definition.steps, &record.repetitions, page_bytes),
+    let fact = |name: &str| record.parameters.get(name).and_then(serde_json::Value::as_u64).filter(|fact| *fact > 0);
+    match (definition, fact("page_bytes")) {
+        (Ok(definition), Some(page_bytes)) => {
+            let target = Measured { page_bytes, scale: fact("scale").unwrap_or(1) };
+            series(&definition.steps, &record.repetitions, target)
+        }
         _ => Vec::new(),
     }
 }
@@ -66,6 +78,15 @@ impl Series {
     fn new(metric: &'static str, unit: &'static str, values: Vec<f64>) -> Self {
         let repetitions = values.len() as u32;
         Self { metric, unit, values, repetitions, point_cv_percent: None, note: None, doubt: None, bound: false }
+    }
+
+    /// A volume that was measured on a target whose volumes are divided by `scale`, as it is on a full one.
+    fn at_full_volume(mut self, scale: u64) -> Self {
+        if scale > 1 {
+            self.values.iter_mut().for_each(|value| *value *= scale as f64);
+            self.note = Some(format!("{}, measured at scale 1/{scale}", self.note.unwrap_or_default()));
+        }
+        self
     }
 
     /// The figure with its interval.
@@ -81,6 +102,7 @@ impl Series {
             repetitions: self.repetitions,
             point_cv_percent: self.point_cv_percent,
             note: self.note.clone(),
+            truth: None,
         })
     }
 }
@@ -142,10 +164,17 @@ fn join_at(repetitions: &[Vec<&Point>], metric: &'static str, sessions: u32, run
     (!rates.is_empty()).then(|| Series { note: Some(note), doubt, ..Series::new(metric, "Mpairs/s", rates) })
 }
 
+/// The N at which the repetitions' join rate is taken, if they were joins.
+pub(crate) fn join_rung(repetitions: &[Repetition]) -> Option<u64> {
+    let points = complete(repetitions);
+    let (_, sessions) = *join_kinds(&points).first()?;
+    rungs(&points, sessions).last().copied()
+}
+
 /// The join rates of two runs at the largest N that both have, whole machine against whole machine: work grows with the
 /// square of N, so only equal N compare.
 pub fn joins_at_common_rungs(a: &RunRecord, b: &RunRecord) -> Vec<(Series, Series)> {
-    let (a, b) = (complete_points(a), complete_points(b));
+    let (a, b) = (complete(&a.repetitions), complete(&b.repetitions));
     let (ours, theirs) = (join_kinds(&a), join_kinds(&b));
     let pairs = ours.iter().filter_map(|(metric, sessions)| {
         let (_, others) = theirs.iter().find(|(name, _)| name == metric)?;
@@ -156,8 +185,8 @@ pub fn joins_at_common_rungs(a: &RunRecord, b: &RunRecord) -> Vec<(Series, Serie
     pairs.collect()
 }
 
-fn complete_points(run: &RunRecord) -> Vec<Vec<&Point>> {
-    run.repetitions
+fn complete(repetitions: &[Repetition]) -> Vec<Vec<&Point>> {
+    repetitions
         .iter()
         .filter(|repetition| repetition.complete)
         .map(|repetition| repetition.points.iter().collect())
@@ -165,8 +194,9 @@ fn complete_points(run: &RunRecord) -> Vec<Vec<&Point>> {
 }
 
 /// Usable memory in MB by the knee of the misses, and by the slope of the engine's own percentage where it reports one.
-fn memory_series(repetitions: &[Vec<&Point>], page_bytes: u64) -> Vec<Series> {
-    let estimates: Vec<Memory> = repetitions.iter().filter_map(|points| memory::estimate(points, page_bytes)).collect();
+fn memory_series(repetitions: &[Vec<&Point>], target: Measured) -> Vec<Series> {
+    let estimates: Vec<Memory> =
+        repetitions.iter().filter_map(|points| memory::estimate(points, target.page_bytes)).collect();
     let mb = |bytes: u64| bytes as f64 / units::MB as f64;
     let slopes = repetitions.iter().filter_map(|points| {
         let reported = points.iter().filter_map(|point| Some((mb(point.set_bytes?), point.memory_percent?)));
@@ -176,7 +206,7 @@ fn memory_series(repetitions: &[Vec<&Point>], page_bytes: u64) -> Vec<Series> {
         note: Some("slope of the percentage that the engine reports".to_owned()),
         ..Series::new("memory_by_slope", "MB", slopes.collect())
     };
-    vec![by_knee(&estimates), slopes]
+    [by_knee(&estimates), slopes].into_iter().map(|series| series.at_full_volume(target.scale)).collect()
 }
 
 /// A knee from every repetition, or only a bound where some repetition saw none.
@@ -208,8 +238,10 @@ fn by_knee(estimates: &[Memory]) -> Series {
 mod tests {
     use super::*;
 
-    fn figures(steps: &[Step], repetitions: &[Repetition], page_bytes: u64) -> Vec<Figure> {
-        series(steps, repetitions, page_bytes).iter().filter_map(Series::figure).collect()
+    const TARGET: Measured = Measured { page_bytes: 8192, scale: 1 };
+
+    fn figures(steps: &[Step], repetitions: &[Repetition], target: Measured) -> Vec<Figure> {
+        series(steps, repetitions, target).iter().filter_map(Series::figure).collect()
     }
 
     fn repetition(label: &str, complete: bool, points: Vec<Point>) -> Repetition {
@@ -233,12 +265,12 @@ mod tests {
             repetition("b", true, vec![chunk(100, 120.0), chunk(100, 120.0)]),
             repetition("c", false, vec![chunk(100, 1.0)]),
         ];
-        let made = figures(&[Step::Write], &repetitions, 4096);
+        let made = figures(&[Step::Write], &repetitions, TARGET);
         assert_eq!(made.len(), 1);
         assert!((made[0].value - 50.0).abs() < 1e-9);
         assert_eq!(made[0].repetitions, 2);
         assert!(made[0].point_cv_percent.unwrap() > 0.0);
-        assert!(figures(&[Step::Write], &repetitions[2..], 4096).is_empty(), "no complete repetition, no figure");
+        assert!(figures(&[Step::Write], &repetitions[2..], TARGET).is_empty(), "no complete repetition, no figure");
     }
 
     #[test]
@@ -253,7 +285,7 @@ mod tests {
             repetition("a", true, vec![rung(1000, 2, 0.5), rung(1000, 1, 1.0), rung(2000, 2, 2.0)]),
             repetition("b", true, vec![rung(1000, 2, 0.5), rung(1000, 1, 1.0)]),
         ];
-        let made = figures(&[Step::Join], &repetitions, 4096);
+        let made = figures(&[Step::Join], &repetitions, TARGET);
         assert_eq!((made[0].metric.as_str(), made[0].value), ("join_rate", 2.0));
         assert_eq!((made[1].metric.as_str(), made[1].value), ("join_rate_single", 1.0));
     }
@@ -268,9 +300,12 @@ mod tests {
             ..Point::default()
         };
         let repetitions = vec![repetition("a", true, vec![set(8, 0, 8.0), set(16, 0, 16.0)])];
-        let made = figures(&[Step::Memory], &repetitions, 8192);
+        let made = figures(&[Step::Memory], &repetitions, TARGET);
         assert_eq!((made[0].value, made[0].note.as_deref()), (16.0, Some("at least: every set fitted")));
         assert_eq!(made[1].metric, "memory_by_slope");
         assert!((made[1].value - 100.0).abs() < 1e-6);
+        let full = figures(&[Step::Memory], &repetitions, Measured { scale: 64, ..TARGET });
+        assert!((full[0].value - 1024.0).abs() < 1e-9);
+        assert_eq!(full[0].note.as_deref(), Some("at least: every set fitted, measured at scale 1/64"));
     }
 }

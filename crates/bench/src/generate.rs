@@ -5,13 +5,13 @@ use plimsoll_engine::{Result, Row, RowSource, Value};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng};
 
-use crate::schema::TEXT_BYTES;
+use crate::schema::Width;
 
 /// Which columns a generator fills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Family {
     /// [`crate::schema::family`].
-    Typed,
+    Typed(Width),
     /// [`crate::schema::cpu`].
     Cpu,
 }
@@ -42,7 +42,7 @@ impl Rows {
         row.clear();
         row.push(Value::Int(key as i32));
         match self.family {
-            Family::Typed => typed(&mut random, row),
+            Family::Typed(width) => typed(&mut random, row, width),
             Family::Cpu => cpu(&mut random, row),
         }
         true
@@ -57,7 +57,7 @@ impl RowSource for Rows {
 
 /// Ranges follow the published scan predicate, which most rows meet but not all: `TinyInt1` between 10 and 240,
 /// `Int3` between 100,000 and 2,000,000,000, `Money2` between 0 and 10,000,000.
-fn typed(random: &mut Xoshiro256PlusPlus, row: &mut Row) {
+fn typed(random: &mut Xoshiro256PlusPlus, row: &mut Row, width: Width) {
     let small = random.next_u64();
     for bit in 0..4 {
         row.push(Value::Bit(small >> bit & 1 == 1));
@@ -82,9 +82,14 @@ fn typed(random: &mut Xoshiro256PlusPlus, row: &mut Row) {
     row.push(Value::DateTime(1_388_534_400_000 + below(random, 31_536_000_000) as i64));
     let lengths = random.next_u64();
     for column in 0..4 {
-        let span = u64::from(TEXT_BYTES.1 - TEXT_BYTES.0) + 1;
-        let length = u64::from(TEXT_BYTES.0) + (((lengths >> (16 * column) & 0xffff) * span) >> 16);
-        row.push_text(|buffer| push_text(random, length as usize, buffer));
+        let (shortest, longest) = width.text_bytes();
+        let span = u64::from(longest - shortest) + 1;
+        let length = u64::from(shortest) + (((lengths >> (16 * column) & 0xffff) * span) >> 16);
+        // Room for the width's longest text and the ten characters of a last draw.
+        row.push_text(|buffer| match width {
+            Width::Seeds => push_text::<130>(random, length as usize, buffer),
+            Width::Wide => push_text::<320>(random, length as usize, buffer),
+        });
     }
 }
 
@@ -111,9 +116,9 @@ const PAIRS: [[u8; 2]; 4096] = {
     pairs
 };
 
-fn push_text(random: &mut Xoshiro256PlusPlus, length: usize, buffer: &mut String) {
+fn push_text<const ROOM: usize>(random: &mut Xoshiro256PlusPlus, length: usize, buffer: &mut String) {
     // Ten characters from each draw; what is too much is cut off.
-    let mut text = [0_u8; TEXT_BYTES.1 as usize + 10];
+    let mut text = [0_u8; ROOM];
     for ten in text.chunks_exact_mut(10).take(length.div_ceil(10)) {
         let mut bits = random.next_u64();
         for pair in ten.chunks_exact_mut(2) {
@@ -156,14 +161,19 @@ mod tests {
         tally
     }
 
+    const TYPED: Family = Family::Typed(Width::Seeds);
+
     #[test]
-    fn a_row_has_the_published_size_and_the_schemas_types() {
-        let tally = tally(Family::Typed, 1, 0, 1, 20_000);
-        let mean = tally.content_bytes as f64 / tally.rows as f64;
-        assert!((mean - schema::FAMILY_ROW_BYTES as f64).abs() < 2.0, "{mean}");
+    fn a_row_has_the_stated_size_and_the_schemas_types() {
         let mut row = Row::default();
-        Rows::new(Family::Typed, 1, 0, 1, 1).fill(&mut row);
-        assert_eq!(row.len(), schema::family("t").columns.len());
+        for (width, name) in [Width::Seeds, Width::Wide].into_iter().zip(Width::NAMES) {
+            assert_eq!((width.row_bytes().to_string().as_str(), Width::from_name(name)), (name, width));
+            let tally = tally(Family::Typed(width), 1, 0, 1, 20_000);
+            let mean = tally.content_bytes as f64 / tally.rows as f64;
+            assert!((mean - width.row_bytes() as f64).abs() < 3.0, "{mean}");
+            Rows::new(Family::Typed(width), 1, 0, 1, 1).fill(&mut row);
+            assert_eq!(row.len(), schema::family("t", width).columns.len());
+        }
         Rows::new(Family::Cpu, 1, 0, 1, 1).fill(&mut row);
         assert_eq!(row.len(), schema::cpu("t").columns.len());
     }
@@ -171,22 +181,22 @@ mod tests {
     /// Kept data sets and other engines rely on it: a seed's rows never change.
     #[test]
     fn a_seed_gives_the_same_rows_for_ever() {
-        assert_eq!(format!("{:016x}", tally(Family::Typed, 1, 0, 1, 1000).checksum), "32f99aaaaec3a39a");
+        assert_eq!(format!("{:016x}", tally(TYPED, 1, 0, 1, 1000).checksum), "32f99aaaaec3a39a");
         assert_eq!(format!("{:016x}", tally(Family::Cpu, 1, 0, 1, 1000).checksum), "ff55e1cb155ca045");
     }
 
     #[test]
     fn parts_add_up_and_seeds_and_tables_differ() {
-        let whole = tally(Family::Typed, 7, 3, 1, 500);
-        let (a, b) = (tally(Family::Typed, 7, 3, 1, 200), tally(Family::Typed, 7, 3, 201, 500));
+        let whole = tally(TYPED, 7, 3, 1, 500);
+        let (a, b) = (tally(TYPED, 7, 3, 1, 200), tally(TYPED, 7, 3, 201, 500));
         assert_eq!(whole.checksum, a.checksum.wrapping_add(b.checksum));
-        assert_ne!(whole.checksum, tally(Family::Typed, 8, 3, 1, 500).checksum);
-        assert_ne!(whole.checksum, tally(Family::Typed, 7, 4, 1, 500).checksum);
+        assert_ne!(whole.checksum, tally(TYPED, 8, 3, 1, 500).checksum);
+        assert_ne!(whole.checksum, tally(TYPED, 7, 4, 1, 500).checksum);
     }
 
     #[test]
     fn the_scan_predicate_accepts_most_rows_and_rejects_some() {
-        let (mut rows, mut row, mut met) = (Rows::new(Family::Typed, 1, 0, 1, 10_000), Row::default(), 0);
+        let (mut rows, mut row, mut met) = (Rows::new(TYPED, 1, 0, 1, 10_000), Row::default(), 0);
         while rows.fill(&mut row) {
             let (Value::TinyInt(tiny), Value::Int(int), Value::Money(money)) = (row.get(5), row.get(11), row.get(17))
             else {

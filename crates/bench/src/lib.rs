@@ -13,6 +13,7 @@ pub mod parameters;
 pub mod run;
 pub mod schema;
 pub mod step;
+mod truth;
 
 pub use definition::{Definition, DefinitionError};
 pub use interrupt::Interrupt;

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use plimsoll_measurement::units;
 
-use crate::step::Step;
+use crate::schema::Width;
+use crate::step::{Step, scan};
 
 /// A parameter that a test may have.
 #[derive(Debug)]
@@ -16,6 +17,8 @@ pub struct Parameter {
     pub kind: Kind,
     /// One sentence.
     pub about: &'static str,
+    /// True for a volume: it is divided by the scale of a target whose volumes are.
+    pub scales: bool,
     /// The steps that read it.
     pub steps: &'static [Step],
 }
@@ -44,78 +47,98 @@ pub const PARAMETERS: &[Parameter] = &[
         name: "volume",
         kind: Kind::Bytes(1 << 20, LARGEST),
         about: "Data content to read or write in a repetition.",
+        scales: true,
+        steps: &[Step::Scan, Step::Write],
+    },
+    Parameter {
+        name: "row",
+        kind: Kind::Choice(&Width::NAMES),
+        about: "Mean data content of a row in bytes: the wider table has longer texts.",
+        scales: false,
         steps: &[Step::Scan, Step::Write],
     },
     Parameter {
         name: "tables",
         kind: Kind::Count(0, 100_000),
         about: "Tables that the volume is spread over; 0 chooses: one per GB, at least ten.",
+        scales: false,
         steps: &[Step::Scan],
     },
     Parameter {
         name: "isolation",
         kind: Kind::Choice(&["default", "weakest"]),
         about: "Isolation of the scan: the engine's default, or the weakest it offers.",
+        scales: false,
         steps: &[Step::Scan],
     },
     Parameter {
         name: "cache",
         kind: Kind::Choice(&["cold", "warm"]),
         about: "Whether each repetition starts cold (restored and verified) or as the last one left the cache.",
+        scales: false,
         steps: &[Step::Scan],
     },
     Parameter {
         name: "chunk",
         kind: Kind::Bytes(1 << 16, 1 << 40),
         about: "Data content that one INSERT ... SELECT writes in one transaction.",
+        scales: true,
         steps: &[Step::Write],
     },
     Parameter {
         name: "source",
         kind: Kind::Bytes(1 << 14, 1 << 40),
         about: "Size of the cached table that chunks are copied from; halved until the engine keeps it in its cache.",
+        scales: true,
         steps: &[Step::Write],
     },
     Parameter {
         name: "at_least",
         kind: Kind::Duration(Duration::ZERO, DAY),
         about: "Shortest time of a repetition: on a fast target more chunks are written than the volume asks for.",
+        scales: false,
         steps: &[Step::Write],
     },
     Parameter {
         name: "rows",
         kind: Kind::Count(1_000, 100_000_000),
         about: "Rows of the table that the CPU ladder joins with itself.",
+        scales: false,
         steps: &[Step::Join],
     },
     Parameter {
         name: "stop_after",
         kind: Kind::Duration(Duration::from_millis(1), DAY),
         about: "The ladder ends with the first join that takes longer than this.",
+        scales: false,
         steps: &[Step::Join],
     },
     Parameter {
         name: "sessions",
         kind: Kind::Count(0, 10_000),
         about: "Sessions that share a join for the whole-machine figure; 0 chooses: one per CPU of the server.",
+        scales: false,
         steps: &[Step::Join],
     },
     Parameter {
         name: "first_set",
         kind: Kind::Bytes(1 << 16, 1 << 50),
         about: "Smallest working set of the memory test.",
+        scales: true,
         steps: &[Step::Memory],
     },
     Parameter {
         name: "largest_set",
         kind: Kind::Bytes(1 << 20, LARGEST),
         about: "Largest working set of the memory test; sets grow only as far as the memory does.",
+        scales: true,
         steps: &[Step::Memory],
     },
     Parameter {
         name: "seed",
         kind: Kind::Count(0, LARGEST),
         about: "Seed of the test data and of every random choice.",
+        scales: false,
         steps: ALL,
     },
 ];
@@ -190,6 +213,32 @@ impl Parameters {
             Some(ParameterValue::Choice(word)) => word,
             _ => "",
         }
+    }
+
+    /// Puts the values of others in place of these.
+    pub fn overlay(&mut self, others: &Self) {
+        self.0.extend(others.0.iter().map(|(name, value)| (*name, value.clone())));
+    }
+
+    /// The parameters for a target whose volumes are divided by `scale`: sizes are divided too, as far as each allows, and
+    /// spread over as many tables as the whole volume.
+    #[must_use]
+    pub fn scaled(&self, scale: u64) -> Self {
+        let mut scaled = self.clone();
+        if scale == 1 {
+            return scaled;
+        }
+        if self.contains("tables") {
+            scaled.0.insert("tables", ParameterValue::Count(scan::tables(self)));
+        }
+        for parameter in PARAMETERS.iter().filter(|parameter| parameter.scales) {
+            if let (Kind::Bytes(least, _), Some(ParameterValue::Bytes(bytes))) =
+                (parameter.kind, scaled.0.get_mut(parameter.name))
+            {
+                *bytes = (*bytes / scale).max(least);
+            }
+        }
+        scaled
     }
 
     /// All of them in order of their names.

@@ -7,22 +7,23 @@ use std::time::Duration;
 
 use plimsoll_analysis::consistency::minutes;
 use plimsoll_analysis::ladder::{Anchor, cpu_table};
-use plimsoll_clock::Clock;
+use plimsoll_clock::{Clock, RealClock};
 use plimsoll_engine::{ClaimMode, Cold, Database, Error, ErrorKind, Place, PlaceKind, Result, process};
 use plimsoll_measurement::{Host, Repetition, RunFailure, RunRecord, Verdict, exit, run::SCHEMA_VERSION, units};
 
 use crate::definition::Definition;
-use crate::figures::{Series, series};
+use crate::figures::{Measured, Series, series};
 use crate::interrupt::Interrupt;
 use crate::observer::Observer;
 use crate::parameters::Parameters;
 use crate::step::{Context, Measure, Step, scan};
+use crate::truth;
 
 /// What to run, and how.
 pub struct Plan<'a> {
     /// The test.
     pub definition: &'a Definition,
-    /// Its parameters as the user wants them.
+    /// Its parameters as the user wants them, for full volumes.
     pub parameters: Parameters,
     /// How often to repeat it, 1 to 26.
     pub repetitions: u32,
@@ -44,8 +45,8 @@ pub struct Plan<'a> {
     pub catalog_edition: Option<String>,
     /// Version of the program.
     pub build: String,
-    /// Name of this machine, if it shall be kept.
-    pub host_name: Option<String>,
+    /// The machine that measures: what is known of it before the run.
+    pub host: Host,
 }
 
 /// Volumes beyond this are refused where the free space can't be known.
@@ -62,11 +63,13 @@ pub fn execute(
     interrupt: &Interrupt,
     observer: &mut dyn Observer,
 ) -> RunRecord {
-    let start = clock.now();
-    let mut record = new_record(plan, database, clock);
+    let real = RealClock::new();
+    let (start, real_start) = (clock.now(), real.now());
+    let parameters = plan.parameters.scaled(database.description().scale);
+    let mut record = new_record(plan, &parameters, database, clock);
     let cpu_before = process::own_cpu_seconds();
     let outcome = observer.run_started(&record).and_then(|()| {
-        let outcome = measure(plan, database, clock, interrupt, observer, &mut record);
+        let outcome = measure(plan, &parameters, database, clock, interrupt, observer, &mut record);
         interrupt.shield();
         observer.activity("cleaning up");
         outcome
@@ -80,10 +83,14 @@ pub fn execute(
     for repetition in &mut record.repetitions {
         repetition.minutes = minutes(&repetition.points);
     }
-    let series = series(&plan.definition.steps, &record.repetitions, database.description().page_bytes);
+    let target = Measured { page_bytes: database.description().page_bytes, scale: database.description().scale };
+    let series = series(&plan.definition.steps, &record.repetitions, target);
     record.results = series.iter().filter_map(Series::figure).collect();
     for (metric, doubt) in series.iter().filter_map(|series| Some((series.metric, series.doubt.as_ref()?))) {
         record.warnings.push(format!("{metric}: {doubt}"));
+    }
+    if let Err(error) = truth::tell(&plan.definition.steps, &parameters, database, &mut record) {
+        record.warnings.push(format!("what the target should show can't be computed: {error}"));
     }
     record.result = record.results.first().cloned();
     if plan.definition.steps.contains(&Step::Join) {
@@ -101,7 +108,8 @@ pub fn execute(
     record.error = outcome.err().map(|error| failure(&error, interrupt));
     let end = clock.now();
     record.ended_at = Some(format!("{:.3}", clock.timestamp(end)));
-    record.host.real_seconds = Some(end.since(start).as_secs_f64());
+    record.virtual_seconds = (clock.kind() == "virtual").then(|| end.since(start).as_secs_f64());
+    record.host.real_seconds = Some(real.now().since(real_start).as_secs_f64());
     record.host.client_cpu_seconds = Some(process::own_cpu_seconds() - cpu_before);
     if let Err(error) = observer.run_finished(&record) {
         record.error.get_or_insert_with(|| failure(&error, interrupt));
@@ -113,7 +121,7 @@ pub fn execute(
 pub fn not_started(plan: &Plan<'_>, engine: &str, clock: &Arc<dyn Clock>, error: &Error) -> RunRecord {
     let now = Some(format!("{:.3}", clock.timestamp(clock.now())));
     let failure = failure(error, &Interrupt::default());
-    RunRecord { ended_at: now, error: Some(failure), ..blank_record(plan, engine, clock) }
+    RunRecord { ended_at: now, error: Some(failure), ..blank_record(plan, &plan.parameters, engine, clock) }
 }
 
 /// The record's error: an interrupt hides behind whatever a cancelled statement said.
@@ -162,18 +170,23 @@ fn remove_own(database: &dyn Database, place: &Place) -> Result<()> {
     Err(Error::new(ErrorKind::Busy, "its lease still stands"))
 }
 
-fn new_record(plan: &Plan<'_>, database: &dyn Database, clock: &Arc<dyn Clock>) -> RunRecord {
+fn new_record(plan: &Plan<'_>, parameters: &Parameters, database: &dyn Database, clock: &Arc<dyn Clock>) -> RunRecord {
     let description = database.description();
-    RunRecord {
+    let mut record = RunRecord {
+        catalog_edition: plan.catalog_edition.clone().or_else(|| description.edition.clone()),
         engine_version: Some(description.version.clone()),
         target_fingerprint: Some(description.fingerprint.clone()),
         environment: description.settings.clone(),
         warnings: description.warnings.clone(),
-        ..blank_record(plan, &description.engine, clock)
+        ..blank_record(plan, parameters, &description.engine, clock)
+    };
+    if description.scale > 1 {
+        record.parameters.insert("scale".to_owned(), description.scale.into());
     }
+    record
 }
 
-fn blank_record(plan: &Plan<'_>, engine: &str, clock: &Arc<dyn Clock>) -> RunRecord {
+fn blank_record(plan: &Plan<'_>, parameters: &Parameters, engine: &str, clock: &Arc<dyn Clock>) -> RunRecord {
     RunRecord {
         schema_version: SCHEMA_VERSION.to_owned(),
         run_id: uuid::Uuid::now_v7().simple().to_string(),
@@ -184,8 +197,9 @@ fn blank_record(plan: &Plan<'_>, engine: &str, clock: &Arc<dyn Clock>) -> RunRec
         clock: clock.kind().to_owned(),
         started_at: format!("{:.3}", clock.timestamp(clock.now())),
         ended_at: None,
+        virtual_seconds: None,
         campaign: plan.campaign.clone(),
-        parameters: plan.parameters.iter().map(|(name, value)| (name.to_owned(), value.to_json())).collect(),
+        parameters: parameters.iter().map(|(name, value)| (name.to_owned(), value.to_json())).collect(),
         definition: plimsoll_measurement::Definition {
             hash: plan.definition.hash(),
             text: plan.definition.text.clone(),
@@ -202,17 +216,13 @@ fn blank_record(plan: &Plan<'_>, engine: &str, clock: &Arc<dyn Clock>) -> RunRec
         verdict: Verdict::default(),
         warnings: Vec::new(),
         error: None,
-        host: Host {
-            name: plan.host_name.clone(),
-            platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
-            cpus: std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32),
-            ..Host::default()
-        },
+        host: plan.host.clone(),
     }
 }
 
 fn measure(
     plan: &Plan<'_>,
+    parameters: &Parameters,
     database: &dyn Database,
     clock: &Arc<dyn Clock>,
     interrupt: &Interrupt,
@@ -220,14 +230,16 @@ fn measure(
     record: &mut RunRecord,
 ) -> Result<()> {
     interrupt.check()?;
-    guard_space(plan, database)?;
+    guard_space(plan, parameters, database)?;
     observer.activity("looking for leftovers of killed runs");
-    remove_leftovers(database, &mut record.warnings)?;
+    let is_virtual = clock.kind() == "virtual";
+    // What others left or do at a target is of this machine and this moment: no part of a run in virtual time.
+    remove_leftovers(database, if is_virtual { &mut record.host.warnings } else { &mut record.warnings })?;
     let place = Place::run(&record.run_id)?;
     let mut lease = database
         .claim(&place, ClaimMode::Exclusive)?
         .ok_or_else(|| Error::new(ErrorKind::Busy, "somebody else holds the lease on this run's own place"))?;
-    let start = clock.now();
+    let (start, real) = (clock.now(), RealClock::new());
     let several = plan.definition.steps.len() > 1;
     let mut measures: Vec<(Step, Box<dyn Measure>)> =
         plan.definition.steps.iter().map(|step| (*step, step.measure())).collect();
@@ -241,6 +253,7 @@ fn measure(
     for number in 0..=plan.repetitions {
         let label = (b'a' + number.saturating_sub(1) as u8) as char;
         let begun = clock.now();
+        let real_begun = real.now();
         let mut repetition = Repetition {
             label: label.to_string(),
             complete: false,
@@ -257,7 +270,7 @@ fn measure(
                 database,
                 place: &place,
                 lease: lease.as_mut(),
-                parameters: &plan.parameters,
+                parameters,
                 keep_data: plan.keep_data,
                 cold: &plan.cold,
                 settle: plan.settle,
@@ -269,20 +282,21 @@ fn measure(
                 repetition_start: clock.now(),
                 phase: several.then(|| step.name()),
                 warnings: &mut record.warnings,
+                host_warnings: &mut record.host.warnings,
                 facts: &mut facts,
             };
             if number == 0 {
                 return measure.prepare(&mut context);
             }
             // A cold scan waits between making cold and scanning, which is what settling is for.
-            if !plan.settle.is_zero() && !step.settles_itself(&plan.parameters) {
+            if !plan.settle.is_zero() && !step.settles_itself(parameters) {
                 context.observer.activity("settling");
                 context.wait(plan.settle)?;
             }
             measure.repeat(&mut context)
         });
         if number == 0 {
-            record.host.preparation_seconds = Some(clock.now().since(begun).as_secs_f64());
+            record.host.preparation_seconds = Some(real.now().since(real_begun).as_secs_f64());
         } else {
             repetition.complete = outcome.is_ok();
             let kept = observer.repetition(&record.run_id, &repetition);
@@ -331,11 +345,11 @@ fn remove_leftovers(database: &dyn Database, warnings: &mut Vec<String>) -> Resu
 }
 
 /// Refuses what would not fit, before anything is changed.
-fn guard_space(plan: &Plan<'_>, database: &dyn Database) -> Result<()> {
-    let kept = scan::wanted(&plan.parameters, database.description().page_bytes).place();
+fn guard_space(plan: &Plan<'_>, parameters: &Parameters, database: &dyn Database) -> Result<()> {
+    let kept = scan::wanted(parameters, database.description().page_bytes).place();
     let kept =
         plan.definition.steps.contains(&Step::Scan) && database.places()?.iter().any(|status| status.place == kept);
-    let needed = plan.definition.steps.iter().map(|step| step.space_bytes(&plan.parameters, kept));
+    let needed = plan.definition.steps.iter().map(|step| step.space_bytes(parameters, kept));
     let needed = needed.fold(0, u64::saturating_add);
     let hint = "ask for less with --set volume=..., or free some space";
     match database.free_bytes() {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use plimsoll_bench::dataset::checksum;
 use plimsoll_bench::generate::{Family, Rows};
-use plimsoll_bench::schema;
+use plimsoll_bench::schema::{self, Width};
 use plimsoll_clock::RealClock;
 use plimsoll_engine::postgres::Postgres;
 use plimsoll_engine::sqlite::Sqlite;
@@ -42,7 +42,9 @@ fn all_engines_have_the_same_rows() {
     let folder = tempfile::tempdir().unwrap();
     let sqlite = format!("sqlite:{}", folder.path().join("c.db").display());
     let server = plimsoll_testbed::Postgres::builder().start().unwrap();
-    for (family, table) in [(Family::Typed, schema::family("rows")), (Family::Cpu, schema::cpu("rows"))] {
+    for (family, table) in
+        [(Family::Typed(Width::Seeds), schema::family("rows", Width::Seeds)), (Family::Cpu, schema::cpu("rows"))]
+    {
         let one = read_back(&Sqlite, &sqlite, family, &table);
         let two = read_back(&Postgres, &server.socket_url("postgres"), family, &table);
         assert_eq!(one, two);

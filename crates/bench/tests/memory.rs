@@ -15,6 +15,7 @@ use plimsoll_engine::{
     ClaimMode, Cold, ColdFollower, Credentials, Database, Description, Engine, Lease, Place, PlaceStatus, Result,
     Sampler, Session, Table, Target,
 };
+use plimsoll_measurement::Host;
 
 /// A target whose settings are wrong by a factor of a hundred.
 struct Lying {
@@ -88,7 +89,7 @@ fn found(engine: &dyn Engine, url: &str, setting: &str) -> (f64, String) {
         anchor: None,
         catalog_edition: None,
         build: "test".to_owned(),
-        host_name: None,
+        host: Host::default(),
     };
     let record = execute(&plan, &database, &clock, &Interrupt::default(), &mut Unobserved);
     assert!(record.is_complete(), "{:?}", record.error);

@@ -34,6 +34,9 @@ pub struct RunRecord {
     /// End of the run; absent while it goes on and after it was killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<String>,
+    /// Virtual seconds from start to end; absent in real time, where they are those of the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub virtual_seconds: Option<f64>,
     /// The campaign this run belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub campaign: Option<String>,
@@ -63,7 +66,7 @@ pub struct RunRecord {
     /// The CPU ladder in three blocks, for `cpu-join`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_table: Option<CpuTable>,
-    /// What the lab knows to be true; absent elsewhere.
+    /// What the lab knows to be true of the headline; absent elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truth: Option<Truth>,
     /// Which limit bound.
@@ -232,6 +235,9 @@ pub struct Figure {
     /// Says in a few words how the figure came about, where that isn't plain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// What the figure should be, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truth: Option<Truth>,
 }
 
 /// The CPU ladder as the seeds printed it: times, reference multiples, DTU multiples.
@@ -284,15 +290,24 @@ pub struct CpuRow {
     pub flags: Vec<String>,
 }
 
-/// What the lab knows to be true.
+/// What the lab knows to be true of a figure: computed from its limits and the rows, never measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Truth {
     /// The value the test should show.
     pub value: f64,
     /// Its unit.
     pub unit: String,
-    /// `printed`, `derived` or `assumed`.
+    /// How the limit that binds is known: `printed`, `derived` or `assumed`; `given` for a user's own hardware.
     pub basis: String,
+    /// True if it rests on a figure that was printed for this very level and edition.
+    #[serde(default)]
+    pub published: bool,
+    /// The limit that binds: `data_io`, `log_write`, `cpu`, `memory`, ...
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<String>,
+    /// How the value comes about, in one sentence with the numbers in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// (measured - true) / true in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_percent: Option<f64>,

@@ -1,19 +1,21 @@
-//! The engines this program knows, and how a target is opened: by scheme, with a password from the right place.
+//! The engines this program knows, and how a target is opened: by scheme, on its clock, with a password from the right
+//! place.
 
 use std::io::IsTerminal as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use plimsoll_clock::Clock;
+use plimsoll_clock::{Clock, OnClock, RealClock, enter};
 use plimsoll_engine::postgres::Postgres;
 use plimsoll_engine::sqlite::Sqlite;
 use plimsoll_engine::{Credentials, Database, Engine, Error, ErrorKind, Secret, Target};
+use plimsoll_lab::Lab;
 
 use crate::args::Access;
 use crate::failure::Failure;
 use crate::printer::Printer;
 
-static ENGINES: [&dyn Engine; 2] = [&Postgres, &Sqlite];
+static ENGINES: [&dyn Engine; 3] = [&Lab, &Postgres, &Sqlite];
 
 /// The engine whose scheme a target has.
 pub fn engine_of(target: &Target) -> Result<&'static dyn Engine, Error> {
@@ -37,8 +39,32 @@ pub fn parse(url: &str, printer: &Printer) -> Result<Target, Failure> {
     Ok(target)
 }
 
-/// Opens a target. A terminal is asked for the password if one is needed and none was given.
-pub fn open(target: &Target, access: &Access, clock: &Arc<dyn Clock>) -> Result<Box<dyn Database>, Error> {
+/// A target, opened or not. The calling thread is on the target's clock as long as this lives.
+pub struct Opened {
+    /// The database, or why it could not be opened. It goes before the thread leaves the clock.
+    pub database: Result<Box<dyn Database>, Error>,
+    /// The clock that the target lives by.
+    pub clock: Arc<dyn Clock>,
+    _on_clock: OnClock,
+}
+
+/// Opens a target on its clock. A terminal is asked for the password if one is needed and none was given.
+pub fn open(target: &Target, access: &Access, printer: &Printer) -> Opened {
+    let (clock, refused) = match clock_of(target, printer) {
+        Ok(clock) => (clock, None),
+        Err(error) => (Arc::new(RealClock::new()) as _, Some(error)),
+    };
+    let on_clock = enter(&clock, "run");
+    let database = refused.map_or_else(|| connect(target, access, &clock), Err);
+    Opened { database, clock, _on_clock: on_clock }
+}
+
+fn clock_of(target: &Target, printer: &Printer) -> Result<Arc<dyn Clock>, Error> {
+    let printer = printer.clone();
+    engine_of(target)?.clock(target, Box::new(move |sentence| printer.stalled(sentence)))
+}
+
+fn connect(target: &Target, access: &Access, clock: &Arc<dyn Clock>) -> Result<Box<dyn Database>, Error> {
     let engine = engine_of(target)?;
     let mut credentials = Credentials { password: given_password(access)? };
     match engine.open(target, &credentials, Arc::clone(clock)) {

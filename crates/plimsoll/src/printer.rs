@@ -111,6 +111,18 @@ impl Printer {
     }
 }
 
+impl Printer {
+    /// A virtual clock has come to a stop: nothing would ever move again, so the program ends here.
+    pub fn stalled(&self, sentence: &str) {
+        self.failure(&Failure {
+            message: format!("virtual time stands still: {sentence}"),
+            hint: Some("please report it with the command; 'plimsoll doctor' tells what works here".to_owned()),
+            exit_code: exit::INTERNAL,
+        });
+        std::process::exit(exit::INTERNAL.into());
+    }
+}
+
 /// What the argument parser says: help and version are results, the rest is an error of usage.
 pub fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {

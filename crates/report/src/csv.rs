@@ -34,6 +34,11 @@ const COLUMNS: &[(&str, Part)] = &[
     ("accesses", |_, _, point| whole(point.accesses)),
     ("passes", |_, _, point| whole(point.passes)),
     ("memory_percent", |_, _, point| real(point.memory_percent)),
+    ("result", |run, _, _| real(run.result.as_ref().map(|figure| figure.value))),
+    ("result_unit", |run, _, _| run.result.as_ref().map(|figure| figure.unit.clone()).unwrap_or_default()),
+    ("truth", |run, _, _| real(run.truth.as_ref().map(|truth| truth.value))),
+    ("truth_published", |run, _, _| whole(run.truth.as_ref().map(|truth| truth.published))),
+    ("truth_error_percent", |run, _, _| real(run.truth.as_ref().and_then(|truth| truth.error_percent))),
     ("flags", |_, _, point| point.flags.join(" ")),
 ];
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use plimsoll_analysis::summary;
 use plimsoll_measurement::units::{MB, format_bytes, format_seconds, mb_per_minute};
-use plimsoll_measurement::{Point, Repetition, RunRecord};
+use plimsoll_measurement::{Figure, Point, Repetition, RunRecord};
 
 use crate::grid::{Cell, Grid};
-use crate::words::{interval, megabytes, number, plain, repetition_state, title};
+use crate::words::{NOT_PUBLISHED, interval, megabytes, number, plain, repetition_state, title};
 
 /// The point's rate in MB per minute, where it moved data.
 pub fn point_rate(point: &Point) -> Option<f64> {
@@ -80,6 +80,35 @@ pub fn repetitions(record: &RunRecord) -> Option<Grid> {
     grid.compact()
 }
 
+/// What a figure should be where that was published, and how far it is off in percent.
+pub fn truth(figure: &Figure) -> [Cell; 2] {
+    match &figure.truth {
+        Some(truth) if truth.published => {
+            [number(truth.value).into(), truth.error_percent.map(|error| format!("{error:+.2}")).into()]
+        }
+        Some(_) => [NOT_PUBLISHED.into(), Cell::default()],
+        None => [Cell::default(), Cell::default()],
+    }
+}
+
+/// Rows: the headlines of several runs with what they should be.
+pub fn headlines<'a>(runs: impl IntoIterator<Item = (String, &'a Figure)>) -> Option<Grid> {
+    let mut grid =
+        Grid::default().text("Run").number("Value").text("Unit").text("Interval").number("Truth").number("Error, %");
+    for (name, figure) in runs {
+        let [truth, error] = truth(figure);
+        grid.row(vec![
+            name.into(),
+            number(figure.value).into(),
+            plain(&figure.unit).into(),
+            interval(figure).into(),
+            truth,
+            error,
+        ]);
+    }
+    grid.compact()
+}
+
 /// Rows: all figures of the run; `None` if the headline is the only one.
 pub fn figures(record: &RunRecord) -> Option<Grid> {
     if record.results.len() < 2 {
@@ -92,8 +121,11 @@ pub fn figures(record: &RunRecord) -> Option<Grid> {
         .text("Interval")
         .number("Reps")
         .number("CV, %")
+        .number("Truth")
+        .number("Error, %")
         .text("Note");
     for figure in &record.results {
+        let [truth, error] = truth(figure);
         grid.row(vec![
             title(&figure.metric).into(),
             number(figure.value).into(),
@@ -101,6 +133,8 @@ pub fn figures(record: &RunRecord) -> Option<Grid> {
             interval(figure).into(),
             figure.repetitions.to_string().into(),
             figure.point_cv_percent.and_then(number).into(),
+            truth,
+            error,
             figure.note.as_deref().map(plain).into(),
         ]);
     }
@@ -293,6 +327,7 @@ pub fn origin(record: &RunRecord) -> Option<Grid> {
         ("Definition", Some(record.definition.hash.clone())),
         ("Client", host.name.clone()),
         ("Client platform", Some(format!("{}, {} CPUs", host.platform, host.cpus))),
+        ("Virtual time", seconds(record.virtual_seconds)),
         ("Real time", seconds(host.real_seconds)),
         ("Preparation", seconds(host.preparation_seconds)),
         ("Client CPU time", seconds(host.client_cpu_seconds)),

@@ -75,6 +75,7 @@ fn card(at: usize, record: &RunRecord) -> Markup {
                 Some(figure) => {
                     span.figure { (words::number(figure.value).unwrap_or_else(|| words::UNKNOWN.to_owned())) " " small { (words::plain(&figure.unit)) } }
                     span { (words::title(&figure.metric)) ", " (words::interval(figure)) }
+                    @if let Some(truth) = &figure.truth { span { (words::truth(truth)) } }
                     span.quiet { (words::basis(figure)) }
                 }
                 None => { span.figure { (words::UNKNOWN) } span { "No result" } }
@@ -99,6 +100,8 @@ fn how_to_read() -> Markup {
                      "are shown beside it, never instead." }
                 li { "A cold start is proven when at least 98 % of the pages that were read were cache misses and came "
                      "from the device. Without proof a read rate may contain cached data." }
+                li { "On the lab the true value is computed from the limits of the modelled hardware and the rows, before the "
+                     "run. It is published where it rests on a figure that was printed for this very level and edition." }
                 li { "The limit is named only where the counters show it; the evidence stands beside it. "
                      "An en dash (" (words::UNKNOWN) ") means not known, never zero." }
                 li { "Symbols beside a value and circles in a chart mark points to read with care; hover over them for "

@@ -22,17 +22,22 @@ fn summary(records: &[RunRecord]) -> Option<Grid> {
         .text("Target")
         .number("Headline")
         .text("Interval")
+        .number("Truth")
+        .number("Error, %")
         .text("Behind it")
         .text("Limit")
         .text("Started")
         .text("State");
     for record in records {
         let figure = record.result.as_ref();
+        let [truth, error] = figure.map(facts::truth).unwrap_or_default();
         grid.row(vec![
             plain(&record.test).into(),
             plain(&record.target).into(),
             figure.map(words::value).into(),
             figure.map(words::interval).into(),
+            truth,
+            error,
             figure.map(words::basis).into(),
             words::verdict(&record.verdict).into(),
             words::moment(&record.started_at).into(),
@@ -79,7 +84,8 @@ impl Page {
         let (title, value) = (words::title(&figure.metric), words::value(figure));
         let spread = format!("{}, {}", words::interval(figure), words::basis(figure));
         self.paragraph(format!("{}: **{}**, {spread}", safe(&title), safe(&value)));
-        let truth = record.truth.as_ref().map(words::truth);
+        let truth = record.truth.iter().flat_map(|truth| [words::truth(truth), words::why_true(truth)]);
+        let truth: Vec<String> = truth.filter(|sentence| !sentence.is_empty()).collect();
         for sentence in figure.note.iter().chain(&truth) {
             self.paragraph(safe(sentence));
         }

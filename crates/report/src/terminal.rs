@@ -80,16 +80,16 @@ pub fn run(record: &RunRecord, style: Style) -> String {
     page.line(&style.paint(BOLD, &format!("{} on {}", plain(&record.test), plain(&record.target))));
     let began = words::moment(&record.started_at);
     let (engine, version) = (plain(&record.engine), plain(record.engine_version.as_deref().unwrap_or_default()));
-    let clock = plain(&record.clock);
     page.line(&style.paint(DIM, &format!("{}  {began}", plain(&record.run_id))));
-    page.line(&style.paint(DIM, &format!("{engine} {version}, {clock} time, {}", words::state(record))));
+    page.line(&style.paint(DIM, &format!("{engine} {version}, {}, {}", words::time(record), words::state(record))));
     page.gap();
     match &record.result {
         Some(figure) => page.headline(figure),
         None => page.line(&format!("  {}", words::no_result(record))),
     }
     if let Some(truth) = &record.truth {
-        page.line(&format!("  {}", words::truth(truth)));
+        page.wrapped("  ", &words::truth(truth));
+        page.wrapped("  ", &words::why_true(truth));
     }
     if let Some(verdict) = words::verdict(&record.verdict) {
         page.heading("Limit", &verdict);

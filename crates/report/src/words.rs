@@ -1,6 +1,6 @@
 //! How values are worded, the same way in every output: figures with their spread, states, dates, flags.
 
-use plimsoll_measurement::units::{MB, format_significant};
+use plimsoll_measurement::units::{MB, format_seconds, format_significant};
 use plimsoll_measurement::{Figure, Repetition, RunRecord, Truth, Verdict};
 
 /// Stands for a value that nobody knows.
@@ -92,12 +92,36 @@ pub fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
+/// Said where no figure was printed that a measurement could be held against.
+pub const NOT_PUBLISHED: &str = "not published";
+
 /// What the lab knows to be true, and how far the measurement was off.
 pub fn truth(truth: &Truth) -> String {
     let value = quantity(truth.value, &truth.unit);
-    match truth.error_percent.and_then(signed_percent) {
-        Some(error) => format!("true value {value} ({}), off by {error}", plain(&truth.basis)),
-        None => format!("true value {value} ({})", plain(&truth.basis)),
+    let off =
+        truth.error_percent.and_then(signed_percent).map_or_else(String::new, |error| format!(", off by {error}"));
+    let basis = plain(&truth.basis);
+    if truth.published {
+        format!("true value {value} ({basis}){off}")
+    } else {
+        format!("true value {NOT_PUBLISHED}; by the lab's limits {value} ({basis}){off}")
+    }
+}
+
+/// Which limit makes the true value what it is, and how; empty where that isn't known.
+pub fn why_true(truth: &Truth) -> String {
+    let limit = truth.limit.as_deref().map(|limit| format!("Limit: {}", title(limit)));
+    let parts: Vec<String> = limit.into_iter().chain(truth.reason.as_deref().map(plain)).collect();
+    parts.join("; ")
+}
+
+/// The clock, and in virtual time how much of it passed in how much real time.
+pub fn time(record: &RunRecord) -> String {
+    match (record.virtual_seconds, record.host.real_seconds) {
+        (Some(virtual_seconds), Some(real_seconds)) => {
+            format!("{} of virtual time in {}", format_seconds(virtual_seconds), format_seconds(real_seconds))
+        }
+        _ => format!("{} time", plain(&record.clock)),
     }
 }
 

@@ -82,7 +82,15 @@ fn a_record() -> impl Strategy<Value = RunRecord> {
                 rows: vec![CpuRow { seconds_range: (value, 1.0), matches: whole, ..CpuRow::default() }],
                 ..CpuTable::default()
             }),
-            truth: Some(Truth { value, unit: "MB/min".into(), basis: "derived".into(), error_percent: Some(value) }),
+            truth: Some(Truth {
+                value,
+                unit: "MB/min".into(),
+                basis: "derived".into(),
+                published: true,
+                limit: Some("data_io".into()),
+                reason: None,
+                error_percent: Some(value),
+            }),
             verdict: Verdict { limit: note.clone(), utilisation_percent: Some(value), evidence: Vec::new() },
             error: note.map(|message| RunFailure { kind: "k".into(), hint: Some(message.clone()), message, exit_code }),
             ..common::finished("run-1")

@@ -2,6 +2,10 @@
 //! (reference, 2.11, A14). Engines whose plan stays on one CPU get the join split over ranges of the outer rows, in one
 //! session per CPU; both figures are kept, the single session's and the whole machine's.
 
+use std::any::Any;
+use std::sync::Arc;
+
+use plimsoll_clock::{Clock, in_threads};
 use plimsoll_engine::{Place, Result, Session, Value};
 use plimsoll_measurement::{Metric, Point};
 
@@ -89,7 +93,7 @@ fn find_sessions(context: &mut Context<'_>) -> Result<u64> {
         for _ in 0..3 {
             context.interrupt.check()?;
             let start = context.clock.now();
-            workers.join(PROBE_ROWS, sessions)?;
+            workers.join(context.clock, PROBE_ROWS, sessions)?;
             shortest = shortest.min(context.clock.now().since(start).as_secs_f64());
         }
         match best {
@@ -145,7 +149,7 @@ impl Workers {
         context.interrupt.check()?;
         probe.start(self.sessions[0].0.as_mut())?;
         let start = context.clock.now();
-        let joined = self.join(rung, sessions)?;
+        let joined = self.join(context.clock, rung, sessions)?;
         let seconds = context.clock.now().since(start).as_secs_f64();
         probe.stop(self.sessions[0].0.as_mut())?;
         // An engine within our own process counts by thread; a server's processes are counted all together.
@@ -165,25 +169,21 @@ impl Workers {
     }
 
     /// One join, split over `count` sessions.
-    fn join(&mut self, rung: u64, count: u64) -> Result<Joined> {
+    fn join(&mut self, clock: &Arc<dyn Clock>, rung: u64, count: u64) -> Result<Joined> {
         let count_cpu = self.count_cpu;
-        let ended = |why: &str| Err(contradiction(format!("a session of the join {why}")));
-        let parts: Vec<Result<Joined>> = std::thread::scope(|scope| {
-            let workers = self.sessions.iter_mut().take(count as usize).zip(0_u64..);
-            let started: Vec<_> = workers
-                .map(|((session, _), part)| {
-                    let range = (part * rung / count + 1, (part + 1) * rung / count);
-                    let work = move || slice(session.as_mut(), range, rung, count_cpu);
-                    std::thread::Builder::new().spawn_scoped(scope, work)
-                })
-                .collect();
-            let finish = started.into_iter().map(|thread| match thread {
-                Ok(thread) => thread.join().unwrap_or_else(|_| ended("ended unexpectedly")),
-                Err(_) => ended("got no thread of its own: ask for fewer with --set sessions=..."),
-            });
-            finish.collect()
+        let workers = self.sessions.iter_mut().take(count as usize).zip(0_u64..);
+        let jobs = workers.map(|((session, _), part)| {
+            let range = (part * rung / count + 1, (part + 1) * rung / count);
+            (format!("join {}", part + 1), move || slice(session.as_mut(), range, rung, count_cpu))
         });
-        parts.into_iter().try_fold(Joined { matches: 0, cpu_seconds: Some(0.0) }, |sum, part| {
+        let ended = |why: Box<dyn Any + Send>| match why.downcast::<String>() {
+            Ok(why) => contradiction(format!("a session of the join failed: {why}"))
+                .hint("ask for fewer sessions with --set sessions=..."),
+            Err(_) => contradiction("a session of the join ended unexpectedly".to_owned()),
+        };
+        let parts = in_threads(clock, jobs.collect()).into_iter();
+        let mut parts = parts.map(|part| part.unwrap_or_else(|why| Err(ended(why))));
+        parts.try_fold(Joined { matches: 0, cpu_seconds: Some(0.0) }, |sum, part| {
             let part = part?;
             let cpu_seconds = sum.cpu_seconds.zip(part.cpu_seconds).map(|(sum, more)| sum + more);
             Ok(Joined { matches: sum.matches + part.matches, cpu_seconds })

@@ -15,7 +15,10 @@ use rand_xoshiro::rand_core::{Rng as _, SeedableRng};
 
 use super::{Context, Measure, Probe, contradiction};
 use crate::generate::{Family, Rows, mix};
-use crate::schema::{self, FAMILY_ROW_BYTES};
+use crate::schema::{self, Width};
+
+/// Pages are what counts, not what is in them.
+const WIDTH: Width = Width::Seeds;
 
 /// Keys read by one statement. More would only save round trips; fewer would make them the test.
 const KEYS_PER_STATEMENT: usize = 64;
@@ -72,7 +75,8 @@ impl Measure for Memory {
             }
         }
         self.fits = search.largest_fit;
-        let largest = search.largest_fit.unwrap_or(0.0) as u64;
+        let scale = context.database.description().scale;
+        let largest = (search.largest_fit.unwrap_or(0.0) as u64).saturating_mul(scale);
         if search.smallest_over.is_none() {
             context.warn(format!(
                 "every set fitted, so the memory is at least {}; raise --set largest_set to find its end",
@@ -100,7 +104,7 @@ pub(crate) fn estimate(points: &[&Point], page_bytes: u64) -> Option<Estimate> {
 }
 
 fn table() -> Table {
-    schema::family("memory")
+    schema::family("memory", WIDTH)
 }
 
 impl Memory {
@@ -109,11 +113,12 @@ impl Memory {
         while (self.pages_bytes() as f64) < set_bytes {
             let more = (self.pages_bytes() / 2).max(set_bytes as u64 - self.pages_bytes());
             if context.database.free_bytes().is_some_and(|free| free < more.saturating_mul(4)) {
-                context
-                    .warn("the target's disk has no room for a larger set, so the memory may be more than was found");
+                context.warn_of_machine(
+                    "the target's disk has no room for a larger set, so the memory may be more than was found",
+                );
                 return Ok(false);
             }
-            if self.rows + more / FAMILY_ROW_BYTES >= i32::MAX as u64 {
+            if self.rows + more / WIDTH.row_bytes() >= i32::MAX as u64 {
                 context.warn("keys of 32 bits allow no larger set, so the memory may be more than was found");
                 return Ok(false);
             }
@@ -124,11 +129,11 @@ impl Memory {
 
     fn grow(&mut self, context: &mut Context<'_>, session: &mut dyn Session, bytes: u64) -> Result<()> {
         let table = table();
-        let last = self.rows + (bytes / FAMILY_ROW_BYTES).max(1000);
+        let last = self.rows + (bytes / WIDTH.row_bytes()).max(1000);
         if i32::try_from(last).is_err() {
             return Err(crate::dataset::too_many_rows());
         }
-        let rows = Rows::new(Family::Typed, context.parameters.count("seed"), 0, self.rows + 1, last);
+        let rows = Rows::new(Family::Typed(WIDTH), context.parameters.count("seed"), 0, self.rows + 1, last);
         context.load(session, &table, rows, bytes)?;
         session.settle_table(&table)?;
         session.checkpoint()?;

@@ -3,7 +3,7 @@
 mod join;
 pub(crate) mod memory;
 pub(crate) mod scan;
-mod write;
+pub(crate) mod write;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -134,6 +134,8 @@ pub struct Context<'a> {
     pub phase: Option<&'static str>,
     /// What a reader has to know.
     pub warnings: &'a mut Vec<String>,
+    /// The same where it depends on the machine that runs a modelled target.
+    pub host_warnings: &'a mut Vec<String>,
     /// Facts that turned out during the run and belong to its parameters.
     pub facts: &'a mut std::collections::BTreeMap<String, serde_json::Value>,
 }
@@ -158,10 +160,13 @@ impl Context<'_> {
 
     /// Adds a warning unless it stands there already.
     pub fn warn(&mut self, warning: impl Into<String>) {
-        let warning = warning.into();
-        if !self.warnings.contains(&warning) {
-            self.warnings.push(warning);
-        }
+        add(self.warnings, warning.into());
+    }
+
+    /// Adds a warning about the machine that holds the target's files: in virtual time it is no part of the result.
+    pub fn warn_of_machine(&mut self, warning: impl Into<String>) {
+        let is_virtual = self.clock.kind() == "virtual";
+        add(if is_virtual { self.host_warnings } else { self.warnings }, warning.into());
     }
 
     /// Records how a cold start was made.
@@ -199,6 +204,12 @@ impl Context<'_> {
             self.clock.sleep(step);
         }
         Ok(())
+    }
+}
+
+fn add(warnings: &mut Vec<String>, warning: String) {
+    if !warnings.contains(&warning) {
+        warnings.push(warning);
     }
 }
 

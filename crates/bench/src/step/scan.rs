@@ -9,13 +9,13 @@ use super::{Context, Measure, Probe};
 use crate::dataset::{self, Dataset, Wanted, too_many_rows};
 use crate::interrupt::{Interrupt, Watched};
 use crate::parameters::Parameters;
-use crate::schema::FAMILY_ROW_BYTES;
+use crate::schema::Width;
 
 /// Fewest points of a repetition: below, a series shows nothing (reference, A19).
 const FEWEST_TABLES: u64 = 10;
 
 /// How many tables the volume is spread over: as asked for, else one per GB as the seeds had, at least ten.
-pub(super) fn tables(parameters: &Parameters) -> u64 {
+pub(crate) fn tables(parameters: &Parameters) -> u64 {
     match parameters.count("tables") {
         0 => parameters.bytes("volume").div_ceil(1 << 30).max(FEWEST_TABLES),
         tables => tables,
@@ -25,8 +25,9 @@ pub(super) fn tables(parameters: &Parameters) -> u64 {
 /// The data set that these parameters ask for.
 pub(crate) fn wanted(parameters: &Parameters, page_bytes: u64) -> Wanted {
     let tables = tables(parameters);
-    let rows = (parameters.bytes("volume") / tables / FAMILY_ROW_BYTES).max(1);
-    Wanted { tables, rows, seed: parameters.count("seed"), page_bytes }
+    let width = Width::from_name(parameters.choice("row"));
+    let rows = (parameters.bytes("volume") / tables / width.row_bytes()).max(1);
+    Wanted { tables, rows, width, seed: parameters.count("seed"), page_bytes }
 }
 
 #[derive(Default)]

@@ -8,7 +8,8 @@ use plimsoll_measurement::{Metric, Point, units};
 
 use super::{Context, Measure, Probe, contradiction};
 use crate::generate::{Family, Rows};
-use crate::schema::{self, FAMILY_ROW_BYTES};
+use crate::parameters::Parameters;
+use crate::schema::{self, Width};
 
 /// Fewest chunks of a repetition (reference, A19).
 const FEWEST_CHUNKS: u64 = 10;
@@ -23,6 +24,38 @@ const MOST_PARTS: u64 = 400;
 pub(super) struct Write {
     /// Size of the source for the next repetition, once one has shown that the engine does not keep a larger one.
     source_bytes: Option<u64>,
+}
+
+/// What a repetition writes, once its source is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// How often a chunk selects the source.
+    pub times: u64,
+    /// Rows of a chunk.
+    pub rows: u64,
+    /// Content of a chunk.
+    pub chunk_bytes: u64,
+    /// Chunks that make up the volume.
+    pub chunks: u64,
+}
+
+impl Shape {
+    /// With a source of this many rows and bytes.
+    pub fn of(parameters: &Parameters, source: Tally) -> Self {
+        let source_bytes = source.content_bytes.max(1);
+        let times = ((parameters.bytes("chunk") + source_bytes / 2) / source_bytes).clamp(1, MOST_PARTS);
+        let chunk_bytes = times * source_bytes;
+        let chunks = parameters.bytes("volume").div_ceil(chunk_bytes).max(FEWEST_CHUNKS);
+        Self { times, rows: times * source.rows, chunk_bytes, chunks }
+    }
+}
+
+/// The source that is asked for: its table, and its rows if they are to have this much content.
+pub(crate) fn source_rows(parameters: &Parameters, content_bytes: Option<u64>) -> (Table, Rows) {
+    let width = Width::from_name(parameters.choice("row"));
+    let asked = parameters.bytes("source").min(parameters.bytes("chunk"));
+    let rows = (content_bytes.unwrap_or(asked) / width.row_bytes()).max(10);
+    (schema::family("source", width), Rows::new(Family::Typed(width), parameters.count("seed"), 0, 1, rows))
 }
 
 struct Source {
@@ -42,17 +75,13 @@ impl Measure for Write {
         let (mut session, _watched) = context.session(&place)?;
         let session = session.as_mut();
         let source = make_source(context, session, self.source_bytes)?;
-        let target = schema::family("chunks");
+        let parameters = context.parameters;
+        let target = schema::family("chunks", Width::from_name(parameters.choice("row")));
         session.execute(&format!("DROP TABLE IF EXISTS {}", target.name), &[])?;
         session.create_table(&target)?;
         session.checkpoint()?;
 
-        let parameters = context.parameters;
-        let source_bytes = source.tally.content_bytes.max(1);
-        let times = ((parameters.bytes("chunk") + source_bytes / 2) / source_bytes).clamp(1, MOST_PARTS);
-        let rows = times * source.tally.rows;
-        let chunk_bytes = times * source.tally.content_bytes;
-        let asked = parameters.bytes("volume").div_ceil(chunk_bytes).max(FEWEST_CHUNKS);
+        let Shape { times, rows, chunk_bytes, chunks: asked } = Shape::of(parameters, source.tally);
         // Keys have 32 bits, as in the reference.
         let possible = i32::MAX as u64 / rows;
         if asked > possible {
@@ -139,12 +168,11 @@ fn make_source(context: &mut Context<'_>, session: &mut dyn Session, known: Opti
     let asked = context.parameters.bytes("source").min(context.parameters.bytes("chunk"));
     let mut bytes = known.unwrap_or(asked);
     loop {
-        let table = schema::family("source");
+        let (table, rows) = source_rows(context.parameters, Some(bytes));
         let name = session.dialect().source_table(&table.name);
         let table = table.named(name.clone());
         session.execute(&format!("DROP TABLE IF EXISTS {name}"), &[])?;
         session.create_table(&table)?;
-        let rows = Rows::new(Family::Typed, context.parameters.count("seed"), 0, 1, (bytes / FAMILY_ROW_BYTES).max(10));
         let tally = context.load(session, &table, rows, bytes)?;
         session.settle_table(&table)?;
         let source = Source { table, name, tally };

@@ -1,8 +1,5 @@
 //! `plimsoll clean URL`: removes what killed runs left: what is ours and has no lease. Nothing else is touched.
 
-use std::sync::Arc;
-
-use plimsoll_clock::{Clock, RealClock};
 use plimsoll_engine::{Error, PlaceKind};
 use plimsoll_measurement::exit;
 
@@ -14,8 +11,8 @@ use crate::printer::Printer;
 /// Cleans a target.
 pub fn clean(options: &Clean, printer: &Printer) -> Result<u8, Failure> {
     let target = engines::parse(&options.target, printer)?;
-    let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
-    let database = engines::open(&target, &options.access, &clock)?;
+    let opened = engines::open(&target, &options.access, printer);
+    let database = opened.database?;
     let mut places = database.places()?;
     if !options.dry_run {
         let ended = database.end_orphans()?;

@@ -1,17 +1,16 @@
 //! `plimsoll demo`: four tests in their short form on a temporary SQLite file, and a report. Opens nothing, needs nothing.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_bench::run::Plan;
 use plimsoll_bench::{Interrupt, definition};
-use plimsoll_clock::{Clock, RealClock};
-use plimsoll_engine::{Cold, Engine as _, Target, sqlite::Sqlite};
+use plimsoll_engine::{Cold, Target};
 use plimsoll_measurement::exit;
 
 use super::report::{page, try_path, write};
-use super::run::{Session, build, host_name, present};
-use crate::args::Demo;
+use super::run::{Session, build, present, this_machine};
+use crate::args::{Access, Demo};
+use crate::engines;
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::settings::Settings;
@@ -31,11 +30,11 @@ pub fn demo(options: &Demo, settings: &Settings, printer: &Printer) -> Result<u8
         Failure::usage(format!("cannot make a temporary folder: {error}")).hint("set TMPDIR to a folder with 1 GB free")
     })?;
     let target = Target::parse(&format!("sqlite:{}?{CACHE}", folder.path().join("demo.db").display()))?;
-    let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
+    let host = this_machine();
     let interrupt = Interrupt::default();
     signals::listen(&interrupt, printer)?;
     let mut store = settings.open_store()?;
-    let database = Sqlite.open(&target, &plimsoll_engine::Credentials::default(), Arc::clone(&clock));
+    let opened = engines::open(&target, &Access { password_file: None }, printer);
     printer.remark("Four short tests on a temporary SQLite database, three repetitions each: about a minute.");
 
     let mut records = Vec::new();
@@ -58,10 +57,10 @@ pub fn demo(options: &Demo, settings: &Settings, printer: &Printer) -> Result<u8
             anchor: None,
             catalog_edition: None,
             build: build(),
-            host_name: host_name(),
+            host: host.clone(),
         };
-        let session = Session { printer, clock: &clock, interrupt: &interrupt };
-        let record = session.run(&plan, &target, &database, store.as_mut())?;
+        let session = Session { printer, interrupt: &interrupt };
+        let record = session.run(&plan, &target, &opened, store.as_mut())?;
         present(&record, options.json, printer)?;
         let failed = record.error.as_ref().map(|error| error.exit_code);
         records.push(record);

@@ -32,7 +32,8 @@ pub fn doctor(options: &Doctor, settings: &Settings, printer: &Printer) -> std::
     store?;
     if let Some(url) = &options.target {
         let target = engines::parse(url, printer)?;
-        let database = engines::open(&target, &options.access, &clock)?;
+        let opened = engines::open(&target, &options.access, printer);
+        let database = opened.database?;
         let mut findings = Findings::default();
         let _ = writeln!(findings.text, "\n{}", target.display());
         let outcome = findings.target(database.as_ref());

@@ -2,21 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
 
 use plimsoll_bench::run::{self, Plan};
 use plimsoll_bench::{Definition, Interrupt, Parameters, definition, execute};
-use plimsoll_clock::{Clock, RealClock};
-use plimsoll_engine::{Cold, Database, Error, Target};
-use plimsoll_measurement::{RunRecord, exit, units};
+use plimsoll_engine::{Cold, Target};
+use plimsoll_measurement::{Host, RunRecord, exit, units};
 use plimsoll_report::terminal;
 use plimsoll_store::Store;
 use signal_hook::consts::SIGTERM;
 
 use super::multiples::Loaded;
 use crate::args::Run;
-use crate::engines;
+use crate::engines::{self, Opened};
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::progress::Watcher;
@@ -26,7 +23,8 @@ use crate::signals;
 /// A test with the parameters of this call.
 struct Chosen {
     definition: Definition,
-    parameters: Parameters,
+    short: bool,
+    sets: Vec<(String, String)>,
 }
 
 /// Runs every test on every target.
@@ -41,15 +39,31 @@ pub fn run(options: &Run, settings: &Settings, printer: &Printer) -> Result<u8, 
     let multiples = Loaded::load(&options.multiples, store.as_ref())?;
     let interrupt = Interrupt::default();
     signals::listen(&interrupt, printer)?;
-    let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
+    let host = this_machine();
 
     let mut codes = Vec::new();
     'targets: for target in &targets {
-        let database = engines::open(target, &options.access, &clock);
+        let opened = engines::open(target, &options.access, printer);
+        let scale = opened.database.as_ref().map_or(1, |database| database.description().scale);
         for test in &chosen {
-            let plan = plan(options, settle, target, test, &multiples);
-            let session = Session { printer, clock: &clock, interrupt: &interrupt };
-            let record = session.run(&plan, target, &database, store.as_mut())?;
+            let parameters = test.parameters(scale)?;
+            let plan = Plan {
+                definition: &test.definition,
+                parameters,
+                repetitions: options.repetitions.unwrap_or(test.definition.repetitions),
+                settle,
+                cold: Cold { restart_command: options.restart_command.clone(), shared: false },
+                keep_data: options.keep_data,
+                campaign: options.campaign.clone(),
+                target: target.display().to_owned(),
+                reference: multiples.reference.clone(),
+                anchor: multiples.anchor(),
+                catalog_edition: multiples.catalog_edition(),
+                build: build(),
+                host: host.clone(),
+            };
+            let session = Session { printer, interrupt: &interrupt };
+            let record = session.run(&plan, target, &opened, store.as_mut())?;
             present(&record, options.json, printer)?;
             codes.push(record.error.as_ref().map_or(exit::DONE, |error| error.exit_code));
             if let Some(signal) = interrupt.signal() {
@@ -68,8 +82,6 @@ pub fn run(options: &Run, settings: &Settings, printer: &Printer) -> Result<u8, 
 pub struct Session<'a> {
     /// Where remarks go.
     pub printer: &'a Printer,
-    /// Time.
-    pub clock: &'a Arc<dyn Clock>,
     /// Requests to stop.
     pub interrupt: &'a Interrupt,
 }
@@ -80,15 +92,15 @@ impl Session<'_> {
         &self,
         plan: &Plan<'_>,
         target: &Target,
-        database: &Result<Box<dyn Database>, Error>,
+        opened: &Opened,
         store: &mut dyn Store,
     ) -> Result<RunRecord, Failure> {
-        match database {
+        match &opened.database {
             Ok(database) => {
                 let mut watcher = Watcher::new(store, self.printer, plan.definition.name.clone());
-                Ok(execute(plan, database.as_ref(), self.clock, self.interrupt, &mut watcher))
+                Ok(execute(plan, database.as_ref(), &opened.clock, self.interrupt, &mut watcher))
             }
-            Err(error) => Ok(run::not_started(plan, engines::engine_of(target)?.name(), self.clock, error)),
+            Err(error) => Ok(run::not_started(plan, engines::engine_of(target)?.name(), &opened.clock, error)),
         }
     }
 }
@@ -150,18 +162,27 @@ fn choose(options: &Run) -> Result<Vec<Chosen>, Failure> {
         }
     }
     let chosen = definitions.into_iter().map(|definition| {
-        let mut parameters = definition.parameters(options.short);
-        for (key, value) in &pairs {
-            // A key of another test among them has been accepted above.
-            if parameters.contains(key) {
-                parameters
-                    .set(key, value, &definition.steps)
-                    .map_err(|error| Failure::usage(format!("--set {error}")))?;
-            }
-        }
-        Ok(Chosen { definition, parameters })
+        let known = definition.parameters(options.short);
+        // A key of another test among them has been accepted above.
+        let sets = pairs.iter().filter(|(key, _)| known.contains(key));
+        let sets = sets.map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let chosen = Chosen { definition, short: options.short, sets };
+        chosen.parameters(1).map(|_| chosen)
     });
     chosen.collect()
+}
+
+impl Chosen {
+    /// Its parameters for a target of this scale, with what was set in place of the definition's.
+    fn parameters(&self, scale: u64) -> Result<Parameters, Failure> {
+        let mut parameters = self.definition.parameters_at(self.short, scale);
+        for (key, value) in &self.sets {
+            parameters
+                .set(key, value, &self.definition.steps)
+                .map_err(|error| Failure::usage(format!("--set {error}")))?;
+        }
+        Ok(parameters)
+    }
 }
 
 fn find(test: &str) -> Result<Definition, Failure> {
@@ -186,33 +207,20 @@ fn find(test: &str) -> Result<Definition, Failure> {
     Ok(own)
 }
 
-fn plan<'a>(options: &Run, settle: Duration, target: &Target, test: &'a Chosen, multiples: &'a Loaded) -> Plan<'a> {
-    Plan {
-        definition: &test.definition,
-        parameters: test.parameters.clone(),
-        repetitions: options.repetitions.unwrap_or(test.definition.repetitions),
-        settle,
-        cold: Cold { restart_command: options.restart_command.clone(), shared: false },
-        keep_data: options.keep_data,
-        campaign: options.campaign.clone(),
-        target: target.display().to_owned(),
-        reference: multiples.reference.clone(),
-        anchor: multiples.anchor(),
-        catalog_edition: multiples.catalog_edition(),
-        build: build(),
-        host_name: host_name(),
-    }
-}
-
 /// Version of the program as runs keep it.
 pub fn build() -> String {
     format!("plimsoll {}", env!("CARGO_PKG_VERSION"))
 }
 
-/// Name of this machine.
-pub fn host_name() -> Option<String> {
+/// This machine, as runs keep it. To be asked before the thread boards a clock, which may bind it to one CPU.
+pub fn this_machine() -> Host {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    (!name.is_empty()).then_some(name)
+    Host {
+        name: (!name.is_empty()).then_some(name),
+        platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+        cpus: std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32),
+        ..Host::default()
+    }
 }
 
 #[cfg(test)]

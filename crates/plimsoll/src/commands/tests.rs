@@ -45,11 +45,12 @@ fn keys() -> String {
     for (key, about) in KEYS {
         let _ = writeln!(text, "  {key:<12} {about}");
     }
-    text.push_str("\nParameters, under [parameters] and [short]:\n");
+    text.push_str("\nParameters, under [parameters], [short] and [scaled]:\n");
     for parameter in PARAMETERS {
         let steps: Vec<&str> = parameter.steps.iter().map(|step| step.name()).collect();
         let (name, kind, about) = (parameter.name, parameter.kind.describe(), parameter.about);
-        let _ = writeln!(text, "  {name:<12} {about} ({kind}; {})", steps.join(", "));
+        let scales = if parameter.scales { "; shrinks with the target's scale" } else { "" };
+        let _ = writeln!(text, "  {name:<12} {about} ({kind}; {}{scales})", steps.join(", "));
     }
     text
 }

@@ -5,8 +5,8 @@ use plimsoll_measurement::{CpuTable, Figure, RunRecord};
 
 use super::table;
 use crate::chart::{Bar, BarChart};
-use crate::cpu;
 use crate::words::{moment, plain, title};
+use crate::{cpu, facts};
 
 /// Nothing with a single run, or where no two runs have a figure in common.
 pub fn section(records: &[RunRecord]) -> Markup {
@@ -46,12 +46,15 @@ fn bars(family: &Family<'_>) -> Option<Markup> {
     let runs: Vec<&RunRecord> = family.iter().map(|(record, _)| *record).collect();
     let labels = labels(&runs);
     let (_, first) = family.first()?;
-    let bars = family.iter().zip(labels).map(|((record, figure), label)| {
-        let truth = record.truth.as_ref().filter(|truth| truth.unit == figure.unit).map(|truth| truth.value);
-        Bar { label, figure, truth }
+    let grid = facts::headlines(labels.iter().cloned().zip(family.iter().map(|(_, figure)| *figure)));
+    let bars = family.iter().zip(labels).map(|((_, figure), label)| {
+        let published = figure.truth.as_ref().filter(|truth| truth.published);
+        Bar { label, figure, truth: published.map(|truth| truth.value) }
     });
     let name = title(&first.metric);
-    BarChart { axis: format!("{name}, {}", plain(&first.unit)), title: name, bars: bars.collect() }.render()
+    let axis = format!("{name}, {}", plain(&first.unit));
+    let chart = BarChart { axis, title: name, bars: bars.collect() }.render()?;
+    Some(html! { (chart) @if let Some(grid) = &grid { (table::table(grid)) } })
 }
 
 fn side_by_side(ladders: &[(&RunRecord, &CpuTable)]) -> Markup {

@@ -135,9 +135,11 @@ pub fn memory(record: &RunRecord) -> Option<Markup> {
         return None;
     }
     let found = record.results.iter().chain(&record.result).find(|f| f.metric == "memory" && f.unit == "MB");
+    // The sets are those that were read; the figure is of full volumes.
+    let scale = record.parameters.get("scale").and_then(serde_json::Value::as_f64).unwrap_or(1.0);
     let mark = found.filter(|figure| figure.value > 0.0).map(|figure| Mark {
-        x: figure.value,
-        band: figure.low.zip(figure.high),
+        x: figure.value / scale,
+        band: figure.low.zip(figure.high).map(|(low, high)| (low / scale, high / scale)),
         label: format!("Memory {}", value(figure)),
     });
     let chart = LineChart {

@@ -17,7 +17,7 @@ pub fn article(at: usize, record: &RunRecord) -> Markup {
             h2 { (plain(&record.test)) " on " span.target { (plain(&record.target)) } }
             p.quiet {
                 (words::moment(&record.started_at)) ", " (plain(&record.engine)) " " (plain(record.engine_version.as_deref().unwrap_or_default()))
-                ", " (plain(&record.clock)) " time, " (words::state(record))
+                ", " (words::time(record)) ", " (words::state(record))
             }
             (messages(record))
             (headline(record))
@@ -64,7 +64,7 @@ fn headline(record: &RunRecord) -> Markup {
     html! {
         p.headline {
             (words::title(&figure.metric)) " " b { (words::value(figure)) } ", " (words::interval(figure)) ", " (words::basis(figure)) "."
-            @if let Some(truth) = &record.truth { br; "On the lab: " (words::truth(truth)) "." }
+            @if let Some(truth) = &record.truth { br; "On the lab: " (words::truth(truth)) "." br; span.quiet { (words::why_true(truth)) } }
             @if let Some(note) = &figure.note { br; (plain(note)) }
         }
         (table::section("All figures", facts::figures(record).as_ref()))

@@ -46,6 +46,7 @@ pub fn finished(run_id: &str) -> RunRecord {
         repetitions: 2,
         point_cv_percent: None,
         note: None,
+        truth: None,
     };
     RunRecord {
         ended_at: Some("2026-01-02T03:14:05Z".into()),

@@ -1,0 +1,80 @@
+//! What a run should show, where the target knows its own limits: what each step did is told to the target in terms of
+//! rows, and its answer stands beside the figure. Nothing measured goes into it but the rung a join was timed at.
+
+use plimsoll_engine::value::Tally;
+use plimsoll_engine::work::{Expected, Stock, Work};
+use plimsoll_engine::{Database, Result, Row};
+use plimsoll_measurement::{Figure, RunRecord, Truth};
+
+use crate::figures::join_rung;
+use crate::parameters::Parameters;
+use crate::step::{Step, scan, write};
+
+/// Puts the truth beside every figure of the run that the target can say it of.
+///
+/// # Errors
+/// If the target can't make the rows.
+pub(crate) fn tell(
+    steps: &[Step],
+    parameters: &Parameters,
+    database: &dyn Database,
+    record: &mut RunRecord,
+) -> Result<()> {
+    for step in steps {
+        let expected = match work(*step, parameters, database, record) {
+            Some(work) => database.expect(work)?,
+            None => None,
+        };
+        let Some(expected) = expected else { continue };
+        if let Some(figure) = record.results.iter_mut().find(|figure| figure.metric == expected.metric) {
+            figure.truth = Some(beside(figure, expected));
+        }
+    }
+    record.truth = record.results.first().and_then(|headline| headline.truth.clone());
+    Ok(())
+}
+
+fn beside(figure: &Figure, expected: Expected) -> Truth {
+    Truth {
+        value: expected.value,
+        unit: figure.unit.clone(),
+        basis: expected.basis,
+        published: expected.published,
+        limit: Some(expected.limit.to_owned()),
+        reason: Some(expected.reason),
+        error_percent: (expected.value > 0.0).then(|| 100.0 * (figure.value - expected.value) / expected.value),
+    }
+}
+
+/// What a step did, if the truth of it can be told.
+fn work<'a>(step: Step, parameters: &Parameters, database: &dyn Database, record: &RunRecord) -> Option<Work<'a>> {
+    match step {
+        // What a warm cache holds depends on what was there before.
+        Step::Scan if parameters.choice("cache") == "cold" => {
+            let wanted = scan::wanted(parameters, database.description().page_bytes);
+            let stock = |number| {
+                let rows = Box::new(wanted.generator(number, 1, wanted.rows));
+                Stock { table: wanted.table(number), rows }
+            };
+            Some(Work::Scan((0..wanted.tables).map(stock).collect()))
+        }
+        Step::Scan => None,
+        Step::Write => {
+            let (table, rows) = write::source_rows(parameters, None);
+            let (mut counted, mut row, mut tally) = (rows.clone(), Row::default(), Tally::default());
+            while counted.fill(&mut row) {
+                tally.add(&mut row);
+            }
+            // A target that could not keep this source was given a smaller one.
+            let used = record.parameters.get("source_bytes").and_then(serde_json::Value::as_u64);
+            let shape = write::Shape::of(parameters, tally);
+            (used == Some(tally.content_bytes)).then(|| Work::Write {
+                source: Stock { table, rows: Box::new(rows) },
+                times: shape.times,
+                chunks: shape.chunks,
+            })
+        }
+        Step::Join => join_rung(&record.repetitions).map(Work::Join),
+        Step::Memory => Some(Work::Memory),
+    }
+}
