@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_clock::{Spawned, Waiter, spawn};
+use plimsoll_measurement::Moment;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::charge::{self, Work};
@@ -89,10 +90,10 @@ fn work(server: &Server, vfs: &str, path: &std::path::Path, turn: &Turn, orders:
             continue;
         }
         // A pass that fails leaves the log as it is, which the next one copies.
-        let due = pass(&connection, Work::default());
+        let due = pass(server, file, &connection, Work::default());
         server.clock.sleep_until(due);
-        turn.take(server.clock.as_ref());
-        let due = pass(&connection, Work { hurried: true, ..Work::default() });
+        let held = turn.hold(server.clock.as_ref());
+        let due = pass(server, file, &connection, Work { hurried: true, ..Work::default() });
         {
             let log = &mut server.state().files[file as usize];
             log.gate = log.gate.max(due);
@@ -100,17 +101,19 @@ fn work(server: &Server, vfs: &str, path: &std::path::Path, turn: &Turn, orders:
             log.copied_early.retain(|_, durable| *durable > now);
         }
         orders.wanted.store(false, Ordering::Release);
-        turn.pass();
+        drop(held);
         server.clock.sleep_until(due);
     }
 }
 
 /// One pass; gives when what it wrote is durable.
-fn pass(connection: &Connection, work: Work) -> plimsoll_measurement::Moment {
+fn pass(server: &Server, file: u32, connection: &Connection, work: Work) -> Moment {
     charge::install(Box::new(work));
     let passed = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
-    let due = charge::take().map(|work| work.due).unwrap_or_default();
+    let mut work = charge::take().unwrap_or_default();
     charge::continue_panic();
     drop(passed);
-    due
+    // A pass that can't copy the log whole ends without a sync.
+    server.write_run(file, &mut work);
+    work.due
 }

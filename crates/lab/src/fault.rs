@@ -278,10 +278,26 @@ impl Faults {
         state.writes.drain(..done);
     }
 
-    /// The file was cut or deleted, which counts as durable at once.
+    /// The file was cut or deleted, which counts as durable at once. A log that is emptied is in its file by then: whoever
+    /// empties it is no part of the model and waits for nothing.
     pub fn cut(&self, of: Of, length: u64) {
+        if !self.may_lose_power() {
+            return;
+        }
+        let mut state = self.state();
+        state.writes.retain(|write| write.of != of || write.offset < length);
+        if let ((file, true), 0) = (of, length) {
+            let now = self.clock.now();
+            for write in state.writes.iter_mut().filter(|write| write.of == (file, false)) {
+                write.durable = Some(write.durable.map_or(now, |durable| durable.min(now)));
+            }
+        }
+    }
+
+    /// The file is gone, and another may come in its place.
+    pub fn forget(&self, file: u32) {
         if self.may_lose_power() {
-            self.state().writes.retain(|write| write.of != of || write.offset < length);
+            self.state().writes.retain(|write| write.of.0 != file);
         }
     }
 

@@ -4,7 +4,6 @@
 
 use std::ffi::c_int;
 use std::sync::Arc;
-use std::time::Duration;
 
 use plimsoll_hardware::{Io, Kind, Role};
 use plimsoll_measurement::Moment;
@@ -14,17 +13,13 @@ use crate::charge::{self, Work};
 use crate::fault::{Act, What};
 use crate::pool::PageOf;
 use crate::readahead::Stream;
-use crate::server::{FileState, Server};
+use crate::server::{CHECKPOINT_QUEUE, FileState, Server};
 use crate::vfs::Map;
 use crate::waits::Wait;
 use crate::wal::{Part, page_number};
 
 /// Log that is held back at most, before it goes to the real file in one write.
 const LARGEST_PENDING: usize = 256 << 10;
-
-/// How far ahead of the device a checkpoint may book its writes: else one checkpoint would put seconds of I/O before the
-/// next read.
-const CHECKPOINT_QUEUE: Duration = Duration::from_millis(10);
 
 /// The file beneath, as the operating system has it. Codes are SQLite's.
 pub trait Raw {
@@ -236,31 +231,10 @@ impl OpenFile {
         match &mut work.run {
             Some((first, count)) if *first + *count == page && *count < self.server.read_ahead.io_pages => *count += 1,
             _ => {
-                self.book_run(work);
+                self.server.write_run(self.file, work);
                 work.run = Some((page, 1));
             }
         }
-    }
-
-    fn book_run(&self, work: &mut Work) {
-        let Some((first, count)) = work.run.take() else { return };
-        let now = self.server.clock.now();
-        let page_bytes = self.server.spec.page_bytes;
-        let io =
-            Io { kind: Kind::Write, offset: (u64::from(first) - 1) * page_bytes, bytes: u64::from(count) * page_bytes };
-        let at = {
-            let mut state = self.server.state();
-            // A page may not be in the file before the log that it comes from is durable.
-            let start = now.max(state.files[self.file as usize].log_durable);
-            let done = state.machine.submit(start, Role::Data, io);
-            let at = self.server.faults.delay(now, done.at);
-            state.counters.data_writes.add(io.bytes, at.since(now));
-            state.files[self.file as usize].operations[1].add(io.bytes, at.since(now));
-            at
-        };
-        work.due = work.due.max(at);
-        let latest = Moment::from_nanos(at.as_nanos().saturating_sub(CHECKPOINT_QUEUE.as_nanos() as u64));
-        self.server.wait(work, latest, Wait::Lock);
     }
 
     /// Reads or writes a temporary file or a journal. Writes are not waited for beyond a short queue.
@@ -306,7 +280,7 @@ impl OpenFile {
                 let start = self.server.clock.now();
                 let due = charge::with(|work| {
                     let Some(work) = work else { return start };
-                    self.book_run(work);
+                    self.server.write_run(self.file, work);
                     let due = work.due.max(start);
                     self.server.wait(work, due, Wait::Lock);
                     due

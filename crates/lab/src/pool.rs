@@ -96,6 +96,10 @@ impl Pool {
                 self.old.insert((of, version), index);
             }
             None => {
+                // It may have been read for an older snapshot, and what was newer has been pushed out since.
+                if let Some(index) = self.old.remove(&(of, version)) {
+                    self.discard(index);
+                }
                 let index = self.add(Entry { of, version, ready, newer: NONE, older: NONE, newest: true });
                 self.set_slot(of, index);
             }
@@ -181,13 +185,17 @@ impl Pool {
     }
 
     fn remove(&mut self, index: u32) {
-        self.unlink(index);
         let Entry { of, version, newest, .. } = self.entries[index as usize];
         if newest {
             self.set_slot(of, NONE);
         } else {
             self.old.remove(&(of, version));
         }
+        self.discard(index);
+    }
+
+    fn discard(&mut self, index: u32) {
+        self.unlink(index);
         self.free.push(index);
     }
 
@@ -254,6 +262,23 @@ mod tests {
         assert!(pool.pages() == 2 && pool.holds(at(7), 5) && pool.touch(at(7), 0).is_some());
         pool.forget(at(7));
         assert!(pool.pages() == 0 && !pool.holds(at(7), 5) && !pool.holds(at(7), 0));
+    }
+
+    #[test]
+    fn a_version_that_was_old_and_is_read_again_counts_once() {
+        let mut pool = Pool::new(Some(3));
+        pool.insert(at(1), 9, NOW);
+        pool.insert(at(1), 4, NOW);
+        for page in [2, 3] {
+            assert!(pool.touch(at(1), 4).is_some());
+            pool.insert(at(page), 0, NOW);
+        }
+        // Version 9 has been pushed out; 4 is read ahead as the one in the file.
+        assert!(!pool.holds_any(at(1)) && pool.holds(at(1), 4));
+        pool.insert(at(1), 4, NOW);
+        assert_eq!((pool.pages(), pool.holds(at(1), 4), pool.old.len()), (3, true, 0));
+        pool.forget_file(0);
+        assert_eq!((pool.pages(), pool.head, pool.tail), (0, None, None));
     }
 
     #[test]

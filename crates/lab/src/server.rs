@@ -33,6 +33,10 @@ const CPU_SLICE_PAGES: u64 = 16;
 pub(crate) const MEMORY_INTERVAL_NANOS: u64 = 15_000_000_000;
 const MEMORY_INTERVALS: usize = 14 * 24 * 60 * 4;
 
+/// How far ahead of the device a checkpoint may book its writes: else one checkpoint would put seconds of I/O before the
+/// next read.
+pub const CHECKPOINT_QUEUE: Duration = Duration::from_millis(10);
+
 /// Texts of statements that are counted apart.
 const MOST_STATEMENTS: usize = 5000;
 
@@ -231,6 +235,7 @@ impl Server {
         if let Some(number) = state.numbers.get(path).copied() {
             state.pool.forget_file(number);
             state.files[number as usize] = FileState::new(self.spec.page_bytes);
+            self.faults.forget(number);
         }
     }
 
@@ -390,6 +395,28 @@ impl Server {
         }
     }
 
+    /// Books the write of the neighbouring pages that a checkpoint has written last.
+    pub fn write_run(&self, file: u32, work: &mut Work) {
+        let Some((first, count)) = work.run.take() else { return };
+        let now = self.clock.now();
+        let page_bytes = self.spec.page_bytes;
+        let io =
+            Io { kind: Kind::Write, offset: (u64::from(first) - 1) * page_bytes, bytes: u64::from(count) * page_bytes };
+        let at = {
+            let mut state = self.state();
+            // A page may not be in the file before the log that it comes from is durable.
+            let start = now.max(state.files[file as usize].log_durable);
+            let done = state.machine.submit(start, Role::Data, io);
+            let at = self.faults.delay(now, done.at);
+            state.counters.data_writes.add(io.bytes, at.since(now));
+            state.files[file as usize].operations[1].add(io.bytes, at.since(now));
+            at
+        };
+        work.due = work.due.max(at);
+        let latest = Moment::from_nanos(at.as_nanos().saturating_sub(CHECKPOINT_QUEUE.as_nanos() as u64));
+        self.wait(work, latest, Wait::Lock);
+    }
+
     /// Books CPU time; gives when it is done.
     pub fn cpu(&self, state: &mut State, work: &mut Work, now: Moment, steps: u64, pages: u64) -> Moment {
         let done = state.machine.cpu_steps(now, steps, pages);
@@ -409,6 +436,13 @@ impl Server {
         let log = &mut state.files[file as usize];
         let (offset, bytes) = std::mem::take(&mut log.unsynced);
         if bytes == 0 {
+            // In real time a checkpoint may just have synced what a session wrote, which waits for it all the same.
+            let durable = log.log_durable;
+            charge::with(|work| {
+                if let Some(work) = work {
+                    work.durable = work.durable.max(durable);
+                }
+            });
             return;
         }
         let durable = charge::with(|work| {

@@ -164,6 +164,8 @@ impl Follower for LabSession {
             return Err(Error::new(ErrorKind::Internal, "a statement began within another"));
         };
         self.begun = self.server.clock.now();
+        work.pages_before = work.pages_read;
+        work.waits_before = work.waits;
         if writes && !self.writing {
             self.turn.take(self.server.clock.as_ref());
             self.writing = true;
@@ -172,8 +174,6 @@ impl Follower for LabSession {
         self.sql.clear();
         self.sql.push_str(sql);
         work.computing_since = self.server.clock.now();
-        work.pages_before = work.pages_read;
-        work.waits_before = work.waits;
         charge::install(work);
         Ok(())
     }

@@ -7,6 +7,39 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plimsoll_clock::{Clock, Waiter};
 
+/// A turn that is passed on when this is dropped.
+#[derive(Debug)]
+#[must_use = "dropped, it passes the turn on"]
+pub struct Held<'a>(&'a Turn);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.pass();
+    }
+}
+
+/// A place in the queue. Whoever panics there, as nobody is left to run, must not be given the turn.
+struct Place<'a> {
+    turn: &'a Turn,
+    granted: Arc<AtomicBool>,
+    /// True when the turn has come.
+    is_left: bool,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if self.is_left {
+            return;
+        }
+        let mut queue = self.turn.queue();
+        queue.waiting.retain(|(granted, _)| !Arc::ptr_eq(granted, &self.granted));
+        drop(queue);
+        if self.granted.load(Ordering::Acquire) {
+            self.turn.pass();
+        }
+    }
+}
+
 /// The turn of one database file.
 #[derive(Debug, Default)]
 pub struct Turn {
@@ -26,7 +59,7 @@ impl Turn {
 
     /// Waits until the turn is ours. Who asked first has it first.
     pub fn take(&self, clock: &dyn Clock) {
-        let granted = {
+        let mut place = {
             let mut queue = self.queue();
             if !queue.taken {
                 queue.taken = true;
@@ -34,11 +67,18 @@ impl Turn {
             }
             let granted = Arc::new(AtomicBool::new(false));
             queue.waiting.push_back((Arc::clone(&granted), clock.waiter()));
-            granted
+            Place { turn: self, granted, is_left: false }
         };
-        while !granted.load(Ordering::Acquire) {
+        while !place.granted.load(Ordering::Acquire) {
             clock.park();
         }
+        place.is_left = true;
+    }
+
+    /// Waits until the turn is ours and passes it on when that is dropped, be it by a panic.
+    pub fn hold(&self, clock: &dyn Clock) -> Held<'_> {
+        self.take(clock);
+        Held(self)
     }
 
     /// Passes the turn on.

@@ -28,10 +28,14 @@ impl Bench {
 
     /// The same, with options.
     pub fn with(hardware: &str, url: &str) -> Self {
+        Self::on(hardware, url, Arc::new(VirtualClock::new()))
+    }
+
+    /// The same, on a clock.
+    pub fn on(hardware: &str, url: &str, clock: Arc<dyn Clock>) -> Self {
         let spec = Spec::parse("test.toml", hardware).unwrap();
         let level = Level { spec, name: "test".into(), edition: None, published: None, provenance: [].into() };
         let address = Address::parse(url).unwrap();
-        let clock: Arc<dyn Clock> = Arc::new(VirtualClock::new());
         let on_clock = enter(&clock, "test");
         let lab = LabDatabase::on(level, &address, Arc::clone(&clock)).unwrap();
         let place = Place::run("test").unwrap();
