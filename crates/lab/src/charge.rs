@@ -41,6 +41,8 @@ pub struct Work {
     pub throttled_nanos: u64,
     /// Time waited, by reason.
     pub waits: Waits,
+    /// True for the checkpointer: it copies what is in memory, in whatever version, and counts as no use of a page.
+    pub copies: bool,
     /// True while the session may not wait because it holds up all writers: what it books is due at `due`.
     pub hurried: bool,
     /// When everything that was booked without waiting is done.

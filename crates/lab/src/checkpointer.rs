@@ -90,10 +90,10 @@ fn work(server: &Server, vfs: &str, path: &std::path::Path, turn: &Turn, orders:
             continue;
         }
         // A pass that fails leaves the log as it is, which the next one copies.
-        let due = pass(server, file, &connection, Work::default());
+        let due = pass(server, file, &connection, Work { copies: true, ..Work::default() });
         server.clock.sleep_until(due);
         let held = turn.hold(server.clock.as_ref());
-        let due = pass(server, file, &connection, Work { hurried: true, ..Work::default() });
+        let due = pass(server, file, &connection, Work { copies: true, hurried: true, ..Work::default() });
         {
             let log = &mut server.state().files[file as usize];
             log.gate = log.gate.max(due);

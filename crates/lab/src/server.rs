@@ -325,6 +325,9 @@ impl Server {
             let Some(work) = work else { return };
             let now = self.clock.now();
             let mut state = self.state();
+            if work.copies && state.pool.holds_any(PageOf { file, page }) {
+                return;
+            }
             let version = version.unwrap_or_else(|| {
                 // Whoever reads what is not durable yet may not report it before it is, wherever it lies.
                 if let Some(durable) = state.files[file as usize].copied_early.get(&page) {
