@@ -14,6 +14,7 @@ Examples:
   plimsoll demo                                            try it: no server, about a minute, writes a report
   plimsoll run read-scan write-chunk --target postgres://me@db.example/sales --short
   plimsoll run memory --target sqlite:./data.db --json
+  plimsoll run read-scan --target lab:azure-sql-db/S2@v12-ga-2015-01
   plimsoll report latest --html report.html
 
 Exit codes: 0 done, 1 negative verdict, 2 usage, 3 something to install, 4 cannot connect, 5 permission missing,
@@ -50,7 +51,7 @@ pub enum Color {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Try it: four tests on a temporary database in about a minute, and a report.
+    /// Try it: four tests on three levels of the lab in about a minute, and a report.
     Demo(Demo),
     /// Run tests on targets.
     Run(Box<Run>),
@@ -66,8 +67,10 @@ pub enum Command {
     Report(Report),
     /// Remove what killed runs left at a target.
     Clean(Clean),
-    /// Published figures of tiers, with date, source and basis.
+    /// Published figures of tiers and disks, with date, source and basis.
     Catalog(Catalog),
+    /// The lab: SQLite on modelled hardware whose limits are known.
+    Lab(Lab),
     /// What works here, and what a target allows.
     Doctor(Doctor),
     /// Print completions for a shell.
@@ -91,7 +94,7 @@ pub struct Demo {
 }
 
 /// How a target is reached.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct Access {
     /// File whose first line is the password. Also: PLIMSOLL_PASSWORD, the engine's own password file, or a prompt.
     #[arg(long, value_name = "FILE")]
@@ -109,7 +112,7 @@ pub struct Run {
     /// Built-in tests (see `plimsoll tests`) or definition files ending in .toml.
     #[arg(required = true, value_name = "TEST")]
     pub tests: Vec<String>,
-    /// Target URL: sqlite:PATH, postgres://USER@HOST/DATABASE.
+    /// Target URL: lab:SERVICE/LEVEL@EDITION, sqlite:PATH, postgres://USER@HOST/DATABASE.
     #[arg(long, required = true, num_args = 1.., value_name = "URL")]
     pub target: Vec<String>,
     #[command(flatten)]
@@ -279,9 +282,56 @@ pub struct Clean {
 /// `catalog`.
 #[derive(Debug, Args)]
 pub struct Catalog {
-    /// A level, an edition, a service or a metric: S2, S2@v12-ga-2015-01, basic, read. Empty: everything.
+    /// A level, a disk, an edition, a service or a metric: S2, P30, S2@v12-ga-2015-01, basic, read. Empty: everything.
     #[arg(default_value = "")]
     pub query: String,
+}
+
+/// `lab`.
+#[derive(Debug, Args)]
+pub struct Lab {
+    /// What to do with it.
+    #[command(subcommand)]
+    pub action: LabAction,
+}
+
+/// `lab verify`.
+#[derive(Debug, Subcommand)]
+pub enum LabAction {
+    /// Hold every test against what is known to be true; exits with 1 if one is further off than it may be.
+    Verify(Verify),
+}
+
+/// `lab verify`.
+#[derive(Debug, Args)]
+pub struct Verify {
+    /// Only these levels [default: every level with a printed figure; S0, S1 and S2 in real time].
+    #[arg(long, value_name = "LEVEL", num_args = 1..)]
+    pub level: Vec<String>,
+    /// Only this edition [default: all; in real time the newest].
+    #[arg(long, value_name = "EDITION")]
+    pub edition: Option<String>,
+    /// Virtual time, or the machine's own: then rates only, within 3 %.
+    #[arg(long, value_enum, value_name = "CLOCK", default_value_t = ClockKind::Virtual)]
+    pub clock: ClockKind,
+    /// Only this width of rows, mean bytes of data content [default: both].
+    #[arg(long, value_name = "410|900", value_parser = ["410", "900"])]
+    pub row: Option<String>,
+    /// One JSON object per measurement on standard output.
+    #[arg(long)]
+    pub json: bool,
+    /// The table as Markdown too; - for standard output.
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+}
+
+/// A clock of the lab.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ClockKind {
+    /// Jumps from event to event.
+    Virtual,
+    /// Sleeps.
+    Real,
 }
 
 /// `doctor`.

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use plimsoll_measurement::exit;
 
-use args::{Arguments, Command};
+use args::{Arguments, Command, Lab, LabAction};
 use failure::Failure;
 use printer::Printer;
 use settings::Settings;
@@ -55,6 +55,7 @@ fn run(arguments: Arguments, printer: &Printer) -> Result<u8, Failure> {
         Command::Report(options) => commands::report::report(&options, &settings, printer),
         Command::Clean(options) => commands::clean::clean(&options, printer),
         Command::Catalog(options) => commands::catalog::catalog(&options, printer),
+        Command::Lab(Lab { action: LabAction::Verify(options) }) => commands::verify::verify(&options, printer),
         Command::Doctor(options) => commands::doctor::doctor(&options, &settings, printer),
         Command::Completions { shell } => Ok(commands::generated::completions(shell, printer)),
         Command::Man => commands::generated::man(printer),

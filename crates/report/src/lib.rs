@@ -3,9 +3,11 @@
 //! Everything returns a `String`; nothing is printed and nothing is fetched, neither while a report is made nor while it
 //! is read. What is unknown is shown as an en dash or left out, never as zero.
 
+pub mod accuracy;
 mod chart;
 mod cpu;
 mod facts;
+mod families;
 mod grid;
 mod words;
 

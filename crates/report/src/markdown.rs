@@ -2,6 +2,7 @@
 
 use plimsoll_measurement::RunRecord;
 
+use crate::accuracy::{self, Accuracy};
 use crate::grid::Grid;
 use crate::words::{self, flag_meaning, flag_symbol, plain};
 use crate::{cpu, facts};
@@ -14,6 +15,13 @@ pub fn report(records: &[RunRecord]) -> String {
         page.run(record);
     }
     page.lines.join("\n") + "\n"
+}
+
+/// How exact the lab is, as one table.
+pub fn accuracy(rows: &[Accuracy]) -> String {
+    let mut page = Page { lines: Vec::new() };
+    page.table(accuracy::grid(rows));
+    page.lines.join("\n").trim_start().to_owned() + "\n"
 }
 
 fn summary(records: &[RunRecord]) -> Option<Grid> {

@@ -4,9 +4,10 @@ use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table};
 use plimsoll_measurement::{CpuTable, Figure, RunRecord};
 
+use crate::accuracy::{self, Accuracy};
 use crate::grid::{Cell, Grid};
 use crate::words::{self, UNKNOWN, flag_meaning, flag_symbol, number, plain};
-use crate::{cpu, facts};
+use crate::{cpu, facts, families};
 
 /// How the text is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,6 +126,29 @@ pub fn runs(runs: &[RunSummary], style: Style) -> String {
         ]);
     }
     drawn(&grid, style)
+}
+
+/// The headline and how long it took to get it.
+pub fn in_a_line(record: &RunRecord) -> String {
+    let headline = record.result.as_ref().map_or_else(|| words::no_result(record), words::value);
+    format!("{headline}, {}", words::time(record))
+}
+
+/// The headlines of several runs side by side, each with what it should be where that was published.
+pub fn side_by_side(records: &[RunRecord], style: Style) -> String {
+    let mut page = Page { style, text: String::new() };
+    for family in families::families(records) {
+        let runs: Vec<&RunRecord> = family.iter().map(|(record, _)| *record).collect();
+        let names = families::labels(&runs).into_iter();
+        let grid = facts::headlines(names.zip(family.iter().map(|(_, figure)| *figure)));
+        page.grid(&words::title(&family[0].1.metric), grid);
+    }
+    page.text
+}
+
+/// How exact the lab is, a row for each measurement.
+pub fn accuracy(rows: &[Accuracy], style: Style) -> String {
+    accuracy::grid(rows).map_or_else(|| "Nothing was measured.\n".to_owned(), |grid| drawn(&grid, style))
 }
 
 /// Comparisons, each with its ratio, the ratio's interval and what it means.

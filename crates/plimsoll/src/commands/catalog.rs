@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use plimsoll_analysis::maximum::theoretical_maximum;
-use plimsoll_catalog::{Catalog as Facts, Figure, Match};
+use plimsoll_catalog::{Catalog as Facts, DiskLevel, Figure, Match};
 use plimsoll_measurement::{exit, units};
 
 use crate::args::Catalog;
@@ -13,21 +13,27 @@ use crate::printer::Printer;
 /// Prints what a query finds.
 pub fn catalog(options: &Catalog, printer: &Printer) -> Result<u8, Failure> {
     let facts = Facts::builtin()?;
-    let found = facts.search(&options.query);
-    if found.is_empty() {
+    let (found, disks) = (facts.search(&options.query), facts.search_disks(&options.query));
+    if found.is_empty() && disks.is_empty() {
         let editions: Vec<&str> = facts.editions().iter().map(|edition| edition.name.as_str()).collect();
         let mut levels: Vec<&str> = facts.levels().map(|at| at.level.name.as_str()).collect();
         levels.sort_unstable();
         levels.dedup();
+        let mut services: Vec<&str> = facts.disk_levels().map(|disk| disk.service.as_str()).collect();
+        services.dedup();
         return Err(Failure::usage(format!("the catalogue has nothing about '{}'", options.query)).hint(format!(
-            "levels are {}; editions are {}",
+            "levels are {}; editions are {}; disks are those of {}",
             levels.join(", "),
-            editions.join(", ")
+            editions.join(", "),
+            services.join(", ")
         )));
     }
     let mut text = String::new();
     for hit in &found {
         describe(hit, &mut text);
+    }
+    for disk in disks {
+        describe_disk(disk, &mut text);
     }
     printer.result(text.trim_end());
     Ok(exit::DONE)
@@ -52,6 +58,19 @@ fn describe(hit: &Match<'_>, text: &mut String) {
         }
     }
     for note in &level.notes {
+        let _ = writeln!(text, "  note: {note}");
+    }
+    text.push('\n');
+}
+
+fn describe_disk(disk: &DiskLevel, text: &mut String) {
+    let _ = writeln!(text, "{}/{}@{}  ({})", disk.service, disk.name, disk.edition, disk.as_of);
+    let _ = writeln!(text, "  {}: {disk}", disk.class);
+    let _ = writeln!(text, "  {}, {}", disk.basis.name(), disk.source);
+    if let Some(latency) = &disk.latency {
+        let _ = writeln!(text, "  latency: {}", latency.claim);
+    }
+    for note in &disk.notes {
         let _ = writeln!(text, "  note: {note}");
     }
     text.push('\n');

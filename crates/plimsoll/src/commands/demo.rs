@@ -1,14 +1,13 @@
-//! `plimsoll demo`: four tests in their short form on a temporary SQLite file, and a report. Opens nothing, needs nothing.
-
-use std::time::Duration;
+//! `plimsoll demo`: a short campaign on the lab, three levels side by side, and a report. Needs no server and no account.
 
 use plimsoll_bench::run::Plan;
 use plimsoll_bench::{Interrupt, definition};
-use plimsoll_engine::{Cold, Target};
-use plimsoll_measurement::exit;
+use plimsoll_engine::Target;
+use plimsoll_measurement::{RunRecord, exit};
+use plimsoll_report::terminal;
 
 use super::report::{page, try_path, write};
-use super::run::{Session, build, present, this_machine};
+use super::run::{Session, plan, present, this_machine};
 use crate::args::{Access, Demo};
 use crate::engines;
 use crate::failure::Failure;
@@ -16,61 +15,58 @@ use crate::printer::Printer;
 use crate::settings::Settings;
 use crate::signals;
 
-/// What is shown, with parameters small enough for about a minute in all.
-const TESTS: &[(&str, &[(&str, &str)])] =
-    &[("read-scan", &[]), ("write-chunk", &[]), ("cpu-join", &[]), ("memory", &[("largest_set", "64MiB")])];
+/// What is measured.
+const LEVELS: [&str; 3] = ["S0", "S1", "S2"];
 
-/// A cache that is large enough to be worth finding.
-const CACHE: &str = "cache_size=-16384";
+/// The edition of the catalogue that most was printed about.
+const EDITION: &str = "v12-ga-2015-01";
+
+/// The tests.
+const TESTS: [&str; 4] = ["read-scan", "write-chunk", "cpu-join", "memory"];
 
 /// Runs the demo.
 pub fn demo(options: &Demo, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     try_path(&options.html)?;
-    let folder = tempfile::Builder::new().prefix("plimsoll-demo-").tempdir().map_err(|error| {
-        Failure::usage(format!("cannot make a temporary folder: {error}")).hint("set TMPDIR to a folder with 1 GB free")
-    })?;
-    let target = Target::parse(&format!("sqlite:{}?{CACHE}", folder.path().join("demo.db").display()))?;
     let host = this_machine();
     let interrupt = Interrupt::default();
     signals::listen(&interrupt, printer)?;
     let mut store = settings.open_store()?;
-    let opened = engines::open(&target, &Access { password_file: None }, printer);
-    printer.remark("Four short tests on a temporary SQLite database, three repetitions each: about a minute.");
-
-    let mut records = Vec::new();
-    for (name, changes) in TESTS {
-        let definition = definition::find_builtin(name).map_err(Failure::usage)?;
-        let mut parameters = definition.parameters(true);
-        for (key, value) in *changes {
-            parameters.set(key, value, &definition.steps).map_err(Failure::usage)?;
+    printer.remark(
+        "Four tests on three levels of Azure SQL Database, as they were in January 2015, modelled by the lab in virtual \
+         time: about a minute.",
+    );
+    let mut records: Vec<RunRecord> = Vec::new();
+    for level in LEVELS {
+        let target = Target::parse(&format!("lab:azure-sql-db/{level}@{EDITION}"))?;
+        let opened = engines::open(&target, &Access::default(), printer);
+        let scale = opened.database.as_ref().map_or(1, |database| database.description().scale);
+        for name in TESTS {
+            let definition = definition::find_builtin(name).map_err(Failure::usage)?;
+            let common = plan(&definition, definition.parameters_at(false, scale), &target, &host);
+            let plan = Plan { campaign: Some("demo".to_owned()), ..common };
+            let session = Session { printer, interrupt: &interrupt };
+            let record = session.run(&plan, &target, &opened, store.as_mut())?;
+            if options.json || record.error.is_some() {
+                present(&record, options.json, printer)?;
+            } else {
+                printer.remark(&format!("{} on {}: {}", record.test, record.target, terminal::in_a_line(&record)));
+            }
+            let failed = record.error.as_ref().map(|error| error.exit_code);
+            records.push(record);
+            if let Some(code) = failed {
+                return Ok(code);
+            }
         }
-        let plan = Plan {
-            definition: &definition,
-            parameters,
-            repetitions: definition.repetitions,
-            settle: Duration::ZERO,
-            cold: Cold::default(),
-            keep_data: false,
-            campaign: Some("demo".to_owned()),
-            target: format!("sqlite:demo.db?{CACHE}"),
-            reference: None,
-            anchor: None,
-            catalog_edition: None,
-            build: build(),
-            host: host.clone(),
-        };
-        let session = Session { printer, interrupt: &interrupt };
-        let record = session.run(&plan, &target, &opened, store.as_mut())?;
-        present(&record, options.json, printer)?;
-        let failed = record.error.as_ref().map(|error| error.exit_code);
-        records.push(record);
-        if let Some(code) = failed {
-            return Ok(code);
-        }
+    }
+    // Test by test, so that the levels stand beside each other.
+    let place = |record: &RunRecord| TESTS.iter().position(|name| *name == record.test);
+    records.sort_by_key(place);
+    if !options.json {
+        printer.result(&terminal::side_by_side(&records, printer.style()));
     }
     write(
         &options.html,
-        &page(&records, "Plimsoll demo: what this machine's disk and CPU deliver to SQLite"),
+        &page(&records, "Plimsoll demo: three levels of Azure SQL Database in January 2015"),
         printer,
     )?;
     printer.remark("next: plimsoll run read-scan --target postgres://USER@HOST/DATABASE --short");

@@ -11,3 +11,4 @@ pub mod report;
 pub mod run;
 pub mod runs;
 pub mod tests;
+pub mod verify;

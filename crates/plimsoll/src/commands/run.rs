@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use plimsoll_bench::run::{self, Plan};
 use plimsoll_bench::{Definition, Interrupt, Parameters, definition, execute};
@@ -47,20 +48,17 @@ pub fn run(options: &Run, settings: &Settings, printer: &Printer) -> Result<u8, 
         let scale = opened.database.as_ref().map_or(1, |database| database.description().scale);
         for test in &chosen {
             let parameters = test.parameters(scale)?;
+            let common = plan(&test.definition, parameters, target, &host);
             let plan = Plan {
-                definition: &test.definition,
-                parameters,
                 repetitions: options.repetitions.unwrap_or(test.definition.repetitions),
                 settle,
                 cold: Cold { restart_command: options.restart_command.clone(), shared: false },
                 keep_data: options.keep_data,
                 campaign: options.campaign.clone(),
-                target: target.display().to_owned(),
                 reference: multiples.reference.clone(),
                 anchor: multiples.anchor(),
                 catalog_edition: multiples.catalog_edition(),
-                build: build(),
-                host: host.clone(),
+                ..common
             };
             let session = Session { printer, interrupt: &interrupt };
             let record = session.run(&plan, target, &opened, store.as_mut())?;
@@ -207,8 +205,27 @@ fn find(test: &str) -> Result<Definition, Failure> {
     Ok(own)
 }
 
+/// A plan as the definition has it, with nothing special about it.
+pub fn plan<'a>(definition: &'a Definition, parameters: Parameters, target: &Target, host: &Host) -> Plan<'a> {
+    Plan {
+        definition,
+        parameters,
+        repetitions: definition.repetitions,
+        settle: Duration::ZERO,
+        cold: Cold::default(),
+        keep_data: false,
+        campaign: None,
+        target: target.display().to_owned(),
+        reference: None,
+        anchor: None,
+        catalog_edition: None,
+        build: build(),
+        host: host.clone(),
+    }
+}
+
 /// Version of the program as runs keep it.
-pub fn build() -> String {
+fn build() -> String {
     format!("plimsoll {}", env!("CARGO_PKG_VERSION"))
 }
 

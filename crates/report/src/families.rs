@@ -1,0 +1,39 @@
+//! Runs that can stand side by side: those whose headlines are the same figure.
+
+use plimsoll_measurement::{Figure, RunRecord};
+
+use crate::words::{moment, plain};
+
+/// Runs with one figure in common, and that figure.
+pub type Family<'a> = Vec<(&'a RunRecord, &'a Figure)>;
+
+/// Runs whose headlines are the same figure in the same unit, in order of appearance; none of a single run.
+pub fn families(records: &[RunRecord]) -> Vec<Family<'_>> {
+    let mut families: Vec<Family<'_>> = Vec::new();
+    for record in records {
+        let Some(figure) = &record.result else { continue };
+        let same = |family: &&mut Family<'_>| family[0].1.metric == figure.metric && family[0].1.unit == figure.unit;
+        match families.iter_mut().find(same) {
+            Some(family) => family.push((record, figure)),
+            None => families.push(vec![(record, figure)]),
+        }
+    }
+    families.retain(|family| family.len() > 1);
+    families
+}
+
+/// What tells the runs apart: the target, then the test and the start where they are needed.
+pub fn labels(runs: &[&RunRecord]) -> Vec<String> {
+    let tests_differ = runs.iter().any(|run| run.test != runs[0].test);
+    let label = |run: &&RunRecord| {
+        let mut label = plain(&run.target);
+        if tests_differ {
+            label = format!("{label}, {}", plain(&run.test));
+        }
+        if runs.iter().filter(|other| other.target == run.target && other.test == run.test).count() > 1 {
+            label = format!("{label}, {}", moment(&run.started_at));
+        }
+        label
+    };
+    runs.iter().map(label).collect()
+}
