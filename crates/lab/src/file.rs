@@ -195,7 +195,8 @@ impl OpenFile {
 
     fn write_page(&mut self, raw: &mut dyn Raw, data: &[u8], offset: u64) -> c_int {
         if self.server.faults.may_lose_power() {
-            let not_before = self.server.state().files[self.file as usize].log_durable;
+            let all = self.server.state().files[self.file as usize].log_durable;
+            let not_before = charge::with(|work| work.map_or(all, |work| work.durable));
             self.server.faults.before_write(raw, (self.file, false), data, offset, not_before);
         }
         let code = raw.write(data, offset);

@@ -407,8 +407,8 @@ impl Server {
             Io { kind: Kind::Write, offset: (u64::from(first) - 1) * page_bytes, bytes: u64::from(count) * page_bytes };
         let at = {
             let mut state = self.state();
-            // A page may not be in the file before the log that it comes from is durable.
-            let start = now.max(state.files[file as usize].log_durable);
+            // A page may not be in the file before the log that it comes from is durable; later log is no matter.
+            let start = now.max(work.durable);
             let done = state.machine.submit(start, Role::Data, io);
             let at = self.faults.delay(now, done.at);
             state.counters.data_writes.add(io.bytes, at.since(now));
