@@ -94,10 +94,10 @@ impl Series {
         let spread = interval(&self.values, DEFAULT_CONFIDENCE)?;
         Some(Figure {
             metric: self.metric.to_owned(),
-            value: spread.value,
+            value: steady(spread.value),
             unit: self.unit.to_owned(),
-            low: spread.low,
-            high: spread.high,
+            low: spread.low.map(steady),
+            high: spread.high.map(steady),
             confidence: spread.confidence,
             repetitions: self.repetitions,
             point_cv_percent: self.point_cv_percent,
@@ -105,6 +105,12 @@ impl Series {
             truth: None,
         })
     }
+}
+
+/// A number with twelve digits. Logarithms differ in the last bits from one platform's library to the next, and a run in
+/// virtual time must not.
+pub(crate) fn steady(value: f64) -> f64 {
+    format!("{value:.11e}").parse().unwrap_or(value)
 }
 
 /// All content of a repetition over all its measured time, in MB per minute.

@@ -12,7 +12,7 @@ use plimsoll_engine::{ClaimMode, Cold, Database, Error, ErrorKind, Place, PlaceK
 use plimsoll_measurement::{Host, Repetition, RunFailure, RunRecord, Verdict, exit, run::SCHEMA_VERSION, units};
 
 use crate::definition::Definition;
-use crate::figures::{Measured, Series, series};
+use crate::figures::{Measured, Series, series, steady};
 use crate::interrupt::Interrupt;
 use crate::observer::Observer;
 use crate::parameters::Parameters;
@@ -95,7 +95,10 @@ pub fn execute(
     record.result = record.results.first().cloned();
     if plan.definition.steps.contains(&Step::Join) {
         let reference = plan.reference.as_ref().map(|(id, repetitions)| (id.as_str(), repetitions.as_slice()));
-        let table = cpu_table(&record.repetitions, reference, plan.anchor);
+        let mut table = cpu_table(&record.repetitions, reference, plan.anchor);
+        for row in &mut table.rows {
+            row.growth_exponent = row.growth_exponent.map(steady);
+        }
         record.cpu_table = (!table.rows.is_empty()).then_some(table);
     }
     match record.repetitions.iter().filter(|repetition| repetition.complete).count() {

@@ -68,6 +68,6 @@ impl From<StoreError> for Failure {
 
 impl From<plimsoll_catalog::CatalogError> for Failure {
     fn from(error: plimsoll_catalog::CatalogError) -> Self {
-        Self::usage(error.to_string())
+        Self::usage(error.to_string()).hint("'plimsoll catalog' lists services, levels and editions")
     }
 }
