@@ -303,3 +303,24 @@ impl Kind {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::find_builtin;
+
+    #[test]
+    fn sizes_shrink_as_far_as_they_may_and_nothing_else_does() {
+        let scan = find_builtin("read-scan").unwrap().parameters_at(false, 64);
+        let scaled = scan.scaled(64);
+        assert_eq!(
+            (scaled.bytes("volume"), scaled.count("tables")),
+            ((36 << 30) / 64, 36),
+            "tables of the full volume"
+        );
+        assert_eq!((scaled.choice("row"), scaled.count("seed")), ("410", 1));
+        assert_eq!(scan.scaled(1), scan);
+        let write = find_builtin("write-chunk").unwrap().parameters_at(false, 1024).scaled(1024);
+        assert_eq!((write.bytes("chunk"), write.bytes("source")), (102_400, 1 << 14), "not below what is allowed");
+    }
+}

@@ -63,29 +63,23 @@ impl Accuracy {
 pub(crate) fn grid(rows: &[Accuracy]) -> Option<Grid> {
     let mut grid = Grid::default()
         .text("Level")
-        .text("Edition")
         .text("Figure")
         .number("Row")
         .number("Truth")
         .number("Measured")
-        .text("Unit")
         .number("Error, %")
-        .number("Bar, %")
         .text("Limit")
         .text("Basis")
         .text("Published")
         .text("Verdict");
     for row in rows {
         grid.row(vec![
-            plain(&row.level).into(),
-            plain(&row.edition).into(),
-            title(&row.metric).into(),
+            format!("{}@{}", plain(&row.level), plain(&row.edition)).into(),
+            format!("{}, {}", title(&row.metric), plain(&row.unit)).into(),
             row.row_bytes.map(|bytes| bytes.to_string()).into(),
             row.truth.and_then(number).into(),
             number(row.measured).into(),
-            plain(&row.unit).into(),
             row.error_percent.map(|error| format!("{error:+.2}")).into(),
-            number(row.bar_percent).into(),
             row.limit.as_deref().map(title).into(),
             plain(&row.basis).into(),
             (if row.published { "yes" } else { "no" }).into(),

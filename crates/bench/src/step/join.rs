@@ -154,6 +154,8 @@ impl Workers {
         probe.stop(self.sessions[0].0.as_mut())?;
         // An engine within our own process counts by thread; a server's processes are counted all together.
         let cpu_seconds = joined.cpu_seconds.or_else(|| probe.growth(Metric::EngineCpuSeconds));
+        // More sessions than CPUs share them.
+        let cpus = context.database.description().cpus.map_or(sessions, |cpus| sessions.min(cpus.into()));
         Ok(Point {
             label: Some(format!("N = {rung}, sessions = {sessions}")),
             started_seconds: context.seconds_since_start(start),
@@ -163,7 +165,7 @@ impl Workers {
             matches: Some(joined.matches),
             sessions: Some(sessions as u32),
             cpu_seconds,
-            cpu_percent: cpu_seconds.map(|cpu| 100.0 * cpu / (seconds * sessions as f64)),
+            cpu_percent: cpu_seconds.map(|cpu| 100.0 * cpu / (seconds * cpus as f64)),
             ..Point::default()
         })
     }
