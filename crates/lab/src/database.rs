@@ -6,8 +6,8 @@ use plimsoll_clock::Clock;
 use plimsoll_engine::sqlite::SqliteDatabase;
 use plimsoll_engine::sqlite::modelled::Modelled;
 use plimsoll_engine::{
-    ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Lease, Place, PlaceStatus, Result, Sampler,
-    Session, Table,
+    ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Expected, Lease, Place, PlaceStatus,
+    Result, Sampler, Session, Table, Work,
 };
 
 use crate::address::{Address, Subject};
@@ -17,6 +17,7 @@ use crate::level::{self, Level};
 use crate::sampler::ServerSampler;
 use crate::server::Server;
 use crate::session::{Hardware, PRIVATE_PAGES};
+use crate::truth;
 use crate::vfs::Registered;
 
 /// An opened lab.
@@ -158,6 +159,10 @@ impl Database for LabDatabase {
         follower.check()?;
         self.hardware.server.state().pool.clear();
         Ok(vec!["restart".to_owned()])
+    }
+
+    fn expect(&self, work: Work<'_>) -> Result<Option<Expected>> {
+        truth::expect(&self.level, self.description.scale, work)
     }
 
     fn process_sampler(&self) -> Option<Box<dyn Sampler>> {

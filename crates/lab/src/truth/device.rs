@@ -1,0 +1,247 @@
+//! How long modelled devices take for a load that goes on and on: the slowest of its limits decides. Arithmetic on the
+//! specification; the buckets of the hardware at work have no part in it.
+
+use plimsoll_hardware::{
+    Cap, DeviceSpec, Disk, Kind, LARGEST_IO_BYTES, Latency, Layout, Limit, Limits, Neighbour, Spec,
+};
+
+/// A load: bytes in I/Os of one size.
+#[derive(Debug, Clone, Copy)]
+pub struct Load {
+    /// Its direction.
+    pub kind: Kind,
+    /// All its bytes.
+    pub bytes: f64,
+    /// Bytes of one I/O.
+    pub io_bytes: f64,
+}
+
+/// What a limit counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counts {
+    /// Bytes.
+    Bytes,
+    /// I/Os.
+    Ios,
+}
+
+/// How long the slowest limit takes, and what it counts.
+#[derive(Debug, Clone, Copy)]
+pub struct Span {
+    /// Seconds.
+    pub seconds: f64,
+    /// What the limit counts.
+    pub counts: Counts,
+}
+
+impl Span {
+    const NONE: Self = Self { seconds: 0.0, counts: Counts::Bytes };
+
+    fn max(self, other: Self) -> Self {
+        if other.seconds > self.seconds { other } else { self }
+    }
+}
+
+/// A device of a specification.
+#[derive(Debug, Clone, Copy)]
+pub struct Device<'a> {
+    spec: &'a DeviceSpec,
+    caps: &'a [Cap],
+    /// Size of the file on it, which decides about the tier of a blob.
+    file_bytes: u64,
+}
+
+impl<'a> Device<'a> {
+    /// The data device with a file of this size.
+    pub fn data(spec: &'a Spec, file_bytes: u64) -> Self {
+        Self { spec: &spec.data, caps: &spec.caps, file_bytes }
+    }
+
+    /// The log device.
+    pub fn log(spec: &'a Spec) -> Self {
+        Self { spec: &spec.log, caps: &spec.caps, file_bytes: 0 }
+    }
+
+    /// Time for a load that is asked for in time.
+    pub fn span(&self, load: Load) -> Span {
+        let ios = |bytes: f64, largest: u64| (bytes / largest as f64).ceil().max(1.0);
+        let parts = load.bytes / load.io_bytes;
+        let mut span = limited(&self.spec.governor, load, parts * ios(load.io_bytes, LARGEST_IO_BYTES), 1.0);
+        let (disks, touched) = self.share(load.io_bytes);
+        // An I/O that falls on several disks is one on each of them.
+        let below = touched * ios(load.io_bytes / touched, LARGEST_IO_BYTES);
+        for cap in self.caps.iter().filter(|cap| self.spec.caps.contains(&cap.name)) {
+            span = span.max(limited(&cap.limits, load, parts * below, 1.0));
+        }
+        let on_one = Load { bytes: load.bytes / disks as f64, ..load };
+        let slowest = self.spec.volume.disks.iter().take(disks).map(|disk| {
+            let ios = parts * touched / disks as f64 * ios(load.io_bytes / touched, disk.largest_io_bytes);
+            limited(&self.limits(disk), on_one, ios, factor(disk.neighbour.as_ref()))
+        });
+        slowest.fold(span, Span::max)
+    }
+
+    /// Mean latency of a read, in seconds.
+    pub fn read_latency(&self) -> f64 {
+        self.spec.volume.disks.first().map_or(0.0, |disk| disk.read_latency.mean())
+    }
+
+    /// The latency that this share of all reads stays below, in seconds.
+    pub fn read_quantile(&self, share: f64) -> f64 {
+        self.spec.volume.disks.first().map_or(0.0, |disk| quantile(&disk.read_latency, share))
+    }
+
+    /// Mean latency of a write, in seconds.
+    pub fn write_latency(&self) -> f64 {
+        self.spec.volume.disks.first().map_or(0.0, |disk| disk.write_latency.mean())
+    }
+
+    /// A note on who else takes from the limits.
+    pub fn neighbour(&self) -> Option<f64> {
+        let neighbour = self.spec.volume.disks.first()?.neighbour.as_ref()?;
+        Some(factor(Some(neighbour)))
+    }
+
+    /// On how many disks a stretch of addresses lies, and on how many an I/O falls on average. Of a stripe only its columns
+    /// work at a time, of a span one disk.
+    fn share(&self, io_bytes: f64) -> (usize, f64) {
+        match self.spec.volume.layout {
+            Layout::Single | Layout::Spanned => (1, 1.0),
+            Layout::Striped { columns, unit_bytes } => {
+                // Offsets are multiples of a page and not of a unit: on average a unit more is touched, less one sector.
+                let units = (io_bytes / unit_bytes as f64 + 1.0).floor();
+                (columns, units.clamp(1.0, columns as f64))
+            }
+        }
+    }
+
+    fn limits(&self, disk: &Disk) -> Limits {
+        let tier = disk.blob.as_ref().and_then(|blob| {
+            blob.snap_up(self.file_bytes.max(blob.file_bytes)).or(blob.tiers.last()).map(|tier| tier.limits)
+        });
+        tier.unwrap_or(disk.limits)
+    }
+}
+
+/// Linear between the quantiles that are given, constant outside of them.
+fn quantile(latency: &Latency, share: f64) -> f64 {
+    let points = match latency {
+        Latency::Constant(latency) => return latency.as_secs_f64(),
+        Latency::Quantiles(points) => points,
+    };
+    let above = points.partition_point(|(at, _)| *at <= share);
+    match (above.checked_sub(1).and_then(|below| points.get(below)), points.get(above)) {
+        (Some((from, low)), Some((to, high))) => {
+            let part = (share - from) / (to - from);
+            low.as_secs_f64() * (1.0 - part) + high.as_secs_f64() * part
+        }
+        (Some((_, only)), None) | (None, Some((_, only))) => only.as_secs_f64(),
+        (None, None) => 0.0,
+    }
+}
+
+fn limited(limits: &Limits, load: Load, ios: f64, factor: f64) -> Span {
+    let (directed_ios, directed_bytes) = match load.kind {
+        Kind::Read => (limits.read_iops, limits.read_bandwidth),
+        Kind::Write => (limits.write_iops, limits.write_bandwidth),
+    };
+    let all = [
+        (limits.bandwidth, load.bytes, Counts::Bytes),
+        (directed_bytes, load.bytes, Counts::Bytes),
+        (limits.iops, ios, Counts::Ios),
+        (directed_ios, ios, Counts::Ios),
+    ];
+    all.into_iter()
+        .filter_map(|(limit, units, counts)| Some(Span { seconds: seconds(limit?, units, factor), counts }))
+        .fold(Span::NONE, Span::max)
+}
+
+/// With a burst: at its peak until the credit is spent, full at the start and filled at the base rate all the while.
+fn seconds(limit: Limit, units: f64, factor: f64) -> f64 {
+    let base = limit.rate.as_per_second() * factor;
+    match limit.burst {
+        None => units / base,
+        Some(burst) => {
+            let peak = burst.peak.as_per_second() * factor;
+            (units / peak).max((units - burst.credit as f64) / base)
+        }
+    }
+}
+
+/// What a neighbour leaves of the limits on average over time: two states by their stays, a walk the middle of its bounds.
+fn factor(neighbour: Option<&Neighbour>) -> f64 {
+    match neighbour {
+        None => 1.0,
+        Some(Neighbour::TwoState { rates, dwell }) => {
+            let [first, second] = dwell.map(|stay| stay.as_secs_f64());
+            (rates[0] * first + rates[1] * second) / (first + second)
+        }
+        Some(Neighbour::Drift { low, high, .. }) => f64::midpoint(*low, *high),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The time that a load takes and what decides, for a file of no size.
+    fn takes(text: &str, kind: Kind, (bytes, io_bytes): (f64, f64), (seconds, counts): (f64, Counts)) {
+        let spec = Spec::parse("t.toml", text).unwrap();
+        let span = Device::data(&spec, 0).span(Load { kind, bytes, io_bytes });
+        assert!((span.seconds - seconds).abs() < 1e-9 && span.counts == counts, "{span:?} on {text}");
+    }
+
+    const MIB: f64 = 1_048_576.0;
+    const IO: f64 = 262_144.0;
+
+    #[test]
+    fn the_tightest_limit_decides() {
+        let one = "[data]\nbandwidth = \"10MiB/s\"\niops = 500\nwrite_bandwidth = \"4MiB/s\"";
+        takes(one, Kind::Read, (100.0 * MIB, IO), (10.0, Counts::Bytes));
+        takes(one, Kind::Write, (100.0 * MIB, IO), (25.0, Counts::Bytes));
+        takes(one, Kind::Read, (5000.0 * 4096.0, 4096.0), (10.0, Counts::Ios));
+        // An I/O of 1 MiB counts as four.
+        takes("[data]\niops = 100", Kind::Read, (100.0 * MIB, MIB), (4.0, Counts::Ios));
+        takes("", Kind::Read, (MIB, IO), (0.0, Counts::Bytes));
+    }
+
+    #[test]
+    fn stripes_add_up_and_governors_and_caps_hold_them_back() {
+        let disks = "disks = 4\nlayout = \"striped\"\ncolumns = 4\nstripe_unit = \"64KiB\"";
+        let stripe = format!("[data]\n{disks}\n[data.disk]\nbandwidth = \"10MiB/s\"");
+        takes(&stripe, Kind::Read, (100.0 * MIB, IO), (2.5, Counts::Bytes));
+        let governed =
+            format!("[data]\n{disks}\ngovernor = {{ bandwidth = \"20MiB/s\" }}\n[data.disk]\nbandwidth = \"10MiB/s\"");
+        takes(&governed, Kind::Read, (100.0 * MIB, IO), (5.0, Counts::Bytes));
+        let capped = format!("[caps.vm]\niops = 100\n[data]\n{disks}\ncaps = [\"vm\"]");
+        takes(&capped, Kind::Read, (100.0 * MIB, IO), (16.0, Counts::Ios));
+        let spanned = "[data]\ndisks = 2\nlayout = \"spanned\"\n[data.disk]\nsize = \"1GiB\"\nbandwidth = \"10MiB/s\"";
+        takes(spanned, Kind::Read, (100.0 * MIB, IO), (10.0, Counts::Bytes));
+    }
+
+    #[test]
+    fn bursts_neighbours_and_blobs_change_the_rate() {
+        let burst = "[data]\nbandwidth = { rate = \"10MiB/s\", burst = { rate = \"20MiB/s\", credit = \"100MiB\" } }";
+        takes(burst, Kind::Read, (200.0 * MIB, IO), (10.0, Counts::Bytes));
+        takes(burst, Kind::Read, (300.0 * MIB, IO), (20.0, Counts::Bytes));
+        let neighbour = "[data]\nbandwidth = \"10MiB/s\"\nneighbour = { rates = [0.5, 1.0], dwell = \"4s\" }";
+        takes(neighbour, Kind::Read, (75.0 * MIB, IO), (10.0, Counts::Bytes));
+        let blob = "[data.blob]\nfile_size = \"1GiB\"\ntiers = [{ name = \"a\", up_to = \"2GiB\", iops = 10 }, { name = \"b\", up_to = \"4GiB\", iops = 20 }]";
+        let spec = Spec::parse("t.toml", blob).unwrap();
+        let load = Load { kind: Kind::Read, bytes: 100.0 * IO, io_bytes: IO };
+        for (file_bytes, seconds) in [(0, 10.0), (3 << 30, 5.0)] {
+            assert!((Device::data(&spec, file_bytes).span(load).seconds - seconds).abs() < 1e-9, "{file_bytes}");
+        }
+    }
+
+    #[test]
+    fn the_mean_of_a_latencys_quantiles_is_its_mean() {
+        let text =
+            "[data]\nread_latency = { min = \"1ms\", p50 = \"2ms\", p90 = \"3ms\", p99 = \"8ms\", max = \"20ms\" }";
+        let spec = Spec::parse("t.toml", text).unwrap();
+        let device = Device::data(&spec, 0);
+        let sum: f64 = (0..10_000).map(|step| device.read_quantile((f64::from(step) + 0.5) / 1e4)).sum();
+        assert!((sum / 1e4 - device.read_latency()).abs() < 1e-7, "{sum} {}", device.read_latency());
+        assert!((device.read_quantile(0.99) - 0.008).abs() < 1e-12);
+    }
+}

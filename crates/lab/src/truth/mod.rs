@@ -1,0 +1,153 @@
+//! What a test on the lab should show, computed before it runs: from the limits of the hardware and from how SQLite stores
+//! rows. Nothing here is fitted to what was measured, and nothing of the lab at work takes part, neither its file system
+//! layer nor its buckets: what both know is the specification and how far is read ahead.
+//!
+//! Left out: the draws of latency distributions (the mean counts), the free pages that a table dropped before leaves in
+//! the file, and, under a neighbour, when it comes and goes (the mean over time counts, so a run has to be long).
+
+mod device;
+mod record;
+mod rows;
+mod scan;
+mod steps;
+mod tree;
+mod write;
+
+use std::fmt::Write as _;
+
+use plimsoll_catalog::Sourced;
+use plimsoll_engine::work::{Stock, Work};
+use plimsoll_engine::{Expected, Result};
+use plimsoll_hardware::Spec;
+use plimsoll_measurement::units::{MB, mb_per_minute};
+
+use crate::level::{Level, STEPS_PER_PAIR};
+use device::Device;
+
+/// What `work` should show on a level at a scale of 1 to `scale`; `None` if nothing limits it, or if rows do not fit into
+/// a page.
+pub fn expect(level: &Level, scale: u64, work: Work<'_>) -> Result<Option<Expected>> {
+    match work {
+        Work::Scan(tables) => scan(level, tables),
+        Work::Write { source, times, chunks } => write(level, source, times, chunks),
+        Work::Join(_) => Ok(join(level)),
+        Work::Memory => Ok(memory(level, scale)),
+    }
+}
+
+/// Where a limit comes from: the basis of its number, and whether that was printed for this very level.
+fn basis(level: &Level, number: impl Fn(&plimsoll_catalog::LabLevel) -> &Sourced) -> (String, bool) {
+    match &level.published {
+        Some(published) => {
+            let number = number(published);
+            (number.basis.name().to_owned(), number.published_here)
+        }
+        None if level.edition.is_some() => ("printed".to_owned(), false),
+        None => ("given".to_owned(), false),
+    }
+}
+
+/// The basis of a limit that a test of reads or of writes met.
+fn basis_of_limit(level: &Level, limit: &str, reads: bool) -> (String, bool) {
+    if level.published.is_none() {
+        return basis(level, |level| &level.dtu);
+    }
+    match limit {
+        "data_io" => {
+            let (name, published) = basis(level, |level| &level.read_rate);
+            // What was published is how fast reads are.
+            (name, published && reads)
+        }
+        "log_write" => basis(level, |level| &level.write_rate),
+        // The cost of a page comes from another figure, and only that of a step from the level's own.
+        "cpu" => ("derived".to_owned(), false),
+        _ => ("assumed".to_owned(), false),
+    }
+}
+
+fn scan(level: &Level, tables: Vec<Stock<'_>>) -> Result<Option<Expected>> {
+    let spec = &level.spec;
+    let mut shapes = Vec::with_capacity(tables.len());
+    for table in tables {
+        let Some(shape) = scan::shape(table, spec.page_bytes)? else { return Ok(None) };
+        shapes.push(shape);
+    }
+    let time = scan::time(spec, &shapes);
+    let content: u64 = shapes.iter().map(|shape| shape.content_bytes).sum();
+    let pages: u64 = shapes.iter().map(|shape| shape.pages).sum();
+    let Some(value) = mb_per_minute(content, time.seconds) else { return Ok(None) };
+    let (basis, published) = basis_of_limit(level, time.limit, true);
+    let device = Device::data(spec, pages * spec.page_bytes);
+    let mib_a_second = (pages * spec.page_bytes) as f64 / time.bound_seconds / MB as f64;
+    let mut reason = format!(
+        "{pages} pages of {} bytes at {mib_a_second:.2} MB/s take {:.2} s, and {} pages of {:.1} ms that are waited for \
+         one by one make it {:.2} s",
+        spec.page_bytes,
+        time.bound_seconds,
+        time.waited,
+        1e3 * device.read_latency(),
+        time.seconds
+    );
+    add_neighbour(&mut reason, &device);
+    let published = published && device.neighbour().is_none();
+    Ok(Some(Expected { metric: "read_rate", value, basis, limit: time.limit, reason, published }))
+}
+
+fn write(level: &Level, source: Stock<'_>, times: u64, chunks: u64) -> Result<Option<Expected>> {
+    let spec = &level.spec;
+    let Some(made) = write::chunks(source, times, chunks, spec.page_bytes)? else { return Ok(None) };
+    let time = write::time(spec, &made);
+    let content = made.content_bytes * chunks;
+    let Some(value) = mb_per_minute(content, time.seconds) else { return Ok(None) };
+    let (basis, published) = basis_of_limit(level, time.limit, false);
+    let log = Device::log(spec);
+    let frames: u64 = made.frames.iter().sum();
+    let mut reason = format!(
+        "{frames} pages of {} bytes with their headers take {:.2} s in the log, {chunks} commits {:.1} ms each and {} \
+         rows {:.2} s of CPU, {:.2} s in all",
+        spec.page_bytes,
+        time.log_seconds,
+        1e3 * log.write_latency(),
+        made.rows * chunks,
+        time.cpu_seconds,
+        time.seconds
+    );
+    if time.limit == "data_io" {
+        reason.push_str(", because checkpoints keep the log waiting");
+    }
+    add_neighbour(&mut reason, &log);
+    let published = published && log.neighbour().is_none();
+    Ok(Some(Expected { metric: "write_rate", value, basis, limit: time.limit, reason, published }))
+}
+
+fn add_neighbour(reason: &mut String, device: &Device<'_>) {
+    if let Some(factor) = device.neighbour() {
+        // Writing into a string can't fail.
+        let _ = write!(reason, "; a neighbour leaves {factor:.2} of the limit on average over time");
+    }
+}
+
+fn join(level: &Level) -> Option<Expected> {
+    let cpu = &level.spec.cpu;
+    let step_ps = cpu.step_ps? as f64;
+    let cores = cpu.cores.min(1.0);
+    let value = 1e6 * cores / (STEPS_PER_PAIR * step_ps);
+    // With more than one core the first figure is that of the whole machine.
+    let metric = if cpu.cores > 1.0 { "join_rate_single" } else { "join_rate" };
+    let (basis, published) = basis(level, |level| &level.dtu);
+    let reason = format!("{STEPS_PER_PAIR} steps of {:.2} ns for each pair of rows", step_ps / 1e3 / cores);
+    Some(Expected { metric, value, basis, limit: "cpu", reason, published })
+}
+
+fn memory(level: &Level, scale: u64) -> Option<Expected> {
+    let Spec { memory, page_bytes, .. } = level.spec;
+    let bytes = memory?;
+    let value = (bytes * scale) as f64 / MB as f64;
+    let (basis, published) = match &level.published {
+        Some(_) => basis(level, |level| &level.memory_mb),
+        None if level.edition.is_some() => ("assumed".to_owned(), false),
+        None => ("given".to_owned(), false),
+    };
+    let reason = format!("a pool of {} pages of {page_bytes} bytes, times the scale of {scale}", bytes / page_bytes);
+    Some(Expected { metric: "memory", value, basis, limit: "memory", reason, published })
+}

@@ -1,0 +1,236 @@
+//! How long one session scans tables from a cold cache.
+//!
+//! The device transfers all pages and the CPU works on all rows and pages. Reading ahead they overlap, so the slower of
+//! the two makes most of the time. On top of it come pages that are waited for: all of them before read-ahead begins, and
+//! later inner pages that lie further ahead than it reaches. Read-ahead also covers latency only so far: a window holds
+//! a few I/Os, so one of them that takes longer than the others keeps the scan waiting.
+//!
+//! That is gone through I/O by I/O: times of transfer, of CPU and of latency, and no queue but "after the one before".
+//! Latencies are the quantiles of their distribution in an even sequence (multiples of the golden ratio), several times
+//! from other starts, and what counts is the mean.
+//!
+//! Tables that were loaded one after another follow one another in the file, so read-ahead runs on into the next table.
+
+use plimsoll_engine::Result;
+use plimsoll_engine::work::Stock;
+use plimsoll_hardware::{Kind, Spec};
+
+use super::device::{Counts, Device, Load};
+use super::rows::each;
+use super::steps::cpu_seconds;
+use super::tree::{Detour, Tree};
+use crate::level::STEPS_PER_SCANNED_ROW;
+use crate::readahead::{START, Sizes};
+
+/// How often the scan is gone through with other latencies.
+const STARTS: u32 = 16;
+
+/// The fractional part of the golden ratio: its multiples fill an interval evenly.
+const GOLDEN: f64 = 0.618_033_988_749_894_8;
+
+/// A table as the file has it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Shape {
+    /// Pages of the table.
+    pub pages: u64,
+    /// Rows.
+    pub rows: u64,
+    /// Data content in bytes.
+    pub content_bytes: u64,
+    /// Inner pages below the root, in the order of a scan.
+    pub detours: Vec<Detour>,
+    /// The first page that read-ahead asks for if the scan begins with this table.
+    pub ahead_from: u64,
+}
+
+/// The time of a scan and how it comes about.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ScanTime {
+    /// Seconds for all tables.
+    pub seconds: f64,
+    /// What binds: `data_io`, `data_iops`, `cpu` or `latency`.
+    pub limit: &'static str,
+    /// Seconds that the limit which binds would take alone.
+    pub bound_seconds: f64,
+    /// Pages that are waited for one by one.
+    pub waited: u64,
+}
+
+/// The shape of a table; `None` if its rows do not fit into a page.
+pub fn shape(stock: Stock<'_>, page_bytes: u64) -> Result<Option<Shape>> {
+    let mut tree = Tree::new(page_bytes);
+    let (mut fits, mut shape) = (true, Shape::default());
+    each(stock, |key, payload, content| {
+        fits &= tree.append(key, payload);
+        shape.rows += 1;
+        shape.content_bytes += content;
+    })?;
+    shape.pages = tree.pages();
+    shape.detours = tree.detours();
+    // Leaves make a scan; the root is in order with them unless an inner page comes between.
+    let leaves = START as usize - usize::from(shape.detours.is_empty());
+    shape.ahead_from = tree.leaf(leaves - 1).map_or(shape.pages, |last| last + 1);
+    Ok(fits.then_some(shape))
+}
+
+/// The time for tables of these shapes.
+pub fn time(spec: &Spec, tables: &[Shape]) -> ScanTime {
+    let scan = Scan::new(spec, tables);
+    let runs: Vec<(f64, u64)> =
+        (0..STARTS).map(|start| scan.run(tables, f64::from(start) / f64::from(STARTS))).collect();
+    let seconds = runs.iter().map(|run| run.0).sum::<f64>() / f64::from(STARTS);
+    let waited = runs.first().map_or(0, |run| run.1);
+    let (io, cpu) = (scan.page, scan.cpu_row_part + scan.cpu_page);
+    let pages = scan.pages as f64;
+    let io_pages = scan.io_pages as f64;
+    // As many I/Os as a window holds are under way at a time.
+    let in_turn = (scan.latency / io_pages + io + cpu) * io_pages / scan.window_pages as f64;
+    let (limit, each) = if in_turn > io.max(cpu) {
+        ("latency", in_turn)
+    } else if cpu > io {
+        ("cpu", cpu)
+    } else {
+        (scan.io_limit, io)
+    };
+    ScanTime { seconds, limit, bound_seconds: each * pages, waited }
+}
+
+/// What a page takes, in seconds.
+#[derive(Debug)]
+struct Scan<'a> {
+    device: Device<'a>,
+    io_limit: &'static str,
+    /// Transfer of a page among others, and of one alone.
+    page: f64,
+    page_alone: f64,
+    /// Mean latency.
+    latency: f64,
+    /// CPU for the rows of a page, when they are read; for the page itself, when it is asked for.
+    cpu_row_part: f64,
+    cpu_page: f64,
+    pages: u64,
+    io_pages: u64,
+    window_pages: u64,
+}
+
+impl<'a> Scan<'a> {
+    fn new(spec: &'a Spec, tables: &[Shape]) -> Self {
+        let sizes = Sizes::of(spec.page_bytes);
+        let pages: u64 = tables.iter().map(|table| table.pages).sum();
+        let rows: u64 = tables.iter().map(|table| table.rows).sum();
+        let device = Device::data(spec, pages * spec.page_bytes);
+        let span = |pages: f64, io_pages: f64| {
+            let page_bytes = spec.page_bytes as f64;
+            device.span(Load { kind: Kind::Read, bytes: pages * page_bytes, io_bytes: io_pages * page_bytes })
+        };
+        let all = span(pages as f64, f64::from(sizes.io_pages));
+        Self {
+            io_limit: match all.counts {
+                Counts::Bytes => "data_io",
+                Counts::Ios => "data_iops",
+            },
+            page: all.seconds / pages.max(1) as f64,
+            page_alone: span(1.0, 1.0).seconds,
+            latency: device.read_latency(),
+            cpu_row_part: cpu_seconds(spec, rows as f64 * STEPS_PER_SCANNED_ROW, 0.0) / pages.max(1) as f64,
+            cpu_page: cpu_seconds(spec, 0.0, 1.0),
+            pages,
+            io_pages: sizes.io_pages.into(),
+            window_pages: sizes.window_pages.into(),
+            device,
+        }
+    }
+
+    /// Goes through the scan; gives its time and how many pages were waited for.
+    fn run(&self, tables: &[Shape], start: f64) -> (f64, u64) {
+        let mut detours = Vec::new();
+        let mut root = 0;
+        for table in tables {
+            detours.extend(table.detours.iter().map(|to| Detour { after: root + to.after, page: root + to.page }));
+            root += table.pages;
+        }
+        let first = tables.first().map_or(0, |table| table.ahead_from);
+        let mut walk = Walk { scan: self, now: 0.0, through: 0.0, draws: 0, start, waited: 0 };
+        // Before read-ahead: the pages up to its begin and the path to the first leaf. The last of them asks for more.
+        let path = detours.iter().take_while(|to| to.after == 0).count();
+        let alone = first + path as u64;
+        for _ in 1..alone {
+            walk.wait_for_page();
+            walk.now += self.cpu_row_part;
+        }
+        let asked = walk.now;
+        walk.wait_for_page();
+        let seen = walk.now;
+        walk.now = asked;
+        let mut ahead = first;
+        let mut early: Vec<u64> = detours[..path].iter().map(|to| to.page).collect();
+        let mut ready = Vec::new();
+        while ahead < (first + self.window_pages).min(self.pages) {
+            ready.push(walk.ask(&mut ahead, &early));
+        }
+        walk.now = walk.now.max(seen) + self.cpu_row_part;
+        let mut detours = detours[path..].iter().peekable();
+        let mut at = first;
+        for number in 0.. {
+            let Some(arrived) = ready.get(number) else { break };
+            walk.now = walk.now.max(*arrived);
+            let end = (first + (number as u64 + 1) * self.io_pages).min(self.pages);
+            while let Some(to) = detours.next_if(|to| to.after < end) {
+                let read = (to.after + 1).max(at) - at;
+                walk.now += read as f64 * self.cpu_row_part;
+                at += read;
+                if to.page >= ahead {
+                    walk.wait_for_page();
+                    early.push(to.page);
+                } else if let Some(arrived) = ready.get((to.page.saturating_sub(first) / self.io_pages) as usize) {
+                    walk.now = walk.now.max(*arrived);
+                }
+            }
+            walk.now += (end - at) as f64 * self.cpu_row_part;
+            at = end;
+            if ahead < self.pages {
+                ready.push(walk.ask(&mut ahead, &early));
+            }
+        }
+        (walk.now, walk.waited)
+    }
+}
+
+/// Where a scan has come to.
+struct Walk<'a> {
+    scan: &'a Scan<'a>,
+    /// The session's time.
+    now: f64,
+    /// When the device has transferred everything that it was asked for.
+    through: f64,
+    draws: u32,
+    start: f64,
+    waited: u64,
+}
+
+impl Walk<'_> {
+    fn latency(&mut self) -> f64 {
+        self.draws += 1;
+        self.scan.device.read_quantile((self.start + f64::from(self.draws) * GOLDEN).fract())
+    }
+
+    /// Reads one page and waits for it. An idle device takes the time of the slowest limit, a busy one goes on.
+    fn wait_for_page(&mut self) {
+        let scan = self.scan;
+        self.through = (self.through + scan.page).max(self.now + scan.page_alone.max(scan.page));
+        self.now = self.through + scan.latency + scan.cpu_page;
+        self.waited += 1;
+    }
+
+    /// Asks for the next I/O, and pays for the CPU of its pages; gives when it has arrived.
+    fn ask(&mut self, ahead: &mut u64, early: &[u64]) -> f64 {
+        let scan = self.scan;
+        let from = *ahead;
+        *ahead = (from + scan.io_pages).min(scan.pages);
+        let there = early.iter().filter(|page| (from..*ahead).contains(page)).count() as u64;
+        let pages = (*ahead - from - there) as f64;
+        self.through = self.through.max(self.now) + pages * scan.page;
+        self.now += pages * scan.cpu_page;
+        self.through + self.latency()
+    }
+}

@@ -1,0 +1,162 @@
+//! How long one session takes to write chunks: one `INSERT ... SELECT` and one transaction each, from a source in memory.
+//!
+//! A chunk costs its CPU, then its log (every page that it changes as a frame, written at once), and the latency of the
+//! log once. Nothing of this overlaps within a session. Checkpoints go on beside the chunks; only a data device that is
+//! about as slow as the log makes itself felt, because no chunk is durable before the checkpoint that it follows. So the
+//! chunks are gone through one by one, with the checkpoints beside them.
+
+use plimsoll_engine::Result;
+use plimsoll_engine::work::Stock;
+use plimsoll_hardware::{Kind, Spec};
+
+use super::device::{Device, Load};
+use super::rows::each;
+use super::steps::{copied_row, cpu_seconds};
+use super::tree::Tree;
+use crate::checkpointer::threshold;
+use crate::readahead::Sizes;
+use crate::wal::FRAME_HEADER_BYTES;
+
+/// Pages that every transaction changes outside of the table: the first of the file, which says how long it is.
+const SHARED_PAGES: u64 = 1;
+
+/// The chunks as the log has them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Chunks {
+    /// Frames of each.
+    pub frames: Vec<u64>,
+    /// Pages of the table in the end.
+    pub pages: u64,
+    /// Rows of a chunk.
+    pub rows: u64,
+    /// Data content of a chunk in bytes.
+    pub content_bytes: u64,
+    /// Steps of SQLite's virtual machine for a row.
+    pub steps_per_row: u64,
+}
+
+/// The time of chunks and how it comes about.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WriteTime {
+    /// Seconds for all chunks.
+    pub seconds: f64,
+    /// What binds: `log_write`, `cpu`, `data_io` or `latency`.
+    pub limit: &'static str,
+    /// Bytes of log.
+    pub log_bytes: f64,
+    /// Seconds that the log takes for them without latency.
+    pub log_seconds: f64,
+    /// Seconds of CPU.
+    pub cpu_seconds: f64,
+}
+
+/// What chunks of a source make of a table; `None` if its rows do not fit into a page.
+pub fn chunks(source: Stock<'_>, times: u64, count: u64, page_bytes: u64) -> Result<Option<Chunks>> {
+    let steps_per_row = copied_row(&source.table);
+    let (mut payloads, mut content) = (Vec::new(), 0);
+    each(source, |_, payload, bytes| {
+        payloads.push(payload);
+        content += bytes;
+    })?;
+    let mut tree = Tree::new(page_bytes);
+    let (mut fits, mut key, mut frames) = (true, 0, Vec::new());
+    for _ in 0..count {
+        for payload in (0..times).flat_map(|_| &payloads) {
+            key += 1;
+            fits &= tree.append(key, *payload);
+        }
+        frames.push(tree.take_changed() + SHARED_PAGES);
+    }
+    let rows = times * payloads.len() as u64;
+    let chunks = Chunks { frames, pages: tree.pages(), rows, content_bytes: times * content, steps_per_row };
+    Ok(fits.then_some(chunks))
+}
+
+/// The time for chunks.
+pub fn time(spec: &Spec, chunks: &Chunks) -> WriteTime {
+    let frame_bytes = (spec.page_bytes + FRAME_HEADER_BYTES) as f64;
+    let frames: u64 = chunks.frames.iter().sum();
+    let count = chunks.frames.len() as f64;
+    let (log, data) = (Device::log(spec), Device::data(spec, chunks.pages * spec.page_bytes));
+    let log_bytes = frames as f64 * frame_bytes;
+    let log_seconds = log.span(Load { kind: Kind::Write, bytes: log_bytes, io_bytes: log_bytes / count }).seconds;
+    let page_bytes = spec.page_bytes as f64;
+    let io_bytes = f64::from(Sizes::of(spec.page_bytes).io_pages) * page_bytes;
+    let all_data = frames as f64 * page_bytes;
+    let data_frame = data.span(Load { kind: Kind::Write, bytes: all_data, io_bytes }).seconds / frames.max(1) as f64;
+    let cpu = cpu_seconds(spec, (chunks.rows * chunks.steps_per_row) as f64, 0.0);
+
+    let steady = Steady {
+        cpu,
+        log_frame: log_seconds / frames.max(1) as f64,
+        log_latency: log.write_latency(),
+        data_frame,
+        data_latency: data.write_latency(),
+        threshold: threshold(spec.memory.map(|bytes| (bytes / spec.page_bytes) as usize)) as u64,
+    };
+    let undisturbed = count * (cpu + steady.log_latency) + log_seconds;
+    let seconds = steady.run(&chunks.frames).max(shared_caps(spec, log_bytes, all_data));
+    let latencies = count * steady.log_latency;
+    let limit = if seconds > 1.02 * undisturbed {
+        "data_io"
+    } else if count * cpu > log_seconds.max(latencies) {
+        "cpu"
+    } else if latencies > log_seconds {
+        "latency"
+    } else {
+        "log_write"
+    };
+    WriteTime { seconds, limit, log_bytes, log_seconds, cpu_seconds: count * cpu }
+}
+
+/// Time for the log and the checkpoints together at caps that both devices share.
+fn shared_caps(spec: &Spec, log_bytes: f64, data_bytes: f64) -> f64 {
+    let shared = spec.caps.iter().filter(|cap| spec.log.caps.contains(&cap.name) && spec.data.caps.contains(&cap.name));
+    let bytes = log_bytes + data_bytes;
+    let seconds = shared.flat_map(|cap| [cap.limits.bandwidth, cap.limits.write_bandwidth]).flatten();
+    seconds.map(|limit| bytes / limit.rate.as_per_second()).fold(0.0, f64::max)
+}
+
+/// What a chunk and its checkpoint take, in seconds.
+#[derive(Debug, Clone, Copy)]
+struct Steady {
+    cpu: f64,
+    log_frame: f64,
+    log_latency: f64,
+    data_frame: f64,
+    data_latency: f64,
+    threshold: u64,
+}
+
+impl Steady {
+    /// Goes through chunks of so many frames. A checkpoint's first pass is beside the writer, its second holds the
+    /// writer's turn without waiting, and no later log is durable before it is.
+    fn run(&self, chunks: &[u64]) -> f64 {
+        let (mut now, mut gate, mut data_free) = (0.0_f64, 0.0_f64, 0.0_f64);
+        // Frames in the log, and those of them that came during a checkpoint's first pass with that pass's end.
+        let (mut in_log, mut pass): (u64, Option<(f64, u64)>) = (0, None);
+        for frames in chunks {
+            let logged = now + self.cpu;
+            let durable = (logged + *frames as f64 * self.log_frame + self.log_latency).max(gate);
+            in_log += frames;
+            match &mut pass {
+                Some((end, since)) => {
+                    *since += frames;
+                    if *end <= durable {
+                        let begin = end.max(logged).max(durable);
+                        data_free = begin.max(data_free) + *since as f64 * self.data_frame;
+                        gate = data_free + self.data_latency;
+                        (in_log, pass) = (0, None);
+                    }
+                }
+                None if in_log >= self.threshold => {
+                    data_free = durable.max(data_free) + in_log as f64 * self.data_frame;
+                    pass = Some((data_free + self.data_latency, 0));
+                }
+                None => {}
+            }
+            now = durable;
+        }
+        now
+    }
+}
