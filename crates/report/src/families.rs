@@ -22,7 +22,7 @@ pub fn families(records: &[RunRecord]) -> Vec<Family<'_>> {
     families
 }
 
-/// What tells the runs apart: the target, then the test and the start where they are needed.
+/// What tells the runs apart: the target, then the test and the start (or the run itself) where they are needed.
 pub fn labels(runs: &[&RunRecord]) -> Vec<String> {
     let tests_differ = runs.iter().any(|run| run.test != runs[0].test);
     let label = |run: &&RunRecord| {
@@ -30,8 +30,12 @@ pub fn labels(runs: &[&RunRecord]) -> Vec<String> {
         if tests_differ {
             label = format!("{label}, {}", plain(&run.test));
         }
-        if runs.iter().filter(|other| other.target == run.target && other.test == run.test).count() > 1 {
-            label = format!("{label}, {}", moment(&run.started_at));
+        let same = || runs.iter().filter(|other| other.target == run.target && other.test == run.test);
+        if same().count() > 1 {
+            // Virtual time begins at the same moment in every run.
+            let at_once = same().filter(|other| other.started_at == run.started_at).count() > 1;
+            let own = if at_once { plain(&run.run_id) } else { moment(&run.started_at) };
+            label = format!("{label}, {own}");
         }
         label
     };

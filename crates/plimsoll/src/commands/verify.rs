@@ -3,10 +3,11 @@
 
 use plimsoll_bench::figures::joins_at_common_rungs;
 use plimsoll_bench::observer::Unobserved;
+use plimsoll_bench::run::next_step;
 use plimsoll_bench::schema::Width;
 use plimsoll_bench::{Interrupt, definition, execute};
 use plimsoll_catalog::{Catalog, LabLevel};
-use plimsoll_engine::Target;
+use plimsoll_engine::{ErrorKind, Target};
 use plimsoll_measurement::{Figure, Host, RunRecord, exit, units};
 use plimsoll_report::accuracy::Accuracy;
 use plimsoll_report::{markdown, terminal};
@@ -158,7 +159,7 @@ impl Bench<'_> {
             let Some((_, base, base_dtu)) = &reference else { continue };
             let record = self.measure(&name, "cpu-join", LADDER)?;
             let row = multiple(level, &record, base).map(|row| row.against(level.dtu.value / base_dtu));
-            self.keep(rows, row.ok_or_else(|| Failure::usage(format!("{name}: no rung in common with {REFERENCE}")))?);
+            self.keep(rows, row.ok_or_else(|| incomplete(format!("{name}: no rung in common with {REFERENCE}")))?);
         }
         Ok(())
     }
@@ -207,8 +208,13 @@ impl Bench<'_> {
     }
 }
 
+fn incomplete(message: String) -> Failure {
+    let hint = Some(next_step(ErrorKind::Internal).to_owned());
+    Failure { message, hint, exit_code: exit::INCOMPLETE }
+}
+
 fn headline(record: &RunRecord) -> Result<&Figure, Failure> {
-    record.result.as_ref().ok_or_else(|| Failure::usage(format!("{} on {} has no result", record.test, record.target)))
+    record.result.as_ref().ok_or_else(|| incomplete(format!("{} on {} has no result", record.test, record.target)))
 }
 
 fn row_of(level: &LabLevel, width: Option<&str>, bar_percent: f64, figure: &Figure) -> Accuracy {
