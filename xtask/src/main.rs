@@ -1,4 +1,4 @@
-//! The tasks of the repository: `cargo xtask test`, `cargo xtask check`.
+//! The tasks of the repository: `cargo xtask test`, `cargo xtask check`, `cargo xtask memcheck`.
 
 mod tasks;
 
@@ -10,6 +10,7 @@ The tasks of the repository.
 
   cargo xtask test [-- ARGUMENTS]   makes sure that PostgreSQL is there, then runs `cargo test --workspace ARGUMENTS`
   cargo xtask check                 formatting, lints, and licences where cargo-deny is installed
+  cargo xtask memcheck              the lab's file system layer under valgrind
   cargo xtask help                  this text
 
 Exit codes: that of the step that failed; 2 for wrong usage; 3 if something has to be installed first.
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["test", "--", rest @ ..] | ["test", rest @ ..] => tasks::test(rest),
         ["check"] => tasks::check(),
+        ["memcheck"] => tasks::memcheck(),
         ["help" | "-h" | "--help"] => {
             say(HELP);
             Ok(())

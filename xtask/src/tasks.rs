@@ -35,6 +35,44 @@ pub fn check() -> Outcome {
     }
 }
 
+/// What valgrind is to say: wrong accesses and memory that nothing points to any more end it with an exit code.
+const VALGRIND: [&str; 7] = [
+    "valgrind",
+    "--quiet",
+    "--error-exitcode=9",
+    "--leak-check=full",
+    "--show-leak-kinds=definite",
+    "--errors-for-leak-kinds=definite",
+    "--fair-sched=yes",
+];
+
+/// Runs the small tests of the lab's file system layer, where the project's unsafe code is, under valgrind.
+pub fn memcheck() -> Outcome {
+    provide_valgrind()?;
+    let runner = format!("target.'cfg(all())'.runner = {VALGRIND:?}");
+    // With the whole workspace, so that nothing is built another time with other features.
+    let test = ["test", "--workspace", "--test", "vfs_memory", "--", "--test-threads=1"];
+    run(cargo().args(["--config", &runner]).args(test))
+}
+
+/// valgrind is there already, or is installed where that can be done without asking.
+fn provide_valgrind() -> Outcome {
+    let is_there = || answers(Command::new("valgrind").arg("--version"));
+    if is_there() {
+        return Ok(());
+    }
+    if rustix::process::geteuid().is_root() && answers(Command::new("apt-get").arg("--version")) {
+        complain("valgrind is missing and gets installed");
+        run(apt_get().arg("update"))?;
+        run(apt_get().args(["install", "-y", "--no-install-recommends", "valgrind", "libc6-dbg"]))?;
+    }
+    if is_there() {
+        return Ok(());
+    }
+    complain("valgrind is not there (on Debian: apt-get install valgrind libc6-dbg); install it, then run this again");
+    Err(MISSING)
+}
+
 /// PostgreSQL's programs are there already, or are installed where that can be done without asking.
 fn provide_postgresql() -> Outcome {
     if Binaries::find().is_ok() {
