@@ -159,7 +159,9 @@ fn measure(url: &str, duration: Duration) -> Outcome<Mix> {
     }
     clock.now().as_nanos().hash(&mut hasher);
     let after = server.sample()?;
-    after.iter().for_each(|reading| reading.value.to_bits().hash(&mut hasher));
+    for reading in &after {
+        reading.value.to_bits().hash(&mut hasher);
+    }
     let percents = percents.lock().unwrap_or_else(PoisonError::into_inner);
     let percents = percents.iter().filter_map(|(metric, values)| Some((*metric, summary::mean(values)?))).collect();
     let virtual_seconds = clock.now().since(begin).as_secs_f64();

@@ -13,7 +13,7 @@
 //!   the other's builds on the machine don't disturb it. The real time is printed beside it.
 //! - Every half ends with the log copied whole.
 //!
-//! `cargo bench -p plimsoll-lab --bench overhead -- [PAIRS]`
+//! `cargo bench -p plimsoll-lab --bench overhead -- [PAIRS] [reads] [inserts]`
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -57,7 +57,11 @@ fn main() -> Outcome<()> {
     core.set(sched_getcpu());
     sched_setaffinity(None, &core)?;
 
-    let pairs = std::env::args().skip(1).find_map(|word| word.parse::<u64>().ok()).unwrap_or(20);
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let pairs = words.iter().find_map(|word| word.parse::<u64>().ok()).unwrap_or(20);
+    let is_named = |work: &Work| words.iter().any(|word| work.name().ends_with(word));
+    let all = [Work::Reads, Work::Inserts];
+    let named: Vec<Work> = all.into_iter().filter(is_named).collect();
     let memory = Path::new("/dev/shm");
     let in_memory = memory.is_dir();
     let folder = if in_memory { tempfile::tempdir_in(memory)? } else { tempfile::tempdir()? };
@@ -70,7 +74,7 @@ fn main() -> Outcome<()> {
         Side::plain(folder.path(), "default", &clock, synchronous, None)?,
     ];
     let mut worst: f64 = 0.0;
-    for work in [Work::Reads, Work::Inserts] {
+    for work in if named.is_empty() { all.to_vec() } else { named } {
         for (other, of) in [(1, "the same private cache"), (2, "SQLite's default cache")] {
             let (mut cpu, mut real) = (Vec::new(), Vec::new());
             for pair in 0..pairs {

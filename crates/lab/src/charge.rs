@@ -29,8 +29,6 @@ pub struct Work {
     pub computing_since: Moment,
     /// `pages_read` when the running statement began.
     pub pages_before: u64,
-    /// `waits` when the running statement began.
-    pub waits_before: Waits,
     /// Bytes written to the log.
     pub log_bytes: u64,
     /// CPU time charged, in nanoseconds.
@@ -39,8 +37,10 @@ pub struct Work {
     pub durable: Moment,
     /// How much of the wait for the log is the rate governor's.
     pub throttled_nanos: u64,
-    /// Time waited, by reason.
+    /// Time that statements waited, by reason, without the running one.
     pub waits: Waits,
+    /// Time that the running statement has waited.
+    pub new_waits: Waits,
     /// True for the checkpointer: it copies what is in memory, in whatever version, and counts as no use of a page.
     pub copies: bool,
     /// True while the session may not wait because it holds up all writers: what it books is due at `due`.

@@ -1,8 +1,12 @@
 //! What the server counts: cumulative since the target was opened.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::waits::Waits;
+
+/// Texts of statements that are counted apart.
+const MOST_STATEMENTS: usize = 5000;
 
 /// Operations of one kind at a device.
 #[derive(Debug, Clone, Copy, Default)]
@@ -46,10 +50,48 @@ pub struct Counters {
 pub struct StatementCounters {
     /// Executions.
     pub count: u64,
-    /// Sum of the times from begin to end.
+    /// Sum of the times from begin to end. On hardware without a CPU limit in real time computing counts as no time.
     pub time: Duration,
     /// Longest time.
     pub longest: Duration,
     /// Pages that were read from a device for it.
     pub pages_read: u64,
+}
+
+/// Counters by the text of the statement.
+#[derive(Debug, Clone, Default)]
+pub struct Statements {
+    numbers: BTreeMap<String, usize>,
+    counters: Vec<StatementCounters>,
+}
+
+impl Statements {
+    /// The number of a statement, by which it is counted from now on. `None` for one too many: statements without
+    /// parameters differ in every value, so only a certain number of texts is told apart.
+    pub fn number(&mut self, text: &str) -> Option<usize> {
+        if let Some(number) = self.numbers.get(text) {
+            return Some(*number);
+        }
+        if self.counters.len() >= MOST_STATEMENTS {
+            return None;
+        }
+        self.numbers.insert(text.to_owned(), self.counters.len());
+        self.counters.push(StatementCounters::default());
+        Some(self.counters.len() - 1)
+    }
+
+    /// Counts an execution that took so long and read so many pages.
+    pub fn count(&mut self, number: usize, time: Duration, pages_read: u64) {
+        if let Some(counters) = self.counters.get_mut(number) {
+            counters.count += 1;
+            counters.time += time;
+            counters.longest = counters.longest.max(time);
+            counters.pages_read += pages_read;
+        }
+    }
+
+    /// The texts in their order, with what was counted.
+    pub fn iter(&self) -> impl Iterator<Item = (&String, &StatementCounters)> {
+        self.numbers.iter().filter_map(|(text, number)| Some((text, self.counters.get(*number)?)))
+    }
 }

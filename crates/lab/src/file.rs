@@ -18,8 +18,8 @@ use crate::vfs::Map;
 use crate::waits::Wait;
 use crate::wal::{Part, page_number};
 
-/// Log that is held back at most, before it goes to the real file in one write.
-const LARGEST_PENDING: usize = 256 << 10;
+/// Log that is held back at most, before it goes to the real file in one write: as much as stays in a core's own cache.
+const LARGEST_PENDING: usize = 64 << 10;
 
 /// The file beneath, as the operating system has it. Codes are SQLite's.
 pub trait Raw {
@@ -151,7 +151,6 @@ impl OpenFile {
     }
 
     fn write_log(&mut self, raw: &mut dyn Raw, data: &[u8], offset: u64) -> c_int {
-        let now = self.server.clock.now();
         let charged = charge::with(|work| work.is_some());
         let mut guard = self.server.state();
         let state = &mut *guard;
@@ -165,7 +164,7 @@ impl OpenFile {
                     let of = PageOf { file: self.file, page };
                     // What is written is in memory; what is provisioned past the model is not.
                     if charged {
-                        state.pool.insert(of, state.version, now);
+                        state.pool.insert(of, state.version, Moment::default());
                     } else {
                         state.pool.forget(of);
                     }

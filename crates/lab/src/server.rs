@@ -14,7 +14,7 @@ use plimsoll_measurement::Moment;
 
 use crate::charge::{self, Work};
 use crate::checkpointer::Checkpointer;
-use crate::counters::{Counters, Operations, StatementCounters};
+use crate::counters::{Counters, Operations, Statements};
 use crate::fault::Faults;
 use crate::pool::{PageOf, Pool, Version};
 use crate::readahead::{Sizes, Stream};
@@ -36,9 +36,6 @@ const MEMORY_INTERVALS: usize = 14 * 24 * 60 * 4;
 /// How far ahead of the device a checkpoint may book its writes: else one checkpoint would put seconds of I/O before the
 /// next read.
 pub const CHECKPOINT_QUEUE: Duration = Duration::from_millis(10);
-
-/// Texts of statements that are counted apart.
-const MOST_STATEMENTS: usize = 5000;
 
 /// The server.
 #[derive(Debug)]
@@ -76,7 +73,7 @@ pub struct State {
     /// Pages in memory at the end of each interval, by number of the interval.
     pub(crate) memory: BTreeMap<u64, usize>,
     /// What is counted by statement.
-    pub statements: BTreeMap<String, StatementCounters>,
+    pub statements: Statements,
 }
 
 /// A database file with its log.
@@ -186,7 +183,7 @@ impl Server {
             version: 0,
             counters: Counters::default(),
             memory: BTreeMap::new(),
-            statements: BTreeMap::new(),
+            statements: Statements::default(),
         };
         Self {
             is_virtual: clock.kind() == "virtual",
@@ -269,27 +266,31 @@ impl Server {
         }
         self.sleep(moment, &work.cancelled);
         let end = self.clock.now();
-        work.waits.add(reason, end.since(start));
+        work.new_waits.add(reason, end.since(start));
         work.computing_since = end;
     }
 
-    /// Notes a statement that has ended.
-    pub fn statement_ended(&self, sql: &str, time: Duration, work: &Work) {
+    /// The present moment for who wants to know how long computing takes. Where CPU is not limited it takes no time in the
+    /// model, and in real time a clock that is asked for nothing is most of what a short statement costs more in the lab.
+    pub fn computing_now(&self) -> Moment {
+        if self.is_virtual || self.spec.cpu.step_ps.is_some() { self.clock.now() } else { Moment::default() }
+    }
+
+    /// Notes that a statement has ended which began at `begun`, by [`Server::computing_now`].
+    pub fn statement_ended(&self, number: Option<usize>, begun: Moment, work: &mut Work) {
+        let now = self.computing_now();
+        let waited = work.new_waits.total();
         let mut state = self.state();
-        state.note_memory(self.clock.now());
-        state.counters.waits.grow(&work.waits_before, &work.waits);
-        if !state.statements.contains_key(sql) {
-            // Statements without parameters differ in every value: only so many are told apart.
-            if state.statements.len() >= MOST_STATEMENTS {
-                return;
-            }
-            state.statements.insert(sql.to_owned(), StatementCounters::default());
+        if state.pool.limit().is_some() {
+            state.note_memory(self.clock.now());
         }
-        if let Some(statement) = state.statements.get_mut(sql) {
-            statement.count += 1;
-            statement.time += time;
-            statement.longest = statement.longest.max(time);
-            statement.pages_read += work.pages_read - work.pages_before;
+        if !waited.is_zero() {
+            let new = std::mem::take(&mut work.new_waits);
+            state.counters.waits.add_all(&new);
+            work.waits.add_all(&new);
+        }
+        if let Some(number) = number {
+            state.statements.count(number, now.since(begun).max(waited), work.pages_read - work.pages_before);
         }
     }
 

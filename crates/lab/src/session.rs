@@ -26,6 +26,9 @@ const STEPS: i32 = 1000;
 /// CPU time that a long statement may owe before it waits for it, in picoseconds: half a millisecond.
 const CPU_SLICE_PS: u64 = 500_000_000;
 
+/// Statements whose numbers a session has at hand.
+const KNOWN_STATEMENTS: usize = 16;
+
 /// Pages of SQLite's private cache, which every connection has beside the pool: as few as it works with.
 pub const PRIVATE_PAGES: i32 = 2;
 
@@ -74,7 +77,8 @@ impl Modelled for Hardware {
             turn,
             writing: false,
             begun: Moment::default(),
-            sql: String::new(),
+            statement: None,
+            known: Vec::new(),
             work: Some(Box::new(work)),
         }))
     }
@@ -114,12 +118,29 @@ struct LabSession {
     turn: Arc<Turn>,
     /// True while the right to write is this session's.
     writing: bool,
+    /// When the running statement began.
     begun: Moment,
-    sql: String,
+    /// By which number the running statement is counted.
+    statement: Option<usize>,
+    /// Texts of statements of late with their numbers.
+    known: Vec<(String, usize)>,
     work: Option<Box<Work>>,
 }
 
 impl LabSession {
+    /// The number by which a statement is counted.
+    fn number(&mut self, sql: &str) -> Option<usize> {
+        if let Some((_, number)) = self.known.iter().find(|(text, _)| text == sql) {
+            return Some(*number);
+        }
+        let number = self.server.state().statements.number(sql)?;
+        if self.known.len() >= KNOWN_STATEMENTS {
+            self.known.clear();
+        }
+        self.known.push((sql.to_owned(), number));
+        Some(number)
+    }
+
     /// Passes the right to write on, and has the log copied if it has grown enough.
     fn pass_turn(&mut self) {
         if !std::mem::take(&mut self.writing) {
@@ -143,13 +164,17 @@ impl LabSession {
     /// Waits until everything is durable that the statement wrote, or read from others.
     fn wait_for_log(&self, work: &mut Work) -> Result<()> {
         let throttled = std::mem::take(&mut work.throttled_nanos);
-        let now = self.server.clock.now();
-        if work.durable <= now {
+        // Mostly there is nothing to be waited for, and no need to ask for the time.
+        let durable = std::mem::take(&mut work.durable);
+        if durable == Moment::default() {
             return Ok(());
         }
-        let governed = Moment::from_nanos(now.as_nanos() + throttled).min(work.durable);
+        let now = self.server.clock.now();
+        if durable <= now {
+            return Ok(());
+        }
+        let governed = Moment::from_nanos(now.as_nanos() + throttled).min(durable);
         self.server.wait(work, governed, Wait::LogRateGovernor);
-        let durable = work.durable;
         self.server.wait(work, durable, Wait::LogWrite);
         if self.server.faults.power_was_lost_before(durable) {
             return Err(Error::new(ErrorKind::Lost, "the power was lost before the transaction was durable"));
@@ -163,17 +188,18 @@ impl Follower for LabSession {
         let Some(mut work) = self.work.take() else {
             return Err(Error::new(ErrorKind::Internal, "a statement began within another"));
         };
-        self.begun = self.server.clock.now();
+        self.begun = self.server.computing_now();
+        self.statement = self.number(sql);
         work.pages_before = work.pages_read;
-        work.waits_before = work.waits;
+        work.computing_since = self.begun;
         if writes && !self.writing {
-            self.turn.take(self.server.clock.as_ref());
+            let waited = self.turn.take(self.server.clock.as_ref());
             self.writing = true;
-            work.waits.add(Wait::Lock, self.server.clock.now().since(self.begun));
+            if !waited.is_zero() {
+                work.new_waits.add(Wait::Lock, waited);
+                work.computing_since = self.server.computing_now();
+            }
         }
-        self.sql.clear();
-        self.sql.push_str(sql);
-        work.computing_since = self.server.clock.now();
         charge::install(work);
         Ok(())
     }
@@ -192,8 +218,7 @@ impl Follower for LabSession {
             self.pass_turn();
         }
         let outcome = if self.writing { Ok(()) } else { self.wait_for_log(&mut work) };
-        let time = self.server.clock.now().since(self.begun);
-        self.server.statement_ended(&self.sql, time, &work);
+        self.server.statement_ended(self.statement, self.begun, &mut work);
         self.work = Some(work);
         outcome
     }

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use plimsoll_clock::{Clock, Waiter};
 
@@ -57,22 +58,24 @@ impl Turn {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until the turn is ours. Who asked first has it first.
-    pub fn take(&self, clock: &dyn Clock) {
+    /// Waits until the turn is ours, and says how long. Who asked first has it first.
+    pub fn take(&self, clock: &dyn Clock) -> Duration {
         let mut place = {
             let mut queue = self.queue();
             if !queue.taken {
                 queue.taken = true;
-                return;
+                return Duration::ZERO;
             }
             let granted = Arc::new(AtomicBool::new(false));
             queue.waiting.push_back((Arc::clone(&granted), clock.waiter()));
             Place { turn: self, granted, is_left: false }
         };
+        let start = clock.now();
         while !place.granted.load(Ordering::Acquire) {
             clock.park();
         }
         place.is_left = true;
+        clock.now().since(start)
     }
 
     /// Waits until the turn is ours and passes it on when that is dropped, be it by a panic.

@@ -60,12 +60,17 @@ impl Waits {
         }
     }
 
-    /// Counts what `now` has more than `before`.
-    pub fn grow(&mut self, before: &Self, now: &Self) {
-        for ((sum, before), now) in self.0.iter_mut().zip(before.0).zip(now.0) {
-            sum.0 += now.0 - before.0;
-            sum.1 += now.1.saturating_sub(before.1);
+    /// Counts those of another too.
+    pub fn add_all(&mut self, more: &Self) {
+        for (sum, more) in self.0.iter_mut().zip(more.0) {
+            sum.0 += more.0;
+            sum.1 += more.1;
         }
+    }
+
+    /// Time of all of them together.
+    pub fn total(&self) -> Duration {
+        self.0.iter().map(|(_, time)| *time).sum()
     }
 
     /// How often and how long was waited for this reason.
