@@ -86,6 +86,11 @@ impl OpenFile {
             let page = (offset / page_bytes) as u32 + 1;
             self.server.read_page(self.file, page, None, Some(&mut self.stream));
         }
+        self.copy(raw, into, offset)
+    }
+
+    /// What the real file has, from memory if it is mapped.
+    fn copy(&self, raw: &mut dyn Raw, into: &mut [u8], offset: u64) -> c_int {
         match &self.map {
             Some(map) if map.copy(offset, into) => ffi::SQLITE_OK,
             _ => raw.read(into, offset),
@@ -117,7 +122,7 @@ impl OpenFile {
             });
             self.server.read_page(self.file, frame.page, Some(frame.version), None);
         }
-        let code = raw.read(into, offset);
+        let code = self.copy(raw, into, offset);
         if let (Ok(Part::Whole(index)), ffi::SQLITE_OK, Some(page)) = (part, code, page_number(into)) {
             let mut state = self.server.state();
             state.version += 1;
@@ -338,6 +343,9 @@ fn flush(server: &Server, raw: &mut dyn Raw, file: u32, log: &mut FileState) -> 
     }
     server.faults.before_write(raw, (file, true), pending, *begin, log.gate);
     let code = raw.write(pending, *begin);
+    if let (ffi::SQLITE_OK, Some(map)) = (code, log.log_map.upgrade()) {
+        map.grow(*begin + pending.len() as u64);
+    }
     pending.clear();
     code
 }

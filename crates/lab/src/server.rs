@@ -95,6 +95,8 @@ pub struct FileState {
     pub copied_early: BTreeMap<u32, Moment>,
     /// The file mapped into memory, while it is open.
     pub map: Weak<Map>,
+    /// The log mapped into memory, while it is open.
+    pub log_map: Weak<Map>,
     /// Reads of the file, writes of the file, and writes of its log.
     pub operations: [Operations; 3],
     /// What its sessions share.
@@ -134,6 +136,7 @@ impl FileState {
             versions: Vec::new(),
             copied_early: BTreeMap::new(),
             map: Weak::new(),
+            log_map: Weak::new(),
             operations: [Operations::default(); 3],
             shared: Shared::default(),
         }

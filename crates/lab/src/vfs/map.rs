@@ -1,4 +1,4 @@
-//! A database file in memory: pages that the pool holds are copied from here, without a system call.
+//! A database file or a log in memory: what is read is copied from here, without a system call.
 
 use std::fs::File;
 use std::path::Path;

@@ -27,7 +27,7 @@ pub use map::Map;
 
 use crate::charge::guard;
 use crate::file::{OpenFile, Purpose};
-use crate::server::Server;
+use crate::server::{Server, log_path};
 use methods::{File, METHODS};
 
 /// SQLite's VFS that does the real work.
@@ -195,16 +195,17 @@ fn opened(server: &Arc<Server>, purpose: Purpose, path: Option<&Path>) -> OpenFi
         server.forget(path);
     }
     let number = server.file(path);
-    let map = (purpose == Purpose::Main).then(|| {
-        let mut state = server.state();
-        let known = &mut state.files[number as usize].map;
+    let map = {
+        let file = &mut server.state().files[number as usize];
+        let known = if purpose == Purpose::Main { &mut file.map } else { &mut file.log_map };
         known.upgrade().or_else(|| {
-            let map = Map::new(path).map(Arc::new)?;
+            let log = (purpose == Purpose::Log).then(|| log_path(path));
+            let map = Map::new(log.as_deref().unwrap_or(path)).map(Arc::new)?;
             *known = Arc::downgrade(&map);
             Some(map)
         })
-    });
-    OpenFile::new(Arc::clone(server), purpose, number, map.flatten())
+    };
+    OpenFile::new(Arc::clone(server), purpose, number, map)
 }
 
 unsafe extern "C" fn delete(vfs: *mut ffi::sqlite3_vfs, name: *const c_char, sync_directory: c_int) -> c_int {
