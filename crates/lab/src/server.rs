@@ -21,7 +21,7 @@ use crate::readahead::{Sizes, Stream};
 use crate::turn::Turn;
 use crate::vfs::Map;
 use crate::waits::Wait;
-use crate::wal::{Frame, Wal};
+use crate::wal::{Frame, HEADER_BYTES, Wal};
 
 /// In real time a wait is cut into pieces, so that a cancellation ends it soon.
 const LONGEST_NAP: Duration = Duration::from_millis(50);
@@ -464,6 +464,11 @@ impl Server {
             at
         });
         log.log_durable = log.log_durable.max(durable);
+        if (offset, bytes) == (0, HEADER_BYTES) {
+            // A log that starts over: were frames in it before its header is, the old header would vouch for what is left
+            // of the old frames. SQLite syncs the header first for that, and this sync is not waited for.
+            log.gate = log.gate.max(durable);
+        }
         log.wal.synced(durable);
         self.faults.synced((file, true), now, durable);
     }
