@@ -69,7 +69,7 @@ struct Told {
 }
 
 fn cuts() -> u64 {
-    std::env::var("PLIMSOLL_POWER_CUTS").ok().and_then(|cuts| cuts.parse().ok()).unwrap_or(150)
+    std::env::var("PLIMSOLL_POWER_CUTS").ok().and_then(|cuts| cuts.parse().ok()).unwrap_or(200)
 }
 
 fn mixed(seed: u64) -> u64 {
