@@ -25,20 +25,28 @@ pub enum Counts {
     Ios,
 }
 
-/// How long the slowest limit takes, and what it counts.
-#[derive(Debug, Clone, Copy)]
+/// How long the slowest limits take, in seconds.
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Span {
-    /// Seconds.
-    pub seconds: f64,
-    /// What the limit counts.
-    pub counts: Counts,
+    /// The slowest of those that count bytes.
+    pub bytes: f64,
+    /// The slowest of those that count I/Os.
+    pub ios: f64,
 }
 
 impl Span {
-    const NONE: Self = Self { seconds: 0.0, counts: Counts::Bytes };
+    /// The slowest of all.
+    pub const fn seconds(self) -> f64 {
+        self.bytes.max(self.ios)
+    }
 
-    fn max(self, other: Self) -> Self {
-        if other.seconds > self.seconds { other } else { self }
+    /// What the slowest counts.
+    pub fn counts(self) -> Counts {
+        if self.ios > self.bytes { Counts::Ios } else { Counts::Bytes }
+    }
+
+    const fn max(self, other: Self) -> Self {
+        Self { bytes: self.bytes.max(other.bytes), ios: self.ios.max(other.ios) }
     }
 }
 
@@ -145,15 +153,13 @@ fn limited(limits: &Limits, load: Load, ios: f64, factor: f64) -> Span {
         Kind::Read => (limits.read_iops, limits.read_bandwidth),
         Kind::Write => (limits.write_iops, limits.write_bandwidth),
     };
-    let all = [
-        (limits.bandwidth, load.bytes, Counts::Bytes),
-        (directed_bytes, load.bytes, Counts::Bytes),
-        (limits.iops, ios, Counts::Ios),
-        (directed_ios, ios, Counts::Ios),
-    ];
-    all.into_iter()
-        .filter_map(|(limit, units, counts)| Some(Span { seconds: seconds(limit?, units, factor), counts }))
-        .fold(Span::NONE, Span::max)
+    let slowest = |limits: [Option<Limit>; 2], units: f64| {
+        limits.into_iter().flatten().map(|limit| seconds(limit, units, factor)).fold(0.0, f64::max)
+    };
+    Span {
+        bytes: slowest([limits.bandwidth, directed_bytes], load.bytes),
+        ios: slowest([limits.iops, directed_ios], ios),
+    }
 }
 
 /// With a burst: at its peak until the credit is spent, full at the start and filled at the base rate all the while.
@@ -188,7 +194,7 @@ mod tests {
     fn takes(text: &str, kind: Kind, (bytes, io_bytes): (f64, f64), (seconds, counts): (f64, Counts)) {
         let spec = Spec::parse("t.toml", text).unwrap();
         let span = Device::data(&spec, 0).span(Load { kind, bytes, io_bytes });
-        assert!((span.seconds - seconds).abs() < 1e-9 && span.counts == counts, "{span:?} on {text}");
+        assert!((span.seconds() - seconds).abs() < 1e-9 && span.counts() == counts, "{span:?} on {text}");
     }
 
     const MIB: f64 = 1_048_576.0;
@@ -230,7 +236,7 @@ mod tests {
         let spec = Spec::parse("t.toml", blob).unwrap();
         let load = Load { kind: Kind::Read, bytes: 100.0 * IO, io_bytes: IO };
         for (file_bytes, seconds) in [(0, 10.0), (3 << 30, 5.0)] {
-            assert!((Device::data(&spec, file_bytes).span(load).seconds - seconds).abs() < 1e-9, "{file_bytes}");
+            assert!((Device::data(&spec, file_bytes).span(load).seconds() - seconds).abs() < 1e-9, "{file_bytes}");
         }
     }
 

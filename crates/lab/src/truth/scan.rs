@@ -6,27 +6,25 @@
 //! a few I/Os, so one of them that takes longer than the others keeps the scan waiting.
 //!
 //! That is gone through I/O by I/O: times of transfer, of CPU and of latency, and no queue but "after the one before".
-//! Latencies are the quantiles of their distribution in an even sequence (multiples of the golden ratio), several times
-//! from other starts, and what counts is the mean.
+//! Where latency is a distribution, what counts is the mean over many scans with draws of their own.
 //!
 //! Tables that were loaded one after another follow one another in the file, so read-ahead runs on into the next table.
 
 use plimsoll_engine::Result;
 use plimsoll_engine::work::Stock;
 use plimsoll_hardware::{Kind, Spec};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
-use super::device::{Counts, Device, Load};
+use super::device::{Counts, Device, Load, Span};
 use super::rows::each;
 use super::steps::cpu_seconds;
 use super::tree::{Detour, Tree};
 use crate::level::STEPS_PER_SCANNED_ROW;
 use crate::readahead::{START, Sizes};
 
-/// How often the scan is gone through with other latencies.
-const STARTS: u32 = 16;
-
-/// The fractional part of the golden ratio: its multiples fill an interval evenly.
-const GOLDEN: f64 = 0.618_033_988_749_894_8;
+/// How often the scan is gone through with other latencies: the mean of so many is known to a few hundredths of a percent.
+const SCANS: u64 = 64;
 
 /// A table as the file has it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -76,11 +74,10 @@ pub fn shape(stock: Stock<'_>, page_bytes: u64) -> Result<Option<Shape>> {
 /// The time for tables of these shapes.
 pub fn time(spec: &Spec, tables: &[Shape]) -> ScanTime {
     let scan = Scan::new(spec, tables);
-    let runs: Vec<(f64, u64)> =
-        (0..STARTS).map(|start| scan.run(tables, f64::from(start) / f64::from(STARTS))).collect();
-    let seconds = runs.iter().map(|run| run.0).sum::<f64>() / f64::from(STARTS);
+    let runs: Vec<(f64, u64)> = (0..SCANS).map(|seed| scan.run(tables, seed)).collect();
+    let seconds = runs.iter().map(|run| run.0).sum::<f64>() / SCANS as f64;
     let waited = runs.first().map_or(0, |run| run.1);
-    let (io, cpu) = (scan.page, scan.cpu_row_part + scan.cpu_page);
+    let (io, cpu) = (scan.page.seconds(), scan.cpu_row_part + scan.cpu_page);
     let pages = scan.pages as f64;
     let io_pages = scan.io_pages as f64;
     // As many I/Os as a window holds are under way at a time.
@@ -101,8 +98,8 @@ struct Scan<'a> {
     device: Device<'a>,
     io_limit: &'static str,
     /// Transfer of a page among others, and of one alone.
-    page: f64,
-    page_alone: f64,
+    page: Span,
+    page_alone: Span,
     /// Mean latency.
     latency: f64,
     /// CPU for the rows of a page, when they are read; for the page itself, when it is asked for.
@@ -125,12 +122,12 @@ impl<'a> Scan<'a> {
         };
         let all = span(pages as f64, f64::from(sizes.io_pages));
         Self {
-            io_limit: match all.counts {
+            io_limit: match all.counts() {
                 Counts::Bytes => "data_io",
                 Counts::Ios => "data_iops",
             },
-            page: all.seconds / pages.max(1) as f64,
-            page_alone: span(1.0, 1.0).seconds,
+            page: Span { bytes: all.bytes / pages.max(1) as f64, ios: all.ios / pages.max(1) as f64 },
+            page_alone: span(1.0, 1.0),
             latency: device.read_latency(),
             cpu_row_part: cpu_seconds(spec, rows as f64 * STEPS_PER_SCANNED_ROW, 0.0) / pages.max(1) as f64,
             cpu_page: cpu_seconds(spec, 0.0, 1.0),
@@ -142,7 +139,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Goes through the scan; gives its time and how many pages were waited for.
-    fn run(&self, tables: &[Shape], start: f64) -> (f64, u64) {
+    fn run(&self, tables: &[Shape], seed: u64) -> (f64, u64) {
         let mut detours = Vec::new();
         let mut root = 0;
         for table in tables {
@@ -150,7 +147,8 @@ impl<'a> Scan<'a> {
             root += table.pages;
         }
         let first = tables.first().map_or(0, |table| table.ahead_from);
-        let mut walk = Walk { scan: self, now: 0.0, through: 0.0, draws: 0, start, waited: 0 };
+        let random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut walk = Walk { scan: self, now: 0.0, through: Span::default(), random, waited: 0 };
         // Before read-ahead: the pages up to its begin and the path to the first leaf. The last of them asks for more.
         let path = detours.iter().take_while(|to| to.after == 0).count();
         let alone = first + path as u64;
@@ -201,24 +199,30 @@ struct Walk<'a> {
     scan: &'a Scan<'a>,
     /// The session's time.
     now: f64,
-    /// When the device has transferred everything that it was asked for.
-    through: f64,
-    draws: u32,
-    start: f64,
+    /// When the device's limits have let everything through that it was asked for.
+    through: Span,
+    random: Xoshiro256PlusPlus,
     waited: u64,
 }
 
 impl Walk<'_> {
     fn latency(&mut self) -> f64 {
-        self.draws += 1;
-        self.scan.device.read_quantile((self.start + f64::from(self.draws) * GOLDEN).fract())
+        // A share of the range of 53 bits, which a float holds exactly.
+        let share = (self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+        self.scan.device.read_quantile(share)
     }
 
-    /// Reads one page and waits for it. An idle device takes the time of the slowest limit, a busy one goes on.
+    /// When the limits have let this much more through; an idle one begins now.
+    fn transfer(&mut self, span: Span) -> f64 {
+        self.through.bytes = self.through.bytes.max(self.now) + span.bytes;
+        self.through.ios = self.through.ios.max(self.now) + span.ios;
+        self.through.seconds()
+    }
+
+    /// Reads one page and waits for it.
     fn wait_for_page(&mut self) {
-        let scan = self.scan;
-        self.through = (self.through + scan.page).max(self.now + scan.page_alone.max(scan.page));
-        self.now = self.through + scan.latency + scan.cpu_page;
+        let through = self.transfer(self.scan.page_alone);
+        self.now = through + self.scan.latency + self.scan.cpu_page;
         self.waited += 1;
     }
 
@@ -229,8 +233,8 @@ impl Walk<'_> {
         *ahead = (from + scan.io_pages).min(scan.pages);
         let there = early.iter().filter(|page| (from..*ahead).contains(page)).count() as u64;
         let pages = (*ahead - from - there) as f64;
-        self.through = self.through.max(self.now) + pages * scan.page;
+        let through = self.transfer(Span { bytes: pages * scan.page.bytes, ios: pages * scan.page.ios });
         self.now += pages * scan.cpu_page;
-        self.through + self.latency()
+        through + self.latency()
     }
 }

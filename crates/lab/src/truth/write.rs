@@ -79,11 +79,11 @@ pub fn time(spec: &Spec, chunks: &Chunks) -> WriteTime {
     let count = chunks.frames.len() as f64;
     let (log, data) = (Device::log(spec), Device::data(spec, chunks.pages * spec.page_bytes));
     let log_bytes = frames as f64 * frame_bytes;
-    let log_seconds = log.span(Load { kind: Kind::Write, bytes: log_bytes, io_bytes: log_bytes / count }).seconds;
+    let log_seconds = log.span(Load { kind: Kind::Write, bytes: log_bytes, io_bytes: log_bytes / count }).seconds();
     let page_bytes = spec.page_bytes as f64;
     let io_bytes = f64::from(Sizes::of(spec.page_bytes).io_pages) * page_bytes;
     let all_data = frames as f64 * page_bytes;
-    let data_frame = data.span(Load { kind: Kind::Write, bytes: all_data, io_bytes }).seconds / frames.max(1) as f64;
+    let data_frame = data.span(Load { kind: Kind::Write, bytes: all_data, io_bytes }).seconds() / frames.max(1) as f64;
     let cpu = cpu_seconds(spec, (chunks.rows * chunks.steps_per_row) as f64, 0.0);
 
     let steady = Steady {
@@ -143,7 +143,7 @@ impl Steady {
                 Some((end, since)) => {
                     *since += frames;
                     if *end <= durable {
-                        let begin = end.max(logged).max(durable);
+                        let begin = end.max(durable);
                         data_free = begin.max(data_free) + *since as f64 * self.data_frame;
                         gate = data_free + self.data_latency;
                         (in_log, pass) = (0, None);
