@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use plimsoll_clock::windowed;
 use plimsoll_engine::sqlite::modelled::{Follower, Modelled};
@@ -173,9 +174,12 @@ impl LabSession {
         if durable <= now {
             return Ok(());
         }
-        let governed = Moment::from_nanos(now.as_nanos() + throttled).min(durable);
-        self.server.wait(work, governed, Wait::LogRateGovernor);
-        self.server.wait(work, durable, Wait::LogWrite);
+        // One wait for two reasons; the governor's part comes first.
+        self.server.sleep(durable, &work.cancelled);
+        let waited = self.server.clock.now().since(now);
+        let governed = Duration::from_nanos(throttled).min(waited);
+        work.new_waits.add(Wait::LogRateGovernor, governed);
+        work.new_waits.add(Wait::LogWrite, waited.saturating_sub(governed));
         if self.server.faults.power_was_lost_before(durable) {
             return Err(Error::new(ErrorKind::Lost, "the power was lost before the transaction was durable"));
         }
