@@ -118,6 +118,11 @@ pub trait Session: Sampler {
         each: &mut dyn FnMut(&mut Row) -> Result<()>,
     ) -> Result<()>;
 
+    /// Removes a table if it is there, and what it leaves behind where that would be felt by the next one.
+    fn drop_table(&mut self, table: &Table) -> Result<()> {
+        self.execute(&format!("DROP TABLE IF EXISTS {}", table.name), &[]).map(drop)
+    }
+
     /// Makes an empty table in the session's place, with its clustered primary key (where the engine has one).
     fn create_table(&mut self, table: &Table) -> Result<()>;
 

@@ -32,6 +32,17 @@ struct Entry {
     older: u32,
     /// False for a version that only an older snapshot needs.
     newest: bool,
+    /// True for a page that was read ahead, until somebody asks for it.
+    unread: bool,
+}
+
+/// A page that is in the pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// When its read is done.
+    pub ready: Moment,
+    /// True if it was read ahead and nobody has asked for it before.
+    pub unread: bool,
 }
 
 /// The pool.
@@ -64,11 +75,20 @@ impl Pool {
         self.limit
     }
 
-    /// Looks a version of a page up and makes it the most recently used. Gives when its read is done.
-    pub fn touch(&mut self, of: PageOf, version: Version) -> Option<Moment> {
+    /// Looks a version of a page up and makes it the most recently used.
+    pub fn touch(&mut self, of: PageOf, version: Version) -> Option<Found> {
         let index = self.find(of, version)?;
         self.use_now(index);
-        Some(self.entries[index as usize].ready)
+        let entry = &mut self.entries[index as usize];
+        Some(Found { ready: entry.ready, unread: std::mem::take(&mut entry.unread) })
+    }
+
+    /// Takes a page in that is read ahead.
+    pub fn insert_ahead(&mut self, of: PageOf, version: Version, ready: Moment) {
+        self.insert(of, version, ready);
+        if let Some(index) = self.slot(of) {
+            self.entries[index as usize].unread = true;
+        }
     }
 
     /// True if the page is in the pool in this version.
@@ -92,7 +112,8 @@ impl Pool {
                 self.use_now(index);
             }
             Some(_) => {
-                let index = self.add(Entry { of, version, ready, newer: NONE, older: NONE, newest: false });
+                let index =
+                    self.add(Entry { of, version, ready, newer: NONE, older: NONE, newest: false, unread: false });
                 self.old.insert((of, version), index);
             }
             None => {
@@ -100,7 +121,8 @@ impl Pool {
                 if let Some(index) = self.old.remove(&(of, version)) {
                     self.discard(index);
                 }
-                let index = self.add(Entry { of, version, ready, newer: NONE, older: NONE, newest: true });
+                let index =
+                    self.add(Entry { of, version, ready, newer: NONE, older: NONE, newest: true, unread: false });
                 self.set_slot(of, index);
             }
         }

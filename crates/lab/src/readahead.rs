@@ -46,15 +46,16 @@ impl Sizes {
 }
 
 impl Stream {
-    /// Notes that `page` is read; gives the pages to ask for now, from the first to before the last.
-    pub fn advance(&mut self, page: u32, sizes: Sizes) -> Option<(u32, u32)> {
+    /// Notes that `page` is read; gives the pages to ask for now, from the first to before the last. `came` says that it
+    /// came from a device, just now or read ahead: pages that were in memory anyway begin no scan.
+    pub fn advance(&mut self, page: u32, came: bool, sizes: Sizes) -> Option<(u32, u32)> {
         let in_order = page == self.next || (self.run >= START && page > self.next && page - self.next <= STRAYS);
         if in_order {
-            self.run += 1;
+            self.run += u32::from(came || self.run >= START);
             self.strays = 0;
             self.next = page + 1;
         } else if self.run < START || self.strays >= STRAYS {
-            *self = Self { next: page + 1, run: 1, ahead: page + 1, strays: 0 };
+            *self = Self { next: page + 1, run: u32::from(came), ahead: page + 1, strays: 0 };
         } else {
             self.strays += 1;
             return None;
@@ -86,9 +87,9 @@ mod tests {
         for page in 10..2000 {
             // An inner page now and then does not break the scan.
             if page % 300 == 0 {
-                assert_eq!(stream.advance(5, sizes), None);
+                assert_eq!(stream.advance(5, true, sizes), None);
             }
-            if let Some((from, to)) = stream.advance(page, sizes) {
+            if let Some((from, to)) = stream.advance(page, true, sizes) {
                 assert!(from == asked && (to - from).is_multiple_of(64), "{from} {asked}");
                 asked = to;
             }
@@ -99,10 +100,18 @@ mod tests {
     }
 
     #[test]
+    fn pages_in_memory_make_no_scan() {
+        let (mut stream, sizes) = (Stream::default(), Sizes::of(4096));
+        assert!((1..500).all(|page| stream.advance(page, false, sizes).is_none()));
+        let asked: Vec<_> = (500..504).map(|page| stream.advance(page, true, sizes)).collect();
+        assert_eq!(asked, [None, None, None, Some((504, 760))]);
+    }
+
+    #[test]
     fn random_reads_ask_for_nothing() {
         let mut stream = Stream::default();
         for step in 0..1000_u32 {
-            assert_eq!(stream.advance(step.wrapping_mul(2_654_435_761) % 100_000 + 1, Sizes::of(4096)), None);
+            assert_eq!(stream.advance(step.wrapping_mul(2_654_435_761) % 100_000 + 1, true, Sizes::of(4096)), None);
         }
     }
 

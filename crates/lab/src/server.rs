@@ -341,11 +341,11 @@ impl Server {
             });
             let of = PageOf { file, page };
             let pages_before = work.pages_read;
-            let mut ready = match state.pool.touch(of, version) {
-                Some(ready) => ready,
-                None => self.fetch(&mut state, work, now, file, page..page + 1, Some(version)),
+            let (mut ready, came) = match state.pool.touch(of, version) {
+                Some(found) => (found.ready, found.unread),
+                None => (self.fetch(&mut state, work, now, file, page..page + 1, Some(version)), true),
             };
-            if let Some((from, to)) = stream.and_then(|stream| stream.advance(page, self.read_ahead)) {
+            if let Some((from, to)) = stream.and_then(|stream| stream.advance(page, came, self.read_ahead)) {
                 self.prefetch(&mut state, work, now, file, from..to);
             }
             work.uncharged_pages += work.pages_read - pages_before;
@@ -381,8 +381,13 @@ impl Server {
         state.counters.pages_read += count;
         work.pages_read += count;
         for page in pages {
-            let version = version.unwrap_or_else(|| state.files[file as usize].version(page));
-            state.pool.insert(PageOf { file, page }, version, at);
+            match version {
+                Some(version) => state.pool.insert(PageOf { file, page }, version, at),
+                None => {
+                    let version = state.files[file as usize].version(page);
+                    state.pool.insert_ahead(PageOf { file, page }, version, at);
+                }
+            }
         }
         at
     }

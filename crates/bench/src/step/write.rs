@@ -77,7 +77,7 @@ impl Measure for Write {
         let source = make_source(context, session, self.source_bytes)?;
         let parameters = context.parameters;
         let target = schema::family("chunks", Width::from_name(parameters.choice("row")));
-        session.execute(&format!("DROP TABLE IF EXISTS {}", target.name), &[])?;
+        session.drop_table(&target)?;
         session.create_table(&target)?;
         session.checkpoint()?;
 
@@ -151,7 +151,7 @@ impl Measure for Write {
         if context.repetition.points.iter().any(|point| point.source_miss_pages.is_some_and(|pages| pages > 0)) {
             self.source_bytes = Some(source.tally.content_bytes / 2);
         }
-        session.execute(&format!("DROP TABLE {}", target.name), &[])?;
+        session.drop_table(&target)?;
         session.execute(&format!("DROP TABLE {}", source.name), &[])?;
         Ok(())
     }

@@ -28,6 +28,9 @@ const KEPT_STATEMENTS: usize = 64;
 /// Bytes of a log frame's header ("The WAL File Format" in SQLite's description of its file format).
 const FRAME_HEADER_BYTES: u64 = 24;
 
+/// A file is made smaller when this part of it, one in so many, is free.
+const MOST_FREE: i64 = 10;
+
 /// How often a session tries to empty the log beside the checkpointer of modelled hardware, and how long it waits.
 const CHECKPOINT_ATTEMPTS: u32 = 1000;
 const CHECKPOINT_WAIT: Duration = Duration::from_millis(10);
@@ -205,6 +208,19 @@ impl Session for SqliteSession {
         })
     }
 
+    /// Gives the table's pages back to the file system as well: tables to come would read the list of free pages.
+    fn drop_table(&mut self, table: &Table) -> Result<()> {
+        let failed = |error| self.failed(error);
+        let run = |sql: &str| self.connection.execute_batch(sql).map_err(failed);
+        run(&format!("DROP TABLE IF EXISTS {}", table.name))?;
+        let pages = |name| self.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map_err(failed);
+        if pages("freelist_count")? * MOST_FREE < pages("page_count")? {
+            return Ok(());
+        }
+        run("VACUUM")?;
+        self.checkpoint().map(drop)
+    }
+
     fn create_table(&mut self, table: &Table) -> Result<()> {
         self.execute(&SqliteDialect.create_table(table), &[]).map(drop)
     }
@@ -300,6 +316,16 @@ impl Sampler for SqliteSession {
         let (seconds, window) = windowed(clock, process::thread_cpu_seconds);
         readings.push(Reading { metric: Metric::EngineCpuSeconds, value: seconds, window });
         Ok(readings)
+    }
+}
+
+impl Drop for SqliteSession {
+    /// A follower may let another session write as soon as it goes, so a transaction has to be over by then.
+    fn drop(&mut self) {
+        if self.follower.is_some() && !self.connection.is_autocommit() {
+            // What can't be rolled back now is, when the connection closes.
+            let _ = self.connection.execute_batch("ROLLBACK");
+        }
     }
 }
 
