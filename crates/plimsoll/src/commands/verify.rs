@@ -51,8 +51,8 @@ const VIRTUAL: [Case; 3] = [
 
 /// In real time volumes have to be small.
 const REAL: [Case; 2] = [
-    Case { test: "read-scan", sets: &[("volume", "2GiB")], has_rows: true, bar_percent: 3.0 },
-    Case { test: "write-chunk", sets: &[("volume", "512MiB"), ("chunk", "50MiB")], has_rows: true, bar_percent: 3.0 },
+    Case { test: "read-scan", sets: &[("volume", "1GiB")], has_rows: true, bar_percent: 3.0 },
+    Case { test: "write-chunk", sets: &[("volume", "256MiB"), ("chunk", "25MiB")], has_rows: true, bar_percent: 3.0 },
 ];
 
 /// A ladder that is long enough: in virtual time nothing but the CPU counts, however short a rung is.
