@@ -6,6 +6,7 @@
 //! | `clock` | `virtual`, `real` | `virtual` |
 //! | `scale` | `1/64`, `1`: volumes and memory shrink by it, rates stay | `1/64` |
 //! | `seed` | a whole number: latencies, neighbours, faults | 1 |
+//! | `neighbour` | `on`, `off`: whether others disturb a level that is known to be disturbed | `on` |
 //! | `file` | a path: files of our own go beside it and stay where data is kept | a temporary folder |
 //! | `fault` | see [`Fault::FORMS`]; several with commas between | none |
 
@@ -15,7 +16,7 @@ use plimsoll_engine::{Error, ErrorKind, Result};
 
 use crate::fault::Fault;
 
-const OPTIONS: [&str; 5] = ["clock", "scale", "seed", "file", "fault"];
+const OPTIONS: [&str; 6] = ["clock", "scale", "seed", "neighbour", "file", "fault"];
 
 /// The largest divisor of a scale.
 const LARGEST_SCALE: u64 = 4096;
@@ -47,6 +48,8 @@ pub struct Address {
     pub scale: u64,
     /// Seed of everything random.
     pub seed: u64,
+    /// Whether others disturb a level.
+    pub neighbour: bool,
     /// Where files go; a temporary folder if `None`.
     pub file: Option<PathBuf>,
     /// What goes wrong.
@@ -63,6 +66,7 @@ impl Address {
             is_virtual: true,
             scale: 64,
             seed: 1,
+            neighbour: true,
             file: None,
             faults: Vec::new(),
         };
@@ -97,6 +101,13 @@ impl Address {
                     .ok_or_else(|| wrong("1, or 1/N with N up to 4096"))?;
             }
             "seed" => self.seed = value.parse().map_err(|_| wrong("a whole number"))?,
+            "neighbour" => {
+                self.neighbour = match value {
+                    "on" => true,
+                    "off" => false,
+                    _ => return Err(wrong("on or off")),
+                };
+            }
             "file" if value.is_empty() => return Err(wrong("a path")),
             "file" => self.file = Some(PathBuf::from(value)),
             "fault" => {
@@ -176,6 +187,7 @@ mod tests {
             "lab:a/b?scale=1/-4",
             "lab:a/b?scale=1/99999",
             "lab:a/b?seed=-1",
+            "lab:a/b?neighbour=1",
             "lab:a/b?seed=1&seed=2",
             "lab:a/b?file=",
             "lab:a/b?fault=quake:3",

@@ -35,7 +35,7 @@ impl LabDatabase {
     /// Opens a lab by its URL.
     pub fn open(url: &str, clock: Arc<dyn Clock>) -> Result<Self> {
         let address = Address::parse(url)?;
-        let level = level::find(&address.subject, address.scale)?;
+        let level = level::find(&address)?;
         Self::on(level, &address, clock)
     }
 

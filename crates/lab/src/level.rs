@@ -20,7 +20,7 @@ use plimsoll_engine::{Error, ErrorKind, Result};
 use plimsoll_hardware::{Burst, CpuSpec, DeviceSpec, Disk, Latency, Limit, Limits, Neighbour, Rate, Spec};
 use plimsoll_measurement::units::MB;
 
-use crate::address::Subject;
+use crate::address::{Address, Subject};
 use crate::scale::shrink;
 
 /// Rows of the reference table in a page of 4 KiB, and their mean content in bytes.
@@ -61,9 +61,17 @@ pub struct Level {
 }
 
 /// Finds the hardware of a target, at its scale.
-pub fn find(subject: &Subject, scale: u64) -> Result<Level> {
-    let level = full(subject)?;
-    Ok(Level { spec: shrink(level.spec, scale), ..level })
+pub fn find(address: &Address) -> Result<Level> {
+    let mut level = full(&address.subject)?;
+    if !address.neighbour {
+        let Spec { data, log, temp, .. } = &mut level.spec;
+        let disks = [Some(data), Some(log), temp.as_mut()].into_iter().flatten().flat_map(|d| &mut d.volume.disks);
+        disks.for_each(|disk| disk.neighbour = None);
+        if let Some(note) = level.provenance.get_mut("neighbour") {
+            note.insert_str(0, "switched off: ");
+        }
+    }
+    Ok(Level { spec: shrink(level.spec, address.scale), ..level })
 }
 
 fn full(subject: &Subject) -> Result<Level> {

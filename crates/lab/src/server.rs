@@ -381,12 +381,11 @@ impl Server {
         state.counters.pages_read += count;
         work.pages_read += count;
         for page in pages {
-            match version {
-                Some(version) => state.pool.insert(PageOf { file, page }, version, at),
-                None => {
-                    let version = state.files[file as usize].version(page);
-                    state.pool.insert_ahead(PageOf { file, page }, version, at);
-                }
+            if let Some(version) = version {
+                state.pool.insert(PageOf { file, page }, version, at);
+            } else {
+                let version = state.files[file as usize].version(page);
+                state.pool.insert_ahead(PageOf { file, page }, version, at);
             }
         }
         at

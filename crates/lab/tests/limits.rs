@@ -1,5 +1,4 @@
 //! The limits of the hardware show in what sessions see, and time is virtual.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 
