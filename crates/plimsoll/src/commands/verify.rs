@@ -192,10 +192,11 @@ impl Bench<'_> {
         rows.push(row);
     }
 
-    /// Runs a test on a lab of its own.
+    /// Runs a test on a lab of its own. Neighbours are switched off: what they leave of a limit has a mean over hours,
+    /// and no run is as long.
     fn measure(&self, level: &str, test: &str, sets: &[(&str, &str)]) -> Result<RunRecord, Failure> {
         let clock = if self.options.clock == ClockKind::Real { "real" } else { "virtual" };
-        let target = Target::parse(&format!("lab:{level}?clock={clock}"))?;
+        let target = Target::parse(&format!("lab:{level}?clock={clock}&neighbour=off"))?;
         let Opened { database, clock, .. } = &engines::open(&target, &Access::default(), self.printer);
         let database = database.as_ref().map_err(|error| Failure::from(error.clone()))?;
         let definition = definition::find_builtin(test).map_err(Failure::usage)?;
