@@ -84,7 +84,8 @@ fn describe(level: &Level, address: &Address, sqlite: &Description) -> Descripti
     }
     let mut warnings = Vec::new();
     if !address.faults.is_empty() {
-        warnings.push(format!("faults are injected: {:?}", address.faults));
+        let faults: Vec<String> = address.faults.iter().map(ToString::to_string).collect();
+        warnings.push(format!("faults are injected: {}", faults.join(", ")));
     }
     let subject = match &address.subject {
         Subject::Level { .. } => level.name.clone(),

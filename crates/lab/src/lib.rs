@@ -17,6 +17,7 @@ mod sampler;
 mod scale;
 pub mod server;
 mod session;
+pub mod state;
 mod truth;
 mod turn;
 mod vfs;

@@ -8,7 +8,8 @@ use plimsoll_engine::{Result, Sampler};
 use plimsoll_hardware::{Grain, Resource};
 use plimsoll_measurement::{FileRow, Metric, Moment, Reading, ResourceRow, StatementRow, Views, WaitRow};
 
-use crate::server::{MEMORY_INTERVAL_NANOS, Server, State, log_path};
+use crate::server::{Server, log_path};
+use crate::state::{MEMORY_INTERVAL_NANOS, State};
 use crate::waits::Wait;
 
 /// The counters of the whole server.

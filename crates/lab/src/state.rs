@@ -1,0 +1,131 @@
+//! What changes on a modelled server: its hardware's queues, its pool, its counters, and what it knows of each file.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+
+use plimsoll_hardware::Machine;
+use plimsoll_measurement::Moment;
+
+use crate::checkpointer::Checkpointer;
+use crate::counters::{Counters, Operations, Statements};
+use crate::pool::{Pool, Version};
+use crate::turn::Turn;
+use crate::vfs::Map;
+use crate::wal::{Frame, Wal};
+
+/// Memory is noted as often as the finer of the resource views has rows, for as long as the coarser one reaches back.
+pub(crate) const MEMORY_INTERVAL_NANOS: u64 = 15_000_000_000;
+const MEMORY_INTERVALS: usize = 14 * 24 * 60 * 4;
+
+/// What changes.
+#[derive(Debug)]
+pub struct State {
+    /// The hardware with its queues.
+    pub machine: Machine,
+    /// Pages in memory.
+    pub pool: Pool,
+    /// The files, by number.
+    pub files: Vec<FileState>,
+    /// Numbers of the files by path.
+    pub(crate) numbers: BTreeMap<PathBuf, u32>,
+    /// The last version that was given to a page.
+    pub version: Version,
+    /// What is counted.
+    pub counters: Counters,
+    /// Pages in memory at the end of each interval, by number of the interval.
+    pub(crate) memory: BTreeMap<u64, usize>,
+    /// What is counted by statement.
+    pub statements: Statements,
+}
+
+/// A database file with its log.
+#[derive(Debug)]
+pub struct FileState {
+    /// The frames of the log.
+    pub wal: Wal,
+    /// Log that was written by SQLite and not yet to the file, and where it begins.
+    pub pending: (u64, Vec<u8>),
+    /// Bytes of log since the last sync, and where they begin.
+    pub unsynced: (u64, u64),
+    /// When the log up to its last sync is durable.
+    pub log_durable: Moment,
+    /// No log may be durable before this moment: a checkpoint has to be first.
+    pub gate: Moment,
+    /// Versions of the pages in the file itself.
+    pub versions: Vec<Version>,
+    /// Pages in the file itself that a checkpoint copied from log that is durable only then.
+    pub copied_early: BTreeMap<u32, Moment>,
+    /// The file mapped into memory, while it is open.
+    pub map: Weak<Map>,
+    /// The log mapped into memory, while it is open.
+    pub log_map: Weak<Map>,
+    /// Reads of the file, writes of the file, and writes of its log.
+    pub operations: [Operations; 3],
+    /// What its sessions share.
+    pub shared: Shared,
+}
+
+/// What the sessions on a file share.
+#[derive(Debug, Default)]
+pub struct Shared {
+    /// The right to write.
+    pub turn: Arc<Turn>,
+    /// Sessions on the file.
+    pub sessions: u32,
+    /// The checkpointer, once there was something for it to do.
+    pub checkpointer: Option<Checkpointer>,
+}
+
+impl State {
+    /// Notes how much memory is in use in this interval, whose last note counts.
+    pub fn note_memory(&mut self, now: Moment) {
+        let interval = now.as_nanos() / MEMORY_INTERVAL_NANOS;
+        let pages = self.pool.pages();
+        if self.memory.insert(interval, pages).is_none() && self.memory.len() > MEMORY_INTERVALS {
+            self.memory.pop_first();
+        }
+    }
+}
+
+impl FileState {
+    /// A file without a log.
+    pub fn new(page_bytes: u64) -> Self {
+        Self {
+            wal: Wal::new(page_bytes),
+            pending: (0, Vec::new()),
+            unsynced: (0, 0),
+            log_durable: Moment::default(),
+            gate: Moment::default(),
+            versions: Vec::new(),
+            copied_early: BTreeMap::new(),
+            map: Weak::new(),
+            log_map: Weak::new(),
+            operations: [Operations::default(); 3],
+            shared: Shared::default(),
+        }
+    }
+
+    /// The version of a page in the file itself.
+    pub fn version(&self, page: u32) -> Version {
+        self.versions.get(page as usize).copied().unwrap_or(0)
+    }
+
+    /// Notes that the file itself holds this version of a page now.
+    pub fn set_version(&mut self, page: u32, version: Version) {
+        let page = page as usize;
+        if self.versions.len() <= page {
+            self.versions.resize((page + 1).next_power_of_two(), 0);
+        }
+        self.versions[page] = version;
+    }
+
+    /// Notes that a checkpoint copied a frame into the file itself.
+    pub fn copied(&mut self, frame: Frame, now: Moment) {
+        self.set_version(frame.page, frame.version);
+        match frame.durable {
+            Some(durable) if durable > now => self.copied_early.insert(frame.page, durable),
+            _ => self.copied_early.remove(&frame.page),
+        };
+    }
+}
