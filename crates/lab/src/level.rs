@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plimsoll_catalog::{
-    Access, Basis, Catalog, CatalogError, DiskLevel, LabLevel, LatencyQuantiles, NeighbourFigures, Sourced,
+    Access, Basis, Catalog, CatalogError, DiskLatency, DiskLevel, LabLevel, LatencyQuantiles, NeighbourFigures, Sourced,
 };
 use plimsoll_engine::{Error, ErrorKind, Result};
 use plimsoll_hardware::{Burst, CpuSpec, DeviceSpec, Disk, Latency, Limit, Limits, Neighbour, Rate, Spec};
@@ -22,6 +22,7 @@ use plimsoll_measurement::units::MB;
 
 use crate::address::{Address, Subject};
 use crate::scale::shrink;
+use crate::wal::FRAME_HEADER_BYTES;
 
 /// Rows of the reference table in a page of 4 KiB, and their mean content in bytes.
 const ROWS_PER_PAGE: f64 = 9.0;
@@ -32,7 +33,7 @@ const PAGE_BYTES: f64 = 4096.0;
 pub const READ_BYTES_PER_CONTENT: f64 = PAGE_BYTES / (ROWS_PER_PAGE * ROW_BYTES);
 
 /// Bytes at the log device for a byte of content.
-pub const LOG_BYTES_PER_CONTENT: f64 = (PAGE_BYTES + 24.0) / (ROWS_PER_PAGE * ROW_BYTES);
+pub const LOG_BYTES_PER_CONTENT: f64 = (PAGE_BYTES + FRAME_HEADER_BYTES as f64) / (ROWS_PER_PAGE * ROW_BYTES);
 
 /// Steps of SQLite's virtual machine for one pair of rows in the CPU ladder's join: what grows with the square of the
 /// rows in SQLite 3.54.1. A test measures it.
@@ -44,6 +45,9 @@ pub const STEPS_PER_SCANNED_ROW: f64 = 10.0;
 
 /// Memory of a disk's lab, which has no memory of its own: 8 GiB.
 const DISK_MEMORY_BYTES: u64 = 8 << 30;
+
+/// Mean latency of a disk of which none is stated, in ms.
+const ASSUMED_DISK_MS: f64 = 5.0;
 
 /// Hardware with where its numbers come from.
 #[derive(Debug, Clone)]
@@ -188,13 +192,7 @@ fn of_disk(disk: &DiskLevel) -> Level {
         bandwidth: burst(disk.bandwidth_bytes_per_second(), disk.burst_bytes_per_second()),
         ..Limits::default()
     };
-    let known = disk.latency.as_ref();
-    let middle = |low: Option<f64>, high: Option<f64>| Some(f64::midpoint(low?, high?));
-    let read_ms = known.and_then(|latency| middle(latency.read_ms_low, latency.read_ms_high));
-    let write_ms = known
-        .and_then(|latency| latency.measured_write_ms.or_else(|| middle(latency.write_ms_low, latency.write_ms_high)));
-    let (read_ms, write_ms) = (read_ms.or(write_ms), write_ms.or(read_ms));
-    let assumed = 5.0;
+    let [(read_ms, read_rule), (write_ms, write_rule)] = disk_latencies(disk.latency.as_ref());
     let spread = |ms: f64| {
         // Median a little below the mean, a tail of three and eight times: the shape that the tiers are given too.
         let quantiles = [(0.0, 0.5), (0.5, 0.86), (0.9, 1.4), (0.99, 2.6), (1.0, 7.0)];
@@ -202,8 +200,8 @@ fn of_disk(disk: &DiskLevel) -> Level {
     };
     let device = Disk {
         limits,
-        read_latency: spread(read_ms.unwrap_or(assumed)),
-        write_latency: spread(write_ms.unwrap_or(assumed)),
+        read_latency: spread(read_ms),
+        write_latency: spread(write_ms),
         largest_io_bytes: disk.io_unit_bytes.unwrap_or(plimsoll_hardware::LARGEST_IO_BYTES),
         ..Disk::default()
     };
@@ -215,19 +213,34 @@ fn of_disk(disk: &DiskLevel) -> Level {
         ..Spec::unlimited(name.clone())
     };
     let basis = disk.basis.name();
-    let ms = |value: Option<f64>| match value {
-        Some(ms) => format!("{ms} ms (derived: the middle of what is stated)"),
-        None => format!("{assumed} ms (assumed)"),
-    };
+    // Not every source means 2^20 bytes.
+    let bandwidth = disk.bandwidth_bytes_per_second() / MB as f64;
     let provenance = BTreeMap::from([
         ("iops limit".to_owned(), format!("{} ({basis}: {})", disk.iops, disk.source)),
-        ("bandwidth limit".to_owned(), format!("{} MB/s ({basis}: {})", disk.bandwidth_mb_per_second, disk.source)),
-        ("read latency".to_owned(), ms(read_ms)),
-        ("write latency".to_owned(), ms(write_ms)),
+        ("bandwidth limit".to_owned(), format!("{bandwidth:.2} MB/s ({basis}: {})", disk.source)),
+        ("read latency".to_owned(), format!("{read_ms} ms ({read_rule})")),
+        ("write latency".to_owned(), format!("{write_ms} ms ({write_rule})")),
         ("memory limit".to_owned(), "8 GiB (assumed: a disk has none)".to_owned()),
         ("cpu".to_owned(), "without limit (assumed: a disk has none)".to_owned()),
     ]);
     Level { spec, name, edition: Some(disk.edition.clone()), published: None, provenance }
+}
+
+/// Mean latencies of reads and of writes in ms, each with how it is known. What is not stated of one is taken from the
+/// other.
+fn disk_latencies(stated: Option<&DiskLatency>) -> [(f64, &'static str); 2] {
+    let middle = |low: Option<f64>, high: Option<f64>| {
+        Some((f64::midpoint(low?, high?), "derived: the middle of what is stated"))
+    };
+    let read = stated.and_then(|latency| middle(latency.read_ms_low, latency.read_ms_high));
+    let measured = stated.and_then(|latency| Some((latency.measured_write_ms?, "measured")));
+    let write = measured.or_else(|| stated.and_then(|latency| middle(latency.write_ms_low, latency.write_ms_high)));
+    let from =
+        |other: Option<(f64, &'static str)>, rule| other.map_or((ASSUMED_DISK_MS, "assumed"), |(ms, _)| (ms, rule));
+    [
+        read.unwrap_or_else(|| from(write, "assumed: as for writes")),
+        write.unwrap_or_else(|| from(read, "assumed: as for reads")),
+    ]
 }
 
 fn limit(units: f64) -> Option<Limit> {
