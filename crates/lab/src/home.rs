@@ -35,8 +35,11 @@ impl Home {
                 .hint("set TMPDIR to a folder with room in it, or give the target ?file=PATH")
         };
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(&parent).map_err(failed)?;
-        let lock = File::create(folder.path().join(LOCK)).map_err(failed)?;
+        // It gets its name once it is held: a lock by that name which nobody holds is a dead process's.
+        let unnamed = folder.path().join("lock.new");
+        let lock = File::create(&unnamed).map_err(failed)?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| failed(error.into()))?;
+        fs::rename(&unnamed, folder.path().join(LOCK)).map_err(failed)?;
         Ok(Self { folder, _lock: lock })
     }
 
