@@ -7,7 +7,7 @@ use plimsoll_measurement::Metric;
 /// Why a session waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wait {
-    /// For a page to come from a device.
+    /// For a page to come from a device, or for a temporary file's device to take one.
     DataRead,
     /// For the log to be durable: the device's latency.
     LogWrite,

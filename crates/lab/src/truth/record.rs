@@ -1,8 +1,8 @@
 //! How many bytes SQLite stores for a row ("Record Format" and "B-tree Pages" in SQLite's description of its file format).
 //!
-//! A record is a header (its own length and a serial type for each column, all varints) and the values. An integer takes 0, 1, 2, 3,
-//! 4, 6 or 8 bytes by its value, whatever the column says; the key, an `INTEGER PRIMARY KEY`, is stored as NULL, because
-//! it is the cell's row id.
+//! A record is a header (its own length and a serial type for each column, all varints) and the values. An integer takes
+//! 0, 1, 2, 3, 4, 6 or 8 bytes by its value, whatever the column says; the key, an `INTEGER PRIMARY KEY`, is stored as
+//! NULL, because it is the cell's row id.
 
 use plimsoll_engine::{Row, Value};
 

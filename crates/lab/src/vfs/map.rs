@@ -20,8 +20,9 @@ pub struct Map {
 }
 
 impl Map {
-    /// Maps the file at `path`; `None` if it can't be opened. It is opened anew: SQLite's `unix-excl` holds its locks within
-    /// the process, so closing this handle ends none of them.
+    /// Maps the file at `path`; `None` if it can't be opened. It is opened anew: the locks between connections are within the
+    /// process (`unix-excl`), so closing this handle ends none of them. It does end SQLite's lock against other processes,
+    /// which the lease on the place keeps away.
     pub fn new(path: &Path) -> Option<Self> {
         let file = File::open(path).ok()?;
         let length = file.metadata().ok()?.len();

@@ -8,7 +8,7 @@
 //! - A [`File`] is memory of SQLite's, `szOsFile` bytes large and aligned to 8: our part first, the inner file's behind it.
 //! - Buffers that SQLite hands over are as long as it says, and nobody else touches them during the call.
 //! - The registered VFS outlives all connections opened by it: whoever opens them holds the [`Registered`].
-//! - No panic crosses into SQLite: every callback runs under [`charge::guard`].
+//! - No panic crosses into SQLite: what a callback does beyond passing a call on runs under [`charge::guard`].
 
 #![expect(unsafe_code, reason = "SQLite's file interface is C")]
 
