@@ -21,6 +21,8 @@ const MAY_USE_REAL_TIME: &[(&str, &str)] = &[
     ("crates/plimsoll/tests/", "waits for real processes"),
     ("crates/engine/tests/", "waits for real servers"),
     ("crates/bench/benches/", "measures our own speed"),
+    ("crates/lab/benches/", "measures our own speed"),
+    ("crates/hardware/tests/purity.rs", "names what it forbids"),
 ];
 
 /// How a test is marked that another test starts as a process of its own, to kill it or as another user.
