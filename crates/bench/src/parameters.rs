@@ -306,7 +306,6 @@ impl Kind {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::definition::find_builtin;
 
     #[test]
