@@ -67,10 +67,6 @@ impl Cpu {
         Self { costs, quota: Bucket::new(Timeline::new(rate, None, 0), 0), meter: Meter::new(costs.is_some()) }
     }
 
-    pub(crate) fn is_unlimited(&self) -> bool {
-        self.costs.is_none()
-    }
-
     pub(crate) fn steps(&mut self, now: Moment, steps: u64, pages: u64) -> Moment {
         match self.costs {
             None => now,
@@ -79,10 +75,7 @@ impl Cpu {
     }
 
     /// Books this much CPU time of one session.
-    pub(crate) fn work(&mut self, now: Moment, work: Ps) -> Moment {
-        if self.costs.is_none() {
-            return now;
-        }
+    fn work(&mut self, now: Moment, work: Ps) -> Moment {
         let start = from_moment(now);
         let from = self.quota.free_at(start);
         let to = self.quota.book(start, u64::try_from(work).unwrap_or(u64::MAX));

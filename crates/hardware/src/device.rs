@@ -139,10 +139,6 @@ impl Device {
         }
     }
 
-    pub(crate) fn is_unlimited(&self) -> bool {
-        self.free
-    }
-
     pub(crate) fn submit(&mut self, now: Moment, io: Io, caps: &mut [CapState]) -> Done {
         if self.free {
             return Done { at: now, throttled: Duration::ZERO };

@@ -1,13 +1,10 @@
 //! The machine at work: devices, caps and CPU of one [`Spec`], and what they were busy with.
 
-use std::time::Duration;
-
 use plimsoll_measurement::Moment;
 
 use crate::cpu::Cpu;
 use crate::device::{CapState, Device};
 use crate::meter::Meter;
-use crate::time::from_duration;
 use crate::{Done, Io, Spec};
 
 /// What a file is for, hence on which device it lies.
@@ -72,11 +69,6 @@ impl Machine {
         self.cpu.steps(now, steps, pages)
     }
 
-    /// Books CPU time of one session that was measured instead of counted.
-    pub fn cpu_time(&mut self, now: Moment, work: Duration) -> Moment {
-        self.cpu.work(now, from_duration(work))
-    }
-
     /// Tells the device how large its file is, for blobs whose limits follow it. False if no tier holds such a file;
     /// then the old limits stay.
     pub fn resize(&mut self, now: Moment, role: Role, file_bytes: u64) -> bool {
@@ -87,20 +79,6 @@ impl Machine {
             (Role::Temp, None) => true,
             (Role::Data, _) => self.data.resize(now, file_bytes),
         }
-    }
-
-    /// Whether I/O on this role's device takes no time at all.
-    pub fn is_unlimited(&self, role: Role) -> bool {
-        match role {
-            Role::Data => self.data.is_unlimited(),
-            Role::Log => self.log.is_unlimited(),
-            Role::Temp => self.temp.as_ref().unwrap_or(&self.data).is_unlimited(),
-        }
-    }
-
-    /// Whether CPU work takes no time at all.
-    pub fn cpu_is_unlimited(&self) -> bool {
-        self.cpu.is_unlimited()
     }
 
     /// How much of a resource was in use. For a device: its own use of the busiest limit on its way, caps included.
