@@ -59,8 +59,15 @@ impl Accuracy {
     }
 }
 
+/// What was published is apart from what the catalogue completed: only the first tells how close the lab comes to a
+/// service. Each table has its title.
+pub(crate) fn tables(rows: &[Accuracy]) -> [(&'static str, Option<Grid>); 2] {
+    [("Levels as published", true), ("Levels completed by rule", false)]
+        .map(|(title, published)| (title, grid(rows.iter().filter(|row| row.published == published))))
+}
+
 /// Rows: the measurements, as they were made.
-pub(crate) fn grid(rows: &[Accuracy]) -> Option<Grid> {
+fn grid<'a>(rows: impl Iterator<Item = &'a Accuracy>) -> Option<Grid> {
     let mut grid = Grid::default()
         .text("Level")
         .text("Figure")
@@ -70,7 +77,6 @@ pub(crate) fn grid(rows: &[Accuracy]) -> Option<Grid> {
         .number("Error, %")
         .text("Limit")
         .text("Basis")
-        .text("Published")
         .text("Verdict");
     for row in rows {
         grid.row(vec![
@@ -82,9 +88,41 @@ pub(crate) fn grid(rows: &[Accuracy]) -> Option<Grid> {
             row.error_percent.map(|error| format!("{error:+.2}")).into(),
             row.limit.as_deref().map(title).into(),
             plain(&row.basis).into(),
-            (if row.published { "yes" } else { "no" }).into(),
             row.verdict().into(),
         ]);
     }
     grid.compact()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_published_and_what_was_completed_stand_apart() {
+        let row = |level: &str, published| Accuracy {
+            service: "cloud-db".to_owned(),
+            level: level.to_owned(),
+            edition: "one".to_owned(),
+            metric: "read_rate".to_owned(),
+            row_bytes: None,
+            unit: "MB/min".to_owned(),
+            truth: None,
+            basis: "derived".to_owned(),
+            published,
+            limit: None,
+            measured: 99.0,
+            error_percent: None,
+            bar_percent: 2.0,
+        };
+        let rows = [row("A", true), row("B", false).against(100.0), row("C", true).against(90.0)];
+        let names = tables(&rows).map(|(title, grid)| {
+            let rows = grid.map_or_else(Vec::new, |grid| grid.rows);
+            (title, rows.iter().map(|row| row[0].marked()).collect::<Vec<_>>())
+        });
+        assert_eq!(names[0], ("Levels as published", vec!["A@one".to_owned(), "C@one".to_owned()]));
+        assert_eq!(names[1], ("Levels completed by rule", vec!["B@one".to_owned()]));
+        assert_eq!([&rows[0], &rows[1], &rows[2]].map(Accuracy::verdict), ["unknown", "ok", "beyond"]);
+        assert!(tables(&rows[..1])[1].1.is_none());
+    }
 }

@@ -17,10 +17,13 @@ pub fn report(records: &[RunRecord]) -> String {
     page.lines.join("\n") + "\n"
 }
 
-/// How exact the lab is, as one table.
+/// How exact the lab is: a table for published levels, one for completed ones.
 pub fn accuracy(rows: &[Accuracy]) -> String {
     let mut page = Page { lines: Vec::new() };
-    page.table(accuracy::grid(rows));
+    for (title, grid) in accuracy::tables(rows).into_iter().filter(|(_, grid)| grid.is_some()) {
+        page.paragraph(format!("## {title}"));
+        page.table(grid);
+    }
     page.lines.join("\n").trim_start().to_owned() + "\n"
 }
 

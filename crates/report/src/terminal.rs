@@ -146,9 +146,16 @@ pub fn side_by_side(records: &[RunRecord], style: Style) -> String {
     page.text
 }
 
-/// How exact the lab is, a row for each measurement.
+/// How exact the lab is, a row for each measurement; what rests on published figures comes first.
 pub fn accuracy(rows: &[Accuracy], style: Style) -> String {
-    accuracy::grid(rows).map_or_else(|| "Nothing was measured.\n".to_owned(), |grid| drawn(&grid, style))
+    if rows.is_empty() {
+        return "Nothing was measured.\n".to_owned();
+    }
+    let mut page = Page { style, text: String::new() };
+    for (title, grid) in accuracy::tables(rows) {
+        page.grid(title, grid);
+    }
+    page.text
 }
 
 /// Comparisons, each with its ratio, the ratio's interval and what it means.
