@@ -15,8 +15,8 @@
 //! 6. *Another generation*: as 3, of other generations. It comes last since v11 and v12 differ by a factor of ten.
 //!
 //! Capacity in DTU follows 1, 3, 5 and 6. It is published here if the edition prints it or a CPU time of the level.
-//! Latencies and IOPS are assumptions of the tier. What comes from rule 1 with a printed figure is
-//! [`Sourced::published_here`], and nothing else is.
+//! Latencies and IOPS are assumptions of the tier. What comes from rule 1 with a printed figure that
+//! is no mere bound is [`Sourced::published_here`], and nothing else is; where the utilisation is assumed, so is the limit.
 
 use crate::assumptions::{Access, TierAssumption};
 use crate::catalog::{Catalog, LevelAt};

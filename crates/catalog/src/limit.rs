@@ -17,12 +17,14 @@ pub(crate) fn limit(figure: &Figure) -> Option<Sourced> {
         Metric::WriteRate => Some("log write"),
         _ => Some("data IO"),
     };
-    let (percent, used) = match (resource, figure.utilisation_percent) {
-        (None, _) => (100.0, String::new()),
-        (Some(resource), Some(percent)) => (percent, format!(" at {percent} % {resource}")),
-        (Some(resource), None) => (100.0, format!("; {resource} not stated, 100 % assumed")),
+    let (percent, corrected, used) = match (resource, figure.utilisation_percent) {
+        (None, _) => (100.0, Basis::Printed, String::new()),
+        (Some(resource), Some(percent)) => {
+            let corrected = if percent < 100.0 { Basis::Derived } else { Basis::Printed };
+            (percent, corrected, format!(" at {percent} % {resource}"))
+        }
+        (Some(resource), None) => (100.0, Basis::Assumed, format!("; {resource} not stated, 100 % assumed")),
     };
-    let corrected = if percent < 100.0 { Basis::Derived } else { Basis::Printed };
     let label = figure.label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
     let known = if figure.basis == Basis::Printed { String::new() } else { format!(", {}", figure.basis.name()) };
     Some(Sourced {
@@ -30,7 +32,8 @@ pub(crate) fn limit(figure: &Figure) -> Option<Sourced> {
         basis: [basis, corrected].into_iter().fold(figure.basis, weaker),
         rule: format!("{figure}{label}{known}{used}{how}"),
         source: figure.source.clone(),
-        published_here: figure.basis == Basis::Printed,
+        // A bound was published, and not the value.
+        published_here: figure.basis == Basis::Printed && basis != Basis::Assumed,
     })
 }
 
