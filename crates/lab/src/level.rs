@@ -60,8 +60,21 @@ pub struct Level {
     pub edition: Option<String>,
     /// What the catalogue says, for a level of a database service.
     pub published: Option<LabLevel>,
+    /// How the numbers are known, for a disk.
+    pub disk: Option<DiskBasis>,
     /// Where each number comes from, in words, by what it is.
     pub provenance: BTreeMap<String, String>,
+}
+
+/// How the numbers of a disk are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DiskBasis {
+    /// Its IOPS and its bandwidth.
+    pub limits: Basis,
+    /// Its mean latency of reads.
+    pub read_latency: Basis,
+    /// Its mean latency of writes.
+    pub write_latency: Basis,
 }
 
 /// Finds the hardware of a target, at its scale.
@@ -103,7 +116,7 @@ fn full(subject: &Subject) -> Result<Level> {
                 }
             })?;
             let provenance = BTreeMap::from([("hardware".to_owned(), format!("as {name} says"))]);
-            Ok(Level { spec, name, edition: None, published: None, provenance })
+            Ok(Level { spec, name, edition: None, published: None, disk: None, provenance })
         }
     }
 }
@@ -174,7 +187,7 @@ fn of_service(catalog: &Catalog, level: LabLevel) -> Result<Level> {
         let factors = format!("{:.2} and {:.2} of the limit", neighbour.low_factor, neighbour.high_factor);
         note("neighbour", factors, neighbour.basis, &neighbour.rule);
     }
-    Ok(Level { spec, name, edition: Some(level.edition.clone()), published: Some(level), provenance })
+    Ok(Level { spec, name, edition: Some(level.edition.clone()), published: Some(level), disk: None, provenance })
 }
 
 /// A disk of a cloud: database and log each on one of its own, memory as assumed, CPU without limit.
@@ -192,7 +205,7 @@ fn of_disk(disk: &DiskLevel) -> Level {
         bandwidth: burst(disk.bandwidth_bytes_per_second(), disk.burst_bytes_per_second()),
         ..Limits::default()
     };
-    let [(read_ms, read_rule), (write_ms, write_rule)] = disk_latencies(disk.latency.as_ref());
+    let [(read_ms, read_basis, read_rule), (write_ms, write_basis, write_rule)] = disk_latencies(disk.latency.as_ref());
     let spread = |ms: f64| {
         // As parts of the mean: the shape that the tiers are given too. The mean of these is 1.02.
         let quantiles = [(0.0, 0.5), (0.5, 0.86), (0.9, 1.4), (0.99, 2.6), (1.0, 7.0)];
@@ -223,20 +236,22 @@ fn of_disk(disk: &DiskLevel) -> Level {
         ("memory limit".to_owned(), "8 GiB (assumed: a disk has none)".to_owned()),
         ("cpu".to_owned(), "without limit (assumed: a disk has none)".to_owned()),
     ]);
-    Level { spec, name, edition: Some(disk.edition.clone()), published: None, provenance }
+    let known = DiskBasis { limits: disk.basis, read_latency: read_basis, write_latency: write_basis };
+    Level { spec, name, edition: Some(disk.edition.clone()), published: None, disk: Some(known), provenance }
 }
 
 /// Mean latencies of reads and of writes in ms, each with how it is known. What is not stated of one is taken from the
 /// other.
-fn disk_latencies(stated: Option<&DiskLatency>) -> [(f64, &'static str); 2] {
+fn disk_latencies(stated: Option<&DiskLatency>) -> [(f64, Basis, &'static str); 2] {
     let middle = |low: Option<f64>, high: Option<f64>| {
-        Some((f64::midpoint(low?, high?), "derived: the middle of what is stated"))
+        Some((f64::midpoint(low?, high?), Basis::Derived, "derived: the middle of what is stated"))
     };
     let read = stated.and_then(|latency| middle(latency.read_ms_low, latency.read_ms_high));
-    let measured = stated.and_then(|latency| Some((latency.measured_write_ms?, "measured")));
+    let measured = stated.and_then(|latency| Some((latency.measured_write_ms?, Basis::Printed, "measured")));
     let write = measured.or_else(|| stated.and_then(|latency| middle(latency.write_ms_low, latency.write_ms_high)));
-    let from =
-        |other: Option<(f64, &'static str)>, rule| other.map_or((ASSUMED_DISK_MS, "assumed"), |(ms, _)| (ms, rule));
+    let from = |other: Option<(f64, Basis, &'static str)>, rule| {
+        other.map_or((ASSUMED_DISK_MS, Basis::Assumed, "assumed"), |(ms, ..)| (ms, Basis::Assumed, rule))
+    };
     [
         read.unwrap_or_else(|| from(write, "assumed: as for writes")),
         write.unwrap_or_else(|| from(read, "assumed: as for reads")),
@@ -257,5 +272,28 @@ fn neighbour(figures: &NeighbourFigures) -> Neighbour {
     Neighbour::TwoState {
         rates: [figures.low_factor, figures.high_factor],
         dwell: [dwell(figures.low_dwell_seconds), dwell(figures.high_dwell_seconds)],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_latency_that_nobody_stated_is_assumed() {
+        let stated = |read: Option<f64>, measured_write_ms| DiskLatency {
+            claim: "low".to_owned(),
+            read_ms_low: read,
+            read_ms_high: read,
+            write_ms_low: None,
+            write_ms_high: None,
+            measured_write_ms,
+            measured_source: None,
+        };
+        let known = |latency: Option<&DiskLatency>| disk_latencies(latency).map(|(ms, basis, _)| (ms, basis));
+        let [nothing, read, both] = [None, Some(stated(Some(3.0), None)), Some(stated(Some(3.0), Some(4.0)))];
+        assert_eq!(known(nothing.as_ref()), [(5.0, Basis::Assumed); 2]);
+        assert_eq!(known(read.as_ref()), [(3.0, Basis::Derived), (3.0, Basis::Assumed)]);
+        assert_eq!(known(both.as_ref()), [(3.0, Basis::Derived), (4.0, Basis::Printed)]);
     }
 }

@@ -35,20 +35,27 @@ pub fn expect(level: &Level, scale: u64, work: Work<'_>) -> Result<Option<Expect
     }
 }
 
-/// Where a limit comes from: the basis of its number, and whether that was printed for this very level.
+/// Where a limit of a service comes from: the basis of its number, and whether that was printed for this very level.
 fn basis(level: &Level, number: impl Fn(&plimsoll_catalog::LabLevel) -> &Sourced) -> (String, bool) {
     match &level.published {
         Some(published) => {
             let number = number(published);
             (number.basis.name().to_owned(), number.published_here)
         }
-        None if level.edition.is_some() => ("printed".to_owned(), false),
         None => ("given".to_owned(), false),
     }
 }
 
 /// The basis of a limit that a test of reads or of writes met.
 fn basis_of_limit(level: &Level, limit: &str, reads: bool) -> (String, bool) {
+    if let Some(disk) = level.disk {
+        let known = match limit {
+            "latency" if reads => disk.read_latency,
+            "latency" => disk.write_latency,
+            _ => disk.limits,
+        };
+        return (known.name().to_owned(), false);
+    }
     if level.published.is_none() {
         return basis(level, |level| &level.dtu);
     }
@@ -144,9 +151,8 @@ fn memory(level: &Level, scale: u64) -> Option<Expected> {
     let bytes = memory?;
     let value = (bytes * scale) as f64 / MB as f64;
     let (basis, published) = match &level.published {
-        Some(_) => basis(level, |level| &level.memory_mb),
-        None if level.edition.is_some() => ("assumed".to_owned(), false),
-        None => ("given".to_owned(), false),
+        None if level.disk.is_some() => ("assumed".to_owned(), false),
+        _ => basis(level, |level| &level.memory_mb),
     };
     let reason = format!("a pool of {} pages of {page_bytes} bytes, times the scale of {scale}", bytes / page_bytes);
     Some(Expected { metric: "memory", value, basis, limit: "memory", reason, published })
