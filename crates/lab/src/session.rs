@@ -176,12 +176,16 @@ impl LabSession {
         }
         // One wait for two reasons; the governor's part comes first.
         self.server.sleep(durable, &work.cancelled);
-        let waited = self.server.clock.now().since(now);
+        let end = self.server.clock.now();
+        let waited = end.since(now);
         let governed = Duration::from_nanos(throttled).min(waited);
         work.new_waits.add(Wait::LogRateGovernor, governed);
         work.new_waits.add(Wait::LogWrite, waited.saturating_sub(governed));
         if self.server.faults.power_was_lost_before(durable) {
             return Err(Error::new(ErrorKind::Lost, "the power was lost before the transaction was durable"));
+        }
+        if end < durable {
+            return Err(Error::new(ErrorKind::Cancelled, "cancelled before the transaction was durable"));
         }
         Ok(())
     }
