@@ -1,5 +1,6 @@
 //! A session: one connection to the file of a place.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -82,7 +83,8 @@ impl SqliteSession {
         Ok(statement)
     }
 
-    /// Prepares a statement and works with it. A follower hears of its begin and its end, however it ends.
+    /// Prepares a statement and works with it. A follower hears of its begin and its end, however it ends; but for a
+    /// panic, which it has to outlive: it goes after the rollback.
     fn followed<T>(
         &mut self,
         sql: &str,
@@ -90,7 +92,7 @@ impl SqliteSession {
         work: impl FnOnce(&Self, &mut CachedStatement<'_>) -> Result<T>,
     ) -> Result<T> {
         let mut follower = self.follower.take();
-        let outcome = (|| {
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
             let mut statement = self.prepare(sql, parameters)?;
             if let Some(follower) = &mut follower {
                 self.cancelled.store(false, Ordering::Relaxed);
@@ -106,9 +108,9 @@ impl SqliteSession {
                 statement.discard();
             }
             outcome
-        })();
+        }));
         self.follower = follower;
-        outcome
+        outcome.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
     /// Pages of a table by its tree in the file. `None` if rows may overflow their pages, or if a part of the table is
