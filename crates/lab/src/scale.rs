@@ -1,10 +1,16 @@
 //! What a scale makes of hardware: everything that is a volume is divided by it, and so is the time that a neighbour stays,
-//! since runs over smaller volumes are shorter. Rates, latencies and CPU stay.
+//! since runs over smaller volumes are shorter; but no stay becomes shorter than [`SHORTEST_STAY`]. Rates, latencies and CPU stay.
+
+use std::time::Duration;
 
 use plimsoll_hardware::{Disk, Limit, Limits, Neighbour, Spec};
 
 /// The smallest pool: 16 pages of 4 KiB.
 const LEAST_MEMORY: u64 = 64 << 10;
+
+/// The shortest stay of a neighbour: below it the I/Os of one stay are too few to show it. A stay that was shorter from the
+/// start is left as it is.
+const SHORTEST_STAY: Duration = Duration::from_millis(100);
 
 /// The hardware at a scale of 1 to `divisor`.
 pub fn shrink(mut spec: Spec, divisor: u64) -> Spec {
@@ -32,11 +38,20 @@ fn shrink_disk(disk: &mut Disk, divisor: u64) {
             shrink_limits(&mut tier.limits, divisor);
         }
     }
-    let divisor = u32::try_from(divisor).unwrap_or(u32::MAX);
     match &mut disk.neighbour {
-        Some(Neighbour::TwoState { dwell, .. }) => dwell.iter_mut().for_each(|stay| *stay /= divisor),
-        Some(Neighbour::Drift { every, .. }) => *every /= divisor,
+        Some(Neighbour::TwoState { dwell, .. }) => shorten(dwell, divisor),
+        Some(Neighbour::Drift { every, .. }) => shorten(std::slice::from_mut(every), divisor),
         None => {}
+    }
+}
+
+/// Divides all stays by the same number, so that the shares of time stay.
+fn shorten(stays: &mut [Duration], divisor: u64) {
+    let shortest = stays.iter().min().copied().unwrap_or_default();
+    let most = (shortest.as_nanos() / SHORTEST_STAY.as_nanos()).max(1);
+    let divisor = u32::try_from(most.min(divisor.into())).unwrap_or(u32::MAX);
+    for stay in stays {
+        *stay /= divisor;
     }
 }
 
@@ -53,6 +68,19 @@ fn shrink_limits(limits: &mut Limits, divisor: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stays_keep_their_proportion_and_a_length() {
+        let shortened = |millis: [u64; 2], divisor| {
+            let mut stays = millis.map(Duration::from_millis);
+            shorten(&mut stays, divisor);
+            stays.map(|stay| stay.as_millis())
+        };
+        assert_eq!(shortened([6_400, 64_000], 64), [100, 1_000]);
+        assert_eq!(shortened([6_400, 64_000], 16), [400, 4_000]);
+        assert_eq!(shortened([64_000, 800], 64), [8_000, 100]);
+        assert_eq!(shortened([50, 9_000], 64), [50, 9_000]);
+    }
 
     #[test]
     fn volumes_shrink_and_rates_stay() {
