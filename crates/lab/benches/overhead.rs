@@ -176,7 +176,7 @@ impl Side {
         cache_pages: Option<u32>,
     ) -> Outcome<Self> {
         let url = format!("sqlite:{}", folder.join(name).display());
-        let database = Box::new(SqliteDatabase::open(&url, Arc::clone(clock), None)?);
+        let database = Box::new(SqliteDatabase::open(&url, Arc::clone(clock))?);
         let mut pragmas = vec![format!("PRAGMA synchronous = {synchronous}")];
         if let Some(pages) = cache_pages {
             pragmas.push(format!("PRAGMA cache_size = {pages}"));

@@ -50,9 +50,8 @@ impl LabDatabase {
         Registered::seed_randomness(address.seed);
         let hardware = Arc::new(Hardware { vfs, server });
         let modelled: Arc<dyn Modelled> = Arc::clone(&hardware) as _;
-        // Everything that a session's pragmas have to be is set by the hardware; the page is a matter of the file.
-        let inner_url = format!("sqlite:{}?page_size={}", file.display(), level.spec.page_bytes);
-        let inner = SqliteDatabase::open(&inner_url, clock, Some(modelled))?;
+        let inner =
+            SqliteDatabase::modelled(&file, level.spec.page_bytes, clock, modelled).map_err(in_words_of_the_lab)?;
         let description = describe(&level, address, inner.description());
         Ok(Self { inner, hardware, level, description, _home: home })
     }
@@ -65,6 +64,16 @@ impl LabDatabase {
     /// The server's statistics.
     pub fn server(&self) -> &Arc<Server> {
         &self.hardware.server
+    }
+}
+
+/// What SQLite's driver says of a path, with what there is to do about it here.
+fn in_words_of_the_lab(error: Error) -> Error {
+    match error.kind {
+        ErrorKind::Usage | ErrorKind::Missing | ErrorKind::Permission => {
+            error.hint("give the target ?file=PATH: a name for files of ours in a folder that exists and is writable")
+        }
+        _ => error,
     }
 }
 

@@ -298,3 +298,20 @@ fn two_thousand_sessions_are_opened_at_once() {
     assert_eq!(last.query_count("SELECT count(*) FROM t WHERE Number = 7", &[]).unwrap(), count);
     integrity(last.as_mut());
 }
+
+#[test]
+fn a_path_may_hold_any_character_and_a_wrong_one_is_told_in_words_of_the_lab() {
+    let folder = tempfile::tempdir().unwrap();
+    let odd = folder.path().join("what?page_size=7");
+    std::fs::create_dir(&odd).unwrap();
+    let url = format!("lab:test.toml?scale=1&file={}", odd.join("a b").display());
+    let bench = Bench::with("memory = \"1MiB\"\n", &url);
+    load(bench.session().as_mut(), "t", 10, 10);
+    assert!(std::fs::read_dir(&odd).unwrap().count() > 0);
+    drop(bench);
+    let clock = std::sync::Arc::new(plimsoll_clock::VirtualClock::new());
+    let url = format!("lab:azure-sql-db/S2?file={}", odd.join("missing/lab").display());
+    let error = plimsoll_lab::LabDatabase::open(&url, clock).unwrap_err();
+    assert!(error.message.ends_with("missing does not exist"), "{error:?}");
+    assert!(error.hint.unwrap().starts_with("give the target ?file=PATH"));
+}

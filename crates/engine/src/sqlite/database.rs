@@ -40,9 +40,19 @@ pub struct SqliteDatabase {
 }
 
 impl SqliteDatabase {
-    /// Opens a target by its URL, on modelled hardware if there is any.
-    pub fn open(url: &str, clock: Arc<dyn Clock>, modelled: Option<Arc<dyn Modelled>>) -> Result<Self> {
+    /// Opens a target by its URL.
+    pub fn open(url: &str, clock: Arc<dyn Clock>) -> Result<Self> {
         let (path, options) = options::parse(url)?;
+        Self::at(path, options, clock, None)
+    }
+
+    /// Opens a target on modelled hardware: our files go beside `path`, whatever characters are in it, and have pages of
+    /// `page_bytes`, a power of two from 512 to 65536. Everything else is set as the hardware sets it.
+    pub fn modelled(path: &Path, page_bytes: u64, clock: Arc<dyn Clock>, modelled: Arc<dyn Modelled>) -> Result<Self> {
+        Self::at(path, Options::with_pages(page_bytes), clock, Some(modelled))
+    }
+
+    fn at(path: &Path, options: Options, clock: Arc<dyn Clock>, modelled: Option<Arc<dyn Modelled>>) -> Result<Self> {
         let location = Location::find(path)?;
         let description = describe(&location, &options)?;
         Ok(Self { location, options, clock, description, modelled })

@@ -57,6 +57,6 @@ impl Engine for Sqlite {
     }
 
     fn open(&self, target: &Target, _credentials: &Credentials, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>> {
-        Ok(Box::new(SqliteDatabase::open(target.url().expose(), clock, None)?))
+        Ok(Box::new(SqliteDatabase::open(target.url().expose(), clock)?))
     }
 }

@@ -99,6 +99,11 @@ pub(super) fn parse(url: &str) -> Result<(&Path, Options)> {
 }
 
 impl Options {
+    /// SQLite's defaults, but for the size of a page.
+    pub(super) fn with_pages(page_bytes: u64) -> Self {
+        Self { page_bytes, ..Self::default() }
+    }
+
     fn set(&mut self, name: &str, value: &str) -> Result<()> {
         let wrong =
             |expected: &str| usage(format!("{name} can't be '{value}'")).hint(format!("{name} takes {expected}"));
