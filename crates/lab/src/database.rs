@@ -9,6 +9,8 @@ use plimsoll_engine::{
     ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Expected, Lease, Place, PlaceStatus,
     Result, Sampler, Session, Table, Work,
 };
+use plimsoll_hardware::Spec;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::address::{Address, Subject};
 use crate::fault::Faults;
@@ -77,6 +79,12 @@ fn in_words_of_the_lab(error: Error) -> Error {
     }
 }
 
+/// A hash of hardware, whatever it is called: files of one name may say different things.
+fn hash(spec: &Spec) -> u64 {
+    let nameless = Spec { name: String::new(), ..spec.clone() };
+    xxh3_64(format!("{nameless:?}").as_bytes())
+}
+
 fn describe(level: &Level, address: &Address, sqlite: &Description) -> Description {
     let mut settings = level.provenance.clone();
     let scale = if address.scale == 1 { "1".to_owned() } else { format!("1/{}", address.scale) };
@@ -98,7 +106,10 @@ fn describe(level: &Level, address: &Address, sqlite: &Description) -> Descripti
     }
     let subject = match &address.subject {
         Subject::Level { .. } => level.name.clone(),
-        Subject::File(path) => path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+        Subject::File(path) => {
+            let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+            format!("{name}-{:016x}", hash(&level.spec))
+        }
     };
     Description {
         engine: "lab".to_owned(),

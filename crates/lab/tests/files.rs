@@ -315,3 +315,15 @@ fn a_path_may_hold_any_character_and_a_wrong_one_is_told_in_words_of_the_lab() {
     assert!(error.message.ends_with("missing does not exist"), "{error:?}");
     assert!(error.hint.unwrap().starts_with("give the target ?file=PATH"));
 }
+
+#[test]
+fn a_fingerprint_is_that_of_the_hardware_and_not_of_its_name() {
+    let print = |hardware: &str| {
+        let bench = Bench::new(hardware);
+        bench.lab.description().fingerprint.clone()
+    };
+    let small = print("memory = \"1MiB\"\n");
+    assert_eq!(small, print("name = \"other\"\nmemory = \"1024KiB\" # the same\n"));
+    assert_ne!(small, print("memory = \"2MiB\"\n"));
+    assert!(small.starts_with("lab-test.toml-"), "{small}");
+}
