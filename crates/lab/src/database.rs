@@ -30,7 +30,7 @@ pub struct LabDatabase {
     level: Level,
     description: Description,
     /// It goes last: files are in it.
-    _home: Option<Home>,
+    home: Option<Home>,
 }
 
 impl LabDatabase {
@@ -55,7 +55,7 @@ impl LabDatabase {
         let inner =
             SqliteDatabase::modelled(&file, level.spec.page_bytes, clock, modelled).map_err(in_words_of_the_lab)?;
         let description = describe(&level, address, inner.description());
-        Ok(Self { inner, hardware, level, description, _home: home })
+        Ok(Self { inner, hardware, level, description, home })
     }
 
     /// The level it is built on.
@@ -123,6 +123,18 @@ fn describe(level: &Level, address: &Address, sqlite: &Description) -> Descripti
         warnings,
         scale: address.scale,
         edition: level.edition.clone(),
+    }
+}
+
+impl Drop for LabDatabase {
+    /// Files that are kept after the power was lost become what the disk would hold.
+    fn drop(&mut self) {
+        let server = &self.hardware.server;
+        let is_in_use = || server.state().files.iter().any(|file| file.shared.sessions > 0);
+        if self.home.is_none() && server.faults.is_dark() && !is_in_use() {
+            // Nobody is left to hear that a file can't be written.
+            let _ = server.power_on();
+        }
     }
 }
 

@@ -202,3 +202,32 @@ fn a_seed_decides_where_faults_strike() {
     assert_eq!((&one.refused, one.seconds.to_bits()), (&again.refused, again.seconds.to_bits()));
     assert_ne!(one.refused, other.refused);
 }
+
+#[test]
+fn a_file_that_is_kept_is_what_the_disk_holds_after_the_power_was_lost() {
+    let mut changed = 0;
+    for at in [800, 1500, 2200, 3000] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("lab");
+        let url = format!("lab:test.toml?scale=1&file={}", file.display());
+        let bench = Bench::with(HARDWARE, &format!("{url}&fault=power-loss:{at}"));
+        let mut session = bench.session();
+        prepare(session.as_mut());
+        let done = (0..5000).take_while(|step| work(session.as_mut(), i64::from(*step), *step).is_ok()).count() as u64;
+        drop(session);
+        let bytes = || {
+            let mut files: Vec<_> =
+                std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+            files.retain(|path| path.extension().is_some_and(|ending| ending != "lock"));
+            files.sort();
+            files.iter().map(|path| std::fs::read(path).unwrap()).collect::<Vec<_>>()
+        };
+        let dark = bytes();
+        drop(bench);
+        changed += u32::from(bytes() != dark);
+        let bench = Bench::with(HARDWARE, &url);
+        let there = bench.session().query_count("SELECT count(*) FROM log", &[]).unwrap();
+        assert!((done..=done + 1).contains(&there), "{there} {done}");
+    }
+    assert!(changed > 0, "nothing was at stake at any of these cuts");
+}
