@@ -55,6 +55,7 @@ impl Spec {
     /// Sizes, times and bandwidths have a unit (binary: MB is 2^20 bytes), I/Os a second are numbers. Whatever is left
     /// out is not limited and takes no time. A limit is a rate or `{ rate, burst = { rate, lasts | credit } }`; a latency
     /// is a time or quantiles (`min`, `p50`, `p99_9`, `max`); `iops` and `bandwidth` exist with `read_` and `write_` too.
+    /// Only sessions whose `temp_store` is `file` use `[temp]`: the others hold what is temporary in memory.
     ///
     /// ```
     /// let spec = plimsoll_hardware::Spec::parse("mine.toml", r#"
@@ -93,7 +94,7 @@ impl Spec {
     /// neighbour = { low = 0.9, high = 1.1, step = 0.01, every = "30s" }    # drift
     /// caps = ["vm"]
     ///
-    /// [temp.blob]                     # limits by the size of the file; without [temp]: on the data device
+    /// [temp.blob]                     # temporary files: limits by the size of the file; without [temp]: on the data device
     /// file_size = "150GiB"
     /// tiers = [
     ///   { name = "small", up_to = "128GiB", iops = 500, bandwidth = "100MiB/s" },
