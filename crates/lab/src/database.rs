@@ -85,6 +85,9 @@ fn hash(spec: &Spec) -> u64 {
     xxh3_64(format!("{nameless:?}").as_bytes())
 }
 
+/// Pages of memory below which read-ahead, checkpoints and the tests get into each other's way.
+const FEWEST_PAGES: u64 = 768;
+
 fn describe(level: &Level, address: &Address, sqlite: &Description) -> Description {
     let mut settings = level.provenance.clone();
     let scale = if address.scale == 1 { "1".to_owned() } else { format!("1/{}", address.scale) };
@@ -100,6 +103,15 @@ fn describe(level: &Level, address: &Address, sqlite: &Description) -> Descripti
         }
     }
     let mut warnings = Vec::new();
+    if let Some(pages) =
+        level.spec.memory.map(|bytes| bytes / level.spec.page_bytes).filter(|pages| *pages < FEWEST_PAGES)
+    {
+        warnings.push(format!(
+            "the memory is only {pages} pages at this scale, and figures suffer below {FEWEST_PAGES}: a larger scale such as \
+             ?scale=1/{} has more",
+            (address.scale * pages / FEWEST_PAGES).max(1)
+        ));
+    }
     if !address.faults.is_empty() {
         let faults: Vec<String> = address.faults.iter().map(ToString::to_string).collect();
         warnings.push(format!("faults are injected: {}", faults.join(", ")));

@@ -109,12 +109,16 @@ fn full(subject: &Subject) -> Result<Level> {
             })?;
             let name = path.display().to_string();
             let spec = Spec::parse(&name, &text).map_err(|error| {
-                let shown = Error::new(ErrorKind::Usage, error.to_string());
-                match error.hint {
-                    Some(hint) => shown.hint(hint),
-                    None => shown,
-                }
+                let hint = error.hint.clone().unwrap_or_else(|| "docs/LAB.md shows hardware of your own".to_owned());
+                Error::new(ErrorKind::Usage, error.to_string()).hint(hint)
             })?;
+            if (Spec { name: String::new(), ..spec.clone() }) == Spec::unlimited("") {
+                return Err(Error::new(
+                    ErrorKind::Usage,
+                    format!("{name} limits nothing: there is nothing to measure"),
+                )
+                .hint("give a limit, such as bandwidth = \"10MiB/s\" under [data]; docs/LAB.md shows more"));
+            }
             let provenance = BTreeMap::from([("hardware".to_owned(), format!("as {name} says"))]);
             Ok(Level { spec, name, edition: None, published: None, disk: None, provenance })
         }

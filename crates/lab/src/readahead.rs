@@ -14,6 +14,9 @@ const IO_BYTES: u64 = 256 << 10;
 /// Bytes that are asked for ahead: 256 pages of 4 KiB.
 const WINDOW_BYTES: u64 = 1 << 20;
 
+/// Read-ahead takes one part in so many of the memory at most.
+const PART_OF_MEMORY: u64 = 3;
+
 /// Pages out of order that a scan survives before it counts as another: inner pages between the leaves.
 const STRAYS: u32 = 4;
 
@@ -36,12 +39,15 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// The sizes for pages of so many bytes. An inner page's fan-out grows with the page, and so does the window.
-    pub fn of(page_bytes: u64) -> Self {
-        let io_pages = (IO_BYTES / page_bytes).max(1) as u32;
+    /// The sizes for pages of so many bytes. An inner page's fan-out grows with the page, and so does the window; but it
+    /// takes no more than a part of the memory, or pages would be pushed out before they are asked for.
+    pub fn of(page_bytes: u64, memory_bytes: Option<u64>) -> Self {
+        let room = memory_bytes
+            .map_or(u32::MAX, |bytes| u32::try_from(bytes / page_bytes / PART_OF_MEMORY).unwrap_or(u32::MAX));
+        let io_pages = ((IO_BYTES / page_bytes) as u32).min(room / 2).max(1);
         let half_fan_out = (page_bytes / 16) as u32;
         let window_pages = ((WINDOW_BYTES / page_bytes) as u32).max(half_fan_out).next_multiple_of(io_pages);
-        Self { io_pages, window_pages }
+        Self { io_pages, window_pages: window_pages.min(room / io_pages * io_pages).max(io_pages) }
     }
 }
 
@@ -81,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_scan_is_always_a_window_ahead_and_asks_for_each_page_once() {
-        let sizes = Sizes::of(4096);
+        let sizes = Sizes::of(4096, None);
         assert_eq!(sizes, Sizes { io_pages: 64, window_pages: 256 });
         let (mut stream, mut asked) = (Stream::default(), 14);
         for page in 10..2000 {
@@ -101,7 +107,7 @@ mod tests {
 
     #[test]
     fn pages_in_memory_make_no_scan() {
-        let (mut stream, sizes) = (Stream::default(), Sizes::of(4096));
+        let (mut stream, sizes) = (Stream::default(), Sizes::of(4096, None));
         assert!((1..500).all(|page| stream.advance(page, false, sizes).is_none()));
         let asked: Vec<_> = (500..504).map(|page| stream.advance(page, true, sizes)).collect();
         assert_eq!(asked, [None, None, None, Some((504, 760))]);
@@ -111,13 +117,20 @@ mod tests {
     fn random_reads_ask_for_nothing() {
         let mut stream = Stream::default();
         for step in 0..1000_u32 {
-            assert_eq!(stream.advance(step.wrapping_mul(2_654_435_761) % 100_000 + 1, true, Sizes::of(4096)), None);
+            assert_eq!(
+                stream.advance(step.wrapping_mul(2_654_435_761) % 100_000 + 1, true, Sizes::of(4096, None)),
+                None
+            );
         }
     }
 
     #[test]
     fn the_window_reaches_over_half_a_fan_out() {
-        assert_eq!(Sizes::of(8192), Sizes { io_pages: 32, window_pages: 512 });
-        assert_eq!(Sizes::of(65536).io_pages, 4);
+        assert_eq!(Sizes::of(8192, None), Sizes { io_pages: 32, window_pages: 512 });
+        assert_eq!(Sizes::of(65536, None).io_pages, 4);
+        // A third of the memory at most.
+        assert_eq!(Sizes::of(4096, Some(4 << 20)), Sizes { io_pages: 64, window_pages: 256 });
+        assert_eq!(Sizes::of(4096, Some(1 << 20)), Sizes { io_pages: 42, window_pages: 84 });
+        assert_eq!(Sizes::of(4096, Some(64 << 10)), Sizes { io_pages: 2, window_pages: 4 });
     }
 }

@@ -73,7 +73,7 @@ impl Server {
         };
         Self {
             is_virtual: clock.kind() == "virtual",
-            read_ahead: Sizes::of(spec.page_bytes),
+            read_ahead: Sizes::of(spec.page_bytes, spec.memory),
             clock,
             spec,
             seed,

@@ -67,6 +67,9 @@ impl Fault {
             "torn-write" => expected(1, Self::TornWrite(probability(0)?)),
             "power-loss" => {
                 let number = units::parse_count(argument(0)).map_err(|error| error.to_string())?;
+                if number == 0 {
+                    return Err("the number of an I/O is 1 or more".to_owned());
+                }
                 expected(1, Self::PowerLoss(number))
             }
             "latency-spike" => expected(2, Self::LatencySpike(probability(0)?, factor(1)?)),

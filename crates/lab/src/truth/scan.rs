@@ -112,7 +112,7 @@ struct Scan<'a> {
 
 impl<'a> Scan<'a> {
     fn new(spec: &'a Spec, tables: &[Shape]) -> Self {
-        let sizes = Sizes::of(spec.page_bytes);
+        let sizes = Sizes::of(spec.page_bytes, spec.memory);
         let pages: u64 = tables.iter().map(|table| table.pages).sum();
         let rows: u64 = tables.iter().map(|table| table.rows).sum();
         let device = Device::data(spec, pages * spec.page_bytes);

@@ -81,7 +81,7 @@ pub fn time(spec: &Spec, chunks: &Chunks) -> WriteTime {
     let log_bytes = frames as f64 * frame_bytes;
     let log_seconds = log.span(Load { kind: Kind::Write, bytes: log_bytes, io_bytes: log_bytes / count }).seconds();
     let page_bytes = spec.page_bytes as f64;
-    let io_bytes = f64::from(Sizes::of(spec.page_bytes).io_pages) * page_bytes;
+    let io_bytes = f64::from(Sizes::of(spec.page_bytes, spec.memory).io_pages) * page_bytes;
     let all_data = frames as f64 * page_bytes;
     let data_frame = data.span(Load { kind: Kind::Write, bytes: all_data, io_bytes }).seconds() / frames.max(1) as f64;
     let cpu = cpu_seconds(spec, (chunks.rows * chunks.steps_per_row) as f64, 0.0);
