@@ -161,7 +161,7 @@ fn a_full_disk_is_called_one() {
 #[test]
 fn spikes_and_storms_make_it_slower_and_nothing_else() {
     let calm = under("");
-    for fault in ["latency-spike:0.05:40", "throttle-storm:2s:500ms:8"] {
+    for fault in ["latency-spike:0.05:40", "throttle-storm:1s:500ms:20"] {
         let outcome = under(fault);
         assert_eq!((outcome.acknowledged.len(), outcome.errors.len()), (total(), 0));
         assert!(outcome.seconds > 1.3 * calm.seconds, "{fault}: {} and {}", outcome.seconds, calm.seconds);
