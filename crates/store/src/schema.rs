@@ -56,6 +56,8 @@ pub(crate) enum Owner {
 
 /// Finds out whose file it is without writing to it.
 pub(crate) fn owner(connection: &Connection) -> rusqlite::Result<Owner> {
+    // All of it as of one moment, since another process may be making the store.
+    let _moment = connection.unchecked_transaction()?;
     let application_id = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let version = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     if application_id == APPLICATION_ID {
