@@ -81,11 +81,28 @@ pub(crate) fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "fullfsync", true)
 }
 
+/// How often the change to a log is tried while other processes make the same store.
+const ATTEMPTS: u32 = 100;
+
+/// Changes the file to a write-ahead log. SQLite does not wait for others there, so whoever meets one waits for the right to
+/// write, which it does wait for, and tries again.
+fn use_log(connection: &mut Connection) -> rusqlite::Result<()> {
+    for _ in 1..ATTEMPTS {
+        match connection.pragma_update(None, "journal_mode", "WAL") {
+            Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy) => {
+                connection.transaction_with_behavior(TransactionBehavior::Immediate)?.rollback()?;
+            }
+            changed => return changed,
+        }
+    }
+    connection.pragma_update(None, "journal_mode", "WAL")
+}
+
 /// Makes the file ours and brings it up to date. Only for files that are [`Owner::Nobody`]'s or ours and not newer.
 pub(crate) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     // Readers (another `plimsoll runs`, the web interface) never wait for a running test, and it never waits for them. Can't
     // be changed within a transaction; stays in the file.
-    connection.pragma_update(None, "journal_mode", "WAL")?;
+    use_log(connection)?;
     // Asked again under the write lock, as another process may have been faster.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let version: i32 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
