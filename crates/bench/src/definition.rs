@@ -7,6 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::load::mix::{Kind, Mix};
 use crate::parameters::{Parameters, nearest};
 use crate::step::Step;
 
@@ -18,6 +19,15 @@ const BUILTIN: &[(&str, &str)] = &[
     ("cpu-join.toml", include_str!("../definitions/cpu-join.toml")),
     ("memory.toml", include_str!("../definitions/memory.toml")),
     ("retest.toml", include_str!("../definitions/retest.toml")),
+    ("insert.toml", include_str!("../definitions/insert.toml")),
+    ("insert-delete.toml", include_str!("../definitions/insert-delete.toml")),
+    ("direct-select.toml", include_str!("../definitions/direct-select.toml")),
+    ("indirect-select.toml", include_str!("../definitions/indirect-select.toml")),
+    ("update.toml", include_str!("../definitions/update.toml")),
+    ("mix-a.toml", include_str!("../definitions/mix-a.toml")),
+    ("mix-b.toml", include_str!("../definitions/mix-b.toml")),
+    ("cached-read.toml", include_str!("../definitions/cached-read.toml")),
+    ("scale.toml", include_str!("../definitions/scale.toml")),
 ];
 
 /// Every key a definition may have, with a sentence for the documentation.
@@ -25,8 +35,12 @@ pub const KEYS: &[(&str, &str)] = &[
     ("name", "Name of the test, as on the command line: letters, digits and hyphens."),
     ("title", "A few words for tables and charts."),
     ("about", "What is done and why, for people."),
-    ("steps", "What a repetition does, in order: scan, write, join, memory."),
+    ("steps", "What a repetition does, in order: scan, write, join, memory, requests."),
     ("repetitions", "How often it is repeated, 1 to 26; they are labelled a, b, c..."),
+    (
+        "mix",
+        "Kinds of requests and their weights: insert, delete, direct-select, indirect-select, update, table-select.",
+    ),
     ("parameters", "The parameters of the steps."),
     ("short", "Parameters that `--short` puts in place of the others, for a first look of about 20 s."),
     (
@@ -46,6 +60,8 @@ pub struct Definition {
     pub about: String,
     /// What a repetition does, in order.
     pub steps: Vec<Step>,
+    /// Kinds of requests and their weights.
+    pub mix: Mix,
     /// How often, unless the user says otherwise.
     pub repetitions: u32,
     /// Its parameters.
@@ -162,12 +178,53 @@ impl Reader<'_> {
             title: self.string(document, "title")?,
             about: self.string(document, "about")?.trim().to_owned(),
             repetitions: self.repetitions(document)?,
+            mix: self.mix(document, &steps)?,
             steps,
             parameters,
             short,
             scaled,
             text: self.text.to_owned(),
         })
+    }
+
+    fn mix(&self, document: &DeTable<'_>, steps: &[Step]) -> Result<Mix, DefinitionError> {
+        let found = entries(document).find(|(name, ..)| *name == "mix");
+        let wanted = steps.contains(&Step::Requests);
+        let (span, value) = match found {
+            None if wanted => {
+                return Err(self.error(None, "the key 'mix' is missing: which requests are made, how often"));
+            }
+            None => return Ok(Mix::default()),
+            Some((_, span, _)) if !wanted => {
+                return Err(self.error(Some(span), "'mix' belongs to the step 'requests', which is not there"));
+            }
+            Some((_, span, value)) => (span, value),
+        };
+        let Some(table) = value.get_ref().as_table() else {
+            return Err(self.error(Some(span), "'mix' must be a table such as [mix] insert = 20"));
+        };
+        let mut weights = Vec::new();
+        for (name, span, value) in entries(table) {
+            let kind = Kind::from_name(name).ok_or_else(|| {
+                let names = Kind::ALL.map(Kind::name);
+                let hint = nearest(name, &names).map_or_else(
+                    || format!("known are {}", names.join(", ")),
+                    |near| format!("did you mean '{near}'?"),
+                );
+                self.error(Some(span.clone()), format!("unknown request '{name}', {hint}"))
+            })?;
+            let number = match value.get_ref() {
+                DeValue::Integer(integer) => integer.as_str().parse::<f64>().ok(),
+                DeValue::Float(float) => float.as_str().parse::<f64>().ok(),
+                _ => None,
+            };
+            weights.push((
+                kind,
+                number.ok_or_else(|| self.error(Some(span), format!("the weight of {name} is no number")))?,
+            ));
+        }
+        // In the order of the file.
+        Mix::new(weights).map_err(|problem| self.error(Some(span), problem))
     }
 
     fn string(&self, document: &DeTable<'_>, key: &str) -> Result<String, DefinitionError> {

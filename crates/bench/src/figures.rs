@@ -6,7 +6,7 @@ use plimsoll_analysis::interval::interval;
 use plimsoll_analysis::ladder::LOW_CPU_PERCENT;
 use plimsoll_analysis::memory::{Memory, slope};
 use plimsoll_analysis::{DEFAULT_CONFIDENCE, summary};
-use plimsoll_measurement::{Figure, Point, Repetition, RunRecord, units};
+use plimsoll_measurement::{Figure, Point, Repetition, RunRecord, TimesData, units};
 
 use crate::definition::Definition;
 use crate::step::{Step, memory};
@@ -47,6 +47,7 @@ pub fn series(steps: &[Step], repetitions: &[Repetition], target: Measured) -> V
             Step::Write => vec![rate("write_rate", &points)],
             Step::Join => join(&points),
             Step::Memory => memory_series(&points, target),
+            Step::Requests => requests(&complete),
         }
     });
     of_steps.filter(|series| !series.values.is_empty()).collect()
@@ -111,6 +112,30 @@ impl Series {
 /// virtual time must not.
 pub(crate) fn steady(value: f64) -> f64 {
     format!("{value:.11e}").parse().unwrap_or(value)
+}
+
+/// Requests a second, their content a minute, and percentiles of the response times over all kinds.
+fn requests(repetitions: &[&Repetition]) -> Vec<Series> {
+    let points: Vec<Vec<&Point>> = repetitions.iter().map(|repetition| repetition.points.iter().collect()).collect();
+    let rates = points.iter().filter_map(|points| {
+        let seconds: f64 = points.iter().map(|point| point.seconds).sum();
+        let operations: u64 = points.iter().filter_map(|point| point.operations).sum();
+        (seconds > 0.0 && operations > 0).then(|| operations as f64 / seconds)
+    });
+    let percentile = |metric: &'static str, percent: f64| {
+        let of = |repetition: &&Repetition| {
+            let all = TimesData::merged(repetition.requests.iter().map(|kind| &kind.times));
+            all.percentile_us(percent).map(|us| us / 1e3)
+        };
+        Series::new(metric, "ms", repetitions.iter().filter_map(of).collect())
+    };
+    vec![
+        Series::new("request_rate", "1/s", rates.collect()),
+        percentile("latency_p50", 50.0),
+        percentile("latency_p99", 99.0),
+        percentile("latency_p99.9", 99.9),
+        rate("content_rate", &points),
+    ]
 }
 
 /// All content of a repetition over all its measured time, in MB per minute.
@@ -251,7 +276,16 @@ mod tests {
     }
 
     fn repetition(label: &str, complete: bool, points: Vec<Point>) -> Repetition {
-        Repetition { label: label.to_owned(), complete, started_seconds: 0.0, cold: None, points, minutes: Vec::new() }
+        Repetition {
+            label: label.to_owned(),
+            complete,
+            started_seconds: 0.0,
+            cold: None,
+            points,
+            requests: Vec::new(),
+            seconds: plimsoll_measurement::Seconds::default(),
+            minutes: Vec::new(),
+        }
     }
 
     fn chunk(mb: u64, seconds: f64) -> Point {

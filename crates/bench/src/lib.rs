@@ -8,6 +8,7 @@ pub mod definition;
 pub mod figures;
 pub mod generate;
 pub mod interrupt;
+pub mod load;
 pub mod observer;
 pub mod parameters;
 pub mod run;

@@ -36,7 +36,7 @@ pub enum Kind {
     Choice(&'static [&'static str]),
 }
 
-const ALL: &[Step] = &[Step::Scan, Step::Write, Step::Join, Step::Memory];
+const ALL: &[Step] = &[Step::Scan, Step::Write, Step::Join, Step::Memory, Step::Requests];
 const LARGEST: u64 = i64::MAX as u64;
 const MINUTE: Duration = Duration::from_mins(1);
 const DAY: Duration = Duration::from_hours(24);
@@ -46,9 +46,9 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "volume",
         kind: Kind::Bytes(1 << 20, LARGEST),
-        about: "Data content to read or write in a repetition.",
+        about: "Data content to read or write in a repetition; for requests: of the tables they begin with.",
         scales: true,
-        steps: &[Step::Scan, Step::Write],
+        steps: &[Step::Scan, Step::Write, Step::Requests],
     },
     Parameter {
         name: "row",
@@ -60,9 +60,9 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "tables",
         kind: Kind::Count(0, 100_000),
-        about: "Tables that the volume is spread over; 0 chooses: one per GB, at least ten.",
+        about: "Tables that the volume is spread over; 0 chooses: one per GB, at least ten (for requests: one).",
         scales: false,
-        steps: &[Step::Scan],
+        steps: &[Step::Scan, Step::Requests],
     },
     Parameter {
         name: "isolation",
@@ -76,7 +76,7 @@ pub const PARAMETERS: &[Parameter] = &[
         kind: Kind::Choice(&["cold", "warm"]),
         about: "Whether each repetition starts cold (restored and verified) or as the last one left the cache.",
         scales: false,
-        steps: &[Step::Scan],
+        steps: &[Step::Scan, Step::Requests],
     },
     Parameter {
         name: "chunk",
@@ -116,9 +116,9 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "sessions",
         kind: Kind::Count(0, 10_000),
-        about: "Sessions that share a join for the whole-machine figure; 0 chooses: one per CPU of the server.",
+        about: "Sessions that make requests, or share a join; 0 chooses: one, or one per CPU of the server.",
         scales: false,
-        steps: &[Step::Join],
+        steps: &[Step::Join, Step::Requests],
     },
     Parameter {
         name: "first_set",
@@ -133,6 +133,41 @@ pub const PARAMETERS: &[Parameter] = &[
         about: "Largest working set of the memory test; sets grow only as far as the memory does.",
         scales: true,
         steps: &[Step::Memory],
+    },
+    Parameter {
+        name: "duration",
+        kind: Kind::Duration(Duration::from_secs(1), DAY),
+        about: "How long requests are made in a repetition.",
+        scales: false,
+        steps: &[Step::Requests],
+    },
+    Parameter {
+        name: "rate",
+        kind: Kind::Count(0, 10_000_000),
+        about: "Requests a second by a schedule that all sessions share; 0 makes each as soon as the last is answered.",
+        scales: false,
+        steps: &[Step::Requests],
+    },
+    Parameter {
+        name: "arrivals",
+        kind: Kind::Choice(&["constant", "poisson"]),
+        about: "How the schedule spreads requests.",
+        scales: false,
+        steps: &[Step::Requests],
+    },
+    Parameter {
+        name: "think",
+        kind: Kind::Duration(Duration::ZERO, DAY),
+        about: "Pause of a session between an answer and its next request, without a rate.",
+        scales: false,
+        steps: &[Step::Requests],
+    },
+    Parameter {
+        name: "keys",
+        kind: Kind::Choice(&["uniform", "zipf", "newest"]),
+        about: "Which rows are asked for: all alike, few much more often, or mostly the newest twentieth.",
+        scales: false,
+        steps: &[Step::Requests],
     },
     Parameter {
         name: "seed",

@@ -9,7 +9,9 @@ use plimsoll_analysis::consistency::minutes;
 use plimsoll_analysis::ladder::{Anchor, cpu_table};
 use plimsoll_clock::{Clock, RealClock};
 use plimsoll_engine::{ClaimMode, Cold, Database, Error, ErrorKind, Place, PlaceKind, Result, process};
-use plimsoll_measurement::{Host, Repetition, RunFailure, RunRecord, Verdict, exit, run::SCHEMA_VERSION, units};
+use plimsoll_measurement::{
+    Host, Repetition, RunFailure, RunRecord, Seconds, Verdict, exit, run::SCHEMA_VERSION, units,
+};
 
 use crate::definition::Definition;
 use crate::figures::{Measured, Series, series, steady};
@@ -263,6 +265,8 @@ fn measure(
             started_seconds: begun.since(start).as_secs_f64(),
             cold: None,
             points: Vec::new(),
+            requests: Vec::new(),
+            seconds: Seconds::default(),
             minutes: Vec::new(),
         };
         if number > 0 {
@@ -274,6 +278,7 @@ fn measure(
                 place: &place,
                 lease: lease.as_mut(),
                 parameters,
+                mix: &plan.definition.mix,
                 keep_data: plan.keep_data,
                 cold: &plan.cold,
                 settle: plan.settle,

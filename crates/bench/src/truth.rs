@@ -62,7 +62,7 @@ fn work<'a>(step: Step, parameters: &Parameters, database: &dyn Database, record
             };
             Some(Work::Scan((0..wanted.tables).map(stock).collect()))
         }
-        Step::Scan => None,
+        Step::Scan | Step::Requests => None,
         Step::Write => {
             let (table, rows) = write::source_rows(parameters, None);
             let (mut counted, mut row, mut tally) = (rows.clone(), Row::default(), Tally::default());

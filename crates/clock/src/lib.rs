@@ -20,7 +20,7 @@ use plimsoll_measurement::{Moment, Window};
 
 pub use handles::{Departure, Ticket, Waiter};
 pub use real::RealClock;
-pub use threads::{OnClock, Spawned, enter, in_threads, spawn};
+pub use threads::{OnClock, Spawned, enter, in_threads, in_threads_while, spawn};
 pub use virtual_clock::VirtualClock;
 pub use watchdog::Watch;
 

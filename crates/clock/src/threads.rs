@@ -49,6 +49,15 @@ pub fn in_threads<T: Send, F: FnOnce() -> T + Send>(
     clock: &Arc<dyn Clock>,
     jobs: Vec<(String, F)>,
 ) -> Vec<thread::Result<T>> {
+    in_threads_while(clock, jobs, || ())
+}
+
+/// The same, with something for the caller to do meanwhile, such as showing how far the others are.
+pub fn in_threads_while<T: Send, F: FnOnce() -> T + Send>(
+    clock: &Arc<dyn Clock>,
+    jobs: Vec<(String, F)>,
+    meanwhile: impl FnOnce(),
+) -> Vec<thread::Result<T>> {
     // All tickets before the first thread, or an early thread would run ahead of those not yet announced.
     let announced: Vec<_> = jobs.into_iter().map(|(name, job)| (clock.ticket(&name), name, job)).collect();
     thread::scope(|scope| {
@@ -62,6 +71,7 @@ pub fn in_threads<T: Send, F: FnOnce() -> T + Send>(
             (departure, thread.map_err(|error| not_started(&name, &error)))
         };
         let started: Vec<_> = announced.into_iter().map(start).collect();
+        meanwhile();
         let finish = |(departure, thread): (Departure, thread::Result<thread::ScopedJoinHandle<'_, T>>)| {
             clock.await_departure(&departure);
             thread?.join()

@@ -87,6 +87,51 @@ pub trait Dialect: Send + Sync {
         format!("SELECT count({value}) FROM {} WHERE {} IN ({})", table.name, table.key(), places.join(", "))
     }
 
+    /// A new row; a parameter for each column.
+    fn insert_row(&self, table: &Table) -> String {
+        let places: Vec<String> = (1..=table.columns.len()).map(|number| self.placeholder(number)).collect();
+        format!("INSERT INTO {} VALUES ({})", table.name, places.join(", "))
+    }
+
+    /// New values for all columns but the key, which is the last parameter.
+    fn update_row(&self, table: &Table) -> String {
+        let set = |(column, number): (&crate::table::Column, usize)| {
+            format!("{} = {}", column.name, self.placeholder(number))
+        };
+        let sets: Vec<String> = table.columns[1..].iter().zip(1..).map(set).collect();
+        let key = self.placeholder(table.columns.len());
+        format!("UPDATE {} SET {} WHERE {} = {key}", table.name, sets.join(", "), table.key())
+    }
+
+    /// Removes the row with the key of parameter 1.
+    fn delete_row(&self, table: &Table) -> String {
+        format!("DELETE FROM {} WHERE {} = {}", table.name, table.key(), self.placeholder(1))
+    }
+
+    /// All columns of the row with the key of parameter 1.
+    fn read_row(&self, table: &Table) -> String {
+        format!("{} WHERE {} = {}", self.read_all(table), table.key(), self.placeholder(1))
+    }
+
+    /// All columns of all rows, in no order.
+    fn read_all(&self, table: &Table) -> String {
+        let columns: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
+        format!("SELECT {} FROM {}", columns.join(", "), table.name)
+    }
+
+    /// All columns of the rows with keys from parameter 1 to 2 in which another column, a whole number, lies between
+    /// parameters 3 and 4 (64 bits).
+    fn read_range(&self, table: &Table, column: &str) -> String {
+        let place = |number| self.placeholder(number);
+        let between = format!("{column} BETWEEN {} AND {}", self.big(&place(3)), self.big(&place(4)));
+        format!("{} WHERE {} BETWEEN {} AND {} AND {between}", self.read_all(table), table.key(), place(1), place(2))
+    }
+
+    /// A parameter of 64 bits beside a narrower column.
+    fn big(&self, place: &str) -> String {
+        place.to_owned()
+    }
+
     /// All columns of the rows with keys from parameter 1 to 2, in order.
     fn read_rows(&self, table: &Table) -> String {
         let columns: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();

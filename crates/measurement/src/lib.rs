@@ -1,14 +1,16 @@
 //! The words every crate uses: units, moments and windows, readings, run records. Pure: no I/O, no clock.
 
 pub mod exit;
+pub mod histogram;
 pub mod reading;
 pub mod run;
 pub mod units;
 pub mod views;
 
+pub use histogram::{Times, TimesData};
 pub use reading::{Metric, Moment, Reading, Window};
 pub use run::{
-    ColdStart, CpuRow, CpuTable, Definition, Figure, Host, Minute, Point, Repetition, RunFailure, RunRecord, Truth,
-    Verdict,
+    ColdStart, CpuRow, CpuTable, Definition, Figure, Host, Minute, Point, Repetition, RequestKind, RunFailure,
+    RunRecord, Seconds, Truth, Verdict,
 };
 pub use views::{FileRow, ResourceRow, StatementRow, Views, WaitRow};

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::histogram::TimesData;
+
 /// Version of the record's schema: major changes break readers, minor ones add fields.
 pub const SCHEMA_VERSION: &str = "1.0";
 
@@ -103,9 +105,83 @@ pub struct Repetition {
     pub cold: Option<ColdStart>,
     /// The measured steps in order.
     pub points: Vec<Point>,
+    /// Requests by kind, for tests that make them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<RequestKind>,
+    /// The same second by second.
+    #[serde(default, skip_serializing_if = "Seconds::is_empty")]
+    pub seconds: Seconds,
     /// The points spread over minutes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub minutes: Vec<Minute>,
+}
+
+/// What a kind of request came to in a repetition.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct RequestKind {
+    /// Its name: `insert`, `direct-select`, ...
+    pub kind: String,
+    /// Requests that were answered.
+    pub operations: u64,
+    /// Rows that the target had to look at, as far as the request says.
+    pub rows_examined: u64,
+    /// Rows that came back or were changed.
+    pub rows: u64,
+    /// Their data content.
+    pub content_bytes: u64,
+    /// Requests that failed, by class.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub errors: BTreeMap<String, u64>,
+    /// Attempts that were made again after an error that passes; their time counts in the request's.
+    #[serde(default)]
+    pub retries: u64,
+    /// Response times: from the intended start where requests had a schedule, else from the start.
+    pub times: TimesData,
+    /// The same from the real start, which leaves out what requests waited for others; only beside a schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times_uncorrected: Option<TimesData>,
+}
+
+/// What was answered in every second of a repetition, by the second in which it was.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Seconds {
+    /// Requests.
+    pub operations: Vec<u64>,
+    /// Rows that came back or were changed.
+    pub rows: Vec<u64>,
+    /// Their data content.
+    pub content_bytes: Vec<u64>,
+    /// Requests that failed.
+    pub errors: Vec<u64>,
+}
+
+impl Seconds {
+    /// The row of a second: operations, rows, content, errors.
+    pub fn at(&mut self, second: usize) -> (&mut u64, &mut u64, &mut u64, &mut u64) {
+        for column in [&mut self.operations, &mut self.rows, &mut self.content_bytes, &mut self.errors] {
+            if column.len() <= second {
+                column.resize(second + 1, 0);
+            }
+        }
+        let Self { operations, rows, content_bytes, errors } = self;
+        (&mut operations[second], &mut rows[second], &mut content_bytes[second], &mut errors[second])
+    }
+
+    /// Adds the seconds of another.
+    pub fn merge(&mut self, other: &Self) {
+        for second in 0..other.operations.len() {
+            let row = self.at(second);
+            *row.0 += other.operations[second];
+            *row.1 += other.rows[second];
+            *row.2 += other.content_bytes[second];
+            *row.3 += other.errors[second];
+        }
+    }
+
+    /// True if nothing was recorded.
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
 }
 
 /// How a cold start was made, and what proves it.
@@ -192,6 +268,12 @@ pub struct Point {
     /// Memory: what the engine reports as used, in percent of its limit, at the end of the point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_percent: Option<f64>,
+    /// Requests that were answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operations: Option<u64>,
+    /// Requests that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors: Option<u64>,
     /// Reasons to read the point with care: `source-read`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,

@@ -165,6 +165,49 @@ pub fn cold_starts(record: &RunRecord) -> Option<Grid> {
     grid.compact()
 }
 
+/// Rows: repetitions and kinds of requests; response times in milliseconds, from the intended start where there was a
+/// schedule, and then the 99th percentile from the real start beside it.
+pub fn requests(record: &RunRecord) -> Option<Grid> {
+    let mut grid = Grid::default()
+        .text("Rep.")
+        .text("Request")
+        .number("Answered")
+        .number("Failed")
+        .number("Retries")
+        .number("Rows")
+        .number("Mean, ms")
+        .number("p50")
+        .number("p90")
+        .number("p99")
+        .number("p99.9")
+        .number("Longest")
+        .number("p99 from the real start");
+    for repetition in &record.repetitions {
+        for kind in &repetition.requests {
+            let ms = |percent: f64| kind.times.percentile_us(percent).and_then(|us| number(us / 1e3));
+            let late = kind.times_uncorrected.as_ref().and_then(|times| times.percentile_us(99.0));
+            let failed: u64 = kind.errors.values().sum();
+            let mean = (kind.times.count > 0).then(|| kind.times.sum_us / kind.times.count as f64 / 1e3);
+            grid.row(vec![
+                plain(&repetition.label).into(),
+                plain(&kind.kind).into(),
+                number(kind.operations as f64).into(),
+                number(failed as f64).filter(|_| failed > 0).into(),
+                number(kind.retries as f64).filter(|_| kind.retries > 0).into(),
+                number(kind.rows as f64).into(),
+                mean.and_then(number).into(),
+                ms(50.0).into(),
+                ms(90.0).into(),
+                ms(99.0).into(),
+                ms(99.9).into(),
+                ms(100.0).into(),
+                late.and_then(|us| number(us / 1e3)).into(),
+            ]);
+        }
+    }
+    grid.compact()
+}
+
 /// Rows: the repetitions; what they moved and used. `None` where nothing but content is known.
 pub fn resources(record: &RunRecord) -> Option<Grid> {
     let mut grid = Grid::default()

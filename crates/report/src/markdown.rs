@@ -107,6 +107,7 @@ impl Page {
         let sections = [
             ("Figures", facts::figures(record)),
             ("Repetitions", facts::repetitions(record)),
+            ("Requests", facts::requests(record)),
             ("Cold start", facts::cold_starts(record)),
             ("Resources", facts::resources(record)),
             ("Working sets", facts::memory(record)),

@@ -3,7 +3,7 @@
 mod common;
 
 use plimsoll_measurement::{
-    ColdStart, CpuRow, CpuTable, Minute, Point, Repetition, RunFailure, RunRecord, Truth, Verdict,
+    ColdStart, CpuRow, CpuTable, Minute, Point, Repetition, RequestKind, RunFailure, RunRecord, Seconds, Truth, Verdict,
 };
 use plimsoll_store::{SqliteStore, Store};
 use proptest::option::of;
@@ -51,6 +51,12 @@ fn a_repetition() -> impl Strategy<Value = Repetition> {
                 ..ColdStart::default()
             }),
             points,
+            requests: vec![RequestKind {
+                kind: "insert".into(),
+                operations: minutes.len() as u64,
+                ..RequestKind::default()
+            }],
+            seconds: Seconds { operations: minutes.iter().map(|minute| minute.1).collect(), ..Seconds::default() },
             minutes: minutes
                 .into_iter()
                 .map(|(minute, content_bytes, rate)| Minute {

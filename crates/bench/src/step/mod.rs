@@ -2,6 +2,7 @@
 
 mod join;
 pub(crate) mod memory;
+mod requests;
 pub(crate) mod scan;
 pub(crate) mod write;
 
@@ -10,12 +11,14 @@ use std::time::Duration;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::{
-    Cold, Database, Error, ErrorKind, Place, Result, Row, RowSource, Sampler, Session, Table, value::Tally,
+    Cancel, Cold, ColdFollower, Database, Error, ErrorKind, Lease, Place, Result, Row, RowSource, Sampler, Session,
+    Table, value::Tally,
 };
 use plimsoll_measurement::{ColdStart, Metric, Moment, Point, Reading, reading::growth};
 
 use crate::generate::Rows;
 use crate::interrupt::{Interrupt, Watched};
+use crate::load::mix::Mix;
 use crate::observer::{Observer, Progress};
 use crate::parameters::Parameters;
 
@@ -30,11 +33,13 @@ pub enum Step {
     Join,
     /// Memory that can be used (2.13).
     Memory,
+    /// Requests from many sessions (2.1 to 2.6, 2.8, 2.12).
+    Requests,
 }
 
 impl Step {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Scan, Self::Write, Self::Join, Self::Memory];
+    pub const ALL: [Self; 5] = [Self::Scan, Self::Write, Self::Join, Self::Memory, Self::Requests];
 
     /// The name in definitions.
     pub const fn name(self) -> &'static str {
@@ -43,6 +48,7 @@ impl Step {
             Self::Write => "write",
             Self::Join => "join",
             Self::Memory => "memory",
+            Self::Requests => "requests",
         }
     }
 
@@ -53,7 +59,7 @@ impl Step {
 
     /// True if a repetition waits by itself between provisioning and measuring.
     pub fn settles_itself(self, parameters: &Parameters) -> bool {
-        self == Self::Scan && parameters.choice("cache") == "cold"
+        self == Self::Requests || (self == Self::Scan && parameters.choice("cache") == "cold")
     }
 
     /// What the step measures, ready to prepare.
@@ -63,6 +69,7 @@ impl Step {
             Self::Write => Box::<write::Write>::default(),
             Self::Join => Box::<join::Join>::default(),
             Self::Memory => Box::<memory::Memory>::default(),
+            Self::Requests => Box::<requests::Requests>::default(),
         }
     }
 
@@ -86,6 +93,8 @@ impl Step {
             Self::Join => parameters.count("rows").saturating_mul(150),
             // The set grows by doubling until the memory is found: what it starts with is known, the end is not.
             Self::Memory => pages(parameters.bytes("first_set").saturating_mul(8)),
+            // How much is inserted is not known: as much again is room for a while.
+            Self::Requests => pages(parameters.bytes("volume")).saturating_mul(3),
         }
     }
 }
@@ -109,9 +118,11 @@ pub struct Context<'a> {
     /// The run's own place.
     pub place: &'a Place,
     /// Leases to renew after a restart of the server.
-    pub lease: &'a mut (dyn plimsoll_engine::Lease + 'static),
+    pub lease: &'a mut (dyn Lease + 'static),
     /// The parameters as resolved.
     pub parameters: &'a Parameters,
+    /// Kinds of requests and their weights; empty for tests that make none.
+    pub mix: &'a Mix,
     /// Whether a data set is kept for later runs.
     pub keep_data: bool,
     /// What may be done to make the cache cold.
@@ -210,6 +221,33 @@ impl Context<'_> {
 fn add(warnings: &mut Vec<String>, warning: String) {
     if !warnings.contains(&warning) {
         warnings.push(warning);
+    }
+}
+
+/// Lets an interrupt end a cold start, and renews the leases as soon as a restarted server answers.
+pub(crate) struct Follower<'a> {
+    interrupt: &'a Interrupt,
+    watched: Option<Watched>,
+    leases: [Option<&'a mut (dyn Lease + 'static)>; 2],
+}
+
+impl<'a> Follower<'a> {
+    fn new(interrupt: &'a Interrupt, leases: [Option<&'a mut (dyn Lease + 'static)>; 2]) -> Self {
+        Self { interrupt, watched: None, leases }
+    }
+}
+
+impl ColdFollower for Follower<'_> {
+    fn working(&mut self, cancel: Arc<dyn Cancel>) {
+        self.watched = Some(self.interrupt.watch(cancel));
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.interrupt.check()
+    }
+
+    fn restarted(&mut self) -> Result<()> {
+        self.leases.iter_mut().flatten().try_for_each(|lease| lease.renew())
     }
 }
 

@@ -1,13 +1,10 @@
 //! Table scans: one query per table, tables in order, one session (reference, 2.9; weakest isolation: 2.9, NOLOCK variant).
 
-use std::sync::Arc;
-
-use plimsoll_engine::{Cancel, Cold, ColdFollower, Error, ErrorKind, Lease, Result, TableSize, WeakIsolation};
+use plimsoll_engine::{Cold, Error, ErrorKind, Result, TableSize, WeakIsolation};
 use plimsoll_measurement::{ColdStart, Metric, Point, units};
 
-use super::{Context, Measure, Probe};
+use super::{Context, Follower, Measure, Probe};
 use crate::dataset::{self, Dataset, Wanted, too_many_rows};
-use crate::interrupt::{Interrupt, Watched};
 use crate::parameters::Parameters;
 use crate::schema::Width;
 
@@ -122,11 +119,8 @@ impl Scan {
         context.observer.activity("making the cache cold");
         let tables: Vec<_> = dataset.tables.iter().map(|(table, _)| table.clone()).collect();
         let cold = Cold { shared: dataset.shared, ..context.cold.clone() };
-        let mut follower = Follower {
-            interrupt: context.interrupt,
-            watched: None,
-            leases: [Some(&mut *context.lease), dataset.lease.as_deref_mut()],
-        };
+        let leases = [Some(&mut *context.lease), dataset.lease.as_deref_mut()];
+        let mut follower = Follower::new(context.interrupt, leases);
         let methods = context.database.make_cold(&dataset.place, context.place, &tables, &cold, &mut follower)?;
         drop(follower);
         if dataset.shared && context.cold.restart_command.is_none() {
@@ -142,27 +136,6 @@ impl Scan {
             context.wait(context.settle)?;
         }
         Ok(methods)
-    }
-}
-
-/// Lets an interrupt end a cold start, and renews the leases as soon as a restarted server answers.
-struct Follower<'a> {
-    interrupt: &'a Interrupt,
-    watched: Option<Watched>,
-    leases: [Option<&'a mut (dyn Lease + 'static)>; 2],
-}
-
-impl ColdFollower for Follower<'_> {
-    fn working(&mut self, cancel: Arc<dyn Cancel>) {
-        self.watched = Some(self.interrupt.watch(cancel));
-    }
-
-    fn check(&mut self) -> Result<()> {
-        self.interrupt.check()
-    }
-
-    fn restarted(&mut self) -> Result<()> {
-        self.leases.iter_mut().flatten().try_for_each(|lease| lease.renew())
     }
 }
 

@@ -27,6 +27,10 @@ impl Dialect for PostgresDialect {
         format!("${number}")
     }
 
+    fn big(&self, place: &str) -> String {
+        format!("{place}::bigint")
+    }
+
     fn money_literal(&self, units: i64) -> String {
         let sign = if units < 0 { "-" } else { "" };
         let units = units.unsigned_abs();

@@ -53,6 +53,38 @@ pub fn rates(record: &RunRecord, phase: Option<&str>) -> Option<Markup> {
     chart.render()
 }
 
+/// Seconds that are averaged in a chart of requests: as many as make some hundreds of points of a repetition.
+const MOST_MEANS: usize = 400;
+
+/// Requests a second over the time, all repetitions overlaid.
+pub fn requests(record: &RunRecord) -> Option<Markup> {
+    let longest = record.repetitions.iter().map(|repetition| repetition.seconds.operations.len()).max()?;
+    let width = longest.div_ceil(MOST_MEANS).max(1);
+    let line = |(at, repetition): (usize, &Repetition)| {
+        // The last second is not whole.
+        let whole = repetition.seconds.operations.len().saturating_sub(1);
+        let means = repetition.seconds.operations[..whole].chunks_exact(width).enumerate();
+        let spot = |(index, part): (usize, &[u64])| Spot {
+            x: (index * width) as f64,
+            y: part.iter().sum::<u64>() as f64 / width as f64,
+            label: format!("second {}", index * width),
+            ..Spot::default()
+        };
+        Line { name: plain(&repetition.label), look: Look::Measured(at), spots: means.map(spot).collect() }
+    };
+    let mut lines: Vec<Line> = record.repetitions.iter().enumerate().map(line).collect();
+    lines.retain(|line| !line.spots.is_empty());
+    let mean = if width > 1 { format!(", means of {width} s") } else { String::new() };
+    let chart = LineChart {
+        title: format!("Requests a second in every repetition{mean}"),
+        x: Axis { title: "Second".to_owned(), kind: Kind::Index },
+        y: Axis { title: "Requests a second".to_owned(), kind: Kind::FromZero },
+        lines,
+        mark: None,
+    };
+    chart.render()
+}
+
 fn smoothed(spots: &[Spot], repetition: &Repetition, at: usize) -> Line {
     let values: Vec<f64> = spots.iter().map(|spot| spot.y).collect();
     let averages = rolling_average(&values, DEFAULT_WINDOW);

@@ -22,6 +22,7 @@ pub fn article(at: usize, record: &RunRecord) -> Markup {
             (messages(record))
             (headline(record))
             (verdict(record))
+            @if let Some(chart) = plots::requests(record) { (chart) }
             @for phase in plots::phases(record) {
                 @if let Some(chart) = plots::rates(record, phase) {
                     (chart)
@@ -29,6 +30,7 @@ pub fn article(at: usize, record: &RunRecord) -> Markup {
                 }
             }
             (table::section("Repetitions", facts::repetitions(record).as_ref()))
+            (table::section("Requests", facts::requests(record).as_ref()))
             (table::section("Cold start", facts::cold_starts(record).as_ref()))
             (table::section("Resources", facts::resources(record).as_ref()))
             (ladder(record))

@@ -26,7 +26,16 @@ pub fn begun(run_id: &str) -> RunRecord {
 }
 
 pub fn repetition(label: &str, points: Vec<Point>) -> Repetition {
-    Repetition { label: label.into(), complete: true, started_seconds: 0.5, cold: None, points, minutes: Vec::new() }
+    Repetition {
+        label: label.into(),
+        complete: true,
+        started_seconds: 0.5,
+        cold: None,
+        points,
+        requests: Vec::new(),
+        seconds: plimsoll_measurement::Seconds::default(),
+        minutes: Vec::new(),
+    }
 }
 
 pub fn point(index: u32) -> Point {
