@@ -17,7 +17,7 @@ fn timing(join_rows: u64, sessions: u32, seconds: f64) -> Point {
 }
 
 fn repetition(points: Vec<Point>) -> Repetition {
-    Repetition { label: "a".into(), complete: true, started_seconds: 0.0, cold: None, points, minutes: vec![] }
+    Repetition { label: "a".into(), complete: true, points, ..Repetition::default() }
 }
 
 fn run(times: &[(u64, u32, f64)]) -> Vec<Repetition> {

@@ -276,16 +276,7 @@ mod tests {
     }
 
     fn repetition(label: &str, complete: bool, points: Vec<Point>) -> Repetition {
-        Repetition {
-            label: label.to_owned(),
-            complete,
-            started_seconds: 0.0,
-            cold: None,
-            points,
-            requests: Vec::new(),
-            seconds: plimsoll_measurement::Seconds::default(),
-            minutes: Vec::new(),
-        }
+        Repetition { label: label.to_owned(), complete, started_seconds: 0.0, points, ..Repetition::default() }
     }
 
     fn chunk(mb: u64, seconds: f64) -> Point {

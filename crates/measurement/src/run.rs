@@ -92,7 +92,7 @@ pub struct Definition {
 }
 
 /// One repetition of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Repetition {
     /// `a`, `b`, `c`...
     pub label: String,

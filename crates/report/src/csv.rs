@@ -33,6 +33,8 @@ const COLUMNS: &[(&str, Part)] = &[
     ("set_bytes", |_, _, point| whole(point.set_bytes)),
     ("accesses", |_, _, point| whole(point.accesses)),
     ("passes", |_, _, point| whole(point.passes)),
+    ("operations", |_, _, point| whole(point.operations)),
+    ("errors", |_, _, point| whole(point.errors)),
     ("memory_percent", |_, _, point| real(point.memory_percent)),
     ("result", |run, _, _| real(run.result.as_ref().map(|figure| figure.value))),
     ("result_unit", |run, _, _| run.result.as_ref().map(|figure| figure.unit.clone()).unwrap_or_default()),

@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn what_was_due_and_not_begun_is_the_backlog() {
         let schedule = Schedule::new(Moment::default(), Duration::from_secs(10), 100.0, Arrivals::Constant, 1);
-        (0..50).for_each(|_| drop(schedule.next()));
+        assert_eq!((0..50).filter_map(|_| schedule.next()).count(), 50);
         let at = |seconds: u64| Moment::from_nanos(seconds * 1_000_000_000);
         assert_eq!((schedule.backlog(at(0)), schedule.backlog(at(1)), schedule.backlog(at(60))), (0, 51, 951));
     }

@@ -70,16 +70,7 @@ fn moved(index: u32, megabytes: u64, rate: f64, started_seconds: f64) -> Point {
 }
 
 fn repetition(label: &str, points: Vec<Point>) -> Repetition {
-    Repetition {
-        label: label.into(),
-        complete: true,
-        started_seconds: 0.0,
-        cold: None,
-        points,
-        requests: Vec::new(),
-        seconds: plimsoll_measurement::Seconds::default(),
-        minutes: Vec::new(),
-    }
+    Repetition { label: label.into(), complete: true, started_seconds: 0.0, points, ..Repetition::default() }
 }
 
 /// A number between -1 and 1 that looks like noise.

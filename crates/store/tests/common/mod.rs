@@ -26,16 +26,7 @@ pub fn begun(run_id: &str) -> RunRecord {
 }
 
 pub fn repetition(label: &str, points: Vec<Point>) -> Repetition {
-    Repetition {
-        label: label.into(),
-        complete: true,
-        started_seconds: 0.5,
-        cold: None,
-        points,
-        requests: Vec::new(),
-        seconds: plimsoll_measurement::Seconds::default(),
-        minutes: Vec::new(),
-    }
+    Repetition { label: label.into(), complete: true, started_seconds: 0.5, points, ..Repetition::default() }
 }
 
 pub fn point(index: u32) -> Point {
