@@ -1,5 +1,9 @@
 //! The tasks of the repository: `cargo xtask test`, `cargo xtask check`, `cargo xtask memcheck`.
 
+mod child;
+mod generators;
+mod sessions;
+mod stall;
 mod tasks;
 
 use std::env;
@@ -11,6 +15,11 @@ The tasks of the repository.
   cargo xtask test [-- ARGUMENTS]   makes sure that PostgreSQL is there, then runs `cargo test --workspace ARGUMENTS`
   cargo xtask check                 formatting, lints, and licences where cargo-deny is installed
   cargo xtask memcheck              the lab's file system layer under valgrind
+  cargo xtask compare-generators [--pairs N] [--seconds S] [--write]
+                                    what a request costs the client, beside pgbench and sysbench, in interleaved pairs;
+                                    --write puts the table into docs/GENERATORS.md
+  cargo xtask sessions              memory of a session, with 2,000 of them on a stub and 200 on a real server
+  cargo xtask stall                 the stall test: a frozen server, and what the percentiles say of it
   cargo xtask help                  this text
 
 Exit codes: that of the step that failed; 2 for wrong usage; 3 if something has to be installed first.
@@ -23,6 +32,9 @@ fn main() -> ExitCode {
         ["test", "--", rest @ ..] | ["test", rest @ ..] => tasks::test(rest),
         ["check"] => tasks::check(),
         ["memcheck"] => tasks::memcheck(),
+        ["compare-generators", rest @ ..] => generators::compare(rest),
+        ["sessions"] => sessions::sessions(),
+        ["stall"] => stall::stall(),
         ["help" | "-h" | "--help"] => {
             say(HELP);
             Ok(())

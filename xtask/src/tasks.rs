@@ -1,6 +1,6 @@
 //! What each task does: a few commands, one after the other, until one fails.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use plimsoll_testbed::Binaries;
@@ -12,7 +12,7 @@ pub const USAGE: u8 = 2;
 /// Something has to be installed first.
 const MISSING: u8 = 3;
 /// A command could not be started, or was ended by a signal.
-const INTERNAL: u8 = 70;
+pub const INTERNAL: u8 = 70;
 
 /// `Err` is the exit code to end with; what went wrong has been said.
 pub type Outcome = Result<(), u8>;
@@ -57,24 +57,32 @@ pub fn memcheck() -> Outcome {
 
 /// valgrind is there already, or is installed where that can be done without asking.
 fn provide_valgrind() -> Outcome {
-    let is_there = || answers(Command::new("valgrind").arg("--version"));
+    provide("valgrind", &["valgrind", "libc6-dbg"])
+}
+
+/// A program is there already, or is installed with its packages where that can be done without asking.
+pub fn provide(program: &str, packages: &[&str]) -> Outcome {
+    let is_there = || answers(Command::new(program).arg("--version"));
     if is_there() {
         return Ok(());
     }
     if rustix::process::geteuid().is_root() && answers(Command::new("apt-get").arg("--version")) {
-        complain("valgrind is missing and gets installed");
+        complain(&format!("{program} is missing and gets installed"));
         run(apt_get().arg("update"))?;
-        run(apt_get().args(["install", "-y", "--no-install-recommends", "valgrind", "libc6-dbg"]))?;
+        run(apt_get().args(["install", "-y", "--no-install-recommends"]).args(packages))?;
     }
     if is_there() {
         return Ok(());
     }
-    complain("valgrind is not there (on Debian: apt-get install valgrind libc6-dbg); install it, then run this again");
+    let packages = packages.join(" ");
+    complain(&format!(
+        "{program} is not there (on Debian: apt-get install {packages}); install it, then run this again"
+    ));
     Err(MISSING)
 }
 
 /// PostgreSQL's programs are there already, or are installed where that can be done without asking.
-fn provide_postgresql() -> Outcome {
+pub fn provide_postgresql() -> Outcome {
     if Binaries::find().is_ok() {
         return Ok(());
     }
@@ -95,11 +103,29 @@ fn apt_get() -> Command {
     command
 }
 
+/// The program as it is released, built if need be.
+pub fn released() -> Result<PathBuf, u8> {
+    run(cargo().args(["build", "--release", "--package", "plimsoll"]))?;
+    let beside = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    Ok(beside.join("release/plimsoll"))
+}
+
+/// The folder of the workspace.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
 /// The cargo that runs us, at the root of the workspace.
 fn cargo() -> Command {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(root);
+    // What cargo told us about ourselves is news to the build scripts of some libraries, which would run again.
+    for (name, _) in std::env::vars_os() {
+        let of_ours = ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|start| name.to_string_lossy().starts_with(start));
+        if of_ours {
+            command.env_remove(name);
+        }
+    }
+    command.current_dir(root());
     command
 }
 

@@ -1,20 +1,29 @@
 //! Test definitions: TOML that says what a test does, with which parameters. The built-in ones are embedded; a user's own
 //! file is read by the same code. What is wrong in one is said with file, line and the nearest right word.
 
+mod group;
+mod own;
+
 use std::ops::Range;
 
+use plimsoll_measurement::units;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use xxhash_rust::xxh3::xxh3_64;
 
+pub use self::group::{Group, find_group, groups};
+pub use self::own::REQUEST_KEYS;
 use crate::load::mix::{Kind, Mix};
-use crate::parameters::{Parameters, nearest};
+use crate::load::own::Own;
+use crate::parameters::{PARAMETERS, Parameters, nearest};
 use crate::step::Step;
 
 /// The built-in definitions: file name and text, in the order in which they are listed.
 const BUILTIN: &[(&str, &str)] = &[
     ("read-scan.toml", include_str!("../definitions/read-scan.toml")),
     ("read-scan-weak.toml", include_str!("../definitions/read-scan-weak.toml")),
+    ("client-read.toml", include_str!("../definitions/client-read.toml")),
+    ("probe.toml", include_str!("../definitions/probe.toml")),
     ("write-chunk.toml", include_str!("../definitions/write-chunk.toml")),
     ("cpu-join.toml", include_str!("../definitions/cpu-join.toml")),
     ("memory.toml", include_str!("../definitions/memory.toml")),
@@ -26,8 +35,10 @@ const BUILTIN: &[(&str, &str)] = &[
     ("update.toml", include_str!("../definitions/update.toml")),
     ("mix-a.toml", include_str!("../definitions/mix-a.toml")),
     ("mix-b.toml", include_str!("../definitions/mix-b.toml")),
+    ("bulk-load.toml", include_str!("../definitions/bulk-load.toml")),
     ("cached-read.toml", include_str!("../definitions/cached-read.toml")),
     ("scale.toml", include_str!("../definitions/scale.toml")),
+    ("insert-latency.toml", include_str!("../definitions/insert-latency.toml")),
 ];
 
 /// Every key a definition may have, with a sentence for the documentation.
@@ -35,12 +46,22 @@ pub const KEYS: &[(&str, &str)] = &[
     ("name", "Name of the test, as on the command line: letters, digits and hyphens."),
     ("title", "A few words for tables and charts."),
     ("about", "What is done and why, for people."),
-    ("steps", "What a repetition does, in order: scan, write, join, memory, requests."),
+    ("steps", "What a repetition does, in order: scan, write, join, memory, requests, commits."),
     ("repetitions", "How often it is repeated, 1 to 26; they are labelled a, b, c..."),
     (
         "mix",
-        "Kinds of requests and their weights: insert, delete, direct-select, indirect-select, update, table-select.",
+        "Kinds of requests and their weights: insert, delete, direct-select, indirect-select, update, table-select, bulk-load.",
     ),
+    ("request", "Requests of your own, written as [[request]], in place of a mix; see below."),
+    ("variables", "Whole numbers that ranges and texts may name, such as scale = 10; `--set scale=100` gives another."),
+    ("copies", "'{n}' in texts is one of 1 to this: tables that are alike."),
+    ("existing", "true: requests work on tables that are there, read-only."),
+    ("writes", "true: they write to those; the run asks for --allow-writes."),
+    (
+        "setup",
+        "statements = [...] that are run once, before the first repetition; each for every copy if it has '{n}'.",
+    ),
+    ("cleanup", "The same after the last repetition, however it ended."),
     ("parameters", "The parameters of the steps."),
     ("short", "Parameters that `--short` puts in place of the others, for a first look of about 20 s."),
     (
@@ -48,6 +69,13 @@ pub const KEYS: &[(&str, &str)] = &[
         "Parameters for a target whose volumes shrink, such as the lab; they go before both, and sizes are divided.",
     ),
 ];
+
+/// What requests of a definition's own do unless it says otherwise.
+const USUAL: &[(&str, &str)] = &[("sessions", "8"), ("duration", "60s")];
+/// How long they last in the short form.
+const SHORT_DURATION: &str = "20s";
+/// Parameters that are no business of requests of a definition's own.
+const OF_LOADED_TABLES: [&str; 5] = ["volume", "tables", "cache", "keys", "batch"];
 
 /// A test.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,14 +90,18 @@ pub struct Definition {
     pub steps: Vec<Step>,
     /// Kinds of requests and their weights.
     pub mix: Mix,
+    /// Requests of its own, in place of a mix.
+    pub own: Option<Own>,
     /// How often, unless the user says otherwise.
     pub repetitions: u32,
     /// Its parameters.
     pub parameters: Parameters,
-    /// The parameters of its short form.
+    /// What its short form has in their place.
     pub short: Parameters,
     /// What a target whose volumes shrink has in their place.
     pub scaled: Parameters,
+    /// The group as part of which it is run.
+    pub group: Option<String>,
     /// The TOML text.
     pub text: String,
 }
@@ -119,6 +151,27 @@ impl Definition {
         reader.definition(document.get_ref())
     }
 
+    /// Reads a value that the user gives by `--set`: of a parameter into `parameters`, or of a variable of this definition.
+    ///
+    /// # Errors
+    /// A sentence that says what would have been right.
+    pub fn set(&mut self, parameters: &mut Parameters, name: &str, text: &str) -> Result<(), String> {
+        let Some(own) = &mut self.own else { return parameters.set(name, text, &self.steps) };
+        if let Some(variable) = own.variables.get_mut(name) {
+            *variable = units::parse_count(text).map_err(|error| format!("{name} = {text}: {error}"))?;
+            return Ok(());
+        }
+        if parameters.contains(name) {
+            return parameters.set(name, text, &self.steps);
+        }
+        let known: Vec<&str> =
+            own.variables.keys().map(String::as_str).chain(parameters.iter().map(|(name, _)| name)).collect();
+        Err(match nearest(name, &known) {
+            Some(near) => format!("there is no parameter or variable '{name}', did you mean '{near}'?"),
+            None => format!("there is no parameter or variable '{name}', known are {}", known.join(", ")),
+        })
+    }
+
     /// The hash of the text, as the run record keeps it.
     pub fn hash(&self) -> String {
         format!("{:016x}", xxh3_64(self.text.as_bytes()))
@@ -126,7 +179,11 @@ impl Definition {
 
     /// The parameters of the full or the short form.
     pub fn parameters(&self, short: bool) -> Parameters {
-        if short { self.short.clone() } else { self.parameters.clone() }
+        let mut parameters = self.parameters.clone();
+        if short {
+            parameters.overlay(&self.short);
+        }
+        parameters
     }
 
     /// The same for a target of this scale. Sizes are still those of full volumes.
@@ -166,33 +223,61 @@ impl Reader<'_> {
         }
         let name = self.string(document, "name")?;
         let steps = self.steps(document)?;
+        let own = self.own(document, &steps)?;
         let mut parameters = Parameters::default();
+        let defaults = PARAMETERS.iter().filter_map(|parameter| Some((parameter.name, parameter.default?)));
+        let usual = if own.is_some() { USUAL } else { &[] };
+        for (name, value) in defaults.chain(usual.iter().copied()) {
+            // One of another step, or of tables that a definition does not load, is none of this test.
+            if !(own.is_some() && OF_LOADED_TABLES.contains(&name)) {
+                let _ = parameters.set(name, value, &steps);
+            }
+        }
         self.fill(document, "parameters", &steps, &mut parameters)?;
-        self.all_given(&steps, &parameters)?;
-        let mut short = parameters.clone();
+        if own.is_none() {
+            self.all_given(&steps, &parameters)?;
+        }
+        let mut short = Parameters::default();
+        if own.is_some() {
+            short.set("duration", SHORT_DURATION, &steps).map_err(|problem| self.error(None, problem))?;
+        }
         self.fill(document, "short", &steps, &mut short)?;
         let mut scaled = Parameters::default();
         self.fill(document, "scaled", &steps, &mut scaled)?;
+        let text = |key: &str| {
+            let is_given = entries(document).any(|(name, ..)| name == key);
+            if is_given || own.is_none() { self.string(document, key) } else { Ok(name.clone()) }
+        };
         Ok(Definition {
-            name,
-            title: self.string(document, "title")?,
-            about: self.string(document, "about")?.trim().to_owned(),
+            title: text("title")?,
+            about: text("about")?.trim().to_owned(),
             repetitions: self.repetitions(document)?,
-            mix: self.mix(document, &steps)?,
+            mix: self.mix(document, &steps, own.is_some())?,
+            name,
+            own,
             steps,
             parameters,
             short,
             scaled,
+            group: None,
             text: self.text.to_owned(),
         })
     }
 
-    fn mix(&self, document: &DeTable<'_>, steps: &[Step]) -> Result<Mix, DefinitionError> {
+    /// Without a mix the requests are the definition's own.
+    fn mix(&self, document: &DeTable<'_>, steps: &[Step], own: bool) -> Result<Mix, DefinitionError> {
         let found = entries(document).find(|(name, ..)| *name == "mix");
         let wanted = steps.contains(&Step::Requests);
+        if own {
+            return found.map_or(Ok(Mix::default()), |(_, span, _)| {
+                Err(self.error(Some(span), "a definition has a mix or requests of its own, not both"))
+            });
+        }
         let (span, value) = match found {
             None if wanted => {
-                return Err(self.error(None, "the key 'mix' is missing: which requests are made, how often"));
+                return Err(
+                    self.error(None, "the key 'mix' is missing: which requests are made, how often; or [[request]]")
+                );
             }
             None => return Ok(Mix::default()),
             Some((_, span, _)) if !wanted => {
@@ -287,13 +372,27 @@ impl Reader<'_> {
         let Some(table) = value.get_ref().as_table() else {
             return Err(self.error(Some(value.span()), format!("'{section}' must be a table")));
         };
+        let is_own = entries(document).any(|(name, ..)| name == "request");
         for (key, key_span, value) in entries(table) {
             let text = match value.get_ref() {
                 DeValue::String(text) => text.to_string(),
                 DeValue::Integer(number) => number.as_str().to_owned(),
                 DeValue::Float(number) => number.as_str().to_owned(),
+                DeValue::Array(list) => {
+                    let texts = list.iter().map(|item| match item.get_ref() {
+                        DeValue::Integer(number) => Some(number.as_str()),
+                        _ => None,
+                    });
+                    let texts: Option<Vec<&str>> = texts.collect();
+                    let not_numbers = || self.error(Some(value.span()), format!("'{key}' must hold whole numbers"));
+                    texts.ok_or_else(not_numbers)?.join(",")
+                }
                 _ => return Err(self.error(Some(value.span()), format!("'{key}' must be a number or a text"))),
             };
+            if is_own && OF_LOADED_TABLES.contains(&key) {
+                let problem = format!("'{key}' is of tables that a test loads, and requests of your own have none");
+                return Err(self.error(Some(key_span), problem));
+            }
             parameters.set(key, &text, steps).map_err(|problem| self.error(Some(key_span), problem))?;
         }
         Ok(())
@@ -301,7 +400,7 @@ impl Reader<'_> {
 
     /// A parameter without a value would be 0 and mean something nobody asked for.
     fn all_given(&self, steps: &[Step], parameters: &Parameters) -> Result<(), DefinitionError> {
-        let needed = crate::parameters::PARAMETERS.iter();
+        let needed = PARAMETERS.iter();
         let mut missing = needed
             .filter(|parameter| parameter.steps.iter().any(|step| steps.contains(step)))
             .filter(|parameter| !parameters.contains(parameter.name));
@@ -353,7 +452,7 @@ mod tests {
             (GOOD.replace("\"scan\"", "\"scna\""), "my.toml:6: unknown step 'scna', did you mean 'scan'?"),
             (GOOD.replace("\"cold\"", "\"tepid\""), "my.toml:14: cache = tepid: the value must be one of cold, warm"),
             (GOOD.replace("repetitions = 3", "repetitions = 0"), "my.toml:7: 'repetitions' must be a whole number"),
-            (GOOD.replace("seed = 1\n", ""), "my.toml:1: [parameters] lacks 'seed'"),
+            (GOOD.replace("tables = 0\n", ""), "my.toml:1: [parameters] lacks 'tables'"),
             (GOOD.replace("name = \"read-scan\"", "name = \"Read Scan\""), "my.toml:1: 'name' must not be empty"),
             (GOOD.replace("[parameters]", "[parameters"), "my.toml:9: "),
             (String::new(), "my.toml:1: the key 'name' is missing"),

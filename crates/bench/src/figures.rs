@@ -6,7 +6,7 @@ use plimsoll_analysis::interval::interval;
 use plimsoll_analysis::ladder::LOW_CPU_PERCENT;
 use plimsoll_analysis::memory::{Memory, slope};
 use plimsoll_analysis::{DEFAULT_CONFIDENCE, summary};
-use plimsoll_measurement::{Figure, Point, Repetition, RunRecord, TimesData, units};
+use plimsoll_measurement::{Figure, Phase, Point, Repetition, RunRecord, TimesData, units};
 
 use crate::definition::Definition;
 use crate::step::{Step, memory};
@@ -43,11 +43,12 @@ pub fn series(steps: &[Step], repetitions: &[Repetition], target: Measured) -> V
     let of_steps = steps.iter().flat_map(|step| {
         let points = of_step(*step);
         match step {
-            Step::Scan => vec![rate("read_rate", &points)],
+            Step::Scan => vec![read_rate(&points)],
             Step::Write => vec![rate("write_rate", &points)],
             Step::Join => join(&points),
             Step::Memory => memory_series(&points, target),
             Step::Requests => requests(&complete),
+            Step::Commits => commits(&complete),
         }
     });
     of_steps.filter(|series| !series.values.is_empty()).collect()
@@ -69,9 +70,23 @@ pub fn series_of(record: &RunRecord) -> Vec<Series> {
     match (definition, fact("page_bytes")) {
         (Ok(definition), Some(page_bytes)) => {
             let target = Measured { page_bytes, scale: fact("scale").unwrap_or(1) };
-            series(&definition.steps, &record.repetitions, target)
+            let mut all = series(&definition.steps, &record.repetitions, target);
+            doubt_client(&mut all, record);
+            all
         }
         _ => Vec::new(),
+    }
+}
+
+/// A client that was the limit makes the rates of requests lower bounds. In virtual time it never is.
+pub(crate) fn doubt_client(all: &mut [Series], record: &RunRecord) {
+    if record.host.client.as_ref().is_none_or(|client| client.verdict != "was-the-limit") {
+        return;
+    }
+    for series in all.iter_mut().filter(|series| matches!(series.metric, "request_rate" | "content_rate")) {
+        let doubt = "at least: our own client was the limit".to_owned();
+        series.note = Some(series.note.take().map_or(doubt.clone(), |note| format!("{doubt}; {note}")));
+        series.doubt = Some(doubt);
     }
 }
 
@@ -114,28 +129,121 @@ pub(crate) fn steady(value: f64) -> f64 {
     format!("{value:.11e}").parse().unwrap_or(value)
 }
 
-/// Requests a second, their content a minute, and percentiles of the response times over all kinds.
+/// Requests a second, their content a minute, and percentiles of the response times over all kinds. Of several phases the
+/// one with the highest rate counts, of a search the highest rate that held in each repetition.
 fn requests(repetitions: &[&Repetition]) -> Vec<Series> {
-    let points: Vec<Vec<&Point>> = repetitions.iter().map(|repetition| repetition.points.iter().collect()).collect();
-    let rates = points.iter().filter_map(|points| {
-        let seconds: f64 = points.iter().map(|point| point.seconds).sum();
-        let operations: u64 = points.iter().filter_map(|point| point.operations).sum();
-        (seconds > 0.0 && operations > 0).then(|| operations as f64 / seconds)
-    });
+    let searched = repetitions.iter().any(|repetition| repetition.phases.iter().any(|phase| phase.holds.is_some()));
+    let batches = repetitions.iter().any(|repetition| repetition.phases.iter().any(|phase| phase.batch_rows.is_some()));
+    let best = if searched { None } else { best_phase(repetitions, batches) };
+    let chosen: Vec<&Phase> = repetitions
+        .iter()
+        .filter_map(|repetition| {
+            let phases = repetition.phases.iter().filter(|phase| phase.operations > 0);
+            match best {
+                Some(label) => phases.into_iter().find(|phase| phase.label == label),
+                None => phases.filter(|phase| phase.holds == Some(true)).max_by(|a, b| a.rate.total_cmp(&b.rate)),
+            }
+        })
+        .collect();
+    let several = repetitions.iter().any(|repetition| repetition.phases.len() > 1);
+    let note = match best {
+        Some(label) if several => Some(format!(
+            "at {label}, {}",
+            if batches { "with the most MB a minute" } else { "with the most requests a second" }
+        )),
+        None if searched => Some("at the highest rate that met the goal".to_owned()),
+        _ => None,
+    };
+    let of = |metric: &'static str, unit: &'static str, value: &dyn Fn(&Phase) -> Option<f64>| Series {
+        note: note.clone(),
+        ..Series::new(metric, unit, chosen.iter().filter_map(|phase| value(phase)).collect())
+    };
     let percentile = |metric: &'static str, percent: f64| {
+        of(metric, "ms", &|phase| phase.times.percentile_us(percent).map(|us| us / 1e3))
+    };
+    let points = repetitions.iter().flat_map(|repetition| &repetition.points);
+    let of_points: Vec<f64> = points.filter(|_| !several).filter_map(rate_of_point).collect();
+    let rate = Series {
+        point_cv_percent: summary::coefficient_of_variation_percent(&of_points),
+        ..of("request_rate", "1/s", &|phase| Some(phase.rate))
+    };
+    vec![
+        rate,
+        percentile("latency_p50", 50.0),
+        percentile("latency_p99", 99.0),
+        percentile("latency_p99.9", 99.9),
+        of("content_rate", "MB/min", &|phase| phase.mb_per_minute.filter(|rate| *rate > 0.0)),
+    ]
+}
+
+/// Percentiles of the response times over all kinds of requests.
+fn latencies(repetitions: &[&Repetition]) -> [Series; 3] {
+    [("latency_p50", 50.0), ("latency_p99", 99.0), ("latency_p99.9", 99.9)].map(|(metric, percent)| {
         let of = |repetition: &&Repetition| {
             let all = TimesData::merged(repetition.requests.iter().map(|kind| &kind.times));
             all.percentile_us(percent).map(|us| us / 1e3)
         };
         Series::new(metric, "ms", repetitions.iter().filter_map(of).collect())
+    })
+}
+
+/// Time of all inserts and of each, and how much of it was waited for the log.
+fn commits(repetitions: &[&Repetition]) -> Vec<Series> {
+    let seconds = |repetition: &&Repetition| repetition.points.iter().map(|point| point.seconds).sum::<f64>();
+    let each = |repetition: &&Repetition| {
+        let inserted = repetition.points.iter().filter_map(|point| point.operations).sum();
+        each_ms(seconds(repetition), inserted)
     };
-    vec![
-        Series::new("request_rate", "1/s", rates.collect()),
-        percentile("latency_p50", 50.0),
-        percentile("latency_p99", 99.0),
-        percentile("latency_p99.9", 99.9),
-        rate("content_rate", &points),
-    ]
+    let share = |repetition: &&Repetition| {
+        let of_log = repetition.waits.iter().filter(|wait| wait.wait.starts_with(LOG_WAITS));
+        (!repetition.waits.is_empty()).then(|| of_log.map(|wait| wait.elapsed_percent).sum())
+    };
+    let figures = [
+        Series::new("insert_time", "s", repetitions.iter().map(seconds).collect()),
+        Series::new("insert_latency", "ms", repetitions.iter().map(each).collect()),
+        Series::new("log_wait_share", "%", repetitions.iter().filter_map(share).collect()),
+    ];
+    figures.into_iter().chain(latencies(repetitions)).collect()
+}
+
+/// What waits for the log are called.
+const LOG_WAITS: &str = "log_";
+
+/// Milliseconds for each of so many, which took so long in all.
+pub(crate) fn each_ms(seconds: f64, count: u64) -> f64 {
+    1e3 * seconds / count.max(1) as f64
+}
+
+fn rate_of_point(point: &Point) -> Option<f64> {
+    Some(point.operations? as f64 / point.seconds).filter(|_| point.seconds > 0.0)
+}
+
+/// The phase whose rate is highest, of batches the one that loads most, by the sum over the repetitions.
+fn best_phase<'a>(repetitions: &[&'a Repetition], batches: bool) -> Option<&'a str> {
+    let mut sums: Vec<(&str, f64)> = Vec::new();
+    for phase in repetitions.iter().flat_map(|repetition| &repetition.phases) {
+        let rate = if batches { phase.mb_per_minute.unwrap_or(0.0) } else { phase.rate };
+        match sums.iter_mut().find(|(label, _)| *label == phase.label) {
+            Some((_, sum)) => *sum += rate,
+            None => sums.push((&phase.label, rate)),
+        }
+    }
+    sums.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(label, _)| label)
+}
+
+/// The same, where several sessions read at a time: over the time from the first beginning to the last end.
+fn read_rate(repetitions: &[Vec<&Point>]) -> Series {
+    let several = |points: &Vec<&Point>| points.iter().any(|point| point.sessions.is_some_and(|sessions| sessions > 1));
+    if !repetitions.iter().any(several) {
+        return rate("read_rate", repetitions);
+    }
+    let rates = repetitions.iter().filter_map(|points| {
+        let begun = points.iter().map(|point| point.started_seconds).reduce(f64::min)?;
+        let ended = points.iter().map(|point| point.started_seconds + point.seconds).reduce(f64::max)?;
+        let content = points.iter().filter_map(|point| point.content_bytes).sum();
+        units::mb_per_minute(content, ended - begun).filter(|rate| *rate > 0.0)
+    });
+    Series::new("read_rate", "MB/min", rates.collect())
 }
 
 /// All content of a repetition over all its measured time, in MB per minute.

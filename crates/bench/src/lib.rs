@@ -5,6 +5,7 @@
 
 pub mod dataset;
 pub mod definition;
+mod deltas;
 pub mod figures;
 pub mod generate;
 pub mod interrupt;
@@ -18,6 +19,6 @@ mod truth;
 
 pub use definition::{Definition, DefinitionError};
 pub use interrupt::Interrupt;
-pub use observer::{Observer, Progress};
+pub use observer::{Live, Observer, Progress};
 pub use parameters::{ParameterValue, Parameters};
 pub use run::{Plan, execute};

@@ -21,6 +21,8 @@ pub struct Parameter {
     pub scales: bool,
     /// The steps that read it.
     pub steps: &'static [Step],
+    /// Its value where a definition gives none; one without a default has to be given.
+    pub default: Option<&'static str>,
 }
 
 /// The values a parameter takes, inclusive.
@@ -34,6 +36,8 @@ pub enum Kind {
     Duration(Duration, Duration),
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// A number, several that are tried one after another, or a ramp from one to another: `8`, `1,2,4,8`, `100..1000`.
+    Levels(u64, u64),
 }
 
 const ALL: &[Step] = &[Step::Scan, Step::Write, Step::Join, Step::Memory, Step::Requests];
@@ -49,6 +53,7 @@ pub const PARAMETERS: &[Parameter] = &[
         about: "Data content to read or write in a repetition; for requests: of the tables they begin with.",
         scales: true,
         steps: &[Step::Scan, Step::Write, Step::Requests],
+        default: None,
     },
     Parameter {
         name: "row",
@@ -56,6 +61,7 @@ pub const PARAMETERS: &[Parameter] = &[
         about: "Mean data content of a row in bytes: the wider table has longer texts.",
         scales: false,
         steps: &[Step::Scan, Step::Write],
+        default: None,
     },
     Parameter {
         name: "tables",
@@ -63,6 +69,7 @@ pub const PARAMETERS: &[Parameter] = &[
         about: "Tables that the volume is spread over; 0 chooses: one per GB, at least ten (for requests: one).",
         scales: false,
         steps: &[Step::Scan, Step::Requests],
+        default: None,
     },
     Parameter {
         name: "isolation",
@@ -70,6 +77,7 @@ pub const PARAMETERS: &[Parameter] = &[
         about: "Isolation of the scan: the engine's default, or the weakest it offers.",
         scales: false,
         steps: &[Step::Scan],
+        default: None,
     },
     Parameter {
         name: "cache",
@@ -77,6 +85,23 @@ pub const PARAMETERS: &[Parameter] = &[
         about: "Whether each repetition starts cold (restored and verified) or as the last one left the cache.",
         scales: false,
         steps: &[Step::Scan, Step::Requests],
+        default: None,
+    },
+    Parameter {
+        name: "into",
+        kind: Kind::Choice(&["engine", "client"]),
+        about: "Where a scan's rows go: they are counted in the engine, or all of them are read into the client.",
+        scales: false,
+        steps: &[Step::Scan],
+        default: Some("engine"),
+    },
+    Parameter {
+        name: "readers",
+        kind: Kind::Count(1, 1_000),
+        about: "Sessions that read tables into the client, each the next one that nobody has begun.",
+        scales: false,
+        steps: &[Step::Scan],
+        default: Some("1"),
     },
     Parameter {
         name: "chunk",
@@ -84,6 +109,7 @@ pub const PARAMETERS: &[Parameter] = &[
         about: "Data content that one INSERT ... SELECT writes in one transaction.",
         scales: true,
         steps: &[Step::Write],
+        default: None,
     },
     Parameter {
         name: "source",
@@ -91,6 +117,7 @@ pub const PARAMETERS: &[Parameter] = &[
         about: "Size of the cached table that chunks are copied from; halved until the engine keeps it in its cache.",
         scales: true,
         steps: &[Step::Write],
+        default: None,
     },
     Parameter {
         name: "at_least",
@@ -98,6 +125,7 @@ pub const PARAMETERS: &[Parameter] = &[
         about: "Shortest time of a repetition: on a fast target more chunks are written than the volume asks for.",
         scales: false,
         steps: &[Step::Write],
+        default: None,
     },
     Parameter {
         name: "rows",
@@ -105,6 +133,7 @@ pub const PARAMETERS: &[Parameter] = &[
         about: "Rows of the table that the CPU ladder joins with itself.",
         scales: false,
         steps: &[Step::Join],
+        default: None,
     },
     Parameter {
         name: "stop_after",
@@ -112,13 +141,16 @@ pub const PARAMETERS: &[Parameter] = &[
         about: "The ladder ends with the first join that takes longer than this.",
         scales: false,
         steps: &[Step::Join],
+        default: None,
     },
     Parameter {
         name: "sessions",
-        kind: Kind::Count(0, 10_000),
-        about: "Sessions that make requests, or share a join; 0 chooses: one, or one per CPU of the server.",
+        kind: Kind::Levels(0, 10_000),
+        about: "Sessions that make requests (several numbers are tried in turn), or share a join; 0 chooses: one, or one \
+                per CPU of the server.",
         scales: false,
         steps: &[Step::Join, Step::Requests],
+        default: None,
     },
     Parameter {
         name: "first_set",
@@ -126,6 +158,7 @@ pub const PARAMETERS: &[Parameter] = &[
         about: "Smallest working set of the memory test.",
         scales: true,
         steps: &[Step::Memory],
+        default: None,
     },
     Parameter {
         name: "largest_set",
@@ -133,20 +166,24 @@ pub const PARAMETERS: &[Parameter] = &[
         about: "Largest working set of the memory test; sets grow only as far as the memory does.",
         scales: true,
         steps: &[Step::Memory],
+        default: None,
     },
     Parameter {
         name: "duration",
         kind: Kind::Duration(Duration::from_secs(1), DAY),
-        about: "How long requests are made in a repetition.",
+        about: "How long requests are made, at each rate or number of sessions or size of batches that is tried.",
         scales: false,
         steps: &[Step::Requests],
+        default: None,
     },
     Parameter {
         name: "rate",
-        kind: Kind::Count(0, 10_000_000),
-        about: "Requests a second by a schedule that all sessions share; 0 makes each as soon as the last is answered.",
+        kind: Kind::Levels(0, 10_000_000),
+        about: "Requests a second by a schedule that all sessions share; 0 makes each as soon as the last is answered. \
+                Several, such as 100,200,400, are tried in turn; 100..1000 rises steadily.",
         scales: false,
         steps: &[Step::Requests],
+        default: Some("0"),
     },
     Parameter {
         name: "arrivals",
@@ -154,6 +191,7 @@ pub const PARAMETERS: &[Parameter] = &[
         about: "How the schedule spreads requests.",
         scales: false,
         steps: &[Step::Requests],
+        default: Some("constant"),
     },
     Parameter {
         name: "think",
@@ -161,6 +199,31 @@ pub const PARAMETERS: &[Parameter] = &[
         about: "Pause of a session between an answer and its next request, without a rate.",
         scales: false,
         steps: &[Step::Requests],
+        default: Some("0s"),
+    },
+    Parameter {
+        name: "batch",
+        kind: Kind::Levels(1, 10_000_000),
+        about: "Rows of a batch of a bulk load; several are tried in turn.",
+        scales: false,
+        steps: &[Step::Requests],
+        default: Some("1"),
+    },
+    Parameter {
+        name: "goal",
+        kind: Kind::Duration(Duration::ZERO, DAY),
+        about: "Response time that the highest rate is sought for, beginning at the rate given; 0 seeks nothing.",
+        scales: false,
+        steps: &[Step::Requests],
+        default: Some("0s"),
+    },
+    Parameter {
+        name: "goal_at",
+        kind: Kind::Choice(&["p50", "p90", "p95", "p99", "p99.9"]),
+        about: "Percentile of the response times that the goal is for.",
+        scales: false,
+        steps: &[Step::Requests],
+        default: Some("p99"),
     },
     Parameter {
         name: "keys",
@@ -168,6 +231,23 @@ pub const PARAMETERS: &[Parameter] = &[
         about: "Which rows are asked for: all alike, few much more often, or mostly the newest twentieth.",
         scales: false,
         steps: &[Step::Requests],
+        default: Some("uniform"),
+    },
+    Parameter {
+        name: "shrink",
+        kind: Kind::Choice(&["volumes", "all"]),
+        about: "What a target whose volumes shrink divides: sizes alone, or the duration too, as the time until a cache is warm.",
+        scales: false,
+        steps: &[Step::Requests],
+        default: Some("volumes"),
+    },
+    Parameter {
+        name: "commits",
+        kind: Kind::Count(10, 100_000_000),
+        about: "Rows that are inserted, each in a transaction of its own.",
+        scales: false,
+        steps: &[Step::Commits],
+        default: None,
     },
     Parameter {
         name: "seed",
@@ -175,6 +255,7 @@ pub const PARAMETERS: &[Parameter] = &[
         about: "Seed of the test data and of every random choice.",
         scales: false,
         steps: ALL,
+        default: Some("1"),
     },
 ];
 
@@ -189,15 +270,22 @@ pub enum ParameterValue {
     Duration(Duration),
     /// A word.
     Choice(String),
+    /// Numbers to be tried in turn, one at least.
+    Levels(Vec<u64>),
+    /// From one number steadily to another.
+    Ramp(u64, u64),
 }
 
 impl ParameterValue {
-    /// The value as a run record keeps it: bytes and counts as numbers, times in seconds.
+    /// The value as a run record keeps it: bytes and counts as numbers, several as a list, a ramp as a text, times in seconds.
     pub fn to_json(&self) -> serde_json::Value {
         match self {
             Self::Bytes(value) | Self::Count(value) => (*value).into(),
             Self::Duration(value) => value.as_secs_f64().into(),
             Self::Choice(word) => word.as_str().into(),
+            Self::Levels(levels) if levels.len() == 1 => levels[0].into(),
+            Self::Levels(levels) => levels.as_slice().into(),
+            Self::Ramp(from, to) => format!("{from}..{to}").into(),
         }
     }
 }
@@ -226,12 +314,18 @@ impl Parameters {
         }
     }
 
-    /// A number; 0 if the test has none.
+    /// A number, the first if there are several; 0 if the test has none.
     pub fn count(&self, name: &str) -> u64 {
         match self.0.get(name) {
-            Some(ParameterValue::Count(value)) => *value,
+            Some(ParameterValue::Count(value) | ParameterValue::Ramp(value, _)) => *value,
+            Some(ParameterValue::Levels(levels)) => levels.first().copied().unwrap_or(0),
             _ => 0,
         }
+    }
+
+    /// The value of a parameter as it was read.
+    pub fn value(&self, name: &str) -> Option<&ParameterValue> {
+        self.0.get(name)
     }
 
     /// A time; zero if the test has none.
@@ -272,6 +366,12 @@ impl Parameters {
             {
                 *bytes = (*bytes / scale).max(least);
             }
+        }
+        if self.choice("shrink") == "all"
+            && let Some(ParameterValue::Duration(duration)) = scaled.0.get_mut("duration")
+        {
+            let shortest = Duration::from_secs(1);
+            *duration = (*duration / u32::try_from(scale).unwrap_or(u32::MAX)).max(shortest);
         }
         scaled
     }
@@ -323,6 +423,7 @@ impl Kind {
                 value if (low..=high).contains(&value) => Ok(ParameterValue::Duration(value)),
                 _ => Err(range(format!("{low:?}"), format!("{} min", high.as_secs() / MINUTE.as_secs()))),
             },
+            Self::Levels(low, high) => levels(text, low, high),
             Self::Choice(words) if words.contains(&text) => Ok(ParameterValue::Choice(text.to_owned())),
             Self::Choice(words) => Err(format!("the value must be one of {}", words.join(", "))),
         }
@@ -335,13 +436,58 @@ impl Kind {
             Self::Count(..) => "number".to_owned(),
             Self::Duration(..) => "time, such as 30s".to_owned(),
             Self::Choice(words) => words.join(" | "),
+            Self::Levels(..) => "number, several such as 1,2,4, or 1..10".to_owned(),
         }
     }
+}
+
+/// Levels that a run tries at most: each takes as long as the duration says.
+const MOST_LEVELS: usize = 100;
+
+/// Reads `8`, `1,2,4,8` or `100..1000`.
+fn levels(text: &str, low: u64, high: u64) -> Result<ParameterValue, String> {
+    let number = |text: &str| {
+        let value = units::parse_count(text.trim()).map_err(|error| error.to_string())?;
+        // Half a request a second must not become none, which means as many as possible.
+        let is_fraction = text.contains('.') && !text.trim().ends_with(['k', 'm', 'K', 'M']);
+        if is_fraction {
+            return Err("the value must be a whole number".to_owned());
+        }
+        let range = || format!("the value must lie between {low} and {high}");
+        if (low..=high).contains(&value) { Ok(value) } else { Err(range()) }
+    };
+    if let Some((from, to)) = text.split_once("..") {
+        return match (number(from)?, number(to)?) {
+            (0, 0) => Err("a ramp from 0 to 0 never begins".to_owned()),
+            (from, to) => Ok(ParameterValue::Ramp(from, to)),
+        };
+    }
+    let levels = text.split(',').map(number).collect::<Result<Vec<_>, _>>()?;
+    if levels.len() > MOST_LEVELS {
+        return Err(format!("{} values are more than {MOST_LEVELS}", levels.len()));
+    }
+    if levels.len() > 1 && levels.contains(&0) {
+        return Err("0 can't be one of several values".to_owned());
+    }
+    Ok(ParameterValue::Levels(levels))
 }
 
 #[cfg(test)]
 mod tests {
     use crate::definition::find_builtin;
+
+    #[test]
+    fn levels_are_one_or_several_or_a_ramp() {
+        use super::{ParameterValue, levels};
+        assert_eq!(levels("8", 0, 10), Ok(ParameterValue::Levels(vec![8])));
+        assert_eq!(levels("1, 2,4", 0, 10), Ok(ParameterValue::Levels(vec![1, 2, 4])));
+        assert_eq!(levels("1k..2k", 0, 10_000), Ok(ParameterValue::Ramp(1000, 2000)));
+        for bad in
+            ["", ",", "1,,2", "11", "1..11", "0..0", "1,0", "..", "1..", "-1", "x", "0.4", "1.5", &"1,".repeat(200)]
+        {
+            assert!(levels(bad, 0, 10).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn sizes_shrink_as_far_as_they_may_and_nothing_else_does() {
@@ -353,6 +499,9 @@ mod tests {
             "tables of the full volume"
         );
         assert_eq!((scaled.choice("row"), scaled.count("seed")), ("410", 1));
+        let scale = find_builtin("scale").unwrap();
+        let seconds = |short| scale.parameters_at(short, 64).scaled(64).duration("duration").as_secs_f64();
+        assert!((seconds(false) - 112.5).abs() < 1e-9 && (seconds(true) - 20.0).abs() < 1e-9);
         assert_eq!(scan.scaled(1), scan);
         let write = find_builtin("write-chunk").unwrap().parameters_at(false, 1024).scaled(1024);
         assert_eq!((write.bytes("chunk"), write.bytes("source")), (102_400, 1 << 14), "not below what is allowed");

@@ -9,12 +9,10 @@ use plimsoll_analysis::consistency::minutes;
 use plimsoll_analysis::ladder::{Anchor, cpu_table};
 use plimsoll_clock::{Clock, RealClock};
 use plimsoll_engine::{ClaimMode, Cold, Database, Error, ErrorKind, Place, PlaceKind, Result, process};
-use plimsoll_measurement::{
-    Host, Repetition, RunFailure, RunRecord, Seconds, Verdict, exit, run::SCHEMA_VERSION, units,
-};
+use plimsoll_measurement::{Host, Repetition, RunFailure, RunRecord, Verdict, exit, run::SCHEMA_VERSION, units};
 
 use crate::definition::Definition;
-use crate::figures::{Measured, Series, series, steady};
+use crate::figures::{Measured, Series, doubt_client, series, steady};
 use crate::interrupt::Interrupt;
 use crate::observer::Observer;
 use crate::parameters::Parameters;
@@ -86,7 +84,8 @@ pub fn execute(
         repetition.minutes = minutes(&repetition.points);
     }
     let target = Measured { page_bytes: database.description().page_bytes, scale: database.description().scale };
-    let series = series(&plan.definition.steps, &record.repetitions, target);
+    let mut series = series(&plan.definition.steps, &record.repetitions, target);
+    doubt_client(&mut series, &record);
     record.results = series.iter().filter_map(Series::figure).collect();
     for (metric, doubt) in series.iter().filter_map(|series| Some((series.metric, series.doubt.as_ref()?))) {
         record.warnings.push(format!("{metric}: {doubt}"));
@@ -110,14 +109,15 @@ pub fn execute(
             .push("two complete repetitions only: the intervals are very wide, a third narrows them".to_owned()),
         _ => {}
     }
-    record.error = outcome.err().map(|error| failure(&error, interrupt));
+    record.error = outcome.err().map(|error| failure(&error, interrupt, &record.repetitions));
     let end = clock.now();
     record.ended_at = Some(format!("{:.3}", clock.timestamp(end)));
     record.virtual_seconds = (clock.kind() == "virtual").then(|| end.since(start).as_secs_f64());
     record.host.real_seconds = Some(real.now().since(real_start).as_secs_f64());
     record.host.client_cpu_seconds = Some(process::own_cpu_seconds() - cpu_before);
     if let Err(error) = observer.run_finished(&record) {
-        record.error.get_or_insert_with(|| failure(&error, interrupt));
+        let failure = failure(&error, interrupt, &record.repetitions);
+        record.error.get_or_insert(failure);
     }
     record
 }
@@ -125,16 +125,19 @@ pub fn execute(
 /// The record of a run that never reached its target, so that scripts get an object for it all the same.
 pub fn not_started(plan: &Plan<'_>, engine: &str, clock: &Arc<dyn Clock>, error: &Error) -> RunRecord {
     let now = Some(format!("{:.3}", clock.timestamp(clock.now())));
-    let failure = failure(error, &Interrupt::default());
+    let failure = failure(error, &Interrupt::default(), &[]);
     RunRecord { ended_at: now, error: Some(failure), ..blank_record(plan, &plan.parameters, engine, clock) }
 }
 
 /// The record's error: an interrupt hides behind whatever a cancelled statement said.
-fn failure(error: &Error, interrupt: &Interrupt) -> RunFailure {
+fn failure(error: &Error, interrupt: &Interrupt, repetitions: &[Repetition]) -> RunFailure {
+    let is_empty = |repetition: &Repetition| repetition.points.is_empty() && repetition.requests.is_empty();
+    let how =
+        if repetitions.iter().all(is_empty) { " before anything was measured" } else { "; what was measured is kept" };
     match interrupt.signal() {
         Some(signal) => RunFailure {
             kind: ErrorKind::Cancelled.name().to_owned(),
-            message: "the run was interrupted; what was measured is kept".to_owned(),
+            message: format!("the run was interrupted{how}"),
             hint: None,
             exit_code: if signal == 15 { exit::TERMINATED } else { exit::INTERRUPTED },
         },
@@ -161,7 +164,7 @@ pub fn next_step(kind: ErrorKind) -> &'static str {
         ErrorKind::Safety | ErrorKind::DiskFull => "free some space, or ask for less with --set volume=...",
         ErrorKind::Lost => "see whether the server is up and why it ended the session, then run the test again",
         ErrorKind::Busy => "wait for whoever holds the lock, then run the test again",
-        ErrorKind::Cancelled => "run the test again; what was measured is kept",
+        ErrorKind::Cancelled => "run the test again",
         ErrorKind::Statement => "'plimsoll doctor URL' tells what works on the target",
         ErrorKind::Internal => "please report it with the command and 'plimsoll doctor'",
     }
@@ -192,6 +195,8 @@ fn new_record(plan: &Plan<'_>, parameters: &Parameters, database: &dyn Database,
 }
 
 fn blank_record(plan: &Plan<'_>, parameters: &Parameters, engine: &str, clock: &Arc<dyn Clock>) -> RunRecord {
+    let group = plan.definition.group.iter().map(|group| ("group".to_owned(), group.as_str().into()));
+    let variables = plan.definition.own.iter().flat_map(|own| &own.variables);
     RunRecord {
         schema_version: SCHEMA_VERSION.to_owned(),
         run_id: uuid::Uuid::now_v7().simple().to_string(),
@@ -204,7 +209,12 @@ fn blank_record(plan: &Plan<'_>, parameters: &Parameters, engine: &str, clock: &
         ended_at: None,
         virtual_seconds: None,
         campaign: plan.campaign.clone(),
-        parameters: parameters.iter().map(|(name, value)| (name.to_owned(), value.to_json())).collect(),
+        parameters: parameters
+            .iter()
+            .map(|(name, value)| (name.to_owned(), value.to_json()))
+            .chain(group)
+            .chain(variables.map(|(name, value)| (name.clone(), (*value).into())))
+            .collect(),
         definition: plimsoll_measurement::Definition {
             hash: plan.definition.hash(),
             text: plan.definition.text.clone(),
@@ -261,13 +271,8 @@ fn measure(
         let real_begun = real.now();
         let mut repetition = Repetition {
             label: label.to_string(),
-            complete: false,
             started_seconds: begun.since(start).as_secs_f64(),
-            cold: None,
-            points: Vec::new(),
-            requests: Vec::new(),
-            seconds: Seconds::default(),
-            minutes: Vec::new(),
+            ..Repetition::default()
         };
         if number > 0 {
             observer.repetition(&record.run_id, &repetition)?;
@@ -279,6 +284,7 @@ fn measure(
                 lease: lease.as_mut(),
                 parameters,
                 mix: &plan.definition.mix,
+                own: plan.definition.own.as_ref(),
                 keep_data: plan.keep_data,
                 cold: &plan.cold,
                 settle: plan.settle,
@@ -290,6 +296,8 @@ fn measure(
                 repetition_start: clock.now(),
                 phase: several.then(|| step.name()),
                 warnings: &mut record.warnings,
+                client: &mut record.host.client,
+                cpus: record.host.cpus,
                 host_warnings: &mut record.host.warnings,
                 facts: &mut facts,
             };
@@ -317,7 +325,10 @@ fn measure(
         }
     }
     for (_, measure) in &mut measures {
-        measure.finish();
+        if let Err(error) = measure.finish(database, &place) {
+            record.warnings.push(format!("not everything was given back at the target: {error}"));
+            outcome = outcome.and(Err(error));
+        }
     }
     // The lease falls here, after the last session of the run is closed: only then may the place be removed.
     drop(lease);
@@ -375,5 +386,22 @@ fn guard_space(plan: &Plan<'_>, parameters: &Parameters, database: &dyn Database
             .hint(hint))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_measurement::Point;
+
+    #[test]
+    fn an_interrupt_claims_to_keep_only_what_there_is() {
+        let interrupt = Interrupt::default();
+        interrupt.trigger(2);
+        let error = Error::new(ErrorKind::Cancelled, "cancelled");
+        let said = |repetitions: &[Repetition]| failure(&error, &interrupt, repetitions).message;
+        assert_eq!(said(&[Repetition::default()]), "the run was interrupted before anything was measured");
+        let measured = Repetition { points: vec![Point::default()], ..Repetition::default() };
+        assert_eq!(said(&[measured]), "the run was interrupted; what was measured is kept");
     }
 }

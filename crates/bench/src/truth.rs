@@ -60,7 +60,13 @@ fn work<'a>(step: Step, parameters: &Parameters, database: &dyn Database, record
                 let rows = Box::new(wanted.generator(number, 1, wanted.rows));
                 Stock { table: wanted.table(number), rows }
             };
-            Some(Work::Scan((0..wanted.tables).map(stock).collect()))
+            let tables = (0..wanted.tables).map(stock).collect();
+            match (parameters.choice("into"), parameters.count("readers")) {
+                ("client", 1) => Some(Work::Read(tables)),
+                // How several share the device's queue is not gone through.
+                ("client", _) => None,
+                _ => Some(Work::Scan(tables)),
+            }
         }
         Step::Scan | Step::Requests => None,
         Step::Write => {
@@ -80,5 +86,6 @@ fn work<'a>(step: Step, parameters: &Parameters, database: &dyn Database, record
         }
         Step::Join => join_rung(&record.repetitions).map(Work::Join),
         Step::Memory => Some(Work::Memory),
+        Step::Commits => Some(Work::Commits(parameters.count("commits"))),
     }
 }

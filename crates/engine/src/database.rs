@@ -14,6 +14,7 @@ use plimsoll_measurement::{Reading, Views};
 
 use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind, Result};
+use crate::request::{Answer, BySession, RequestAccess, Requester, Statement};
 use crate::table::{ColumnType, Table};
 use crate::target::{Credentials, Target};
 use crate::value::{Row, Tally, Value};
@@ -52,6 +53,24 @@ pub trait Database: Send + Sync {
 
     /// A new session that works in `place` for the run that holds the lease on `run`.
     fn session(&self, place: &Place, run: &Place) -> Result<Box<dyn Session>>;
+
+    /// A new session that may reach existing tables as well.
+    fn session_with(&self, place: &Place, run: &Place, access: RequestAccess) -> Result<Box<dyn Session>> {
+        if access.existing {
+            let engine = &self.description().engine;
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                format!("the engine '{engine}' has no existing tables to make requests of"),
+            )
+            .hint("leave out 'existing = true' and make the tables under [setup]"));
+        }
+        self.session(place, run)
+    }
+
+    /// A new session that makes requests, in `place` for the run that holds the lease on `run`.
+    fn requester(&self, place: &Place, run: &Place, access: RequestAccess) -> Result<Box<dyn Requester>> {
+        Ok(Box::new(BySession(self.session_with(place, run, access)?)))
+    }
 
     /// Everything of ours at this target.
     fn places(&self) -> Result<Vec<PlaceStatus>>;
@@ -118,6 +137,18 @@ pub trait Session: Sampler {
         each: &mut dyn FnMut(&mut Row) -> Result<()>,
     ) -> Result<()>;
 
+    /// Has the engine read a statement without running it: an error says what is wrong with it, such as a table that is
+    /// not there.
+    fn check(&mut self, sql: &str) -> Result<()>;
+
+    /// Makes a request; see [`Requester::ask`].
+    fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {
+        let Some(columns) = &statement.columns else {
+            return Err(Error::new(ErrorKind::Unsupported, "this engine can't make requests of columns it isn't told"));
+        };
+        ask_for(self, &statement.sql, columns, parameters)
+    }
+
     /// Removes a table if it is there, and what it leaves behind where that would be felt by the next one.
     fn drop_table(&mut self, table: &Table) -> Result<()> {
         self.execute(&format!("DROP TABLE IF EXISTS {}", table.name), &[]).map(drop)
@@ -128,6 +159,12 @@ pub trait Session: Sampler {
 
     /// Loads rows by the engine's fast path, in one transaction: all of them, or none on an error.
     fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally>;
+
+    /// Loads rows as a request: like [`Session::load`], but beside other sessions and as durable as any transaction, and on
+    /// modelled hardware it is charged.
+    fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+        self.load(table, rows)
+    }
 
     /// Brings a loaded table to rest: statistics, visibility, everything that would else happen during a test.
     fn settle_table(&mut self, table: &Table) -> Result<()>;
@@ -156,6 +193,25 @@ pub trait Session: Sampler {
         })?;
         count.ok_or_else(|| Error::new(ErrorKind::Statement, "the engine returned no count"))
     }
+}
+
+/// Makes a request whose columns have these types; none means that no rows come back.
+pub(crate) fn ask_for<S: Session + ?Sized>(
+    session: &mut S,
+    sql: &str,
+    columns: &[ColumnType],
+    parameters: &[Value<'_>],
+) -> Result<Answer> {
+    if columns.is_empty() {
+        return Ok(Answer { rows: session.execute(sql, parameters)?, content_bytes: 0 });
+    }
+    let mut answer = Answer::default();
+    session.query(sql, parameters, columns, &mut |row| {
+        answer.rows += 1;
+        answer.content_bytes += row.content_bytes();
+        Ok(())
+    })?;
+    Ok(answer)
 }
 
 /// Where the rows of a load come from.
@@ -320,6 +376,8 @@ pub struct Description {
     pub page_bytes: u64,
     /// True if the engine works on this machine.
     pub local: bool,
+    /// True if it works in the threads of its sessions.
+    pub embedded: bool,
     /// CPUs the engine may use; `None` for a server elsewhere.
     pub cpus: Option<u32>,
     /// What `read-scan-weak` will see.

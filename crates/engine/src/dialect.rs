@@ -2,6 +2,9 @@
 
 use crate::table::{ColumnType, Table};
 
+/// Rows of a table that a sample of a column looks at at most: a table that nobody has counted may be of any size.
+pub(crate) const MOST_SAMPLED: u32 = 1_000_000;
+
 /// The SQL texts of one engine.
 pub trait Dialect: Send + Sync {
     /// The engine's type for a column.
@@ -86,6 +89,16 @@ pub trait Dialect: Send + Sync {
         let value = &table.columns[table.columns.len() - 1].name;
         format!("SELECT count({value}) FROM {} WHERE {} IN ({})", table.name, table.key(), places.join(", "))
     }
+
+    /// Begins a transaction that reads only, or one that will write too.
+    fn begin(&self, writes: bool) -> &'static str {
+        let _ = writes;
+        "BEGIN"
+    }
+
+    /// Values of a column that are not NULL as texts, each with the name of its type: of all rows, or of some tens of
+    /// thousands that the engine chooses by `seed`.
+    fn sample_column(&self, table: &str, column: &str, seed: u64) -> String;
 
     /// A new row; a parameter for each column.
     fn insert_row(&self, table: &Table) -> String {

@@ -7,6 +7,7 @@ pub mod dialect;
 pub mod error;
 pub mod postgres;
 pub mod process;
+pub mod request;
 pub mod sqlite;
 pub mod table;
 pub mod target;
@@ -19,6 +20,7 @@ pub use database::{
 };
 pub use dialect::Dialect;
 pub use error::{Error, ErrorKind, Result};
+pub use request::{Answer, RequestAccess, Requester, Statement, Traffic};
 pub use table::{Column, ColumnType, Table};
 pub use target::{Credentials, Secret, Target};
 pub use value::{Row, Value};

@@ -37,6 +37,13 @@ pub fn thread_cpu_seconds() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
+/// Time in which the calling thread could have run and waited for a CPU, in seconds. `None` where the system doesn't tell.
+pub fn thread_run_queue_seconds() -> Option<f64> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanos: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
+    Some(nanos as f64 / 1e9)
+}
+
 /// CPU time of our own process, in seconds.
 pub fn own_cpu_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);

@@ -25,6 +25,8 @@ impl fmt::Debug for Stock<'_> {
 pub enum Work<'a> {
     /// One session scans tables that were loaded one after another, each whole, from a cold cache.
     Scan(Vec<Stock<'a>>),
+    /// The same, but all columns of all rows are read into the client.
+    Read(Vec<Stock<'a>>),
     /// One session copies a source that lies outside the file so often into a new table, in one transaction, and again
     /// and again so often, with keys that rise.
     Write {
@@ -39,6 +41,8 @@ pub enum Work<'a> {
     Join(u64),
     /// One session reads sets of pages until they no longer fit into memory.
     Memory,
+    /// One session inserts so many rows of one small integer into a table without a key, each in its own transaction.
+    Commits(u64),
 }
 
 /// What a test should show on hardware whose limits are known.
@@ -46,7 +50,7 @@ pub enum Work<'a> {
 pub struct Expected {
     /// The metric of the figure, as in a run's results.
     pub metric: &'static str,
-    /// The value, in the unit of that figure: MB/min, MB, Mpairs/s.
+    /// The value, in the unit of that figure: MB/min, MB, Mpairs/s, s.
     pub value: f64,
     /// How the limit that binds is known: `printed`, `derived`, `assumed`; `given` for a user's own hardware.
     pub basis: String,

@@ -1,6 +1,6 @@
 //! The CPU quota: so many CPU-seconds a second for all sessions together, at most one core for each session.
 //!
-//! work = steps x cost of a step + pages x cost of a page; done = max(now + work, the quota's end). The quota is a
+//! work = statements x cost of a statement + steps x cost of a step + pages x cost of a page; done = max(now + work, the quota's end). The quota is a
 //! bucket like any other (picoseconds of CPU as units, `cores` x 10^12 of them a second): with fewer busy sessions than
 //! cores each runs at full speed, with more the quota is shared in the order of booking.
 //! Left out: the scheduler's time slices (a booking is served as a whole), caches, frequency and hyper-threads.
@@ -17,7 +17,7 @@ use crate::time::{PS_PER_SECOND, Ps, from_moment, to_moment};
 pub(crate) const MOST_CORES: f64 = 1024.0;
 /// The most a step may cost: a millisecond.
 pub(crate) const LONGEST_STEP: u64 = 1_000_000_000;
-/// The most a page may cost: a second.
+/// The most a page or a statement may cost: a second.
 pub(crate) const LONGEST_PAGE: u64 = 1_000_000_000_000;
 
 /// What CPU there is and what work costs.
@@ -25,16 +25,44 @@ pub(crate) const LONGEST_PAGE: u64 = 1_000_000_000_000;
 pub struct CpuSpec {
     /// CPU-seconds a second for all sessions together; one session uses at most one core of it.
     pub cores: f64,
-    /// Picoseconds for a step of the engine's virtual machine; `None` if CPU is not limited.
+    /// Picoseconds for a step of the engine's virtual machine; `None` if steps take no time.
     pub step_ps: Option<u64>,
     /// Picoseconds for a page that is read from a device.
     pub page_ps: u64,
+    /// Picoseconds for each statement whatever it does: what a server needs to receive, plan and answer it.
+    pub statement_ps: u64,
+}
+
+/// Work for the CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CpuWork {
+    /// Statements that begin.
+    pub statements: u64,
+    /// Steps of the engine's virtual machine.
+    pub steps: u64,
+    /// Pages that were read from a device.
+    pub pages: u64,
 }
 
 impl CpuSpec {
     /// CPU without a limit.
     pub const fn unlimited() -> Self {
-        Self { cores: 1.0, step_ps: None, page_ps: 0 }
+        Self { cores: 1.0, step_ps: None, page_ps: 0, statement_ps: 0 }
+    }
+
+    /// Whether any work takes time.
+    pub const fn is_limited(&self) -> bool {
+        self.step_ps.is_some() || self.statement_ps > 0
+    }
+
+    /// CPU time of one core for this work, in picoseconds.
+    pub fn time_ps(&self, work: CpuWork) -> u128 {
+        if !self.is_limited() {
+            return 0;
+        }
+        u128::from(work.statements) * u128::from(self.statement_ps)
+            + u128::from(work.steps) * u128::from(self.step_ps.unwrap_or(0))
+            + u128::from(work.pages) * u128::from(self.page_ps)
     }
 
     pub(crate) fn check(&self) -> Result<(), String> {
@@ -47,6 +75,9 @@ impl CpuSpec {
         if self.page_ps > LONGEST_PAGE {
             return Err("the time of a page must be at most 1s".to_owned());
         }
+        if self.statement_ps > LONGEST_PAGE {
+            return Err("the time of a statement must be at most 1s".to_owned());
+        }
         Ok(())
     }
 }
@@ -54,7 +85,7 @@ impl CpuSpec {
 /// The quota at work.
 #[derive(Debug, Clone)]
 pub(crate) struct Cpu {
-    costs: Option<(Ps, Ps)>,
+    spec: CpuSpec,
     quota: Bucket,
     pub meter: Meter,
 }
@@ -63,19 +94,16 @@ impl Cpu {
     pub(crate) fn new(spec: &CpuSpec) -> Self {
         // A specification that passed its check has such a rate.
         let rate = Rate::per_second(spec.cores * PS_PER_SECOND as f64).unwrap_or(Rate::MAX);
-        let costs = spec.step_ps.map(|step| (Ps::from(step), Ps::from(spec.page_ps)));
-        Self { costs, quota: Bucket::new(Timeline::new(rate, None, 0), 0), meter: Meter::new(costs.is_some()) }
+        let quota = Bucket::new(Timeline::new(rate, None, 0), 0);
+        Self { spec: *spec, quota, meter: Meter::new(spec.is_limited()) }
     }
 
-    pub(crate) fn steps(&mut self, now: Moment, steps: u64, pages: u64) -> Moment {
-        match self.costs {
-            None => now,
-            Some((step, page)) => self.work(now, Ps::from(steps) * step + Ps::from(pages) * page),
+    /// Books the work of one session.
+    pub(crate) fn work(&mut self, now: Moment, work: CpuWork) -> Moment {
+        if !self.spec.is_limited() {
+            return now;
         }
-    }
-
-    /// Books this much CPU time of one session.
-    fn work(&mut self, now: Moment, work: Ps) -> Moment {
+        let work: Ps = self.spec.time_ps(work);
         let start = from_moment(now);
         let from = self.quota.free_at(start);
         let to = self.quota.book(start, u64::try_from(work).unwrap_or(u64::MAX));
@@ -89,7 +117,7 @@ mod tests {
     use super::*;
 
     fn cpu(cores: f64) -> Cpu {
-        Cpu::new(&CpuSpec { cores, step_ps: Some(25_000), page_ps: 10_000_000 })
+        Cpu::new(&CpuSpec { cores, step_ps: Some(25_000), page_ps: 10_000_000, statement_ps: 40_000_000 })
     }
 
     fn at_ms(ms: u64) -> Moment {
@@ -97,14 +125,14 @@ mod tests {
     }
 
     /// A session that works 10 ms at a time (400,000 steps of 25 ns).
-    const TEN_MS: u64 = 400_000;
+    const TEN_MS: CpuWork = CpuWork { statements: 0, steps: 400_000, pages: 0 };
 
     #[test]
     fn one_session_uses_one_core_of_two() {
         let mut cpu = cpu(2.0);
         let mut now = Moment::default();
         for turn in 1..=100 {
-            now = cpu.steps(now, TEN_MS, 0);
+            now = cpu.work(now, TEN_MS);
             assert_eq!(now, at_ms(turn * 10));
         }
     }
@@ -115,7 +143,7 @@ mod tests {
         let mut sessions = [Moment::default(); 3];
         for _ in 0..200 {
             for session in &mut sessions {
-                *session = cpu.steps(*session, TEN_MS, 0);
+                *session = cpu.work(*session, TEN_MS);
             }
         }
         // 600 pieces of 10 ms on two cores take three seconds.
@@ -125,10 +153,19 @@ mod tests {
 
     #[test]
     fn part_of_a_core_is_slower_and_pages_cost_too() {
-        assert_eq!(cpu(0.1).steps(Moment::default(), TEN_MS, 0), at_ms(100));
-        assert_eq!(cpu(1.0).steps(at_ms(5), TEN_MS, 1_000), at_ms(25));
-        let mut unlimited = Cpu::new(&CpuSpec::unlimited());
-        assert_eq!(unlimited.steps(at_ms(5), u64::MAX, u64::MAX), at_ms(5));
+        assert_eq!(cpu(0.1).work(Moment::default(), TEN_MS), at_ms(100));
+        assert_eq!(cpu(1.0).work(at_ms(5), CpuWork { pages: 1_000, ..TEN_MS }), at_ms(25));
+        let most = CpuWork { statements: u64::MAX, steps: u64::MAX, pages: u64::MAX };
+        assert_eq!(Cpu::new(&CpuSpec::unlimited()).work(at_ms(5), most), at_ms(5));
+    }
+
+    #[test]
+    fn a_statement_has_a_price_of_its_own() {
+        let hundred = CpuWork { statements: 100, ..CpuWork::default() };
+        assert_eq!(cpu(1.0).work(at_ms(5), hundred), at_ms(9));
+        // It alone makes a CPU that is limited.
+        let spec = CpuSpec { statement_ps: 1_000_000_000, ..CpuSpec::unlimited() };
+        assert_eq!(Cpu::new(&spec).work(at_ms(0), CpuWork { steps: 7, pages: 7, statements: 2 }), at_ms(2));
     }
 
     #[test]
@@ -137,6 +174,7 @@ mod tests {
             let spec = CpuSpec { cores, ..CpuSpec::unlimited() };
             assert!(spec.check().unwrap_err().contains("between 0.001 and 1024"), "{cores}");
         }
+        assert!(CpuSpec { statement_ps: LONGEST_PAGE + 1, ..CpuSpec::unlimited() }.check().is_err());
         assert!(CpuSpec { step_ps: Some(0), ..CpuSpec::unlimited() }.check().is_err());
         assert_eq!(CpuSpec::unlimited().check(), Ok(()));
     }

@@ -30,7 +30,7 @@ mod time;
 mod volume;
 
 pub use blob::{Blob, Tier};
-pub use cpu::CpuSpec;
+pub use cpu::{CpuSpec, CpuWork};
 pub use device::{Cap, DeviceSpec, Done, Io, Kind};
 pub use disk::{Disk, LARGEST_IO_BYTES};
 pub use latency::Latency;

@@ -2,7 +2,7 @@
 
 use plimsoll_measurement::Moment;
 
-use crate::cpu::Cpu;
+use crate::cpu::{Cpu, CpuWork};
 use crate::device::{CapState, Device};
 use crate::meter::Meter;
 use crate::{Done, Io, Spec};
@@ -63,10 +63,10 @@ impl Machine {
         device.submit(now, io, &mut self.caps)
     }
 
-    /// Books CPU work of one session: `steps` of the engine's virtual machine and `pages` read from a device. When the
-    /// session has done it: after the work itself at the speed of one core, or when the quota has it through, if later.
-    pub fn cpu_steps(&mut self, now: Moment, steps: u64, pages: u64) -> Moment {
-        self.cpu.steps(now, steps, pages)
+    /// Books CPU work of one session. When the session has done it: after the work itself at the speed of one core, or
+    /// when the quota has it through, if later.
+    pub fn compute(&mut self, now: Moment, work: CpuWork) -> Moment {
+        self.cpu.work(now, work)
     }
 
     /// Tells the device how large its file is, for blobs whose limits follow it. False if no tier holds such a file;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use plimsoll_hardware::{
-    Blob, Cap, CpuSpec, DeviceSpec, Disk, Done, Grain, Io, Kind, Latency, Limit, Limits, Machine, Neighbour, Resource,
-    Role, Spec, Tier, Volume,
+    Blob, Cap, CpuSpec, CpuWork, DeviceSpec, Disk, Done, Grain, Io, Kind, Latency, Limit, Limits, Machine, Neighbour,
+    Resource, Role, Spec, Tier, Volume,
 };
 use plimsoll_measurement::Moment;
 use plimsoll_measurement::units::MB;
@@ -234,13 +234,13 @@ fn an_unlimited_machine_takes_no_time_and_has_no_percentages() {
         let done = machine.submit(at_ms(3), role, read(0, u64::MAX));
         assert_eq!(done, Done { at: at_ms(3), throttled: Duration::ZERO });
     }
-    assert_eq!(machine.cpu_steps(at_ms(3), 1_000, 1), at_ms(3));
+    assert_eq!(machine.compute(at_ms(3), CpuWork { steps: 1_000, pages: 1, ..CpuWork::default() }), at_ms(3));
     assert_eq!(machine.meter(Resource::DataIo).rows(at_ms(100_000), Grain::Fine).count(), 0);
 }
 
 #[test]
 fn meters_show_what_was_used_of_the_limit() {
-    let cpu = CpuSpec { cores: 2.0, step_ps: Some(1_000_000), page_ps: 0 };
+    let cpu = CpuSpec { cores: 2.0, step_ps: Some(1_000_000), page_ps: 0, statement_ps: 0 };
     let log = DeviceSpec::single(disk(bandwidth(1.0)));
     let spec = Spec { cpu, log, ..spec(DeviceSpec::single(disk(iops(100.0)))) };
     let mut machine = Machine::new(&spec, 0);
@@ -250,7 +250,7 @@ fn meters_show_what_was_used_of_the_limit() {
             machine.submit(at_ms(second * 1_000), Role::Data, read(0, 8 * KIB));
         }
         machine.submit(at_ms(second * 1_000), Role::Log, write(0, MB / 2));
-        machine.cpu_steps(at_ms(second * 1_000), 600_000, 0);
+        machine.compute(at_ms(second * 1_000), CpuWork { steps: 600_000, pages: 0, ..CpuWork::default() });
     }
     for (resource, percent) in [(Resource::DataIo, 30.0), (Resource::LogWrite, 50.0), (Resource::Cpu, 30.0)] {
         let rows: Vec<f64> = machine.meter(resource).rows(at_ms(60_000), Grain::Fine).map(|row| row.1).collect();
@@ -305,12 +305,12 @@ proptest! {
         work in prop::collection::vec((0_u64..10_000_000, 0_u64..5_000_000), 1..100),
         cores in 0.1_f64..8.0,
     ) {
-        let cpu = CpuSpec { cores, step_ps: Some(25_000), page_ps: 0 };
+        let cpu = CpuSpec { cores, step_ps: Some(25_000), page_ps: 0, statement_ps: 0 };
         let mut machine = Machine::new(&Spec { cpu, ..Spec::unlimited("cpu") }, 0);
         let (mut now, mut total, mut last) = (Moment::default(), 0.0, Moment::default());
         for (wait, steps) in work {
             now = now.after(Duration::from_nanos(wait));
-            let end = machine.cpu_steps(now, steps, 0);
+            let end = machine.compute(now, CpuWork { steps, pages: 0, ..CpuWork::default() });
             prop_assert!(end.since(now) >= Duration::from_nanos(steps * 25));
             total += steps as f64 * 25e-9;
             last = last.max(end);

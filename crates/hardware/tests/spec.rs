@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_hardware::{
-    Burst, Io, Kind, LARGEST_IO_BYTES, Latency, Layout, Limit, Machine, Neighbour, Rate, Role, Spec,
+    Burst, CpuWork, Io, Kind, LARGEST_IO_BYTES, Latency, Layout, Limit, Machine, Neighbour, Rate, Role, Spec,
 };
 use plimsoll_measurement::Moment;
 
@@ -26,6 +26,7 @@ memory = "1.5GiB"
 cores = 0.5
 step_time = "0.4ns"
 page_time = "10us"
+statement_time = "0.04ms"
 [data]
 iops = 500
 bandwidth = "0.8MiB/s"
@@ -42,7 +43,7 @@ write_iops = "10k"
 fn a_small_machine() {
     let spec = spec(SMALL);
     assert_eq!((spec.name.as_str(), spec.page_bytes, spec.memory), ("small", 4096, Some(3 << 29)));
-    assert_eq!((spec.cpu.step_ps, spec.cpu.page_ps), (Some(400), 10_000_000));
+    assert_eq!((spec.cpu.step_ps, spec.cpu.page_ps, spec.cpu.statement_ps), (Some(400), 10_000_000, 40_000_000));
     assert_eq!(spec.cpu.cores.to_bits(), 0.5_f64.to_bits());
     let [disk] = &spec.data.volume.disks[..] else { panic!("one disk") };
     assert_eq!(disk.limits.iops, Some(Limit::from(rate(500_000))));
@@ -114,7 +115,7 @@ fn a_trace_is_the_same_on_every_machine() {
             let kind = if n % 3 == 0 { Kind::Write } else { Kind::Read };
             let role = if n % 7 == 0 { Role::Log } else { Role::Data };
             let done = machine.submit(now, role, Io { kind, offset: n * 8_192, bytes: 1 + n * 37 % 9_000 });
-            let worked = machine.cpu_steps(now, n % 1_000 * 10_000, 1);
+            let worked = machine.compute(now, CpuWork { steps: n % 1_000 * 10_000, pages: 1, ..CpuWork::default() });
             for moment in [done.at, worked] {
                 hash = (hash ^ moment.as_nanos()).wrapping_mul(0x0100_0000_01b3);
             }

@@ -1,7 +1,7 @@
-//! The checkpointer: a thread on the clock that copies the log into the file, so that no session has to. It makes two
-//! passes. The first is beside the writers and paced by the device. The second holds their turn, so that the next writer
-//! finds a log that is copied whole and starts it over; it waits for nothing itself, but no later log is durable before
-//! what it wrote is.
+//! The checkpointer: a thread on the clock that copies the log into the file, so that no session has to. It makes passes
+//! beside the writers, paced by the device, until little came meanwhile. The last pass holds the writers' turn, so that the
+//! next one finds a log that is copied whole and starts it over; it waits for nothing itself, but no later log is durable
+//! before what it wrote is.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,6 +40,12 @@ pub struct Checkpointer {
 /// would have to be read again to be copied.
 pub fn threshold(pool_pages: Option<usize>) -> usize {
     pool_pages.map_or(FRAMES, |pages| (pages / 4).clamp(FEWEST_FRAMES, FRAMES))
+}
+
+/// Whether the next pass is the one that holds the writers up: when little came meanwhile, or so much that the log must not
+/// grow any more, as on a data device that is slower than the log.
+pub const fn is_last(begins_at: u64, came: u64, in_log: u64) -> bool {
+    came <= begins_at / 8 || in_log >= 4 * begins_at
 }
 
 impl Checkpointer {
@@ -90,8 +96,16 @@ fn work(server: &Server, vfs: &str, path: &std::path::Path, turn: &Turn, orders:
             continue;
         }
         // A pass that fails leaves the log as it is, which the next one copies.
-        let due = pass(server, file, &connection, Work { copies: true, ..Work::default() });
-        server.clock.sleep_until(due);
+        let frames = || server.state().files[file as usize].wal.len() as u64;
+        let begins_at = threshold(server.state().pool.limit()) as u64;
+        loop {
+            let there = frames();
+            let due = pass(server, file, &connection, Work { copies: true, ..Work::default() });
+            server.clock.sleep_until(due);
+            if is_last(begins_at, frames().saturating_sub(there), frames()) || orders.stop.load(Ordering::Acquire) {
+                break;
+            }
+        }
         let held = turn.hold(server.clock.as_ref());
         let due = pass(server, file, &connection, Work { copies: true, hurried: true, ..Work::default() });
         {

@@ -129,6 +129,7 @@ fn describe(level: &Level, address: &Address, sqlite: &Description) -> Descripti
         settings,
         page_bytes: level.spec.page_bytes,
         local: true,
+        embedded: true,
         cpus: Some(level.spec.cpu.cores.ceil() as u32),
         weak_isolation: sqlite.weak_isolation.clone(),
         fingerprint: format!("lab-{subject}"),

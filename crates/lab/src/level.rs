@@ -162,7 +162,7 @@ fn of_service(catalog: &Catalog, level: LabLevel) -> Result<Level> {
     let name = format!("{}/{}@{}", level.service, level.level, level.edition);
     let spec = Spec {
         memory: Some((level.memory_mb.value * MB as f64) as u64),
-        cpu: CpuSpec { cores: 1.0, step_ps: Some(step_ps), page_ps },
+        cpu: CpuSpec { cores: 1.0, step_ps: Some(step_ps), page_ps, statement_ps: 0 },
         data: DeviceSpec::single(data),
         log: DeviceSpec::single(log),
         ..Spec::unlimited(name.clone())

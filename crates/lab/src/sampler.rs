@@ -6,7 +6,7 @@ use std::sync::Arc;
 use plimsoll_clock::windowed;
 use plimsoll_engine::{Result, Sampler};
 use plimsoll_hardware::{Grain, Resource};
-use plimsoll_measurement::{FileRow, Metric, Moment, Reading, ResourceRow, StatementRow, Views, WaitRow};
+use plimsoll_measurement::{FileRow, Metric, Moment, Reading, ResourceRow, StatementRow, Views};
 
 use crate::server::{Server, log_path};
 use crate::state::{MEMORY_INTERVAL_NANOS, State};
@@ -63,10 +63,6 @@ impl Sampler for ServerSampler {
     fn views(&mut self) -> Result<Views> {
         let now = self.server.clock.now();
         let state = self.server.state();
-        let waits = Wait::ALL.map(|wait| {
-            let (count, time) = state.counters.waits.of(wait);
-            WaitRow { name: wait.name().to_owned(), count, seconds: time.as_secs_f64() }
-        });
         let statements = state.statements.iter().map(|(text, counters)| StatementRow {
             text: text.clone(),
             count: counters.count,
@@ -77,7 +73,7 @@ impl Sampler for ServerSampler {
         Ok(Views {
             resources_15_s: resources(&state, now, Grain::Fine),
             resources_5_min: resources(&state, now, Grain::Coarse),
-            waits: waits.to_vec(),
+            waits: state.counters.waits.rows(),
             files: state.numbers.iter().flat_map(|(path, number)| file_rows(&state, path, *number)).collect(),
             statements: statements.collect(),
         })
@@ -91,19 +87,20 @@ fn file_rows(state: &State, path: &Path, number: u32) -> [FileRow; 2] {
     let data = FileRow {
         name: name(path),
         kind: "data",
-        reads: reads.count,
-        read_bytes: reads.bytes,
-        read_stall_seconds: reads.stall.as_secs_f64(),
-        writes: writes.count,
-        write_bytes: writes.bytes,
-        write_stall_seconds: writes.stall.as_secs_f64(),
+        reads: Some(reads.count),
+        read_bytes: Some(reads.bytes),
+        read_stall_seconds: Some(reads.stall.as_secs_f64()),
+        writes: Some(writes.count),
+        write_bytes: Some(writes.bytes),
+        write_stall_seconds: Some(writes.stall.as_secs_f64()),
     };
+    // What is read of a log is in memory.
     let log = FileRow {
         name: name(&log_path(path)),
         kind: "log",
-        writes: log.count,
-        write_bytes: log.bytes,
-        write_stall_seconds: log.stall.as_secs_f64(),
+        writes: Some(log.count),
+        write_bytes: Some(log.bytes),
+        write_stall_seconds: Some(log.stall.as_secs_f64()),
         ..FileRow::default()
     };
     [data, log]

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_hardware::{Io, Kind, Machine, Role, Spec};
+use plimsoll_hardware::{CpuWork, Io, Kind, Machine, Role, Spec};
 use plimsoll_measurement::Moment;
 
 use crate::charge::{self, Work};
@@ -147,6 +147,7 @@ impl Server {
             return;
         }
         let start = self.clock.now();
+        let moment = self.faults.thaw(moment);
         if moment <= start {
             return;
         }
@@ -159,7 +160,7 @@ impl Server {
     /// The present moment for who wants to know how long computing takes. Where CPU is not limited it takes no time in the
     /// model, and in real time a clock that is asked for nothing is most of what a short statement costs more in the lab.
     pub fn computing_now(&self) -> Moment {
-        if self.is_virtual || self.spec.cpu.step_ps.is_some() { self.clock.now() } else { Moment::default() }
+        if self.is_virtual || self.spec.cpu.is_limited() { self.clock.now() } else { Moment::default() }
     }
 
     /// Notes that a statement has ended which began at `begun`, by [`Server::computing_now`].
@@ -234,7 +235,7 @@ impl Server {
             work.uncharged_pages += work.pages_read - pages_before;
             if work.uncharged_pages >= CPU_SLICE_PAGES {
                 let pages = std::mem::take(&mut work.uncharged_pages);
-                let done = self.cpu(&mut state, work, now, 0, pages);
+                let done = self.cpu(&mut state, work, now, CpuWork { pages, ..CpuWork::default() });
                 ready = ready.max(done);
             }
             drop(state);
@@ -312,10 +313,9 @@ impl Server {
     }
 
     /// Books CPU time; gives when it is done.
-    pub fn cpu(&self, state: &mut State, work: &mut Work, now: Moment, steps: u64, pages: u64) -> Moment {
-        let done = state.machine.cpu_steps(now, steps, pages);
-        let cpu = &self.spec.cpu;
-        let nanos = cpu.step_ps.map_or(0, |step| (step * steps + cpu.page_ps * pages) / 1000);
+    pub fn cpu(&self, state: &mut State, work: &mut Work, now: Moment, cpu: CpuWork) -> Moment {
+        let done = state.machine.compute(now, cpu);
+        let nanos = u64::try_from(self.spec.cpu.time_ps(cpu) / 1000).unwrap_or(u64::MAX);
         work.cpu_nanos += nanos;
         state.counters.cpu_nanos += nanos;
         done

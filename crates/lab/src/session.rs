@@ -11,7 +11,8 @@ use std::time::Duration;
 use plimsoll_clock::windowed;
 use plimsoll_engine::sqlite::modelled::{Follower, Modelled};
 use plimsoll_engine::{Error, ErrorKind, Result};
-use plimsoll_measurement::{Metric, Moment, Reading};
+use plimsoll_hardware::CpuWork;
+use plimsoll_measurement::{Metric, Moment, Reading, Views};
 use rusqlite::Connection;
 
 use crate::charge::{self, Work};
@@ -93,19 +94,19 @@ fn charge_steps(server: &Server, step_ps: u64) {
         if work.owed_steps * step_ps >= CPU_SLICE_PS {
             let steps = std::mem::take(&mut work.owed_steps);
             work.charged_steps += steps;
-            pay(server, work, steps);
+            pay(server, work, CpuWork { steps, ..CpuWork::default() });
         }
     });
 }
 
-/// Waits for the CPU time of these steps and of the pages read. What the real machine needed for them is part of it.
-fn pay(server: &Server, work: &mut Work, steps: u64) {
-    let pages = std::mem::take(&mut work.uncharged_pages);
-    if steps == 0 && pages == 0 {
+/// Waits for the CPU time of this and of the pages read. What the real machine needed for the work itself is part of it.
+fn pay(server: &Server, work: &mut Work, cpu: CpuWork) {
+    let cpu = CpuWork { pages: std::mem::take(&mut work.uncharged_pages), ..cpu };
+    if cpu == CpuWork::default() {
         return;
     }
     let since = work.computing_since;
-    let done = server.cpu(&mut server.state(), work, since, steps, pages);
+    let done = server.cpu(&mut server.state(), work, since, cpu);
     server.wait(work, done, Wait::Cpu);
 }
 
@@ -174,6 +175,7 @@ impl LabSession {
         if durable <= now {
             return Ok(());
         }
+        let durable = self.server.faults.thaw(durable);
         // One wait for two reasons; the governor's part comes first.
         self.server.sleep(durable, &work.cancelled);
         let end = self.server.clock.now();
@@ -200,6 +202,14 @@ impl Follower for LabSession {
         self.statement = self.number(sql);
         work.pages_before = work.pages_read;
         work.computing_since = self.begun;
+        if self.server.faults.may_freeze() {
+            let now = self.server.clock.now();
+            self.server.wait(&mut work, now, Wait::Cpu);
+        }
+        if self.server.spec.cpu.statement_ps > 0 {
+            // Receiving and planning it come before its work, and nobody's lock is held meanwhile.
+            pay(&self.server, &mut work, CpuWork { statements: 1, ..CpuWork::default() });
+        }
         if writes && !self.writing {
             let waited = self.turn.take(self.server.clock.as_ref());
             self.writing = true;
@@ -220,7 +230,7 @@ impl Follower for LabSession {
         let charged = std::mem::take(&mut work.charged_steps);
         work.owed_steps = 0;
         if self.server.spec.cpu.step_ps.is_some() {
-            pay(&self.server, &mut work, steps.saturating_sub(charged));
+            pay(&self.server, &mut work, CpuWork { steps: steps.saturating_sub(charged), ..CpuWork::default() });
         }
         if autocommit {
             self.pass_turn();
@@ -257,6 +267,11 @@ impl Follower for LabSession {
         ];
         readings.extend(Wait::ALL.map(|wait| reading(wait.metric(), work.waits.of(wait).1.as_secs_f64())));
         readings
+    }
+
+    fn views(&mut self) -> Views {
+        let waits = self.work.as_ref().map_or_else(Vec::new, |work| work.waits.rows());
+        Views { waits, ..Views::default() }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_measurement::Metric;
+use plimsoll_measurement::{Metric, WaitRow};
 
 /// Why a session waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,6 +71,15 @@ impl Waits {
     /// Time of all of them together.
     pub fn total(&self) -> Duration {
         self.0.iter().map(|(_, time)| *time).sum()
+    }
+
+    /// All of them as views show them.
+    pub fn rows(&self) -> Vec<WaitRow> {
+        let row = |wait: Wait| {
+            let (count, time) = self.of(wait);
+            WaitRow { name: wait.name().to_owned(), count, seconds: time.as_secs_f64() }
+        };
+        Wait::ALL.map(row).to_vec()
     }
 
     /// How often and how long was waited for this reason.

@@ -1,61 +1,15 @@
 //! The truth and what the tests of the product measure on the lab, in virtual time.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod running;
+
 use std::sync::Arc;
-use std::time::Duration;
 
-use plimsoll_bench::observer::Unobserved;
-use plimsoll_bench::run::Plan;
-use plimsoll_bench::{Interrupt, definition, execute};
 use plimsoll_clock::{Clock, VirtualClock, enter};
-use plimsoll_engine::{Cold, Database as _, Work};
-use plimsoll_hardware::Spec;
-use plimsoll_lab::level::Level;
-use plimsoll_lab::{Address, LabDatabase};
-use plimsoll_measurement::{Host, RunRecord, Truth};
-
-/// Runs a test on a lab in virtual time.
-fn run(
-    open: impl FnOnce(Arc<dyn Clock>) -> LabDatabase,
-    test: &str,
-    repetitions: u32,
-    set: &[(&str, &str)],
-) -> RunRecord {
-    let clock: Arc<dyn Clock> = Arc::new(VirtualClock::new());
-    let _on_clock = enter(&clock, "test");
-    let lab = open(Arc::clone(&clock));
-    let definition = definition::find_builtin(test).unwrap();
-    let mut parameters = definition.parameters(false);
-    for (name, value) in set {
-        parameters.set(name, value, &definition.steps).unwrap();
-    }
-    let plan = Plan {
-        definition: &definition,
-        parameters,
-        repetitions,
-        settle: Duration::ZERO,
-        cold: Cold::default(),
-        keep_data: false,
-        campaign: None,
-        target: "lab:".to_owned(),
-        reference: None,
-        anchor: None,
-        catalog_edition: None,
-        build: "test".to_owned(),
-        host: Host::default(),
-    };
-    let record = execute(&plan, &lab, &clock, &Interrupt::default(), &mut Unobserved);
-    assert!(record.is_complete(), "{:?}", record.error);
-    record
-}
-
-/// Runs a test once on hardware as TOML describes it.
-fn on_hardware(hardware: &str, test: &str, set: &[(&str, &str)]) -> RunRecord {
-    let spec = Spec::parse("test.toml", hardware).unwrap();
-    let level = Level { spec, name: "test".into(), edition: None, published: None, disk: None, provenance: [].into() };
-    let address = Address::parse("lab:test.toml?scale=1").unwrap();
-    run(|clock| LabDatabase::on(level, &address, clock).unwrap(), test, 1, set)
-}
+use plimsoll_engine::{Database as _, Work};
+use plimsoll_lab::LabDatabase;
+use plimsoll_measurement::{RunRecord, Truth};
+use running::{on_hardware, run};
 
 /// Figure and truth.
 fn both(record: &RunRecord) -> (f64, Truth) {
@@ -134,7 +88,8 @@ fn operations_a_second_hold_a_scan_back() {
 #[test]
 fn checkpoints_hold_chunks_back_where_data_is_as_slow_as_log() {
     let hardware = "memory = \"64MiB\"\n[data]\nbandwidth = \"1MiB/s\"\n[log]\nwrite_bandwidth = \"2MiB/s\"\n";
-    let (value, truth) = both(&on_hardware(hardware, "write-chunk", &CHUNKS));
+    let set: Vec<_> = CHUNKS.iter().copied().chain([("volume", "48MiB")]).collect();
+    let (value, truth) = both(&on_hardware(hardware, "write-chunk", &set));
     assert_eq!(truth.limit.as_deref(), Some("data_io"), "{truth:?}");
     assert!((value / truth.value - 1.0).abs() < 0.1, "{value} {truth:?}");
 }

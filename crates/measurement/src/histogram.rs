@@ -53,6 +53,12 @@ impl Times {
         self.sum_nanos += other.sum_nanos;
     }
 
+    /// Forgets what was counted and keeps the memory.
+    pub fn clear(&mut self) {
+        self.buckets.reset();
+        self.sum_nanos = 0;
+    }
+
     /// How many times were counted.
     pub fn count(&self) -> u64 {
         self.buckets.len()

@@ -3,14 +3,16 @@
 pub mod exit;
 pub mod histogram;
 pub mod reading;
+pub mod requests;
 pub mod run;
 pub mod units;
 pub mod views;
 
 pub use histogram::{Times, TimesData};
 pub use reading::{Metric, Moment, Reading, Window};
+pub use requests::{FileDelta, Phase, RequestKind, Seconds, WaitDelta};
 pub use run::{
-    ColdStart, CpuRow, CpuTable, Definition, Figure, Host, Minute, Point, Repetition, RequestKind, RunFailure,
-    RunRecord, Seconds, Truth, Verdict,
+    Client, ColdStart, CpuRow, CpuTable, Definition, Figure, Host, Minute, Point, Repetition, RunFailure, RunRecord,
+    Truth, Verdict,
 };
 pub use views::{FileRow, ResourceRow, StatementRow, Views, WaitRow};

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::histogram::TimesData;
+use crate::requests::{FileDelta, Phase, RequestKind, Seconds, WaitDelta};
 
 /// Version of the record's schema: major changes break readers, minor ones add fields.
 pub const SCHEMA_VERSION: &str = "1.0";
@@ -111,77 +111,18 @@ pub struct Repetition {
     /// The same second by second.
     #[serde(default, skip_serializing_if = "Seconds::is_empty")]
     pub seconds: Seconds,
+    /// The same by rate, number of sessions or size of batches, in the order in which they were tried.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<Phase>,
+    /// What the session waited for, for tests that ask; the longest first. Absent where the engine does not tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<WaitDelta>,
+    /// What was read from and written to the engine's files meanwhile, for tests that ask.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileDelta>,
     /// The points spread over minutes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub minutes: Vec<Minute>,
-}
-
-/// What a kind of request came to in a repetition.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct RequestKind {
-    /// Its name: `insert`, `direct-select`, ...
-    pub kind: String,
-    /// Requests that were answered.
-    pub operations: u64,
-    /// Rows that the target had to look at, as far as the request says.
-    pub rows_examined: u64,
-    /// Rows that came back or were changed.
-    pub rows: u64,
-    /// Their data content.
-    pub content_bytes: u64,
-    /// Requests that failed, by class.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub errors: BTreeMap<String, u64>,
-    /// Attempts that were made again after an error that passes; their time counts in the request's.
-    #[serde(default)]
-    pub retries: u64,
-    /// Response times: from the intended start where requests had a schedule, else from the start.
-    pub times: TimesData,
-    /// The same from the real start, which leaves out what requests waited for others; only beside a schedule.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub times_uncorrected: Option<TimesData>,
-}
-
-/// What was answered in every second of a repetition, by the second in which it was.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Seconds {
-    /// Requests.
-    pub operations: Vec<u64>,
-    /// Rows that came back or were changed.
-    pub rows: Vec<u64>,
-    /// Their data content.
-    pub content_bytes: Vec<u64>,
-    /// Requests that failed.
-    pub errors: Vec<u64>,
-}
-
-impl Seconds {
-    /// The row of a second: operations, rows, content, errors.
-    pub fn at(&mut self, second: usize) -> (&mut u64, &mut u64, &mut u64, &mut u64) {
-        for column in [&mut self.operations, &mut self.rows, &mut self.content_bytes, &mut self.errors] {
-            if column.len() <= second {
-                column.resize(second + 1, 0);
-            }
-        }
-        let Self { operations, rows, content_bytes, errors } = self;
-        (&mut operations[second], &mut rows[second], &mut content_bytes[second], &mut errors[second])
-    }
-
-    /// Adds the seconds of another.
-    pub fn merge(&mut self, other: &Self) {
-        for second in 0..other.operations.len() {
-            let row = self.at(second);
-            *row.0 += other.operations[second];
-            *row.1 += other.rows[second];
-            *row.2 += other.content_bytes[second];
-            *row.3 += other.errors[second];
-        }
-    }
-
-    /// True if nothing was recorded.
-    pub fn is_empty(&self) -> bool {
-        self.operations.is_empty()
-    }
 }
 
 /// How a cold start was made, and what proves it.
@@ -274,6 +215,15 @@ pub struct Point {
     /// Requests that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errors: Option<u64>,
+    /// Requests a second that the schedule asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_asked: Option<f64>,
+    /// Response time that half of the requests did not exceed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_ms_p50: Option<f64>,
+    /// Response time that 99 of 100 requests did not exceed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_ms_p99: Option<f64>,
     /// Reasons to read the point with care: `source-read`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,
@@ -440,9 +390,48 @@ pub struct Host {
     /// Seconds spent on making or checking the data, cleaning up not included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preparation_seconds: Option<f64>,
+    /// Whether our own client held the requests back; absent for tests that make none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<Client>,
     /// Warnings that depend on the real machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+}
+
+/// Whether our own client held the requests back.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Client {
+    /// `free`, `near-its-limit` or `was-the-limit`; the last makes rates lower bounds.
+    pub verdict: String,
+    /// Sentences a person can check.
+    pub evidence: Vec<String>,
+    /// The largest part of its time that a session needed for itself or waited for a CPU, over the repetitions, in percent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy_percent: Option<f64>,
+    /// CPU time of the sessions' threads in percent of the CPUs that the client may use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_percent: Option<f64>,
+    /// The same of the busiest thread, in percent of one CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_cpu_percent: Option<f64>,
+    /// Time that the sessions' threads waited for a CPU, in percent of their time; absent where the system does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_queue_percent: Option<f64>,
+    /// How late a session that had slept began, which 99 of 100 did not exceed; only beside a schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wake_lag_us_p99: Option<f64>,
+    /// CPU time of the client for each request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_us_per_request: Option<f64>,
+    /// What a request costs the client before it reaches the engine's driver: measured at the start, on nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_ns_per_request: Option<f64>,
+    /// Bytes sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_bytes: Option<u64>,
+    /// Bytes received.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received_bytes: Option<u64>,
 }
 
 impl RunRecord {

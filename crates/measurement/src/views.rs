@@ -44,25 +44,26 @@ pub struct WaitRow {
     pub seconds: f64,
 }
 
-/// I/O of a file at its device. A stall is the time from asking to done.
+/// I/O of a file at its device, cumulative; what the engine does not count is absent. A stall is the time from asking to
+/// done.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FileRow {
-    /// Its name, without folders.
+    /// Its name, without folders, or the kind of files where the engine counts by kind.
     pub name: String,
     /// `data` or `log`.
     pub kind: &'static str,
     /// Reads.
-    pub reads: u64,
+    pub reads: Option<u64>,
     /// Their bytes.
-    pub read_bytes: u64,
+    pub read_bytes: Option<u64>,
     /// Sum of the times they took.
-    pub read_stall_seconds: f64,
+    pub read_stall_seconds: Option<f64>,
     /// Writes.
-    pub writes: u64,
+    pub writes: Option<u64>,
     /// Their bytes.
-    pub write_bytes: u64,
+    pub write_bytes: Option<u64>,
     /// Sum of the times they took.
-    pub write_stall_seconds: f64,
+    pub write_stall_seconds: Option<f64>,
 }
 
 /// A statement over all its executions.

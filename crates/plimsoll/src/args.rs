@@ -110,8 +110,11 @@ Examples:
   plimsoll run ./my-test.toml --target postgres://h/db --restart-command 'systemctl restart postgresql'")]
 pub struct Run {
     /// Built-in tests (see `plimsoll tests`) or definition files ending in .toml.
-    #[arg(required = true, value_name = "TEST")]
+    #[arg(required_unless_present = "group", value_name = "TEST")]
     pub tests: Vec<String>,
+    /// With the durations, sessions and rates of a group of tests; without TEST all that belong to it.
+    #[arg(long, value_name = "quick|unlimited|limited|scale")]
+    pub group: Option<String>,
     /// Target URL: lab:SERVICE/LEVEL@EDITION, sqlite:PATH, postgres://USER@HOST/DATABASE.
     #[arg(long, required = true, num_args = 1.., value_name = "URL")]
     pub target: Vec<String>,
@@ -123,7 +126,10 @@ pub struct Run {
     /// Repetitions a, b, c...; the interval comes from them [default: the definition's, 3].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=26))]
     pub repetitions: Option<u32>,
-    /// Small volumes, about 20 s a run, for a first look.
+    /// Seek the highest rate of requests at which this percentile of the response times holds, such as p99=20ms.
+    #[arg(long, value_name = "PERCENTILE=TIME")]
+    pub find_knee: Option<String>,
+    /// Small volumes, about 20 s a repetition at most, for a first look.
     #[arg(long)]
     pub short: bool,
     /// Name under which runs are found and reported together later.
@@ -132,6 +138,8 @@ pub struct Run {
     /// Keep the data set of the scans at the target; later runs verify and reuse it.
     #[arg(long)]
     pub keep_data: bool,
+    #[command(flatten)]
+    pub consent: Consent,
     /// Wait this long between provisioning and measuring, such as 5m.
     #[arg(long, value_name = "TIME", default_value = "0s")]
     pub settle: String,
@@ -143,6 +151,14 @@ pub struct Run {
     /// One JSON object per run on standard output.
     #[arg(long)]
     pub json: bool,
+}
+
+/// What has to be allowed.
+#[derive(Debug, Args)]
+pub struct Consent {
+    /// Let a definition of yours write to tables that are there, where it says 'writes = true'.
+    #[arg(long)]
+    pub allow_writes: bool,
 }
 
 /// What the CPU ladder is held against.
@@ -169,9 +185,9 @@ pub struct Tests {
 pub enum TestsAction {
     /// List the built-in tests.
     List,
-    /// Print a definition as TOML; a file of your own works the same way.
+    /// Print a test or a group of tests as TOML; a file of your own works the same way.
     Show {
-        /// Name of the test.
+        /// Name of the test or group.
         test: String,
     },
     /// Every key and parameter that a definition may have.
@@ -230,6 +246,26 @@ pub struct Compare {
     pub json: bool,
 }
 
+/// What the rows of a CSV table are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum CsvRows {
+    /// Measured points: tables, chunks, rungs, minutes.
+    #[default]
+    Points,
+    /// Seconds of requests.
+    Seconds,
+    /// Kinds of requests, with their percentiles.
+    Requests,
+    /// Phases of requests: rates, sessions, sizes of batches.
+    Phases,
+    /// Buckets of the histograms of response times.
+    Histograms,
+    /// What sessions waited for.
+    Waits,
+    /// What was read from and written to files of the engine.
+    Files,
+}
+
 /// Verdicts that make `compare` fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
@@ -253,9 +289,12 @@ pub struct Report {
     /// Markdown.
     #[arg(long, value_name = "FILE", group = "output")]
     pub markdown: Option<PathBuf>,
-    /// All points as CSV.
+    /// A table of all that was recorded, as CSV.
     #[arg(long, value_name = "FILE", group = "output")]
     pub csv: Option<PathBuf>,
+    /// What the rows of the CSV table are.
+    #[arg(long, value_name = "ROWS", value_enum, default_value_t, requires = "csv")]
+    pub rows: CsvRows,
     /// Title of the report.
     #[arg(long, value_name = "TEXT", default_value = "What it delivers")]
     pub title: String,

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use plimsoll_bench::{Observer, Progress};
+use plimsoll_bench::{Live, Observer, Progress};
 use plimsoll_engine::{Error, ErrorKind, Result};
 use plimsoll_measurement::{Point, Repetition, RunRecord, units};
 use plimsoll_store::{Store, StoreError};
@@ -75,6 +75,65 @@ fn loading() -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
+/// Tells of requests: the bar is the time, and what they come to has a line of its own.
+fn requesting() -> ProgressStyle {
+    ProgressStyle::with_template("{spinner} {prefix}  [{bar:24}]  {msg}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+/// How requests go, in one line: `12 of 60 s: 1,234 requests a second, p50 0.8 ms, p99 4.1 ms, 0 failed`.
+fn live_line(live: &Live<'_>) -> String {
+    format!("{}: {}", when(live), figures(live))
+}
+
+/// What is tried, and how much of the time has passed.
+fn when(live: &Live<'_>) -> String {
+    let phase = if live.phase.is_empty() { String::new() } else { format!("{}, ", live.phase) };
+    format!("{phase}{}", passed(live.elapsed_seconds, live.total_seconds))
+}
+
+/// What requests come to at the moment.
+fn figures(live: &Live<'_>) -> String {
+    let latency = |name: &str, ms: Option<f64>| ms.map(|ms| format!("{name} {}", milliseconds(ms)));
+    let lost = |sessions: u64| format!("{sessions} session{} lost", if sessions == 1 { "" } else { "s" });
+    let parts = [
+        Some(format!("{} requests a second", whole(live.rate.round()))),
+        latency("p50", live.latency_ms_p50),
+        latency("p99", live.latency_ms_p99),
+        Some(format!("{} failed", whole(live.failed as f64))),
+        live.backlog.filter(|backlog| *backlog > 0).map(|backlog| format!("{} waiting", whole(backlog as f64))),
+        Some(live.lost_sessions).filter(|sessions| *sessions > 0).map(lost),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// How much of the time has passed: in seconds, or in minutes where these are many.
+fn passed(elapsed_seconds: f64, total_seconds: Option<f64>) -> String {
+    let is_long = total_seconds.unwrap_or(elapsed_seconds) >= 600.0;
+    let shown = |seconds: f64| if is_long { format!("{:.1}", seconds / 60.0) } else { format!("{seconds:.0}") };
+    let shown = |seconds: f64| shown(seconds).trim_end_matches(".0").to_owned();
+    let unit = if is_long { "min" } else { "s" };
+    match total_seconds {
+        Some(total) => format!("{} of {} {unit}", shown(elapsed_seconds.min(total)), shown(total)),
+        None => format!("{} {unit}", shown(elapsed_seconds)),
+    }
+}
+
+/// A response time that changes every second: two digits of it are as much as anybody reads.
+fn milliseconds(ms: f64) -> String {
+    match ms {
+        ms if ms >= 1000.0 => format!("{:.1} s", ms / 1000.0),
+        ms if ms >= 9.95 => format!("{ms:.0} ms"),
+        ms if ms >= 0.0995 => format!("{ms:.1} ms"),
+        ms => format!("{:.0} us", ms * 1000.0),
+    }
+}
+
+/// A count with every digit.
+fn whole(count: f64) -> String {
+    if count < 100.0 { format!("{count:.0}") } else { units::format_significant(count) }
+}
+
 fn stored(outcome: std::result::Result<(), StoreError>) -> Result<()> {
     outcome.map_err(|error| {
         let kind =
@@ -123,6 +182,24 @@ impl Observer for Watcher<'_> {
         }
     }
 
+    fn live(&mut self, live: &Live<'_>) {
+        if let Some(bar) = &self.bar {
+            // Tenths of a second: a short repetition moves the bar, too.
+            let tenths = |seconds: f64| (seconds * 10.0).max(0.0) as u64;
+            match live.total_seconds {
+                Some(total) => {
+                    bar.set_style(requesting());
+                    bar.set_length(tenths(total));
+                    bar.set_position(tenths(live.elapsed_seconds));
+                }
+                None => bar.set_style(spinner()),
+            }
+            bar.set_message(format!("{}\n  {}", when(live), figures(live)));
+        } else {
+            self.line(&live_line(live));
+        }
+    }
+
     fn repetition(&mut self, run_id: &str, repetition: &Repetition) -> Result<()> {
         if let Some(bar) = &self.bar {
             bar.set_prefix(format!("{} {}", self.name, repetition.label));
@@ -154,5 +231,46 @@ impl Observer for Watcher<'_> {
 
     fn run_finished(&mut self, run: &RunRecord) -> Result<()> {
         stored(self.store.finish(run))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_tells_how_requests_go() {
+        let live = Live {
+            elapsed_seconds: 12.03,
+            total_seconds: Some(60.0),
+            rate: 1234.4,
+            latency_ms_p50: Some(0.8123),
+            latency_ms_p99: Some(4.1),
+            answered: 14_000,
+            ..Live::default()
+        };
+        assert_eq!(live_line(&live), "12 of 60 s: 1,234 requests a second, p50 0.8 ms, p99 4.1 ms, 0 failed");
+        let worse = Live {
+            phase: "2000/s",
+            latency_ms_p50: Some(0.042),
+            latency_ms_p99: Some(2345.0),
+            failed: 17,
+            backlog: Some(4321),
+            lost_sessions: 2,
+            elapsed_seconds: 751.0,
+            total_seconds: Some(7200.0),
+            ..live.clone()
+        };
+        assert_eq!(
+            live_line(&worse),
+            "2000/s, 12.5 of 120 min: 1,234 requests a second, p50 42 us, p99 2.3 s, 17 failed, 4,321 waiting, \
+             2 sessions lost"
+        );
+    }
+
+    #[test]
+    fn nothing_answered_has_no_response_time() {
+        let live = Live { elapsed_seconds: 3.0, backlog: Some(0), lost_sessions: 1, ..Live::default() };
+        assert_eq!(live_line(&live), "3 s: 0 requests a second, 0 failed, 1 session lost");
     }
 }

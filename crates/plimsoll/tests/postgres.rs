@@ -6,9 +6,8 @@ mod common;
 
 use std::io::Write as _;
 use std::sync::OnceLock;
-use std::time::Duration;
 
-use common::{Said, Scene};
+use common::{Said, Scene, wait_until};
 use plimsoll_testbed::Postgres;
 use serde_json::Value;
 
@@ -279,7 +278,7 @@ fn a_server_that_dies_in_mid_run_ends_it_with_what_was_measured() {
 
 #[test]
 fn a_full_disk_is_refused_before_and_survived_during_a_run() {
-    let Some(disk) = Tmpfs::mount(400) else {
+    let Some(disk) = common::Tmpfs::mount(400) else {
         let _ = writeln!(std::io::stderr(), "a full disk was not tried: mounting a small one needs root");
         return;
     };
@@ -312,37 +311,4 @@ fn a_full_disk_is_refused_before_and_survived_during_a_run() {
     assert_eq!(said.json()[0]["error"]["kind"], "disk-full", "{said:#?}");
     let left = server.psql("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'plimsoll%'").unwrap();
     assert_eq!(left.trim(), "0");
-}
-
-/// A small disk in memory; only root may make one.
-struct Tmpfs {
-    path: std::path::PathBuf,
-    _folder: tempfile::TempDir,
-}
-
-impl Tmpfs {
-    fn mount(megabytes: u32) -> Option<Self> {
-        let folder = tempfile::tempdir().unwrap();
-        let size = format!("size={megabytes}m,mode=777");
-        let mut mount = std::process::Command::new("mount");
-        let mounted = mount.args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder.path()).status();
-        let mounted = mounted.is_ok_and(|status| status.success());
-        mounted.then(|| Self { path: folder.path().to_owned(), _folder: folder })
-    }
-}
-
-impl Drop for Tmpfs {
-    fn drop(&mut self) {
-        let _ = std::process::Command::new("umount").arg("--lazy").arg(&self.path).status();
-    }
-}
-
-fn wait_until(mut condition: impl FnMut() -> bool) {
-    for _ in 0..1200 {
-        if condition() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    panic!("it did not come to pass within a minute");
 }

@@ -62,12 +62,123 @@ fn a_rate_is_kept_and_times_count_from_the_intended_start() {
     };
     let record = at("1000");
     assert_eq!(operations(&record), 10_000);
+    let phase = &record["repetitions"][0]["phases"][0];
+    assert_eq!((phase["start_lag"]["sum_us"].as_f64(), phase["backlog"].as_u64()), (Some(0.0), Some(0)), "{phase}");
     let slow = run(folder.path(), &["update", "--set", "rate=1000", "--set", "duration=10s", "--target", lab]).1;
     let kind = &slow["repetitions"][0]["requests"][0];
     let mean = |times: &Value| times["sum_us"].as_f64().unwrap() / times["count"].as_f64().unwrap();
     assert!(mean(&kind["times"]) > 20.0 * mean(&kind["times_uncorrected"]), "{kind}");
     let warnings = slow["warnings"].as_array().unwrap();
-    assert!(warnings.iter().any(|warning| warning.as_str().unwrap().contains("too slow for the rate")), "{warnings:?}");
+    assert!(
+        warnings.iter().any(|warning| warning.as_str().unwrap().contains("too slow for 1000 requests")),
+        "{warnings:?}"
+    );
+}
+
+fn phases(record: &Value) -> &Vec<Value> {
+    record["repetitions"][0]["phases"].as_array().unwrap()
+}
+
+/// What one phase leaves undone is none of the next.
+#[test]
+fn a_ladder_has_its_phases_and_no_backlog_leaks() {
+    let folder = tempfile::tempdir().unwrap();
+    let lab = ["--set", "duration=5s", "--target", "lab:azure-sql-db/S2@v12-retest"];
+    let on_lab = |arguments: &[&str]| {
+        let (code, record) = run(folder.path(), &[arguments, &lab].concat());
+        assert_eq!(code, Some(0), "{record}");
+        record
+    };
+    let record = on_lab(&["update", "--set", "rate=50,5000,50"]);
+    let phases_of = phases(&record);
+    let backlog: Vec<u64> = phases_of.iter().map(|phase| phase["backlog"].as_u64().unwrap()).collect();
+    assert!(backlog[0] == 0 && backlog[1] > 1000 && backlog[2] == 0, "{backlog:?}");
+    assert_eq!(phases_of[2]["start_lag"]["sum_us"], phases_of[0]["start_lag"]["sum_us"], "each starts afresh");
+    assert_eq!((&phases_of[0]["operations"], &phases_of[2]["operations"]), (&250.into(), &250.into()));
+    let whole = on_lab(&["mix-b", "--set", "sessions=1,8"]);
+    let rate = |index: usize| phases(&whole)[index]["rate"].as_f64().unwrap();
+    assert!(rate(1) > 1.5 * rate(0), "eight sessions do more than one: {} and {}", rate(0), rate(1));
+    assert_eq!(whole["result"]["note"], "at 8 sessions, with the most requests a second");
+    let ramp = on_lab(&["direct-select", "--set", "rate=100..300"]);
+    assert_eq!(operations(&ramp), 1000, "the mean of the rates");
+    let bulk = on_lab(&["bulk-load", "--set", "batch=10,1000"]);
+    let content = |index: usize| phases(&bulk)[index]["mb_per_minute"].as_f64().unwrap();
+    assert!(content(1) > 2.0 * content(0), "larger batches load more: {} and {}", content(0), content(1));
+}
+
+#[test]
+fn the_highest_rate_that_meets_a_goal_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let lab = "lab:azure-sql-db/S2@v12-retest";
+    let (code, record) = run(folder.path(), &["update", "--find-knee", "p99=100ms", "--target", lab]);
+    assert_eq!(code, Some(0), "{record}");
+    let tried: Vec<(f64, bool)> = phases(&record)
+        .iter()
+        .map(|phase| (phase["rate_asked"].as_f64().unwrap(), phase["holds"].as_bool().unwrap()))
+        .collect();
+    let best = tried.iter().filter(|(_, holds)| *holds).map(|(rate, _)| *rate).fold(0.0, f64::max);
+    let least = tried.iter().filter(|(_, holds)| !*holds).map(|(rate, _)| *rate).fold(f64::INFINITY, f64::min);
+    assert!(best > 0.0 && least / best < 1.04, "{tried:?}");
+    let value = record["result"]["value"].as_f64().unwrap();
+    assert!((value / best - 1.0).abs() < 0.02, "{value} {best}");
+    for bad in ["p99", "p98=1s", "p99=fast", "p99=20", "p99=0s"] {
+        assert_eq!(run(folder.path(), &["update", "--find-knee", bad, "--target", lab]).0, Some(2), "{bad}");
+    }
+    assert_eq!(run(folder.path(), &["read-scan", "--find-knee", "p99=1s", "--target", lab]).0, Some(2));
+}
+
+/// A second at a scale of 1/128 is what two minutes are at full volumes.
+#[test]
+fn the_rate_on_a_cold_database_rises_as_the_pool_fills() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
+        .args(["run", "scale", "--json", "--quiet", "--repetitions", "1", "--set", "volume=12GiB"])
+        .args(["--target", "lab:azure-sql-db/S2@v12-retest?scale=1/128"])
+        .env("PLIMSOLL_STORE", folder.path().join("runs.db"))
+        .output()
+        .unwrap();
+    let record: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(record["parameters"]["duration"], 56.25, "two hours shrink with the volumes");
+    let operations = record["repetitions"][0]["seconds"]["operations"].as_array().unwrap();
+    let mean = |from: usize, to: usize| {
+        operations[from..to].iter().map(|count| count.as_f64().unwrap()).sum::<f64>() / (to - from) as f64
+    };
+    assert!(mean(5, 25) >= 1.5 * mean(0, 1), "{operations:?}");
+    assert!(mean(25, 56) >= 1.5 * mean(0, 1), "{operations:?}");
+}
+
+/// Everything stands still for 500 ms in the middle of 10 s at 1,000 a second: 500 requests were due meanwhile, the first of
+/// them waits 500 ms, the next 499, and so on. Of 10,000 the 100th longest is the 99th percentile.
+#[test]
+fn a_freeze_shows_as_the_schedule_says_and_hides_without_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let lab = "lab:azure-sql-db/S2@v12-retest";
+    let at = |target: &str, pace: &str| {
+        let sets = ["direct-select", "--set", "duration=10s", "--set", "volume=64MiB", "--set", pace, "--target"];
+        let (code, record) = run(folder.path(), &[&sets[..], &[target]].concat());
+        assert_eq!(code, Some(0), "{record}");
+        record
+    };
+    let frozen = |pace: &str| {
+        // The requests are the last that takes time.
+        let ends = at(lab, pace)["virtual_seconds"].as_f64().unwrap();
+        let record = at(&format!("{lab}?fault=freeze:{}s:500ms", ends - 5.0), pace);
+        record["repetitions"][0]["requests"][0].clone()
+    };
+    let ms = |times: &Value, percent: f64| {
+        let times: plimsoll_measurement::TimesData = serde_json::from_value(times.clone()).unwrap();
+        times.percentile_us(percent).unwrap() / 1e3
+    };
+    let near = |measured: f64, exact: f64| assert!((measured / exact - 1.0).abs() < 0.015, "{measured} {exact}");
+    let kind = frozen("rate=1000");
+    assert_eq!(kind["operations"], 10_000);
+    near(ms(&kind["times"], 99.0), 401.0);
+    near(ms(&kind["times"], 99.9), 491.0);
+    near(ms(&kind["times"], 100.0), 500.0);
+    assert!(ms(&kind["times"], 95.0) < 10.0 && ms(&kind["times_uncorrected"], 99.0) < 1.0, "{kind}");
+    // Eight sessions that wait for their answers make eight requests meanwhile, and nobody hears of the others.
+    let closed = frozen("think=1ms");
+    assert!(ms(&closed["times"], 99.9) < 1.0 && ms(&closed["times"], 100.0) > 490.0, "{closed}");
 }
 
 #[test]

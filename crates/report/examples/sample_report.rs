@@ -8,5 +8,7 @@ use plimsoll_report::html;
 fn main() -> std::io::Result<()> {
     let path = std::env::args().nth(1).ok_or_else(|| std::io::Error::other("name the file to write"))?;
     let options = html::Options { title: "Sample report".into(), generated_at: Some("2026-03-02T08:00:00Z".into()) };
-    std::fs::write(path, html::report(&samples::all(), &options))
+    let mut records = samples::all();
+    records.extend(samples::requests::all());
+    std::fs::write(path, html::report(&records, &options))
 }

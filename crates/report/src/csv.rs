@@ -1,4 +1,7 @@
-//! CSV by RFC 4180: one row per measured point, ready for a spreadsheet or a data frame. Unknown values are empty cells.
+//! CSV by RFC 4180: one row per measured point, or second, kind, phase and so on of requests, ready for a spreadsheet or a
+//! data frame. Unknown values are empty cells.
+
+mod requests;
 
 use plimsoll_measurement::{Point, Repetition, RunRecord};
 
@@ -35,6 +38,9 @@ const COLUMNS: &[(&str, Part)] = &[
     ("passes", |_, _, point| whole(point.passes)),
     ("operations", |_, _, point| whole(point.operations)),
     ("errors", |_, _, point| whole(point.errors)),
+    ("rate_asked", |_, _, point| real(point.rate_asked)),
+    ("latency_ms_p50", |_, _, point| real(point.latency_ms_p50)),
+    ("latency_ms_p99", |_, _, point| real(point.latency_ms_p99)),
     ("memory_percent", |_, _, point| real(point.memory_percent)),
     ("result", |run, _, _| real(run.result.as_ref().map(|figure| figure.value))),
     ("result_unit", |run, _, _| run.result.as_ref().map(|figure| figure.unit.clone()).unwrap_or_default()),
@@ -43,6 +49,38 @@ const COLUMNS: &[(&str, Part)] = &[
     ("truth_error_percent", |run, _, _| real(run.truth.as_ref().and_then(|truth| truth.error_percent))),
     ("flags", |_, _, point| point.flags.join(" ")),
 ];
+
+/// What the rows are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rows {
+    /// Measured points.
+    Points,
+    /// Seconds of requests.
+    Seconds,
+    /// Kinds of requests, with their percentiles.
+    Requests,
+    /// Phases of requests: rates, sessions, sizes of batches.
+    Phases,
+    /// Buckets of the histograms of requests and phases.
+    Histograms,
+    /// What sessions waited for.
+    Waits,
+    /// What was read from and written to files of the engine.
+    Files,
+}
+
+/// All rows of the kind, of all repetitions of the runs, below one line of column names. Lines end with CR LF.
+pub fn table(records: &[RunRecord], rows: Rows) -> String {
+    match rows {
+        Rows::Points => points(records),
+        Rows::Seconds => requests::seconds(records),
+        Rows::Requests => requests::kinds(records),
+        Rows::Phases => requests::phases(records),
+        Rows::Histograms => requests::histograms(records),
+        Rows::Waits => requests::waits(records),
+        Rows::Files => requests::files(records),
+    }
+}
 
 /// All points of all repetitions of the runs, below one line of column names. Lines end with CR LF.
 pub fn points(records: &[RunRecord]) -> String {

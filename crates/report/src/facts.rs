@@ -7,7 +7,7 @@ use plimsoll_measurement::units::{MB, format_bytes, format_seconds, mb_per_minut
 use plimsoll_measurement::{Figure, Point, Repetition, RunRecord};
 
 use crate::grid::{Cell, Grid};
-use crate::words::{NOT_PUBLISHED, interval, megabytes, number, plain, repetition_state, title};
+use crate::words::{NOT_PUBLISHED, bound, interval, megabytes, number, plain, repetition_state, title};
 
 /// The point's rate in MB per minute, where it moved data.
 pub fn point_rate(point: &Point) -> Option<f64> {
@@ -91,15 +91,20 @@ pub fn truth(figure: &Figure) -> [Cell; 2] {
     }
 }
 
+/// A figure's value without its unit.
+fn bounded(record: &RunRecord, figure: &Figure) -> Cell {
+    number(figure.value).map(|value| format!("{}{value}", bound(record, &figure.unit))).into()
+}
+
 /// Rows: the headlines of several runs with what they should be.
-pub fn headlines<'a>(runs: impl IntoIterator<Item = (String, &'a Figure)>) -> Option<Grid> {
+pub fn headlines<'a>(runs: impl IntoIterator<Item = (String, &'a RunRecord, &'a Figure)>) -> Option<Grid> {
     let mut grid =
         Grid::default().text("Run").number("Value").text("Unit").text("Interval").number("Truth").number("Error, %");
-    for (name, figure) in runs {
+    for (name, record, figure) in runs {
         let [truth, error] = truth(figure);
         grid.row(vec![
             name.into(),
-            number(figure.value).into(),
+            bounded(record, figure),
             plain(&figure.unit).into(),
             interval(figure).into(),
             truth,
@@ -128,7 +133,7 @@ pub fn figures(record: &RunRecord) -> Option<Grid> {
         let [truth, error] = truth(figure);
         grid.row(vec![
             title(&figure.metric).into(),
-            number(figure.value).into(),
+            bounded(record, figure),
             plain(&figure.unit).into(),
             interval(figure).into(),
             figure.repetitions.to_string().into(),
@@ -165,49 +170,6 @@ pub fn cold_starts(record: &RunRecord) -> Option<Grid> {
     grid.compact()
 }
 
-/// Rows: repetitions and kinds of requests; response times in milliseconds, from the intended start where there was a
-/// schedule, and then the 99th percentile from the real start beside it.
-pub fn requests(record: &RunRecord) -> Option<Grid> {
-    let mut grid = Grid::default()
-        .text("Rep.")
-        .text("Request")
-        .number("Answered")
-        .number("Failed")
-        .number("Retries")
-        .number("Rows")
-        .number("Mean, ms")
-        .number("p50")
-        .number("p90")
-        .number("p99")
-        .number("p99.9")
-        .number("Longest")
-        .number("p99 from the real start");
-    for repetition in &record.repetitions {
-        for kind in &repetition.requests {
-            let ms = |percent: f64| kind.times.percentile_us(percent).and_then(|us| number(us / 1e3));
-            let late = kind.times_uncorrected.as_ref().and_then(|times| times.percentile_us(99.0));
-            let failed: u64 = kind.errors.values().sum();
-            let mean = (kind.times.count > 0).then(|| kind.times.sum_us / kind.times.count as f64 / 1e3);
-            grid.row(vec![
-                plain(&repetition.label).into(),
-                plain(&kind.kind).into(),
-                number(kind.operations as f64).into(),
-                number(failed as f64).filter(|_| failed > 0).into(),
-                number(kind.retries as f64).filter(|_| kind.retries > 0).into(),
-                number(kind.rows as f64).into(),
-                mean.and_then(number).into(),
-                ms(50.0).into(),
-                ms(90.0).into(),
-                ms(99.0).into(),
-                ms(99.9).into(),
-                ms(100.0).into(),
-                late.and_then(|us| number(us / 1e3)).into(),
-            ]);
-        }
-    }
-    grid.compact()
-}
-
 /// Rows: the repetitions; what they moved and used. `None` where nothing but content is known.
 pub fn resources(record: &RunRecord) -> Option<Grid> {
     let mut grid = Grid::default()
@@ -237,7 +199,7 @@ pub fn resources(record: &RunRecord) -> Option<Grid> {
     grid.compact().filter(|grid| grid.columns.iter().any(|c| !["Rep.", "Content"].contains(&c.title.as_str())))
 }
 
-/// Rows: minutes. Columns: MB per minute of each repetition.
+/// Rows: minutes, if there are several. Columns: MB per minute of each repetition.
 pub fn minutes(record: &RunRecord) -> Option<Grid> {
     let with_minutes: Vec<&Repetition> = record.repetitions.iter().filter(|r| !r.minutes.is_empty()).collect();
     let mut rates: BTreeMap<u32, Vec<Cell>> = BTreeMap::new();
@@ -246,6 +208,10 @@ pub fn minutes(record: &RunRecord) -> Option<Grid> {
             let row = rates.entry(minute.minute).or_insert_with(|| vec![Cell::default(); with_minutes.len()]);
             row[at] = number(minute.mb_per_minute).into();
         }
+    }
+    // A single minute is the repetition itself.
+    if rates.len() < 2 {
+        return None;
     }
     let mut grid = Grid::default().number("Minute");
     for repetition in &with_minutes {

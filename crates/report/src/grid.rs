@@ -124,6 +124,16 @@ impl Grid {
         }
     }
 
+    /// Takes the columns of these titles away where they have nothing but zeros, which say nothing.
+    pub fn drop_zeros(&mut self, titles: &[&str]) {
+        for title in titles {
+            let Some(at) = self.columns.iter().position(|column| column.title == *title) else { continue };
+            if self.rows.iter().all(|row| row[at].text.as_deref().is_none_or(|text| text == "0")) {
+                self.drop_column(title);
+            }
+        }
+    }
+
     /// The flags that occur, each once, in order of appearance.
     pub fn flags(&self) -> Vec<&str> {
         let mut seen = Vec::new();
@@ -149,5 +159,15 @@ mod tests {
         assert_eq!(grid.columns.iter().map(|c| c.title.as_str()).collect::<Vec<_>>(), ["a", "c"]);
         assert_eq!(grid.rows[1][1].marked(), UNKNOWN);
         assert!(Grid::default().text("a").compact().is_none());
+    }
+
+    #[test]
+    fn a_column_of_zeros_goes_and_a_zero_among_others_stays() {
+        let mut grid = Grid::default().text("a").number("b").number("c");
+        grid.row(vec!["0".into(), "0".into(), "0".into()]);
+        grid.row(vec!["0".into(), "0".into(), "7".into()]);
+        grid.drop_zeros(&["b", "c", "d"]);
+        assert_eq!(grid.columns.iter().map(|c| c.title.as_str()).collect::<Vec<_>>(), ["a", "c"]);
+        assert_eq!(grid.rows[0][1].marked(), "0");
     }
 }

@@ -3,6 +3,9 @@
 
 mod compare;
 mod plots;
+mod plots_phases;
+mod plots_requests;
+mod requests;
 mod run;
 mod table;
 
@@ -73,7 +76,7 @@ fn card(at: usize, record: &RunRecord) -> Markup {
             span.target { (words::plain(&record.target)) }
             @match &record.result {
                 Some(figure) => {
-                    span.figure { (words::number(figure.value).unwrap_or_else(|| words::UNKNOWN.to_owned())) " " small { (words::plain(&figure.unit)) } }
+                    span.figure { (words::bound(record, &figure.unit)) (words::number(figure.value).unwrap_or_else(|| words::UNKNOWN.to_owned())) " " small { (words::plain(&figure.unit)) } }
                     span { (words::title(&figure.metric)) ", " (words::interval(figure)) }
                     @if let Some(truth) = &figure.truth { span { (words::truth(truth)) } }
                     span.quiet { (words::basis(figure)) }
@@ -102,6 +105,9 @@ fn how_to_read() -> Markup {
                      "from the device. Without proof a read rate may contain cached data." }
                 li { "On the lab the true value is computed from the limits of the modelled hardware and the rows, before the "
                      "run. It is published where it rests on a figure that was printed for this very level and edition." }
+                li { "Response times count from the start that the schedule intended, where there is one: a request that "
+                     "had to wait for others is as late as its user would see it. A gap in a chart over time is a time "
+                     "without answers." }
                 li { "The limit is named only where the counters show it; the evidence stands beside it. "
                      "An en dash (" (words::UNKNOWN) ") means not known, never zero." }
                 li { "Symbols beside a value and circles in a chart mark points to read with care; hover over them for "

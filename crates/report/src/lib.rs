@@ -9,12 +9,15 @@ mod cpu;
 mod facts;
 mod families;
 mod grid;
+mod requests;
 mod words;
 
 pub mod csv;
 pub mod html;
 pub mod markdown;
 pub mod terminal;
+
+pub use words::bound;
 
 use plimsoll_measurement::RunRecord;
 

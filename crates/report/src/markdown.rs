@@ -5,7 +5,7 @@ use plimsoll_measurement::RunRecord;
 use crate::accuracy::{self, Accuracy};
 use crate::grid::Grid;
 use crate::words::{self, flag_meaning, flag_symbol, plain};
-use crate::{cpu, facts};
+use crate::{cpu, facts, requests};
 
 /// A report over the runs, in the order given.
 pub fn report(records: &[RunRecord]) -> String {
@@ -45,7 +45,7 @@ fn summary(records: &[RunRecord]) -> Option<Grid> {
         grid.row(vec![
             plain(&record.test).into(),
             plain(&record.target).into(),
-            figure.map(words::value).into(),
+            figure.map(|figure| words::value(record, figure)).into(),
             figure.map(words::interval).into(),
             truth,
             error,
@@ -87,12 +87,15 @@ impl Page {
             self.paragraph(format!("**Limit: {}**", safe(&verdict)));
             self.list(&record.verdict.evidence);
         }
+        if let Some((sentence, _)) = words::client(record) {
+            self.paragraph(safe(&sentence));
+        }
         self.sections(record);
     }
 
     fn headline(&mut self, record: &RunRecord) {
         let Some(figure) = &record.result else { return self.paragraph(safe(&words::no_result(record))) };
-        let (title, value) = (words::title(&figure.metric), words::value(figure));
+        let (title, value) = (words::title(&figure.metric), words::value(record, figure));
         let spread = format!("{}, {}", words::interval(figure), words::basis(figure));
         self.paragraph(format!("{}: **{}**, {spread}", safe(&title), safe(&value)));
         let truth = record.truth.iter().flat_map(|truth| [words::truth(truth), words::why_true(truth)]);
@@ -104,10 +107,15 @@ impl Page {
 
     fn sections(&mut self, record: &RunRecord) {
         let ladder = record.cpu_table.as_ref();
+        self.tables([("Figures", facts::figures(record)), ("Requests", requests::mix(record))]);
+        if let Some(sentence) = requests::exactness(record) {
+            self.paragraph(safe(&sentence));
+        }
         let sections = [
-            ("Figures", facts::figures(record)),
+            ("Phases", requests::phases(record)),
+            ("Waits", requests::waits(record)),
+            ("Files", requests::files(record)),
             ("Repetitions", facts::repetitions(record)),
-            ("Requests", facts::requests(record)),
             ("Cold start", facts::cold_starts(record)),
             ("Resources", facts::resources(record)),
             ("Working sets", facts::memory(record)),

@@ -7,7 +7,7 @@ use plimsoll_measurement::{CpuTable, Figure, RunRecord};
 use crate::accuracy::{self, Accuracy};
 use crate::grid::{Cell, Grid};
 use crate::words::{self, UNKNOWN, flag_meaning, flag_symbol, number, plain};
-use crate::{cpu, facts, families};
+use crate::{cpu, facts, families, requests};
 
 /// How the text is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,11 +42,13 @@ impl From<&RunRecord> for RunSummary {
             started_at: record.started_at.clone(),
             test: record.test.clone(),
             target: record.target.clone(),
-            headline: record.result.as_ref().map(words::value),
+            headline: record.result.as_ref().map(|figure| words::value(record, figure)),
             state: words::state(record),
         }
     }
 }
+
+pub use words::{bound_by as bound, ended as state};
 
 /// One figure of a run against the same figure of another.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,7 +87,7 @@ pub fn run(record: &RunRecord, style: Style) -> String {
     page.line(&style.paint(DIM, &format!("{engine} {version}, {}, {}", words::time(record), words::state(record))));
     page.gap();
     match &record.result {
-        Some(figure) => page.headline(figure),
+        Some(figure) => page.headline(record, figure),
         None => page.line(&format!("  {}", words::no_result(record))),
     }
     if let Some(truth) = &record.truth {
@@ -96,9 +98,19 @@ pub fn run(record: &RunRecord, style: Style) -> String {
         page.heading("Limit", &verdict);
         record.verdict.evidence.iter().for_each(|sentence| page.wrapped("  - ", sentence));
     }
+    if let Some((sentence, warns)) = words::client(record) {
+        page.gap();
+        page.wrapped(if warns { "! " } else { "" }, &sentence);
+    }
     page.grid("Figures", facts::figures(record));
+    page.grid("Requests", requests::mix(record));
+    if let Some(sentence) = requests::exactness(record) {
+        page.wrapped("", &sentence);
+    }
+    page.grid("Phases", requests::phases(record));
+    page.grid("Waits", requests::waits(record));
+    page.grid("Files", requests::files(record));
     page.grid("Repetitions", facts::repetitions(record));
-    page.grid("Requests", facts::requests(record));
     page.grid("Cold start", facts::cold_starts(record));
     page.grid("CPU ladder", record.cpu_table.as_ref().and_then(cpu::table));
     for sentence in record.cpu_table.iter().flat_map(cpu::anchors) {
@@ -131,7 +143,8 @@ pub fn runs(runs: &[RunSummary], style: Style) -> String {
 
 /// The headline and how long it took to get it.
 pub fn in_a_line(record: &RunRecord) -> String {
-    let headline = record.result.as_ref().map_or_else(|| words::no_result(record), words::value);
+    let headline = record.result.as_ref();
+    let headline = headline.map_or_else(|| words::no_result(record), |figure| words::value(record, figure));
     format!("{headline}, {}", words::time(record))
 }
 
@@ -140,8 +153,8 @@ pub fn side_by_side(records: &[RunRecord], style: Style) -> String {
     let mut page = Page { style, text: String::new() };
     for family in families::families(records) {
         let runs: Vec<&RunRecord> = family.iter().map(|(record, _)| *record).collect();
-        let names = families::labels(&runs).into_iter();
-        let grid = facts::headlines(names.zip(family.iter().map(|(_, figure)| *figure)));
+        let names = families::labels(&runs).into_iter().zip(&family);
+        let grid = facts::headlines(names.map(|(name, (record, figure))| (name, *record, *figure)));
         page.grid(&words::title(&family[0].1.metric), grid);
     }
     page.text
@@ -227,8 +240,8 @@ impl Page {
         self.line(&if rest.is_empty() { title } else { format!("{title}: {rest}") });
     }
 
-    fn headline(&mut self, figure: &Figure) {
-        let value = self.style.paint(BOLD, &words::value(figure));
+    fn headline(&mut self, record: &RunRecord, figure: &Figure) {
+        let value = self.style.paint(BOLD, &words::value(record, figure));
         self.line(&format!("  {}  {value}", words::title(&figure.metric)));
         self.line(&format!("  {}, {}", words::interval(figure), words::basis(figure)));
         if let Some(note) = &figure.note {
@@ -283,8 +296,21 @@ impl Page {
     }
 }
 
-/// Columns that a narrow terminal can do without.
-const SPARED: [&str; 4] = ["Mean, s", "Timings", "Accesses", "Started (UTC)"];
+/// Columns that a narrow terminal can do without, the first to go first.
+const SPARED: [&str; 12] = [
+    "Mean, s",
+    "Timings",
+    "Accesses",
+    "Started (UTC)",
+    "Rows examined",
+    "Range",
+    "Start lag p99",
+    "p99.99",
+    "p90",
+    "Rows",
+    "MB",
+    "p99.9",
+];
 
 /// The grid with rules above and below, within the width.
 fn drawn(grid: &Grid, style: Style) -> String {

@@ -36,14 +36,24 @@ pub fn number(value: f64) -> Option<String> {
     value.is_finite().then(|| format_significant(value))
 }
 
+/// A count, every digit of it.
+pub fn whole(count: u64) -> String {
+    if count < 100 { count.to_string() } else { format_significant(count as f64) }
+}
+
 /// A share in percent: `98.9 %`.
 pub fn percent(value: f64) -> Option<String> {
     number(value).map(|text| format!("{text} %"))
 }
 
-/// A difference in percent, with its sign: `+1.20 %`.
+/// A difference in percent, with its sign: `+1.20 %`. Hundredths of a percent are the finest that is shown.
 pub fn signed_percent(value: f64) -> Option<String> {
-    percent(value).map(|text| if value > 0.0 { format!("+{text}") } else { text })
+    let hundredths = (value * 100.0).round() / 100.0;
+    match hundredths {
+        0.0 => Some("±0 %".to_owned()),
+        small if small.abs() < 1.0 => Some(format!("{small:+.2} %")),
+        _ => percent(value).map(|text| if value > 0.0 { format!("+{text}") } else { text }),
+    }
 }
 
 /// Bytes as MB (2^20), without the unit, for columns that state it.
@@ -51,9 +61,47 @@ pub fn megabytes(bytes: u64) -> Option<String> {
     number(bytes as f64 / MB as f64)
 }
 
-/// Value and unit: `142 MB/min`.
-pub fn value(figure: &Figure) -> String {
-    quantity(figure.value, &figure.unit)
+/// Value and unit of a run's figure: `142 MB/min`, and `at least` before it where the client was the limit.
+pub fn value(record: &RunRecord, figure: &Figure) -> String {
+    format!("{}{}", bound(record, &figure.unit), quantity(figure.value, &figure.unit))
+}
+
+/// What stands before a figure of this unit. In virtual time the client's own time does not pass.
+pub fn bound(record: &RunRecord, unit: &str) -> &'static str {
+    let client = record.host.client.as_ref().filter(|_| record.clock != "virtual");
+    bound_by(client.map(|client| client.verdict.as_str()), unit)
+}
+
+/// What stands before a figure of this unit by the verdict on the client: nothing, or on which side the target's own lies
+/// where our client held the requests back.
+pub fn bound_by(client_verdict: Option<&str>, unit: &str) -> &'static str {
+    match unit {
+        _ if client_verdict != Some(WAS_THE_LIMIT) => "",
+        "ms" | "s" => "at most ",
+        unit if unit.contains('/') => "at least ",
+        _ => "",
+    }
+}
+
+/// The verdict on a client that makes rates lower bounds.
+const WAS_THE_LIMIT: &str = "was-the-limit";
+
+/// Whether our own client held the requests back: a sentence, and whether it is a warning. `None` where none were made.
+pub fn client(record: &RunRecord) -> Option<(String, bool)> {
+    let client = record.host.client.as_ref()?;
+    let (verdict, warns) = match client.verdict.as_str() {
+        "free" => ("The client was free".to_owned(), false),
+        "near-its-limit" => ("The client was near its limit".to_owned(), true),
+        WAS_THE_LIMIT => (
+            "The client was the limit: rates are lower bounds, and response times may be shorter than shown".to_owned(),
+            true,
+        ),
+        other => (format!("The client: {}", plain(other)), true),
+    };
+    let evidence: Vec<String> =
+        client.evidence.iter().map(|sentence| plain(sentence).trim_end_matches('.').to_owned()).collect();
+    let evidence = if evidence.is_empty() { String::new() } else { format!(" ({})", evidence.join("; ")) };
+    Some((format!("{verdict}{evidence}."), warns))
 }
 
 /// A number with its unit.
@@ -140,11 +188,17 @@ pub fn verdict(verdict: &Verdict) -> Option<String> {
 
 /// How the run ended.
 pub fn state(record: &RunRecord) -> String {
-    match &record.error {
-        Some(error) if error.kind == "interrupted" => "interrupted".to_owned(),
-        Some(error) => format!("failed ({})", plain(&error.kind)),
-        None if record.is_complete() => "complete".to_owned(),
-        None if record.ended_at.is_none() => "unfinished".to_owned(),
+    let kind = record.error.as_ref().map(|error| error.kind.as_str());
+    ended(kind, record.ended_at.is_some(), record.is_complete())
+}
+
+/// How a run ended by the class of its error, and whether it came to an end and was complete.
+pub fn ended(error_kind: Option<&str>, has_ended: bool, is_complete: bool) -> String {
+    match error_kind {
+        Some("interrupted") => "interrupted".to_owned(),
+        Some(kind) => format!("failed ({})", plain(kind)),
+        None if is_complete => "complete".to_owned(),
+        None if !has_ended => "unfinished".to_owned(),
         None => "incomplete".to_owned(),
     }
 }
@@ -188,6 +242,7 @@ pub fn flag_symbol(flag: &str) -> &'static str {
         "low-cpu" => "▽",
         "short" => "∘",
         "source-read" => "□",
+        "goal-missed" => "✕",
         _ => "†",
     }
 }
@@ -198,6 +253,7 @@ pub fn flag_meaning(flag: &str) -> String {
         "plan-change" => "the time does not grow with the square of N: the plan may have changed".to_owned(),
         "low-cpu" => "the CPUs were not fully used".to_owned(),
         "short" => "too short to compare: other times weigh more than CPU".to_owned(),
+        "goal-missed" => "the goal of the search was not met".to_owned(),
         "source-read" => "the source had to be read from storage while it was written".to_owned(),
         other => plain(other),
     }
@@ -217,6 +273,12 @@ mod tests {
         assert_eq!(moment("2026-03-01T10:00:00.25Z"), "2026-03-01 10:00:00 UTC");
         assert_eq!(moment("2026-03-01T10:00:00+02:00"), "2026-03-01T10:00:00+02:00");
         assert_eq!(moment(""), "");
+    }
+
+    #[test]
+    fn differences_are_no_finer_than_they_mean() {
+        let shown = [0.00998, 0.002, -0.5, 2.0, 119.4].map(|value| signed_percent(value).unwrap());
+        assert_eq!(shown, ["+0.01 %", "±0 %", "-0.50 %", "+2.00 %", "+119 %"]);
     }
 
     #[test]

@@ -25,7 +25,14 @@ fn terminal_shows_each_kind_of_run() {
         ("single", samples::single()),
         ("empty", samples::empty()),
     ];
-    for (name, record) in runs {
+    let requests = [
+        ("mix", samples::requests::mix(s2, 600)),
+        ("ladder", samples::requests::ladder("postgres://db.example/shop")),
+        ("scale", samples::requests::scale(s2)),
+        ("batches", samples::requests::batches("postgres://db.example/shop")),
+        ("insert_latency", samples::requests::insert_latency("lab:disk.toml")),
+    ];
+    for (name, record) in runs.into_iter().chain(requests) {
         insta::assert_snapshot!(format!("terminal_{name}"), terminal::run(&record, PLAIN));
     }
 }
@@ -53,7 +60,7 @@ fn terminal_lists_and_compares() {
 
 #[test]
 fn terminal_stays_within_its_width_and_colour_adds_no_words() {
-    for record in samples::all() {
+    for record in samples::all().into_iter().chain(samples::requests::all()) {
         let text = terminal::run(&record, Style { color: false, width: 80 });
         let tables = text.lines().filter(|line| line.starts_with(['─', '═', ' ']));
         for line in tables {
@@ -96,6 +103,26 @@ fn csv_has_a_row_for_each_point() {
 }
 
 #[test]
+fn csv_has_all_that_requests_recorded() {
+    let records = [
+        samples::requests::mix("lab:x", 20),
+        samples::requests::ladder("lab:x"),
+        samples::requests::insert_latency("lab:x"),
+    ];
+    let rows = |rows| csv::table(&records, rows);
+    assert_eq!(rows(csv::Rows::Seconds).matches("\r\n").count(), 1 + 3 * 20 + 2 * 60 + 36);
+    assert_eq!(rows(csv::Rows::Phases).matches("\r\n").count(), 1 + 2 * 6);
+    let counted = |row: &str| row.rsplit(',').next().and_then(|count| count.parse::<u64>().ok()).unwrap();
+    let histograms = rows(csv::Rows::Histograms);
+    let inserts = histograms.lines().filter(|row| row.contains("insert-latency,lab:x,a,kind,insert,times,"));
+    assert_eq!(inserts.map(counted).sum::<u64>(), 50_000);
+    let of = |wanted, from: &str| rows(wanted).lines().filter(|row| row.contains(from)).collect::<Vec<_>>().join("\n");
+    let seconds = of(csv::Rows::Seconds, "mix-b,lab:x,b,1");
+    let others = [csv::Rows::Requests, csv::Rows::Phases, csv::Rows::Waits, csv::Rows::Files].map(rows);
+    insta::assert_snapshot!("csv_requests", format!("{seconds}\n{}", others.join("\n")).replace("\r\n", "\n"));
+}
+
+#[test]
 fn json_lines_are_lines_and_come_back() {
     for record in samples::all() {
         let line = json_line(&record).unwrap();
@@ -131,7 +158,11 @@ fn no_page_shows_what_is_not_a_number() {
     }
     broken.result.as_mut().unwrap().value = f64::INFINITY;
     let mut records = samples::all();
-    records.push(broken);
+    records.extend(samples::requests::all());
+    let mut seconds = samples::requests::mix("lab:x", 60);
+    seconds.repetitions[0].seconds.latency_ms_p99[3] = Some(f64::NAN);
+    seconds.repetitions[1].seconds.latency_ms_p50.clear();
+    records.extend([broken, seconds]);
     let texts = [page(&records), markdown::report(&records), csv::points(&records)];
     for text in texts.into_iter().chain(records.iter().map(|record| terminal::run(record, PLAIN))) {
         let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
@@ -169,4 +200,64 @@ fn what_is_unknown_is_no_zero() {
     assert!(text.contains("No result") && !text.contains("MB/min"), "{text}");
     let page = page(&[samples::empty()]);
     assert!(!page.contains("figure class=\"chart\"") && page.contains("No result"));
+}
+
+/// Charts by their captions.
+fn captions(page: &str) -> Vec<&str> {
+    page.split("<figcaption>").skip(1).filter_map(|rest| rest.split('<').next()).collect()
+}
+
+#[test]
+fn requests_have_charts_of_what_there_is_to_see() {
+    let mix = page(&[samples::requests::mix("lab:x", 7200)]);
+    let [rate, latency, errors, distribution, minutes] = captions(&mix)[..] else { panic!("{:?}", captions(&mix)) };
+    assert_eq!(rate, "Requests a second in every repetition, means of 20 s");
+    assert_eq!(latency, "Response times by second in every repetition; of 20 s each, the mean p50 and the worst p99");
+    assert!(
+        errors.starts_with("Failed requests a second") && distribution.starts_with("Response times as a distribution")
+    );
+    assert!(minutes.starts_with("Rate of each minute"));
+    assert!(mix.len() < 250_000, "{} bytes", mix.len());
+
+    let mut short = samples::requests::mix("lab:x", 20);
+    short.repetitions[1].seconds = short.repetitions[0].seconds.clone();
+    assert_eq!(captions(&page(&[short])).len(), 3, "no errors and too few minutes are no charts");
+
+    let ladder = page(&[samples::requests::ladder("lab:x")]);
+    let expected =
+        ["Answers a second over the rate asked for", "Response times over the rate", "Requests that were due"];
+    for (caption, expected) in captions(&ladder)[3..].iter().zip(expected) {
+        assert!(caption.starts_with(expected), "{caption}");
+    }
+    assert!(ladder.contains(">3,000/s holds</text>") && ladder.contains("real start</text>"));
+    let scale = page(&[samples::requests::scale("lab:x")]);
+    assert_eq!(captions(&scale).last(), Some(&"Answers a second over the number of sessions"));
+    assert_eq!(scale.matches("class=\"spread c0\"").count(), 4, "the spread of repetitions at each number of sessions");
+}
+
+#[test]
+fn seconds_without_answers_are_a_gap() {
+    let page = page(&[samples::requests::mix("lab:x", 120)]);
+    let chart = page.split("aria-label=\"Response times by second").nth(1).unwrap().split("</svg>").next().unwrap();
+    let gap = chart.split("class=\"line c1 d1\" d=\"").nth(1).unwrap().split('"').next().unwrap();
+    assert_eq!(gap.matches('M').count(), 2, "{gap}");
+}
+
+#[test]
+fn figures_of_a_limited_client_are_bounds_wherever_they_stand() {
+    let mut record = samples::requests::ladder("lab:x");
+    let bounded = |record: &RunRecord| {
+        let texts = [
+            terminal::run(record, PLAIN),
+            markdown::report(std::slice::from_ref(record)),
+            page(std::slice::from_ref(record)),
+        ];
+        let texts = texts.into_iter().chain([terminal::in_a_line(record)]);
+        texts
+            .map(|text| (text.contains("at least 3,000"), text.contains("The client was the limit")))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(bounded(&record), [(true, true), (true, true), (true, true), (true, false)]);
+    record.clock = "virtual".into();
+    assert!(bounded(&record).iter().all(|(at_least, _)| !at_least), "virtual time knows no client");
 }

@@ -40,6 +40,9 @@ pub struct RunSummary {
     /// Class of the error that ended the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_kind: Option<String>,
+    /// Whether the client held the requests back, in real time: `free`, `near-its-limit`, `was-the-limit`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_verdict: Option<String>,
     /// The headline figure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<Figure>,
@@ -56,6 +59,7 @@ impl From<RunRecord> for RunSummary {
             started_at: run.started_at,
             ended_at: run.ended_at,
             campaign: run.campaign,
+            client_verdict: run.host.client.filter(|_| run.clock != "virtual").map(|client| client.verdict),
             error_kind: run.error.map(|error| error.kind),
             result: run.result,
         }

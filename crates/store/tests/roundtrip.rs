@@ -66,6 +66,7 @@ fn a_repetition() -> impl Strategy<Value = Repetition> {
                     mb_per_minute: rate,
                 })
                 .collect(),
+            ..Repetition::default()
         })
 }
 

@@ -30,6 +30,11 @@ impl Binaries {
             .ok_or(TestbedError::MissingBinaries)
     }
 
+    /// The folder that holds them; pgbench is there too where it is installed.
+    pub fn folder(&self) -> &Path {
+        self.pg_ctl.parent().unwrap_or(Path::new("/"))
+    }
+
     /// The programs of one folder. Links are followed first, as the server looks for its own files beside the real program.
     fn in_folder(folder: &Path, path: &[PathBuf]) -> Option<Self> {
         let real = |name: &str| folder.join(name).canonicalize().ok().filter(|file| file.is_file());

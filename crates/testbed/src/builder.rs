@@ -23,6 +23,7 @@ const PORT_ATTEMPTS: u32 = 3;
 #[derive(Debug, Clone, Default)]
 pub struct Builder {
     durable: bool,
+    trusting: bool,
     parent: Option<PathBuf>,
     wal_parent: Option<PathBuf>,
     settings: Vec<(String, String)>,
@@ -62,6 +63,13 @@ impl Builder {
     #[must_use]
     pub fn durable(mut self, durable: bool) -> Self {
         self.durable = durable;
+        self
+    }
+
+    /// Lets everybody in over TCP without a password, so that log-ins cost a client nothing. Off by default.
+    #[must_use]
+    pub fn trusting(mut self, trusting: bool) -> Self {
+        self.trusting = trusting;
         self
     }
 
@@ -111,7 +119,8 @@ impl Builder {
         let password_file = directory.join("password");
         fs::write(&password_file, password).map_err(TestbedError::io("write the password file"))?;
         let mut initdb = command_as(account, &binaries.initdb);
-        initdb.args(["--username", SUPERUSER, "--auth-local=trust", "--auth-host=scram-sha-256"]);
+        initdb.args(["--username", SUPERUSER, "--auth-local=trust"]);
+        initdb.arg(if self.trusting { "--auth-host=trust" } else { "--auth-host=scram-sha-256" });
         // The same order of texts and the same messages on every machine.
         initdb.args(["--no-locale", "--encoding=UTF8"]);
         if !self.durable {

@@ -17,8 +17,10 @@ mod builder;
 mod error;
 mod guard;
 mod server;
+mod stub;
 
 pub use binaries::Binaries;
 pub use builder::Builder;
 pub use error::TestbedError;
 pub use server::Postgres;
+pub use stub::Stub;

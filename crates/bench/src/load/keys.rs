@@ -137,9 +137,9 @@ pub struct LiveKeys {
 }
 
 impl LiveKeys {
-    /// Keys 1 to `rows` exist; there may be up to `most` in the end.
-    pub fn new(rows: u64, most: u64) -> Self {
-        let words = most.max(rows) / 64 + 1;
+    /// Keys 1 to `rows` exist. New ones up to `remembered` can be picked later, beyond that they are given and forgotten.
+    pub fn new(rows: u64, remembered: u64) -> Self {
+        let words = remembered.max(rows) / 64 + 1;
         let full = |word: u64| {
             let first = word * 64;
             match (rows + 1).saturating_sub(first) {
@@ -154,10 +154,10 @@ impl LiveKeys {
         Self { bits, newest: AtomicU64::new(rows), live: AtomicU64::new(rows) }
     }
 
-    /// The next key for a new row; `None` when there is no room for more.
-    pub fn next(&self) -> Option<u64> {
-        let key = self.newest.fetch_add(1, Ordering::Relaxed) + 1;
-        if key / 64 < self.bits.len() as u64 { Some(key) } else { None }
+    /// The first of so many keys for new rows; `None` when there are no more.
+    pub fn next(&self, rows: u64) -> Option<u64> {
+        let key = self.newest.fetch_add(rows, Ordering::Relaxed) + 1;
+        i32::try_from(key + rows).is_ok().then_some(key)
     }
 
     /// A row with this key exists now.
@@ -291,7 +291,7 @@ mod tests {
         for key in 1..=90 {
             assert!(live.take(key) && !live.take(key));
         }
-        let key = live.next().unwrap();
+        let key = live.next(1).unwrap();
         live.insert(key);
         assert_eq!((key, live.len()), (101, 11));
         for _ in 0..1000 {
@@ -300,8 +300,11 @@ mod tests {
         }
         (91..=101).for_each(|key| assert!(live.take(key)));
         assert_eq!(live.pick(&Keys::Uniform, &mut random), None);
-        let full = LiveKeys::new(10, 10);
-        assert_eq!((0..60).filter_map(|_| full.next()).count(), 53);
+        let forgetful = LiveKeys::new(10, 10);
+        assert_eq!(forgetful.next(1000), Some(11));
+        forgetful.insert(1010);
+        assert_eq!((forgetful.next(1), forgetful.len(), forgetful.lives(1010)), (Some(1011), 10, false));
+        assert_eq!(forgetful.next(i32::MAX as u64), None, "keys are 32 bits wide");
         let exact = LiveKeys::new(64, 200);
         assert_eq!((exact.len(), exact.lives(64), exact.lives(63), exact.lives(65)), (64, true, true, false));
     }

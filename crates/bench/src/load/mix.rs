@@ -18,12 +18,21 @@ pub enum Kind {
     Update,
     /// A whole table is read into the client.
     TableSelect,
+    /// A batch of new rows, by the engine's fast path and in one transaction.
+    BulkLoad,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Insert, Self::Delete, Self::DirectSelect, Self::IndirectSelect, Self::Update, Self::TableSelect];
+    pub const ALL: [Self; 7] = [
+        Self::Insert,
+        Self::Delete,
+        Self::DirectSelect,
+        Self::IndirectSelect,
+        Self::Update,
+        Self::TableSelect,
+        Self::BulkLoad,
+    ];
 
     /// The name in definitions and results.
     pub const fn name(self) -> &'static str {
@@ -34,12 +43,18 @@ impl Kind {
             Self::IndirectSelect => "indirect-select",
             Self::Update => "update",
             Self::TableSelect => "table-select",
+            Self::BulkLoad => "bulk-load",
         }
     }
 
     /// The kind of that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// True if it makes new rows.
+    pub const fn is_new(self) -> bool {
+        matches!(self, Self::Insert | Self::BulkLoad)
     }
 
     /// True if its rows are chosen one by one, not as ranges.

@@ -1,11 +1,13 @@
 //! What requests came to: histograms and counts by kind, and a row for every second. Several recorders share the work of
-//! many sessions and are merged exactly; memory grows with the time of a repetition, never with its requests.
+//! many sessions and are merged exactly; memory grows with the time of a phase, never with its requests.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plimsoll_engine::ErrorKind;
 use plimsoll_measurement::{Moment, RequestKind, Seconds, Times};
+
+use super::request::Made;
 
 /// A request that was answered.
 #[derive(Debug, Clone, Copy)]
@@ -16,17 +18,17 @@ pub struct Answered {
     pub started: Moment,
     /// When its last row was there.
     pub ended: Moment,
-    /// Rows that the target looked at for it, as far as the request says.
-    pub rows_examined: u64,
-    /// Rows that came back or were changed.
-    pub rows: u64,
-    /// Their data content.
-    pub content_bytes: u64,
+    /// How long it was waited before attempts that were made again; no part of its time.
+    pub backed_off: Duration,
+    /// True if the session had slept until the intended start, so that a late start is the client's fault.
+    pub slept: bool,
+    /// What it came to.
+    pub made: Made,
 }
 
 #[derive(Debug, Clone)]
 struct OfKind {
-    name: &'static str,
+    name: String,
     times: Times,
     /// From the real start; only where requests have a schedule.
     uncorrected: Option<Times>,
@@ -37,19 +39,32 @@ struct OfKind {
     retries: u64,
 }
 
+/// How late requests started.
+#[derive(Debug, Clone, Default)]
+pub struct Lag {
+    /// All of them.
+    pub all: Times,
+    /// Those of sessions that had slept.
+    pub slept: Times,
+}
+
 /// Records requests.
 #[derive(Debug, Clone)]
 pub struct Recorder {
     start: Moment,
     kinds: Vec<OfKind>,
     seconds: Seconds,
+    /// Times since somebody took them; see [`Recorder::take_recent`].
+    recent: Times,
+    /// Only beside a schedule.
+    lag: Option<Box<Lag>>,
 }
 
 impl Recorder {
     /// A recorder of these kinds from a moment on; `scheduled` says that requests have intended starts.
-    pub fn new(start: Moment, kinds: &[&'static str], scheduled: bool) -> Self {
-        let of_kind = |name: &&'static str| OfKind {
-            name,
+    pub fn new(start: Moment, kinds: &[String], scheduled: bool) -> Self {
+        let of_kind = |name: &String| OfKind {
+            name: name.clone(),
             times: Times::new(),
             uncorrected: scheduled.then(Times::new),
             rows_examined: 0,
@@ -58,34 +73,51 @@ impl Recorder {
             errors: BTreeMap::new(),
             retries: 0,
         };
-        Self { start, kinds: kinds.iter().map(of_kind).collect(), seconds: Seconds::default() }
+        Self {
+            start,
+            kinds: kinds.iter().map(of_kind).collect(),
+            seconds: Seconds::default(),
+            recent: Times::new(),
+            lag: scheduled.then(Box::default),
+        }
     }
 
     /// Counts an answered request of the kind at `index`, in the second in which it ended.
     pub fn answered(&mut self, index: usize, answer: &Answered) {
         let kind = &mut self.kinds[index];
-        kind.times.record(answer.ended.since(answer.intended));
-        if let Some(uncorrected) = &mut kind.uncorrected {
-            uncorrected.record(answer.ended.since(answer.started));
+        let time = answer.ended.since(answer.intended).saturating_sub(answer.backed_off);
+        kind.times.record(time);
+        self.recent.record(time);
+        if let (Some(uncorrected), Some(lag)) = (&mut kind.uncorrected, &mut self.lag) {
+            uncorrected.record(answer.ended.since(answer.started).saturating_sub(answer.backed_off));
+            let late = answer.started.since(answer.intended);
+            lag.all.record(late);
+            if answer.slept {
+                lag.slept.record(late);
+            }
         }
-        kind.rows_examined += answer.rows_examined;
-        kind.rows += answer.rows;
-        kind.content_bytes += answer.content_bytes;
-        let row = self.seconds.at(second(self.start, answer.ended));
-        *row.0 += 1;
-        *row.1 += answer.rows;
-        *row.2 += answer.content_bytes;
+        let made = answer.made;
+        kind.rows_examined += made.rows_examined;
+        kind.rows += made.rows;
+        kind.content_bytes += made.content_bytes;
+        self.seconds.answered(second(self.start, answer.ended), made.rows_examined, made.rows, made.content_bytes);
     }
 
     /// Counts a request that failed for good.
     pub fn failed(&mut self, index: usize, now: Moment, class: ErrorKind) {
         *self.kinds[index].errors.entry(class.name()).or_default() += 1;
-        *self.seconds.at(second(self.start, now)).3 += 1;
+        self.seconds.failed(second(self.start, now), class.name());
     }
 
     /// Counts an attempt that is made again.
     pub fn retried(&mut self, index: usize) {
         self.kinds[index].retries += 1;
+    }
+
+    /// Adds the times since the last call to `sum`.
+    pub fn take_recent(&mut self, sum: &mut Times) {
+        sum.merge(&self.recent);
+        self.recent.clear();
     }
 
     /// Counts what another counted.
@@ -103,6 +135,10 @@ impl Recorder {
                 *kind.errors.entry(class).or_default() += count;
             }
         }
+        if let (Some(sum), Some(more)) = (&mut self.lag, &other.lag) {
+            sum.all.merge(&more.all);
+            sum.slept.merge(&more.slept);
+        }
         self.seconds.merge(&other.seconds);
     }
 
@@ -111,17 +147,40 @@ impl Recorder {
         &self.seconds
     }
 
-    /// Answered and failed requests so far.
-    pub fn counts(&self) -> (u64, u64) {
-        let answered = self.kinds.iter().map(|kind| kind.times.count()).sum();
-        let failed = self.kinds.iter().flat_map(|kind| kind.errors.values()).sum();
-        (answered, failed)
+    /// How late requests started; only beside a schedule.
+    pub fn lag(&self) -> Option<&Lag> {
+        self.lag.as_deref()
+    }
+
+    /// The sums so far.
+    pub fn sums(&self) -> Sums {
+        let mut sums = Sums::default();
+        for kind in &self.kinds {
+            sums.answered += kind.times.count();
+            sums.failed += kind.errors.values().sum::<u64>();
+            sums.rows += kind.rows;
+            sums.content_bytes += kind.content_bytes;
+        }
+        sums
+    }
+
+    /// Response times of all kinds: corrected, and uncorrected beside a schedule.
+    pub fn times(&self) -> (Times, Option<Times>) {
+        let mut times = Times::new();
+        let mut uncorrected = self.lag.is_some().then(Times::new);
+        for kind in &self.kinds {
+            times.merge(&kind.times);
+            if let (Some(sum), Some(more)) = (&mut uncorrected, &kind.uncorrected) {
+                sum.merge(more);
+            }
+        }
+        (times, uncorrected)
     }
 
     /// The kinds as a record keeps them.
     pub fn kinds(&self) -> Vec<RequestKind> {
         let kind = |kind: &OfKind| RequestKind {
-            kind: kind.name.to_owned(),
+            kind: kind.name.clone(),
             operations: kind.times.count(),
             rows_examined: kind.rows_examined,
             rows: kind.rows,
@@ -135,8 +194,50 @@ impl Recorder {
     }
 }
 
+/// Sums over all kinds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sums {
+    /// Answered requests.
+    pub answered: u64,
+    /// Failed requests.
+    pub failed: u64,
+    /// Rows that came back or were changed.
+    pub rows: u64,
+    /// Their data content.
+    pub content_bytes: u64,
+}
+
+impl Sums {
+    /// What was added since an earlier look.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            answered: self.answered - earlier.answered,
+            failed: self.failed - earlier.failed,
+            rows: self.rows - earlier.rows,
+            content_bytes: self.content_bytes - earlier.content_bytes,
+        }
+    }
+
+    /// The sums of two recorders.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            answered: self.answered + other.answered,
+            failed: self.failed + other.failed,
+            rows: self.rows + other.rows,
+            content_bytes: self.content_bytes + other.content_bytes,
+        }
+    }
+
+    /// Failed requests in percent of all.
+    pub fn failed_percent(self) -> f64 {
+        100.0 * self.failed as f64 / (self.answered + self.failed).max(1) as f64
+    }
+}
+
 fn second(start: Moment, moment: Moment) -> usize {
-    (moment.since(start).as_nanos() / Duration::from_secs(1).as_nanos()) as usize
+    moment.since(start).as_secs() as usize
 }
 
 #[cfg(test)]
@@ -149,26 +250,38 @@ mod tests {
         let answer = |intended: u64, started: u64, ended: u64| Answered {
             intended: at(intended),
             started: at(started),
-            ended: at(ended),
-            rows_examined: 10,
-            rows: 2,
-            content_bytes: 820,
+            ended: at(ended + 1000),
+            backed_off: Duration::from_secs(1),
+            slept: intended == started,
+            made: Made { rows_examined: 10, rows: 2, content_bytes: 820 },
         };
-        let new = || Recorder::new(at(0), &["insert", "update"], true);
+        let new = || Recorder::new(at(0), &["insert".to_owned(), "update".to_owned()], true);
         let (mut one, mut two) = (new(), new());
         one.answered(0, &answer(100, 400, 410));
         two.answered(1, &answer(2000, 2000, 2001));
         two.failed(1, at(1500), ErrorKind::Busy);
         two.retried(1);
+        let mut recent = Times::new();
+        two.take_recent(&mut recent);
+        assert_eq!(recent.count(), 1);
+        two.take_recent(&mut recent);
+        assert_eq!(recent.count(), 1, "each is taken once");
         one.merge(&two);
         let kinds = one.kinds();
-        assert_eq!((kinds[0].operations, kinds[1].operations, one.counts()), (1, 1, (2, 1)));
+        assert_eq!((kinds[0].operations, kinds[1].operations), (1, 1));
+        assert_eq!(one.sums(), Sums { answered: 2, failed: 1, rows: 4, content_bytes: 1640 });
         // The schedule's time counts; the other is kept beside it.
         let us = |times: &plimsoll_measurement::TimesData| times.percentile_us(50.0).unwrap();
         assert!((us(&kinds[0].times) / 310_000.0 - 1.0).abs() < 0.01);
         assert!((us(kinds[0].times_uncorrected.as_ref().unwrap()) / 10_000.0 - 1.0).abs() < 0.01);
         assert_eq!((kinds[1].errors["busy"], kinds[1].retries), (1, 1));
-        assert_eq!(one.seconds().operations, [1, 0, 1]);
-        assert_eq!(one.seconds().errors, [0, 1, 0]);
+        assert_eq!(one.seconds().operations, [0, 1, 0, 1]);
+        assert_eq!(one.seconds().errors, [0, 1, 0, 0]);
+        assert_eq!(one.seconds().errors_by_class["busy"], [0, 1]);
+        // Who was busy until after the intended start is not the client's delay.
+        let lag = one.lag().unwrap();
+        assert_eq!((lag.all.count(), lag.slept.count()), (2, 1));
+        assert!(lag.slept.percentile(100.0).unwrap() < Duration::from_micros(1));
+        assert_eq!((one.times().0.count(), one.times().1.unwrap().count()), (2, 2));
     }
 }

@@ -6,12 +6,13 @@ use std::any::Any;
 use std::sync::Arc;
 
 use plimsoll_clock::{Clock, in_threads};
-use plimsoll_engine::{Place, Result, Session, Value};
+use plimsoll_engine::{Error, ErrorKind, Place, Result, Session, Value};
 use plimsoll_measurement::{Metric, Point};
 
 use super::{Context, Measure, Probe, contradiction};
 use crate::generate::{Family, Rows};
 use crate::interrupt::Watched;
+use crate::parameters::ParameterValue;
 use crate::schema;
 
 /// The seeds' ladder as far as it is known, with even steps between.
@@ -27,6 +28,9 @@ pub(super) struct Join {
 
 impl Measure for Join {
     fn prepare(&mut self, context: &mut Context<'_>) -> Result<()> {
+        if !matches!(context.parameters.value("sessions"), Some(ParameterValue::Levels(levels)) if levels.len() == 1) {
+            return Err(Error::new(ErrorKind::Usage, "the ladder is climbed with one number of sessions, not several"));
+        }
         let table = schema::cpu("cpu");
         let rows = context.parameters.count("rows");
         if i32::try_from(rows).is_err() {

@@ -1,7 +1,10 @@
 //! What a repetition consists of. Each step prepares what it needs once, and measures it in every repetition.
 
+mod commits;
 mod join;
 pub(crate) mod memory;
+mod own;
+mod read;
 mod requests;
 pub(crate) mod scan;
 pub(crate) mod write;
@@ -11,14 +14,15 @@ use std::time::Duration;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::{
-    Cancel, Cold, ColdFollower, Database, Error, ErrorKind, Lease, Place, Result, Row, RowSource, Sampler, Session,
-    Table, value::Tally,
+    Cancel, Cold, ColdFollower, Database, Error, ErrorKind, Lease, Place, RequestAccess, Requester, Result, Row,
+    RowSource, Sampler, Session, Table, value::Tally,
 };
-use plimsoll_measurement::{ColdStart, Metric, Moment, Point, Reading, reading::growth};
+use plimsoll_measurement::{Client, ColdStart, Metric, Moment, Point, Reading, reading::growth};
 
 use crate::generate::Rows;
 use crate::interrupt::{Interrupt, Watched};
 use crate::load::mix::Mix;
+use crate::load::own::Own;
 use crate::observer::{Observer, Progress};
 use crate::parameters::Parameters;
 
@@ -35,11 +39,13 @@ pub enum Step {
     Memory,
     /// Requests from many sessions (2.1 to 2.6, 2.8, 2.12).
     Requests,
+    /// Single-row inserts and what they wait for (2.16).
+    Commits,
 }
 
 impl Step {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Scan, Self::Write, Self::Join, Self::Memory, Self::Requests];
+    pub const ALL: [Self; 6] = [Self::Scan, Self::Write, Self::Join, Self::Memory, Self::Requests, Self::Commits];
 
     /// The name in definitions.
     pub const fn name(self) -> &'static str {
@@ -49,6 +55,7 @@ impl Step {
             Self::Join => "join",
             Self::Memory => "memory",
             Self::Requests => "requests",
+            Self::Commits => "commits",
         }
     }
 
@@ -70,6 +77,7 @@ impl Step {
             Self::Join => Box::<join::Join>::default(),
             Self::Memory => Box::<memory::Memory>::default(),
             Self::Requests => Box::<requests::Requests>::default(),
+            Self::Commits => Box::<commits::Commits>::default(),
         }
     }
 
@@ -95,6 +103,8 @@ impl Step {
             Self::Memory => pages(parameters.bytes("first_set").saturating_mul(8)),
             // How much is inserted is not known: as much again is room for a while.
             Self::Requests => pages(parameters.bytes("volume")).saturating_mul(3),
+            // Each commit's log is a page or so, and a log is used again after a few thousand of them.
+            Self::Commits => parameters.count("commits").saturating_mul(200).saturating_add(64 << 20),
         }
     }
 }
@@ -107,8 +117,14 @@ pub trait Measure {
     /// Measures one repetition. Every finished point goes through [`Context::keep`].
     fn repeat(&mut self, context: &mut Context<'_>) -> Result<()>;
 
-    /// Gives back what it holds at the target beside the run's own place.
-    fn finish(&mut self) {}
+    /// Gives back what it holds at the target beside the run's own place. Called once, whatever happened before.
+    ///
+    /// # Errors
+    /// If something stays there.
+    fn finish(&mut self, database: &dyn Database, place: &Place) -> Result<()> {
+        let _ = (database, place);
+        Ok(())
+    }
 }
 
 /// What a step works with: the target, the run's place in it, time, and whoever watches.
@@ -123,6 +139,8 @@ pub struct Context<'a> {
     pub parameters: &'a Parameters,
     /// Kinds of requests and their weights; empty for tests that make none.
     pub mix: &'a Mix,
+    /// Requests of the definition's own, in place of a mix.
+    pub own: Option<&'a Own>,
     /// Whether a data set is kept for later runs.
     pub keep_data: bool,
     /// What may be done to make the cache cold.
@@ -145,13 +163,17 @@ pub struct Context<'a> {
     pub phase: Option<&'static str>,
     /// What a reader has to know.
     pub warnings: &'a mut Vec<String>,
+    /// What is known of our own client; filled by tests that make requests.
+    pub client: &'a mut Option<Client>,
+    /// CPUs that the client may use.
+    pub cpus: u32,
     /// The same where it depends on the machine that runs a modelled target.
     pub host_warnings: &'a mut Vec<String>,
     /// Facts that turned out during the run and belong to its parameters.
     pub facts: &'a mut std::collections::BTreeMap<String, serde_json::Value>,
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
     /// Keeps a finished point: it is on disk before anything else is measured.
     pub fn keep(&mut self, mut point: Point) -> Result<()> {
         point.index = self.repetition.points.len() as u32;
@@ -167,6 +189,28 @@ impl Context<'_> {
         let session = self.database.session(place, self.place)?;
         let watched = self.interrupt.watch(session.canceller());
         Ok((session, watched))
+    }
+
+    /// The same, for a session that may reach existing tables.
+    pub fn session_with(&self, place: &Place, access: RequestAccess) -> Result<(Box<dyn Session>, Watched)> {
+        self.interrupt.check()?;
+        let session = self.database.session_with(place, self.place, access)?;
+        let watched = self.interrupt.watch(session.canceller());
+        Ok((session, watched))
+    }
+
+    /// Makes sessions in the run's place that make requests, and which an interrupt cancels; also from other threads.
+    pub fn requesters(
+        &self,
+        access: RequestAccess,
+    ) -> impl Fn() -> Result<(Box<dyn Requester>, Watched)> + Sync + use<'a> {
+        let (database, place, interrupt) = (self.database, self.place, self.interrupt);
+        move || {
+            interrupt.check()?;
+            let requester = database.requester(place, place, access)?;
+            let watched = interrupt.watch(requester.canceller());
+            Ok((requester, watched))
+        }
     }
 
     /// Adds a warning unless it stands there already.

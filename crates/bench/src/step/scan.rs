@@ -1,8 +1,10 @@
 //! Table scans: one query per table, tables in order, one session (reference, 2.9; weakest isolation: 2.9, NOLOCK variant).
+//! Into the client several sessions may read (2.8): that is [`read`](super::read)'s.
 
-use plimsoll_engine::{Cold, Error, ErrorKind, Result, TableSize, WeakIsolation};
+use plimsoll_engine::{Cold, Database, Error, ErrorKind, Place, Result, TableSize, WeakIsolation};
 use plimsoll_measurement::{ColdStart, Metric, Point, units};
 
+use super::read::Read;
 use super::{Context, Follower, Measure, Probe};
 use crate::dataset::{self, Dataset, Wanted, too_many_rows};
 use crate::parameters::Parameters;
@@ -40,6 +42,12 @@ impl Measure for Scan {
         if i32::try_from(wanted.rows).is_err() {
             return Err(too_many_rows().hint("spread the volume over more tables with --set tables=..."));
         }
+        let into_client = context.parameters.choice("into") == "client";
+        if into_client && context.parameters.choice("isolation") == "weakest" {
+            let message = "what is read into the client has the engine's default isolation";
+            return Err(Error::new(ErrorKind::Usage, message)
+                .hint("leave out --set isolation=weakest, or add --set into=engine"));
+        }
         if context.parameters.choice("isolation") == "weakest"
             && let WeakIsolation::NoEffect(reason) = &context.database.description().weak_isolation
         {
@@ -62,6 +70,11 @@ impl Measure for Scan {
         let cold = context.parameters.choice("cache") == "cold";
         let methods = if cold { self.make_cold(context)? } else { Vec::new() };
         let dataset = self.dataset.as_ref().ok_or_else(not_prepared)?;
+        if context.parameters.choice("into") == "client" {
+            let sums = Read { dataset, sizes: &self.sizes }.repeat(context)?;
+            finish(context, cold, &sums, methods);
+            return Ok(());
+        }
         let weak = context.parameters.choice("isolation") == "weakest";
         let page_bytes = context.database.description().page_bytes;
         let (mut session, _watched) = context.session(&dataset.place)?;
@@ -100,16 +113,13 @@ impl Measure for Scan {
             };
             context.keep(point)?;
         }
-        if cold {
-            let proof = sum.proof(methods, context.settle.as_secs_f64());
-            judge(context, &proof);
-            context.record_cold(proof);
-        }
+        finish(context, cold, &sum, methods);
         Ok(())
     }
 
-    fn finish(&mut self) {
+    fn finish(&mut self, _: &dyn Database, _: &Place) -> Result<()> {
         self.dataset = None;
+        Ok(())
     }
 }
 
@@ -139,21 +149,33 @@ impl Scan {
     }
 }
 
+/// Says how a cold start was made and what proves it.
+fn finish(context: &mut Context<'_>, cold: bool, sum: &Sums, methods: Vec<String>) {
+    if cold {
+        let proof = sum.proof(methods, context.settle.as_secs_f64());
+        judge(context, &proof);
+        context.record_cold(proof);
+    }
+}
+
 fn not_prepared() -> Error {
     Error::new(ErrorKind::Internal, "the scan was not prepared")
 }
 
 /// What was read in all, to prove that the start was cold.
 #[derive(Default)]
-struct Sums {
-    pages: u64,
-    missed: Option<u64>,
-    device: Option<u64>,
+pub(super) struct Sums {
+    /// Bytes of the tables' pages.
+    pub pages: u64,
+    /// Bytes that the engine did not have in its cache.
+    pub missed: Option<u64>,
+    /// Bytes that came from the device.
+    pub device: Option<u64>,
     tables: u32,
 }
 
 impl Sums {
-    fn add(&mut self, pages: u64, missed: Option<u64>, device: Option<u64>) {
+    pub fn add(&mut self, pages: u64, missed: Option<u64>, device: Option<u64>) {
         let join = |sum: Option<u64>, more: Option<u64>, first: bool| match (sum, more) {
             (None, more) if first => more,
             (Some(sum), Some(more)) => Some(sum + more),

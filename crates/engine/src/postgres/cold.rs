@@ -16,6 +16,7 @@ use super::{displace, session};
 use crate::database::{Cold, ColdFollower, Place};
 use crate::error::{Error, ErrorKind, Result};
 use crate::process;
+use crate::request::RequestAccess;
 use crate::table::Table;
 
 /// How long a restart command may take, and then the server to answer.
@@ -51,7 +52,7 @@ impl ColdMaker<'_> {
             self.restart(command)?;
             done.push("restart".to_owned());
         }
-        let (mut client, canceller) = session::connect(self.connector, place, run)?;
+        let (mut client, canceller) = session::connect(self.connector, place, run, RequestAccess::OWN)?;
         self.follower.working(canceller);
         if cold.restart_command.is_none() {
             if !cold.shared {

@@ -6,11 +6,13 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use postgres::config::SslMode as DriverSslMode;
-use postgres::{Client, Config};
+use postgres::Client;
+use tokio_postgres::Config;
+use tokio_postgres::config::SslMode as DriverSslMode;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::error::Errors;
+use super::line::{self, Line, LineCancel};
 use super::password::{self, Environment, Login};
 use super::tls;
 use super::url::{Location, SslMode};
@@ -96,6 +98,17 @@ impl Connector {
 
     /// A connection that notices within half a minute that the other side is gone.
     pub(super) fn connect_alive(&self, application_name: &str) -> Result<Client> {
+        self.connect_with(self.alive(), application_name)
+    }
+
+    /// A connection for requests; it notices within half a minute that the other side is gone.
+    pub(super) fn connect_line(&self, application_name: &str) -> Result<(Line, LineCancel)> {
+        let mut config = self.alive();
+        config.application_name(application_name);
+        line::connect(&config, &self.tls, self.timeout, &self.errors)
+    }
+
+    fn alive(&self) -> Config {
         let mut config = self.config.clone();
         config
             .keepalives(true)
@@ -103,7 +116,7 @@ impl Connector {
             .keepalives_interval(KEEPALIVE_INTERVAL)
             .keepalives_retries(KEEPALIVE_RETRIES)
             .tcp_user_timeout(KEEPALIVE_IDLE + KEEPALIVE_INTERVAL * KEEPALIVE_RETRIES);
-        self.connect_with(config, application_name)
+        config
     }
 
     /// The TLS side, for cancel requests.
@@ -119,7 +132,7 @@ impl Connector {
         let (sender, receiver) = mpsc::channel();
         let spawned = thread::Builder::new().name("connect".to_owned()).spawn(move || {
             // If nobody waits any more, the connection is dropped and thereby closed.
-            let _ = sender.send(config.connect(tls));
+            let _ = sender.send(postgres::Config::from(config).connect(tls));
         });
         spawned.map_err(|error| Error::new(ErrorKind::Connect, format!("a thread could not be started: {error}")))?;
         match receiver.recv_timeout(self.timeout + Duration::from_millis(500)) {

@@ -5,7 +5,7 @@
 
 use std::io::Write;
 
-use postgres::{Client, Statement};
+use postgres::Client;
 
 use super::error::Errors;
 use super::wire;
@@ -23,52 +23,77 @@ const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 const TRAILER: [u8; 2] = (-1i16).to_be_bytes();
 const NULL: [u8; 4] = (-1i32).to_be_bytes();
 
+/// A connection that copies.
+pub(super) trait Carrier {
+    /// Runs a statement.
+    fn run(&mut self, sql: &str) -> Result<()>;
+
+    /// Runs a COPY statement: sends what `fill` puts into the buffer, which is then empty again, until it says that this was
+    /// all. An error of it ends the statement without an effect.
+    fn copy(&mut self, sql: &str, buffer: &mut Vec<u8>, fill: Fill<'_>) -> Result<()>;
+}
+
+/// Fills a buffer; false with the last bytes.
+pub(super) type Fill<'a> = &'a mut dyn FnMut(&mut Vec<u8>) -> Result<bool>;
+
+/// An ordinary connection.
+pub(super) struct ByDriver<'a> {
+    pub(super) client: &'a mut Client,
+    pub(super) errors: &'a Errors,
+}
+
+impl Carrier for ByDriver<'_> {
+    fn run(&mut self, sql: &str) -> Result<()> {
+        self.client.batch_execute(sql).map_err(|error| self.errors.running(&error))
+    }
+
+    fn copy(&mut self, sql: &str, buffer: &mut Vec<u8>, fill: Fill<'_>) -> Result<()> {
+        let mut writer = self.client.copy_in(sql).map_err(|error| self.errors.running(&error))?;
+        loop {
+            let more = fill(buffer)?;
+            writer.write_all(buffer).map_err(|error| self.errors.writing(&error))?;
+            buffer.clear();
+            if !more {
+                return writer.finish().map(drop).map_err(|error| self.errors.running(&error));
+            }
+        }
+    }
+}
+
 /// Loads all rows, or none.
-pub(super) fn load(client: &mut Client, errors: &Errors, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+pub(super) fn load(carrier: &mut dyn Carrier, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
     let columns: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
     let sql = format!("COPY {} ({}) FROM STDIN (FORMAT binary)", table.name, columns.join(", "));
-    let statement = client.prepare(&sql).map_err(|error| errors.running(&error))?;
-    client.batch_execute("BEGIN").map_err(|error| errors.running(&error))?;
-    let loaded = copy(client, errors, &statement, &table.types(), rows);
+    carrier.run("BEGIN")?;
+    let loaded = pieces(carrier, &sql, &table.types(), rows);
     // After an error the server takes COMMIT for ROLLBACK, without a complaint.
-    let end = if loaded.is_ok() { "COMMIT" } else { "ROLLBACK" };
-    let ended = client.batch_execute(end).map_err(|error| errors.running(&error));
+    let ended = carrier.run(if loaded.is_ok() { "COMMIT" } else { "ROLLBACK" });
     loaded.and_then(|tally| ended.map(|()| tally))
 }
 
-fn copy(
-    client: &mut Client,
-    errors: &Errors,
-    statement: &Statement,
-    kinds: &[ColumnType],
-    rows: &mut dyn RowSource,
-) -> Result<Tally> {
-    let mut tally = Tally::default();
-    let mut row = Row::default();
+fn pieces(carrier: &mut dyn Carrier, sql: &str, kinds: &[ColumnType], rows: &mut dyn RowSource) -> Result<Tally> {
+    let (mut tally, mut row) = (Tally::default(), Row::default());
     let mut buffer = Vec::with_capacity(2 * WRITE_BYTES);
     let mut more = true;
     while more {
-        let mut writer = client.copy_in(statement).map_err(|error| errors.running(&error))?;
         buffer.extend_from_slice(HEADER);
         let mut sent = 0;
-        while sent < PIECE_BYTES {
-            row.clear();
-            more = rows.next(&mut row)?;
-            if !more {
-                break;
+        carrier.copy(sql, &mut buffer, &mut |buffer| {
+            while buffer.len() < WRITE_BYTES {
+                row.clear();
+                more = sent < PIECE_BYTES && rows.next(&mut row)?;
+                if !more {
+                    buffer.extend_from_slice(&TRAILER);
+                    // A full piece is followed by another one.
+                    more = sent >= PIECE_BYTES;
+                    return Ok(false);
+                }
+                encode(&row, kinds, buffer)?;
+                tally.add(&mut row);
             }
-            encode(&row, kinds, &mut buffer)?;
-            tally.add(&mut row);
-            if buffer.len() >= WRITE_BYTES {
-                writer.write_all(&buffer).map_err(|error| errors.writing(&error))?;
-                sent += buffer.len();
-                buffer.clear();
-            }
-        }
-        buffer.extend_from_slice(&TRAILER);
-        writer.write_all(&buffer).map_err(|error| errors.writing(&error))?;
-        buffer.clear();
-        writer.finish().map_err(|error| errors.running(&error))?;
+            sent += buffer.len();
+            Ok(true)
+        })?;
     }
     Ok(tally)
 }

@@ -9,6 +9,7 @@ use super::counters::{self, ProcessSampler};
 use super::describe::{self, Server};
 use super::lease::PostgresLease;
 use super::place::{self, Owner};
+use super::requester::WireRequester;
 use super::session::PostgresSession;
 use super::{cold, orphans};
 use crate::database::{
@@ -16,6 +17,7 @@ use crate::database::{
 };
 use crate::error::Result;
 use crate::process;
+use crate::request::{RequestAccess, Requester};
 use crate::table::Table;
 
 /// Name of sessions that neither work nor hold a lease.
@@ -47,7 +49,16 @@ impl Database for PostgresDatabase {
     }
 
     fn session(&self, place: &Place, run: &Place) -> Result<Box<dyn Session>> {
-        Ok(Box::new(PostgresSession::open(&self.connector, &self.clock, place, run, self.server.version)?))
+        self.session_with(place, run, RequestAccess::OWN)
+    }
+
+    fn session_with(&self, place: &Place, run: &Place, access: RequestAccess) -> Result<Box<dyn Session>> {
+        let version = self.server.version;
+        Ok(Box::new(PostgresSession::open(&self.connector, &self.clock, place, run, version, access)?))
+    }
+
+    fn requester(&self, place: &Place, run: &Place, access: RequestAccess) -> Result<Box<dyn Requester>> {
+        Ok(Box::new(WireRequester::open(&self.connector, place, run, access)?))
     }
 
     fn places(&self) -> Result<Vec<PlaceStatus>> {

@@ -90,6 +90,7 @@ pub(super) fn describe(client: &mut Client, connector: &Connector) -> Result<Ser
         settings,
         page_bytes,
         local,
+        embedded: false,
         cpus: if local { available_parallelism().ok().and_then(|cpus| u32::try_from(cpus.get()).ok()) } else { None },
         weak_isolation: WeakIsolation::NoEffect("PostgreSQL treats READ UNCOMMITTED as READ COMMITTED".to_owned()),
         scale: 1,

@@ -1,6 +1,6 @@
 //! PostgreSQL's SQL, as far as it differs.
 
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, MOST_SAMPLED};
 use crate::table::{ColumnType, Table};
 
 /// The SQL of PostgreSQL.
@@ -39,6 +39,16 @@ impl Dialect for PostgresDialect {
 
     fn serial(&self) -> Option<&'static str> {
         Some("SET max_parallel_workers_per_gather = 0")
+    }
+
+    /// Whole pages are chosen: as many as hold some tens of thousands of rows, by the planner's statistics.
+    fn sample_column(&self, table: &str, column: &str, seed: u64) -> String {
+        format!(
+            "SELECT {column}::text, pg_typeof({column})::text FROM {table} \
+             TABLESAMPLE SYSTEM ((SELECT least(100, 5e6 / greatest(reltuples, 1)) FROM pg_class \
+             WHERE oid = '{table}'::regclass)) REPEATABLE ({}) WHERE {column} IS NOT NULL LIMIT {MOST_SAMPLED}",
+            seed % 1_000_000
+        )
     }
 
     /// Full pages, and no autovacuum that would start in the middle of a test: [`settle_table`] does its work before.

@@ -79,9 +79,14 @@ impl Errors {
             "authentication error" => {
                 Error::new(ErrorKind::Authenticate, format!("{address} and we agree on no way to log in: {cause}"))
             }
-            _ => Error::new(ErrorKind::Connect, format!("cannot connect to {address}: {cause}"))
-                .hint("check that the server runs, that host and port are right and that no firewall stands between"),
+            _ => self.unreachable(&cause),
         }
+    }
+
+    /// Nobody there, or nobody who answers as a server would.
+    pub(super) fn unreachable(&self, cause: &str) -> Error {
+        Error::new(ErrorKind::Connect, format!("cannot connect to {}: {cause}", self.address()))
+            .hint("check that the server runs, that host and port are right and that no firewall stands between")
     }
 
     /// A connection that was not made in time.
@@ -99,8 +104,12 @@ impl Errors {
                 kind => Error::new(ErrorKind::Statement, format!("{kind}: {cause}")),
             };
         };
-        let code = answer.code().code();
-        self.with_hint(Error::new(meaning(code), sentence(answer.message())), code, answer.hint())
+        self.answered(answer.code().code(), answer.message(), answer.hint())
+    }
+
+    /// What the server answered to a statement.
+    pub(super) fn answered(&self, code: &str, message: &str, hint: Option<&str>) -> Error {
+        self.with_hint(Error::new(meaning(code), sentence(message)), code, hint)
     }
 
     /// An error while rows were written; the driver wraps its own into the system's.
@@ -111,7 +120,8 @@ impl Errors {
         }
     }
 
-    fn lost(&self, cause: &str) -> Error {
+    /// The connection is gone.
+    pub(super) fn lost(&self, cause: &str) -> Error {
         Error::new(ErrorKind::Lost, format!("the connection to {} was lost: {cause}", self.address())).hint(AFTER_LOSS)
     }
 

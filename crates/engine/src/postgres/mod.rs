@@ -1,5 +1,7 @@
 //! PostgreSQL: places are schemas, leases are advisory locks, rows are loaded by binary COPY.
 
+mod answer;
+mod blocking;
 mod cold;
 mod connect;
 mod copy;
@@ -10,10 +12,13 @@ mod dialect;
 mod displace;
 mod error;
 mod lease;
+mod line;
 mod orphans;
 mod password;
 mod place;
+mod requester;
 mod session;
+mod socket;
 mod tls;
 mod url;
 mod wire;

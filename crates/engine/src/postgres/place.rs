@@ -41,27 +41,35 @@ pub(super) const WORK: &str = "plimsoll work ";
 
 /// Settings that keep the server from ending an idle session, and make it notice a dead client. Those that a version does
 /// not know, and tcp settings on a socket, change nothing.
-pub(super) fn stay_connected(client: &mut Client, errors: &Errors) -> Result<()> {
-    let settings = [
+pub(super) fn staying() -> [(&'static str, String); 6] {
+    [
         ("statement_timeout", "0".to_owned()),
         ("idle_session_timeout", "0".to_owned()),
         ("idle_in_transaction_session_timeout", "0".to_owned()),
         ("tcp_keepalives_idle", KEEPALIVE_IDLE.as_secs().to_string()),
         ("tcp_keepalives_interval", KEEPALIVE_INTERVAL.as_secs().to_string()),
         ("tcp_keepalives_count", KEEPALIVE_RETRIES.to_string()),
-    ];
-    set(client, errors, &settings)
+    ]
+}
+
+/// A session that stays connected; see [`staying`].
+pub(super) fn stay_connected(client: &mut Client, errors: &Errors) -> Result<()> {
+    set(client, errors, &staying())
 }
 
 /// Sets what this server knows of a list of settings.
 pub(super) fn set(client: &mut Client, errors: &Errors, settings: &[(&str, String)]) -> Result<()> {
+    client.batch_execute(&setting(settings)).map_err(|error| errors.running(&error))
+}
+
+/// The statement that sets what a server knows of a list of settings.
+pub(super) fn setting(settings: &[(&str, String)]) -> String {
     let pairs: Vec<String> = settings.iter().map(|(name, value)| format!("('{name}', '{value}')")).collect();
-    let sql = format!(
+    format!(
         "SELECT set_config(s.name, v.value, false) FROM (VALUES {}) v (name, value) JOIN pg_catalog.pg_settings s \
          ON s.name = v.name",
         pairs.join(", ")
-    );
-    client.batch_execute(&sql).map_err(|error| errors.running(&error))
+    )
 }
 
 /// A connection on which the lease of a place can be taken.
@@ -143,12 +151,15 @@ pub(super) fn drop_schema(client: &mut Client, errors: &Errors, place: &Place) -
     client.batch_execute(&format!("DROP SCHEMA {place} RESTRICT")).map_err(failed)
 }
 
-/// What is not ours and would have to go with the place: everything in the schema but its owner's tables, and everything
+/// What is not ours and would have to go with the place: everything in the schema but its owner's tables and the sequences
+/// that belong to their columns, and everything
 /// that depends on one of these, their indexes or row types (`pg_depend` of kind `n`, which RESTRICT heeds).
 fn strangers(client: &mut Client, errors: &Errors, place: &Place) -> Result<Vec<String>> {
     let sql = "WITH place AS (SELECT oid, nspowner FROM pg_namespace WHERE nspname = $1), \
                tables AS (SELECT c.oid, c.reltype FROM pg_class c JOIN place ON c.relnamespace = place.oid \
                           WHERE c.relkind IN ('r', 'p') AND c.relowner = place.nspowner), \
+               sequences AS (SELECT objid FROM pg_depend WHERE classid = 'pg_class'::regclass AND deptype IN ('a', 'i') \
+                             AND refclassid = 'pg_class'::regclass AND refobjid IN (SELECT oid FROM tables)), \
                ours AS (SELECT 'pg_class'::regclass AS class, oid FROM tables \
                         UNION ALL SELECT 'pg_class'::regclass, indexrelid FROM pg_index WHERE indrelid IN (SELECT oid FROM tables) \
                         UNION ALL SELECT 'pg_type'::regclass, reltype FROM tables \
@@ -159,7 +170,7 @@ fn strangers(client: &mut Client, errors: &Errors, place: &Place) -> Result<Vec<
                FROM pg_depend d JOIN ours ON d.refclassid = ours.class AND d.refobjid = ours.oid \
                LEFT JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid \
                WHERE d.deptype = 'n' \
-               AND NOT (d.classid = 'pg_class'::regclass AND d.objid IN (SELECT oid FROM tables)) ORDER BY 1";
+               AND NOT (d.classid = 'pg_class'::regclass AND (d.objid IN (SELECT oid FROM tables) OR d.objid IN (SELECT objid FROM sequences))) ORDER BY 1";
     let rows = client.query(sql, &[&place.name()]).map_err(|error| errors.running(&error))?;
     // Without a description it has gone in the meantime.
     let found: std::result::Result<Vec<Option<String>>, _> = rows.iter().map(|row| row.try_get(0)).collect();

@@ -6,26 +6,28 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_measurement::Reading;
+use plimsoll_measurement::{Reading, Views};
 use postgres::fallible_iterator::FallibleIterator;
 use postgres::{CancelToken, Client, RowIter, Statement};
 use postgres_types::{ToSql, Type};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::connect::Connector;
+use super::copy::{self, ByDriver};
+use super::counters;
 use super::dialect::PostgresDialect;
 use super::error::Errors;
 use super::place::{self, WORK};
 use super::wire::{self, Parameter, Raw};
-use super::{copy, counters};
 use crate::database::{Cancel, Place, RowSource, Sampler, Session, TableSize};
 use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind, Result};
+use crate::request::RequestAccess;
 use crate::table::{ColumnType, Table};
 use crate::value::{Row, Tally, Value};
 
 /// How long a cancel request may hold up the thread that makes it.
-const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
+pub(super) const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Settings of a working session beside its place.
 const SETTINGS: &[(&str, &str)] = &[
@@ -44,14 +46,29 @@ const SETTINGS: &[(&str, &str)] = &[
 ];
 
 /// A connection that works in a place under the name of the run, so that it ends when the run's lease is gone.
-pub(super) fn connect(connector: &Connector, place: &Place, run: &Place) -> Result<(Client, Arc<PostgresCancel>)> {
+pub(super) fn connect(
+    connector: &Connector,
+    place: &Place,
+    run: &Place,
+    access: RequestAccess,
+) -> Result<(Client, Arc<PostgresCancel>)> {
     let mut client = connector.connect(&format!("{WORK}{run}"))?;
-    place::stay_connected(&mut client, &connector.errors)?;
-    let mut settings: Vec<(&str, String)> = SETTINGS.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-    settings.push(("search_path", place.name().to_owned()));
-    place::set(&mut client, &connector.errors, &settings)?;
+    let prepared = client.batch_execute(&preparation(place, access));
+    prepared.map_err(|error| connector.errors.running(&error))?;
     let canceller = Arc::new(PostgresCancel { token: client.cancel_token(), tls: connector.tls() });
     Ok((client, canceller))
+}
+
+/// The statements that make a fresh connection a working one.
+pub(super) fn preparation(place: &Place, access: RequestAccess) -> String {
+    let mut settings = place::staying().to_vec();
+    settings.extend(SETTINGS.iter().map(|(name, value)| (*name, (*value).to_owned())));
+    if access.read_only() {
+        settings.push(("default_transaction_read_only", "on".to_owned()));
+    }
+    // Tables are looked for in our place, and after it where the user's sessions look if those may be reached.
+    let usual = if access.existing { " || ', ' || current_setting('search_path')" } else { "" };
+    format!("{}; SELECT set_config('search_path', '{place}'{usual}, false)", place::setting(&settings))
 }
 
 /// A connection whose statements work in one place.
@@ -73,8 +90,9 @@ impl PostgresSession {
         place: &Place,
         run: &Place,
         version: u32,
+        access: RequestAccess,
     ) -> Result<Self> {
-        let (client, canceller) = connect(connector, place, run)?;
+        let (client, canceller) = connect(connector, place, run, access)?;
         let (errors, clock, place) = (connector.errors.clone(), Arc::clone(clock), place.clone());
         Ok(Self { client, errors, clock, place, statements: HashMap::new(), canceller, server_version: version })
     }
@@ -141,12 +159,16 @@ impl Session for PostgresSession {
         }
     }
 
+    fn check(&mut self, sql: &str) -> Result<()> {
+        self.client.prepare(sql).map(drop).map_err(self.failed())
+    }
+
     fn create_table(&mut self, table: &Table) -> Result<()> {
         self.execute_once(&PostgresDialect.create_table(table)).map(drop)
     }
 
     fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
-        copy::load(&mut self.client, &self.errors, table, rows)
+        copy::load(&mut ByDriver { client: &mut self.client, errors: &self.errors }, table, rows)
     }
 
     /// Statistics for the planner, frozen rows and a visibility map, so that no later scan writes.
@@ -184,6 +206,13 @@ impl Sampler for PostgresSession {
     fn sample(&mut self) -> Result<Vec<Reading>> {
         counters::flush(&mut self.client, &self.errors, self.clock.as_ref(), self.server_version)?;
         counters::sample(&mut self.client, &self.errors, self.clock.as_ref(), &self.place)
+    }
+
+    /// Writes of the log. Waits are not counted by session.
+    fn views(&mut self) -> Result<Views> {
+        counters::flush(&mut self.client, &self.errors, self.clock.as_ref(), self.server_version)?;
+        let files = counters::files(&mut self.client, &self.errors, self.server_version)?;
+        Ok(Views { files, ..Views::default() })
     }
 }
 

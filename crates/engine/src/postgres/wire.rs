@@ -95,11 +95,12 @@ impl ToSql for Parameter<'_> {
             Value::BigInt(value) => Some(value),
             _ => None,
         };
+        let large = |value: i64| format!("{value} is too large for the type {ty}");
         let unfit = || format!("a value does not fit the type {ty}");
         match (self.0, integer) {
             (_, Some(value)) => match *ty {
-                Type::INT2 => out.extend_from_slice(&i16::try_from(value)?.to_be_bytes()),
-                Type::INT4 => out.extend_from_slice(&i32::try_from(value)?.to_be_bytes()),
+                Type::INT2 => out.extend_from_slice(&i16::try_from(value).map_err(|_| large(value))?.to_be_bytes()),
+                Type::INT4 => out.extend_from_slice(&i32::try_from(value).map_err(|_| large(value))?.to_be_bytes()),
                 Type::INT8 => out.extend_from_slice(&value.to_be_bytes()),
                 Type::FLOAT8 => out.extend_from_slice(&(value as f64).to_be_bytes()),
                 Type::NUMERIC => {
@@ -160,6 +161,19 @@ pub(super) fn decode(kind: ColumnType, ty: &Type, raw: Option<&Raw<'_>>, row: &m
             Ok(())
         }
         None => Err(statement(format_args!("a value of type {ty} can't be read as {kind:?}"))),
+    }
+}
+
+/// Whether a column of type `ty` can be read as this.
+pub(super) fn fits(kind: ColumnType, ty: &Type) -> bool {
+    let is_integer = || [Type::INT2, Type::INT4, Type::INT8, Type::NUMERIC].contains(ty);
+    match kind {
+        ColumnType::Bit => *ty == Type::BOOL || is_integer(),
+        ColumnType::TinyInt | ColumnType::SmallInt | ColumnType::Int | ColumnType::BigInt => is_integer(),
+        ColumnType::Float => *ty == Type::FLOAT8,
+        ColumnType::Money => *ty == Type::NUMERIC,
+        ColumnType::DateTime => *ty == Type::TIMESTAMP || *ty == Type::TIMESTAMPTZ,
+        ColumnType::Text(_) => is_text(ty),
     }
 }
 

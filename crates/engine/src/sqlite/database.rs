@@ -11,6 +11,7 @@ use plimsoll_clock::Clock;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::errors::{from_io, from_sqlite};
+use super::existing;
 use super::lease::{FileLease, IfMissing, is_leased};
 use super::location::{self, APPLICATION_ID, HEADER_BYTES, Location, Ownership, ownership};
 use super::modelled::Modelled;
@@ -22,6 +23,7 @@ use crate::database::{
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::process;
+use crate::request::RequestAccess;
 use crate::table::Table;
 
 /// How often a claim is tried, and how long it waits in between: who asks whether a place is leased holds its lock for
@@ -210,11 +212,23 @@ impl Database for SqliteDatabase {
         }
     }
 
-    fn session(&self, place: &Place, _run: &Place) -> Result<Box<dyn Session>> {
+    fn session(&self, place: &Place, run: &Place) -> Result<Box<dyn Session>> {
+        self.session_with(place, run, RequestAccess::OWN)
+    }
+
+    fn session_with(&self, place: &Place, _run: &Place, access: RequestAccess) -> Result<Box<dyn Session>> {
+        existing::refuse_writes(access)?;
+        if access.existing && self.modelled.is_some() {
+            return Err(Error::new(ErrorKind::Unsupported, "modelled hardware has no existing tables")
+                .hint("leave out 'existing = true' and make the tables under [setup]"));
+        }
         let path = self.location.database(place);
         let connection = self.connect_to_ours(&path)?;
         self.options.apply(&connection).map_err(|error| from_sqlite(error, self.location.folder()))?;
         self.check(&path, &connection)?;
+        if access.existing {
+            existing::attach(&connection, &self.location.named())?;
+        }
         let mut session = SqliteSession::new(connection, path, &self.options, Arc::clone(&self.clock));
         if let Some(modelled) = &self.modelled {
             session.follow(modelled.as_ref())?;
@@ -324,6 +338,7 @@ fn describe(location: &Location, options: &Options) -> Result<Description> {
         settings,
         page_bytes: options.page_bytes,
         local: true,
+        embedded: true,
         cpus: std::thread::available_parallelism().ok().and_then(|cpus| u32::try_from(cpus.get()).ok()),
         weak_isolation: WeakIsolation::NoEffect(
             "read uncommitted needs SQLite's shared cache, which is not used".to_owned(),

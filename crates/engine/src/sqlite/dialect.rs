@@ -1,6 +1,6 @@
 //! SQLite's SQL.
 
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, MOST_SAMPLED};
 use crate::table::{ColumnType, Table};
 
 /// SQLite's SQL. It stores whole numbers in as many bytes as they need, whatever the column says.
@@ -42,6 +42,17 @@ impl Dialect for SqliteDialect {
             columns.push(format!("{} {} NOT NULL", column.name, self.type_name(column.kind)));
         }
         format!("CREATE TABLE {} ({})", table.name, columns.join(", "))
+    }
+
+    /// A transaction that reads first would find, when it comes to write, that another has written meanwhile.
+    fn begin(&self, writes: bool) -> &'static str {
+        if writes { "BEGIN IMMEDIATE" } else { "BEGIN" }
+    }
+
+    fn sample_column(&self, table: &str, column: &str, _seed: u64) -> String {
+        format!(
+            "SELECT CAST({column} AS TEXT), typeof({column}) FROM {table} WHERE {column} IS NOT NULL LIMIT {MOST_SAMPLED}"
+        )
     }
 
     fn source_table(&self, name: &str) -> String {

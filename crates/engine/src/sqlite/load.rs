@@ -7,8 +7,9 @@
 
 use std::sync::atomic::Ordering;
 
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, StatementStatus};
 
+use super::modelled::Follower;
 use super::native::cache_writes;
 use super::options::{JournalMode, set_journal_mode};
 use super::session::SqliteSession;
@@ -23,19 +24,37 @@ pub(super) fn load(session: &mut SqliteSession, table: &Table, rows: &mut dyn Ro
     session.cancelled.store(false, Ordering::Relaxed);
     let left_mode = !table.name.starts_with("temp.") && leave_mode(session)?;
     if !left_mode {
-        return in_transaction(session, table, rows);
+        return in_transaction(session, table, rows).map(|(tally, _)| tally);
     }
     let before = cache_writes(&session.connection);
     let outcome = in_transaction(session, table, rows);
     let restored = set_journal_mode(&session.connection, session.options.journal_mode);
     let pages = cache_writes(&session.connection).zip(before).map_or(0, |(after, before)| after - before);
     session.pages_past_the_log += pages;
-    let tally = outcome?;
+    let (tally, _) = outcome?;
     if !restored.map_err(|error| session.failed(error))? {
         return Err(Error::new(ErrorKind::Busy, "the journal mode could not be restored after a load")
             .hint("another program has opened the file of the measurement: keep it away, then run again"));
     }
     Ok(tally)
+}
+
+/// Loads all rows or none as any transaction would: others may have the file open, and the log is written. A follower hears
+/// of it as of one statement.
+pub(super) fn batch(
+    session: &SqliteSession,
+    mut follower: Option<&mut (dyn Follower + 'static)>,
+    table: &Table,
+    rows: &mut dyn RowSource,
+) -> Result<Tally> {
+    session.cancelled.store(false, Ordering::Relaxed);
+    if let Some(follower) = &mut follower {
+        follower.begin(&insert_sql(table), true)?;
+    }
+    let outcome = in_transaction(session, table, rows);
+    let steps = outcome.as_ref().map_or(0, |(_, steps)| *steps);
+    let ended = follower.map_or(Ok(()), |follower| follower.end(steps, session.connection.is_autocommit()));
+    outcome.and_then(|(tally, _)| ended.map(|()| tally))
 }
 
 /// Changes to a rollback journal if that is better for a load; true if the mode was changed.
@@ -52,7 +71,8 @@ fn leave_mode(session: &SqliteSession) -> Result<bool> {
     }
 }
 
-fn in_transaction(session: &SqliteSession, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+/// Also gives the steps of SQLite's virtual machine that the inserts took.
+fn in_transaction(session: &SqliteSession, table: &Table, rows: &mut dyn RowSource) -> Result<(Tally, u64)> {
     let run = |sql: &str| session.connection.execute_batch(sql).map_err(|error| session.failed(error));
     run("BEGIN IMMEDIATE")?;
     let outcome = insert(session, table, rows).and_then(|tally| run("COMMIT").map(|()| tally));
@@ -63,17 +83,21 @@ fn in_transaction(session: &SqliteSession, table: &Table, rows: &mut dyn RowSour
     outcome
 }
 
-fn insert(session: &SqliteSession, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+fn insert_sql(table: &Table) -> String {
+    let places = vec!["?"; table.columns.len()].join(", ");
+    format!("INSERT INTO {} VALUES ({places})", table.name)
+}
+
+fn insert(session: &SqliteSession, table: &Table, rows: &mut dyn RowSource) -> Result<(Tally, u64)> {
     let failed = |error| session.failed(error);
     let columns = table.columns.len();
-    let places = vec!["?"; columns].join(", ");
-    let sql = format!("INSERT INTO {} VALUES ({places})", table.name);
-    let mut statement = session.connection.prepare(&sql).map_err(failed)?;
+    let mut statement = session.connection.prepare(&insert_sql(table)).map_err(failed)?;
     let (mut row, mut tally) = (Row::default(), Tally::default());
     loop {
         row.clear();
         if !rows.next(&mut row)? {
-            return Ok(tally);
+            let steps = statement.reset_status(StatementStatus::VmStep);
+            return Ok((tally, u64::try_from(steps).unwrap_or(0)));
         }
         if session.cancelled.load(Ordering::Relaxed) {
             return Err(Error::new(ErrorKind::Cancelled, "the load was cancelled"));

@@ -82,6 +82,11 @@ impl Location {
         &self.folder
     }
 
+    /// The file that the URL names.
+    pub(super) fn named(&self) -> PathBuf {
+        self.folder.join(&self.name)
+    }
+
     /// The place's database file.
     pub(super) fn database(&self, place: &Place) -> PathBuf {
         self.file(place, ".db")

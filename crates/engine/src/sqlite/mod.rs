@@ -22,6 +22,7 @@
 mod database;
 mod dialect;
 mod errors;
+mod existing;
 mod lease;
 mod load;
 mod location;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use plimsoll_measurement::Reading;
+use plimsoll_measurement::{Reading, Views};
 use rusqlite::Connection;
 
 use crate::error::Result;
@@ -40,4 +40,7 @@ pub trait Follower: Debug + Send {
 
     /// Counters of this session.
     fn sample(&mut self) -> Vec<Reading>;
+
+    /// What this session waited for.
+    fn views(&mut self) -> Views;
 }

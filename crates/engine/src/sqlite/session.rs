@@ -7,19 +7,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use plimsoll_clock::{Clock, windowed};
-use plimsoll_measurement::{Metric, Reading};
+use plimsoll_measurement::{FileRow, Metric, Reading, Views};
 use rusqlite::{CachedStatement, Connection, InterruptHandle, OpenFlags, StatementStatus};
 
 use super::errors::from_sqlite;
+use super::location::wal;
 use super::modelled::{Follower, Modelled};
 use super::native::{cache_misses, cache_writes, read_file};
 use super::options::{JournalMode, Options};
-use super::values::{bind, decode};
+use super::values::{bind, content_bytes, decode};
 use super::{SqliteDialect, load, tree};
-use crate::database::{Cancel, RowSource, Sampler, Session, TableSize};
+use crate::database::{Cancel, RowSource, Sampler, Session, TableSize, ask_for};
 use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind, Result};
 use crate::process;
+use crate::request::{Answer, Statement};
 use crate::table::{ColumnType, Table};
 use crate::value::{Row, Tally, Value};
 
@@ -135,6 +137,11 @@ impl SqliteSession {
         })))
     }
 
+    /// Frames that this connection wrote to the log.
+    fn frames(&self) -> Option<u64> {
+        cache_writes(&self.connection).map(|pages| pages.saturating_sub(self.pages_past_the_log))
+    }
+
     /// Copies what a commit left in the log into the file, which mostly is nothing; true if all of it is there.
     fn log_is_in_the_file(&self) -> rusqlite::Result<bool> {
         if self.options.journal_mode != JournalMode::Wal {
@@ -210,6 +217,35 @@ impl Session for SqliteSession {
         })
     }
 
+    fn check(&mut self, sql: &str) -> Result<()> {
+        self.connection.prepare(sql).map(drop).map_err(|error| self.failed(error))
+    }
+
+    /// Rows whose columns nobody has named count by what is stored: numbers have 8 bytes of content, texts and blobs their
+    /// length.
+    fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {
+        if let Some(columns) = &statement.columns {
+            return ask_for(self, &statement.sql, columns, parameters);
+        }
+        let before = self.connection.total_changes();
+        let (columns, mut answer) = self.followed(&statement.sql, parameters, |session, prepared| {
+            let (columns, mut answer) = (prepared.column_count(), Answer::default());
+            let mut rows = prepared.raw_query();
+            while let Some(stored) = rows.next().map_err(|error| session.failed(error))? {
+                answer.rows += 1;
+                for index in 0..columns {
+                    answer.content_bytes +=
+                        content_bytes(stored.get_ref(index).map_err(|error| session.failed(error))?);
+                }
+            }
+            Ok((columns, answer))
+        })?;
+        if columns == 0 {
+            answer.rows = self.connection.total_changes() - before;
+        }
+        Ok(answer)
+    }
+
     /// Gives the table's pages back to the file system as well: tables to come would read the list of free pages.
     fn drop_table(&mut self, table: &Table) -> Result<()> {
         let failed = |error| self.failed(error);
@@ -229,6 +265,14 @@ impl Session for SqliteSession {
 
     fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
         load::load(self, table, rows)
+    }
+
+    fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+        let mut follower = self.follower.take();
+        // A follower has to outlive a panic: it goes after the rollback.
+        let outcome = catch_unwind(AssertUnwindSafe(|| load::batch(self, follower.as_deref_mut(), table, rows)));
+        self.follower = follower;
+        outcome.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
     /// Empties the log into the file. There are no statistics to gather: the statements of the tests leave no choice.
@@ -302,10 +346,8 @@ impl Sampler for SqliteSession {
             readings.extend(misses.map(reading));
         }
         if self.options.journal_mode == JournalMode::Wal {
-            let (pages, window) = windowed(clock, || cache_writes(&self.connection));
-            let bytes = pages.map(|pages| {
-                (pages.saturating_sub(self.pages_past_the_log)) * (self.options.page_bytes + FRAME_HEADER_BYTES)
-            });
+            let (frames, window) = windowed(clock, || self.frames());
+            let bytes = frames.map(|frames| frames * (self.options.page_bytes + FRAME_HEADER_BYTES));
             let reading = |bytes| Reading { metric: Metric::LogWriteBytes, value: bytes as f64, window };
             readings.extend(bytes.map(reading));
         }
@@ -318,6 +360,26 @@ impl Sampler for SqliteSession {
         let (seconds, window) = windowed(clock, process::thread_cpu_seconds);
         readings.push(Reading { metric: Metric::EngineCpuSeconds, value: seconds, window });
         Ok(readings)
+    }
+
+    /// What this connection wrote to the log. SQLite counts no times, and nothing of the file itself.
+    fn views(&mut self) -> Result<Views> {
+        if let Some(follower) = &mut self.follower {
+            return Ok(follower.views());
+        }
+        let mut views = Views::default();
+        if self.options.journal_mode == JournalMode::Wal
+            && let (Some(frames), Some(name)) = (self.frames(), wal(&self.path).file_name())
+        {
+            views.files.push(FileRow {
+                name: name.to_string_lossy().into_owned(),
+                kind: "log",
+                writes: Some(frames),
+                write_bytes: Some(frames * (self.options.page_bytes + FRAME_HEADER_BYTES)),
+                ..FileRow::default()
+            });
+        }
+        Ok(views)
     }
 }
 

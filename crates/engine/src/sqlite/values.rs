@@ -48,6 +48,15 @@ pub(super) fn decode(stored: ValueRef<'_>, kind: ColumnType) -> Result<Value<'_>
     })
 }
 
+/// Data content of a value of which no type is known.
+pub(super) const fn content_bytes(stored: ValueRef<'_>) -> u64 {
+    match stored {
+        ValueRef::Null => 0,
+        ValueRef::Integer(_) | ValueRef::Real(_) => 8,
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.len() as u64,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

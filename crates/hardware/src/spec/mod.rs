@@ -67,6 +67,7 @@ impl Spec {
     /// cores = 2
     /// step_time = "25ns"              # of a step of the engine's virtual machine
     /// page_time = "10us"              # of a page read from a device
+    /// statement_time = "40us"         # of each statement, whatever it does
     ///
     /// [caps.vm]                       # shared by the devices that name it
     /// iops = 8_000

@@ -64,24 +64,37 @@ fn memory(field: &Field<'_>) -> Result<u64, SpecError> {
 
 fn cpu(field: &Field<'_>) -> Result<CpuSpec, SpecError> {
     let table = field.table()?;
-    table.known(&["cores", "step_time", "page_time"])?;
+    table.known(&["cores", "step_time", "page_time", "statement_time"])?;
     let cores = table.read("cores", |field| {
         let cores = field.number()?;
         field.check(CpuSpec { cores, ..CpuSpec::unlimited() }.check())?;
         Ok(cores)
     })?;
-    let Some(step) = table.get("step_time") else {
+    let statement_ps = table.read("statement_time", |field| {
+        let statement_ps = span_ps(field, "the time of a statement", "40us")?;
+        field.check(CpuSpec { statement_ps, ..CpuSpec::unlimited() }.check())?;
+        Ok(statement_ps)
+    })?;
+    let step_ps = table.read("step_time", |step| {
+        let step_ps = span_ps(step, "the time of a step", "25ns")?;
+        step.check(CpuSpec { step_ps: Some(step_ps), ..CpuSpec::unlimited() }.check())?;
+        Ok(step_ps)
+    })?;
+    if step_ps.is_none() && statement_ps.is_none_or(|statement_ps| statement_ps == 0) {
         let error = field.error("'step_time' is missing, so the CPU would not be limited");
-        return Err(error.hint("say step_time = \"25ns\", or leave [cpu] out"));
-    };
-    let step_ps = span_ps(&step, "the time of a step", "25ns")?;
-    step.check(CpuSpec { step_ps: Some(step_ps), ..CpuSpec::unlimited() }.check())?;
+        return Err(error.hint("say step_time = \"25ns\" or statement_time = \"40us\", or leave [cpu] out"));
+    }
     let page_ps = table.read("page_time", |field| {
         let page_ps = span_ps(field, "the time of a page", "10us")?;
         field.check(CpuSpec { page_ps, ..CpuSpec::unlimited() }.check())?;
         Ok(page_ps)
     })?;
-    Ok(CpuSpec { cores: cores.unwrap_or(1.0), step_ps: Some(step_ps), page_ps: page_ps.unwrap_or(0) })
+    Ok(CpuSpec {
+        cores: cores.unwrap_or(1.0),
+        step_ps,
+        page_ps: page_ps.unwrap_or(0),
+        statement_ps: statement_ps.unwrap_or(0),
+    })
 }
 
 fn caps(field: &Field<'_>) -> Result<Vec<Cap>, SpecError> {

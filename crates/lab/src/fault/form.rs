@@ -20,17 +20,20 @@ pub enum Fault {
     LatencySpike(f64, f64),
     /// Every so often, for so long, each I/O takes so many times as long.
     ThrottleStorm(Duration, Duration, f64),
+    /// From this moment of the target's clock on everything stands still for so long.
+    Freeze(Duration, Duration),
 }
 
 impl Fault {
     /// The names of the faults, with what they take.
-    pub const FORMS: [&'static str; 6] = [
+    pub const FORMS: [&'static str; 7] = [
         "io-error:PROBABILITY",
         "full-disk:SIZE",
         "torn-write:PROBABILITY",
         "power-loss:NUMBER-OF-IO",
         "latency-spike:PROBABILITY:FACTOR",
         "throttle-storm:EVERY:FOR:FACTOR",
+        "freeze:AT:FOR",
     ];
 
     /// Reads a fault such as `io-error:0.001`.
@@ -80,6 +83,7 @@ impl Fault {
                 }
                 expected(3, Self::ThrottleStorm(every, lasts, factor(2)?))
             }
+            "freeze" => expected(2, Self::Freeze(duration(0)?, duration(1)?)),
             _ => Err(format!("there is no fault '{name}', known are {}", Self::FORMS.join(", "))),
         }
     }
@@ -97,6 +101,7 @@ impl fmt::Display for Fault {
             Self::ThrottleStorm(every, lasts, factor) => {
                 write!(f, "throttle-storm:{}s:{}s:{factor}", every.as_secs_f64(), lasts.as_secs_f64())
             }
+            Self::Freeze(at, lasts) => write!(f, "freeze:{}s:{}s", at.as_secs_f64(), lasts.as_secs_f64()),
         }
     }
 }
@@ -121,6 +126,8 @@ mod tests {
             "latency-spike:0.5",
             "latency-spike:0.5:inf",
             "throttle-storm:5s:60s:10",
+            "freeze:5s",
+            "freeze:5s:0s",
             "io-error:0.5:3",
             "quake:9",
             "",
@@ -138,6 +145,7 @@ mod tests {
             "power-loss:5000",
             "latency-spike:0.5:20",
             "throttle-storm:60s:0.5s:10",
+            "freeze:5s:0.5s",
         ] {
             assert_eq!(Fault::parse(text).unwrap().to_string(), text);
         }

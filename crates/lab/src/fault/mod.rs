@@ -182,6 +182,20 @@ impl Faults {
         now.after(Duration::try_from_secs_f64(factor * at.since(now).as_secs_f64()).unwrap_or(Duration::MAX))
     }
 
+    /// True if everything may stand still.
+    pub fn may_freeze(&self) -> bool {
+        self.list.iter().any(|fault| matches!(fault, Fault::Freeze(..)))
+    }
+
+    /// When something goes on that would at `moment`: what begins or ends while everything stands still does so at the end.
+    pub fn thaw(&self, moment: Moment) -> Moment {
+        let freezes = self.list.iter().filter_map(|fault| match *fault {
+            Fault::Freeze(at, lasts) => Some((Moment::default().after(at), Moment::default().after(at + lasts))),
+            _ => None,
+        });
+        freezes.filter(|(from, to)| (*from..*to).contains(&moment)).map(|(_, to)| to).max().unwrap_or(moment)
+    }
+
     /// Notes a write that is about to reach the file and may be lost.
     pub fn before_write(&self, raw: &mut dyn Raw, of: Of, data: &[u8], offset: u64, not_before: Moment) {
         if !self.may_lose_power() {
@@ -312,6 +326,15 @@ mod tests {
 
     fn clock() -> Arc<dyn Clock> {
         Arc::new(RealClock::new())
+    }
+
+    #[test]
+    fn what_falls_into_a_freeze_goes_on_at_its_end() {
+        let at = |ms: u64| Moment::from_nanos(ms * 1_000_000);
+        let faults = Faults::new(vec![Fault::parse("freeze:5s:500ms").unwrap()], 1, clock());
+        for (would, goes_on) in [(4999, 4999), (5000, 5500), (5499, 5500), (5500, 5500), (9000, 9000)] {
+            assert_eq!(faults.thaw(at(would)), at(goes_on));
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! Left out: the draws of latency distributions (the mean counts), the free pages that a table dropped before leaves in
 //! the file, and, under a neighbour, when it comes and goes (the mean over time counts, so a run has to be long).
 
+mod commits;
 mod device;
 mod record;
 mod rows;
@@ -21,17 +22,19 @@ use plimsoll_engine::{Expected, Result};
 use plimsoll_hardware::Spec;
 use plimsoll_measurement::units::{MB, mb_per_minute};
 
-use crate::level::{Level, STEPS_PER_PAIR};
+use crate::level::{Level, STEPS_PER_PAIR, STEPS_PER_SCANNED_ROW};
 use device::Device;
 
 /// What `work` should show on a level at a scale of 1 to `scale`; `None` if nothing limits it, or if rows do not fit into
 /// a page.
 pub fn expect(level: &Level, scale: u64, work: Work<'_>) -> Result<Option<Expected>> {
     match work {
-        Work::Scan(tables) => scan(level, tables),
+        Work::Scan(tables) => scan(level, tables, STEPS_PER_SCANNED_ROW),
+        Work::Read(tables) => scan(level, tables, steps::STEPS_PER_READ_ROW),
         Work::Write { source, times, chunks } => write(level, source, times, chunks),
-        Work::Join(_) => Ok(join(level)),
+        Work::Join(rows) => Ok(join(level, rows)),
         Work::Memory => Ok(memory(level, scale)),
+        Work::Commits(count) => Ok(commits(level, count)),
     }
 }
 
@@ -72,14 +75,15 @@ fn basis_of_limit(level: &Level, limit: &str, reads: bool) -> (String, bool) {
     }
 }
 
-fn scan(level: &Level, tables: Vec<Stock<'_>>) -> Result<Option<Expected>> {
+/// Of tables whose rows take so many steps each.
+fn scan(level: &Level, tables: Vec<Stock<'_>>, row_steps: f64) -> Result<Option<Expected>> {
     let spec = &level.spec;
     let mut shapes = Vec::with_capacity(tables.len());
     for table in tables {
         let Some(shape) = scan::shape(table, spec.page_bytes)? else { return Ok(None) };
         shapes.push(shape);
     }
-    let time = scan::time(spec, &shapes);
+    let time = scan::time(spec, &shapes, row_steps);
     let content: u64 = shapes.iter().map(|shape| shape.content_bytes).sum();
     let pages: u64 = shapes.iter().map(|shape| shape.pages).sum();
     let Some(value) = mb_per_minute(content, time.seconds) else { return Ok(None) };
@@ -127,6 +131,28 @@ fn write(level: &Level, source: Stock<'_>, times: u64, chunks: u64) -> Result<Op
     Ok(Some(Expected { metric: "write_rate", value, basis, limit: time.limit, reason, published }))
 }
 
+fn commits(level: &Level, count: u64) -> Option<Expected> {
+    let spec = &level.spec;
+    let made = commits::commits(count, spec.page_bytes);
+    let time = write::time(spec, &made);
+    if commits::hidden_seconds(spec, count) > 0.01 * time.seconds {
+        return None;
+    }
+    let (basis, published) = basis_of_limit(level, time.limit, false);
+    let log = Device::log(spec);
+    let mut reason = format!(
+        "{count} commits of {:.3} ms each, {} pages with their headers take {:.2} s in the log, and the statements {:.2} s \
+         of CPU",
+        1e3 * log.write_latency(),
+        made.frames.iter().sum::<u64>(),
+        time.log_seconds,
+        time.cpu_seconds
+    );
+    add_neighbour(&mut reason, &log);
+    let published = published && log.neighbour().is_none();
+    Some(Expected { metric: "insert_time", value: time.seconds, basis, limit: time.limit, reason, published })
+}
+
 fn add_neighbour(reason: &mut String, device: &Device<'_>) {
     if let Some(factor) = device.neighbour() {
         // Writing into a string can't fail.
@@ -134,11 +160,12 @@ fn add_neighbour(reason: &mut String, device: &Device<'_>) {
     }
 }
 
-fn join(level: &Level) -> Option<Expected> {
+fn join(level: &Level, rows: u64) -> Option<Expected> {
     let cpu = &level.spec.cpu;
     let step_ps = cpu.step_ps? as f64;
     let cores = cpu.cores.min(1.0);
-    let value = 1e6 * cores / (STEPS_PER_PAIR * step_ps);
+    let statement_ps = cpu.statement_ps as f64 / (rows as f64 * rows as f64).max(1.0);
+    let value = 1e6 * cores / (STEPS_PER_PAIR * step_ps + statement_ps);
     // With more than one core the first figure is that of the whole machine.
     let metric = if cpu.cores > 1.0 { "join_rate_single" } else { "join_rate" };
     let (basis, published) = basis(level, |level| &level.dtu);

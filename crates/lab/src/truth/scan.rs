@@ -18,9 +18,8 @@ use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
 use super::device::{Counts, Device, Load, Span};
 use super::rows::each;
-use super::steps::cpu_seconds;
+use super::steps::{cpu_seconds, statement_seconds};
 use super::tree::{Detour, Tree};
-use crate::level::STEPS_PER_SCANNED_ROW;
 use crate::readahead::{START, Sizes};
 
 /// How often the scan is gone through with other latencies: the mean of so many is known to a few hundredths of a percent.
@@ -71,9 +70,9 @@ pub fn shape(stock: Stock<'_>, page_bytes: u64) -> Result<Option<Shape>> {
     Ok(fits.then_some(shape))
 }
 
-/// The time for tables of these shapes.
-pub fn time(spec: &Spec, tables: &[Shape]) -> ScanTime {
-    let scan = Scan::new(spec, tables);
+/// The time for tables of these shapes, whose rows take so many steps of SQLite's virtual machine each.
+pub fn time(spec: &Spec, tables: &[Shape], row_steps: f64) -> ScanTime {
+    let scan = Scan::new(spec, tables, row_steps);
     let runs: Vec<(f64, u64)> = (0..SCANS).map(|seed| scan.run(tables, seed)).collect();
     let seconds = runs.iter().map(|run| run.0).sum::<f64>() / SCANS as f64;
     let waited = runs.first().map_or(0, |run| run.1);
@@ -108,10 +107,11 @@ struct Scan<'a> {
     pages: u64,
     io_pages: u64,
     window_pages: u64,
+    sizes: Sizes,
 }
 
 impl<'a> Scan<'a> {
-    fn new(spec: &'a Spec, tables: &[Shape]) -> Self {
+    fn new(spec: &'a Spec, tables: &[Shape], row_steps: f64) -> Self {
         let sizes = Sizes::of(spec.page_bytes, spec.memory);
         let pages: u64 = tables.iter().map(|table| table.pages).sum();
         let rows: u64 = tables.iter().map(|table| table.rows).sum();
@@ -129,11 +129,15 @@ impl<'a> Scan<'a> {
             page: Span { bytes: all.bytes / pages.max(1) as f64, ios: all.ios / pages.max(1) as f64 },
             page_alone: span(1.0, 1.0),
             latency: device.read_latency(),
-            cpu_row_part: cpu_seconds(spec, rows as f64 * STEPS_PER_SCANNED_ROW, 0.0) / pages.max(1) as f64,
+            // What the statements cost by themselves is spread over the pages: reading ahead goes on meanwhile.
+            cpu_row_part: (cpu_seconds(spec, rows as f64 * row_steps, 0.0)
+                + tables.len() as f64 * statement_seconds(spec))
+                / pages.max(1) as f64,
             cpu_page: cpu_seconds(spec, 0.0, 1.0),
             pages,
             io_pages: sizes.io_pages.into(),
             window_pages: sizes.window_pages.into(),
+            sizes,
             device,
         }
     }
@@ -163,7 +167,8 @@ impl<'a> Scan<'a> {
         let mut ahead = first;
         let mut early: Vec<u64> = detours[..path].iter().map(|to| to.page).collect();
         let mut ready = Vec::new();
-        while ahead < (first + self.window_pages).min(self.pages) {
+        let window = |read: u64| u64::from(self.sizes.window_after(read as u32));
+        while ahead < (first + window(0)).min(self.pages) {
             ready.push(walk.ask(&mut ahead, &early));
         }
         walk.now = walk.now.max(seen) + self.cpu_row_part;
@@ -186,7 +191,7 @@ impl<'a> Scan<'a> {
             }
             walk.now += (end - at) as f64 * self.cpu_row_part;
             at = end;
-            if ahead < self.pages {
+            while ahead + self.io_pages <= end + window(end - first) && ahead < self.pages {
                 ready.push(walk.ask(&mut ahead, &early));
             }
         }

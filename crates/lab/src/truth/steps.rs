@@ -12,6 +12,10 @@ const STEPS_PER_FLOAT: u64 = 1;
 /// Steps for a row whatever its columns: reading its key and adding to it, handing it over, checking and inserting it.
 const STEPS_PER_ROW: u64 = 13;
 
+/// Steps for a row of the tests' tables that is read into the client: its key, 24 columns, two of them floats, handing it over
+/// and going on.
+pub const STEPS_PER_READ_ROW: f64 = 29.0;
+
 /// Steps for a row that is copied.
 pub fn copied_row(table: &Table) -> u64 {
     let others = table.columns.iter().skip(1);
@@ -23,6 +27,11 @@ pub fn copied_row(table: &Table) -> u64 {
 pub fn cpu_seconds(spec: &Spec, steps: f64, pages: f64) -> f64 {
     let Some(step_ps) = spec.cpu.step_ps else { return 0.0 };
     (steps * step_ps as f64 + pages * spec.cpu.page_ps as f64) / 1e12 / spec.cpu.cores.min(1.0)
+}
+
+/// CPU time of one session for what a statement costs whatever it does.
+pub fn statement_seconds(spec: &Spec) -> f64 {
+    spec.cpu.statement_ps as f64 / 1e12 / spec.cpu.cores.min(1.0)
 }
 
 #[cfg(test)]
@@ -103,6 +112,14 @@ mod tests {
             let steps = per_row(20_000);
             assert!((steps / STEPS_PER_SCANNED_ROW - 1.0).abs() < 0.005, "{steps}");
         }
+    }
+
+    #[test]
+    fn a_row_that_is_read_takes_the_steps_that_the_lab_counts_on() {
+        let table = schema::family("t", Width::Seeds);
+        let connection = filled(&table, &mut Rows::new(Family::Typed(Width::Seeds), 1, 0, 1, 5000));
+        let per_row = steps(&connection, &SqliteDialect.read_all(&table), &[]) / 5000.0;
+        assert!((per_row / STEPS_PER_READ_ROW - 1.0).abs() < 0.005, "{per_row}");
     }
 
     #[test]

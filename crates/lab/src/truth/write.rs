@@ -11,9 +11,9 @@ use plimsoll_hardware::{Kind, Spec};
 
 use super::device::{Device, Load};
 use super::rows::each;
-use super::steps::{copied_row, cpu_seconds};
+use super::steps::{copied_row, cpu_seconds, statement_seconds};
 use super::tree::Tree;
-use crate::checkpointer::threshold;
+use crate::checkpointer::{is_last, threshold};
 use crate::readahead::Sizes;
 use crate::wal::FRAME_HEADER_BYTES;
 
@@ -84,7 +84,7 @@ pub fn time(spec: &Spec, chunks: &Chunks) -> WriteTime {
     let io_bytes = f64::from(Sizes::of(spec.page_bytes, spec.memory).io_pages) * page_bytes;
     let all_data = frames as f64 * page_bytes;
     let data_frame = data.span(Load { kind: Kind::Write, bytes: all_data, io_bytes }).seconds() / frames.max(1) as f64;
-    let cpu = cpu_seconds(spec, (chunks.rows * chunks.steps_per_row) as f64, 0.0);
+    let cpu = cpu_seconds(spec, (chunks.rows * chunks.steps_per_row) as f64, 0.0) + statement_seconds(spec);
 
     let steady = Steady {
         cpu,
@@ -129,11 +129,11 @@ struct Steady {
 }
 
 impl Steady {
-    /// Goes through chunks of so many frames. A checkpoint's first pass is beside the writer, its second holds the
-    /// writer's turn without waiting, and no later log is durable before it is.
+    /// Goes through chunks of so many frames. A checkpoint's passes are beside the writer until little is left; the last
+    /// holds the writer's turn without waiting, and no later log is durable before it is.
     fn run(&self, chunks: &[u64]) -> f64 {
         let (mut now, mut gate, mut data_free) = (0.0_f64, 0.0_f64, 0.0_f64);
-        // Frames in the log, and those of them that came during a checkpoint's first pass with that pass's end.
+        // Frames in the log, and those of them that came during a checkpoint's pass, with that pass's end.
         let (mut in_log, mut pass): (u64, Option<(f64, u64)>) = (0, None);
         for frames in chunks {
             let logged = now + self.cpu;
@@ -142,7 +142,10 @@ impl Steady {
             match &mut pass {
                 Some((end, since)) => {
                     *since += frames;
-                    if *end <= durable {
+                    if *end <= durable && !is_last(self.threshold, *since, in_log) {
+                        data_free = durable.max(data_free) + *since as f64 * self.data_frame;
+                        pass = Some((data_free + self.data_latency, 0));
+                    } else if *end <= durable {
                         let begin = end.max(durable);
                         data_free = begin.max(data_free) + *since as f64 * self.data_frame;
                         gate = data_free + self.data_latency;

@@ -1,5 +1,7 @@
 //! `plimsoll compare`: runs against a first one, metric by metric, as ratios with an interval.
 
+use std::collections::BTreeSet;
+
 use plimsoll_analysis::DEFAULT_CONFIDENCE;
 use plimsoll_analysis::compare::{self, Terms, Verdict};
 use plimsoll_bench::figures::{Series, joins_at_common_rungs, series_of};
@@ -23,8 +25,8 @@ pub fn compare(options: &Compare, settings: &Settings, printer: &Printer) -> Res
     }
     let mut rows: Vec<Row> = Vec::new();
     for other in others {
-        for difference in differences(base, other) {
-            printer.warning(&difference);
+        if let Some(warning) = provenance(base, other, &differences(base, other), printer.is_verbose()) {
+            printer.warning(&warning);
         }
         let before = rows.len();
         for (a, b) in pairs(base, other) {
@@ -97,12 +99,14 @@ struct Row {
 }
 
 fn compare_series(base: &RunRecord, other: &RunRecord, a: &Series, b: &Series, margin: f64) -> Row {
-    // Every metric so far is a rate or a size: more is better.
-    let terms = Terms { higher_is_better: true, margin, confidence: DEFAULT_CONFIDENCE };
+    // Of response times and of what is waited less is better; every other metric is a rate or a size.
+    let terms = Terms { higher_is_better: !matches!(a.unit, "ms" | "s" | "%"), margin, confidence: DEFAULT_CONFIDENCE };
     // A bound is no estimate; a join that did not have its CPUs has a ratio, and it means nothing.
     let bounded = a.bound || b.bound;
     let outcome = (!bounded).then(|| compare::compare(&a.values, &b.values, terms)).flatten();
-    let doubt = a.doubt.as_ref().or(b.doubt.as_ref());
+    let limited = [base, other].into_iter().any(|run| !plimsoll_report::bound(run, a.unit).is_empty());
+    let client = limited.then(|| "the client was the limit of a run, so its figure is a bound".to_owned());
+    let doubt = a.doubt.as_ref().or(b.doubt.as_ref()).or(client.as_ref());
     let note = |series: &Series| series.note.clone().unwrap_or_default();
     Row {
         metric: a.metric,
@@ -135,31 +139,73 @@ pub fn short(run_id: &str) -> &str {
     run_id.get(..16).unwrap_or(run_id)
 }
 
+/// Something that differs between two runs beside the target.
+struct Difference {
+    what: String,
+    /// A setting that the target states about itself; there may be dozens.
+    is_setting: bool,
+    values: [Option<String>; 2],
+}
+
 /// What differs between two runs beside the target, so that the ratio isn't taken for more than it is.
-fn differences(base: &RunRecord, other: &RunRecord) -> Vec<String> {
+fn differences(base: &RunRecord, other: &RunRecord) -> Vec<Difference> {
     let mut found = Vec::new();
-    let mut differ = |what: String, a: Option<String>, b: Option<String>| {
+    let mut differ = |what: &str, is_setting: bool, a: Option<String>, b: Option<String>| {
         if a != b {
-            let shown = |value: Option<String>| value.unwrap_or_else(|| "unknown".to_owned());
-            found.push(format!("{what} differs: {} against {}", shown(a), shown(b)));
+            found.push(Difference { what: what.to_owned(), is_setting, values: [a, b] });
         }
     };
-    differ("test".to_owned(), Some(base.test.clone()), Some(other.test.clone()));
-    differ("engine".to_owned(), Some(base.engine.clone()), Some(other.engine.clone()));
+    differ("test", false, Some(base.test.clone()), Some(other.test.clone()));
+    differ("engine", false, Some(base.engine.clone()), Some(other.engine.clone()));
     if base.engine == other.engine {
-        differ("engine version".to_owned(), base.engine_version.clone(), other.engine_version.clone());
-        let keys: std::collections::BTreeSet<&String> =
-            base.environment.keys().chain(other.environment.keys()).collect();
-        for key in keys {
-            differ(format!("setting {key}"), base.environment.get(key).cloned(), other.environment.get(key).cloned());
+        differ("engine version", false, base.engine_version.clone(), other.engine_version.clone());
+    }
+    let names: BTreeSet<&String> = base.parameters.keys().chain(other.parameters.keys()).collect();
+    for name in names.into_iter().filter(|name| CONDITIONS.contains(&name.as_str())) {
+        let value = |run: &RunRecord| run.parameters.get(name).map(ToString::to_string);
+        differ(name, false, value(base), value(other));
+    }
+    differ("client", false, base.host.name.clone(), other.host.name.clone());
+    if base.engine == other.engine {
+        let names: BTreeSet<&String> = base.environment.keys().chain(other.environment.keys()).collect();
+        for name in names {
+            differ(name, true, base.environment.get(name).cloned(), other.environment.get(name).cloned());
         }
     }
-    for key in ["volume", "seed", "chunk", "cache", "isolation", "sessions"] {
-        let value = |run: &RunRecord| run.parameters.get(key).map(ToString::to_string);
-        differ(format!("parameter {key}"), value(base), value(other));
-    }
-    differ("client".to_owned(), base.host.name.clone(), other.host.name.clone());
     found
+}
+
+/// Parameters that change what is measured.
+const CONDITIONS: [&str; 12] = [
+    "volume",
+    "tables",
+    "seed",
+    "chunk",
+    "cache",
+    "isolation",
+    "sessions",
+    "rate",
+    "think",
+    "arrivals",
+    "keys",
+    "duration",
+];
+
+/// One line about what differs, with the values where they are wanted.
+fn provenance(base: &RunRecord, other: &RunRecord, differences: &[Difference], in_full: bool) -> Option<String> {
+    let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".to_owned());
+    let [left, right] = [base, other].map(|run| short(&run.run_id));
+    let full = |one: &Difference| format!("{} ({} against {})", one.what, shown(&one.values[0]), shown(&one.values[1]));
+    let named = differences.iter().filter(|one| in_full || !one.is_setting);
+    let mut parts: Vec<String> = named.map(|one| if in_full { full(one) } else { one.what.clone() }).collect();
+    let settings = differences.iter().filter(|one| one.is_setting).count();
+    if settings > 0 && !in_full {
+        parts.push(format!("{settings} setting{} of the target", if settings == 1 { "" } else { "s" }));
+    }
+    let last = parts.pop()?;
+    let list = if parts.is_empty() { last } else { format!("{} and {last}", parts.join(", ")) };
+    let hint = if in_full { "" } else { "; --verbose shows the values" };
+    Some(format!("{left} and {right} differ in {list}{hint}"))
 }
 
 fn json(row: &Row) -> serde_json::Value {
@@ -187,6 +233,34 @@ fn json(row: &Row) -> serde_json::Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_differs_is_one_line() {
+        let of = |what: &str, is_setting| Difference {
+            what: what.to_owned(),
+            is_setting,
+            values: [Some("1".to_owned()), None],
+        };
+        let differences = [of("engine version", false), of("fsync", true), of("work_mem", true)];
+        let run = |id: &str| RunRecord { run_id: id.to_owned(), ..blank() };
+        let say = |differences: &[Difference], in_full| provenance(&run("0195"), &run("0196"), differences, in_full);
+        assert_eq!(
+            say(&differences, false).unwrap(),
+            "0195 and 0196 differ in engine version and 2 settings of the target; --verbose shows the values"
+        );
+        assert_eq!(
+            say(&differences[1..], true).unwrap(),
+            "0195 and 0196 differ in fsync (1 against unknown) and work_mem (1 against unknown)"
+        );
+        assert_eq!(say(&[], false), None);
+    }
+
+    fn blank() -> RunRecord {
+        let text = r#"{"schema_version": "1.0", "run_id": "", "test": "", "target": "", "engine": "", "clock": "real",
+            "started_at": "", "parameters": {}, "definition": {"hash": "", "text": ""}, "build": "", "repetitions": [],
+            "verdict": {"limit": null, "evidence": []}, "warnings": [], "host": {"platform": "", "cpus": 1}}"#;
+        serde_json::from_str(text).unwrap()
+    }
 
     #[test]
     fn a_margin_is_a_percentage() {

@@ -11,7 +11,7 @@ use plimsoll_store::{Filter, Store};
 use tempfile::NamedTempFile;
 
 use super::multiples;
-use crate::args::Report;
+use crate::args::{CsvRows, Report};
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::settings::Settings;
@@ -28,7 +28,16 @@ pub fn report(options: &Report, settings: &Settings, printer: &Printer) -> Resul
         write(path, &markdown::report(&records), printer)?;
     }
     if let Some(path) = &options.csv {
-        write(path, &csv::points(&records), printer)?;
+        let rows = match options.rows {
+            CsvRows::Points => csv::Rows::Points,
+            CsvRows::Seconds => csv::Rows::Seconds,
+            CsvRows::Requests => csv::Rows::Requests,
+            CsvRows::Phases => csv::Rows::Phases,
+            CsvRows::Histograms => csv::Rows::Histograms,
+            CsvRows::Waits => csv::Rows::Waits,
+            CsvRows::Files => csv::Rows::Files,
+        };
+        write(path, &csv::table(&records, rows), printer)?;
     }
     Ok(exit::DONE)
 }

@@ -28,6 +28,9 @@ struct Chosen {
     sets: Vec<(String, String)>,
 }
 
+/// How long a search for the highest rate tries each.
+const SEARCH_STEP: &str = "10s";
+
 /// Runs every test on every target.
 pub fn run(options: &Run, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     // Everything that can be wrong with the call is found before anything is touched.
@@ -134,7 +137,17 @@ fn exit_code(codes: &[u8]) -> u8 {
 }
 
 fn choose(options: &Run) -> Result<Vec<Chosen>, Failure> {
-    let definitions = options.tests.iter().map(|test| find(test)).collect::<Result<Vec<_>, _>>()?;
+    let group = options.group.as_deref().map(definition::find_group).transpose();
+    let group = group.map_err(|problem| Failure::usage(problem).hint("'plimsoll tests' lists the groups"))?;
+    let tests = group.as_ref().filter(|_| options.tests.is_empty()).map_or(&options.tests, |group| &group.tests);
+    let mut definitions = tests.iter().map(|test| find(test)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(group) = &group {
+        let hint = "'plimsoll tests show GROUP' lists the tests of a group";
+        for definition in &mut definitions {
+            group.apply(definition).map_err(|problem| Failure::usage(problem).hint(hint))?;
+        }
+    }
+    definitions.iter().try_for_each(|definition| consent(definition, options))?;
     let pairs = options
         .set
         .iter()
@@ -145,11 +158,26 @@ fn choose(options: &Run) -> Result<Vec<Chosen>, Failure> {
             })
         })
         .collect::<Result<BTreeMap<_, _>, _>>()?;
+    let mut pairs = pairs;
+    if let Some(goal) = &options.find_knee {
+        let (percentile, time) = goal.split_once('=').ok_or_else(|| {
+            Failure::usage(format!("--find-knee {goal} is not of the form PERCENTILE=TIME"))
+                .hint("such as --find-knee p99=20ms")
+        })?;
+        let is_time = time.trim().ends_with(|c: char| c.is_ascii_alphabetic());
+        if !is_time || units::parse_duration(time.trim()).is_ok_and(|time| time.is_zero()) {
+            return Err(Failure::usage(format!("--find-knee {goal}: {time} is no response time with its unit"))
+                .hint("such as --find-knee p99=20ms"));
+        }
+        pairs.extend([("goal_at", percentile.trim()), ("goal", time.trim())]);
+        // Full lengths are for one rate, and a search tries a dozen.
+        pairs.entry("duration").or_insert(SEARCH_STEP);
+    }
     // With several tests a key has to mean something to one of them at least.
     for (key, value) in &pairs {
         let errors: Vec<String> = definitions
-            .iter()
-            .filter_map(|definition| definition.parameters(options.short).set(key, value, &definition.steps).err())
+            .iter_mut()
+            .filter_map(|definition| definition.set(&mut definition.parameters(options.short), key, value).err())
             .collect();
         if let Some(error) = errors.first()
             && errors.len() == definitions.len()
@@ -161,13 +189,23 @@ fn choose(options: &Run) -> Result<Vec<Chosen>, Failure> {
     }
     let chosen = definitions.into_iter().map(|definition| {
         let known = definition.parameters(options.short);
-        // A key of another test among them has been accepted above.
+        // A key of another test among them, or of a variable, has been accepted above.
         let sets = pairs.iter().filter(|(key, _)| known.contains(key));
         let sets = sets.map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         let chosen = Chosen { definition, short: options.short, sets };
         chosen.parameters(1).map(|_| chosen)
     });
     chosen.collect()
+}
+
+/// Whoever writes to tables that are there has to say so in the definition and in the call.
+fn consent(definition: &Definition, options: &Run) -> Result<(), Failure> {
+    if !definition.own.as_ref().is_some_and(|own| own.writes) || options.consent.allow_writes {
+        return Ok(());
+    }
+    let message = format!("{} writes to existing tables, which nobody has allowed", definition.name);
+    Err(Failure { message, hint: None, exit_code: exit::SAFETY }
+        .hint("read its statements, then run it with --allow-writes; nothing has been done at the target"))
 }
 
 impl Chosen {

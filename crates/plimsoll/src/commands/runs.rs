@@ -48,21 +48,17 @@ pub fn runs(options: &Runs, settings: &Settings, printer: &Printer) -> Result<u8
 }
 
 fn row(run: &RunSummary) -> terminal::RunSummary {
-    let state = match (&run.error_kind, &run.ended_at) {
-        (Some(kind), _) => kind.clone(),
-        (None, None) => "unfinished".to_owned(),
-        (None, Some(_)) if run.complete => "complete".to_owned(),
-        (None, Some(_)) => "incomplete".to_owned(),
-    };
-    let headline =
-        run.result.as_ref().map(|figure| format!("{} {}", units::format_significant(figure.value), figure.unit));
+    let headline = run.result.as_ref().map(|figure| {
+        let bound = terminal::bound(run.client_verdict.as_deref(), &figure.unit);
+        format!("{bound}{} {}", units::format_significant(figure.value), figure.unit)
+    });
     terminal::RunSummary {
         run_id: short(&run.run_id).to_owned(),
         started_at: run.started_at.clone(),
         test: run.test.clone(),
         target: run.target.clone(),
         headline,
-        state,
+        state: terminal::state(run.error_kind.as_deref(), run.ended_at.is_some(), run.complete),
     }
 }
 

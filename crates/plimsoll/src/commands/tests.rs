@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_bench::definition::{self, KEYS};
+use plimsoll_bench::Definition;
+use plimsoll_bench::definition::{self, KEYS, REQUEST_KEYS};
+use plimsoll_bench::load::own::draw::DRAWS;
 use plimsoll_bench::parameters::PARAMETERS;
 use plimsoll_measurement::exit;
 
@@ -26,18 +28,40 @@ fn list() -> String {
     for definition in definition::builtin() {
         let _ = writeln!(text, "{:<16} {}", definition.name, definition.title);
     }
+    text.push_str("\nGroups, for --group:\n");
+    for group in definition::groups() {
+        let _ = writeln!(text, "{:<16} {}", group.name, group.title);
+    }
     text
 }
 
-fn show(test: &str) -> Result<String, Failure> {
-    let found = definition::find_builtin(test).map_err(Failure::usage)?;
+/// A test, a group, or both where they have one name.
+fn show(name: &str) -> Result<String, Failure> {
+    let group = definition::find_group(name).ok();
+    let test = match definition::find_builtin(name) {
+        Err(problem) if group.is_none() => {
+            return Err(Failure::usage(problem).hint("'plimsoll tests' lists tests and groups"));
+        }
+        found => found.ok(),
+    };
+    let mut text = test.as_ref().map_or_else(String::new, of_test);
+    if let Some(group) = group {
+        if test.is_some() {
+            text.push_str("\n# The group of that name:\n");
+        }
+        text.push_str(&group.text);
+    }
+    Ok(text)
+}
+
+fn of_test(found: &Definition) -> String {
     let mut text = found.text.clone();
     text.push_str("\n# Parameters, for --set and for a definition of your own:\n");
     for parameter in PARAMETERS.iter().filter(|parameter| parameter.steps.iter().any(|step| found.steps.contains(step)))
     {
         let _ = writeln!(text, "#   {:<10} {} ({})", parameter.name, parameter.about, parameter.kind.describe());
     }
-    Ok(text)
+    text
 }
 
 fn keys() -> String {
@@ -45,12 +69,21 @@ fn keys() -> String {
     for (key, about) in KEYS {
         let _ = writeln!(text, "  {key:<12} {about}");
     }
+    text.push_str("\nKeys of a [[request]]:\n");
+    for (key, about) in REQUEST_KEYS {
+        let _ = writeln!(text, "  {key:<12} {about}");
+    }
+    text.push_str("\nHow a parameter of a request is drawn, under [request.parameters]:\n");
+    for (key, about) in DRAWS {
+        let _ = writeln!(text, "  {key:<12} {about}");
+    }
     text.push_str("\nParameters, under [parameters], [short] and [scaled]:\n");
     for parameter in PARAMETERS {
         let steps: Vec<&str> = parameter.steps.iter().map(|step| step.name()).collect();
         let (name, kind, about) = (parameter.name, parameter.kind.describe(), parameter.about);
         let scales = if parameter.scales { "; shrinks with the target's scale" } else { "" };
-        let _ = writeln!(text, "  {name:<12} {about} ({kind}; {}{scales})", steps.join(", "));
+        let default = parameter.default.map_or_else(String::new, |default| format!("; {default} if it isn't given"));
+        let _ = writeln!(text, "  {name:<12} {about} ({kind}; {}{scales}{default})", steps.join(", "));
     }
     text
 }

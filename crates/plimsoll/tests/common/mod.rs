@@ -109,3 +109,38 @@ impl Said {
         assert!(!self.err.contains("panicked"), "{self:#?}");
     }
 }
+
+/// A small disk in memory; only root may make one.
+pub struct Tmpfs {
+    pub path: PathBuf,
+    _folder: TempDir,
+}
+
+impl Tmpfs {
+    /// `None` for who may not.
+    pub fn mount(megabytes: u32) -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let size = format!("size={megabytes}m,mode=777");
+        let mut mount = Command::new("mount");
+        let mounted = mount.args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder.path()).status();
+        let mounted = mounted.is_ok_and(|status| status.success());
+        mounted.then(|| Self { path: folder.path().to_owned(), _folder: folder })
+    }
+}
+
+impl Drop for Tmpfs {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.path).status();
+    }
+}
+
+/// Waits for what a program does in its own time.
+pub fn wait_until(mut condition: impl FnMut() -> bool) {
+    for _ in 0..1200 {
+        if condition() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    panic!("it did not come to pass within a minute");
+}

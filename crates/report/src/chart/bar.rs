@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::scale::{Kind, Scale, tick_text};
 use super::{LETTER, WIDTH, coordinate};
-use crate::words::{quantity, value};
+use crate::words::quantity;
 use plimsoll_measurement::Figure;
 
 const ROW: f64 = 44.0;
@@ -32,6 +32,8 @@ pub struct BarChart<'a> {
 pub struct Bar<'a> {
     /// Whose it is.
     pub label: String,
+    /// What it stands for, in words.
+    pub value: String,
     /// How long it is, and its interval.
     pub figure: &'a Figure,
     /// The true value, in the figure's unit.
@@ -81,7 +83,7 @@ impl BarChart<'_> {
     }
 
     fn described(&self) -> String {
-        let bars: Vec<String> = self.bars.iter().map(|bar| format!("{} {}", bar.label, value(bar.figure))).collect();
+        let bars: Vec<String> = self.bars.iter().map(|bar| format!("{} {}", bar.label, bar.value)).collect();
         format!("{}: {}.", self.title, bars.join("; "))
     }
 }
@@ -95,7 +97,7 @@ fn drawn(bar: &Bar<'_>, scale: &Scale, top: f64) -> Markup {
     let furthest = [Some(end), whisker.map(|(_, high)| high), truth].into_iter().flatten().fold(zero, f64::max);
     html! {
         g.bar {
-            title { (bar.label) ": " (value(figure)) ", " (crate::words::interval(figure)) }
+            title { (bar.label) ": " (bar.value) ", " (crate::words::interval(figure)) }
             text x=(LEFT) y=(top + LABEL) { (shortened(&bar.label)) }
             rect x=(coordinate(zero.min(end))) y=(upper) width=(coordinate((end - zero).abs().max(1.0))) height=(THICK) {}
             @if let (Some(place), Some(truth)) = (truth, bar.truth) {
@@ -108,7 +110,7 @@ fn drawn(bar: &Bar<'_>, scale: &Scale, top: f64) -> Markup {
                     "M" (coordinate(low)) " " (middle - 5.0) "v10m0-5H" (coordinate(high)) "m0-5v10"
                 } {}
             }
-            text.value x=(coordinate(furthest + 10.0)) y=(middle + 4.0) { (value(figure)) }
+            text.value x=(coordinate(furthest + 10.0)) y=(middle + 4.0) { (bar.value) }
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod bar;
 mod decimate;
+mod labels;
 mod line;
 mod scale;
 

@@ -7,10 +7,14 @@ use plimsoll_measurement::units::format_significant;
 pub enum Kind {
     /// Whole positions from the first to the last.
     Index,
+    /// Time from the start, which is zero, to the last value.
+    Elapsed,
     /// From zero, so that heights can be compared.
     FromZero,
     /// Logarithmic; values that are not positive have no place on it.
     Log,
+    /// Percentiles: a value is one in how many is beyond, so that 90, 99 and 99.9 % are equally far apart.
+    Tail,
 }
 
 /// An axis: its unit and how it spreads.
@@ -20,6 +24,22 @@ pub struct Axis {
     pub title: String,
     /// How it spreads its values.
     pub kind: Kind,
+    /// Where it has ticks; empty for round values.
+    pub ticks: Vec<f64>,
+}
+
+impl Axis {
+    /// An axis with ticks at round values.
+    pub fn new(title: impl Into<String>, kind: Kind) -> Self {
+        Self { title: title.into(), kind, ticks: Vec::new() }
+    }
+
+    /// The same with ticks at these values.
+    #[must_use]
+    pub fn with_ticks(mut self, ticks: Vec<f64>) -> Self {
+        self.ticks = ticks;
+        self
+    }
 }
 
 /// An axis that knows its range and its place.
@@ -36,7 +56,7 @@ pub struct Scale {
 impl Scale {
     /// A scale that has a place for all values, from `start` to `end` in the drawing. `None` without usable values.
     pub fn covering(kind: Kind, values: impl Iterator<Item = f64>, (start, end): (f64, f64)) -> Option<Self> {
-        let usable = values.filter(|value| value.is_finite() && (kind != Kind::Log || *value > 0.0));
+        let usable = values.filter(|value| value.is_finite() && (!kind.is_logarithmic() || *value > 0.0));
         let (low, high) = usable.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
         if low > high {
             return None;
@@ -44,12 +64,14 @@ impl Scale {
         let (low, high, step) = match kind {
             Kind::Index if low >= high => (low - 0.5, high + 0.5, 1.0),
             Kind::Index => (low, high, round_step((high - low) / 10.0).max(1.0)),
+            Kind::Elapsed => (0.0, if high > 0.0 { high } else { 1.0 }, round_step(high / 10.0)),
             Kind::FromZero => {
                 let (low, high) = (low.min(0.0), if high > 0.0 || low < 0.0 { high.max(0.0) } else { 1.0 });
                 let step = round_step((high - low) / 5.0);
                 ((low / step).floor() * step, (high / step).ceil() * step, step)
             }
             Kind::Log => (round_below(low), round_above(high), 0.0),
+            Kind::Tail => (1.0, high.max(2.0), 0.0),
         };
         let high = if kind == Kind::Log && low >= high { high * 10.0 } else { high };
         Some(Self { kind, low, high, start, end, step })
@@ -61,8 +83,8 @@ impl Scale {
             return None;
         }
         let share = match self.kind {
-            Kind::Log if value <= 0.0 => return None,
-            Kind::Log => (value / self.low).ln() / (self.high / self.low).ln(),
+            kind if kind.is_logarithmic() && value <= 0.0 => return None,
+            kind if kind.is_logarithmic() => (value / self.low).ln() / (self.high / self.low).ln(),
             _ => (value - self.low) / (self.high - self.low),
         };
         Some(self.start + share * (self.end - self.start))
@@ -72,13 +94,34 @@ impl Scale {
     pub fn ticks(&self) -> Vec<f64> {
         match self.kind {
             Kind::Log => log_ticks(self.low, self.high),
-            Kind::Index | Kind::FromZero => {
+            Kind::Tail => [1.0, 2.0]
+                .into_iter()
+                .chain((1..12).map(|nines| 10_f64.powi(nines)))
+                .filter(|tick| *tick <= self.high)
+                .collect(),
+            Kind::Index | Kind::Elapsed | Kind::FromZero => {
                 let first = (self.low / self.step - 1e-9).ceil();
                 let count = (self.high / self.step + 1e-9).floor() - first;
                 let inside = |value: &f64| *value >= self.low - 1e-9 && *value <= self.high + 1e-9;
                 (0..=count.max(0.0) as usize).map(|at| (first + at as f64) * self.step).filter(inside).collect()
             }
         }
+    }
+}
+
+impl Kind {
+    const fn is_logarithmic(self) -> bool {
+        matches!(self, Self::Log | Self::Tail)
+    }
+
+    /// What is written at a tick.
+    pub fn tick_text(self, tick: f64) -> String {
+        if self != Self::Tail {
+            return tick_text(tick);
+        }
+        // 1,000 stands for 99.9: as many digits behind the point as there are nines beyond the first two.
+        let digits = (tick.log10().round() as usize).saturating_sub(2);
+        format!("{:.digits$}", 100.0 - 100.0 / tick)
     }
 }
 
@@ -140,6 +183,13 @@ mod tests {
     }
 
     #[test]
+    fn time_begins_at_zero_and_ends_with_what_is_known() {
+        let time = scale(Kind::Elapsed, &[0.5, 59.5]);
+        assert_eq!((time.at(0.0), time.at(59.5)), (Some(0.0), Some(100.0)));
+        assert_eq!(time.ticks(), [0.0, 10.0, 20.0, 30.0, 40.0, 50.0]);
+    }
+
+    #[test]
     fn a_logarithmic_axis_has_no_place_for_zero() {
         let times = scale(Kind::Log, &[0.0, 2.0, 190.0]);
         assert_eq!(times.at(0.0), None);
@@ -152,6 +202,15 @@ mod tests {
     fn nothing_usable_is_no_scale() {
         assert!(Scale::covering(Kind::Log, [0.0, f64::NAN].into_iter(), (0.0, 1.0)).is_none());
         assert!(Scale::covering(Kind::FromZero, std::iter::empty(), (0.0, 1.0)).is_none());
+    }
+
+    #[test]
+    fn percentiles_are_spread_by_what_is_beyond_them() {
+        let tail = scale(Kind::Tail, &[1.0, 40_000.0]);
+        let texts: Vec<String> = tail.ticks().iter().map(|tick| Kind::Tail.tick_text(*tick)).collect();
+        assert_eq!(texts, ["0", "50", "90", "99", "99.9", "99.99"]);
+        let step = |from: f64, to: f64| tail.at(to).unwrap() - tail.at(from).unwrap();
+        assert!((step(10.0, 100.0) - step(100.0, 1000.0)).abs() < 1e-9);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use plimsoll_measurement::{CpuTable, RunRecord};
 use super::table;
 use crate::chart::{Bar, BarChart};
 use crate::families::{self, Family, labels};
-use crate::words::{plain, title};
+use crate::words::{self, plain, title};
 use crate::{cpu, facts};
 
 /// Nothing with a single run, or where no two runs have a figure in common.
@@ -30,10 +30,11 @@ fn bars(family: &Family<'_>) -> Option<Markup> {
     let runs: Vec<&RunRecord> = family.iter().map(|(record, _)| *record).collect();
     let labels = labels(&runs);
     let (_, first) = family.first()?;
-    let grid = facts::headlines(labels.iter().cloned().zip(family.iter().map(|(_, figure)| *figure)));
-    let bars = family.iter().zip(labels).map(|((_, figure), label)| {
+    let grid =
+        facts::headlines(labels.iter().cloned().zip(family).map(|(label, (record, figure))| (label, *record, *figure)));
+    let bars = family.iter().zip(labels).map(|((record, figure), label)| {
         let published = figure.truth.as_ref().filter(|truth| truth.published);
-        Bar { label, figure, truth: published.map(|truth| truth.value) }
+        Bar { label, value: words::value(record, figure), figure, truth: published.map(|truth| truth.value) }
     });
     let name = title(&first.metric);
     let axis = format!("{name}, {}", plain(&first.unit));

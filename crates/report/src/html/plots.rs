@@ -20,12 +20,16 @@ pub fn phases(record: &RunRecord) -> Vec<Option<&str>> {
     phases
 }
 
+/// Fewer minutes of requests than this are no chart.
+const FEW_MINUTES: usize = 3;
+
 /// Rate of every point, all repetitions overlaid; for chunked writes with their rolling average.
 pub fn rates(record: &RunRecord, phase: Option<&str>) -> Option<Markup> {
     let writes = record.test == "write-chunk" || phase == Some("write");
     let step = match record.test.as_str() {
         _ if writes => "Chunk",
         "read-scan" | "read-scan-weak" => "Table",
+        _ if record.repetitions.iter().any(|repetition| !repetition.seconds.is_empty()) => "Minute",
         _ => "Point",
     };
     let mut lines = Vec::new();
@@ -42,43 +46,17 @@ pub fn rates(record: &RunRecord, phase: Option<&str>) -> Option<Markup> {
     // The smoothed lines come last, so that they lie above the points.
     lines.sort_by_key(|line| matches!(line.look, Look::Smooth(_)));
     lines.retain(|line| !line.spots.is_empty());
+    // Requests have a chart by the second; their minutes are worth one where there are several of one phase.
+    let has_requests = record.repetitions.iter().any(|repetition| !repetition.requests.is_empty());
+    let has_phases = record.repetitions.iter().any(|repetition| repetition.phases.len() > 1);
+    if has_requests && (has_phases || lines.iter().all(|line| line.spots.len() < FEW_MINUTES)) {
+        return None;
+    }
     let what = phase.map_or_else(|| "Rate".to_owned(), |phase| format!("{}: rate", title(phase)));
     let chart = LineChart {
         title: format!("{what} of each {} in every repetition", step.to_lowercase()),
-        x: Axis { title: format!("{step}, counted from 0"), kind: Kind::Index },
-        y: Axis { title: "MB/min".to_owned(), kind: Kind::FromZero },
-        lines,
-        mark: None,
-    };
-    chart.render()
-}
-
-/// Seconds that are averaged in a chart of requests: as many as make some hundreds of points of a repetition.
-const MOST_MEANS: usize = 400;
-
-/// Requests a second over the time, all repetitions overlaid.
-pub fn requests(record: &RunRecord) -> Option<Markup> {
-    let longest = record.repetitions.iter().map(|repetition| repetition.seconds.operations.len()).max()?;
-    let width = longest.div_ceil(MOST_MEANS).max(1);
-    let line = |(at, repetition): (usize, &Repetition)| {
-        // The last second is not whole.
-        let whole = repetition.seconds.operations.len().saturating_sub(1);
-        let means = repetition.seconds.operations[..whole].chunks_exact(width).enumerate();
-        let spot = |(index, part): (usize, &[u64])| Spot {
-            x: (index * width) as f64,
-            y: part.iter().sum::<u64>() as f64 / width as f64,
-            label: format!("second {}", index * width),
-            ..Spot::default()
-        };
-        Line { name: plain(&repetition.label), look: Look::Measured(at), spots: means.map(spot).collect() }
-    };
-    let mut lines: Vec<Line> = record.repetitions.iter().enumerate().map(line).collect();
-    lines.retain(|line| !line.spots.is_empty());
-    let mean = if width > 1 { format!(", means of {width} s") } else { String::new() };
-    let chart = LineChart {
-        title: format!("Requests a second in every repetition{mean}"),
-        x: Axis { title: "Second".to_owned(), kind: Kind::Index },
-        y: Axis { title: "Requests a second".to_owned(), kind: Kind::FromZero },
+        x: Axis::new(format!("{step}, counted from 0"), Kind::Index),
+        y: Axis::new("MB/min", Kind::FromZero),
         lines,
         mark: None,
     };
@@ -98,7 +76,7 @@ fn spots(repetition: &Repetition, place: impl Fn(&Point) -> Option<(f64, f64)>) 
     let spot = |point: &Point| {
         let (x, y) = place(point)?;
         let label = point.label.as_deref().map_or_else(|| format!("point {}", point.index), plain);
-        Some(Spot { x, y, label, flags: point.flags.clone() })
+        Some(Spot { x, y, label, flags: point.flags.clone(), range: None })
     };
     let mut spots: Vec<Spot> = repetition.points.iter().filter_map(spot).filter(|spot| spot.y.is_finite()).collect();
     spots.sort_by(|one, other| one.x.total_cmp(&other.x));
@@ -119,6 +97,7 @@ pub fn ladder(cpu: &CpuTable) -> Option<Markup> {
             y: row.seconds,
             label: format!("N {}", row.join_rows),
             flags: row.flags.clone(),
+            range: None,
         };
         let spots = rows.iter().map(spot).collect();
         let name = if count == 1 { "1 session".to_owned() } else { format!("{count} sessions") };
@@ -127,8 +106,8 @@ pub fn ladder(cpu: &CpuTable) -> Option<Markup> {
     lines.extend(square(cpu));
     let chart = LineChart {
         title: "Time of the join against N, both axes logarithmic".to_owned(),
-        x: Axis { title: "Rows N on each side".to_owned(), kind: Kind::Log },
-        y: Axis { title: "Seconds (median)".to_owned(), kind: Kind::Log },
+        x: Axis::new("Rows N on each side", Kind::Log),
+        y: Axis::new("Seconds (median)", Kind::Log),
         lines,
         mark: None,
     };
@@ -172,12 +151,12 @@ pub fn memory(record: &RunRecord) -> Option<Markup> {
     let mark = found.filter(|figure| figure.value > 0.0).map(|figure| Mark {
         x: figure.value / scale,
         band: figure.low.zip(figure.high).map(|(low, high)| (low / scale, high / scale)),
-        label: format!("Memory {}", value(figure)),
+        label: format!("Memory {}", value(record, figure)),
     });
     let chart = LineChart {
         title: "Cache misses against the size of the working set".to_owned(),
-        x: Axis { title: "Working set, MB (logarithmic)".to_owned(), kind: Kind::Log },
-        y: Axis { title: "Misses, % of the set".to_owned(), kind: Kind::FromZero },
+        x: Axis::new("Working set, MB (logarithmic)", Kind::Log),
+        y: Axis::new("Misses, % of the set", Kind::FromZero),
         lines,
         mark,
     };

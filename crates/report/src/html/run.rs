@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use plimsoll_measurement::RunRecord;
 
-use super::{anchor, plots, table};
+use super::{anchor, plots, requests, table};
 use crate::words::{self, plain};
 use crate::{cpu, facts};
 
@@ -22,7 +22,7 @@ pub fn article(at: usize, record: &RunRecord) -> Markup {
             (messages(record))
             (headline(record))
             (verdict(record))
-            @if let Some(chart) = plots::requests(record) { (chart) }
+            (requests::section(record))
             @for phase in plots::phases(record) {
                 @if let Some(chart) = plots::rates(record, phase) {
                     (chart)
@@ -30,7 +30,6 @@ pub fn article(at: usize, record: &RunRecord) -> Markup {
                 }
             }
             (table::section("Repetitions", facts::repetitions(record).as_ref()))
-            (table::section("Requests", facts::requests(record).as_ref()))
             (table::section("Cold start", facts::cold_starts(record).as_ref()))
             (table::section("Resources", facts::resources(record).as_ref()))
             (ladder(record))
@@ -65,7 +64,7 @@ fn headline(record: &RunRecord) -> Markup {
     };
     html! {
         p.headline {
-            (words::title(&figure.metric)) " " b { (words::value(figure)) } ", " (words::interval(figure)) ", " (words::basis(figure)) "."
+            (words::title(&figure.metric)) " " b { (words::value(record, figure)) } ", " (words::interval(figure)) ", " (words::basis(figure)) "."
             @if let Some(truth) = &record.truth { br; "On the lab: " (words::truth(truth)) "." br; span.quiet { (words::why_true(truth)) } }
             @if let Some(note) = &figure.note { br; (plain(note)) }
         }

@@ -35,7 +35,7 @@ pub fn table(grid: &Grid) -> Markup {
                     @if groups.iter().any(|(name, _)| !name.is_empty()) {
                         tr { @for (name, span) in &groups { th.group[!name.is_empty()] colspan=(span) scope="colgroup" { (name) } } }
                     }
-                    tr { @for column in &grid.columns { th.number[column.numeric] scope="col" { (column.title) } } }
+                    tr { @for column in &grid.columns { th.number[column.numeric] scope="col" { (breakable(&column.title)) } } }
                 }
                 tbody {
                     @for row in &grid.rows {
@@ -47,6 +47,11 @@ pub fn table(grid: &Grid) -> Markup {
             }
         }
     }
+}
+
+/// A heading that may be broken within the name of a target, which is one long word.
+fn breakable(title: &str) -> Markup {
+    html! { @for part in title.split_inclusive(['/', '@', ':']) { (part) @if part.len() < title.len() { wbr; } } }
 }
 
 /// What the symbols mean that stand in the grids, each once.

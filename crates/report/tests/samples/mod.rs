@@ -1,5 +1,7 @@
 //! Records as the tests and the sample page need them. All values are made by fixed formulas.
 
+pub mod requests;
+
 use std::collections::BTreeMap;
 
 use plimsoll_measurement::units::MB;

@@ -1,0 +1,259 @@
+//! Texts of statements: where their parameters are, what stands for `{n}` and `{variable}`, and whether they write.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Pieces of a text that mean something to us: all else, such as literals and comments, is left as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    /// `:name`, with the place of both.
+    Parameter(Range<usize>),
+    /// A word or a name, maybe a quoted one, outside of literals and comments.
+    Word(Range<usize>),
+}
+
+/// Finds parameters and words. Literals ('…', E'…', $tag$…$tag$), quoted names, comments and casts (`::`) are passed over.
+fn pieces(sql: &str) -> Vec<Piece> {
+    let bytes = sql.as_bytes();
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80;
+    let name_end = |from: usize| (from..bytes.len()).find(|at| !is_name(bytes[*at])).unwrap_or(bytes.len());
+    let after = |from: usize, end: &str| {
+        sql.get(from..).and_then(|rest| rest.find(end)).map_or(bytes.len(), |at| from + at + end.len())
+    };
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let rest = &bytes[at..];
+        at = match bytes[at] {
+            b'\'' => {
+                let escapes = at > 0 && matches!(bytes[at - 1], b'e' | b'E') && (at == 1 || !is_name(bytes[at - 2]));
+                literal_end(bytes, at + 1, escapes)
+            }
+            b'"' => {
+                let end = after(at + 1, "\"");
+                found.push(Piece::Word(at..end));
+                end
+            }
+            b'-' if rest.starts_with(b"--") => after(at, "\n"),
+            b'/' if rest.starts_with(b"/*") => comment_end(bytes, at),
+            b'$' if at == 0 || !is_name(bytes[at - 1]) => match dollar_tag(sql, at) {
+                Some(tag) => after(at + tag.len(), tag),
+                None => at + 1,
+            },
+            b':' if rest.starts_with(b"::") => at + 2,
+            b':' => {
+                let end = name_end(at + 1);
+                let begins = rest.get(1).is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
+                // The upper end of an array's slice is no parameter.
+                let follows = at > 0 && (is_name(bytes[at - 1]) || bytes[at - 1] == b']');
+                if begins && !follows {
+                    found.push(Piece::Parameter(at..end));
+                }
+                end.max(at + 1)
+            }
+            byte if is_name(byte) => {
+                let end = name_end(at);
+                found.push(Piece::Word(at..end));
+                end
+            }
+            _ => at + 1,
+        };
+    }
+    found
+}
+
+fn literal_end(bytes: &[u8], from: usize, escapes: bool) -> usize {
+    let mut at = from;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' if escapes => at += 2,
+            b'\'' => return at + 1,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+/// Comments may stand within comments.
+fn comment_end(bytes: &[u8], from: usize) -> usize {
+    let (mut at, mut depth) = (from, 0);
+    while at < bytes.len() {
+        let rest = &bytes[at..];
+        if rest.starts_with(b"/*") {
+            depth += 1;
+            at += 2;
+        } else if rest.starts_with(b"*/") {
+            depth -= 1;
+            at += 2;
+            if depth == 0 {
+                return at;
+            }
+        } else {
+            at += 1;
+        }
+    }
+    bytes.len()
+}
+
+/// The tag of a literal such as `$body$…$body$`.
+fn dollar_tag(sql: &str, at: usize) -> Option<&str> {
+    let rest = &sql[at + 1..];
+    let length = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))?;
+    let is_tag = rest[length..].starts_with('$') && !rest.starts_with(|c: char| c.is_ascii_digit());
+    is_tag.then(|| &sql[at..at + length + 2])
+}
+
+/// Names of the parameters of a text, each once, in the order in which they come.
+pub fn parameters(sql: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    for piece in pieces(sql) {
+        if let Piece::Parameter(range) = piece {
+            let name = &sql[range.start + 1..range.end];
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    names
+}
+
+/// The text with the engine's placeholders; parameters are numbered in the order of [`parameters`].
+pub fn with_placeholders(sql: &str, placeholder: impl Fn(usize) -> String) -> String {
+    let names = parameters(sql);
+    let (mut text, mut last) = (String::with_capacity(sql.len()), 0);
+    for piece in pieces(sql) {
+        if let Piece::Parameter(range) = piece {
+            let number = names.iter().position(|name| *name == &sql[range.start + 1..range.end]).unwrap_or(0) + 1;
+            text.push_str(&sql[last..range.start]);
+            text.push_str(&placeholder(number));
+            last = range.end;
+        }
+    }
+    text.push_str(&sql[last..]);
+    text
+}
+
+/// The text with numbers in place of `{n}` and of `{variable}`. Other braces stay as they are.
+pub fn filled(sql: &str, copy: u64, variables: &BTreeMap<String, u64>) -> String {
+    let mut text = sql.replace("{n}", &copy.to_string());
+    for (name, value) in variables {
+        text = text.replace(&format!("{{{name}}}"), &value.to_string());
+    }
+    text
+}
+
+/// Words that begin a statement which reads.
+const READS: [&str; 6] = ["select", "values", "table", "with", "show", "explain"];
+/// Words that make a writing statement of one that begins like that.
+const WRITES: [&str; 4] = ["insert", "update", "delete", "merge"];
+
+/// True if the text says that it writes; what functions do is not seen.
+pub fn writes(sql: &str) -> bool {
+    let words: Vec<String> = pieces(sql)
+        .into_iter()
+        .filter_map(|piece| match piece {
+            Piece::Word(range) => Some(sql[range].to_ascii_lowercase()),
+            Piece::Parameter(_) => None,
+        })
+        .collect();
+    let Some(first) = words.first() else { return false };
+    !READS.contains(&first.as_str())
+        || (first != "select" && words.iter().any(|word| WRITES.contains(&word.as_str())))
+        || words.windows(2).any(|pair| pair[0] == "for" && (pair[1] == "update" || pair[1] == "share"))
+}
+
+/// Words that may stand between what is done and the name of what it is done to.
+const BETWEEN: [&str; 8] = ["table", "only", "if", "not", "exists", "into", "or", "concurrently"];
+/// Schemas that are a session's own.
+const OF_THE_SESSION: [&str; 3] = ["temp", "pg_temp", "main"];
+
+/// What a text says it writes to with the name of a schema before it: that is not the run's own place.
+pub fn writes_elsewhere(sql: &str) -> Option<&str> {
+    let words: Vec<Range<usize>> = pieces(sql)
+        .into_iter()
+        .filter_map(|piece| match piece {
+            Piece::Word(range) => Some(range),
+            Piece::Parameter(_) => None,
+        })
+        .collect();
+    let word = |at: usize| words.get(at).map(|range| sql[range.clone()].to_ascii_lowercase());
+    (0..words.len()).find_map(|at| {
+        let writes = match word(at)?.as_str() {
+            "into" | "update" | "table" | "truncate" => true,
+            "from" => at > 0 && word(at - 1)? == "delete",
+            "on" => word(0)? == "create",
+            _ => false,
+        };
+        let next =
+            (at + 1..words.len()).find(|next| word(*next).is_some_and(|word| !BETWEEN.contains(&word.as_str())))?;
+        let schema = words[next].clone();
+        let is_elsewhere =
+            writes && sql[schema.end..].starts_with('.') && !OF_THE_SESSION.contains(&word(next)?.as_str());
+        let end = words.get(next + 1).map_or(schema.end, |name| name.end);
+        is_elsewhere.then(|| &sql[schema.start..end])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_found_where_they_are() {
+        let sql = "SELECT ':no', \":no\", E'\\':no', $a$ :no $a$, x::int, a[1:n] -- :no\n /* /* :no */ :no */ \
+                   FROM t WHERE a = :aid AND b IN (:b_1,:aid) AND c=:größe";
+        assert_eq!(parameters(sql), ["aid", "b_1", "größe"]);
+        let text = with_placeholders("SELECT :b::int + :a - :b, '::', :a::text", |number| format!("${number}"));
+        assert_eq!(text, "SELECT $1::int + $2 - $1, '::', $2::text");
+        for odd in ["", ":", "'", "$", "$$", "E'\\", "/*", "--", "\"", "::", ": a", "12:30"] {
+            assert!(parameters(odd).is_empty(), "{odd}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_filled_in() {
+        let variables = BTreeMap::from([("scale".to_owned(), 10)]);
+        assert_eq!(filled("t{n} {scale} {\"a\": 1}", 3, &variables), "t3 10 {\"a\": 1}");
+    }
+
+    #[test]
+    fn what_writes_is_told_from_what_reads() {
+        for reads in ["SELECT 1", " /* x */ select 'update'", "WITH a AS (SELECT 1) SELECT * FROM a", "VALUES (1)"] {
+            assert!(!writes(reads), "{reads}");
+        }
+        for other in [
+            "UPDATE t SET a = 1",
+            "WITH a AS (DELETE FROM t RETURNING *) SELECT * FROM a",
+            "BEGIN",
+            "SELECT 1 FOR UPDATE",
+        ] {
+            assert!(writes(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn what_lies_in_another_schema_is_seen_when_it_is_written() {
+        for (sql, name) in [
+            ("INSERT INTO public.t SELECT * FROM x.y", "public.t"),
+            ("update only a.b set c = d.e", "a.b"),
+            ("DELETE FROM \"My\".\"T\" WHERE a.b = 1", "\"My\".\"T\""),
+            ("WITH x AS (DELETE FROM a.b RETURNING *) SELECT 1", "a.b"),
+            ("DROP TABLE IF EXISTS a.b", "a.b"),
+            ("TRUNCATE a.b", "a.b"),
+            ("CREATE INDEX i ON a.b (c)", "a.b"),
+        ] {
+            assert_eq!(writes_elsewhere(sql), Some(name), "{sql}");
+        }
+        for sql in [
+            "INSERT INTO t SELECT a.b FROM public.t a",
+            "UPDATE t SET a = 1 FROM x.y WHERE t.a = y.a",
+            "INSERT INTO t VALUES (1) ON CONFLICT DO UPDATE SET a = excluded.a",
+            "CREATE TABLE t (a int) -- INTO a.b",
+            "CREATE TABLE temp.t (a int)",
+            "SELECT * FROM a.b JOIN c.d ON c.d = a.b",
+            "",
+        ] {
+            assert_eq!(writes_elsewhere(sql), None, "{sql}");
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! What a test asks of a session: which kinds of requests there are, and how one is made. When requests are made and what
+//! becomes of their times is [`worker`](super::worker)'s.
+
+use plimsoll_engine::{Requester, Result};
+
+/// What a request came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Made {
+    /// Rows that the target looked at for it, as far as the request says.
+    pub rows_examined: u64,
+    /// Rows that came back or were changed.
+    pub rows: u64,
+    /// Their data content.
+    pub content_bytes: u64,
+}
+
+/// The requests of a test, shared by its sessions.
+pub trait Workload: Sync {
+    /// Names of the kinds of requests.
+    fn kinds(&self) -> Vec<String>;
+
+    /// Makes the requests of session `number` of the repetition `label`. All its choices follow from these and the seed.
+    fn maker(&self, number: u64, label: u64) -> Box<dyn Maker + '_>;
+}
+
+/// Makes the requests of one session.
+pub trait Maker {
+    /// The kind of the next request, as a position in [`Workload::kinds`].
+    fn draw(&mut self) -> usize;
+
+    /// Makes a request of this kind; `None` if there was nothing to make it of, such as a row to delete.
+    ///
+    /// # Errors
+    /// What the engine says. After an error that passes it is called again for the same request.
+    fn make(&mut self, kind: usize, requester: &mut dyn Requester) -> Result<Option<Made>>;
+}

@@ -1,0 +1,228 @@
+//! Requests on rows of our own tables (reference, 2.1 to 2.6, 2.8): single rows and ranges that are read and changed, whole
+//! tables that are read.
+
+use plimsoll_engine::{Dialect, Error, ErrorKind, Requester, Result, Row, RowSource, Statement, Table, Value};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
+
+use super::keys::{Keys, LiveKeys};
+use super::mix::{Kind, Mix, scan_size};
+use super::request::{Made, Maker, Workload};
+use crate::generate::{Family, Rows, mix as spread};
+
+/// Columns that an indirect select may restrict as well, with a range of values that most rows or few lie in
+/// (reference, 2.4).
+const OTHER_COLUMNS: [(&str, i64, i64); 4] = [
+    ("TinyInt1", 0, 255),
+    ("SmallInt2", -32_768, 32_767),
+    ("Int5", -2_147_483_648, 2_147_483_647),
+    ("Int3", 0, 2_147_483_647),
+];
+
+/// A table that requests work on.
+#[derive(Debug)]
+pub struct Target {
+    /// The table.
+    pub table: Table,
+    /// Its keys.
+    pub live: LiveKeys,
+    /// Number of the table within its data set.
+    pub number: u64,
+    insert: Statement,
+    delete: Statement,
+    update: Statement,
+    select: Statement,
+    select_all: Statement,
+    ranges: Vec<Statement>,
+}
+
+impl Target {
+    /// Statements that a table has.
+    const STATEMENTS: u32 = 5 + OTHER_COLUMNS.len() as u32;
+
+    /// A table with rows 1 to `rows`; new ones with keys up to `remembered` may be asked for later.
+    pub fn new(table: Table, number: u64, rows: u64, remembered: u64, dialect: &dyn Dialect) -> Self {
+        let mut next = number as u32 * Self::STATEMENTS;
+        let mut statement = |sql: String, columns: Vec<_>| {
+            next += 1;
+            Statement { number: next - 1, sql, columns: Some(columns) }
+        };
+        let types = table.types();
+        Self {
+            live: LiveKeys::new(rows, remembered),
+            number,
+            insert: statement(dialect.insert_row(&table), Vec::new()),
+            delete: statement(dialect.delete_row(&table), Vec::new()),
+            update: statement(dialect.update_row(&table), Vec::new()),
+            select: statement(dialect.read_row(&table), types.clone()),
+            select_all: statement(dialect.read_all(&table), types.clone()),
+            ranges: OTHER_COLUMNS
+                .iter()
+                .map(|(column, ..)| statement(dialect.read_range(&table, column), types.clone()))
+                .collect(),
+            table,
+        }
+    }
+}
+
+/// Requests on rows, of all sessions.
+#[derive(Debug)]
+pub struct OnRows<'a> {
+    /// Kinds and weights.
+    pub mix: &'a Mix,
+    /// The tables; a request takes one of them, all alike.
+    pub targets: &'a [Target],
+    /// Positions of single rows.
+    pub single: Keys,
+    /// Positions at which ranges begin.
+    pub ranges: Keys,
+    /// Rows of a batch.
+    pub batch_rows: u64,
+    /// Seed of the choices.
+    pub seed: u64,
+    /// Family of the rows.
+    pub family: Family,
+}
+
+impl Workload for OnRows<'_> {
+    fn kinds(&self) -> Vec<String> {
+        self.mix.kinds().iter().map(|kind| kind.name().to_owned()).collect()
+    }
+
+    fn maker(&self, number: u64, label: u64) -> Box<dyn Maker + '_> {
+        let random = Xoshiro256PlusPlus::seed_from_u64(spread(self.seed ^ spread(number << 8 | label)));
+        Box::new(Session {
+            work: self,
+            kinds: self.mix.kinds(),
+            before: random.clone(),
+            random,
+            new_key: None,
+            row: Row::default(),
+        })
+    }
+}
+
+/// A session's own part.
+struct Session<'a> {
+    work: &'a OnRows<'a>,
+    kinds: Vec<Kind>,
+    random: Xoshiro256PlusPlus,
+    /// The state before the request's draws: an attempt that is made again is the same request.
+    before: Xoshiro256PlusPlus,
+    /// The first new key of the request, once it has one.
+    new_key: Option<u64>,
+    row: Row,
+}
+
+impl Maker for Session<'_> {
+    fn draw(&mut self) -> usize {
+        let kind = self.work.mix.draw(&mut self.random);
+        (self.before, self.new_key) = (self.random.clone(), None);
+        kind
+    }
+
+    fn make(&mut self, kind: usize, requester: &mut dyn Requester) -> Result<Option<Made>> {
+        let work = self.work;
+        self.random = self.before.clone();
+        let place = ((u128::from(self.random.next_u64()) * work.targets.len() as u128) >> 64) as usize;
+        let target = &work.targets[place];
+        let kind = self.kinds[kind];
+        match kind {
+            Kind::Insert => return self.insert(target, requester).map(Some),
+            Kind::BulkLoad => return self.load(target, requester).map(Some),
+            _ => {}
+        }
+        if kind == Kind::TableSelect {
+            let answer = requester.ask(&target.select_all, &[])?;
+            return Ok(Some(Made {
+                rows_examined: answer.rows,
+                rows: answer.rows,
+                content_bytes: answer.content_bytes,
+            }));
+        }
+        let keys = if kind.is_single() { &work.single } else { &work.ranges };
+        let Some(key) = target.live.pick(keys, &mut self.random) else { return Ok(None) };
+        let id = Value::Int(key as i32);
+        match kind {
+            Kind::Delete => {
+                // Two sessions may have picked it; one of them has it.
+                if !target.live.take(key) {
+                    return Ok(None);
+                }
+                let outcome = requester.ask(&target.delete, &[id]);
+                if outcome.is_err() {
+                    target.live.insert(key);
+                }
+                outcome.map(|answer| Some(Made { rows_examined: 1, rows: answer.rows, content_bytes: 0 }))
+            }
+            Kind::Update => {
+                // New values for all columns but the key: those of another row of the generator.
+                let version = self.random.next_u64() >> 40;
+                Rows::new(work.family, spread(work.seed ^ version), target.number, key, key).fill(&mut self.row);
+                let mut values: Vec<Value<'_>> = self.row.values().skip(1).collect();
+                values.push(id);
+                let answer = requester.ask(&target.update, &values)?;
+                let content_bytes = self.row.content_bytes();
+                Ok(Some(Made { rows_examined: 1, rows: answer.rows, content_bytes }))
+            }
+            Kind::DirectSelect => {
+                let answer = requester.ask(&target.select, &[id])?;
+                Ok(Some(Made { rows_examined: 1, rows: answer.rows, content_bytes: answer.content_bytes }))
+            }
+            _ => self.range(target, key, requester).map(Some),
+        }
+    }
+}
+
+impl Session<'_> {
+    fn insert(&mut self, target: &Target, requester: &mut dyn Requester) -> Result<Made> {
+        let work = self.work;
+        let key = self.new_keys(target, 1)?;
+        Rows::new(work.family, work.seed, target.number, key, key).fill(&mut self.row);
+        let values: Vec<Value<'_>> = self.row.values().collect();
+        requester.ask(&target.insert, &values)?;
+        target.live.insert(key);
+        Ok(Made { rows_examined: 1, rows: 1, content_bytes: self.row.content_bytes() })
+    }
+
+    fn load(&mut self, target: &Target, requester: &mut dyn Requester) -> Result<Made> {
+        let (work, rows) = (self.work, self.work.batch_rows);
+        let first = self.new_keys(target, rows)?;
+        let last = first + rows - 1;
+        let mut batch = Batch(Rows::new(work.family, work.seed, target.number, first, last));
+        let tally = requester.load(&target.table, &mut batch)?;
+        (first..=last).for_each(|key| target.live.insert(key));
+        Ok(Made { rows_examined: rows, rows, content_bytes: tally.content_bytes })
+    }
+
+    fn new_keys(&mut self, target: &Target, rows: u64) -> Result<u64> {
+        if let Some(key) = self.new_key {
+            return Ok(key);
+        }
+        let used_up = || Error::new(ErrorKind::Statement, format!("{} has no more keys", target.table.name));
+        let key = target.live.next(rows).ok_or_else(used_up)?;
+        self.new_key = Some(key);
+        Ok(key)
+    }
+
+    fn range(&mut self, target: &Target, first: u64, requester: &mut dyn Requester) -> Result<Made> {
+        let rows_examined = scan_size(&mut self.random);
+        let column = (self.random.next_u64() >> 32) as usize % OTHER_COLUMNS.len();
+        let (_, low, high) = OTHER_COLUMNS[column];
+        let mut draw = || low + ((u128::from(self.random.next_u64()) * (high - low + 1) as u128) >> 64) as i64;
+        let (a, b) = (draw(), draw());
+        let last = (first + rows_examined - 1).min(i32::MAX as u64) as i32;
+        let values = [Value::Int(first as i32), Value::Int(last), Value::BigInt(a.min(b)), Value::BigInt(a.max(b))];
+        let answer = requester.ask(&target.ranges[column], &values)?;
+        Ok(Made { rows_examined, rows: answer.rows, content_bytes: answer.content_bytes })
+    }
+}
+
+/// Rows as a load takes them.
+struct Batch(Rows);
+
+impl RowSource for Batch {
+    fn next(&mut self, row: &mut Row) -> Result<bool> {
+        Ok(self.0.fill(row))
+    }
+}

@@ -1,0 +1,199 @@
+//! Tables read whole into the client (reference, 2.8): one session or several, each takes the next table that nobody has
+//! begun, in no order of its rows.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use plimsoll_clock::{Clock, in_threads_while};
+use plimsoll_engine::value::Tally;
+use plimsoll_engine::{RequestAccess, Requester, Result, Session, Statement, Table, TableSize};
+use plimsoll_measurement::reading::growth;
+use plimsoll_measurement::{Metric, Moment, Point, units};
+
+use super::scan::Sums;
+use super::{Context, Probe, contradiction};
+use crate::dataset::Dataset;
+use crate::interrupt::Interrupt;
+
+/// How often finished tables are looked for, to keep them.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// How often the server is asked for what the ended sessions missed, at most.
+const MOST_LOOKS: u32 = 10;
+
+/// A data set that is read.
+pub(super) struct Read<'a> {
+    pub dataset: &'a Dataset,
+    pub sizes: &'a [TableSize],
+}
+
+/// What the readers share.
+struct Readers<'a> {
+    clock: &'a dyn Clock,
+    interrupt: &'a Interrupt,
+    tables: &'a [(Table, Tally)],
+    statements: &'a [Statement],
+    next: &'a AtomicUsize,
+    working: &'a AtomicU64,
+    finished: &'a Mutex<Vec<Finished>>,
+}
+
+/// A table that was read.
+struct Finished {
+    table: usize,
+    start: Moment,
+    end: Moment,
+    missed_pages: Option<u64>,
+    device_bytes: Option<u64>,
+}
+
+impl Read<'_> {
+    /// Reads all tables; gives what was missed of them.
+    pub fn repeat(&self, context: &mut Context<'_>) -> Result<Sums> {
+        let readers = context.parameters.count("readers").max(1);
+        let (mut control, _watched) = context.session(&self.dataset.place)?;
+        // In the data set's place, which may be one that is kept.
+        let requester = |_| {
+            let requester = context.database.requester(&self.dataset.place, context.place, RequestAccess::OWN)?;
+            let watched = context.interrupt.watch(requester.canceller());
+            Ok((requester, watched))
+        };
+        let mut requesters = (0..readers).map(requester).collect::<Result<Vec<_>>>()?;
+        let statement = |((table, _), number): (&(Table, Tally), u32)| Statement {
+            number,
+            sql: control.dialect().read_all(table),
+            columns: Some(table.types()),
+        };
+        let statements: Vec<Statement> = self.dataset.tables.iter().zip(0..).map(statement).collect();
+        let missed_before = self.misses(control.as_mut())?;
+        let mut probe = Probe::new(context.database);
+        probe.start(control.as_mut())?;
+
+        context.observer.activity("reading into the client");
+        let clock = Arc::clone(context.clock);
+        context.repetition_start = clock.now();
+        let (next, working, finished) = (AtomicUsize::new(0), AtomicU64::new(readers), Mutex::default());
+        let shared = &Readers {
+            clock: clock.as_ref(),
+            interrupt: context.interrupt,
+            tables: &self.dataset.tables,
+            statements: &statements,
+            next: &next,
+            working: &working,
+            finished: &finished,
+        };
+        let jobs = requesters.iter_mut().zip(1..).map(|((requester, _), number)| {
+            (format!("reader {number}"), move || {
+                let outcome = shared.read(requester.as_mut());
+                shared.working.fetch_sub(1, Ordering::Relaxed);
+                outcome
+            })
+        });
+        let mut sums = Sums::default();
+        let mut kept = Ok(());
+        let ended = in_threads_while(&clock, jobs.collect(), || {
+            while working.load(Ordering::Relaxed) > 0 {
+                clock.sleep(LOOK_EVERY);
+                kept = std::mem::replace(&mut kept, Ok(())).and_then(|()| self.keep(context, &finished, &mut sums));
+                if kept.is_err() {
+                    next.store(usize::MAX / 2, Ordering::Relaxed);
+                }
+            }
+        });
+        kept?;
+        self.keep(context, &finished, &mut sums)?;
+        for outcome in ended {
+            outcome.unwrap_or_else(|_| Err(contradiction("a reader ended unexpectedly".to_owned())))?;
+        }
+        drop(requesters);
+        probe.stop(control.as_mut())?;
+        sums.device = probe.count(Metric::DeviceReadBytes).or(sums.device);
+        if let Some(before) = missed_before {
+            let missed = self.still_misses(context, control.as_mut())?.and_then(|after| after.checked_sub(before));
+            sums.missed = missed.map(|pages| pages * context.database.description().page_bytes);
+        }
+        Ok(sums)
+    }
+
+    /// Keeps a point for each table that was read since it was called before.
+    fn keep(&self, context: &mut Context<'_>, finished: &Mutex<Vec<Finished>>, sums: &mut Sums) -> Result<()> {
+        let finished = std::mem::take(&mut *finished.lock().unwrap_or_else(PoisonError::into_inner));
+        for done in finished {
+            let ((table, tally), size) = (&self.dataset.tables[done.table], self.sizes[done.table]);
+            let page_bytes = context.database.description().page_bytes;
+            sums.add(size.table_bytes, done.missed_pages.map(|pages| pages * page_bytes), done.device_bytes);
+            let seconds = done.end.since(done.start).as_secs_f64();
+            context.keep(Point {
+                label: Some(table.name.clone()),
+                started_seconds: context.seconds_since_start(done.start),
+                seconds,
+                rows: Some(tally.rows),
+                content_bytes: Some(tally.content_bytes),
+                mb_per_minute: units::mb_per_minute(tally.content_bytes, seconds),
+                page_bytes: Some(size.table_bytes),
+                device_bytes: done.device_bytes,
+                cache_miss_pages: done.missed_pages,
+                sessions: Some(context.parameters.count("readers").max(1) as u32),
+                ..Point::default()
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Pages of the tables that the engine did not have in its cache, where it counts by table.
+    fn misses(&self, session: &mut dyn Session) -> Result<Option<u64>> {
+        let mut sum = Some(0);
+        for (table, _) in &self.dataset.tables {
+            sum = sum.zip(session.table_misses(table)?).map(|(sum, misses)| sum + misses);
+            if sum.is_none() {
+                break;
+            }
+        }
+        Ok(sum)
+    }
+
+    /// The same when it stands still: what sessions that have ended missed is known a moment later.
+    fn still_misses(&self, context: &mut Context<'_>, session: &mut dyn Session) -> Result<Option<u64>> {
+        let mut last = self.misses(session)?;
+        for _ in 0..MOST_LOOKS {
+            context.wait(LOOK_EVERY)?;
+            let look = self.misses(session)?;
+            if look == last {
+                break;
+            }
+            last = look;
+        }
+        Ok(last)
+    }
+}
+
+impl Readers<'_> {
+    /// Reads tables until there are no more.
+    fn read(&self, requester: &mut dyn Requester) -> Result<()> {
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(((table, tally), statement)) = self.tables.get(number).zip(self.statements.get(number)) else {
+                return Ok(());
+            };
+            self.interrupt.check()?;
+            let before = requester.sample()?;
+            let start = self.clock.now();
+            let answer = requester.ask(statement, &[])?;
+            let end = self.clock.now();
+            let after = requester.sample()?;
+            if answer.rows != tally.rows {
+                let text = format!("{} has {} rows and {} came back", table.name, tally.rows, answer.rows);
+                return Err(contradiction(text));
+            }
+            let count = |metric| growth(metric, &before, &after).map(|value| value as u64);
+            self.finished.lock().unwrap_or_else(PoisonError::into_inner).push(Finished {
+                table: number,
+                start,
+                end,
+                missed_pages: count(Metric::CacheMissPages),
+                device_bytes: count(Metric::DeviceReadBytes),
+            });
+        }
+    }
+}

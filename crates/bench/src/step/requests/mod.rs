@@ -1,0 +1,344 @@
+//! Requests from outside, one by one, as an application makes them (reference, 2.1 to 2.8, 2.12): tables that are loaded
+//! anew for every repetition, sessions that work for a given time in every phase, and what their requests came to.
+
+mod tables;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use plimsoll_clock::in_threads_while;
+use plimsoll_engine::{Database, Error, ErrorKind, Place, RequestAccess, Requester, Result};
+use plimsoll_measurement::{Phase as PhaseRecord, Seconds, Times, units};
+
+use self::tables::{on_rows, provision, rehearsal, wanted};
+use super::own::Prepared;
+use super::{Context, Measure, contradiction};
+use crate::load::client::{ClientWatch, Where, rehearse};
+use crate::load::own::Ready;
+use crate::load::phases::{Phase, Search, at_rate, plan};
+use crate::load::recorder::{Recorder, Sums};
+use crate::load::request::Workload;
+use crate::load::rows::Target;
+use crate::load::schedule::{Arrivals, Rate, Schedule};
+use crate::load::watch::{LOOK_EVERY, Watch};
+use crate::load::worker::{Needed, Shared, Slot, State, work};
+
+/// A run in which more requests fail is not valid (reference, A20).
+const MOST_FAILED_PERCENT: f64 = 1.0;
+
+/// Recorders that the sessions share at most: few, so that 2,000 sessions need no more memory than these.
+const MOST_RECORDERS: u64 = 16;
+
+/// Where the target's free space can be seen, requests end before less is left.
+const LEAST_FREE: u64 = 256 << 20;
+
+/// Real time that threads have to start before the first request is due: so much, and so much for each.
+const LEAD: Duration = Duration::from_millis(10);
+const LEAD_OF_A_SESSION: Duration = Duration::from_micros(50);
+
+#[derive(Default)]
+pub(super) struct Requests {
+    client: ClientWatch,
+    own: Option<Prepared>,
+}
+
+impl Measure for Requests {
+    fn prepare(&mut self, context: &mut Context<'_>) -> Result<()> {
+        let phases = plan(context.parameters).map_err(|problem| Error::new(ErrorKind::Usage, problem))?;
+        if let Some(own) = context.own {
+            self.own.insert(Prepared::new(own)).prepare(context)?;
+        } else {
+            let wanted = wanted(context);
+            if i32::try_from(wanted.rows).is_err() {
+                return Err(crate::dataset::too_many_rows());
+            }
+            context.facts.insert("tables".to_owned(), wanted.tables.into());
+            context.facts.insert("rows_per_table".to_owned(), wanted.rows.into());
+        }
+        let is_virtual = context.clock.kind() == "virtual";
+        let idle_ns = if is_virtual { None } else { self.rehearse(context, &phases[0])? };
+        let is_embedded = context.database.description().embedded;
+        self.client = ClientWatch::new(Where { is_virtual, is_embedded, cpus: context.cpus }, idle_ns);
+        Ok(())
+    }
+
+    fn repeat(&mut self, context: &mut Context<'_>) -> Result<()> {
+        let (own, access, targets) = match &self.own {
+            Some(prepared) => (Some(prepared.ready()?), prepared.access(), settled(context)?),
+            None => (None, RequestAccess::OWN, provision(context)?),
+        };
+        let phases = plan(context.parameters).map_err(contradiction)?;
+        let most = phases.iter().map(|phase| phase.sessions).max().unwrap_or(1);
+        let connect = context.requesters(access);
+        let mut slots = (0..most).map(|_| connect().map(Slot::new)).collect::<Result<Vec<_>>>()?;
+        context.repetition_start = context.clock.now();
+        let names = match own {
+            Some(own) => own.kinds(),
+            None => on_rows(context.mix, context.parameters, &targets, &phases[0])?.kinds(),
+        };
+        let scheduled = phases[0].rate.is_some() || !context.parameters.duration("goal").is_zero();
+        let mut sum = Recorder::new(context.repetition_start, &names, scheduled);
+        let mut percentiles = Vec::new();
+        let mut outcome = Ok(());
+        let mut search = Search::new(context.parameters);
+        let mut rest = phases.iter();
+        let mut tried = 0;
+        // Of a search those phases alone that held: the others were to break.
+        let mut judged = Sums::default();
+        while outcome.is_ok() {
+            let phase = match &mut search {
+                Some(search) => search.propose().map(|rate| at_rate(&phases[0], rate)),
+                None => rest.next().cloned(),
+            };
+            let Some(phase) = phase else { break };
+            let rows;
+            let workload: &dyn Workload = if let Some(own) = own {
+                own
+            } else {
+                rows = on_rows(context.mix, context.parameters, &targets, &phase)?;
+                &rows
+            };
+            tried += 1;
+            let of_phase = run(context, &phase, (workload, access), &mut slots, tried);
+            let (recorder, mut record) = (&of_phase.recorder, of_phase.record);
+            self.client.phase(&of_phase.needed, record.seconds, recorder.lag().map(|lag| &lag.slept));
+            let failed_percent = recorder.sums().failed_percent();
+            if let (Some(search), Some(rate)) = (&mut search, phase.rate) {
+                let holds = search.holds(&recorder.times().0, record.backlog.unwrap_or(0), failed_percent);
+                record.holds = Some(holds);
+                search.tell(rate.mean(), holds);
+            } else if let Some(backlog) = record.backlog.filter(|backlog| *backlog > 0) {
+                let is_ramp = phase.rate.is_some_and(Rate::is_ramp);
+                let rate = if is_ramp {
+                    phase.label.replace("/s", "")
+                } else {
+                    phase.rate.map_or(0.0, Rate::mean).to_string()
+                };
+                context.warn(format!(
+                    "the target was too slow for {rate} requests a second: {backlog} of a repetition were due and not begun \
+                     at the end"
+                ));
+            }
+            if record.holds != Some(false) {
+                judged = judged.plus(recorder.sums());
+            }
+            sum.merge(recorder);
+            let first = record.started_seconds as usize;
+            percentiles.resize(first.max(percentiles.len()), (None, None));
+            percentiles.truncate(first);
+            percentiles.extend(of_phase.percentiles);
+            context.repetition.phases.push(record);
+            outcome = of_phase.outcome;
+        }
+        if search.is_some() && !context.repetition.phases.iter().any(|phase| phase.holds == Some(true)) {
+            let label = context.repetition.label.clone();
+            context.warn(format!("no rate that was tried in repetition {label} met the goal"));
+        }
+        for slot in &slots {
+            self.client.traffic(slot.requester.as_deref().and_then(Requester::traffic));
+        }
+        drop(slots);
+        *context.client = Some(self.client.client());
+        context.repetition.requests = sum.kinds();
+        context.repetition.seconds = seconds(&sum, &percentiles);
+        outcome?;
+        context.interrupt.check()?;
+        valid(&sum, judged).map_err(|error| match own.and_then(Ready::complaint) {
+            Some(first) => Error { message: format!("{}; the first: {first}", error.message), ..error },
+            None => error,
+        })
+    }
+
+    fn finish(&mut self, database: &dyn Database, place: &Place) -> Result<()> {
+        self.own.take().map_or(Ok(()), |own| own.clean_up(database, place))
+    }
+}
+
+impl Requests {
+    /// What a request costs the client by itself.
+    fn rehearse(&self, context: &Context<'_>, phase: &Phase) -> Result<Option<f64>> {
+        if let Some(own) = &self.own {
+            return Ok(rehearse(own.rehearsal()?));
+        }
+        let targets = [rehearsal(context)?];
+        Ok(rehearse(&on_rows(context.mix, context.parameters, &targets, phase)?))
+    }
+}
+
+/// Tables of the user's own are not loaded anew: nothing is to be done but to wait.
+fn settled(context: &mut Context<'_>) -> Result<Vec<Target>> {
+    if !context.settle.is_zero() {
+        context.wait(context.settle)?;
+    }
+    Ok(Vec::new())
+}
+
+/// What a phase came to.
+struct Ran {
+    recorder: Recorder,
+    record: PhaseRecord,
+    percentiles: Vec<(Option<f64>, Option<f64>)>,
+    needed: Vec<Needed>,
+    outcome: Result<()>,
+}
+
+/// Runs a phase to its end: no request is under way any more, and what was due and not begun is given up.
+fn run(
+    context: &mut Context<'_>,
+    phase: &Phase,
+    (workload, access): (&dyn Workload, RequestAccess),
+    slots: &mut [Slot],
+    number: u64,
+) -> Ran {
+    let parameters = context.parameters;
+    let (clock, interrupt) = (Arc::clone(context.clock), context.interrupt);
+    let (seed, lasts) = (parameters.count("seed"), parameters.duration("duration"));
+    let label = context.repetition.label.bytes().next().map_or(0, u64::from);
+    let is_virtual = clock.kind() == "virtual";
+    let lead = if is_virtual { Duration::ZERO } else { LEAD + LEAD_OF_A_SESSION * phase.sessions as u32 };
+    let (repetition_start, start) = (context.repetition_start, clock.now().after(lead));
+    let end = start.after(lasts);
+    let arrivals = if parameters.choice("arrivals") == "poisson" { Arrivals::Poisson } else { Arrivals::Constant };
+    let schedule_seed = seed ^ label << 32 ^ number << 40;
+    let schedule = phase.rate.map(|rate| Schedule::new(start, lasts, rate, arrivals, schedule_seed));
+    let names = workload.kinds();
+    let new = || Recorder::new(repetition_start, &names, schedule.is_some());
+    let recorders: Vec<_> = (0..phase.sessions.min(MOST_RECORDERS)).map(|_| Mutex::new(new())).collect();
+    let connect = context.requesters(access);
+    let shared = Shared {
+        clock: clock.as_ref(),
+        interrupt,
+        workload,
+        connect: &connect,
+        schedule: schedule.as_ref(),
+        think: parameters.duration("think"),
+        start,
+        end,
+        recorders: &recorders,
+        state: State::of(phase.sessions),
+    };
+    let shared = &shared;
+    let jobs: Vec<_> = slots
+        .iter_mut()
+        .take(phase.sessions as usize)
+        .zip(0..)
+        .map(|(slot, session)| {
+            // Each phase draws anew.
+            (format!("session {session}"), move || work(shared, slot, session, label | number << 48))
+        })
+        .collect();
+    let mut watch = Watch::new(phase, &recorders, schedule.as_ref(), &shared.state, (repetition_start, start));
+    let mut watched = Ok(());
+    let ended = in_threads_while(&clock, jobs, || {
+        watched = watch_over(context, shared, &mut watch);
+        if watched.is_err() {
+            shared.state.stop();
+        }
+    });
+    let stopped = clock.now();
+    let (_, point) = watch.look(stopped, true);
+    let kept = point.map_or(Ok(()), |point| context.keep(point));
+    let mut recorder = new();
+    for part in &recorders {
+        recorder.merge(&part.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+    // A session that waits for its last answer may outlast the phase, and what it answers counts; no request begins after
+    // the phase's end.
+    let seconds = stopped.since(start).as_secs_f64();
+    let backlog = schedule.as_ref().map(|schedule| schedule.backlog(stopped.min(end)));
+    let mut needed = Vec::with_capacity(ended.len());
+    let mut outcome = watched.and(kept);
+    for ended in ended {
+        let (of_session, own) = ended
+            .unwrap_or_else(|_| (Err(contradiction("a session ended unexpectedly".to_owned())), Needed::default()));
+        outcome = outcome.and(of_session);
+        needed.push(own);
+    }
+    let started = start.since(repetition_start).as_secs_f64();
+    let record = record(phase, &recorder, started, seconds, backlog);
+    Ran { recorder, record, percentiles: watch.percentiles, needed, outcome }
+}
+
+/// Looks after a phase while the sessions work: shows how it goes, keeps what is finished, and takes the lease again when
+/// the server was lost and is back.
+fn watch_over(context: &mut Context<'_>, shared: &Shared<'_>, watch: &mut Watch<'_>) -> Result<()> {
+    let clock = Arc::clone(context.clock);
+    let mut losses = 0;
+    let mut look = shared.start.after(LOOK_EVERY);
+    while shared.state.is_working() && look <= shared.end {
+        clock.sleep_until(look);
+        let (live, point) = watch.look(look, false);
+        let total_seconds = Some(shared.end.since(shared.start).as_secs_f64());
+        context.observer.live(&crate::observer::Live { total_seconds, ..live });
+        if let Some(point) = point {
+            context.keep(point)?;
+        }
+        if let Some(free) = context.database.free_bytes().filter(|free| *free < LEAST_FREE) {
+            let free = units::format_bytes(free);
+            return Err(Error::new(ErrorKind::DiskFull, format!("only {free} are left on the target's disk"))
+                .hint("new rows took the rest: free some space, or make requests for a shorter time"));
+        }
+        let lost = shared.state.losses();
+        if lost > losses {
+            match context.lease.renew() {
+                Ok(()) => {
+                    losses = lost;
+                    shared.state.renewed(lost);
+                }
+                // Not back yet.
+                Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Connect) => {}
+                Err(error) => return Err(error),
+            }
+            context.warn("sessions lost the server during a repetition and came back: there is a gap in its series");
+        }
+        look = look.after(LOOK_EVERY);
+    }
+    Ok(())
+}
+
+fn record(phase: &Phase, recorder: &Recorder, started: f64, seconds: f64, backlog: Option<u64>) -> PhaseRecord {
+    let sums = recorder.sums();
+    let (times, uncorrected) = recorder.times();
+    PhaseRecord {
+        label: phase.label.clone(),
+        started_seconds: started,
+        seconds,
+        sessions: phase.sessions as u32,
+        rate_asked: phase.rate.map(Rate::mean),
+        batch_rows: (phase.batch_rows > 1).then_some(phase.batch_rows),
+        operations: sums.answered,
+        errors: sums.failed,
+        rate: if seconds > 0.0 { sums.answered as f64 / seconds } else { 0.0 },
+        mb_per_minute: units::mb_per_minute(sums.content_bytes, seconds),
+        backlog,
+        times: times.to_data(),
+        times_uncorrected: uncorrected.as_ref().map(Times::to_data),
+        start_lag: recorder.lag().map(|lag| lag.all.to_data()),
+        holds: None,
+    }
+}
+
+/// The seconds with their percentiles, which reach as far as the counts do.
+fn seconds(recorder: &Recorder, percentiles: &[(Option<f64>, Option<f64>)]) -> Seconds {
+    let mut seconds = recorder.seconds().clone();
+    let of = |half: bool| {
+        let all = (0..seconds.operations.len()).map(|second| percentiles.get(second).copied().unwrap_or_default());
+        all.map(|(p50, p99)| if half { p50 } else { p99 }).collect()
+    };
+    (seconds.latency_ms_p50, seconds.latency_ms_p99) = (of(true), of(false));
+    seconds
+}
+
+fn valid(recorder: &Recorder, judged: Sums) -> Result<()> {
+    let percent = judged.failed_percent();
+    if percent <= MOST_FAILED_PERCENT {
+        return Ok(());
+    }
+    let kinds = recorder.kinds();
+    let classes = kinds
+        .iter()
+        .flat_map(|kind| kind.errors.iter().map(move |(class, count)| format!("{} {class}: {count}", kind.kind)));
+    let classes = classes.collect::<Vec<_>>().join(", ");
+    Err(Error::new(ErrorKind::Statement, format!("{percent:.1} % of the requests failed ({classes})"))
+        .hint("a run with more than 1 % of errors is not valid; see what the server says about them"))
+}

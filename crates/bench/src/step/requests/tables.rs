@@ -1,0 +1,113 @@
+//! The tables that requests on rows work on: loaded anew for every repetition, warm or cold.
+
+use plimsoll_engine::{Cold, Result};
+
+use super::super::{Context, Follower, contradiction};
+use crate::dataset::Wanted;
+use crate::generate::Family;
+use crate::load::keys::{D1, D2, Keys, Pieces, Zipf};
+use crate::load::mix::{Kind, Mix};
+use crate::load::phases::Phase;
+use crate::load::rows::{OnRows, Target};
+use crate::parameters::Parameters;
+use crate::schema::Width;
+
+/// The exponent of the zipf choice of keys.
+const THETA: f64 = 0.99;
+
+/// Keys that are set aside for new rows of which some are asked for again: as many as all sessions may insert in a
+/// second, for each second.
+const NEW_KEYS_A_SECOND: u64 = 50_000;
+
+/// Rows of a table on which requests are made that nobody answers, and room for new ones.
+const REHEARSAL_ROWS: u64 = 100_000;
+const REHEARSAL_KEYS: u64 = 10_000_000;
+
+/// Requests on rows, as a phase makes them.
+pub(super) fn on_rows<'a>(
+    mix: &'a Mix,
+    parameters: &Parameters,
+    targets: &'a [Target],
+    phase: &Phase,
+) -> Result<OnRows<'a>> {
+    let (single, ranges) = keys(parameters.choice("keys")).map_err(contradiction)?;
+    Ok(OnRows {
+        mix,
+        targets,
+        single,
+        ranges,
+        batch_rows: phase.batch_rows,
+        seed: parameters.count("seed"),
+        family: Family::Typed(Width::Seeds),
+    })
+}
+
+/// The tables that requests begin with.
+pub(super) fn wanted(context: &Context<'_>) -> Wanted {
+    let parameters = context.parameters;
+    let tables = match parameters.count("tables") {
+        0 => 1,
+        tables => tables,
+    };
+    let width = Width::Seeds;
+    let rows = (parameters.bytes("volume") / tables / width.row_bytes()).max(100);
+    let page_bytes = context.database.description().page_bytes;
+    Wanted { tables, rows, width, seed: parameters.count("seed"), page_bytes }
+}
+
+/// Positions of single rows, and of ranges: D1 has D2 beside it (reference, 2.12).
+fn keys(choice: &str) -> std::result::Result<(Keys, Keys), String> {
+    Ok(match choice {
+        "zipf" => (Keys::Zipf(Zipf::new(THETA)?), Keys::Zipf(Zipf::new(THETA)?)),
+        "newest" => (Keys::Table(Pieces::new(&D1)?), Keys::Table(Pieces::new(&D2)?)),
+        _ => (Keys::Uniform, Keys::Uniform),
+    })
+}
+
+/// Loads the tables anew: requests have changed those of the last repetition. Warm tables are read once.
+pub(super) fn provision(context: &mut Context<'_>) -> Result<Vec<Target>> {
+    let wanted = wanted(context);
+    let place = context.place.clone();
+    let lasts = context.parameters.duration("duration").as_secs().max(1);
+    let asks_again = context.mix.kinds().into_iter().any(|kind| !kind.is_new() && kind != Kind::TableSelect);
+    let new_keys = if asks_again { lasts.saturating_mul(NEW_KEYS_A_SECOND) } else { 0 };
+    let remembered = wanted.rows.saturating_add(new_keys).min(i32::MAX as u64);
+    let is_cold = context.parameters.choice("cache") == "cold";
+    let mut targets = Vec::new();
+    {
+        let (mut session, _watched) = context.session(&place)?;
+        let session = session.as_mut();
+        // All of them first: new tables in the gaps of old ones would not lie in order.
+        for number in 0..wanted.tables {
+            session.drop_table(&wanted.table(number))?;
+        }
+        for number in 0..wanted.tables {
+            let table = wanted.table(number);
+            session.create_table(&table)?;
+            context.load(session, &table, wanted.generator(number, 1, wanted.rows), wanted.table_bytes())?;
+            session.settle_table(&table)?;
+            if !is_cold {
+                session.query_count(&session.dialect().scan(&table.name, false), &[])?;
+            }
+            targets.push(Target::new(table, number, wanted.rows, remembered, session.dialect()));
+        }
+        session.checkpoint()?;
+    }
+    if is_cold {
+        context.observer.activity("making the cache cold");
+        let tables: Vec<_> = targets.iter().map(|target| target.table.clone()).collect();
+        let cold = Cold { shared: false, ..context.cold.clone() };
+        let mut follower = Follower::new(context.interrupt, [Some(&mut *context.lease), None]);
+        context.database.make_cold(&place, &place, &tables, &cold, &mut follower)?;
+    }
+    if !context.settle.is_zero() {
+        context.wait(context.settle)?;
+    }
+    Ok(targets)
+}
+
+/// A table that isn't there, for requests that nobody answers.
+pub(super) fn rehearsal(context: &Context<'_>) -> Result<Target> {
+    let (session, _watched) = context.session(context.place)?;
+    Ok(Target::new(wanted(context).table(0), 0, REHEARSAL_ROWS, REHEARSAL_KEYS, session.dialect()))
+}

@@ -1,0 +1,165 @@
+//! Blocking sockets: TCP or Unix, with a limit on how long a vanished server is waited for, and bytes that are counted.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{RecvFlags, recv, sockopt};
+use tokio_postgres::Config;
+use tokio_postgres::config::Host;
+
+use crate::request::Traffic;
+
+/// Where a server listens.
+#[derive(Debug, Clone)]
+pub(super) enum Address {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
+
+impl Address {
+    /// The addresses of the host at `index`; its name may have several.
+    pub(super) fn of(config: &Config, index: usize) -> io::Result<Vec<Self>> {
+        let ports = config.get_ports();
+        let port = ports.get(index).or(ports.first()).copied().unwrap_or(5432);
+        if let Some(address) = config.get_hostaddrs().get(index) {
+            return Ok(vec![Self::Tcp(SocketAddr::new(*address, port))]);
+        }
+        match config.get_hosts().get(index) {
+            Some(Host::Tcp(name)) => Ok((name.as_str(), port).to_socket_addrs()?.map(Self::Tcp).collect()),
+            Some(Host::Unix(folder)) => Ok(vec![Self::Unix(folder.join(format!(".s.PGSQL.{port}")))]),
+            None => Err(io::Error::new(ErrorKind::InvalidInput, "no host is named")),
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Kind {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// A socket.
+#[derive(Debug)]
+pub(super) struct Socket {
+    kind: Kind,
+    /// How long an answer may take; as long as it takes if this isn't said.
+    timeout: Option<Duration>,
+    traffic: Traffic,
+}
+
+impl Socket {
+    /// Connects, and waits no longer than this for the connection and for each answer until [`Socket::be_patient`].
+    pub(super) fn connect(address: &Address, timeout: Duration) -> io::Result<Self> {
+        let kind = match address {
+            Address::Tcp(address) => {
+                let stream = TcpStream::connect_timeout(address, timeout)?;
+                stream.set_nodelay(true)?;
+                Kind::Tcp(stream)
+            }
+            Address::Unix(path) => Kind::Unix(UnixStream::connect(path)?),
+        };
+        let mut socket = Self { kind, timeout: None, traffic: Traffic::default() };
+        socket.set_timeout(Some(timeout))?;
+        Ok(socket)
+    }
+
+    /// From now on an answer may take as long as it takes.
+    pub(super) fn be_patient(&mut self) -> io::Result<()> {
+        self.set_timeout(None)
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        match &self.kind {
+            Kind::Tcp(stream) => stream.as_fd(),
+            Kind::Unix(stream) => stream.as_fd(),
+        }
+    }
+
+    /// Reads what has come already; `WouldBlock` if that is nothing.
+    pub(super) fn read_now(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let (_, count) = recv(self.descriptor(), buffer, RecvFlags::DONTWAIT)?;
+        self.traffic.received_bytes += count as u64;
+        Ok(count)
+    }
+
+    /// Waits until something has come.
+    pub(super) fn wait(&self) -> io::Result<()> {
+        let timeout = self.timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+        match poll(&mut [PollFd::from_borrowed_fd(self.descriptor(), PollFlags::IN)], timeout.as_ref()) {
+            Ok(0) => Err(ErrorKind::TimedOut.into()),
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn set_timeout(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        self.timeout = timeout;
+        match &self.kind {
+            Kind::Tcp(stream) => stream.set_read_timeout(timeout).and_then(|()| stream.set_write_timeout(timeout)),
+            Kind::Unix(stream) => stream.set_read_timeout(timeout).and_then(|()| stream.set_write_timeout(timeout)),
+        }
+    }
+
+    /// Makes the system ask whether the other side still lives, as often as the configuration says.
+    pub(super) fn keep_alive(&self, config: &Config) -> io::Result<()> {
+        let Kind::Tcp(stream) = &self.kind else { return Ok(()) };
+        let socket = stream.as_fd();
+        if let Some(timeout) = config.get_tcp_user_timeout() {
+            sockopt::set_tcp_user_timeout(socket, timeout.as_millis() as u32)?;
+        }
+        if config.get_keepalives() {
+            sockopt::set_socket_keepalive(socket, true)?;
+            sockopt::set_tcp_keepidle(socket, config.get_keepalives_idle())?;
+            if let Some(interval) = config.get_keepalives_interval() {
+                sockopt::set_tcp_keepintvl(socket, interval)?;
+            }
+            if let Some(retries) = config.get_keepalives_retries() {
+                sockopt::set_tcp_keepcnt(socket, retries)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What went over it.
+    pub(super) fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+}
+
+/// A timeout is called by its name.
+fn late(error: io::Error) -> io::Error {
+    if error.kind() == ErrorKind::WouldBlock { ErrorKind::TimedOut.into() } else { error }
+}
+
+impl Read for Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = match &mut self.kind {
+            Kind::Tcp(stream) => stream.read(buffer),
+            Kind::Unix(stream) => stream.read(buffer),
+        };
+        let count = count.map_err(late)?;
+        self.traffic.received_bytes += count as u64;
+        Ok(count)
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = match &mut self.kind {
+            Kind::Tcp(stream) => stream.write(bytes),
+            Kind::Unix(stream) => stream.write(bytes),
+        };
+        let count = count.map_err(late)?;
+        self.traffic.sent_bytes += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

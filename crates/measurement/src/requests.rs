@@ -1,0 +1,200 @@
+//! What requests came to, as a run record keeps it: by kind, by second, by phase, and what was waited for meanwhile.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::histogram::TimesData;
+
+/// What a kind of request came to in a repetition.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct RequestKind {
+    /// Its name: `insert`, `direct-select`, ...
+    pub kind: String,
+    /// Requests that were answered.
+    pub operations: u64,
+    /// Rows that the target had to look at, as far as the request says.
+    pub rows_examined: u64,
+    /// Rows that came back or were changed.
+    pub rows: u64,
+    /// Their data content.
+    pub content_bytes: u64,
+    /// Requests that failed, by class.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub errors: BTreeMap<String, u64>,
+    /// Attempts that were made again after an error that passes; the waits in between are no part of a request's time.
+    #[serde(default)]
+    pub retries: u64,
+    /// Response times: from the intended start where requests had a schedule, else from the start.
+    pub times: TimesData,
+    /// The same from the real start, which leaves out what requests waited for others; only beside a schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times_uncorrected: Option<TimesData>,
+}
+
+/// A part of a repetition of requests, with one rate, one number of sessions and one size of batches. What was due in
+/// it and not begun at its end is given up, and does not burden the next.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Phase {
+    /// What is tried in it: `200/s`, `4 sessions`, `1000 rows`; `all` where there is nothing to choose.
+    pub label: String,
+    /// Start of the phase, seconds after the repetition's first.
+    pub started_seconds: f64,
+    /// How long it took.
+    pub seconds: f64,
+    /// Sessions that made requests.
+    pub sessions: u32,
+    /// Requests a second by the schedule, on average; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_asked: Option<f64>,
+    /// Rows of a batch, where requests are batches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch_rows: Option<u64>,
+    /// Requests that were answered.
+    pub operations: u64,
+    /// Requests that failed.
+    pub errors: u64,
+    /// Answers a second.
+    pub rate: f64,
+    /// Data content per minute; MB is 2^20 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mb_per_minute: Option<f64>,
+    /// Requests that were due and not begun at its end; absent without a schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backlog: Option<u64>,
+    /// Response times of all kinds: from the intended start where there was a schedule.
+    pub times: TimesData,
+    /// The same from the real start; only beside a schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times_uncorrected: Option<TimesData>,
+    /// How late requests started, measured from their intended start; only beside a schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_lag: Option<TimesData>,
+    /// Whether it met the goal of a search for the highest rate; absent where there is no search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holds: Option<bool>,
+}
+
+/// What a session waited for.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct WaitDelta {
+    /// The wait as the engine or the lab calls it.
+    pub wait: String,
+    /// How long in all.
+    pub seconds: f64,
+    /// How often; absent where that is not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// Its part of the elapsed time, in percent.
+    pub elapsed_percent: f64,
+}
+
+/// What was read from and written to a file of the engine.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct FileDelta {
+    /// The file, or the kind of files where the engine counts by kind.
+    pub file: String,
+    /// Reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reads: Option<u64>,
+    /// Writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writes: Option<u64>,
+    /// Bytes read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_bytes: Option<u64>,
+    /// Bytes written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_bytes: Option<u64>,
+    /// Mean time of a read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_latency_ms: Option<f64>,
+    /// Mean time of a write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_latency_ms: Option<f64>,
+}
+
+/// What was answered in every second of a repetition, by the second in which it was.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Seconds {
+    /// Requests.
+    pub operations: Vec<u64>,
+    /// Rows that came back or were changed.
+    pub rows: Vec<u64>,
+    /// Their data content.
+    pub content_bytes: Vec<u64>,
+    /// Requests that failed.
+    pub errors: Vec<u64>,
+    /// Rows that the target had to look at, as far as requests say.
+    #[serde(default)]
+    pub rows_examined: Vec<u64>,
+    /// Requests that failed, by class; classes that never came are absent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub errors_by_class: BTreeMap<String, Vec<u64>>,
+    /// The response time in milliseconds that half of the second's requests did not exceed; null where none was answered.
+    #[serde(default)]
+    pub latency_ms_p50: Vec<Option<f64>>,
+    /// The same for 99 in 100.
+    #[serde(default)]
+    pub latency_ms_p99: Vec<Option<f64>>,
+}
+
+impl Seconds {
+    /// Counts an answered request.
+    pub fn answered(&mut self, second: usize, rows_examined: u64, rows: u64, content_bytes: u64) {
+        self.reach(second + 1);
+        self.operations[second] += 1;
+        self.rows_examined[second] += rows_examined;
+        self.rows[second] += rows;
+        self.content_bytes[second] += content_bytes;
+    }
+
+    /// Counts a failed request.
+    pub fn failed(&mut self, second: usize, class: &str) {
+        self.reach(second + 1);
+        self.errors[second] += 1;
+        let of_class = self.errors_by_class.entry(class.to_owned()).or_default();
+        if of_class.len() <= second {
+            of_class.resize(second + 1, 0);
+        }
+        of_class[second] += 1;
+    }
+
+    /// Adds the counts of another. Percentiles are not counts: they are made of histograms and set.
+    pub fn merge(&mut self, other: &Self) {
+        let add = |sum: &mut Vec<u64>, more: &Vec<u64>| {
+            if sum.len() < more.len() {
+                sum.resize(more.len(), 0);
+            }
+            sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+        };
+        self.reach(other.operations.len());
+        add(&mut self.operations, &other.operations);
+        add(&mut self.rows_examined, &other.rows_examined);
+        add(&mut self.rows, &other.rows);
+        add(&mut self.content_bytes, &other.content_bytes);
+        add(&mut self.errors, &other.errors);
+        for (class, more) in &other.errors_by_class {
+            add(self.errors_by_class.entry(class.clone()).or_default(), more);
+        }
+    }
+
+    /// Makes room for so many seconds; those that were not reached have counts of zero, which is what happened in them.
+    fn reach(&mut self, seconds: usize) {
+        // All columns have one length, and mostly nothing is to be done.
+        if self.operations.len() >= seconds && self.errors.len() >= seconds {
+            return;
+        }
+        let columns =
+            [&mut self.operations, &mut self.rows_examined, &mut self.rows, &mut self.content_bytes, &mut self.errors];
+        for column in columns.into_iter().filter(|column| column.len() < seconds) {
+            column.resize(seconds, 0);
+        }
+    }
+
+    /// True if nothing was recorded.
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
+}
