@@ -12,7 +12,7 @@ use std::process::ExitCode;
 const HELP: &str = "\
 The tasks of the repository.
 
-  cargo xtask test [-- ARGUMENTS]   makes sure that PostgreSQL is there, then runs `cargo test --workspace ARGUMENTS`
+  cargo xtask test [-- ARGUMENTS]   makes sure that PostgreSQL and MariaDB are there, then runs `cargo test --workspace ARGUMENTS`
   cargo xtask check                 formatting, lints, and licences where cargo-deny is installed
   cargo xtask memcheck              the lab's file system layer under valgrind
   cargo xtask compare-generators [--pairs N] [--seconds S] [--write]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use plimsoll_testbed::Binaries;
+use plimsoll_testbed::{Binaries, MariaDb, TestbedError};
 
 use crate::complain;
 
@@ -17,9 +17,10 @@ pub const INTERNAL: u8 = 70;
 /// `Err` is the exit code to end with; what went wrong has been said.
 pub type Outcome = Result<(), u8>;
 
-/// Runs the tests of the whole workspace. Those of the PostgreSQL engine need its programs.
+/// Runs the tests of the whole workspace. Those of the engines that are servers need their programs.
 pub fn test(arguments: &[&str]) -> Outcome {
     provide_postgresql()?;
+    provide_mariadb()?;
     run(cargo().args(["test", "--workspace"]).args(arguments))
 }
 
@@ -83,15 +84,24 @@ pub fn provide(program: &str, packages: &[&str]) -> Outcome {
 
 /// PostgreSQL's programs are there already, or are installed where that can be done without asking.
 pub fn provide_postgresql() -> Outcome {
-    if Binaries::find().is_ok() {
+    provide_server("PostgreSQL", &["postgresql", "postgresql-client"], || Binaries::find().map(drop))
+}
+
+/// MariaDB's programs, in the same way.
+pub fn provide_mariadb() -> Outcome {
+    provide_server("MariaDB", &["mariadb-server", "mariadb-client"], MariaDb::find_programs)
+}
+
+fn provide_server(name: &str, packages: &[&str], find: impl Fn() -> Result<(), TestbedError>) -> Outcome {
+    if find().is_ok() {
         return Ok(());
     }
     if rustix::process::geteuid().is_root() && answers(Command::new("apt-get").arg("--version")) {
-        complain("PostgreSQL is missing and gets installed");
+        complain(&format!("{name} is missing and gets installed"));
         run(apt_get().arg("update"))?;
-        run(apt_get().args(["install", "-y", "--no-install-recommends", "postgresql", "postgresql-client"]))?;
+        run(apt_get().args(["install", "-y", "--no-install-recommends"]).args(packages))?;
     }
-    Binaries::find().map(drop).map_err(|error| {
+    find().map_err(|error| {
         complain(&format!("{error}; then run this again"));
         MISSING
     })

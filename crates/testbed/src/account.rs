@@ -14,14 +14,14 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// Whom a server has to run as: `None` means as ourselves.
-    pub(crate) fn for_server() -> Result<Option<Self>, TestbedError> {
+    /// Whom a server has to run as: `None` means as ourselves; as root the user of the server's package, or nobody.
+    pub(crate) fn for_server(package: &'static str) -> Result<Option<Self>, TestbedError> {
         if !rustix::process::geteuid().is_root() {
             return Ok(None);
         }
         let passwd = fs::read_to_string("/etc/passwd").map_err(TestbedError::io("read /etc/passwd"))?;
-        let found = ["postgres", "nobody"].iter().find_map(|name| Self::parse(&passwd, name));
-        found.map(Some).ok_or(TestbedError::NoAccount)
+        let found = [package, "nobody"].iter().find_map(|name| Self::parse(&passwd, name));
+        found.map(Some).ok_or(TestbedError::NoAccount(package))
     }
 
     /// Finds a user in the text of passwd(5): `name:password:uid:gid:...`.

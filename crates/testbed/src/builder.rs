@@ -17,7 +17,11 @@ use crate::server::SUPERUSER;
 use crate::{Binaries, Postgres, TestbedError};
 
 /// Somebody else may take the port between its choice and the server's start; then another one is tried.
-const PORT_ATTEMPTS: u32 = 3;
+pub(crate) const PORT_ATTEMPTS: u32 = 3;
+
+/// What the guard does: `$1` is the server's directory, `$2` is `pg_ctl`.
+const STOP: &str =
+    r#"test -f "$1/data/postmaster.pid" && "$2" stop --silent --wait --mode=immediate --pgdata="$1/data""#;
 
 /// Describes a server; [`Builder::start`] makes it.
 #[derive(Debug, Clone, Default)]
@@ -76,9 +80,9 @@ impl Builder {
     /// Makes the server and returns when it answers.
     pub fn start(self) -> Result<Postgres, TestbedError> {
         let binaries = Binaries::find()?;
-        let account = Account::for_server()?;
-        let directory = self.make_directory(account)?;
-        let guard = Guard::new(account, &binaries.pg_ctl, directory.path())?;
+        let account = Account::for_server("postgres")?;
+        let directory = make_directory(self.parent.as_deref(), account)?;
+        let guard = Guard::new(account, STOP, &binaries.pg_ctl, directory.path())?;
         let password = random_word();
         self.initialise(&binaries, account, directory.path(), &password)?;
         let mut server = Postgres { guard, directory, binaries, account, password, port: 0 };
@@ -92,20 +96,6 @@ impl Builder {
                 Err(error) => return Err(error),
             }
         }
-    }
-
-    fn make_directory(&self, account: Option<Account>) -> Result<TempDir, TestbedError> {
-        let mut names = tempfile::Builder::new();
-        names.prefix("plimsoll-");
-        let made = match &self.parent {
-            Some(parent) => names.tempdir_in(parent),
-            None => names.tempdir(),
-        };
-        let directory = made.map_err(TestbedError::io("make a directory for the server"))?;
-        if let Some(Account { uid, gid }) = account {
-            chown(directory.path(), Some(uid), Some(gid)).map_err(TestbedError::io("give the directory away"))?;
-        }
-        Ok(directory)
     }
 
     /// Makes the cluster. Its files are owned by whom the server runs as; over TCP it asks for a password.
@@ -164,8 +154,23 @@ impl Builder {
     }
 }
 
+/// A directory for a server, owned by whom it runs as.
+pub(crate) fn make_directory(parent: Option<&Path>, account: Option<Account>) -> Result<TempDir, TestbedError> {
+    let mut names = tempfile::Builder::new();
+    names.prefix("plimsoll-");
+    let made = match parent {
+        Some(parent) => names.tempdir_in(parent),
+        None => names.tempdir(),
+    };
+    let directory = made.map_err(TestbedError::io("make a directory for the server"))?;
+    if let Some(Account { uid, gid }) = account {
+        chown(directory.path(), Some(uid), Some(gid)).map_err(TestbedError::io("give the directory away"))?;
+    }
+    Ok(directory)
+}
+
 /// A port of the loopback interface that nobody uses at the moment.
-fn free_port() -> Result<u16, TestbedError> {
+pub(crate) fn free_port() -> Result<u16, TestbedError> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .and_then(|listener| listener.local_addr())
         .map(|address| address.port())
@@ -173,6 +178,6 @@ fn free_port() -> Result<u16, TestbedError> {
 }
 
 /// Sixteen hexadecimal digits that differ from server to server: enough for a server that only this machine can reach.
-fn random_word() -> String {
+pub(crate) fn random_word() -> String {
     format!("{:016x}", RandomState::new().build_hasher().finish())
 }

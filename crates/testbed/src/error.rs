@@ -12,9 +12,15 @@ pub enum TestbedError {
          install the packages postgresql and postgresql-client"
     )]
     MissingBinaries,
-    /// PostgreSQL doesn't run as root, and there is nobody else to run it as.
-    #[error("a server can't run as root, and neither the user 'postgres' nor 'nobody' is in /etc/passwd")]
-    NoAccount,
+    /// No MariaDB on this machine.
+    #[error(
+        "MariaDB's programs mariadbd, mariadb-install-db, mariadb-admin and mariadb are neither in PATH nor in /usr/sbin; \
+         install the package mariadb-server"
+    )]
+    MissingMariaDb,
+    /// A server doesn't run as root, and there is nobody else to run it as.
+    #[error("a server can't run as root, and neither the user '{0}' nor 'nobody' is in /etc/passwd")]
+    NoAccount(&'static str),
     /// A file or process could not be handled.
     #[error("could not {doing}")]
     Io {
@@ -23,7 +29,7 @@ pub enum TestbedError {
         /// What the system said.
         source: io::Error,
     },
-    /// A program of PostgreSQL's failed.
+    /// A program of a server's failed.
     #[error("{program} failed: {message}")]
     Command {
         /// Name of the program.

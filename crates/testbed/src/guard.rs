@@ -11,22 +11,26 @@ use std::process::{Child, Stdio};
 use crate::TestbedError;
 use crate::account::{Account, command_as};
 
-/// `$1` is `pg_ctl`, `$2` the server's directory.
-const SCRIPT: &str = r#"cat >/dev/null
-test -f "$2/data/postmaster.pid" && "$1" stop --silent --wait --mode=immediate --pgdata="$2/data"
-rm -rf "$2" 2>/dev/null
-:"#;
+/// `$1` is the server's directory, `$2` a program that stops it.
+const BEGIN: &str = "cat >/dev/null\n";
+const END: &str = "\nrm -rf \"$1\" 2>/dev/null\n:";
 
 /// Holds the pipe; dropped, the server is stopped and its directory removed before `drop` returns.
 #[derive(Debug)]
 pub(crate) struct Guard(Child);
 
 impl Guard {
-    /// Starts to watch over a directory that need not hold a server yet.
-    pub(crate) fn new(account: Option<Account>, pg_ctl: &Path, directory: &Path) -> Result<Self, TestbedError> {
+    /// Starts to watch over a directory that need not hold a server yet. `stop` is what a shell does to stop it, with the
+    /// directory as `$1` and `program` as `$2`.
+    pub(crate) fn new(
+        account: Option<Account>,
+        stop: &str,
+        program: &Path,
+        directory: &Path,
+    ) -> Result<Self, TestbedError> {
         let child = command_as(account, "sh")
-            .args(["-c", SCRIPT, "guard"])
-            .args([pg_ctl, directory])
+            .args(["-c", &format!("{BEGIN}{stop}{END}"), "guard"])
+            .args([directory, program])
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::null())

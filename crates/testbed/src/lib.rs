@@ -1,5 +1,5 @@
-//! A private PostgreSQL server for tests: made in a directory of its own, gone when its value is dropped. Used by tests
-//! and `xtask` only, never by the product.
+//! Private servers for tests, PostgreSQL and MariaDB: made in a directory of their own, gone when their value is dropped.
+//! Used by tests and `xtask` only, never by the product.
 //!
 //! ```no_run
 //! let server = plimsoll_testbed::Postgres::builder().shared_buffers_mb(64).start()?;
@@ -7,8 +7,8 @@
 //! # Ok::<(), plimsoll_testbed::TestbedError>(())
 //! ```
 //!
-//! PostgreSQL refuses to run as root; then the server and everything that touches its files runs as `postgres` or
-//! `nobody`. A guard process waits for the end of the test process, however it ends, and then stops the server and removes
+//! Servers refuse to run as root; then the server and everything that touches its files runs as the user of its package
+//! (`postgres`, `mysql`) or `nobody`. A guard process waits for the end of the test process, however it ends, and then stops the server and removes
 //! its directory; so nothing stays behind a killed test, nor behind a server that sits in a `static`.
 
 mod account;
@@ -16,11 +16,13 @@ mod binaries;
 mod builder;
 mod error;
 mod guard;
+mod mariadb;
 mod server;
 mod stub;
 
 pub use binaries::Binaries;
 pub use builder::Builder;
 pub use error::TestbedError;
+pub use mariadb::{MariaDb, MariaDbBuilder};
 pub use server::Postgres;
 pub use stub::Stub;

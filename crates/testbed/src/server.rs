@@ -143,18 +143,21 @@ impl Postgres {
     fn with_log(&self, error: TestbedError) -> TestbedError {
         match error {
             TestbedError::Command { program, message } => {
-                let log = self.log();
-                let lines: Vec<&str> = log.lines().collect();
-                let end = lines[lines.len().saturating_sub(LOG_LINES_QUOTED)..].join("\n");
-                TestbedError::Command { program, message: format!("{message}\n{end}") }
+                TestbedError::Command { program, message: format!("{message}\n{}", end_of(&self.log())) }
             }
             other => other,
         }
     }
 }
 
+/// The last lines of a log.
+pub(crate) fn end_of(log: &str) -> String {
+    let lines: Vec<&str> = log.lines().collect();
+    lines[lines.len().saturating_sub(LOG_LINES_QUOTED)..].join("\n")
+}
+
 /// A word for a POSIX shell: what is between single quotes means itself.
-fn quote(word: &str) -> String {
+pub(crate) fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/-_.=".contains(c);
     if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
