@@ -28,6 +28,11 @@ pub(super) trait Carrier {
     /// Runs a statement.
     fn run(&mut self, sql: &str) -> Result<()>;
 
+    /// Whether rows can be copied into a table at all, if the carrier has to know before it tries.
+    fn probe(&mut self, _: &Table) -> Result<()> {
+        Ok(())
+    }
+
     /// Runs a COPY statement: sends what `fill` puts into the buffer, which is then empty again, until it says that this was
     /// all. An error of it ends the statement without an effect.
     fn copy(&mut self, sql: &str, buffer: &mut Vec<u8>, fill: Fill<'_>) -> Result<()>;
@@ -43,6 +48,11 @@ pub(super) struct ByDriver<'a> {
 }
 
 impl Carrier for ByDriver<'_> {
+    /// The driver gets out of step when the server refuses to begin a COPY, and the session would be lost.
+    fn probe(&mut self, table: &Table) -> Result<()> {
+        self.run(&format!("SELECT FROM {} LIMIT 0", table.name))
+    }
+
     fn run(&mut self, sql: &str) -> Result<()> {
         self.client.batch_execute(sql).map_err(|error| self.errors.running(&error))
     }
@@ -65,7 +75,7 @@ pub(super) fn load(carrier: &mut dyn Carrier, table: &Table, rows: &mut dyn RowS
     let columns: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
     let sql = format!("COPY {} ({}) FROM STDIN (FORMAT binary)", table.name, columns.join(", "));
     carrier.run("BEGIN")?;
-    let loaded = pieces(carrier, &sql, &table.types(), rows);
+    let loaded = carrier.probe(table).and_then(|()| pieces(carrier, &sql, &table.types(), rows));
     // After an error the server takes COMMIT for ROLLBACK, without a complaint.
     let ended = carrier.run(if loaded.is_ok() { "COMMIT" } else { "ROLLBACK" });
     loaded.and_then(|tally| ended.map(|()| tally))
