@@ -8,9 +8,12 @@ pub mod error;
 pub mod postgres;
 pub mod process;
 pub mod request;
+mod restart;
+mod socket;
 pub mod sqlite;
 pub mod table;
 pub mod target;
+mod tls;
 pub mod value;
 pub mod work;
 

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::socket::Socket;
+use crate::socket::Socket;
 
 /// A socket that is lent to the driver.
 #[derive(Debug, Clone)]

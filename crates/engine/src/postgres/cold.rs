@@ -1,31 +1,23 @@
 //! Cold tables: nothing of them in the server's cache, nor in the operating system's where that is in our power.
 
 use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use plimsoll_clock::Clock;
 use postgres::Client;
-use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::connect::Connector;
 use super::database::CONTROL;
 use super::{displace, session};
 use crate::database::{Cold, ColdFollower, Place};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Result};
 use crate::process;
 use crate::request::RequestAccess;
+use crate::restart::restart;
 use crate::table::Table;
 
-/// How long a restart command may take, and then the server to answer.
-const PATIENCE: Duration = Duration::from_mins(2);
-const PAUSE: Duration = Duration::from_millis(100);
 /// The forks of a relation, by the ends of their files' names.
 const FORKS: [&str; 3] = ["", "_vm", "_fsm"];
-/// How much of a command's last line an error quotes.
-const LINE_CHARACTERS: usize = 200;
 
 /// Makes tables cold.
 pub(super) struct ColdMaker<'a> {
@@ -97,66 +89,10 @@ impl ColdMaker<'_> {
         Ok(false)
     }
 
-    /// Runs the command, waits until a server answers that was started since, and tells the follower.
+    /// Runs the command and waits for the restarted server.
     fn restart(&mut self, command: &str) -> Result<()> {
-        let before = self.started_at()?;
-        self.run(command)?;
-        let give_up = self.clock.now().after(PATIENCE);
-        loop {
-            let failure = match self.started_at() {
-                Ok(started) if started != before => return self.follower.restarted(),
-                Ok(_) => Error::new(ErrorKind::Statement, "the restart command ended and the server was not restarted")
-                    .hint("the command has to restart the server whose URL is given, and return when it is up"),
-                Err(error) => error,
-            };
-            if self.clock.now() >= give_up {
-                return Err(failure);
-            }
-            self.follower.check()?;
-            self.clock.sleep(PAUSE);
-        }
-    }
-
-    /// When the server was started, in its own words. Asked by a session that ends at once: one that stays would hold up
-    /// a restart, and one that works for a run would be an orphan after it.
-    fn started_at(&self) -> Result<String> {
-        let mut client = self.connector.connect(CONTROL)?;
-        let row = client.query_one("SELECT pg_postmaster_start_time()::text", &[]);
-        row.and_then(|row| row.try_get(0)).map_err(|error| self.connector.errors.running(&error))
-    }
-
-    fn run(&mut self, command: &str) -> Result<()> {
-        let failed = |what: String| {
-            Error::new(ErrorKind::Statement, format!("the restart command failed: {what}"))
-                .hint("run it by hand in a shell, as the same user and without a terminal")
-        };
-        // A file and not a pipe: the server that the command starts may keep it open for as long as it lives.
-        let output =
-            memfd_create("restart", MemfdFlags::CLOEXEC).map(File::from).map_err(|error| failed(error.to_string()))?;
-        let copy = || output.try_clone().map(Stdio::from).map_err(|error| failed(error.to_string()));
-        let mut shell = Command::new("sh");
-        shell.args(["-c", command]).stdin(Stdio::null()).stdout(copy()?).stderr(copy()?);
-        let mut child = shell.spawn().map_err(|error| failed(error.to_string()))?;
-        let give_up = self.clock.now().after(PATIENCE);
-        let failure = loop {
-            match child.try_wait().map_err(|error| failed(error.to_string()))? {
-                Some(status) if status.success() => return Ok(()),
-                Some(status) => return Err(failed(last_line(output).unwrap_or_else(|| status.to_string()))),
-                None if self.clock.now() >= give_up => {
-                    break failed(format!("it has not ended after {} s", PATIENCE.as_secs()));
-                }
-                None => {
-                    if let Err(error) = self.follower.check() {
-                        break error;
-                    }
-                    self.clock.sleep(PAUSE);
-                }
-            }
-        };
-        // It is of no use any more; whether it can be stopped changes nothing.
-        let _ = child.kill();
-        let _ = child.wait();
-        Err(failure)
+        let connector = self.connector;
+        restart(command, self.clock, self.follower, || started_at(connector))
     }
 
     /// Writes back and forgets all files of the tables; false if not all of them are ours to read.
@@ -183,6 +119,14 @@ impl ColdMaker<'_> {
     }
 }
 
+/// When the server was started, in its own words. Asked by a session that ends at once: one that stays would hold up a
+/// restart, and one that works for a run would be an orphan after it.
+fn started_at(connector: &Connector) -> Result<String> {
+    let mut client = connector.connect(CONTROL)?;
+    let row = client.query_one("SELECT pg_postmaster_start_time()::text", &[]);
+    row.and_then(|row| row.try_get(0)).map_err(|error| connector.errors.running(&error))
+}
+
 /// The files of a relation: every fork, in segments of a gigabyte. The first is there in any case.
 fn files(first: &Path) -> Vec<PathBuf> {
     let mut files = vec![first.to_owned()];
@@ -199,17 +143,6 @@ fn files(first: &Path) -> Vec<PathBuf> {
 /// Dirty pages can't be forgotten, and with fsync off nobody else has them written.
 fn forget(path: &Path) -> bool {
     File::open(path).and_then(|file| file.sync_data()).is_ok() && process::drop_from_os_cache(path)
-}
-
-/// The last line that a command wrote, if it wrote any.
-fn last_line(mut output: File) -> Option<String> {
-    use std::io::Seek;
-    let mut text = Vec::new();
-    output.rewind().ok()?;
-    output.read_to_end(&mut text).ok()?;
-    let text = String::from_utf8_lossy(&text);
-    let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
-    Some(line.trim_end_matches('.').chars().take(LINE_CHARACTERS).collect())
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Read, Write};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::PoisonError;
 use std::time::Duration;
 
@@ -17,10 +18,10 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::blocking::{Keeper, Lent, Tls, finish};
 use super::error::Errors;
 use super::session::CANCEL_PATIENCE;
-use super::socket::{Address, Socket};
 use crate::database::Cancel;
 use crate::error::{Error, Result};
 use crate::request::Traffic;
+use crate::socket::{Address, KeepAlive, Socket};
 
 /// Bytes of a buffer that a session keeps: as much as the server sends at once.
 const KEPT_BYTES: usize = 8 * 1024;
@@ -59,7 +60,7 @@ pub(super) fn connect(
             (_, Some(address)) => address.to_string(),
             _ => String::new(),
         };
-        let addresses = match Address::of(config, index) {
+        let addresses = match addresses_of(config, index) {
             Ok(addresses) => addresses,
             Err(error) => {
                 failed = errors.unreachable(&error.to_string());
@@ -82,6 +83,20 @@ pub(super) fn connect(
     Err(failed)
 }
 
+/// The addresses of the host at `index`; its name may have several.
+fn addresses_of(config: &Config, index: usize) -> io::Result<Vec<Address>> {
+    let ports = config.get_ports();
+    let port = ports.get(index).or(ports.first()).copied().unwrap_or(5432);
+    if let Some(address) = config.get_hostaddrs().get(index) {
+        return Ok(vec![Address::Tcp(SocketAddr::new(*address, port))]);
+    }
+    match config.get_hosts().get(index) {
+        Some(Host::Tcp(name)) => Ok((name.as_str(), port).to_socket_addrs()?.map(Address::Tcp).collect()),
+        Some(Host::Unix(folder)) => Ok(vec![Address::Unix(folder.join(format!(".s.PGSQL.{port}")))]),
+        None => Err(io::Error::new(io::ErrorKind::InvalidInput, "no host is named")),
+    }
+}
+
 fn log_in(
     config: &Config,
     tls: &MakeRustlsConnect,
@@ -94,7 +109,12 @@ fn log_in(
         _ => errors.unreachable(&error.to_string()),
     };
     let socket = Socket::connect(address, timeout).map_err(broken)?;
-    socket.keep_alive(config).map_err(broken)?;
+    let keep_alive = config.get_keepalives().then(|| KeepAlive {
+        idle: config.get_keepalives_idle(),
+        interval: config.get_keepalives_interval(),
+        retries: config.get_keepalives_retries(),
+    });
+    socket.keep_alive(keep_alive, config.get_tcp_user_timeout().copied()).map_err(broken)?;
     let socket = Lent::new(socket);
     let (keeper, kept) = Keeper::new(tls, host);
     let connected = finish(&socket, config.connect_raw(socket.clone(), keeper)).map_err(broken)?;

@@ -18,7 +18,6 @@ mod password;
 mod place;
 mod requester;
 mod session;
-mod socket;
 mod tls;
 mod url;
 mod wire;

@@ -1,7 +1,7 @@
 //! Blocking sockets: TCP or Unix, with a limit on how long a vanished server is waited for, and bytes that are counted.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -9,32 +9,25 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, recv, sockopt};
-use tokio_postgres::Config;
-use tokio_postgres::config::Host;
 
 use crate::request::Traffic;
 
 /// Where a server listens.
 #[derive(Debug, Clone)]
-pub(super) enum Address {
+pub(crate) enum Address {
     Tcp(SocketAddr),
     Unix(PathBuf),
 }
 
-impl Address {
-    /// The addresses of the host at `index`; its name may have several.
-    pub(super) fn of(config: &Config, index: usize) -> io::Result<Vec<Self>> {
-        let ports = config.get_ports();
-        let port = ports.get(index).or(ports.first()).copied().unwrap_or(5432);
-        if let Some(address) = config.get_hostaddrs().get(index) {
-            return Ok(vec![Self::Tcp(SocketAddr::new(*address, port))]);
-        }
-        match config.get_hosts().get(index) {
-            Some(Host::Tcp(name)) => Ok((name.as_str(), port).to_socket_addrs()?.map(Self::Tcp).collect()),
-            Some(Host::Unix(folder)) => Ok(vec![Self::Unix(folder.join(format!(".s.PGSQL.{port}")))]),
-            None => Err(io::Error::new(ErrorKind::InvalidInput, "no host is named")),
-        }
-    }
+/// How the system asks whether the other side still lives.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KeepAlive {
+    /// After this much silence...
+    pub(crate) idle: Duration,
+    /// ... so often...
+    pub(crate) interval: Option<Duration>,
+    /// ... and for the last time after so many questions.
+    pub(crate) retries: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -45,7 +38,7 @@ enum Kind {
 
 /// A socket.
 #[derive(Debug)]
-pub(super) struct Socket {
+pub(crate) struct Socket {
     kind: Kind,
     /// How long an answer may take; as long as it takes if this isn't said.
     timeout: Option<Duration>,
@@ -54,7 +47,7 @@ pub(super) struct Socket {
 
 impl Socket {
     /// Connects, and waits no longer than this for the connection and for each answer until [`Socket::be_patient`].
-    pub(super) fn connect(address: &Address, timeout: Duration) -> io::Result<Self> {
+    pub(crate) fn connect(address: &Address, timeout: Duration) -> io::Result<Self> {
         let kind = match address {
             Address::Tcp(address) => {
                 let stream = TcpStream::connect_timeout(address, timeout)?;
@@ -69,7 +62,7 @@ impl Socket {
     }
 
     /// From now on an answer may take as long as it takes.
-    pub(super) fn be_patient(&mut self) -> io::Result<()> {
+    pub(crate) fn be_patient(&mut self) -> io::Result<()> {
         self.set_timeout(None)
     }
 
@@ -81,14 +74,14 @@ impl Socket {
     }
 
     /// Reads what has come already; `WouldBlock` if that is nothing.
-    pub(super) fn read_now(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+    pub(crate) fn read_now(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let (_, count) = recv(self.descriptor(), buffer, RecvFlags::DONTWAIT)?;
         self.traffic.received_bytes += count as u64;
         Ok(count)
     }
 
     /// Waits until something has come.
-    pub(super) fn wait(&self) -> io::Result<()> {
+    pub(crate) fn wait(&self) -> io::Result<()> {
         let timeout = self.timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         match poll(&mut [PollFd::from_borrowed_fd(self.descriptor(), PollFlags::IN)], timeout.as_ref()) {
             Ok(0) => Err(ErrorKind::TimedOut.into()),
@@ -105,20 +98,21 @@ impl Socket {
         }
     }
 
-    /// Makes the system ask whether the other side still lives, as often as the configuration says.
-    pub(super) fn keep_alive(&self, config: &Config) -> io::Result<()> {
+    /// Makes the system ask whether the other side still lives, after so much silence and so often, and give up a send that
+    /// nobody takes after `patience`.
+    pub(crate) fn keep_alive(&self, keep_alive: Option<KeepAlive>, patience: Option<Duration>) -> io::Result<()> {
         let Kind::Tcp(stream) = &self.kind else { return Ok(()) };
         let socket = stream.as_fd();
-        if let Some(timeout) = config.get_tcp_user_timeout() {
-            sockopt::set_tcp_user_timeout(socket, timeout.as_millis() as u32)?;
+        if let Some(patience) = patience {
+            sockopt::set_tcp_user_timeout(socket, patience.as_millis() as u32)?;
         }
-        if config.get_keepalives() {
+        if let Some(KeepAlive { idle, interval, retries }) = keep_alive {
             sockopt::set_socket_keepalive(socket, true)?;
-            sockopt::set_tcp_keepidle(socket, config.get_keepalives_idle())?;
-            if let Some(interval) = config.get_keepalives_interval() {
+            sockopt::set_tcp_keepidle(socket, idle)?;
+            if let Some(interval) = interval {
                 sockopt::set_tcp_keepintvl(socket, interval)?;
             }
-            if let Some(retries) = config.get_keepalives_retries() {
+            if let Some(retries) = retries {
                 sockopt::set_tcp_keepcnt(socket, retries)?;
             }
         }
@@ -126,7 +120,7 @@ impl Socket {
     }
 
     /// What went over it.
-    pub(super) fn traffic(&self) -> Traffic {
+    pub(crate) fn traffic(&self) -> Traffic {
         self.traffic
     }
 }
