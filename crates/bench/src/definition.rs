@@ -15,6 +15,7 @@ pub use self::group::{Group, find_group, groups};
 pub use self::own::REQUEST_KEYS;
 use crate::load::mix::{Kind, Mix};
 use crate::load::own::Own;
+use crate::load::phases::plan;
 use crate::parameters::{PARAMETERS, Parameters, nearest};
 use crate::step::Step;
 
@@ -75,7 +76,7 @@ const USUAL: &[(&str, &str)] = &[("sessions", "8"), ("duration", "60s")];
 /// How long they last in the short form.
 const SHORT_DURATION: &str = "20s";
 /// Parameters that are no business of requests of a definition's own.
-const OF_LOADED_TABLES: [&str; 5] = ["volume", "tables", "cache", "keys", "batch"];
+const OF_LOADED_TABLES: [&str; 6] = ["volume", "tables", "cache", "keys", "batch", "at_most"];
 
 /// A test.
 #[derive(Debug, Clone, PartialEq)]
@@ -170,6 +171,19 @@ impl Definition {
             Some(near) => format!("there is no parameter or variable '{name}', did you mean '{near}'?"),
             None => format!("there is no parameter or variable '{name}', known are {}", known.join(", ")),
         })
+    }
+
+    /// True if a parameter that the definition has means something to it: batches are those of bulk loads.
+    pub fn heeds(&self, name: &str) -> bool {
+        name != "batch" || self.mix.kinds().contains(&Kind::BulkLoad)
+    }
+
+    /// Whether these parameters can be run together.
+    ///
+    /// # Errors
+    /// A sentence if they contradict each other.
+    pub fn check(&self, parameters: &Parameters) -> Result<(), String> {
+        if self.steps.contains(&Step::Requests) { plan(parameters).map(drop) } else { Ok(()) }
     }
 
     /// The hash of the text, as the run record keeps it.

@@ -5,6 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_engine::{Cancel, Error, ErrorKind, Result};
 
+/// So many sessions are cancelled at the same time.
+const AT_ONCE: usize = 32;
+
 /// A request to stop, shared by whoever may ask for it and whoever has to listen.
 #[derive(Clone, Default)]
 pub struct Interrupt(Arc<Inner>);
@@ -31,25 +34,31 @@ impl Drop for Watched {
 }
 
 impl Interrupt {
-    /// Asks to stop because of this signal and cancels what runs.
+    /// Asks to stop because of this signal. Statements that run end by [`Interrupt::cancel_running`].
     pub fn trigger(&self, signal: i32) {
         self.0.signal.store(signal, Ordering::SeqCst);
-        self.cancel_running();
     }
 
-    /// Cancels every watched session's statement, unless cleaning has begun. A statement that starts between the check
-    /// and the cancelling would be missed, so call it again until [`Interrupt::is_shielded`].
+    /// Cancels every watched session's statement after [`Interrupt::trigger`], unless cleaning has begun. A statement that
+    /// starts between the check and the cancelling would be missed, so call it again until [`Interrupt::is_shielded`].
     pub fn cancel_running(&self) {
         if self.signal().is_none() || self.is_shielded() {
             return;
         }
-        let running: Vec<_> = {
-            let running = self.0.running.lock().unwrap_or_else(PoisonError::into_inner);
-            running.iter().map(|(_, cancel)| Arc::clone(cancel)).collect()
-        };
-        for cancel in running {
-            cancel.cancel();
+        // A server that doesn't answer holds up each of them for seconds.
+        for some in self.running().chunks(AT_ONCE) {
+            std::thread::scope(|scope| some.iter().for_each(|cancel| drop(scope.spawn(|| cancel.cancel()))));
         }
+    }
+
+    /// Breaks the lines of all watched sessions, for a server that doesn't answer any more.
+    pub fn sever_running(&self) {
+        self.running().iter().for_each(|cancel| cancel.sever());
+    }
+
+    fn running(&self) -> Vec<Arc<dyn Cancel>> {
+        let running = self.0.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.iter().map(|(_, cancel)| Arc::clone(cancel)).collect()
     }
 
     /// The signal that asked to stop.

@@ -210,6 +210,14 @@ pub const PARAMETERS: &[Parameter] = &[
         default: Some("1"),
     },
     Parameter {
+        name: "at_most",
+        kind: Kind::Bytes(1 << 20, 1 << 50),
+        about: "Data content that bulk loads may add at each size of batches, number of sessions or rate; then it ends.",
+        scales: true,
+        steps: &[Step::Requests],
+        default: Some("64GiB"),
+    },
+    Parameter {
         name: "goal",
         kind: Kind::Duration(Duration::ZERO, DAY),
         about: "Response time that the highest rate is sought for, beginning at the rate given; 0 seeks nothing.",

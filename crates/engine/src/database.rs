@@ -224,6 +224,10 @@ pub trait RowSource {
 pub trait Cancel: Send + Sync {
     /// Asks the engine to stop what the session is doing.
     fn cancel(&self);
+
+    /// Breaks the session's line from our side, for a server that doesn't even hear [`Cancel::cancel`] any more: who waits
+    /// for its answer gets [`ErrorKind::Lost`]. Nothing happens to a session without such a line.
+    fn sever(&self) {}
 }
 
 /// A lease on a place; dropping it gives it back.

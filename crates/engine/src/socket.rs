@@ -1,14 +1,15 @@
 //! Blocking sockets: TCP or Unix, with a limit on how long a vanished server is waited for, and bytes that are counted.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{RecvFlags, recv, sockopt};
+use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType, recv, socket_with, sockopt};
 
 use crate::request::Traffic;
 
@@ -36,10 +37,33 @@ enum Kind {
     Unix(UnixStream),
 }
 
+/// Breaks a socket that another thread may be waiting on.
+#[derive(Debug, Clone)]
+pub(crate) struct Breaker(Arc<Kind>);
+
+impl Breaker {
+    /// Nothing more comes or goes.
+    pub(crate) fn shut(&self) {
+        // One that is no longer connected is as good as broken.
+        let _ = match &*self.0 {
+            Kind::Tcp(stream) => stream.shutdown(Shutdown::Both),
+            Kind::Unix(stream) => stream.shutdown(Shutdown::Both),
+        };
+    }
+}
+
+/// A server whose queue of connections is full would hold up `UnixStream::connect` for ever.
+fn connect_unix(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(timeout))?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?).map_err(|error| late(error.into()))?;
+    Ok(socket.into())
+}
+
 /// A socket.
 #[derive(Debug)]
 pub(crate) struct Socket {
-    kind: Kind,
+    kind: Arc<Kind>,
     /// How long an answer may take; as long as it takes if this isn't said.
     timeout: Option<Duration>,
     traffic: Traffic,
@@ -54,9 +78,9 @@ impl Socket {
                 stream.set_nodelay(true)?;
                 Kind::Tcp(stream)
             }
-            Address::Unix(path) => Kind::Unix(UnixStream::connect(path)?),
+            Address::Unix(path) => Kind::Unix(connect_unix(path, timeout)?),
         };
-        let mut socket = Self { kind, timeout: None, traffic: Traffic::default() };
+        let mut socket = Self { kind: Arc::new(kind), timeout: None, traffic: Traffic::default() };
         socket.set_timeout(Some(timeout))?;
         Ok(socket)
     }
@@ -66,8 +90,13 @@ impl Socket {
         self.set_timeout(None)
     }
 
+    /// Breaks it from another thread.
+    pub(crate) fn breaker(&self) -> Breaker {
+        Breaker(Arc::clone(&self.kind))
+    }
+
     fn descriptor(&self) -> BorrowedFd<'_> {
-        match &self.kind {
+        match &*self.kind {
             Kind::Tcp(stream) => stream.as_fd(),
             Kind::Unix(stream) => stream.as_fd(),
         }
@@ -90,9 +119,9 @@ impl Socket {
         }
     }
 
-    fn set_timeout(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+    pub(crate) fn set_timeout(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         self.timeout = timeout;
-        match &self.kind {
+        match &*self.kind {
             Kind::Tcp(stream) => stream.set_read_timeout(timeout).and_then(|()| stream.set_write_timeout(timeout)),
             Kind::Unix(stream) => stream.set_read_timeout(timeout).and_then(|()| stream.set_write_timeout(timeout)),
         }
@@ -101,7 +130,7 @@ impl Socket {
     /// Makes the system ask whether the other side still lives, after so much silence and so often, and give up a send that
     /// nobody takes after `patience`.
     pub(crate) fn keep_alive(&self, keep_alive: Option<KeepAlive>, patience: Option<Duration>) -> io::Result<()> {
-        let Kind::Tcp(stream) = &self.kind else { return Ok(()) };
+        let Kind::Tcp(stream) = &*self.kind else { return Ok(()) };
         let socket = stream.as_fd();
         if let Some(patience) = patience {
             sockopt::set_tcp_user_timeout(socket, patience.as_millis() as u32)?;
@@ -132,9 +161,9 @@ fn late(error: io::Error) -> io::Error {
 
 impl Read for Socket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = match &mut self.kind {
-            Kind::Tcp(stream) => stream.read(buffer),
-            Kind::Unix(stream) => stream.read(buffer),
+        let count = match &*self.kind {
+            Kind::Tcp(stream) => (&mut &*stream).read(buffer),
+            Kind::Unix(stream) => (&mut &*stream).read(buffer),
         };
         let count = count.map_err(late)?;
         self.traffic.received_bytes += count as u64;
@@ -144,9 +173,9 @@ impl Read for Socket {
 
 impl Write for Socket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let count = match &mut self.kind {
-            Kind::Tcp(stream) => stream.write(bytes),
-            Kind::Unix(stream) => stream.write(bytes),
+        let count = match &*self.kind {
+            Kind::Tcp(stream) => (&mut &*stream).write(bytes),
+            Kind::Unix(stream) => (&mut &*stream).write(bytes),
         };
         let count = count.map_err(late)?;
         self.traffic.sent_bytes += count as u64;

@@ -201,8 +201,12 @@ fn errors_have_the_class_and_words_of_the_ordinary_session() {
         }
     }
     let add = change(90, "INSERT INTO t VALUES ($1)");
-    for bad in [&[][..], &[Value::Text("x")], &[Value::BigInt(i64::MAX)], &[Value::Int(1), Value::Int(2)]] {
+    for bad in [&[][..], &[Value::Int(1), Value::Int(2)]] {
         assert_eq!(bench.requester.ask(&add, bad).unwrap_err().kind, ErrorKind::Statement);
+    }
+    for bad in [Value::Text("x"), Value::BigInt(i64::MAX)] {
+        let error = bench.requester.ask(&add, &[bad]).unwrap_err();
+        assert!(error.kind == ErrorKind::Usage && error.message.contains("parameter 1"), "{error}");
     }
     assert_eq!(bench.requester.ask(&change(91, "SELECT '\0'"), &[]).unwrap_err().kind, ErrorKind::Statement);
     let misread = statement(92, "SELECT 'x'", Some(&[ColumnType::Int]));
@@ -302,6 +306,20 @@ fn a_request_is_cancelled_from_another_thread() {
     // Nothing runs: nothing happens.
     canceller.cancel();
     assert_eq!(requester.ask(&statement(0, "SELECT 1", None), &[]).unwrap().rows, 1);
+}
+
+#[test]
+fn a_line_that_is_broken_from_our_side_is_lost() {
+    let Bench { requester, lease: _lease, .. } = bench("reqsever");
+    let canceller = requester.canceller();
+    let sleeper = asleep(server(), "reqsever", requester);
+    canceller.sever();
+    let (mut requester, error) = sleeper.join().unwrap();
+    assert_eq!(error.kind, ErrorKind::Lost, "{error}");
+    assert_eq!(requester.ask(&statement(0, "SELECT 1", None), &[]).unwrap_err().kind, ErrorKind::Lost);
+    // Its session still sleeps at the server.
+    canceller.cancel();
+    canceller.sever();
 }
 
 #[test]

@@ -13,6 +13,9 @@ use crate::printer::Printer;
 /// Statements are cancelled again in this rhythm, because one may start just after it was cancelled.
 const AGAIN: Duration = Duration::from_millis(200);
 
+/// A server that hasn't obeyed after so long is no longer waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// Listens for signals until the program ends, and hands them to the interrupt.
 pub fn listen(interrupt: &Interrupt, printer: &Printer) -> Result<(), Failure> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
@@ -26,11 +29,18 @@ pub fn listen(interrupt: &Interrupt, printer: &Printer) -> Result<(), Failure> {
             printer.remark("stopping: what was measured is kept, what was made is removed (again to end at once)");
             let signal = if signal == SIGHUP { SIGTERM } else { signal };
             interrupt.trigger(signal);
-            let interrupt = interrupt.clone();
+            let repeated = interrupt.clone();
             thread::spawn(move || {
-                while !interrupt.is_shielded() {
-                    interrupt.cancel_running();
+                while !repeated.is_shielded() {
+                    repeated.cancel_running();
                     thread::sleep(AGAIN);
+                }
+            });
+            let last = interrupt.clone();
+            thread::spawn(move || {
+                thread::sleep(PATIENCE);
+                if !last.is_shielded() {
+                    last.sever_running();
                 }
             });
         }

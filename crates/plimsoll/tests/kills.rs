@@ -7,11 +7,11 @@
 
 mod common;
 
-use std::io::Read as _;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Child;
 use std::time::Duration;
 
-use common::Scene;
+use common::{Scene, wait_until};
 use plimsoll_testbed::Postgres;
 
 /// Long enough to be killed in any phase: looking around, loading, measuring, dropping.
@@ -27,6 +27,9 @@ const SETS: [&str; 10] = [
     "--set",
     "at_least=0s",
 ];
+
+/// What a line says that reports a point.
+const POINT: &str = ": repetition ";
 
 fn kills() -> u64 {
     std::env::var("PLIMSOLL_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(5)
@@ -45,16 +48,34 @@ fn start(scene: &Scene, target: &str, number: u64) -> Child {
     scene.spawn(&words)
 }
 
-/// Kills a run and checks the store; returns how many points it had reported.
-fn kill(scene: &Scene, mut child: Child) -> usize {
+/// Reads what a run tells until it has reported a point.
+fn await_point(child: &mut Child) -> String {
+    let mut told = String::new();
+    let mut lines = BufReader::new(child.stderr.as_mut().unwrap());
+    while !told.contains(POINT) {
+        assert!(lines.read_line(&mut told).unwrap() > 0, "it ended: {told}");
+    }
+    // What was read beyond that line would be lost with the buffer.
+    told.push_str(std::str::from_utf8(lines.buffer()).unwrap());
+    told
+}
+
+/// Kills a run, at a moment or (the last one) when it has reported a point, and checks the store; returns how many points
+/// it had reported.
+fn kill(scene: &Scene, mut child: Child, number: u64) -> usize {
+    let mut told = String::new();
+    if number + 1 == kills() {
+        told = await_point(&mut child);
+    } else {
+        std::thread::sleep(moment(number));
+    }
     child.kill().unwrap();
     child.wait().unwrap();
-    let mut told = String::new();
     child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
     assert!(!told.contains("error:") && !told.contains("panicked"), "{told}");
     // The last line may have been cut off by the kill.
     let told = told.rfind('\n').map_or("", |end| &told[..end]);
-    let reported = told.lines().filter(|line| line.contains(": repetition ")).count();
+    let reported = told.lines().filter(|line| line.contains(POINT)).count();
     let Some(newest) = scene.say(&["runs", "--json", "--limit", "1"]).json().into_iter().next() else {
         assert_eq!(reported, 0);
         return 0;
@@ -69,7 +90,15 @@ fn kill(scene: &Scene, mut child: Child) -> usize {
 }
 
 /// Ends a neighbour, which must have worked all the time and leave nothing.
-fn end(neighbour: Child) {
+fn end(scene: &Scene, mut neighbour: Child) {
+    wait_until(|| {
+        assert!(neighbour.try_wait().unwrap().is_none(), "the neighbour ended");
+        let runs = scene.say(&["runs", "--json", "--limit", "1"]).json();
+        runs.first().is_some_and(|run| {
+            let record = scene.say(&["show", run["run_id"].as_str().unwrap(), "--json"]).json().remove(0);
+            record["repetitions"][0]["points"].as_array().is_some_and(|points| points.len() > 3)
+        })
+    });
     let pid = neighbour.id().to_string();
     assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     let said = common::said(&neighbour.wait_with_output().unwrap());
@@ -88,19 +117,20 @@ fn on_postgresql() {
     let server = Postgres::builder().shared_buffers_mb(64).start().unwrap();
     let (target, scene, next_door) = (server.socket_url("postgres"), Scene::new(), Scene::new());
     let living = neighbour(&next_door, &target);
+    let places = || server.psql("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'plimsoll%'").unwrap();
+    // It has to be there before it can live on, however slow the machine is.
+    wait_until(|| places().trim() == "1");
     let mut reported = 0;
     for number in 0..kills() {
         let child = start(&scene, &target, number);
-        std::thread::sleep(moment(number));
-        reported += kill(&scene, child);
+        reported += kill(&scene, child, number);
         let cleaned = scene.say(&["clean", &target]);
         assert_eq!(cleaned.code, 0, "{cleaned:#?}");
-        let left = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'plimsoll%'";
-        assert_eq!(server.psql(left).unwrap().trim(), "1", "only the neighbour's place is left after kill {number}");
+        assert_eq!(places().trim(), "1", "only the neighbour's place is left after kill {number}");
     }
-    end(living);
+    end(&next_door, living);
     assert!(reported > 0, "no run came as far as a point");
-    assert_eq!(server.psql("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'plimsoll%'").unwrap().trim(), "0");
+    assert_eq!(places().trim(), "0");
 }
 
 #[test]
@@ -111,8 +141,7 @@ fn on_sqlite() {
     let mut reported = 0;
     for number in 0..kills() {
         let child = start(&scene, &target, number);
-        std::thread::sleep(moment(number));
-        reported += kill(&scene, child);
+        reported += kill(&scene, child, number);
         let cleaned = scene.say(&["clean", &target]);
         assert_eq!(cleaned.code, 0, "{cleaned:#?}");
         let places: std::collections::BTreeSet<String> = scene
@@ -122,7 +151,7 @@ fn on_sqlite() {
             .collect();
         assert!(places.len() <= 1, "only the neighbour's place is left after kill {number}: {places:?}");
     }
-    end(living);
+    end(&next_door, living);
     assert!(reported > 0, "no run came as far as a point");
     assert!(scene.leftovers().is_empty(), "{:?}", scene.leftovers());
 }

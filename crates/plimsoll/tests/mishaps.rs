@@ -55,7 +55,7 @@ fn a_server_that_goes_and_comes_back_leaves_a_gap() {
     let scene = Scene::new();
     let server = server();
     let target = server.socket_url("postgres");
-    let child = started(&scene, &server, &target, "insert-delete", &["--set", "duration=12s"]);
+    let child = started(&scene, &server, &target, "insert-delete", &["--set", "duration=20s"]);
     server.stop_immediate().unwrap();
     std::thread::sleep(Duration::from_secs(2));
     server.restart().unwrap();
@@ -82,7 +82,7 @@ fn a_server_that_stays_away_ends_the_run() {
     let scene = Scene::new();
     let server = server();
     let target = server.socket_url("postgres");
-    let child = started(&scene, &server, &target, "insert-delete", &["--set", "duration=6s"]);
+    let child = started(&scene, &server, &target, "insert-delete", &["--set", "duration=12s"]);
     server.stop_immediate().unwrap();
     let (said, record) = ended(child);
     said.failed(7, &["did not come back"]);

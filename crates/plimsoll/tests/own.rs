@@ -193,6 +193,25 @@ fn existing_tables_are_read_only_unless_writing_is_allowed() {
 }
 
 #[test]
+fn parameters_that_do_not_fit_or_find_nothing_are_told() {
+    let scene = Scene::new();
+    let target = database("parameters", "CREATE TABLE t (id int); INSERT INTO t SELECT generate_series(1, 10)");
+    let with = |draw: &str| {
+        let text = format!(
+            "name = \"x\"\nsteps = [\"requests\"]\nexisting = true\n[[request]]\nname = \"look\"\n\
+             statements = [\"SELECT id FROM t WHERE id = :a\"]\n[request.parameters]\na = {{ {draw} }}\n"
+        );
+        definition(&scene, &text)
+    };
+    let said = run(&scene, &with("text = 8"), &target, &[]);
+    said.failed(2, &["request 'look'", "parameter 1"]);
+    let record = &run(&scene, &with("uniform = [100, 200]"), &target, &[]).json()[0];
+    assert!(record["warnings"].to_string().contains("'look' touched no row"), "{record}");
+    let record = &run(&scene, &with("uniform = [1, 10]"), &target, &[]).json()[0];
+    assert!(!record["warnings"].to_string().contains("touched no row"), "{record}");
+}
+
+#[test]
 fn sqlite_reads_the_file_that_is_named_and_never_writes_to_it() {
     let scene = Scene::new();
     let file = scene.path("data.db");

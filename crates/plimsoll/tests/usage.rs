@@ -52,6 +52,10 @@ fn wrong_calls_name_the_place_and_the_next_step() {
     run(&["read-scan", "--set", "volume=0"]).failed(2, &["volume = 0", "between"]);
     run(&["read-scan", "--set", "rows=5000"]).failed(2, &["does not use parameter 'rows'"]);
     run(&["read-scan", "--set", "volume"]).failed(2, &["key=value"]);
+    run(&["mix-a", "--set", "rate=1,2", "--set", "sessions=1,2"]).failed(2, &["both have several values"]);
+    run(&["mix-a", "--set", "rate=1", "--set", "think=1s"]).failed(2, &["'think'", "'rate'"]);
+    run(&["mix-a", "--set", "batch=10"]).failed(2, &["mix-a has no use for it"]);
+    assert_eq!(scene.say(&["runs", "--json"]).json().len(), 0, "a wrong call is no run");
     run(&["read-scan", "--settle", "soon"]).failed(2, &["--settle"]);
     run(&["cpu-join", "--anchor", "fifty"]).failed(2, &["RUN=DTU"]);
     run(&["cpu-join", "--reference", "0123456"]).failed(2, &["0123456"]);

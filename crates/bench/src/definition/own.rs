@@ -135,7 +135,10 @@ impl Reader<'_> {
         for statement in self.list(table, "statements")? {
             let (text, times) = self.statement(statement, own)?;
             if own.existing && !own.writes && text.texts().any(text::writes) {
-                let problem = "this statement writes, and existing tables are only read unless 'writes = true'";
+                let first = text.texts().find_map(|text| text.split_whitespace().next()).unwrap_or_default();
+                let problem = format!(
+                    "a statement that begins with '{first}' may write, and existing tables are only read unless 'writes = true'"
+                );
                 return Err(self.error(Some(statement.span()), problem));
             }
             asked.push((statement.span(), Asked { text, times }));
@@ -497,7 +500,7 @@ rate = 100
             (GOOD.replace("[\"SELECT 1\"]", "[]"), "17: 'statements' must be a list of texts"),
             (
                 GOOD.replace("[\"SELECT 1\"]", "[\"DELETE FROM t\"]"),
-                "17: this statement writes, and existing tables are only read",
+                "17: a statement that begins with 'DELETE' may write, and existing tables are only read",
             ),
             (GOOD.replace("scale = 10", "rate = 10"), "6: 'rate' can't name a variable"),
             (GOOD.replace("existing = true", "existing = 1"), "3: 'existing' must be true or false"),

@@ -45,6 +45,9 @@ pub fn plan(parameters: &Parameters) -> Result<Vec<Phase>, String> {
     if let [(first, _), (second, _), ..] = several.as_slice() {
         return Err(format!("'{first}' and '{second}' both have several values; give one of them a single one"));
     }
+    if rate.is_some() && !parameters.duration("think").is_zero() {
+        return Err("'think' is a pause of sessions that follow no 'rate'; leave one of them out".to_owned());
+    }
     if !parameters.duration("goal").is_zero() && (!several.is_empty() || rate.is_some_and(Rate::is_ramp)) {
         return Err("a search for the highest rate chooses the rates itself; give single values".to_owned());
     }
@@ -182,6 +185,7 @@ mod tests {
             [("rate", "1,2"), ("sessions", "1,2")],
             [("sessions", "1..2"), ("rate", "0")],
             [("goal", "1s"), ("rate", "1,2")],
+            [("think", "1s"), ("rate", "1")],
             [("goal", "1s"), ("rate", "1..2")],
         ] {
             assert!(plan(&parameters(&bad)).is_err(), "{bad:?}");

@@ -54,6 +54,11 @@ impl<'a> Watch<'a> {
         Self { phase, recorders, schedule, state, repetition_start, start, last, seen, minute, percentiles }
     }
 
+    /// Data content of what was answered so far.
+    pub fn content_bytes(&self) -> u64 {
+        self.seen.content_bytes
+    }
+
     /// Looks, at the end of a second. The point is there when a minute is over, or `is_over` the whole phase.
     pub fn look(&mut self, now: Moment, is_over: bool) -> (Live<'a>, Option<Point>) {
         let (mut sums, mut recent) = (Sums::default(), Times::new());

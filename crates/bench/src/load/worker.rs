@@ -60,6 +60,8 @@ pub struct State {
     renewed: AtomicU64,
     failures_in_a_row: AtomicU64,
     stopped: AtomicBool,
+    /// When the last session ended, in nanoseconds.
+    ended: AtomicU64,
 }
 
 impl State {
@@ -86,6 +88,11 @@ impl State {
     /// After so many losses the lease is ours again, and those who came back may go on.
     pub fn renewed(&self, losses: u64) {
         self.renewed.store(losses, Ordering::Relaxed);
+    }
+
+    /// When the last session so far ended.
+    pub fn ended(&self) -> Moment {
+        Moment::from_nanos(self.ended.load(Ordering::Relaxed))
     }
 
     /// No session begins another request.
@@ -131,6 +138,7 @@ pub fn work(shared: &Shared<'_>, slot: &mut Slot, number: u64, label: u64) -> (R
         // What ends one session ends the work.
         shared.state.stop();
     }
+    shared.state.ended.fetch_max(shared.clock.now().as_nanos(), Ordering::Relaxed);
     shared.state.working.fetch_sub(1, Ordering::Relaxed);
     needed.cpu_seconds = process::thread_cpu_seconds() - cpu;
     let queue_after = process::thread_run_queue_seconds();
@@ -198,7 +206,9 @@ fn locked(recorder: &Mutex<Recorder>) -> std::sync::MutexGuard<'_, Recorder> {
 fn failed(shared: &Shared<'_>, error: &Error, slot: &mut Slot) -> Result<()> {
     shared.interrupt.check()?;
     match error.kind {
-        ErrorKind::Internal | ErrorKind::Cancelled | ErrorKind::DiskFull => return Err(error.clone()),
+        ErrorKind::Internal | ErrorKind::Usage | ErrorKind::Cancelled | ErrorKind::DiskFull => {
+            return Err(error.clone());
+        }
         ErrorKind::Lost => {
             // The new session has no use for what the old one's end may still hold up.
             (slot.requester, slot.watched) = (None, None);

@@ -142,7 +142,8 @@ impl Errors {
                 "GRANT CREATE, CONNECT, TEMPORARY ON DATABASE \"{database}\" TO \"{user}\" lets the user make schemas of its own"
             ),
             "25006" => format!(
-                "connect to the primary, or ALTER ROLE \"{user}\" SET default_transaction_read_only = off if the user may write"
+                "connect to the primary, or ALTER ROLE \"{user}\" SET default_transaction_read_only = off if the user may write; \
+                 requests of existing tables write only if their definition says so"
             ),
             "28P01" => "check user and password; PGPASSWORD and ~/.pgpass are heeded after the URL".to_owned(),
             "28000" => "check the user's name, and pg_hba.conf for this user, database and address; sslmode=require may be asked for"

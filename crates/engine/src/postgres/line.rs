@@ -21,10 +21,13 @@ use super::session::CANCEL_PATIENCE;
 use crate::database::Cancel;
 use crate::error::{Error, Result};
 use crate::request::Traffic;
-use crate::socket::{Address, KeepAlive, Socket};
+use crate::socket::{Address, Breaker, KeepAlive, Socket};
 
 /// Bytes of a buffer that a session keeps: as much as the server sends at once.
 const KEPT_BYTES: usize = 8 * 1024;
+
+/// How long a server may take to hear that we go.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 enum Stream {
     Plain(Socket),
@@ -69,8 +72,8 @@ pub(super) fn connect(
         };
         for address in addresses {
             match log_in(config, tls, timeout, errors, (&address, &host)) {
-                Ok((mut line, token)) => match line.is_wanted(config.get_target_session_attrs()) {
-                    Ok(true) => return Ok((line, LineCancel { token, tls: tls.clone(), address, host })),
+                Ok((mut line, token, breaker)) => match line.is_wanted(config.get_target_session_attrs()) {
+                    Ok(true) => return Ok((line, LineCancel { token, tls: tls.clone(), address, host, breaker })),
                     Ok(false) => {
                         failed = errors.unreachable("the server is not one of the target_session_attrs asked for");
                     }
@@ -103,7 +106,7 @@ fn log_in(
     timeout: Duration,
     errors: &Errors,
     (address, host): (&Address, &str),
-) -> Result<(Line, CancelToken)> {
+) -> Result<(Line, CancelToken, Breaker)> {
     let broken = |error: io::Error| match error.kind() {
         io::ErrorKind::TimedOut => errors.too_slow(timeout.as_secs()),
         _ => errors.unreachable(&error.to_string()),
@@ -115,6 +118,7 @@ fn log_in(
         retries: config.get_keepalives_retries(),
     });
     socket.keep_alive(keep_alive, config.get_tcp_user_timeout().copied()).map_err(broken)?;
+    let breaker = socket.breaker();
     let socket = Lent::new(socket);
     let (keeper, kept) = Keeper::new(tls, host);
     let connected = finish(&socket, config.connect_raw(socket.clone(), keeper)).map_err(broken)?;
@@ -128,7 +132,7 @@ fn log_in(
         None => Stream::Plain(socket.into_inner().ok_or_else(|| errors.unreachable("the driver kept the socket"))?),
     };
     let line = Line { stream, out: BytesMut::new(), buffer: vec![0; KEPT_BYTES], start: 0, end: 0 };
-    Ok((line, token))
+    Ok((line, token, breaker))
 }
 
 impl Line {
@@ -237,7 +241,11 @@ impl Drop for Line {
         // The server would notice anyhow, and say so in its log.
         self.out.clear();
         frontend::terminate(&mut self.out);
-        let _ = self.send();
+        let hurried = match &mut self.stream {
+            Stream::Plain(socket) => socket.set_timeout(Some(FAREWELL)),
+            Stream::Protected(_, socket) => socket.lock().set_timeout(Some(FAREWELL)),
+        };
+        let _ = hurried.and_then(|()| self.send());
     }
 }
 
@@ -252,6 +260,7 @@ pub(super) struct LineCancel {
     tls: MakeRustlsConnect,
     address: Address,
     host: String,
+    breaker: Breaker,
 }
 
 impl Cancel for LineCancel {
@@ -265,6 +274,10 @@ impl Cancel for LineCancel {
             let mut rest = [0; 64];
             while socket.lock().read(&mut rest).is_ok_and(|count| count > 0) {}
         }
+    }
+
+    fn sever(&self) {
+        self.breaker.shut();
     }
 }
 

@@ -23,7 +23,7 @@ use super::place::WORK;
 use super::session;
 use super::wire::Parameter;
 use crate::database::{Cancel, Place, RowSource};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::request::{Answer, RequestAccess, Requester, Statement, Traffic};
 use crate::table::Table;
 use crate::value::{Tally, Value};
@@ -310,20 +310,26 @@ fn encode(prepared: &Prepared, parameters: &[Value<'_>], line: &mut Line) -> Res
         let (given, wanted) = (parameters.len(), prepared.parameters.len());
         return Err(fault(format_args!("a statement has {wanted} parameters and was given {given}")));
     }
+    let mut position = 0;
     let bound = frontend::bind(
         "",
         &prepared.name,
         [BINARY],
         parameters.iter().zip(&prepared.parameters),
-        |(value, ty), out| match Parameter(*value).to_sql(ty, out)? {
-            DriverIsNull::Yes => Ok(IsNull::Yes),
-            DriverIsNull::No => Ok(IsNull::No),
+        |(value, ty), out| {
+            position += 1;
+            match Parameter(*value).to_sql(ty, out)? {
+                DriverIsNull::Yes => Ok(IsNull::Yes),
+                DriverIsNull::No => Ok(IsNull::No),
+            }
         },
         [prepared.result_format],
         &mut line.out,
     );
     let executed = bound.map_err(|error| match error {
-        BindError::Conversion(error) => fault(error),
+        BindError::Conversion(error) => {
+            Error::new(ErrorKind::Usage, format!("parameter {position} of the statement: {error}"))
+        }
         BindError::Serialization(error) => fault(error),
     });
     let executed = executed.and_then(|()| frontend::execute("", 0, &mut line.out).map_err(fault));

@@ -177,7 +177,12 @@ fn choose(options: &Run) -> Result<Vec<Chosen>, Failure> {
     for (key, value) in &pairs {
         let errors: Vec<String> = definitions
             .iter_mut()
-            .filter_map(|definition| definition.set(&mut definition.parameters(options.short), key, value).err())
+            .filter_map(|definition| {
+                let error = definition.set(&mut definition.parameters(options.short), key, value).err();
+                error.or_else(|| {
+                    (!definition.heeds(key)).then(|| format!("{key}: {} has no use for it", definition.name))
+                })
+            })
             .collect();
         if let Some(error) = errors.first()
             && errors.len() == definitions.len()
@@ -190,10 +195,15 @@ fn choose(options: &Run) -> Result<Vec<Chosen>, Failure> {
     let chosen = definitions.into_iter().map(|definition| {
         let known = definition.parameters(options.short);
         // A key of another test among them, or of a variable, has been accepted above.
-        let sets = pairs.iter().filter(|(key, _)| known.contains(key));
+        let sets = pairs.iter().filter(|(key, _)| known.contains(key) && definition.heeds(key));
         let sets = sets.map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         let chosen = Chosen { definition, short: options.short, sets };
-        chosen.parameters(1).map(|_| chosen)
+        let parameters = chosen.parameters(1)?;
+        chosen.definition.check(&parameters).map_err(|problem| {
+            Failure::usage(format!("{}: {problem}", chosen.definition.name))
+                .hint("'plimsoll tests show TEST' lists the parameters")
+        })?;
+        Ok(chosen)
     });
     chosen.collect()
 }

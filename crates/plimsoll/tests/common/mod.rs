@@ -136,11 +136,11 @@ impl Drop for Tmpfs {
 
 /// Waits for what a program does in its own time.
 pub fn wait_until(mut condition: impl FnMut() -> bool) {
-    for _ in 0..1200 {
+    for _ in 0..3600 {
         if condition() {
             return;
         }
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    panic!("it did not come to pass within a minute");
+    panic!("it did not come to pass within three minutes");
 }

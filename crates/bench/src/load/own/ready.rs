@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use plimsoll_engine::{Answer, Dialect, ErrorKind, Requester, Result, Statement, Value};
+use plimsoll_engine::{Answer, Dialect, Error, ErrorKind, Requester, Result, Statement, Value};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
@@ -46,6 +46,8 @@ struct Asked {
     /// Parameters by their positions among those of the request, in the order of the placeholders.
     parameters: Vec<usize>,
     times: u64,
+    /// True if it selects, updates or deletes rows.
+    seeks: bool,
 }
 
 /// What a statement for no engine of these comes to.
@@ -110,6 +112,7 @@ impl Ready {
                     statements: statements.collect(),
                     parameters: text::parameters(sql).iter().filter_map(position).collect(),
                     times: one.times,
+                    seeks: text::seeks(sql),
                 });
             }
             kinds.push(Kind {
@@ -127,6 +130,11 @@ impl Ready {
     /// What the target said when a request failed for the first time.
     pub fn complaint(&self) -> Option<&str> {
         self.complaint.get().map(String::as_str)
+    }
+
+    /// Requests of which most should touch a row, as their statements read or change what they name: a name each.
+    pub fn seeking(&self) -> impl Iterator<Item = &str> {
+        self.kinds.iter().filter(|kind| kind.asked.iter().all(|asked| asked.seeks)).map(|kind| kind.name.as_str())
     }
 
     /// All statements, each with the name of its request, to be tried before anything is measured.
@@ -182,7 +190,12 @@ impl Maker for Session<'_> {
         {
             work.complaint.get_or_init(|| error.message.clone());
         }
-        outcome.map(Some)
+        outcome.map(Some).map_err(|error| match error.kind {
+            // What the engine was not even asked.
+            ErrorKind::Usage => Error::new(ErrorKind::Usage, format!("request '{}': {}", kind.name, error.message))
+                .hint("let the parameter be drawn as what its place in the statement takes, or cast it there"),
+            _ => error,
+        })
     }
 }
 

@@ -162,6 +162,12 @@ pub fn writes(sql: &str) -> bool {
         || words.windows(2).any(|pair| pair[0] == "for" && (pair[1] == "update" || pair[1] == "share"))
 }
 
+/// True if it looks for rows that should be there.
+pub fn seeks(sql: &str) -> bool {
+    let first = sql.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
+    matches!(first.as_str(), "select" | "update" | "delete")
+}
+
 /// Words that may stand between what is done and the name of what it is done to.
 const BETWEEN: [&str; 8] = ["table", "only", "if", "not", "exists", "into", "or", "concurrently"];
 /// Schemas that are a session's own.

@@ -14,6 +14,7 @@ use self::tables::{on_rows, provision, rehearsal, wanted};
 use super::own::Prepared;
 use super::{Context, Measure, contradiction};
 use crate::load::client::{ClientWatch, Where, rehearse};
+use crate::load::mix::Kind;
 use crate::load::own::Ready;
 use crate::load::phases::{Phase, Search, at_rate, plan};
 use crate::load::recorder::{Recorder, Sums};
@@ -35,6 +36,11 @@ const LEAST_FREE: u64 = 256 << 20;
 /// Real time that threads have to start before the first request is due: so much, and so much for each.
 const LEAD: Duration = Duration::from_millis(10);
 const LEAD_OF_A_SESSION: Duration = Duration::from_micros(50);
+
+/// The last answers are waited for as long as the requests were made, but at least so long...
+const LEAST_PATIENCE: Duration = Duration::from_mins(1);
+/// ... and are looked for in this rhythm.
+const LOOK_FOR_ANSWERS: Duration = Duration::from_millis(5);
 
 #[derive(Default)]
 pub(super) struct Requests {
@@ -143,6 +149,15 @@ impl Measure for Requests {
         context.repetition.seconds = seconds(&sum, &percentiles);
         outcome?;
         context.interrupt.check()?;
+        for kind in own.into_iter().flat_map(Ready::seeking) {
+            let found = context.repetition.requests.iter().find(|found| found.kind == kind);
+            if let Some(found) = found.filter(|found| found.rows < found.operations / 2) {
+                context.warn(format!(
+                    "most requests '{kind}' touched no row ({} rows for {} requests): do its parameters draw what is in the tables?",
+                    found.rows, found.operations
+                ));
+            }
+        }
         valid(&sum, judged).map_err(|error| match own.and_then(Ready::complaint) {
             Some(first) => Error { message: format!("{}; the first: {first}", error.message), ..error },
             None => error,
@@ -234,8 +249,9 @@ fn run(
         if watched.is_err() {
             shared.state.stop();
         }
+        watched = std::mem::replace(&mut watched, Ok(())).and(await_answers(shared, lasts));
     });
-    let stopped = clock.now();
+    let stopped = shared.state.ended();
     let (_, point) = watch.look(stopped, true);
     let kept = point.map_or(Ok(()), |point| context.keep(point));
     let mut recorder = new();
@@ -263,6 +279,8 @@ fn run(
 /// the server was lost and is back.
 fn watch_over(context: &mut Context<'_>, shared: &Shared<'_>, watch: &mut Watch<'_>) -> Result<()> {
     let clock = Arc::clone(context.clock);
+    let is_bulk = context.mix.kinds().contains(&Kind::BulkLoad);
+    let at_most = context.parameters.bytes("at_most");
     let mut losses = 0;
     let mut look = shared.start.after(LOOK_EVERY);
     while shared.state.is_working() && look <= shared.end {
@@ -272,6 +290,14 @@ fn watch_over(context: &mut Context<'_>, shared: &Shared<'_>, watch: &mut Watch<
         context.observer.live(&crate::observer::Live { total_seconds, ..live });
         if let Some(point) = point {
             context.keep(point)?;
+        }
+        if is_bulk && watch.content_bytes() > at_most {
+            let (loaded, seconds) = (units::format_bytes(watch.content_bytes()), look.since(shared.start).as_secs());
+            context.warn(format!(
+                "bulk loads ended after {seconds} s: they had added {loaded}, and 'at_most' sets a limit"
+            ));
+            shared.state.stop();
+            return Ok(());
         }
         if let Some(free) = context.database.free_bytes().filter(|free| *free < LEAST_FREE) {
             let free = units::format_bytes(free);
@@ -294,6 +320,27 @@ fn watch_over(context: &mut Context<'_>, shared: &Shared<'_>, watch: &mut Watch<
         look = look.after(LOOK_EVERY);
     }
     Ok(())
+}
+
+/// Waits for the last answers, and breaks the sessions' lines where they don't come: a server may be frozen. On modelled
+/// hardware every answer comes, and to wait for it would take its time.
+fn await_answers(shared: &Shared<'_>, lasts: Duration) -> Result<()> {
+    if shared.clock.kind() == "virtual" {
+        return Ok(());
+    }
+    let patience = lasts.max(LEAST_PATIENCE);
+    let last = shared.end.after(patience);
+    while shared.state.is_working() && shared.clock.now() < last {
+        shared.clock.sleep(LOOK_FOR_ANSWERS);
+    }
+    if !shared.state.is_working() {
+        return Ok(());
+    }
+    shared.state.stop();
+    shared.interrupt.sever_running();
+    let message = format!("the server did not answer within {} s after the end of the requests", patience.as_secs());
+    Err(Error::new(ErrorKind::Lost, message)
+        .hint("see why the server hangs; requests that take so long need a 'duration' that is longer than they do"))
 }
 
 fn record(phase: &Phase, recorder: &Recorder, started: f64, seconds: f64, backlog: Option<u64>) -> PhaseRecord {
