@@ -1,5 +1,5 @@
-//! Private servers for tests, PostgreSQL and MariaDB: made in a directory of their own, gone when their value is dropped.
-//! Used by tests and `xtask` only, never by the product.
+//! Servers for tests; used by tests and `xtask` only, never by the product. [`tds`] has one that answers by a script. The rest
+//! are private servers, PostgreSQL and MariaDB: made in a directory of their own, gone when their value is dropped.
 //!
 //! ```no_run
 //! let server = plimsoll_testbed::Postgres::builder().shared_buffers_mb(64).start()?;
@@ -19,6 +19,7 @@ mod guard;
 mod mariadb;
 mod server;
 mod stub;
+pub mod tds;
 
 pub use binaries::Binaries;
 pub use builder::Builder;

@@ -1,0 +1,596 @@
+//! The server itself: a thread for each client, which logs it in and answers by the script.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use rustls::ServerConfig;
+
+use super::bytes::bad;
+use super::login::{self, LoginRequest, Prelogin, encrypt};
+use super::packet::{self, Cutting, Message, Writer, kind};
+use super::pipe::{Identity, Pipe};
+use super::request::{self, Bulk, Call, Request, procedure};
+use super::token::{self, DONE, DONE_IN_PROC, DONE_PROC, Outcome, Refusal, Reply, done};
+use super::types::{Column, Datum, Kind};
+use crate::TestbedError;
+
+/// How long a server looks away before it looks whether its client still lives.
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// What of the connection is encrypted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encryption {
+    /// Nothing; the server can't.
+    None,
+    /// The log-in.
+    LoginOnly,
+    /// Everything from the log-in on.
+    Full,
+    /// Everything from the first byte on (TDS 8.0).
+    Strict,
+}
+
+/// What becomes of an attention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attention {
+    /// It is confirmed at once.
+    Confirmed,
+    /// It is confirmed after a while.
+    Late(Duration),
+    /// Nobody hears it.
+    Ignored,
+}
+
+type Admission = dyn Fn(&LoginRequest) -> Result<(), Refusal> + Send + Sync;
+type Script = dyn Fn(&Request, &LoginRequest) -> Reply + Send + Sync;
+type Tables = dyn Fn(&str) -> Option<Vec<Column>> + Send + Sync;
+
+/// Settings of a server to be.
+pub struct TdsBuilder {
+    encryption: Encryption,
+    identity: Option<Identity>,
+    attention: Attention,
+    cutting: Cutting,
+    admission: Arc<Admission>,
+    tables: Arc<Tables>,
+}
+
+impl Default for TdsBuilder {
+    fn default() -> Self {
+        Self {
+            encryption: Encryption::None,
+            identity: None,
+            attention: Attention::Confirmed,
+            cutting: Cutting { packet_bytes: 4096, first_bytes: None, trickles: false },
+            admission: Arc::new(|_| Ok(())),
+            tables: Arc::new(|_| None),
+        }
+    }
+}
+
+impl fmt::Debug for TdsBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TdsBuilder").field("encryption", &self.encryption).finish_non_exhaustive()
+    }
+}
+
+impl TdsBuilder {
+    /// What is encrypted, and the certificate for it.
+    #[must_use]
+    pub fn encryption(mut self, encryption: Encryption, identity: Identity) -> Self {
+        (self.encryption, self.identity) = (encryption, Some(identity));
+        self
+    }
+
+    /// What becomes of attentions.
+    #[must_use]
+    pub fn attention(mut self, attention: Attention) -> Self {
+        self.attention = attention;
+        self
+    }
+
+    /// Bytes of a packet with its header.
+    #[must_use]
+    pub fn packet_bytes(mut self, bytes: usize) -> Self {
+        self.cutting.packet_bytes = bytes.clamp(packet::HEADER_BYTES + 1, 32_767);
+        self
+    }
+
+    /// The first packet of each answer ends after so many bytes.
+    #[must_use]
+    pub fn first_packet_ends_after(mut self, bytes: usize) -> Self {
+        self.cutting.first_bytes = Some(bytes);
+        self
+    }
+
+    /// Every byte is written by itself.
+    #[must_use]
+    pub fn trickles(mut self) -> Self {
+        self.cutting.trickles = true;
+        self
+    }
+
+    /// Who is let in.
+    #[must_use]
+    pub fn admission(mut self, admit: impl Fn(&LoginRequest) -> Result<(), Refusal> + Send + Sync + 'static) -> Self {
+        self.admission = Arc::new(admit);
+        self
+    }
+
+    /// The columns of tables, by the names under which rows are loaded into them.
+    #[must_use]
+    pub fn tables(mut self, tables: impl Fn(&str) -> Option<Vec<Column>> + Send + Sync + 'static) -> Self {
+        self.tables = Arc::new(tables);
+        self
+    }
+
+    /// Starts a server that answers by a script.
+    pub fn start(
+        self,
+        script: impl Fn(&Request, &LoginRequest) -> Reply + Send + Sync + 'static,
+    ) -> Result<TdsServer, TestbedError> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(TestbedError::io("listen"))?;
+        let port = listener.local_addr().map_err(TestbedError::io("listen"))?.port();
+        let is_strict = self.encryption == Encryption::Strict;
+        let tls = self.identity.as_ref().map(|identity| identity.config(is_strict)).transpose()?;
+        let record = Arc::new(Mutex::new(Record::default()));
+        let shared = Arc::new(Shared {
+            encryption: self.encryption,
+            tls,
+            attention: self.attention,
+            cutting: self.cutting,
+            admission: self.admission,
+            tables: self.tables,
+            script: Arc::new(script),
+            record: Arc::clone(&record),
+        });
+        let accept = move || {
+            for socket in listener.incoming().flatten() {
+                let shared = Arc::clone(&shared);
+                // A client that goes away, or says what it should not, ends its own thread.
+                let serve = move || {
+                    if let Err(error) = serve(&shared, socket) {
+                        locked(&shared.record).complaints.push(error.to_string());
+                    }
+                };
+                let _ = thread::Builder::new().name("tds".to_owned()).spawn(serve);
+            }
+        };
+        thread::Builder::new()
+            .name("tds accept".to_owned())
+            .spawn(accept)
+            .map_err(TestbedError::io("start a server"))?;
+        Ok(TdsServer { port, record })
+    }
+}
+
+/// A server that listens; it ends with the process.
+#[derive(Debug)]
+pub struct TdsServer {
+    port: u16,
+    record: Arc<Mutex<Record>>,
+}
+
+impl TdsServer {
+    /// Settings to be changed.
+    pub fn builder() -> TdsBuilder {
+        TdsBuilder::default()
+    }
+
+    /// The port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Everything that was asked so far, in its order.
+    pub fn requests(&self) -> Vec<Request> {
+        locked(&self.record).requests.clone()
+    }
+
+    /// Everybody who wanted to log in so far.
+    pub fn logins(&self) -> Vec<LoginRequest> {
+        locked(&self.record).logins.clone()
+    }
+
+    /// Attentions that came so far.
+    pub fn attentions(&self) -> usize {
+        locked(&self.record).attentions
+    }
+
+    /// What the server had against its clients' messages.
+    pub fn complaints(&self) -> Vec<String> {
+        locked(&self.record).complaints.clone()
+    }
+}
+
+#[derive(Debug, Default)]
+struct Record {
+    requests: Vec<Request>,
+    logins: Vec<LoginRequest>,
+    attentions: usize,
+    complaints: Vec<String>,
+}
+
+fn locked(record: &Mutex<Record>) -> MutexGuard<'_, Record> {
+    record.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Shared {
+    encryption: Encryption,
+    tls: Option<Arc<ServerConfig>>,
+    attention: Attention,
+    cutting: Cutting,
+    admission: Arc<Admission>,
+    tables: Arc<Tables>,
+    script: Arc<Script>,
+    record: Arc<Mutex<Record>>,
+}
+
+/// Serves a client until it goes.
+fn serve(shared: &Shared, socket: TcpStream) -> io::Result<()> {
+    socket.set_nodelay(true)?;
+    let tls = || shared.tls.as_ref().ok_or_else(|| bad("TLS is wanted and there is no certificate"));
+    let mut pipe = match shared.encryption {
+        Encryption::Strict => Pipe::secure(socket, tls()?, false)?,
+        _ => Pipe::Plain(socket),
+    };
+    let Some(first) = packet::read(&mut pipe)? else { return Ok(()) };
+    if first.kind != kind::PRELOGIN {
+        return Err(bad("the first message is no PRELOGIN"));
+    }
+    let prelogin = Prelogin::read(&first.body)?;
+    let encryption = match (shared.encryption, prelogin.encryption) {
+        (Encryption::None | Encryption::Strict, _) => encrypt::NOT_SUPPORTED,
+        (Encryption::LoginOnly, encrypt::OFF) => encrypt::OFF,
+        (Encryption::LoginOnly | Encryption::Full, encrypt::ON) => encrypt::ON,
+        _ => encrypt::REQUIRED,
+    };
+    let plain = Cutting { packet_bytes: 4096, first_bytes: None, trickles: false };
+    send(&mut pipe, plain, &prelogin.answer(encryption))?;
+    if encryption != encrypt::NOT_SUPPORTED {
+        let Pipe::Plain(socket) = pipe else { return Err(bad("TLS within TLS")) };
+        pipe = Pipe::secure(socket, tls()?, true)?;
+    }
+    let Some(message) = packet::read(&mut pipe)? else { return Ok(()) };
+    if message.kind != kind::LOGIN {
+        return Err(bad("the second message is no LOGIN7"));
+    }
+    let login = LoginRequest::read(&message.body)?;
+    if encryption == encrypt::OFF {
+        // Only the log-in was to be encrypted.
+        pipe = Pipe::Plain(pipe.socket().try_clone()?);
+    }
+    locked(&shared.record).logins.push(login.clone());
+    if let Err(refusal) = (shared.admission)(&login) {
+        return send(&mut pipe, shared.cutting, &login::refused(&refusal));
+    }
+    send(&mut pipe, shared.cutting, &login::granted(&login, shared.cutting.packet_bytes.max(512)))?;
+    Session { shared, pipe, login, statements: HashMap::new(), next_handle: 1, announcement: String::new() }.run()
+}
+
+fn send(pipe: &mut Pipe, cutting: Cutting, body: &[u8]) -> io::Result<()> {
+    let mut writer = Writer::new(pipe, kind::RESPONSE, cutting);
+    writer.put(body)?;
+    writer.end()
+}
+
+/// A client that has logged in.
+struct Session<'a> {
+    shared: &'a Shared,
+    pipe: Pipe,
+    login: LoginRequest,
+    statements: HashMap<i64, (String, String)>,
+    next_handle: i64,
+    announcement: String,
+}
+
+/// How an answer to a call is framed.
+#[derive(Debug, Clone, Copy, Default)]
+struct Framing {
+    is_call: bool,
+    /// A handle that the client learns.
+    handle: Option<i64>,
+}
+
+/// What became of an answer.
+enum Ended {
+    Whole,
+    Cancelled,
+    Gone,
+}
+
+impl Session<'_> {
+    fn run(mut self) -> io::Result<()> {
+        while let Some(message) = packet::read(&mut self.pipe)? {
+            match self.answer(&message)? {
+                Ended::Whole => {}
+                Ended::Cancelled => self.confirm()?,
+                Ended::Gone => {
+                    let _ = self.pipe.socket().shutdown(Shutdown::Both);
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, message: &Message) -> io::Result<Ended> {
+        match message.kind {
+            kind::ATTENTION => {
+                locked(&self.shared.record).attentions += 1;
+                Ok(Ended::Cancelled)
+            }
+            kind::BATCH => {
+                let sql = request::batch(&message.body)?;
+                if let Some(reply) = self.about_table(&sql) {
+                    return self.reply(reply, Framing::default());
+                }
+                if sql.trim_start().to_ascii_uppercase().starts_with("INSERT BULK") {
+                    self.announcement = sql;
+                    return self.reply(Reply(vec![Outcome::Done]), Framing::default());
+                }
+                self.ask(Request::Batch(sql), Framing::default())
+            }
+            kind::BULK => {
+                let (columns, rows) = request::bulk(&message.body)?;
+                let announcement = std::mem::take(&mut self.announcement);
+                self.ask(Request::Bulk(Bulk { announcement, columns, rows }), Framing::default())
+            }
+            kind::RPC => self.call(&message.body),
+            kind::TRANSACTION => self.reply(Reply(vec![Outcome::Done]), Framing::default()),
+            other => Err(bad(&format!("message 0x{other:02X} is not known here"))),
+        }
+    }
+
+    /// What the driver asks of a table before it loads rows into it: their types, and the collations of its texts.
+    fn about_table(&self, sql: &str) -> Option<Reply> {
+        let name = sql.split_once("N' FROM ")?.1.split_once("')")?.0;
+        if !sql.starts_with("SELECT @@TRANCOUNT") {
+            return None;
+        }
+        let Some(columns) = (self.shared.tables)(name) else {
+            return Some(Reply::error(Refusal::new(208, &format!("Invalid object name '{name}'."))));
+        };
+        let collation = |column: &Column| match column.kind {
+            Kind::VarChar(_) | Kind::Char(_) | Kind::NVarChar(_) => Datum::from("SQL_Latin1_General_CP1_CI_AS"),
+            _ => Datum::Null,
+        };
+        let collations: Vec<Vec<Datum>> = columns
+            .iter()
+            .zip(1_i64..)
+            .map(|(column, number)| {
+                vec![Datum::from(number), Datum::from(column.name.as_str()), Datum::Null, collation(column)]
+            })
+            .collect();
+        let of_collations = vec![
+            Column::new("colid", Kind::Integer(4)),
+            Column::new("name", Kind::NVarChar(Some(256))),
+            Column::new("tds_collation", Kind::VarBinary(Some(5))),
+            Column::new("collation", Kind::NVarChar(Some(256))),
+        ];
+        let count = vec![Column::new("", Kind::Integer(4))];
+        Some(Reply(vec![
+            Outcome::Rows(count, Box::new([vec![Datum::from(0)]].into_iter())),
+            Outcome::Rows(columns, Box::new(std::iter::empty())),
+            Outcome::Rows(of_collations, Box::new(collations.into_iter())),
+        ]))
+    }
+
+    fn call(&mut self, body: &[u8]) -> io::Result<Ended> {
+        let call = request::call(body)?;
+        let value = |index: usize| call.parameters.get(index).map(|parameter| parameter.value.clone());
+        let text = |index: usize| match value(index) {
+            Some(Datum::Text(text)) => Ok(text),
+            _ => Err(bad("a call has no text where it should have one")),
+        };
+        let rest = |from: usize| {
+            let parameters = call.parameters.get(from..).unwrap_or_default();
+            parameters.iter().map(|parameter| (parameter.name.clone(), parameter.value.clone())).collect()
+        };
+        let framing = Framing { is_call: true, handle: None };
+        match call.procedure {
+            Ok(procedure::PREPARE_AND_EXECUTE) => {
+                let (declarations, sql) = (text(1)?, text(2)?);
+                let handle = self.next_handle;
+                self.next_handle += 1;
+                self.statements.insert(handle, (sql.clone(), declarations.clone()));
+                let call = Call { sql, declarations, parameters: rest(3), by_handle: false };
+                self.ask(Request::Call(call), Framing { is_call: true, handle: Some(handle) })
+            }
+            Ok(procedure::EXECUTE) => {
+                let Some(Datum::Integer(handle)) = value(0) else { return Err(bad("a call has no handle")) };
+                let Some((sql, declarations)) = self.statements.get(&handle).cloned() else {
+                    let refusal = Refusal::new(8179, "Could not find prepared statement with that handle.");
+                    return self.reply(Reply::error(refusal), framing);
+                };
+                let call = Call { sql, declarations, parameters: rest(1), by_handle: true };
+                self.ask(Request::Call(call), framing)
+            }
+            Ok(procedure::EXECUTE_SQL) => {
+                let call = Call { sql: text(0)?, declarations: text(1)?, parameters: rest(2), by_handle: false };
+                self.ask(Request::Call(call), framing)
+            }
+            Ok(procedure::UNPREPARE) => {
+                if let Some(Datum::Integer(handle)) = value(0) {
+                    self.statements.remove(&handle);
+                }
+                self.reply(Reply(vec![Outcome::Done]), framing)
+            }
+            other => Err(bad(&format!("procedure {other:?} is not known here"))),
+        }
+    }
+
+    fn ask(&mut self, request: Request, framing: Framing) -> io::Result<Ended> {
+        let reply = (self.shared.script)(&request, &self.login);
+        locked(&self.shared.record).requests.push(request);
+        self.reply(reply, framing)
+    }
+
+    /// Sends what a request comes to. Every statement but the last says that there is more.
+    fn reply(&mut self, reply: Reply, framing: Framing) -> io::Result<Ended> {
+        let Self { shared, pipe, .. } = self;
+        let mut sending = Sending { cut_after: None, sent: 0, cutting: shared.cutting, body: Vec::new() };
+        let statement_end = if framing.is_call { DONE_IN_PROC } else { DONE };
+        let mut outcomes = reply.0.into_iter().peekable();
+        let mut had_error = false;
+        while let Some(outcome) = outcomes.next() {
+            let more = if framing.is_call || outcomes.peek().is_some() { done::MORE } else { 0 };
+            let mut out = Vec::new();
+            match outcome {
+                Outcome::Rows(columns, rows) => {
+                    token::put_columns(&columns, &mut out);
+                    let mut count = 0;
+                    for row in rows {
+                        token::put_row(&columns, &row, &mut out)?;
+                        count += 1;
+                    }
+                    token::put_done(statement_end, more | done::COUNT, token::SELECT, count, &mut out);
+                }
+                Outcome::RowsWithoutNulls(columns, rows) => {
+                    token::put_columns(&columns, &mut out);
+                    let mut count = 0;
+                    for row in rows {
+                        token::put_row_without_nulls(&columns, &row, &mut out)?;
+                        count += 1;
+                    }
+                    token::put_done(statement_end, more | done::COUNT, token::SELECT, count, &mut out);
+                }
+                Outcome::Count(count) => {
+                    token::put_done(statement_end, more | done::COUNT, token::INSERT, count, &mut out);
+                }
+                Outcome::Done => token::put_done(statement_end, more, 0, 0, &mut out),
+                Outcome::Message(message) => {
+                    let message = Refusal { number: 0, state: 1, class: 0, message };
+                    token::put_message(0xAB, &message, &mut out);
+                    token::put_done(statement_end, more, 0, 0, &mut out);
+                }
+                Outcome::Error(refusal) => {
+                    had_error = true;
+                    token::put_message(0xAA, &refusal, &mut out);
+                    token::put_done(statement_end, more | done::ERROR, 0, 0, &mut out);
+                }
+                Outcome::CutAfter(bytes) => sending.cut_after = Some(sending.sent + sending.body.len() + bytes),
+                Outcome::Wait(time) => {
+                    sending.break_off(pipe)?;
+                    let mut left = time;
+                    loop {
+                        match glance(shared, pipe)? {
+                            Some(Ended::Whole) | None => {}
+                            Some(ended) => return Ok(ended),
+                        }
+                        match left.as_mut() {
+                            Some(left) if *left <= GLANCE => break,
+                            Some(left) => *left -= GLANCE,
+                            None => {}
+                        }
+                    }
+                }
+                Outcome::WaitForFile(path) => {
+                    sending.break_off(pipe)?;
+                    while !path.exists() {
+                        match glance(shared, pipe)? {
+                            Some(Ended::Whole) | None => {}
+                            Some(ended) => return Ok(ended),
+                        }
+                    }
+                }
+            }
+            if !sending.put(&out) {
+                sending.break_off(pipe)?;
+                return Ok(Ended::Gone);
+            }
+        }
+        let mut out = Vec::new();
+        if framing.is_call {
+            // RETURNSTATUS, and the handle where one was made.
+            out.extend_from_slice(&[0x79, 0, 0, 0, 0]);
+            if let Some(handle) = framing.handle {
+                out.extend_from_slice(&[0xAC, 0, 0, 0, 1]);
+                out.extend_from_slice(&[0; 6]);
+                Kind::IntegerNull(4).put(&mut out);
+                Kind::IntegerNull(4).put_value(&Datum::Integer(handle), &mut out)?;
+            }
+            token::put_done(DONE_PROC, if had_error { done::ERROR } else { 0 }, 0, 0, &mut out);
+        } else if sending.sent + sending.body.len() == 0 {
+            token::put_done(DONE, 0, 0, 0, &mut out);
+        }
+        if !sending.put(&out) {
+            sending.break_off(pipe)?;
+            return Ok(Ended::Gone);
+        }
+        sending.end(pipe)?;
+        Ok(Ended::Whole)
+    }
+
+    /// Confirms an attention, as the script wants it.
+    fn confirm(&mut self) -> io::Result<()> {
+        match self.shared.attention {
+            Attention::Ignored => return Ok(()),
+            Attention::Late(time) => thread::sleep(time),
+            Attention::Confirmed => {}
+        }
+        let mut out = Vec::new();
+        token::put_done(DONE, done::ATTENTION, 0, 0, &mut out);
+        send(&mut self.pipe, self.shared.cutting, &out)
+    }
+}
+
+/// An answer on its way. What has been put together goes out at the end, or when the server has to wait in the middle.
+struct Sending {
+    cut_after: Option<usize>,
+    sent: usize,
+    cutting: Cutting,
+    body: Vec<u8>,
+}
+
+impl Sending {
+    /// Appends; false once the place is reached where the connection is to be cut.
+    fn put(&mut self, bytes: &[u8]) -> bool {
+        self.body.extend_from_slice(bytes);
+        match self.cut_after {
+            Some(cut) if self.sent + self.body.len() > cut => {
+                self.body.truncate(cut.saturating_sub(self.sent));
+                false
+            }
+            _ => true,
+        }
+    }
+
+    /// Sends what there is, as packets that are not the last.
+    fn break_off(&mut self, pipe: &mut Pipe) -> io::Result<()> {
+        let mut writer = Writer::new(pipe, kind::RESPONSE, self.cutting);
+        writer.put(&self.body)?;
+        self.sent += self.body.len();
+        self.body.clear();
+        writer.break_off()
+    }
+
+    fn end(self, pipe: &mut Pipe) -> io::Result<()> {
+        let mut writer = Writer::new(pipe, kind::RESPONSE, self.cutting);
+        writer.put(&self.body)?;
+        writer.end()
+    }
+}
+
+/// Looks whether an attention has come, or the client has gone; `None` if nothing has happened.
+fn glance(shared: &Shared, pipe: &mut Pipe) -> io::Result<Option<Ended>> {
+    pipe.flush()?;
+    pipe.socket().set_read_timeout(Some(GLANCE))?;
+    let read = packet::read(pipe);
+    pipe.socket().set_read_timeout(None)?;
+    match read {
+        Ok(Some(message)) if message.kind == kind::ATTENTION => {
+            locked(&shared.record).attentions += 1;
+            Ok(Some(if shared.attention == Attention::Ignored { Ended::Whole } else { Ended::Cancelled }))
+        }
+        Ok(Some(_)) => Err(bad("a client asks while it waits")),
+        Ok(None) => Ok(Some(Ended::Gone)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
