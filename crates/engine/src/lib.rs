@@ -5,6 +5,7 @@
 pub mod database;
 pub mod dialect;
 pub mod error;
+pub mod mssql;
 pub mod postgres;
 pub mod process;
 pub mod request;

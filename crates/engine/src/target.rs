@@ -31,6 +31,8 @@ impl std::fmt::Debug for Secret {
 pub struct Credentials {
     /// From a file, the environment or a prompt. It goes before the engine's own stores and after the URL.
     pub password: Option<Secret>,
+    /// A shell command that prints an access token, for engines that take one.
+    pub token_command: Option<String>,
 }
 
 /// A target as the user named it.
@@ -46,6 +48,10 @@ pub struct Target {
 impl Target {
     /// Splits off the scheme and hides what must be hidden. Engines read the rest.
     pub fn parse(url: &str) -> Result<Self> {
+        if is_connection_string(url) {
+            let (display, inline_password) = redact_connection_string(url);
+            return Ok(Self { scheme: ADO_SCHEME.to_owned(), url: Secret::new(url), display, inline_password });
+        }
         let usage = |message: String| {
             Error::new(ErrorKind::Usage, message)
                 .hint("a target is a URL such as sqlite:file.db or postgres://user@host/database")
@@ -80,25 +86,95 @@ impl Target {
     }
 }
 
+/// The scheme of connection strings, which have none.
+const ADO_SCHEME: &str = "mssql";
+
+/// Names under which a connection string names its server; one of them starts it.
+const ADO_SERVER: &[&str] = &["server", "datasource", "address", "addr", "networkaddress"];
+
+/// Keys of connection strings whose values are shown, besides the server's.
+const ADO_SHOWN: &[&str] = &[
+    "applicationintent",
+    "authentication",
+    "commandtimeout",
+    "connecttimeout",
+    "connectiontimeout",
+    "database",
+    "encrypt",
+    "hostnameincertificate",
+    "initialcatalog",
+    "multisubnetfailover",
+    "packetsize",
+    "trustservercertificate",
+    "uid",
+    "user",
+    "userid",
+];
+
+/// True for a connection string as ADO.NET has it: pairs of keys and values, the server among them, and no URL.
+pub(crate) fn is_connection_string(text: &str) -> bool {
+    let before_url = text.split("://").next().unwrap_or_default();
+    let mut pairs = text.split(';').filter_map(|pair| pair.split_once('='));
+    before_url.contains('=') && pairs.any(|(key, _)| ADO_SERVER.contains(&plain_key(key).as_str()))
+}
+
+/// The name of a key in lower case and without blanks.
+fn plain_key(key: &str) -> String {
+    key.chars().filter(|c| !c.is_whitespace() && *c != '_').collect::<String>().to_ascii_lowercase()
+}
+
+/// A connection string without its password, and whether it had one. A piece between semicolons that is none of the keys that
+/// are known to be harmless may be a piece of a password with a semicolon in it.
+fn redact_connection_string(text: &str) -> (String, bool) {
+    let mut found = false;
+    let mut quoted = false;
+    let mut shown: Vec<String> = Vec::new();
+    for piece in text.split(';').filter(|piece| !piece.trim().is_empty()) {
+        let (key, value) = piece.split_once('=').map_or(("", piece), |(key, value)| (key.trim(), value.trim()));
+        let plain = plain_key(key);
+        let harmless = ADO_SERVER.contains(&plain.as_str()) || ADO_SHOWN.contains(&plain.as_str());
+        // Behind a quote that has not been closed everything belongs to the value.
+        if harmless && !quoted && !value.contains(['"', '\'', '=']) {
+            shown.push(format!("{key}={value}"));
+        } else {
+            let is_password = is_secret(&plain) && !quoted;
+            found |= is_password || quoted || plain.is_empty();
+            quoted ^= value.matches(['"', '\'']).count() % 2 == 1;
+            shown.push(if is_password { format!("{key}={HIDDEN}") } else { HIDDEN.to_owned() });
+        }
+    }
+    (shown.join(";"), found)
+}
+
 /// What stands for everything that is hidden.
 const HIDDEN: &str = "***";
 
 /// Parameters that are shown behind a password. Anything else there may be the password's end, after a '&' in it.
 const SHOWN_BEHIND: &[&str] = &[
+    "applicationIntent",
     "application_name",
     "cache_size",
+    "commandTimeout",
+    "connectTimeout",
     "connect_timeout",
+    "database",
     "dbname",
+    "encrypt",
     "host",
+    "hostNameInCertificate",
     "hostaddr",
+    "instance",
     "journal_mode",
     "mmap_size",
+    "multiSubnetFailover",
+    "packetSize",
     "page_size",
     "passfile",
     "port",
     "sslmode",
     "sslrootcert",
     "synchronous",
+    "trustServerCertificate",
     "user",
 ];
 
@@ -191,6 +267,14 @@ fn is_secret(key: &str) -> bool {
 /// `password=word` only the key remains. If a URL has a colon and no '@' but a later word has one, a password with blanks
 /// may lie in between, and all of it is hidden.
 pub fn mask_urls(text: &str) -> String {
+    // Values of connection strings may hold blanks, so their end is not to be seen: all of it goes.
+    if let Some(start) = password_in_connection_string(text) {
+        return format!("{}{HIDDEN}", mask_words(&text[..start]));
+    }
+    mask_words(text)
+}
+
+fn mask_words(text: &str) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut rest = text;
     while !rest.is_empty() {
@@ -207,6 +291,23 @@ pub fn mask_urls(text: &str) -> String {
         rest = &rest[end..];
     }
     masked
+}
+
+/// Where the value of a password of a connection string begins, if there is one in the text.
+fn password_in_connection_string(text: &str) -> Option<usize> {
+    let mut start = 0;
+    let mut is_string = false;
+    for piece in text.split(';') {
+        let key = piece.split('=').next().unwrap_or_default();
+        let last_word = plain_key(key.rsplit(['\'', '"', '`', '(']).next().unwrap_or_default());
+        let in_string = is_string || text[start + piece.len()..].starts_with(';');
+        if in_string && key.len() < piece.len() && is_secret(&last_word) && !key.contains(['?', '&', ':']) {
+            return Some(start + key.len() + 1);
+        }
+        is_string = true;
+        start += piece.len() + 1;
+    }
+    None
 }
 
 fn word_end(text: &str, from: usize) -> usize {
@@ -318,6 +419,27 @@ mod tests {
     }
 
     #[test]
+    fn connection_strings_are_targets_too() {
+        for (text, expected) in [
+            (
+                "Server=tcp:h.example,1433;Database=d;User Id=ann;Password=s3cret;Encrypt=true",
+                "Server=tcp:h.example,1433;Database=d;User Id=ann;Password=***;Encrypt=true",
+            ),
+            ("Data Source=h\\I;PWD=\"a;Server=b\";Initial Catalog=d", "Data Source=h\\I;PWD=***;***;Initial Catalog=d"),
+            ("Password=a;b=c;Server=h", "Password=***;***;Server=h"),
+            ("Server=h;Database=d", "Server=h;Database=d"),
+        ] {
+            let target = Target::parse(text).unwrap();
+            assert_eq!((target.scheme.as_str(), target.display()), ("mssql", expected));
+            assert_eq!(target.has_inline_password(), expected.contains("***"), "{text}");
+        }
+        assert_eq!(
+            mask_urls("no such 'Server=h;User Id=u;Password=my pass;word' here"),
+            "no such 'Server=h;User Id=u;Password=***"
+        );
+    }
+
+    #[test]
     fn what_is_no_url_is_refused_without_repeating_it() {
         for bad in ["", "file.db", ":x", "sqlite:", "a b:c"] {
             let error = Target::parse(bad).unwrap_err();
@@ -339,6 +461,11 @@ mod tests {
             "postgres://h/d?p%61ssword=PW",
             "mysql://us:PW@[::5]:54,h2/d",
             "sqlite:x?token=PW",
+            "mssql://us:PW@h:54/d?encrypt=strict",
+            "mssql://h/d?user=us&password=PW&encrypt=strict",
+            "Server=h,54;User Id=us;Password=PW;Encrypt=strict",
+            "Server=h;Pwd=\"PW\"",
+            "Password=PW;Data Source=h",
         ]
         // Without the host's '@', one in the password could be it.
         .map(|url| url.replace("PW", password).replace("BARE", &password.replace('@', "")))
@@ -348,7 +475,7 @@ mod tests {
     proptest! {
         /// Not even a piece of four characters of a password is shown, whatever it holds unescaped.
         #[test]
-        fn no_piece_of_a_password_survives(password in "[A-Z/?@:#%&=]{4,20}") {
+        fn no_piece_of_a_password_survives(password in "[A-Z/?@:#%&=;]{4,20}") {
             for url in planted(&password) {
                 let target = Target::parse(&url).unwrap();
                 prop_assert!(target.has_inline_password(), "{}", url);

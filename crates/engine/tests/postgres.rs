@@ -31,7 +31,7 @@ fn clock() -> Arc<dyn Clock> {
 }
 
 fn try_open(url: &str, password: Option<&str>) -> Result<Box<dyn Database>> {
-    let credentials = Credentials { password: password.map(Secret::new) };
+    let credentials = Credentials { password: password.map(Secret::new), ..Credentials::default() };
     Engine.open(&Target::parse(url)?, &credentials, clock())
 }
 

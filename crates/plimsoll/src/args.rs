@@ -99,6 +99,9 @@ pub struct Access {
     /// File whose first line is the password. Also: PLIMSOLL_PASSWORD, the engine's own password file, or a prompt.
     #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
+    /// Shell command that prints an access token of Microsoft Entra ID. Also: PLIMSOLL_ACCESS_TOKEN, or an installed az.
+    #[arg(long, value_name = "COMMAND")]
+    pub token_command: Option<String>,
 }
 
 /// `run`.

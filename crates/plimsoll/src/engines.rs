@@ -66,7 +66,8 @@ fn clock_of(target: &Target, printer: &Printer) -> Result<Arc<dyn Clock>, Error>
 
 fn connect(target: &Target, access: &Access, clock: &Arc<dyn Clock>) -> Result<Box<dyn Database>, Error> {
     let engine = engine_of(target)?;
-    let mut credentials = Credentials { password: given_password(access)? };
+    let mut credentials =
+        Credentials { password: given_password(access)?, token_command: access.token_command.clone() };
     match engine.open(target, &credentials, Arc::clone(clock)) {
         Err(error) if error.kind == ErrorKind::PasswordNeeded && std::io::stdin().is_terminal() => {
             let typed =

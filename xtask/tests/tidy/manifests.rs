@@ -21,6 +21,8 @@ const HOUSE: &[&str] = &[
     "catalog",
     "clock",
     "measurement",
+    "native-tls",
+    "openssl",
 ];
 /// Starts servers for tests; stands outside the house.
 const TESTBED: &str = "testbed";

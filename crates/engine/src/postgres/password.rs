@@ -130,7 +130,7 @@ mod tests {
     fn sources_have_an_order() {
         let file = file("*:*:*:*:file", 0o600);
         let environment = |name: &str| (name == "PGPASSWORD").then(|| "environment".to_owned());
-        let given = Credentials { password: Some(Secret::new("given")) };
+        let given = Credentials { password: Some(Secret::new("given")), ..Credentials::default() };
         let word = |credentials: &Credentials, environment: Environment<'_>| {
             find(LOGIN, credentials, file.path().to_str(), environment).password.map(|word| word.expose().to_owned())
         };

@@ -1,0 +1,165 @@
+//! TLS for the SQL Server driver, which asks for the crate `native-tls` and with it, on Linux, for OpenSSL.
+//!
+//! The product has one TLS implementation, rustls, and nothing of it links a C library of the machine. So the workspace
+//! puts this crate in the place of the other (`[patch.crates-io]`): the same names, as far as the driver and its
+//! asynchronous wrapper use them, with rustls behind. Certificates are verified against the machine's own authorities,
+//! and for the host's name, unless a connector is told otherwise; the signatures of a handshake are always verified.
+
+mod certificate;
+mod stream;
+mod verify;
+
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, crypto::ring};
+
+pub use certificate::Certificate;
+pub use stream::{HandshakeError, MidHandshakeTlsStream, TlsStream};
+
+/// Result of everything here.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What went wrong, in rustls's words or the system's.
+#[derive(Debug)]
+pub struct Error(Cause);
+
+#[derive(Debug)]
+enum Cause {
+    Tls(rustls::Error),
+    Io(io::Error),
+    Text(&'static str),
+}
+
+impl Error {
+    /// An error that rustls does not know.
+    pub(crate) const fn text(text: &'static str) -> Self {
+        Self(Cause::Text(text))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Cause::Tls(error) => error.fmt(f),
+            Cause::Io(error) => error.fmt(f),
+            Cause::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<rustls::Error> for Error {
+    fn from(error: rustls::Error) -> Self {
+        Self(Cause::Tls(error))
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        // rustls passes its own errors through the system's; the sentence is rustls's.
+        match error.downcast::<rustls::Error>() {
+            Ok(error) => Self(Cause::Tls(error)),
+            Err(error) => Self(Cause::Io(error)),
+        }
+    }
+}
+
+/// Settings of a connector to be.
+#[derive(Debug, Clone, Default)]
+pub struct TlsConnectorBuilder {
+    trust: verify::Trust,
+    protocols: Vec<Vec<u8>>,
+}
+
+impl TlsConnectorBuilder {
+    /// Accepts any certificate, for any name.
+    pub fn danger_accept_invalid_certs(&mut self, accept: bool) -> &mut Self {
+        self.trust.any_certificate = accept;
+        self
+    }
+
+    /// Accepts a certificate that is for another name.
+    pub fn danger_accept_invalid_hostnames(&mut self, accept: bool) -> &mut Self {
+        self.trust.any_name = accept;
+        self
+    }
+
+    /// Offers these application protocols, the most wanted one first.
+    pub fn request_alpns(&mut self, protocols: &[&str]) -> &mut Self {
+        self.protocols = protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
+        self
+    }
+
+    /// A connector with these settings.
+    ///
+    /// # Errors
+    /// If certificates are to be verified and the machine has no authorities.
+    pub fn build(&self) -> Result<TlsConnector> {
+        let provider = Arc::new(ring::default_provider());
+        let builder =
+            ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
+        let verifier = Arc::new(verify::Verifier::new(provider, self.trust)?);
+        let mut config = builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
+        config.alpn_protocols.clone_from(&self.protocols);
+        Ok(TlsConnector { config: Arc::new(config) })
+    }
+}
+
+/// Makes the client's side of TLS connections.
+#[derive(Debug, Clone)]
+pub struct TlsConnector {
+    config: Arc<ClientConfig>,
+}
+
+impl TlsConnector {
+    /// A connector that verifies.
+    ///
+    /// # Errors
+    /// As [`TlsConnectorBuilder::build`].
+    pub fn new() -> Result<Self> {
+        Self::builder().build()
+    }
+
+    /// Settings to be changed.
+    pub fn builder() -> TlsConnectorBuilder {
+        TlsConnectorBuilder::default()
+    }
+
+    /// Shakes hands over `stream` with the host of that name.
+    ///
+    /// # Errors
+    /// If the other side is not who it should be, or the stream would block; then the handshake can go on later.
+    pub fn connect<S: Read + Write>(
+        &self,
+        domain: &str,
+        stream: S,
+    ) -> std::result::Result<TlsStream<S>, HandshakeError<S>> {
+        let name = ServerName::try_from(domain.to_owned()).map_err(|_| {
+            HandshakeError::Failure(Error::text("the host's name is none that a certificate could have"))
+        })?;
+        let connection = ClientConnection::new(Arc::clone(&self.config), name)
+            .map_err(|error| HandshakeError::Failure(error.into()))?;
+        MidHandshakeTlsStream::new(connection, stream).handshake()
+    }
+}
+
+/// The server's side, which the driver's wrapper names and nobody here makes: there is no way to build one.
+#[derive(Debug, Clone)]
+pub struct TlsAcceptor(Never);
+
+#[derive(Debug, Clone, Copy)]
+enum Never {}
+
+impl TlsAcceptor {
+    /// Never called, as there is no acceptor.
+    ///
+    /// # Errors
+    /// None.
+    pub fn accept<S: Read + Write>(&self, _: S) -> std::result::Result<TlsStream<S>, HandshakeError<S>> {
+        match self.0 {}
+    }
+}
