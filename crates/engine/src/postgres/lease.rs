@@ -1,6 +1,7 @@
 //! The lease on a place: an advisory lock of a session that does nothing else, so it falls when its client dies.
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
@@ -15,6 +16,9 @@ use crate::error::{Error, ErrorKind, Result};
 /// After a lost connection the server may take a moment to notice, and holds the lock until then.
 const RENEW_ATTEMPTS: u32 = 100;
 const RENEW_PAUSE: Duration = Duration::from_millis(50);
+
+/// So long a session that holds a lock may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A lock on a place's name.
 pub(super) struct PostgresLease {
@@ -72,10 +76,10 @@ impl PostgresLease {
 impl Lease for PostgresLease {
     fn renew(&mut self) -> Result<()> {
         // A session that still answers still has its lock.
-        if self.client.as_mut().is_some_and(|client| client.simple_query("").is_ok()) {
+        self.client = self.client.take().and_then(|client| answering(client, ""));
+        if self.client.is_some() {
             return Ok(());
         }
-        self.client = None;
         let mut client = place::lease_connection(&self.connector, &self.place)?;
         let errors = &self.connector.errors;
         let mut attempt = 1;
@@ -119,9 +123,20 @@ impl Drop for PostgresLease {
     /// Unlocks before closing: the server may end the session a moment after we have gone, and the next claim should not
     /// have to wait for that.
     fn drop(&mut self) {
-        if let Some(client) = &mut self.client {
-            // If it fails the session is dead and the lock with it.
-            let _ = client.batch_execute("SELECT pg_advisory_unlock_all()");
-        }
+        // If it fails the session is dead and the lock with it.
+        drop(self.client.take().and_then(|client| answering(client, "SELECT pg_advisory_unlock_all()")));
     }
+}
+
+/// The session, if it answers this in time. A server that is frozen is left alone with it, in a thread of its own.
+fn answering(mut client: Client, sql: &'static str) -> Option<Client> {
+    let (sender, receiver) = mpsc::channel();
+    let ask = move || {
+        if client.batch_execute(sql).is_ok() {
+            // Who no longer waits has given it up.
+            let _ = sender.send(client);
+        }
+    };
+    thread::Builder::new().name("lease".to_owned()).spawn(ask).ok()?;
+    receiver.recv_timeout(PATIENCE).ok()
 }
