@@ -213,7 +213,7 @@ pub const PARAMETERS: &[Parameter] = &[
         name: "at_most",
         kind: Kind::Bytes(1 << 20, 1 << 50),
         about: "Data content that bulk loads may add at each size of batches, number of sessions or rate; then it ends.",
-        scales: true,
+        scales: false,
         steps: &[Step::Requests],
         default: Some("64GiB"),
     },
