@@ -1,6 +1,6 @@
 //! The SQL of the tests. Most of it is the same on every engine and stands here; a dialect overrides what differs.
 
-use crate::table::{ColumnType, Table};
+use crate::table::{Column, ColumnType, Table};
 
 /// Rows of a table that a sample of a column looks at at most: a table that nobody has counted may be of any size.
 pub(crate) const MOST_SAMPLED: u32 = 1_000_000;
@@ -13,6 +13,22 @@ pub trait Dialect: Send + Sync {
     /// The placeholder of parameter `number`, from 1.
     fn placeholder(&self, number: usize) -> String;
 
+    /// True if placeholders have no numbers: then each takes a parameter of its own, in the order in which they stand.
+    fn is_positional(&self) -> bool {
+        false
+    }
+
+    /// A column's name as it stands in statements: quoted where the engine has words of its own that look like it.
+    fn column(&self, name: &str) -> String {
+        name.to_owned()
+    }
+
+    /// Names of columns, with commas between them.
+    fn columns(&self, columns: &[Column]) -> String {
+        let names: Vec<String> = columns.iter().map(|column| self.column(&column.name)).collect();
+        names.join(", ")
+    }
+
     /// An integer literal of money: ten-thousandths as the engine stores them.
     fn money_literal(&self, units: i64) -> String;
 
@@ -20,9 +36,9 @@ pub trait Dialect: Send + Sync {
     fn create_table(&self, table: &Table) -> String {
         let mut columns: Vec<String> = Vec::with_capacity(table.columns.len() + 1);
         for column in &table.columns {
-            columns.push(format!("{} {} NOT NULL", column.name, self.type_name(column.kind)));
+            columns.push(format!("{} {} NOT NULL", self.column(&column.name), self.type_name(column.kind)));
         }
-        columns.push(format!("PRIMARY KEY ({})", table.key()));
+        columns.push(format!("PRIMARY KEY ({})", self.column(table.key())));
         format!("CREATE TABLE {} ({})", table.name, columns.join(", "))
     }
 
@@ -32,8 +48,9 @@ pub trait Dialect: Send + Sync {
         let _ = weak;
         format!(
             "SELECT count(*) FROM {table} WHERE {} AND TinyInt1 BETWEEN 10 AND 240 \
-             AND Int3 BETWEEN 100000 AND 2000000000 AND Money2 BETWEEN {} AND {}",
+             AND {} BETWEEN 100000 AND 2000000000 AND Money2 BETWEEN {} AND {}",
             self.bit_is_known("Bit1"),
+            self.column("Int3"),
             self.money_literal(0),
             self.money_literal(10_000_000 * 10_000),
         )
@@ -53,9 +70,8 @@ pub trait Dialect: Send + Sync {
     /// Copies `source` (keys 1 to `source_rows`) `times` times into `target` with new keys from `first_key` on, in one
     /// statement. The parts follow one another, so keys rise.
     fn copy_chunk(&self, target: &Table, source: &str, source_rows: u64, times: u64, first_key: u64) -> String {
-        let others: Vec<&str> = target.columns[1..].iter().map(|column| column.name.as_str()).collect();
-        let others = others.join(", ");
-        let key = target.key();
+        let others = self.columns(&target.columns[1..]);
+        let key = self.column(target.key());
         let parts: Vec<String> = (0..times)
             .map(|part| {
                 let offset = first_key - 1 + part * source_rows;
@@ -83,11 +99,17 @@ pub trait Dialect: Send + Sync {
         None
     }
 
+    /// A statement that gives a session the weakest isolation, where [`Dialect::scan`] doesn't say it itself.
+    fn weaken(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Reads `keys` rows by their keys and touches a value of each.
     fn touch(&self, table: &Table, keys: usize) -> String {
         let places: Vec<String> = (1..=keys).map(|number| self.placeholder(number)).collect();
-        let value = &table.columns[table.columns.len() - 1].name;
-        format!("SELECT count({value}) FROM {} WHERE {} IN ({})", table.name, table.key(), places.join(", "))
+        let value = self.column(&table.columns[table.columns.len() - 1].name);
+        let key = self.column(table.key());
+        format!("SELECT count({value}) FROM {} WHERE {key} IN ({})", table.name, places.join(", "))
     }
 
     /// Begins a transaction that reads only, or one that will write too.
@@ -108,36 +130,36 @@ pub trait Dialect: Send + Sync {
 
     /// New values for all columns but the key, which is the last parameter.
     fn update_row(&self, table: &Table) -> String {
-        let set = |(column, number): (&crate::table::Column, usize)| {
-            format!("{} = {}", column.name, self.placeholder(number))
+        let set = |(column, number): (&Column, usize)| {
+            format!("{} = {}", self.column(&column.name), self.placeholder(number))
         };
         let sets: Vec<String> = table.columns[1..].iter().zip(1..).map(set).collect();
         let key = self.placeholder(table.columns.len());
-        format!("UPDATE {} SET {} WHERE {} = {key}", table.name, sets.join(", "), table.key())
+        format!("UPDATE {} SET {} WHERE {} = {key}", table.name, sets.join(", "), self.column(table.key()))
     }
 
     /// Removes the row with the key of parameter 1.
     fn delete_row(&self, table: &Table) -> String {
-        format!("DELETE FROM {} WHERE {} = {}", table.name, table.key(), self.placeholder(1))
+        format!("DELETE FROM {} WHERE {} = {}", table.name, self.column(table.key()), self.placeholder(1))
     }
 
     /// All columns of the row with the key of parameter 1.
     fn read_row(&self, table: &Table) -> String {
-        format!("{} WHERE {} = {}", self.read_all(table), table.key(), self.placeholder(1))
+        format!("{} WHERE {} = {}", self.read_all(table), self.column(table.key()), self.placeholder(1))
     }
 
     /// All columns of all rows, in no order.
     fn read_all(&self, table: &Table) -> String {
-        let columns: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
-        format!("SELECT {} FROM {}", columns.join(", "), table.name)
+        format!("SELECT {} FROM {}", self.columns(&table.columns), table.name)
     }
 
     /// All columns of the rows with keys from parameter 1 to 2 in which another column, a whole number, lies between
     /// parameters 3 and 4 (64 bits).
     fn read_range(&self, table: &Table, column: &str) -> String {
         let place = |number| self.placeholder(number);
+        let (key, column) = (self.column(table.key()), self.column(column));
         let between = format!("{column} BETWEEN {} AND {}", self.big(&place(3)), self.big(&place(4)));
-        format!("{} WHERE {} BETWEEN {} AND {} AND {between}", self.read_all(table), table.key(), place(1), place(2))
+        format!("{} WHERE {key} BETWEEN {} AND {} AND {between}", self.read_all(table), place(1), place(2))
     }
 
     /// A parameter of 64 bits beside a narrower column.
@@ -147,8 +169,7 @@ pub trait Dialect: Send + Sync {
 
     /// All columns of the rows with keys from parameter 1 to 2, in order.
     fn read_rows(&self, table: &Table) -> String {
-        let columns: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
-        let (columns, key) = (columns.join(", "), table.key());
+        let (columns, key) = (self.columns(&table.columns), self.column(table.key()));
         let (p1, p2) = (self.placeholder(1), self.placeholder(2));
         format!("SELECT {columns} FROM {} WHERE {key} BETWEEN {p1} AND {p2} ORDER BY {key}", table.name)
     }

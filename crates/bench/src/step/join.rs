@@ -141,7 +141,7 @@ impl Workers {
 
     /// Reads the table in every session, so that it is in whatever cache a session has.
     fn warm(&mut self, rows: u64) -> Result<()> {
-        let sql = format!("SELECT count(*) FROM cpu WHERE Int1 + Int5 > -2000000000 AND RowId <= {rows}");
+        let sql = format!("SELECT count(*) FROM cpu t WHERE t.Int1 + t.Int5 > -2000000000 AND t.RowId <= {rows}");
         for (session, _) in &mut self.sessions {
             session.query_count(&sql, &[])?;
             self.count_cpu = thread_cpu(session.as_mut())?.is_some();

@@ -79,6 +79,9 @@ impl Measure for Scan {
         let page_bytes = context.database.description().page_bytes;
         let (mut session, _watched) = context.session(&dataset.place)?;
         let session = session.as_mut();
+        if let Some(statement) = session.dialect().weaken().filter(|_| weak) {
+            session.execute(statement, &[])?;
+        }
         let mut probe = Probe::new(context.database);
         let mut sum = Sums::default();
         context.observer.activity("scanning");

@@ -104,13 +104,13 @@ impl Ready {
             for one in &request.statements {
                 let sql = one.text.for_engine(engine).ok_or_else(|| lacking(engine))?;
                 writes |= text::writes(sql);
-                let placed = text::with_placeholders(sql, |number| dialect.placeholder(number));
+                let (placed, order) = text::placed(sql, dialect.is_positional(), |number| dialect.placeholder(number));
                 let copies = if sql.contains("{n}") { request.copies } else { 1 };
                 let statements = (1..=copies).map(|copy| statement(text::filled(&placed, copy, &own.variables), None));
                 let position = |name: &&str| names.iter().position(|known| known == name);
                 asked.push(Asked {
                     statements: statements.collect(),
-                    parameters: text::parameters(sql).iter().filter_map(position).collect(),
+                    parameters: order.iter().filter_map(position).collect(),
                     times: one.times,
                     seeks: text::seeks(sql),
                 });

@@ -117,20 +117,26 @@ pub fn parameters(sql: &str) -> Vec<&str> {
     names
 }
 
-/// The text with the engine's placeholders; parameters are numbered in the order of [`parameters`].
-pub fn with_placeholders(sql: &str, placeholder: impl Fn(usize) -> String) -> String {
-    let names = parameters(sql);
+/// The text with an engine's placeholders, and the names of the parameters in their order: each once where placeholders
+/// have numbers, else as often as it stands there.
+pub fn placed(sql: &str, is_positional: bool, placeholder: impl Fn(usize) -> String) -> (String, Vec<&str>) {
+    let mut names: Vec<&str> = Vec::new();
     let (mut text, mut last) = (String::with_capacity(sql.len()), 0);
     for piece in pieces(sql) {
         if let Piece::Parameter(range) = piece {
-            let number = names.iter().position(|name| *name == &sql[range.start + 1..range.end]).unwrap_or(0) + 1;
+            let name = &sql[range.start + 1..range.end];
+            let known = names.iter().position(|known| *known == name).filter(|_| !is_positional);
+            let place = known.unwrap_or_else(|| {
+                names.push(name);
+                names.len() - 1
+            });
             text.push_str(&sql[last..range.start]);
-            text.push_str(&placeholder(number));
+            text.push_str(&placeholder(place + 1));
             last = range.end;
         }
     }
     text.push_str(&sql[last..]);
-    text
+    (text, names)
 }
 
 /// The text with numbers in place of `{n}` and of `{variable}`. Other braces stay as they are.
@@ -209,8 +215,11 @@ mod tests {
         let sql = "SELECT ':no', \":no\", E'\\':no', $a$ :no $a$, x::int, a[1:n] -- :no\n /* /* :no */ :no */ \
                    FROM t WHERE a = :aid AND b IN (:b_1,:aid) AND c=:größe";
         assert_eq!(parameters(sql), ["aid", "b_1", "größe"]);
-        let text = with_placeholders("SELECT :b::int + :a - :b, '::', :a::text", |number| format!("${number}"));
-        assert_eq!(text, "SELECT $1::int + $2 - $1, '::', $2::text");
+        let sql = "SELECT :b::int + :a - :b, '::', :a::text";
+        let (text, names) = placed(sql, false, |number| format!("${number}"));
+        assert_eq!((text.as_str(), names), ("SELECT $1::int + $2 - $1, '::', $2::text", vec!["b", "a"]));
+        let (text, names) = placed(sql, true, |_| "?".to_owned());
+        assert_eq!((text.as_str(), names), ("SELECT ?::int + ? - ?, '::', ?::text", vec!["b", "a", "b", "a"]));
         for odd in ["", ":", "'", "$", "$$", "E'\\", "/*", "--", "\"", "::", ": a", "12:30"] {
             assert!(parameters(odd).is_empty(), "{odd}");
         }
