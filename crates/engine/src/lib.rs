@@ -6,6 +6,7 @@ pub mod database;
 pub mod dialect;
 pub mod error;
 pub mod mssql;
+pub mod mysql;
 pub mod postgres;
 pub mod process;
 pub mod request;

@@ -156,10 +156,12 @@ const SHOWN_BEHIND: &[&str] = &[
     "cache_size",
     "commandTimeout",
     "connectTimeout",
+    "connect-timeout",
     "connect_timeout",
     "database",
     "dbname",
     "encrypt",
+    "defaults-file",
     "host",
     "hostNameInCertificate",
     "hostaddr",
@@ -171,6 +173,9 @@ const SHOWN_BEHIND: &[&str] = &[
     "page_size",
     "passfile",
     "port",
+    "socket",
+    "ssl-ca",
+    "ssl-mode",
     "sslmode",
     "sslrootcert",
     "synchronous",
@@ -337,6 +342,25 @@ fn mask_word(word: &str) -> String {
         return format!("{}{}{tail}", &body[..start], &query[1..]);
     }
     word.to_owned()
+}
+
+/// Undoes percent-encoding. What is wrong with a text is said without repeating it, as it may be a password.
+pub(crate) fn unescape(text: &str) -> std::result::Result<String, &'static str> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(if byte == b'%' {
+            let digits = (rest.next(), rest.next());
+            let digit = |digit: Option<u8>| digit.and_then(|digit| char::from(digit).to_digit(16));
+            match (digit(digits.0), digit(digits.1)) {
+                (Some(high), Some(low)) if high + low > 0 => (high * 16 + low) as u8,
+                _ => return Err("the URL holds a '%' that two hexadecimal digits don't follow"),
+            }
+        } else {
+            byte
+        });
+    }
+    String::from_utf8(bytes).map_err(|_| "the URL holds bytes that are not UTF-8")
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! `@` for the end of the password, and would then repeat the rest of it as the name of a host.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::target::Target;
+use crate::target::{Target, unescape};
 
 /// Parameters that the driver understands as libpq does.
 const KNOWN: &[&str] = &[
@@ -156,23 +156,8 @@ impl Location {
     }
 }
 
-/// Undoes percent-encoding. The text is not repeated in the error, as it may be a password.
 fn decode(text: &str) -> Result<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(if byte == b'%' {
-            let digits = (rest.next(), rest.next());
-            let digit = |digit: Option<u8>| digit.and_then(|digit| char::from(digit).to_digit(16));
-            match (digit(digits.0), digit(digits.1)) {
-                (Some(high), Some(low)) if high + low > 0 => (high * 16 + low) as u8,
-                _ => return Err(usage("the URL holds a '%' that two hexadecimal digits don't follow")),
-            }
-        } else {
-            byte
-        });
-    }
-    String::from_utf8(bytes).map_err(|_| usage("the URL holds bytes that are not UTF-8"))
+    unescape(text).map_err(usage)
 }
 
 #[cfg(test)]

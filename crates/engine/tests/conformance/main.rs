@@ -52,3 +52,4 @@ macro_rules! engine {
 
 engine!(sqlite, crate::beds::sqlite::Bed);
 engine!(postgres, crate::beds::postgres::Bed);
+engine!(mariadb, crate::beds::mariadb::Bed);

@@ -1,5 +1,6 @@
 //! Where the suite gets its targets: a bed for each engine.
 
+pub mod mariadb;
 pub mod postgres;
 pub mod sqlite;
 

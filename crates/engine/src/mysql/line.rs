@@ -1,0 +1,246 @@
+//! A line to the server: packets of up to 16 MB, each with its length and a number in front; one write for a request, few
+//! reads for its answer, in buffers that are kept.
+
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
+
+use super::packet::{Reader, malformed};
+use crate::request::Traffic;
+use crate::socket::Socket;
+
+/// Bytes of a buffer that a session keeps.
+const KEPT_BYTES: usize = 8 * 1024;
+/// Bytes of a packet that is followed by more of the same.
+const FULL: usize = 0xff_ffff;
+/// A packet's header: three bytes of length and one of number.
+const HEADER: usize = 4;
+
+/// First bytes of answers.
+pub(super) const OK: u8 = 0x00;
+pub(super) const LOCAL_INFILE: u8 = 0xfb;
+pub(super) const END: u8 = 0xfe;
+pub(super) const ERROR: u8 = 0xff;
+
+enum Stream {
+    Plain(Socket),
+    Protected(Box<StreamOwned<ClientConnection, Socket>>),
+    /// Only while one becomes the other.
+    None,
+}
+
+/// A line.
+pub(super) struct Line {
+    stream: Stream,
+    /// What the next [`Line::send`] sends: room for a header, then the packet.
+    out: Vec<u8>,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    number: u8,
+}
+
+/// What the server has against something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Complaint {
+    pub(super) code: u16,
+    pub(super) message: String,
+}
+
+impl Complaint {
+    /// Takes an error packet apart.
+    pub(super) fn of(packet: &[u8]) -> io::Result<Self> {
+        let mut reader = Reader(packet.get(1..).ok_or_else(malformed)?);
+        let code = reader.u16()?;
+        // Before the log-in there is no SQLSTATE.
+        if reader.0.first() == Some(&b'#') {
+            reader.bytes(6)?;
+        }
+        Ok(Self { code, message: String::from_utf8_lossy(reader.0).into_owned() })
+    }
+}
+
+impl Line {
+    pub(super) fn new(socket: Socket) -> Self {
+        Self {
+            stream: Stream::Plain(socket),
+            out: Vec::with_capacity(512),
+            buffer: vec![0; KEPT_BYTES],
+            start: 0,
+            end: 0,
+            number: 0,
+        }
+    }
+
+    /// The socket beneath.
+    pub(super) fn socket(&mut self) -> io::Result<&mut Socket> {
+        match &mut self.stream {
+            Stream::Plain(socket) => Ok(socket),
+            Stream::Protected(stream) => Ok(&mut stream.sock),
+            Stream::None => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
+    /// From here on under TLS.
+    pub(super) fn protect(&mut self, config: &Arc<ClientConfig>, host: &str) -> io::Result<()> {
+        let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
+        let mut connection = ClientConnection::new(Arc::clone(config), name).map_err(io::Error::other)?;
+        let Stream::Plain(mut socket) = std::mem::replace(&mut self.stream, Stream::None) else {
+            return Err(malformed());
+        };
+        while connection.is_handshaking() {
+            connection.complete_io(&mut socket)?;
+        }
+        self.stream = Stream::Protected(Box::new(StreamOwned::new(connection, socket)));
+        Ok(())
+    }
+
+    /// True under TLS.
+    pub(super) fn is_protected(&self) -> bool {
+        matches!(self.stream, Stream::Protected(_))
+    }
+
+    /// Begins a packet that is the first of an exchange.
+    pub(super) fn command(&mut self, tag: u8) -> &mut Vec<u8> {
+        self.number = 0;
+        let out = self.packet();
+        out.push(tag);
+        out
+    }
+
+    /// Begins a packet that answers one of the server.
+    pub(super) fn packet(&mut self) -> &mut Vec<u8> {
+        self.out.clear();
+        self.out.extend_from_slice(&[0; HEADER]);
+        &mut self.out
+    }
+
+    /// Sends the packet that was begun, in as many pieces as it takes.
+    pub(super) fn send(&mut self) -> io::Result<()> {
+        let mut out = std::mem::take(&mut self.out);
+        let mut from = 0;
+        let sent = loop {
+            let length = (out.len() - from - HEADER).min(FULL);
+            out[from..from + 3].copy_from_slice(&(length as u32).to_le_bytes()[..3]);
+            out[from + 3] = self.number;
+            self.number = self.number.wrapping_add(1);
+            if let Err(error) = self.write(&out[from..from + HEADER + length]) {
+                break Err(error);
+            }
+            // The next header takes the place of bytes that have gone.
+            from += length;
+            if length < FULL {
+                break Ok(());
+            }
+        };
+        out.clear();
+        self.out = out;
+        sent
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.stream {
+            Stream::Plain(socket) => socket.write_all(bytes),
+            Stream::Protected(stream) => stream.write_all(bytes).and_then(|()| stream.flush()),
+            Stream::None => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
+    /// The next packet.
+    pub(super) fn receive(&mut self) -> io::Result<&[u8]> {
+        let (from, length) = self.piece()?;
+        if length < FULL {
+            return Ok(&self.buffer[from..from + length]);
+        }
+        // All pieces in one, behind what has come already.
+        let mut whole = self.buffer[from..from + length].to_vec();
+        loop {
+            let (from, length) = self.piece()?;
+            whole.extend_from_slice(&self.buffer[from..from + length]);
+            if length < FULL {
+                break;
+            }
+        }
+        let rest = self.buffer[self.start..self.end].to_vec();
+        self.start = whole.len();
+        self.end = whole.len() + rest.len();
+        let length = whole.len();
+        whole.extend_from_slice(&rest);
+        self.buffer = whole;
+        Ok(&self.buffer[..length])
+    }
+
+    /// Where the next piece of a packet is in the buffer.
+    fn piece(&mut self) -> io::Result<(usize, usize)> {
+        loop {
+            let held = &self.buffer[self.start..self.end];
+            let wanted = match held.first_chunk::<HEADER>() {
+                Some([a, b, c, number]) => {
+                    let length = u32::from_le_bytes([*a, *b, *c, 0]) as usize;
+                    if held.len() >= HEADER + length {
+                        self.number = number.wrapping_add(1);
+                        let from = self.start + HEADER;
+                        self.start = from + length;
+                        return Ok((from, length));
+                    }
+                    HEADER + length
+                }
+                None => HEADER,
+            };
+            self.fill(wanted)?;
+        }
+    }
+
+    /// Reads on; there has to be room for `wanted` bytes.
+    fn fill(&mut self, wanted: usize) -> io::Result<()> {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        }
+        if self.start + wanted > self.buffer.len() {
+            self.buffer.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+            if wanted > self.buffer.len() {
+                self.buffer.resize(wanted, 0);
+            }
+        }
+        let room = &mut self.buffer[self.end..];
+        let count = loop {
+            let read = match &mut self.stream {
+                Stream::Plain(socket) => socket.read(room),
+                Stream::Protected(stream) => stream.read(room),
+                Stream::None => Err(io::ErrorKind::NotConnected.into()),
+            };
+            match read {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => break read?,
+            }
+        };
+        if count == 0 {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed it"));
+        }
+        self.end += count;
+        Ok(())
+    }
+
+    /// Gives memory back that a large answer or load took.
+    pub(super) fn shrink(&mut self) {
+        if self.buffer.len() > KEPT_BYTES && self.start == self.end {
+            self.buffer = vec![0; KEPT_BYTES];
+            (self.start, self.end) = (0, 0);
+        }
+        if self.out.capacity() > KEPT_BYTES && self.out.is_empty() {
+            self.out = Vec::new();
+        }
+    }
+
+    /// What went over it.
+    pub(super) fn traffic(&self) -> Traffic {
+        match &self.stream {
+            Stream::Plain(socket) => socket.traffic(),
+            Stream::Protected(stream) => stream.sock.traffic(),
+            Stream::None => Traffic::default(),
+        }
+    }
+}
