@@ -10,6 +10,7 @@ use plimsoll_bench::dataset::checksum;
 use plimsoll_bench::generate::{Family, Rows};
 use plimsoll_bench::schema::{self, Width};
 use plimsoll_clock::RealClock;
+use plimsoll_engine::mysql::MySql;
 use plimsoll_engine::postgres::Postgres;
 use plimsoll_engine::sqlite::Sqlite;
 use plimsoll_engine::value::Tally;
@@ -42,12 +43,14 @@ fn all_engines_have_the_same_rows() {
     let folder = tempfile::tempdir().unwrap();
     let sqlite = format!("sqlite:{}", folder.path().join("c.db").display());
     let server = plimsoll_testbed::Postgres::builder().start().unwrap();
+    let mariadb = plimsoll_testbed::MariaDb::builder().start().unwrap();
     for (family, table) in
-        [(Family::Typed(Width::Seeds), schema::family("rows", Width::Seeds)), (Family::Cpu, schema::cpu("rows"))]
+        [(Family::Typed(Width::Seeds), schema::family("checked", Width::Seeds)), (Family::Cpu, schema::cpu("checked"))]
     {
         let one = read_back(&Sqlite, &sqlite, family, &table);
         let two = read_back(&Postgres, &server.socket_url("postgres"), family, &table);
-        assert_eq!(one, two);
+        let three = read_back(&MySql, &mariadb.socket_url("test"), family, &table);
+        assert_eq!((one, one), (two, three));
         assert_eq!(one.rows, rows());
     }
 }

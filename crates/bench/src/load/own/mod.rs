@@ -62,14 +62,18 @@ pub struct Text(pub Vec<(String, String)>);
 /// The engine of a text that every engine understands.
 pub const ANY: &str = "any";
 
-/// Engines that a text may be for. The lab's is SQLite's, unless it has one of its own.
-pub const ENGINES: [&str; 4] = [ANY, "postgresql", "sqlite", "lab"];
+/// Engines that a text may be for. The lab's is SQLite's and MariaDB's is MySQL's, unless they have one of their own.
+pub const ENGINES: [&str; 6] = [ANY, "postgresql", "mysql", "mariadb", "sqlite", "lab"];
 
 impl Text {
     /// The text for an engine.
     pub fn for_engine(&self, engine: &str) -> Option<&str> {
         let of = |name: &str| self.0.iter().find(|(engine, _)| engine == name).map(|(_, text)| text.as_str());
-        let family = if engine == "lab" { of("sqlite") } else { None };
+        let family = match engine {
+            "lab" => of("sqlite"),
+            "mariadb" => of("mysql"),
+            _ => None,
+        };
         of(engine).or(family).or(of(ANY))
     }
 
