@@ -12,6 +12,7 @@ use std::sync::Arc;
 use plimsoll_clock::{Clock, RealClock};
 use plimsoll_measurement::{Reading, Views};
 
+use crate::capability::Capability;
 use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::{Answer, BySession, RequestAccess, Requester, Statement};
@@ -46,6 +47,11 @@ pub trait Engine: Send + Sync {
 pub trait Database: Send + Sync {
     /// Who it is.
     fn description(&self) -> &Description;
+
+    /// What it lets us see and do, where the engine has found that out: one line each, whether it works or not.
+    fn capabilities(&self) -> Vec<Capability> {
+        Vec::new()
+    }
 
     /// Takes the lease on a place, and makes the place when the claim is exclusive and it isn't there. `None` if
     /// somebody else's lease stands against it (or a shared claim finds nothing).

@@ -2,6 +2,7 @@
 //!
 //! Drivers are blocking and one [`Session`] belongs to one thread. A session never prints and never logs a credential.
 
+pub mod capability;
 pub mod database;
 pub mod dialect;
 pub mod error;
@@ -19,6 +20,7 @@ mod tls;
 pub mod value;
 pub mod work;
 
+pub use capability::Capability;
 pub use database::{
     Cancel, ClaimMode, Cold, ColdFollower, Database, Description, Engine, Lease, Place, PlaceKind, PlaceStatus,
     RowSource, Sampler, Session, TableSize, Unfollowed, WeakIsolation,

@@ -66,8 +66,6 @@ pub(super) struct Connector {
     secrets: Secrets,
     retries: AtomicU32,
     pub(super) errors: Errors,
-    /// True if all servers are on this machine.
-    pub(super) loopback: bool,
     pub(super) warnings: Vec<String>,
 }
 
@@ -116,7 +114,7 @@ impl Connector {
         };
         let errors = Errors::new(address, location.database, user, location.command_timeout_s);
         let (endpoints, clock) = (location.endpoints, Arc::clone(clock));
-        Ok(Self { dial, clock, endpoints, login, secrets, retries: AtomicU32::new(0), errors, loopback, warnings })
+        Ok(Self { dial, clock, endpoints, login, secrets, retries: AtomicU32::new(0), errors, warnings })
     }
 
     /// A connection under a name that `sys.dm_exec_sessions` shows. The servers are tried in turn, and all of them again after

@@ -1,10 +1,54 @@
-//! SQL Server and Azure SQL, by TDS.
-#![expect(dead_code, reason = "places and sessions above the line are still to come")]
+//! SQL Server and Azure SQL, by TDS: places are schemas, leases are application locks, rows are loaded by the bulk protocol.
+//!
+//! Written to Microsoft's documentation. Only [`wire`] knows the driver.
 
 mod ado;
+mod cold;
 mod connect;
+mod counters;
+mod database;
+mod describe;
+mod dialect;
 mod error;
+mod lease;
 mod numbers;
+mod orphans;
+mod place;
+mod qualify;
+mod session;
+mod sql;
+#[cfg(test)]
+mod tests;
 mod token;
 mod url;
 mod wire;
+
+use std::sync::Arc;
+
+use plimsoll_clock::Clock;
+
+use crate::database::{Database, Engine};
+use crate::error::Result;
+use crate::target::{Credentials, Target};
+
+/// The engine SQL Server, from 2016 on, and Azure SQL.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Mssql;
+
+impl Engine for Mssql {
+    fn name(&self) -> &'static str {
+        describe::NAME
+    }
+
+    fn schemes(&self) -> &'static [&'static str] {
+        &["mssql", "sqlserver"]
+    }
+
+    fn open(&self, target: &Target, credentials: &Credentials, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>> {
+        let location = url::Location::parse(target)?;
+        let environment = |name: &str| std::env::var(name).ok();
+        let dial = Box::new(connect::ByDriver);
+        let connector = connect::Connector::new(location, credentials, &environment, dial, &clock)?;
+        Ok(Box::new(database::MssqlDatabase::open(connector, clock)?))
+    }
+}

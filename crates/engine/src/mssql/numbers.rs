@@ -54,7 +54,8 @@ impl Class {
     pub(super) const fn kind(self) -> ErrorKind {
         match self {
             Self::Login => ErrorKind::Authenticate,
-            Self::NoDatabase | Self::NoObject => ErrorKind::Missing,
+            Self::NoDatabase => ErrorKind::Missing,
+            Self::NoObject => ErrorKind::Statement,
             Self::Firewall | Self::Transient => ErrorKind::Connect,
             Self::Governor | Self::Deadlock | Self::LockTimeout | Self::Memory => ErrorKind::Busy,
             Self::LogFull | Self::DatabaseFull => ErrorKind::DiskFull,
@@ -83,6 +84,7 @@ pub(super) struct Known {
     pub(super) class: Class,
     /// What to do next. `{user}` and `{database}` stand for their names.
     pub(super) hint: &'static str,
+    #[cfg_attr(not(test), expect(dead_code, reason = "for who reads the table, and its test"))]
     /// Where this is written, below `https://learn.microsoft.com/`.
     pub(super) source: &'static str,
 }

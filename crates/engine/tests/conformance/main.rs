@@ -53,3 +53,5 @@ macro_rules! engine {
 engine!(sqlite, crate::beds::sqlite::Bed);
 engine!(postgres, crate::beds::postgres::Bed);
 engine!(mariadb, crate::beds::mariadb::Bed);
+#[cfg(feature = "live-mssql")]
+engine!(mssql, crate::beds::mssql::Bed);

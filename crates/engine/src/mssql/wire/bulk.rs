@@ -201,6 +201,7 @@ impl Rows<'_> {
         if self.canceller.is_cancelled() {
             return Err(Stop::Cancelled);
         }
+        self.row.clear();
         if !self.source.next(&mut self.row).map_err(Stop::Source)? {
             return Ok(None);
         }

@@ -20,6 +20,7 @@ use super::login::{Endpoint, Login};
 use super::sink::{IntoCount, IntoRow, Sink};
 use super::{Complaint, EachRow, Fault, Loading, Outcome, Wire, values};
 use crate::database::{Cancel, RowSource};
+use crate::error::{Error, ErrorKind};
 use crate::request::Answer;
 use crate::table::ColumnType;
 use crate::value::{Row, Tally, Value};
@@ -299,10 +300,9 @@ impl Wire for Client {
                 (Some(Stop::Source(error)), _) => Err(Fault::Ours(error)),
                 (Some(Stop::Cancelled), _) => Err(Fault::Cancelled),
                 (Some(Stop::Value(index)), _) => {
-                    let name = columns.get(index).map_or("?", |column| column.column_name.as_str());
-                    Err(Fault::Driver(format!(
-                        "a value of the column {name} is none of its type, or there are too many"
-                    )))
+                    let name = columns.get(index).map_or("beyond the last", |column| column.column_name.as_str());
+                    let message = format!("a row to be loaded has no value, or another type's, for the column {name}");
+                    Err(Fault::Ours(Error::new(ErrorKind::Internal, message)))
                 }
                 (None, Err(error)) => Err(fault(error)),
                 (None, Ok(_)) => Ok(progress.tally.get()),

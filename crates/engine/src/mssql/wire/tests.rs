@@ -380,7 +380,6 @@ struct Source {
 
 impl RowSource for Source {
     fn next(&mut self, row: &mut Row) -> crate::error::Result<bool> {
-        row.clear();
         if self.left == 0 {
             let error = Error::new(crate::error::ErrorKind::Internal, "no more rows can be made");
             return if self.fails { Err(error) } else { Ok(false) };
@@ -470,7 +469,7 @@ fn a_load_that_can_not_go_on_leaves_nothing_and_the_line_usable() {
     assert!(matches!(&fault, Fault::Ours(error) if error.message == "no more rows can be made"), "{fault:?}");
     let mut null = Source { left: 2000, fails: false, nulls: true };
     let fault = client.load("[p].[t]", loading, &mut null).unwrap_err();
-    assert_eq!(fault, Fault::Driver("a value of the column c1 is none of its type, or there are too many".to_owned()));
+    assert!(matches!(&fault, Fault::Ours(error) if error.message.ends_with("the column c1")), "{fault:?}");
     assert!(!server.requests().iter().any(|request| matches!(request, Request::Bulk(_))));
     assert!(server.attentions() == 2 && !client.is_dead());
     let fault = client.load("[p].[missing]", loading, &mut null).unwrap_err();

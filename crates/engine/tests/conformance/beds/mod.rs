@@ -1,6 +1,8 @@
 //! Where the suite gets its targets: a bed for each engine.
 
 pub mod mariadb;
+#[cfg(feature = "live-mssql")]
+pub mod mssql;
 pub mod postgres;
 pub mod sqlite;
 

@@ -1,0 +1,74 @@
+//! Orphans: working sessions whose run died. Their names say whose they are; the run's lease says whether it lives.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use plimsoll_clock::Clock;
+
+use super::place::{Control, WORK, text_of, whole};
+use super::sql;
+use crate::database::Place;
+use crate::error::{ErrorKind, Result};
+use crate::table::ColumnType;
+use crate::value::Value;
+
+/// How long ended sessions may take to go: they undo what they were doing.
+const END_ATTEMPTS: u32 = 200;
+const END_PAUSE: Duration = Duration::from_millis(50);
+
+/// Ends the working sessions of dead runs; returns how many. What we may not see or end stays.
+pub(super) fn end_all(control: &mut Control<'_>, clock: &dyn Clock) -> Result<u32> {
+    let mut ended = 0;
+    for (run, sessions) in working_sessions(control)? {
+        // Nobody can start to work for that run while we hold its lock.
+        if control.try_lock(&run, false)? {
+            let count = end(control, clock, &run, &sessions);
+            control.unlock(&run)?;
+            ended += count?;
+        }
+    }
+    Ok(ended)
+}
+
+/// Working sessions of this database by run. Without permission nobody's but our own are to be seen.
+fn working_sessions(control: &mut Control<'_>) -> Result<BTreeMap<Place, Vec<i64>>> {
+    let rows = match control.rows(sql::WORKING_SESSIONS, &[], &[ColumnType::BigInt, ColumnType::Text(128)]) {
+        Ok(rows) => rows,
+        Err(error) if error.kind == ErrorKind::Lost => return Err(error),
+        // A server without that view has no sessions that could be found.
+        Err(_) => return Ok(BTreeMap::new()),
+    };
+    let mut found: BTreeMap<Place, Vec<i64>> = BTreeMap::new();
+    for row in &rows {
+        let run = text_of(row, 1).and_then(|name| Place::from_name(name.strip_prefix(WORK)?.trim_end()));
+        if let (Some(session), Some(run)) = (whole(row, 0), run) {
+            found.entry(run).or_default().push(session);
+        }
+    }
+    Ok(found)
+}
+
+fn end(control: &mut Control<'_>, clock: &dyn Clock, run: &Place, sessions: &[i64]) -> Result<u32> {
+    let name = format!("{WORK}{run}");
+    let mut ended = 0;
+    for session in sessions {
+        let values = [Value::BigInt(*session), Value::Text(&name)];
+        // The name is asked again: a number may have passed to another session in the meantime.
+        if control.number(sql::IS_WORKING, &values)? != Some(1) {
+            continue;
+        }
+        match control.run(&sql::kill(*session)) {
+            Ok(_) => ended += 1,
+            Err(error) if error.kind == ErrorKind::Lost => return Err(error),
+            // Another user's session, or it went by itself: it is not ours to end.
+            Err(_) => continue,
+        }
+        for _ in 0..END_ATTEMPTS {
+            if control.number(sql::IS_WORKING, &values)? == Some(0) {
+                break;
+            }
+            clock.sleep(END_PAUSE);
+        }
+    }
+    Ok(ended)
+}

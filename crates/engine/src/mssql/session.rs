@@ -1,0 +1,274 @@
+//! A working session, and one that makes requests.
+
+use std::collections::HashSet;
+use std::collections::hash_map::{Entry, HashMap};
+use std::sync::Arc;
+
+use plimsoll_clock::Clock;
+use plimsoll_measurement::{Reading, Views};
+
+use super::connect::Connector;
+use super::counters;
+use super::describe::{Abilities, Ability};
+use super::dialect::MssqlDialect;
+use super::error::Errors;
+use super::place::{Control, WORK};
+use super::qualify::{self, Known};
+use super::sql;
+use super::wire::{Loading, Outcome, Wire};
+use crate::database::{Cancel, Place, RowSource, Sampler, Session, TableSize};
+use crate::dialect::Dialect;
+use crate::error::{Error, ErrorKind, Result};
+use crate::request::{Answer, RequestAccess, Requester, Statement};
+use crate::table::{ColumnType, Table};
+use crate::value::{Row, Tally, Value};
+
+/// A connection whose statements work in one place.
+pub(super) struct MssqlSession {
+    /// `None` only while something of ours is asked.
+    wire: Option<Box<dyn Wire>>,
+    canceller: Arc<dyn Cancel>,
+    errors: Errors,
+    clock: Arc<dyn Clock>,
+    place: Place,
+    access: RequestAccess,
+    known: Known,
+    /// Texts with the place in them, by the texts they were made from.
+    qualified: HashMap<String, String>,
+    /// The same by the numbers of requests.
+    requests: Vec<Option<String>>,
+    abilities: Abilities,
+}
+
+impl MssqlSession {
+    /// Connects under the name of the run, so that it ends when the run's lease is gone.
+    pub(super) fn open(
+        connector: &Connector,
+        clock: &Arc<dyn Clock>,
+        place: &Place,
+        run: &Place,
+        access: RequestAccess,
+        abilities: Abilities,
+    ) -> Result<Self> {
+        let wire = connector.connect(&format!("{WORK}{run}"))?;
+        let canceller = wire.canceller();
+        let mut session = Self {
+            wire: Some(wire),
+            canceller,
+            errors: connector.errors.clone(),
+            clock: Arc::clone(clock),
+            place: place.clone(),
+            access,
+            known: Known::All,
+            qualified: HashMap::new(),
+            requests: Vec::new(),
+            abilities,
+        };
+        session.with_control(|control, _| control.run(sql::SETTINGS.sql))?;
+        if access.existing {
+            session.learn_tables()?;
+        }
+        Ok(session)
+    }
+
+    /// Which tables are in the place, where others may be reached as well.
+    fn learn_tables(&mut self) -> Result<()> {
+        let tables = self.with_control(|control, place| control.names(sql::TABLES, &[Value::Text(place.name())]))?;
+        self.known = Known::These(tables.iter().map(|table| table.to_lowercase()).collect::<HashSet<_>>());
+        self.qualified.clear();
+        self.requests.clear();
+        Ok(())
+    }
+
+    /// Asks something of ours on the session's own connection.
+    fn with_control<T>(&mut self, work: impl FnOnce(&mut Control<'_>, &Place) -> Result<T>) -> Result<T> {
+        let Some(wire) = self.wire.take() else { return Err(self.errors.lost("there is no session any more")) };
+        let mut control = Control { wire, errors: &self.errors };
+        let done = work(&mut control, &self.place);
+        self.wire = Some(control.wire);
+        done
+    }
+
+    fn on_wire<T>(&mut self, work: impl FnOnce(&mut dyn Wire) -> Outcome<T>) -> Result<T> {
+        let Some(wire) = self.wire.as_mut() else { return Err(self.errors.lost("there is no session any more")) };
+        let outcome = work(wire.as_mut());
+        outcome.map_err(|fault| self.errors.running(fault, wire.is_dead()))
+    }
+
+    /// The text as it is sent: names of our tables get their place.
+    fn placed(&mut self, sql: &str) -> Result<String> {
+        if self.access.read_only()
+            && let Some(word) = qualify::change(sql)
+        {
+            return Err(Error::new(
+                ErrorKind::Safety,
+                format!("a statement with {word} is not sent, as this session may only read"),
+            )
+            .hint("say 'writes = true' in the definition and give --allow-writes if it is to change your tables"));
+        }
+        Ok(match self.qualified.entry(sql.to_owned()) {
+            Entry::Occupied(known) => known.get().clone(),
+            Entry::Vacant(new) => new.insert(qualify::qualify(sql, self.place.name(), &self.known)).clone(),
+        })
+    }
+
+    /// The name of a table with its place.
+    fn name(&self, table: &Table) -> String {
+        format!("{}.{}", sql::quoted(self.place.name()), sql::quoted(&table.name))
+    }
+
+    fn load_with(&mut self, table: &Table, table_lock: bool, rows: &mut dyn RowSource) -> Result<Tally> {
+        let name = self.name(table);
+        self.on_wire(|wire| wire.load(&name, Loading { table_lock }, rows))
+    }
+
+    /// Runs a text, and looks again which tables there are if it made or removed some.
+    fn change(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<u64> {
+        let text = self.placed(sql)?;
+        let changed = self.on_wire(|wire| wire.query(&text, parameters, &[], &mut |_| Ok(())))?;
+        if self.access.existing && qualify::changes_tables(sql) {
+            self.learn_tables()?;
+        }
+        Ok(changed)
+    }
+}
+
+impl Session for MssqlSession {
+    fn dialect(&self) -> &'static dyn Dialect {
+        &MssqlDialect
+    }
+
+    fn execute(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<u64> {
+        self.change(sql, parameters)
+    }
+
+    fn query(
+        &mut self,
+        sql: &str,
+        parameters: &[Value<'_>],
+        types: &[ColumnType],
+        each: &mut dyn FnMut(&mut Row) -> Result<()>,
+    ) -> Result<()> {
+        let text = self.placed(sql)?;
+        self.on_wire(|wire| wire.query(&text, parameters, types, each)).map(drop)
+    }
+
+    /// The server states the parameters that a text leaves open, and for that it reads the text against its tables.
+    fn check(&mut self, sql: &str) -> Result<()> {
+        let text = self.placed(sql)?;
+        let checked = self.with_control(|control, _| control.rows(sql::CHECK, &[Value::Text(&text)], &[]));
+        match checked {
+            // A server that can't check has nothing against it.
+            Err(error) if error.kind == ErrorKind::Unsupported => Ok(()),
+            checked => checked.map(drop),
+        }
+    }
+
+    fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {
+        Requester::ask(self, statement, parameters)
+    }
+
+    fn create_table(&mut self, table: &Table) -> Result<()> {
+        self.change(&MssqlDialect.create_table(table), &[]).map(drop)
+    }
+
+    /// With a lock of the table, so that the server may log less.
+    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+        self.load_with(table, true, rows)
+    }
+
+    /// Beside other sessions, so without a lock of the table.
+    fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+        self.load_with(table, false, rows)
+    }
+
+    fn settle_table(&mut self, table: &Table) -> Result<()> {
+        let sql = sql::settle(self.place.name(), &table.name);
+        self.with_control(|control, _| control.run(&sql)).map(drop)
+    }
+
+    fn checkpoint(&mut self) -> Result<bool> {
+        match self.with_control(|control, _| control.run(sql::CHECKPOINT.sql)) {
+            Ok(_) => Ok(true),
+            // Not everybody may, and not every server has it.
+            Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled) => Err(error),
+            Err(_) => Ok(false),
+        }
+    }
+
+    fn table_size(&mut self, table: &Table) -> Result<TableSize> {
+        let name = self.name(table);
+        if !self.abilities.has(Ability::SeeSizes) {
+            let there = self.with_control(|control, _| control.number(sql::TABLE_IS_THERE, &[Value::Text(&name)]))?;
+            return there.map(|_| TableSize::default()).ok_or_else(|| no_size(&name));
+        }
+        let rows = self.with_control(|control, _| {
+            control.rows(sql::TABLE_SIZE, &[Value::Text(&name)], &[ColumnType::BigInt, ColumnType::BigInt])
+        })?;
+        match rows.first().map(|row| (row.get(0), row.get(1))) {
+            Some((Value::BigInt(table), Value::BigInt(index))) => {
+                Ok(TableSize { table_bytes: table as u64, index_bytes: index as u64 })
+            }
+            _ => Err(no_size(&name)),
+        }
+    }
+
+    fn table_misses(&mut self, table: &Table) -> Result<Option<u64>> {
+        // As statements name it.
+        let name = format!("{}.{}", sql::quoted(self.place.name()), table.name);
+        let abilities = self.abilities;
+        self.with_control(|control, _| counters::table_misses(control, &name, abilities))
+    }
+
+    fn canceller(&self) -> Arc<dyn Cancel> {
+        Arc::clone(&self.canceller)
+    }
+}
+
+fn no_size(name: &str) -> Error {
+    Error::new(ErrorKind::Statement, format!("there is no table {name}, or its size is not to be seen"))
+}
+
+impl Sampler for MssqlSession {
+    fn sample(&mut self) -> Result<Vec<Reading>> {
+        let (clock, abilities) = (Arc::clone(&self.clock), self.abilities);
+        self.with_control(|control, _| counters::sample(control, clock.as_ref(), abilities))
+    }
+
+    fn views(&mut self) -> Result<Views> {
+        let (clock, abilities) = (Arc::clone(&self.clock), self.abilities);
+        self.with_control(|control, _| counters::views(control, clock.as_ref(), abilities))
+    }
+}
+
+impl Requester for MssqlSession {
+    fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {
+        let number = statement.number as usize;
+        if self.requests.len() <= number {
+            self.requests.resize_with(number + 1, || None);
+        }
+        let text = match self.requests[number].take() {
+            Some(text) => text,
+            None => self.placed(&statement.sql)?,
+        };
+        let answer = self.on_wire(|wire| wire.ask(&text, parameters, statement.columns.as_deref()));
+        self.requests[number] = Some(text);
+        answer
+    }
+
+    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+        self.load_batch(table, rows)
+    }
+
+    fn canceller(&self) -> Arc<dyn Cancel> {
+        Arc::clone(&self.canceller)
+    }
+
+    fn sample(&mut self) -> Result<Vec<Reading>> {
+        Sampler::sample(self)
+    }
+
+    fn views(&mut self) -> Result<Views> {
+        Sampler::views(self)
+    }
+}

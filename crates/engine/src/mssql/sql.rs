@@ -1,0 +1,198 @@
+//! Every text that we send to a server, each with the products it is for. Written to Microsoft's documentation; a test holds
+//! the columns of system views against `data/mssql-views.toml`, and each text is a golden file.
+//!
+//! Columns of system views are written with their view's alias throughout, so that the test can find them. Values of type
+//! `sql_variant` are cast, as their own types vary by product.
+
+/// A kind of server, by `SERVERPROPERTY('EngineEdition')`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Product {
+    /// SQL Server on a machine: Personal, Standard, Enterprise, Express.
+    Server,
+    /// Azure SQL Database (5), and SQL database in Fabric (12).
+    Database,
+    /// Azure SQL Managed Instance (8).
+    Instance,
+}
+
+/// A text and what it is for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Text {
+    /// Its name among the golden files.
+    pub(super) name: &'static str,
+    /// The products on which it is sent.
+    pub(super) products: &'static [Product],
+    /// The text.
+    pub(super) sql: &'static str,
+}
+
+const ALL: &[Product] = &[Product::Server, Product::Database, Product::Instance];
+const AZURE_DATABASE: &[Product] = &[Product::Database];
+const OWN_FILES: &[Product] = &[Product::Server, Product::Instance];
+
+macro_rules! texts {
+    ($($constant:ident $name:literal $products:ident $sql:expr;)+) => {
+        $(pub(super) const $constant: Text = Text { name: $name, products: $products, sql: $sql };)+
+
+        /// All of them.
+        #[cfg(test)]
+        pub(super) const TEXTS: &[Text] = &[$($constant),+];
+    };
+}
+
+texts! {
+    // Who the server is. Every value may be NULL on a server that only speaks the language.
+    IDENTITY "identity" ALL
+        "SELECT CAST(SERVERPROPERTY('ProductVersion') AS nvarchar(128)), CAST(SERVERPROPERTY('Edition') AS nvarchar(128)), \
+         CAST(SERVERPROPERTY('EngineEdition') AS int), CAST(@@VERSION AS nvarchar(400)), CAST(@@SERVERNAME AS nvarchar(256)), \
+         CAST(DB_NAME() AS nvarchar(256)), CAST(DATABASEPROPERTYEX(DB_NAME(), 'Updateability') AS nvarchar(60))";
+    DATABASE_SETTINGS "database settings" ALL
+        "SELECT CAST(d.recovery_model_desc AS nvarchar(60)), CAST(d.is_read_committed_snapshot_on AS int), \
+         CAST(d.snapshot_isolation_state_desc AS nvarchar(60)), CAST(d.delayed_durability_desc AS nvarchar(60)), \
+         CAST(d.compatibility_level AS int), CAST(d.collation_name AS nvarchar(128)), \
+         CAST(d.page_verify_option_desc AS nvarchar(60)), CAST(d.is_auto_shrink_on AS int), CAST(d.is_encrypted AS int), \
+         CAST(d.is_read_only AS int) FROM sys.databases d WHERE d.database_id = DB_ID()";
+    FILES "file layout" ALL
+        "SELECT CAST(f.name AS nvarchar(128)), CAST(f.type_desc AS nvarchar(60)), CAST(f.size AS bigint) * 8192, \
+         CAST(f.max_size AS bigint), CAST(f.growth AS bigint), CAST(f.is_percent_growth AS int) \
+         FROM sys.database_files f ORDER BY f.file_id";
+    OBJECTIVE "service objective" AZURE_DATABASE
+        "SELECT CAST(o.edition AS nvarchar(60)), CAST(o.service_objective AS nvarchar(60)), \
+         CAST(o.elastic_pool_name AS nvarchar(128)) FROM sys.database_service_objectives o WHERE o.database_id = DB_ID()";
+    GOVERNANCE "resource governance" AZURE_DATABASE
+        "SELECT CAST(g.slo_name AS nvarchar(128)), CAST(g.dtu_limit AS int), CAST(g.cpu_limit AS float), CAST(g.max_dop AS int), \
+         CAST(g.max_sessions AS int), CAST(g.primary_group_max_workers AS int), CAST(g.primary_max_log_rate AS bigint), \
+         CAST(g.primary_group_max_io AS bigint), CAST(g.pool_max_io AS bigint), CAST(g.max_transaction_size AS bigint) \
+         FROM sys.dm_user_db_resource_governance g WHERE g.database_id = DB_ID()";
+    LARGEST_SIZE "largest size" AZURE_DATABASE
+        "SELECT CAST(DATABASEPROPERTYEX(DB_NAME(), 'MaxSizeInBytes') AS bigint), \
+         (SELECT SUM(CAST(FILEPROPERTY(f.name, 'SpaceUsed') AS bigint)) * 8192 FROM sys.database_files f WHERE f.type = 0)";
+    FREE_SPACE "free space" OWN_FILES
+        "SELECT MIN(CAST(v.available_bytes AS bigint)) FROM sys.database_files f \
+         CROSS APPLY sys.dm_os_volume_stats(DB_ID(), f.file_id) v";
+    SCHEDULERS "schedulers" ALL
+        "SELECT COUNT_BIG(*) FROM sys.dm_os_schedulers s WHERE s.status = 'VISIBLE ONLINE'";
+    STARTED "when it was started" OWN_FILES
+        "SELECT CAST(i.sqlserver_start_time AS datetime2(3)) FROM sys.dm_os_sys_info i";
+    PERMISSIONS "permissions" ALL
+        "SELECT HAS_PERMS_BY_NAME(DB_NAME(), 'DATABASE', 'CREATE SCHEMA'), HAS_PERMS_BY_NAME(DB_NAME(), 'DATABASE', 'CREATE TABLE'), \
+         HAS_PERMS_BY_NAME(DB_NAME(), 'DATABASE', 'CHECKPOINT'), HAS_PERMS_BY_NAME(NULL, NULL, 'VIEW SERVER STATE'), \
+         HAS_PERMS_BY_NAME(NULL, NULL, 'ALTER SERVER STATE'), HAS_PERMS_BY_NAME(NULL, NULL, 'ALTER ANY CONNECTION'), \
+         HAS_PERMS_BY_NAME(DB_NAME(), 'DATABASE', 'VIEW DATABASE STATE'), \
+         HAS_PERMS_BY_NAME(DB_NAME(), 'DATABASE', 'KILL DATABASE CONNECTION'), IS_SRVROLEMEMBER('sysadmin')";
+
+    // Counters.
+    FILE_STATISTICS "file statistics" ALL
+        "SELECT CAST(f.name AS nvarchar(128)), CAST(f.type AS int), CAST(v.num_of_reads AS bigint), CAST(v.num_of_bytes_read AS bigint), \
+         CAST(v.io_stall_read_ms AS bigint), CAST(v.num_of_writes AS bigint), CAST(v.num_of_bytes_written AS bigint), \
+         CAST(v.io_stall_write_ms AS bigint) FROM sys.dm_io_virtual_file_stats(DB_ID(), NULL) v \
+         JOIN sys.database_files f ON f.file_id = v.file_id ORDER BY f.file_id";
+    OWN_CPU "CPU of the session" ALL
+        "SELECT CAST(s.cpu_time AS bigint) FROM sys.dm_exec_sessions s WHERE s.session_id = @@SPID";
+    OWN_WAITS "waits of the session" ALL
+        "SELECT CAST(w.wait_type AS nvarchar(60)), CAST(w.waiting_tasks_count AS bigint), CAST(w.wait_time_ms AS bigint) \
+         FROM sys.dm_exec_session_wait_stats w WHERE w.session_id = @@SPID AND w.waiting_tasks_count > 0 ORDER BY w.wait_type";
+    RESOURCES "resource use" AZURE_DATABASE
+        "SELECT CAST(DATEDIFF(second, r.end_time, GETUTCDATE()) AS bigint), CAST(r.avg_cpu_percent AS float), \
+         CAST(r.avg_data_io_percent AS float), CAST(r.avg_log_write_percent AS float), CAST(r.avg_memory_usage_percent AS float) \
+         FROM sys.dm_db_resource_stats r ORDER BY r.end_time";
+    // The text that is looked for is a parameter: a statement that names the table, and not this one.
+    PLAN_READS "physical reads by plan" ALL
+        "SELECT COUNT_BIG(*), CAST(SUM(q.total_physical_reads) AS bigint) FROM sys.dm_exec_query_stats q \
+         CROSS APPLY sys.dm_exec_sql_text(q.sql_handle) t WHERE t.text LIKE @P1 AND t.text NOT LIKE '%dm_exec_query_stats%'";
+    // Pages of the rows, and of other indexes; of one's own tables everybody may see that.
+    TABLE_SIZE "size of a table" ALL
+        "SELECT CAST(SUM(CASE WHEN p.index_id < 2 THEN u.total_pages ELSE 0 END) AS bigint) * 8192, \
+         CAST(SUM(CASE WHEN p.index_id > 1 THEN u.total_pages ELSE 0 END) AS bigint) * 8192 FROM sys.partitions p \
+         JOIN sys.allocation_units u ON u.container_id = CASE WHEN u.type = 2 THEN p.partition_id ELSE p.hobt_id END \
+         WHERE p.object_id = OBJECT_ID(@P1)";
+    TABLE_IS_THERE "whether a table is there" ALL "SELECT CAST(OBJECT_ID(@P1) AS bigint)";
+
+    // Places. The mark is an extended property of the schema.
+    OWNER "owner of a schema" ALL
+        "SELECT CAST(COUNT_BIG(p.value) AS int) FROM sys.schemas s LEFT JOIN sys.extended_properties p \
+         ON p.class = 3 AND p.major_id = s.schema_id AND p.name = N'plimsoll' WHERE s.name = @P1 GROUP BY s.schema_id";
+    PLACES "our schemas" ALL
+        "SELECT CAST(s.name AS nvarchar(128)) FROM sys.schemas s JOIN sys.extended_properties p \
+         ON p.class = 3 AND p.major_id = s.schema_id AND p.name = N'plimsoll' WHERE s.name LIKE N'plimsoll[_]%' ORDER BY s.name";
+    TABLES "tables of a schema" ALL
+        "SELECT CAST(t.name AS nvarchar(128)) FROM sys.tables t WHERE t.schema_id = SCHEMA_ID(@P1) ORDER BY t.name";
+    STRANGERS "what else is in a schema" ALL
+        "SELECT CAST(o.type_desc AS nvarchar(60)) + N' ' + CAST(o.name AS nvarchar(128)) FROM sys.objects o \
+         WHERE o.schema_id = SCHEMA_ID(@P1) AND o.parent_object_id = 0 AND o.type <> 'U' \
+         UNION ALL SELECT N'FOREIGN KEY ' + CAST(k.name AS nvarchar(128)) FROM sys.foreign_keys k \
+         JOIN sys.objects o ON o.object_id = k.referenced_object_id \
+         WHERE o.schema_id = SCHEMA_ID(@P1) AND k.schema_id <> o.schema_id";
+    IS_FREE "whether a lease is free" ALL
+        "SELECT APPLOCK_TEST('public', @P1, 'Exclusive', 'Session')";
+    TAKE_EXCLUSIVE "take a lease alone" ALL
+        "DECLARE @taken int; EXEC @taken = sys.sp_getapplock @Resource = @P1, @LockMode = 'Exclusive', @LockOwner = 'Session', \
+         @LockTimeout = 0, @DbPrincipal = 'public'; SELECT @taken";
+    TAKE_SHARED "take a lease with others" ALL
+        "DECLARE @taken int; EXEC @taken = sys.sp_getapplock @Resource = @P1, @LockMode = 'Shared', @LockOwner = 'Session', \
+         @LockTimeout = 0, @DbPrincipal = 'public'; SELECT @taken";
+    // Held for moments, by everybody who takes or changes a lease on that place.
+    ENTER_GATE "enter the gate of a lease" ALL
+        "DECLARE @taken int; EXEC @taken = sys.sp_getapplock @Resource = @P1, @LockMode = 'Exclusive', @LockOwner = 'Session', \
+         @LockTimeout = 10000, @DbPrincipal = 'public'; SELECT @taken";
+    GIVE_BACK "give a lease back" ALL
+        "EXEC sys.sp_releaseapplock @Resource = @P1, @LockOwner = 'Session', @DbPrincipal = 'public'";
+    WORKING_SESSIONS "sessions that work for runs" ALL
+        "SELECT CAST(s.session_id AS int), CAST(s.program_name AS nvarchar(128)) FROM sys.dm_exec_sessions s \
+         WHERE s.is_user_process = 1 AND s.database_id = DB_ID() AND s.program_name LIKE N'plimsoll work %' ORDER BY s.session_id";
+    IS_WORKING "whether a session still works for a run" ALL
+        "SELECT COUNT_BIG(*) FROM sys.dm_exec_sessions s WHERE s.session_id = @P1 AND s.program_name = @P2";
+
+    // Life of a session.
+    SETTINGS "settings of a session" ALL
+        "SET NOCOUNT OFF; SET XACT_ABORT OFF; SET LOCK_TIMEOUT 60000; SET ARITHABORT ON; SET TRANSACTION ISOLATION LEVEL READ COMMITTED";
+    CHECKPOINT "checkpoint" ALL "CHECKPOINT";
+    DROP_BUFFERS "drop clean buffers" ALL "DBCC DROPCLEANBUFFERS WITH NO_INFOMSGS";
+    CHECK "check a statement" ALL "EXEC sys.sp_describe_undeclared_parameters @tsql = @P1";
+}
+
+/// Makes the schema of a place with its mark, or nothing.
+pub(super) fn create_place(place: &str) -> String {
+    format!(
+        "SET XACT_ABORT ON; BEGIN TRANSACTION; EXEC(N'CREATE SCHEMA [{place}]'); \
+         EXEC sys.sp_addextendedproperty @name = N'plimsoll', @value = N'measurement data, may be removed', \
+         @level0type = N'SCHEMA', @level0name = N'{place}'; COMMIT TRANSACTION; SET XACT_ABORT OFF"
+    )
+}
+
+/// What makes a schema ours after all.
+pub(super) fn mark(place: &str) -> String {
+    format!("EXEC sys.sp_addextendedproperty N'plimsoll', N'measurement data, may be removed', N'SCHEMA', N'{place}'")
+}
+
+/// Drops tables of a place.
+pub(super) fn drop_tables(place: &str, tables: &[String]) -> String {
+    let names: Vec<String> = tables.iter().map(|table| format!("{}.{}", quoted(place), quoted(table))).collect();
+    format!("DROP TABLE {}", names.join(", "))
+}
+
+/// Drops the schema of a place, which has to be empty.
+pub(super) fn drop_place(place: &str) -> String {
+    format!("DROP SCHEMA {}", quoted(place))
+}
+
+/// Ends a session.
+pub(super) fn kill(session: i64) -> String {
+    format!("KILL {session}")
+}
+
+/// Statistics of a table after a load.
+pub(super) fn settle(place: &str, table: &str) -> String {
+    format!("UPDATE STATISTICS {}.{}", quoted(place), quoted(table))
+}
+
+/// A name in brackets.
+pub(super) fn quoted(name: &str) -> String {
+    format!("[{}]", name.replace(']', "]]"))
+}
+
+/// The name under which a lease on a place is known, and that of its gate. Never to change, as programs of different versions
+/// must respect each other's leases.
+pub(super) fn resource(place: &str) -> [String; 2] {
+    [format!("plimsoll lease {place}"), format!("plimsoll gate {place}")]
+}
