@@ -13,6 +13,7 @@ const HELP: &str = "\
 The tasks of the repository.
 
   cargo xtask test [-- ARGUMENTS]   makes sure that PostgreSQL and MariaDB are there, then runs `cargo test --workspace ARGUMENTS`
+  cargo xtask test --engine mssql   the suite of all engines against the SQL Server of PLIMSOLL_TEST_MSSQL_URL
   cargo xtask check                 formatting, lints, and licences where cargo-deny is installed
   cargo xtask memcheck              the lab's file system layer under valgrind
   cargo xtask compare-generators [--pairs N] [--seconds S] [--write]
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
+        ["test", "--engine", "mssql", rest @ ..] => tasks::test_mssql(rest),
         ["test", "--", rest @ ..] | ["test", rest @ ..] => tasks::test(rest),
         ["check"] => tasks::check(),
         ["memcheck"] => tasks::memcheck(),

@@ -24,6 +24,20 @@ pub fn test(arguments: &[&str]) -> Outcome {
     run(cargo().args(["test", "--workspace"]).args(arguments))
 }
 
+/// Runs the suite of all engines against a SQL Server that somebody has: it can't be installed for a test.
+pub fn test_mssql(arguments: &[&str]) -> Outcome {
+    const VARIABLE: &str = "PLIMSOLL_TEST_MSSQL_URL";
+    if std::env::var_os(VARIABLE).is_none_or(|url| url.is_empty()) {
+        complain(&format!(
+            "{VARIABLE} must hold the URL of a database that tests may make schemas in: mssql://user:password@host/database"
+        ));
+        return Err(MISSING);
+    }
+    let suite = ["test", "-p", "plimsoll-engine", "--features", "live-mssql", "--test", "conformance"];
+    let own = if arguments.is_empty() { &["--", "mssql::", "--test-threads=1"][..] } else { arguments };
+    run(cargo().args(suite).args(own))
+}
+
 /// Everything that is judged without running the tests.
 pub fn check() -> Outcome {
     run(cargo().args(["fmt", "--all", "--check"]))?;

@@ -118,7 +118,7 @@ pub struct Run {
     /// With the durations, sessions and rates of a group of tests; without TEST all that belong to it.
     #[arg(long, value_name = "quick|unlimited|limited|scale")]
     pub group: Option<String>,
-    /// Target URL: lab:SERVICE/LEVEL@EDITION, sqlite:PATH, postgres://USER@HOST/DATABASE.
+    /// Target URL: lab:SERVICE/LEVEL@EDITION, sqlite:PATH, postgres://USER@HOST/DATABASE; so with mysql://, mariadb://, mssql://.
     #[arg(long, required = true, num_args = 1.., value_name = "URL")]
     pub target: Vec<String>,
     #[command(flatten)]

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_clock::{Clock, OnClock, RealClock, enter};
+use plimsoll_engine::mssql::Mssql;
 use plimsoll_engine::mysql::MySql;
 use plimsoll_engine::postgres::Postgres;
 use plimsoll_engine::sqlite::Sqlite;
@@ -16,7 +17,7 @@ use crate::args::Access;
 use crate::failure::Failure;
 use crate::printer::Printer;
 
-static ENGINES: [&dyn Engine; 4] = [&Lab, &MySql, &Postgres, &Sqlite];
+static ENGINES: [&dyn Engine; 5] = [&Lab, &Mssql, &MySql, &Postgres, &Sqlite];
 
 /// The engine whose scheme a target has.
 pub fn engine_of(target: &Target) -> Result<&'static dyn Engine, Error> {

@@ -85,6 +85,15 @@ impl Findings {
         self.line(enough, "temporary files", &detail.unwrap_or_default(), "less than 1 GB: the demo needs that much");
     }
 
+    /// What the engine found out about itself, with what each missing thing costs and what would give it.
+    fn capabilities(&mut self, database: &dyn Database) {
+        for capability in database.capabilities() {
+            let remedy = capability.remedy.as_ref().map(|remedy| format!("; {remedy}")).unwrap_or_default();
+            let otherwise = format!("{}{remedy}", capability.cost);
+            self.line(capability.works, capability.name, "available", &otherwise);
+        }
+    }
+
     fn target(&mut self, database: &dyn Database) -> Result<()> {
         let description = database.description();
         self.line(true, "server", &format!("{} {}", description.engine, description.version), "");
@@ -103,6 +112,7 @@ impl Findings {
                 self.line(false, "weakest isolation", "", &format!("no effect: {reason}"));
             }
         }
+        self.capabilities(database);
         let places = database.places()?;
         let leftovers = places.iter().filter(|status| !status.leased).count();
         let detail = format!("{leftovers} without a lease, {} in use", places.len() - leftovers);

@@ -63,7 +63,7 @@ pub struct Text(pub Vec<(String, String)>);
 pub const ANY: &str = "any";
 
 /// Engines that a text may be for. The lab's is SQLite's and MariaDB's is MySQL's, unless they have one of their own.
-pub const ENGINES: [&str; 6] = [ANY, "postgresql", "mysql", "mariadb", "sqlite", "lab"];
+pub const ENGINES: [&str; 7] = [ANY, "sqlserver", "postgresql", "mysql", "mariadb", "sqlite", "lab"];
 
 impl Text {
     /// The text for an engine.

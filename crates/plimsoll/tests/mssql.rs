@@ -1,0 +1,235 @@
+//! SQL Server as the program meets it, by a server of our own that speaks TDS: every way to be refused or left ends with one
+//! sentence, the right exit code and no secret.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::net::TcpListener;
+
+use common::{Said, Scene};
+use plimsoll_testbed::tds::{Column, Datum, Encryption, Identity, Kind, Outcome, Refusal, Reply, Request, TdsServer};
+
+const PLANTED: &str = "planted-pa55word";
+
+/// Runs a test there, with the password in the environment.
+fn run(scene: &Scene, target: &str) -> Said {
+    let mut command = scene.command(&[
+        "run",
+        "read-scan",
+        "--short",
+        "--repetitions",
+        "1",
+        "--set",
+        "volume=1MiB",
+        "--target",
+        target,
+    ]);
+    common::said(&command.env("PLIMSOLL_PASSWORD", PLANTED).output().unwrap())
+}
+
+fn url(server: &TdsServer, query: &str) -> String {
+    format!("mssql://ann@localhost:{}/sales{query}", server.port())
+}
+
+/// Asserts what a failed run says, and that the secret is nowhere.
+fn failed(scene: &Scene, said: &Said, code: i32, words: &[&str]) {
+    said.failed(code, words);
+    let store = std::fs::read(scene.store()).unwrap_or_default();
+    assert!(!said.out.contains(PLANTED) && !said.err.contains(PLANTED), "{said:#?}");
+    assert!(!store.windows(PLANTED.len()).any(|part| part == PLANTED.as_bytes()));
+}
+
+fn one(values: Vec<Datum>) -> Reply {
+    let column = |value: &Datum| {
+        let kind = match value {
+            Datum::Integer(_) => Kind::IntegerNull(8),
+            Datum::Float(_) => Kind::FloatNull(8),
+            _ => Kind::NVarChar(Some(800)),
+        };
+        Column::new("", kind)
+    };
+    Reply::rows(values.iter().map(column).collect(), vec![values])
+}
+
+fn none() -> Reply {
+    Reply::rows(vec![Column::new("", Kind::IntegerNull(8))], Vec::new())
+}
+
+/// What a SQL Server answers whose user may do everything; anything else is done, and nothing comes of it.
+fn usual(request: &Request) -> Reply {
+    let text = Datum::from;
+    let sql = request.sql();
+    if let Request::Bulk(bulk) = request {
+        return Reply::count(bulk.rows.len() as u64);
+    }
+    if sql.contains("SERVERPROPERTY") {
+        let about = "Microsoft SQL Server 2022 (RTM) - 16.0.1000.6 (X64)";
+        let words = ["16.0.1000.6", "Developer Edition"].map(text);
+        let rest = [about, "H1", "sales", "READ_WRITE"].map(text);
+        return one(words.into_iter().chain([Datum::from(3)]).chain(rest).collect());
+    }
+    if sql.contains("HAS_PERMS_BY_NAME") {
+        return one(vec![Datum::from(1); 9]);
+    }
+    if sql.contains("SELECT @taken") {
+        return one(vec![Datum::from(0)]);
+    }
+    if sql.contains("sys.extended_properties") && sql.contains("GROUP BY") {
+        return none();
+    }
+    if sql.contains("sys.") && sql.contains("SELECT") {
+        return none();
+    }
+    Reply::count(0)
+}
+
+fn columns() -> Vec<Column> {
+    // The family of all tests: whole numbers, bits, texts and so on, in their order.
+    let kind = |name: &str| match name.trim_end_matches(|c: char| c.is_ascii_digit()) {
+        "Bit" => Kind::BitNull,
+        "TinyInt" => Kind::IntegerNull(1),
+        "SmallInt" => Kind::IntegerNull(2),
+        "Float" => Kind::FloatNull(8),
+        "Money" => Kind::MoneyNull(8),
+        "DateTime" => Kind::DateTime2(3),
+        "VarChar" => Kind::VarChar(Some(120)),
+        _ => Kind::IntegerNull(4),
+    };
+    let names = "RowId Bit1 Bit2 Bit3 Bit4 TinyInt1 TinyInt2 SmallInt1 SmallInt2 Int1 Int2 Int3 Int4 Int5 Float1 Float2 \
+                 Money1 Money2 Money3 DateTime1 DateTime2 VarChar1 VarChar2 VarChar3 VarChar4";
+    names.split(' ').map(|name| Column::new(name, kind(name))).collect()
+}
+
+#[test]
+fn nobody_at_the_port() {
+    let scene = Scene::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let said = run(&scene, &format!("mssql://ann@127.0.0.1:{port}/sales"));
+    failed(&scene, &said, 4, &[&format!("cannot connect to 127.0.0.1:{port}"), "firewall"]);
+}
+
+#[test]
+fn a_certificate_that_is_not_to_be_trusted() {
+    let scene = Scene::new();
+    let identity = Identity::make("elsewhere.example", scene.folder()).unwrap();
+    let server =
+        TdsServer::builder().encryption(Encryption::Full, identity).start(|request, _| usual(request)).unwrap();
+    let said = run(&scene, &url(&server, ""));
+    failed(&scene, &said, 4, &["no safe connection to localhost", "certificate", "trustServerCertificate=true"]);
+    assert!(server.logins().is_empty());
+}
+
+#[test]
+fn a_wrong_password() {
+    let scene = Scene::new();
+    let refusal = Refusal { class: 14, ..Refusal::new(18456, "Login failed for user 'ann'.") };
+    let server =
+        TdsServer::builder().admission(move |_| Err(refusal.clone())).start(|request, _| usual(request)).unwrap();
+    let said = run(&scene, &url(&server, "?encrypt=false"));
+    failed(&scene, &said, 4, &["Login failed for user 'ann' (error 18456, state 1)", "SQLCMDPASSWORD"]);
+    assert_eq!(server.logins()[0].password, PLANTED);
+}
+
+#[test]
+fn a_database_that_is_not_there() {
+    let scene = Scene::new();
+    let text = "Cannot open database \"sales\" requested by the login. The login failed.";
+    let refusal = Refusal { class: 11, ..Refusal::new(4060, text) };
+    let server =
+        TdsServer::builder().admission(move |_| Err(refusal.clone())).start(|request, _| usual(request)).unwrap();
+    let said = run(&scene, &url(&server, "?encrypt=false"));
+    failed(&scene, &said, 4, &["Cannot open database", "error 4060", "[sales]"]);
+}
+
+#[test]
+fn a_login_that_may_only_read() {
+    let scene = Scene::new();
+    let server = TdsServer::builder().start(|request, _| {
+        if request.sql().contains("CREATE SCHEMA") && !request.sql().contains("HAS_PERMS") {
+            let text =
+                "The specified schema name \"plimsoll\" either does not exist or you do not have permission to use it.";
+            return Reply::error(Refusal::new(2760, text));
+        }
+        usual(request)
+    });
+    let server = server.unwrap();
+    let said = run(&scene, &url(&server, "?encrypt=false"));
+    failed(&scene, &said, 5, &["permission", "GRANT CREATE TABLE, CREATE SCHEMA", "[ann]"]);
+}
+
+#[test]
+fn a_server_that_hangs_up_in_the_middle_of_a_result() {
+    let scene = Scene::new();
+    let server = TdsServer::builder().tables(|_| Some(columns())).start(|request, _| {
+        let Reply(mut said) = usual(request);
+        if request.sql().contains("SERVERPROPERTY") {
+            said.insert(0, Outcome::CutAfter(120));
+        }
+        Reply(said)
+    });
+    let server = server.unwrap();
+    let said = run(&scene, &url(&server, "?encrypt=false"));
+    failed(&scene, &said, 7, &["the connection to localhost", "was lost"]);
+
+    // The same in the middle of a run.
+    let scene = Scene::new();
+    let server = TdsServer::builder().tables(|_| Some(columns())).start(|request, _| {
+        let Reply(mut said) = usual(request);
+        if matches!(request, Request::Bulk(_)) {
+            said.insert(0, Outcome::CutAfter(3));
+        }
+        Reply(said)
+    });
+    let server = server.unwrap();
+    let said = run(&scene, &url(&server, "?encrypt=false"));
+    failed(&scene, &said, 7, &["the connection to localhost", "was lost"]);
+}
+
+#[test]
+fn a_connection_string_is_a_target_too() {
+    let scene = Scene::new();
+    let refusal = Refusal { class: 14, ..Refusal::new(18456, "Login failed for user 'ann'.") };
+    let server =
+        TdsServer::builder().admission(move |_| Err(refusal.clone())).start(|request, _| usual(request)).unwrap();
+    let target = format!(
+        "Server=tcp:127.0.0.1,{};Database=sales;User Id=ann;Password=\"{PLANTED};x\";Encrypt=false",
+        server.port()
+    );
+    let said = run(&scene, &target);
+    failed(&scene, &said, 4, &["warning: the URL holds a password", "error 18456"]);
+    assert_eq!(server.logins()[0].password, format!("{PLANTED};x"));
+    let said = scene.say(&["run", "read-scan", "--target", "mssql://ann@h\\SQL2022/sales"]);
+    said.failed(2, &["?instance=SQL2022"]);
+}
+
+#[test]
+fn doctor_says_what_is_missing_what_it_costs_and_what_would_give_it() {
+    let scene = Scene::new();
+    let server = TdsServer::builder().tables(|_| Some(columns())).start(|request, _| {
+        let sql = request.sql();
+        if ["dm_io_virtual_file_stats", "dm_os_schedulers"].iter().any(|view| sql.contains(view)) {
+            return Reply::error(Refusal::new(
+                300,
+                "VIEW SERVER STATE permission was denied on object 'server', database 'master'.",
+            ));
+        }
+        usual(request)
+    });
+    let server = server.unwrap();
+    let mut command = scene.command(&["doctor", &url(&server, "?encrypt=false")]);
+    let said = common::said(&command.env("PLIMSOLL_PASSWORD", PLANTED).output().unwrap());
+    assert_eq!(said.code, 0, "{said:#?}");
+    for words in [
+        "server                 sqlserver 16.0.1000.6",
+        "--  file statistics",
+        "GRANT VIEW SERVER STATE TO [ann]",
+        "ok  plan cache statistics",
+        "ok  making tables",
+    ] {
+        assert!(said.out.contains(words), "'{words}' is missing: {said:#?}");
+    }
+    assert!(!said.out.contains(PLANTED) && !said.err.contains(PLANTED));
+}
