@@ -142,6 +142,11 @@ fn is_no_answer(error: &Error) -> bool {
     matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled | ErrorKind::Permission | ErrorKind::Busy)
 }
 
+/// Makes a data set in a place that has none.
+pub fn load(context: &mut Context<'_>, place: &Place, wanted: Wanted) -> Result<Vec<(Table, Tally)>> {
+    load_missing(context, place, wanted)
+}
+
 fn load_missing(context: &mut Context<'_>, place: &Place, wanted: Wanted) -> Result<Vec<(Table, Tally)>> {
     let (mut session, _watched) = context.session(place)?;
     let session = session.as_mut();
@@ -182,7 +187,7 @@ fn load_missing(context: &mut Context<'_>, place: &Place, wanted: Wanted) -> Res
 }
 
 /// The tables of a complete set whose samples agree with the generator; `None` if it is anything else.
-fn verify(context: &mut Context<'_>, place: &Place, wanted: Wanted) -> Result<Option<Vec<(Table, Tally)>>> {
+pub fn verify(context: &mut Context<'_>, place: &Place, wanted: Wanted) -> Result<Option<Vec<(Table, Tally)>>> {
     context.observer.activity("verifying the kept data set");
     let (mut session, _watched) = context.session(place)?;
     let Some(known) = finished(session.as_mut(), wanted.tables)? else { return Ok(None) };

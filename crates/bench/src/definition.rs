@@ -40,6 +40,8 @@ const BUILTIN: &[(&str, &str)] = &[
     ("cached-read.toml", include_str!("../definitions/cached-read.toml")),
     ("scale.toml", include_str!("../definitions/scale.toml")),
     ("insert-latency.toml", include_str!("../definitions/insert-latency.toml")),
+    ("import.toml", include_str!("../definitions/import.toml")),
+    ("copy.toml", include_str!("../definitions/copy.toml")),
 ];
 
 /// Every key a definition may have, with a sentence for the documentation.
@@ -47,7 +49,7 @@ pub const KEYS: &[(&str, &str)] = &[
     ("name", "Name of the test, as on the command line: letters, digits and hyphens."),
     ("title", "A few words for tables and charts."),
     ("about", "What is done and why, for people."),
-    ("steps", "What a repetition does, in order: scan, write, join, memory, requests, commits."),
+    ("steps", "What a repetition does, in order: scan, write, join, memory, requests, commits, import, copy."),
     ("repetitions", "How often it is repeated, 1 to 26; they are labelled a, b, c..."),
     (
         "mix",

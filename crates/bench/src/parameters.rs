@@ -40,7 +40,7 @@ pub enum Kind {
     Levels(u64, u64),
 }
 
-const ALL: &[Step] = &[Step::Scan, Step::Write, Step::Join, Step::Memory, Step::Requests];
+const ALL: &[Step] = &[Step::Scan, Step::Write, Step::Join, Step::Memory, Step::Requests, Step::Import, Step::Copy];
 const LARGEST: u64 = i64::MAX as u64;
 const MINUTE: Duration = Duration::from_mins(1);
 const DAY: Duration = Duration::from_hours(24);
@@ -50,9 +50,9 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "volume",
         kind: Kind::Bytes(1 << 20, LARGEST),
-        about: "Data content to read or write in a repetition; for requests: of the tables they begin with.",
+        about: "Data content to read, write or move in a repetition; for requests: of the tables they begin with.",
         scales: true,
-        steps: &[Step::Scan, Step::Write, Step::Requests],
+        steps: &[Step::Scan, Step::Write, Step::Requests, Step::Import, Step::Copy],
         default: None,
     },
     Parameter {
@@ -60,7 +60,7 @@ pub const PARAMETERS: &[Parameter] = &[
         kind: Kind::Choice(&Width::NAMES),
         about: "Mean data content of a row in bytes: the wider table has longer texts.",
         scales: false,
-        steps: &[Step::Scan, Step::Write],
+        steps: &[Step::Scan, Step::Write, Step::Import, Step::Copy],
         default: None,
     },
     Parameter {
@@ -68,7 +68,7 @@ pub const PARAMETERS: &[Parameter] = &[
         kind: Kind::Count(0, 100_000),
         about: "Tables that the volume is spread over; 0 chooses: one per GB, at least ten (for requests: one).",
         scales: false,
-        steps: &[Step::Scan, Step::Requests],
+        steps: &[Step::Scan, Step::Requests, Step::Import, Step::Copy],
         default: None,
     },
     Parameter {
@@ -256,6 +256,14 @@ pub const PARAMETERS: &[Parameter] = &[
         scales: false,
         steps: &[Step::Commits],
         default: None,
+    },
+    Parameter {
+        name: "way",
+        kind: Kind::Choice(&["usual", "wal-log", "file-copy", "backup", "vacuum-into"]),
+        about: "How the server copies: by its log or by files (PostgreSQL), by its backup, by files or anew (SQLite).",
+        scales: false,
+        steps: &[Step::Copy],
+        default: Some("usual"),
     },
     Parameter {
         name: "seed",

@@ -154,6 +154,7 @@ fn failure(error: &Error, interrupt: &Interrupt, repetitions: &[Repetition]) -> 
 pub fn next_step(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::Usage | ErrorKind::Unsupported => "see 'plimsoll run --help' and 'plimsoll tests show TEST'",
+        ErrorKind::ToolMissing => "install the engine's client programs on this machine",
         ErrorKind::Connect | ErrorKind::Authenticate | ErrorKind::Missing => {
             "check the URL; 'plimsoll doctor URL' tries it"
         }
@@ -346,7 +347,7 @@ fn remove_leftovers(database: &dyn Database, warnings: &mut Vec<String>) -> Resu
         warnings.push("another run was working on the target at the start: the two measure each other".to_owned());
     }
     for status in places {
-        if status.place.kind() == PlaceKind::Run && !status.leased {
+        if status.place.kind() != PlaceKind::Data && !status.leased {
             match database.remove(&status.place) {
                 Ok(gone) => removed += u32::from(gone),
                 // Another user's leftovers must not stand in our way.

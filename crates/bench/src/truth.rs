@@ -68,7 +68,7 @@ fn work<'a>(step: Step, parameters: &Parameters, database: &dyn Database, record
                 _ => Some(Work::Scan(tables)),
             }
         }
-        Step::Scan | Step::Requests => None,
+        Step::Scan | Step::Requests | Step::Import | Step::Copy => None,
         Step::Write => {
             let (table, rows) = write::source_rows(parameters, None);
             let (mut counted, mut row, mut tally) = (rows.clone(), Row::default(), Tally::default());

@@ -15,6 +15,7 @@ use plimsoll_measurement::{Reading, Views};
 use crate::capability::Capability;
 use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind, Result};
+use crate::mover::Mover;
 use crate::request::{Answer, BySession, RequestAccess, Requester, Statement};
 use crate::table::{ColumnType, Table};
 use crate::target::{Credentials, Target};
@@ -107,6 +108,15 @@ pub trait Database: Send + Sync {
     /// If the rows can't be made.
     fn expect(&self, work: Work<'_>) -> Result<Option<Expected>> {
         let _ = work;
+        Ok(None)
+    }
+
+    /// What makes and moves whole databases for the run that holds the lease on `run`. `None` where that can't be done.
+    ///
+    /// # Errors
+    /// If the target can't be asked.
+    fn mover(&self, run: &Place) -> Result<Option<Box<dyn Mover>>> {
+        let _ = run;
         Ok(None)
     }
 
@@ -261,15 +271,21 @@ pub enum PlaceKind {
     Run,
     /// A data set that is kept for later runs.
     Data,
+    /// A whole database that a run makes to move it. It is under the lease of its run's place.
+    Copy,
 }
 
-/// The name of a place: `plimsoll_run_<run id>` or `plimsoll_data_<hash>`. Schemas and files are named by it.
+/// The name of a place: `plimsoll_run_<run id>`, `plimsoll_data_<hash>` or `plimsoll_copy_<run id><letter>`. Schemas,
+/// databases and files are named by it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place(String);
 
 impl Place {
     const RUN: &'static str = "plimsoll_run_";
     const DATA: &'static str = "plimsoll_data_";
+    const COPY: &'static str = "plimsoll_copy_";
+    /// Letters and digits after the prefix: a run's id, and a copy's letter.
+    const LONGEST: usize = 33;
 
     /// The place of a run.
     ///
@@ -285,11 +301,29 @@ impl Place {
         Self(format!("{}{hash:016x}", Self::DATA))
     }
 
+    /// A database that the run of this place makes.
+    #[must_use]
+    pub fn copy(&self, letter: char) -> Self {
+        let id = self.0.strip_prefix(Self::RUN).unwrap_or(&self.0);
+        Self(format!("{}{id}{letter}", Self::COPY))
+    }
+
+    /// The place whose lease protects this one: itself, but for a copy that of its run.
+    #[must_use]
+    pub fn leased_by(&self) -> Self {
+        match self.0.strip_prefix(Self::COPY) {
+            Some(rest) => Self(format!("{}{}", Self::RUN, &rest[..rest.len() - 1])),
+            None => self.clone(),
+        }
+    }
+
     /// The place of that name, if the name is one of ours.
     pub fn from_name(name: &str) -> Option<Self> {
-        let rest = name.strip_prefix(Self::RUN).or_else(|| name.strip_prefix(Self::DATA))?;
-        let ours = !rest.is_empty()
-            && rest.len() <= 32
+        let prefixes = [Self::RUN, Self::DATA, Self::COPY];
+        let rest = prefixes.into_iter().find_map(|prefix| name.strip_prefix(prefix))?;
+        // A copy has a letter beside its run's id.
+        let ours = rest.len() > usize::from(name.starts_with(Self::COPY))
+            && rest.len() <= Self::LONGEST
             && rest.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
         ours.then(|| Self(name.to_owned()))
     }
@@ -301,7 +335,11 @@ impl Place {
 
     /// What it is for.
     pub fn kind(&self) -> PlaceKind {
-        if self.0.starts_with(Self::RUN) { PlaceKind::Run } else { PlaceKind::Data }
+        match self.0.as_str() {
+            name if name.starts_with(Self::RUN) => PlaceKind::Run,
+            name if name.starts_with(Self::COPY) => PlaceKind::Copy,
+            _ => PlaceKind::Data,
+        }
     }
 }
 

@@ -32,6 +32,8 @@ pub enum ErrorKind {
     Busy,
     /// Cancelled by us.
     Cancelled,
+    /// A program of the engine's own isn't on this machine.
+    ToolMissing,
     /// The engine can't do this.
     Unsupported,
     /// Anything else that the engine says.
@@ -55,6 +57,7 @@ impl ErrorKind {
             Self::Lost => "connection-lost",
             Self::Busy => "busy",
             Self::Cancelled => "interrupted",
+            Self::ToolMissing => "tool-missing",
             Self::Unsupported => "unsupported",
             Self::Statement => "statement",
             Self::Internal => "internal",
@@ -65,6 +68,7 @@ impl ErrorKind {
     pub const fn exit_code(self) -> u8 {
         match self {
             Self::Usage | Self::Unsupported => exit::USAGE,
+            Self::ToolMissing => exit::MISSING_PREREQUISITE,
             Self::Connect | Self::Authenticate | Self::PasswordNeeded | Self::Missing => exit::CANNOT_CONNECT,
             Self::Permission => exit::NO_PERMISSION,
             Self::Safety => exit::SAFETY,

@@ -6,6 +6,7 @@ pub mod capability;
 pub mod database;
 pub mod dialect;
 pub mod error;
+pub mod mover;
 pub mod mssql;
 pub mod mysql;
 pub mod postgres;
@@ -17,6 +18,7 @@ pub mod sqlite;
 pub mod table;
 pub mod target;
 mod tls;
+mod tool;
 pub mod value;
 pub mod work;
 
@@ -27,6 +29,7 @@ pub use database::{
 };
 pub use dialect::Dialect;
 pub use error::{Error, ErrorKind, Result};
+pub use mover::{Follow, Mover};
 pub use request::{Answer, RequestAccess, Requester, Statement, Traffic};
 pub use table::{Column, ColumnType, Table};
 pub use target::{Credentials, Secret, Target};

@@ -162,6 +162,9 @@ pub struct Consent {
     /// Let a definition of yours write to tables that are there, where it says 'writes = true'.
     #[arg(long)]
     pub allow_writes: bool,
+    /// Let tests make whole databases of ours beside the target's, and remove them afterwards.
+    #[arg(long)]
+    pub allow_create_database: bool,
 }
 
 /// What the CPU ladder is held against.

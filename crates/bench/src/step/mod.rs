@@ -3,6 +3,7 @@
 mod commits;
 mod join;
 pub(crate) mod memory;
+pub(crate) mod moves;
 mod own;
 mod read;
 mod requests;
@@ -41,11 +42,16 @@ pub enum Step {
     Requests,
     /// Single-row inserts and what they wait for (2.16).
     Commits,
+    /// A dump of a whole database and its import (2.14).
+    Import,
+    /// A copy of a whole database (2.14).
+    Copy,
 }
 
 impl Step {
     /// All of them.
-    pub const ALL: [Self; 6] = [Self::Scan, Self::Write, Self::Join, Self::Memory, Self::Requests, Self::Commits];
+    pub const ALL: [Self; 8] =
+        [Self::Scan, Self::Write, Self::Join, Self::Memory, Self::Requests, Self::Commits, Self::Import, Self::Copy];
 
     /// The name in definitions.
     pub const fn name(self) -> &'static str {
@@ -56,12 +62,19 @@ impl Step {
             Self::Memory => "memory",
             Self::Requests => "requests",
             Self::Commits => "commits",
+            Self::Import => "import",
+            Self::Copy => "copy",
         }
     }
 
     /// The step of that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|step| step.name() == name)
+    }
+
+    /// True if whole databases are made, which takes space and may cost money.
+    pub fn makes_databases(self) -> bool {
+        matches!(self, Self::Import | Self::Copy)
     }
 
     /// True if a repetition waits by itself between provisioning and measuring.
@@ -78,6 +91,8 @@ impl Step {
             Self::Memory => Box::<memory::Memory>::default(),
             Self::Requests => Box::<requests::Requests>::default(),
             Self::Commits => Box::<commits::Commits>::default(),
+            Self::Import => Box::new(moves::Moves::importing()),
+            Self::Copy => Box::new(moves::Moves::copying()),
         }
     }
 
@@ -103,6 +118,8 @@ impl Step {
             Self::Memory => pages(parameters.bytes("first_set").saturating_mul(8)),
             // How much is inserted is not known: as much again is room for a while.
             Self::Requests => pages(parameters.bytes("volume")).saturating_mul(3),
+            // Two databases, and the log of one; a dump may lie on the same disk.
+            Self::Import | Self::Copy => pages(parameters.bytes("volume")).saturating_mul(4),
             // Each commit's log is a page or so, and a log is used again after a few thousand of them.
             Self::Commits => parameters.count("commits").saturating_mul(200).saturating_add(64 << 20),
         }

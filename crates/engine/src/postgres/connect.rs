@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::path::Path;
+use std::process::Command;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -39,6 +40,8 @@ pub(super) struct Connector {
     /// True if all hosts are sockets or loopback addresses.
     pub(super) loopback: bool,
     pub(super) warnings: Vec<String>,
+    /// What libpq's programs are to be told, as their environment; it may hold the password.
+    tool_environment: Vec<(&'static str, String)>,
 }
 
 impl Connector {
@@ -87,8 +90,30 @@ impl Connector {
         });
         let timeout = *config.get_connect_timeout().unwrap_or(&CONNECT_TIMEOUT);
         config.connect_timeout(timeout);
+        let libpq = [("PGHOST", "host"), ("PGHOSTADDR", "hostaddr"), ("PGPORT", "port"), ("PGPASSWORD", "password")];
+        let mut tool_environment: Vec<(&str, String)> =
+            libpq.iter().filter_map(|(name, key)| Some((*name, location.get(key)?.to_owned()))).collect();
+        tool_environment.extend([("PGUSER", user.clone()), ("PGSSLMODE", mode.name().to_owned())]);
+        // Our certificates are those that the system trusts; libpq has to be told, and can be from version 16 on.
+        let verified = matches!(mode, SslMode::VerifyCa | SslMode::VerifyFull).then(|| "system".to_owned());
+        tool_environment.extend(location.ssl_root_cert.clone().or(verified).map(|file| ("PGSSLROOTCERT", file)));
         let errors = Errors::new(address(&host, &port), database, user);
-        Ok(Self { config, tls, timeout, errors, loopback, warnings })
+        Ok(Self { config, tls, timeout, errors, loopback, warnings, tool_environment })
+    }
+
+    /// The same server's connections to another database.
+    pub(super) fn to(&self, database: &str) -> Self {
+        let mut config = self.config.clone();
+        config.dbname(database);
+        let (tls, errors) = (self.tls.clone(), self.errors.at(database));
+        let (warnings, tool_environment) = (Vec::new(), self.tool_environment.clone());
+        Self { config, tls, timeout: self.timeout, errors, loopback: self.loopback, warnings, tool_environment }
+    }
+
+    /// Tells one of libpq's programs how to connect. The environment of a program can be read by its user alone.
+    pub(super) fn tell(&self, program: &mut Command) {
+        program.env_remove("PGSERVICE").env_remove("PGOPTIONS").env("PGAPPNAME", "plimsoll tool");
+        program.envs(self.tool_environment.iter().map(|(name, value)| (name, value)));
     }
 
     /// A connection under a name that `pg_stat_activity` shows.

@@ -8,14 +8,16 @@ use super::connect::Connector;
 use super::counters::{self, ProcessSampler};
 use super::describe::{self, Server};
 use super::lease::PostgresLease;
+use super::mover::{self, PostgresMover};
 use super::place::{self, Owner};
 use super::requester::WireRequester;
 use super::session::PostgresSession;
 use super::{cold, orphans};
 use crate::database::{
-    ClaimMode, Cold, ColdFollower, Database, Description, Lease, Place, PlaceStatus, Sampler, Session,
+    ClaimMode, Cold, ColdFollower, Database, Description, Lease, Place, PlaceKind, PlaceStatus, Sampler, Session,
 };
 use crate::error::Result;
+use crate::mover::Mover;
 use crate::process;
 use crate::request::{RequestAccess, Requester};
 use crate::table::Table;
@@ -54,6 +56,11 @@ impl Database for PostgresDatabase {
 
     fn session_with(&self, place: &Place, run: &Place, access: RequestAccess) -> Result<Box<dyn Session>> {
         let version = self.server.version;
+        if place.kind() == PlaceKind::Copy {
+            // Its tables are in the schema that is named like the run's place.
+            let inside = self.connector.to(place.name());
+            return Ok(Box::new(PostgresSession::open(&inside, &self.clock, run, run, version, access)?));
+        }
         Ok(Box::new(PostgresSession::open(&self.connector, &self.clock, place, run, version, access)?))
     }
 
@@ -71,15 +78,22 @@ impl Database for PostgresDatabase {
 
     fn remove(&self, place: &Place) -> Result<bool> {
         let errors = &self.connector.errors;
-        let mut client = place::lease_connection(&self.connector, place)?;
+        let lease = place.leased_by();
+        let mut client = place::lease_connection(&self.connector, &lease)?;
         place::set(&mut client, errors, &[("lock_timeout", "60000".to_owned())])?;
-        if place::owner(&mut client, errors, place)? == Owner::Somebody {
+        let is_copy = place.kind() == PlaceKind::Copy;
+        if !is_copy && place::owner(&mut client, errors, place)? == Owner::Somebody {
             return Err(place::foreign(place));
         }
-        if !place::try_lock(&mut client, errors, place, false)? {
+        if !place::try_lock(&mut client, errors, &lease, false)? {
             return Ok(false);
         }
         orphans::end_all(&mut client, errors, self.clock.as_ref())?;
+        if is_copy {
+            let removed = mover::drop_database(&mut client, errors, place, self.server.version);
+            let _ = place::unlock(&mut client, errors, &lease);
+            return removed.map(|()| true);
+        }
         // Asked again under the lock.
         let removed = match place::owner(&mut client, errors, place)? {
             Owner::We => place::drop_schema(&mut client, errors, place),
@@ -111,6 +125,10 @@ impl Database for PostgresDatabase {
             follower,
         };
         maker.make_cold(place, run, tables, cold)
+    }
+
+    fn mover(&self, run: &Place) -> Result<Option<Box<dyn Mover>>> {
+        Ok(Some(Box::new(PostgresMover::new(&self.connector, &self.clock, run, self.server.version))))
     }
 
     fn process_sampler(&self) -> Option<Box<dyn Sampler>> {

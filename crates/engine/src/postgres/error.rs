@@ -50,6 +50,12 @@ impl Errors {
         Self(Arc::new(Names { address, database, user }))
     }
 
+    /// Errors of the connections to another database there.
+    pub(super) fn at(&self, database: &str) -> Self {
+        let Names { address, user, .. } = self.0.as_ref();
+        Self::new(address.clone(), database.to_owned(), user.clone())
+    }
+
     /// `host:port`.
     pub(super) fn address(&self) -> &str {
         &self.0.address

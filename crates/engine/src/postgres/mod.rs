@@ -13,6 +13,7 @@ mod displace;
 mod error;
 mod lease;
 mod line;
+mod mover;
 mod orphans;
 mod password;
 mod place;

@@ -6,6 +6,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::connect::{Connector, KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_RETRIES};
 use super::error::Errors;
+use super::mover;
 use crate::database::{Place, PlaceStatus};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -130,6 +131,7 @@ pub(super) fn list(client: &mut Client, errors: &Errors) -> Result<Vec<PlaceStat
             places.push(PlaceStatus { leased: keys.contains(&lock_key(&place)), place });
         }
     }
+    places.extend(mover::list(client, errors, &keys)?);
     Ok(places)
 }
 

@@ -55,7 +55,7 @@ pub(super) fn connect(
     let mut client = connector.connect(&format!("{WORK}{run}"))?;
     let prepared = client.batch_execute(&preparation(place, access));
     prepared.map_err(|error| connector.errors.running(&error))?;
-    let canceller = Arc::new(PostgresCancel { token: client.cancel_token(), tls: connector.tls() });
+    let canceller = Arc::new(PostgresCancel::new(client.cancel_token(), connector.tls()));
     Ok((client, canceller))
 }
 
@@ -279,6 +279,12 @@ fn hand_over(
 pub(super) struct PostgresCancel {
     token: CancelToken,
     tls: MakeRustlsConnect,
+}
+
+impl PostgresCancel {
+    pub(super) fn new(token: CancelToken, tls: MakeRustlsConnect) -> Self {
+        Self { token, tls }
+    }
 }
 
 impl Cancel for PostgresCancel {

@@ -40,6 +40,21 @@ pub(super) enum SslMode {
     VerifyFull,
 }
 
+impl SslMode {
+    const ALL: [Self; 5] = [Self::Disable, Self::Prefer, Self::Require, Self::VerifyCa, Self::VerifyFull];
+
+    /// libpq's name.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Disable => "disable",
+            Self::Prefer => "prefer",
+            Self::Require => "require",
+            Self::VerifyCa => "verify-ca",
+            Self::VerifyFull => "verify-full",
+        }
+    }
+}
+
 /// A URL taken apart and decoded.
 pub(super) struct Location {
     /// What the driver is told, in order; it holds the password if the URL does, so it has no `Debug`.
@@ -127,17 +142,11 @@ impl Location {
     fn parameter(&mut self, key: &str, value: String, doubtful: bool) -> Result<()> {
         match key {
             "sslmode" => {
-                self.ssl_mode = Some(match value.as_str() {
-                    "disable" => SslMode::Disable,
-                    "prefer" => SslMode::Prefer,
-                    "require" => SslMode::Require,
-                    "verify-ca" => SslMode::VerifyCa,
-                    "verify-full" => SslMode::VerifyFull,
-                    _ => {
-                        return Err(Error::new(ErrorKind::Usage, "the URL's sslmode is none that exists here")
-                            .hint("sslmode is disable, prefer, require, verify-ca or verify-full"));
-                    }
-                });
+                let mode = SslMode::ALL.into_iter().find(|mode| mode.name() == value);
+                self.ssl_mode = Some(mode.ok_or_else(|| {
+                    Error::new(ErrorKind::Usage, "the URL's sslmode is none that exists here")
+                        .hint("sslmode is disable, prefer, require, verify-ca or verify-full")
+                })?);
             }
             "sslrootcert" => self.ssl_root_cert = Some(value),
             "passfile" => self.passfile = Some(value),

@@ -15,6 +15,7 @@ use super::existing;
 use super::lease::{FileLease, IfMissing, is_leased};
 use super::location::{self, APPLICATION_ID, HEADER_BYTES, Location, Ownership, ownership};
 use super::modelled::Modelled;
+use super::mover::SqliteMover;
 use super::options::{self, Options, set_journal_mode};
 use super::session::SqliteSession;
 use crate::database::{
@@ -22,6 +23,7 @@ use crate::database::{
     WeakIsolation,
 };
 use crate::error::{Error, ErrorKind, Result};
+use crate::mover::Mover;
 use crate::process;
 use crate::request::RequestAccess;
 use crate::table::Table;
@@ -32,7 +34,7 @@ const CLAIM_ATTEMPTS: u32 = 4;
 const CLAIM_WAIT: Duration = Duration::from_millis(5);
 
 /// An opened target.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct SqliteDatabase {
     location: Location,
     options: Options,
@@ -65,6 +67,16 @@ impl SqliteDatabase {
         self.location.database(place)
     }
 
+    /// The folder of our files.
+    pub(super) fn folder(&self) -> &Path {
+        self.location.folder()
+    }
+
+    /// The time it lives by.
+    pub(super) fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
     fn connect(&self, path: &Path, flags: OpenFlags) -> Result<Connection> {
         let flags = flags | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let flags = flags | OpenFlags::SQLITE_OPEN_NOFOLLOW;
@@ -77,7 +89,7 @@ impl SqliteDatabase {
 
     /// Connects to a file that carries our mark. SQLite itself is asked for it: there may be other sessions, whose locks
     /// would end if we closed the file.
-    fn connect_to_ours(&self, path: &Path) -> Result<Connection> {
+    pub(super) fn connect_to_ours(&self, path: &Path) -> Result<Connection> {
         let missing = || {
             Error::new(ErrorKind::Missing, format!("{} does not exist", path.display()))
                 .hint("it was removed, or never finished: run again to make it anew")
@@ -123,6 +135,23 @@ impl SqliteDatabase {
         }
     }
 
+    /// Removes a whole database that a run made, unless the run goes on.
+    fn remove_copy(&self, copy: &Place) -> Result<bool> {
+        let path = self.location.database(copy);
+        let lock = self.location.lock(&copy.leased_by());
+        let had_lock = lock.exists();
+        let Some((_lease, _)) = self.guard(&copy.leased_by())? else { return Ok(false) };
+        let removed = match ownership(&path)? {
+            Ownership::Foreign => Err(foreign(&path)),
+            // A copy is made under its run's lease, and grows from nothing.
+            _ => location::delete_database(&path).map(|()| true),
+        };
+        if !had_lock {
+            location::delete(&lock)?;
+        }
+        removed
+    }
+
     /// Tries again for a short while.
     fn patiently<T>(&self, take: impl Fn() -> Result<Option<T>>) -> Result<Option<T>> {
         for _ in 1..CLAIM_ATTEMPTS {
@@ -163,7 +192,7 @@ impl SqliteDatabase {
 
     /// Makes an empty place. Its mark goes into the very first page that is written, so that whatever has a header and
     /// no mark isn't ours.
-    fn make(&self, path: &Path) -> Result<()> {
+    pub(super) fn make(&self, path: &Path) -> Result<()> {
         location::delete_database(path)?;
         let connection = self.connect(path, OpenFlags::SQLITE_OPEN_CREATE)?;
         let prepare = || {
@@ -237,7 +266,7 @@ impl Database for SqliteDatabase {
     }
 
     fn places(&self) -> Result<Vec<PlaceStatus>> {
-        let status = |place| PlaceStatus { leased: is_leased(&self.location.lock(&place)), place };
+        let status = |place: Place| PlaceStatus { leased: is_leased(&self.location.lock(&place.leased_by())), place };
         Ok(self.location.places()?.into_iter().map(status).collect())
     }
 
@@ -247,6 +276,9 @@ impl Database for SqliteDatabase {
     }
 
     fn remove(&self, place: &Place) -> Result<bool> {
+        if place.kind() == PlaceKind::Copy {
+            return self.remove_copy(place);
+        }
         let (path, lock) = (self.location.database(place), self.location.lock(place));
         if fs::symlink_metadata(&lock).is_err() && fs::symlink_metadata(&path).is_err() {
             return Ok(true);
@@ -293,6 +325,11 @@ impl Database for SqliteDatabase {
             methods.push("drop-os-cache".to_owned());
         }
         Ok(methods)
+    }
+
+    fn mover(&self, _run: &Place) -> Result<Option<Box<dyn Mover>>> {
+        let is_real = self.modelled.is_none();
+        Ok(is_real.then(|| Box::new(SqliteMover::new(self.clone())) as Box<dyn Mover>))
     }
 
     /// A session works in its own thread and counts for itself.

@@ -29,12 +29,13 @@ pub(super) fn attach(connection: &Connection, file: &Path) -> Result<()> {
         );
     }
     let failed = |error| from_sqlite(error, file.parent().unwrap_or(Path::new(".")));
-    connection.execute("ATTACH DATABASE ?1 AS target", [read_only(file)]).map_err(failed)?;
+    connection.execute("ATTACH DATABASE ?1 AS target", [uri(file, "ro")]).map_err(failed)?;
     connection.pragma_update(None, "query_only", true).map_err(failed)
 }
 
-/// The path as a URI that opens the file read-only ("Uniform Resource Identifiers" in SQLite's documentation).
-fn read_only(file: &Path) -> String {
+/// The path as a URI that opens the file as it is, to read (`ro`) or to write (`rw`), and never makes one ("Uniform Resource
+/// Identifiers" in SQLite's documentation).
+pub(super) fn uri(file: &Path, mode: &str) -> String {
     let mut uri = String::from("file:");
     for byte in file.as_os_str().as_bytes() {
         match byte {
@@ -44,7 +45,7 @@ fn read_only(file: &Path) -> String {
             }
         }
     }
-    uri + "?mode=ro"
+    uri + "?mode=" + mode
 }
 
 #[cfg(test)]
@@ -53,6 +54,6 @@ mod tests {
 
     #[test]
     fn any_name_is_a_uri() {
-        assert_eq!(read_only(Path::new("/a b/c?d#e%.db")), "file:/a%20b/c%3Fd%23e%25.db?mode=ro");
+        assert_eq!(uri(Path::new("/a b/c?d#e%.db"), "ro"), "file:/a%20b/c%3Fd%23e%25.db?mode=ro");
     }
 }

@@ -39,7 +39,7 @@ pub(super) enum Ownership {
     Nobody,
     /// It carries our mark.
     Ours,
-    /// It is shorter than a header: what a process leaves that was killed while making it.
+    /// It has no whole header, or an empty one: what a process leaves that was killed while making it.
     Unfinished,
     /// Anything else.
     Foreign,
@@ -157,7 +157,9 @@ pub(super) fn ownership(path: &Path) -> Result<Ownership> {
     let header = read_start(path, HEADER_BYTES).map_err(failed)?;
     let start = &header[..header.len().min(MAGIC.len())];
     let mark = header.get(APPLICATION_ID_OFFSET..APPLICATION_ID_OFFSET + 4);
-    Ok(if !MAGIC.starts_with(start) {
+    Ok(if !header.is_empty() && header.iter().all(|byte| *byte == 0) {
+        Ownership::Unfinished
+    } else if !MAGIC.starts_with(start) {
         Ownership::Foreign
     } else if header.len() < HEADER_BYTES {
         Ownership::Unfinished
@@ -289,6 +291,7 @@ mod tests {
             (&b""[..], Ownership::Unfinished),
             (&MAGIC[..9], Ownership::Unfinished),
             (&header[..60], Ownership::Unfinished),
+            (&[0; HEADER_BYTES], Ownership::Unfinished),
             (&header[..], Ownership::Foreign),
             (&b"hello"[..], Ownership::Foreign),
         ] {

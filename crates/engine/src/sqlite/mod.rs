@@ -27,6 +27,7 @@ mod lease;
 mod load;
 mod location;
 pub mod modelled;
+mod mover;
 mod native;
 mod options;
 mod session;

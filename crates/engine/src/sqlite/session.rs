@@ -393,9 +393,9 @@ impl Drop for SqliteSession {
     }
 }
 
-struct Canceller {
-    handle: InterruptHandle,
-    cancelled: Arc<AtomicBool>,
+pub(super) struct Canceller {
+    pub(super) handle: InterruptHandle,
+    pub(super) cancelled: Arc<AtomicBool>,
 }
 
 impl Cancel for Canceller {

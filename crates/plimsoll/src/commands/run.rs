@@ -210,6 +210,13 @@ fn choose(options: &Run) -> Result<Vec<Chosen>, Failure> {
 
 /// Whoever writes to tables that are there has to say so in the definition and in the call.
 fn consent(definition: &Definition, options: &Run) -> Result<(), Failure> {
+    if definition.steps.iter().any(|step| step.makes_databases()) && !options.consent.allow_create_database {
+        let message = format!("{} makes two databases of its own, which nobody has allowed", definition.name);
+        return Err(Failure { message, hint: None, exit_code: exit::SAFETY }.hint(
+            "they are called plimsoll_copy_..., take twice the volume and are removed at the end; run it with \
+             --allow-create-database, and choose their size by --set volume=...",
+        ));
+    }
     if !definition.own.as_ref().is_some_and(|own| own.writes) || options.consent.allow_writes {
         return Ok(());
     }

@@ -1,0 +1,59 @@
+//! Whole databases, made and moved by the engine's own means: dumps and imports by its tools, copies by its server.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use crate::database::{Cancel, Place};
+use crate::error::Result;
+
+/// Makes and moves databases of our own, each a [copy](crate::PlaceKind::Copy) under the lease of its run. Work in one goes
+/// through [`Database::session`](crate::Database::session) with the copy as its place.
+pub trait Mover: Send {
+    /// Ways in which this engine copies a database, the usual one first.
+    fn ways(&self) -> &'static [&'static str];
+
+    /// An error if a tool for dumps and imports isn't on this machine.
+    fn find_tools(&mut self) -> Result<()>;
+
+    /// Makes an empty database, in place of one that may be there from an earlier repetition.
+    fn make(&mut self, copy: &Place) -> Result<()>;
+
+    /// Removes a database if it is there.
+    fn remove(&mut self, copy: &Place) -> Result<()>;
+
+    /// Bytes that a database takes at present; `None` where that can't be said.
+    fn bytes(&mut self, copy: &Place) -> Option<u64>;
+
+    /// Writes a logical dump of a database to `file`.
+    fn dump(&mut self, from: &Place, file: &File, follow: &mut dyn Follow) -> Result<()>;
+
+    /// Loads a dump into a new database. Its stages are [`DEFINITIONS`], [`TABLES`] and [`INDEXES`] where the engine's
+    /// tools have them apart; else all of it is [`TABLES`].
+    fn import(&mut self, file: &File, into: &Place, follow: &mut dyn Follow) -> Result<()>;
+
+    /// Copies a database, in one of [`Mover::ways`], in place of an empty one. No session may be open on either. Its stage is
+    /// [`COPY`].
+    fn copy(&mut self, from: &Place, to: &Place, way: &str, follow: &mut dyn Follow) -> Result<()>;
+}
+
+/// Stage of an import: schemas and tables are made.
+pub const DEFINITIONS: &str = "definitions";
+/// Stage of an import: rows are loaded.
+pub const TABLES: &str = "tables";
+/// Stage of an import: indexes and constraints are made.
+pub const INDEXES: &str = "indexes";
+/// The stage of a copy.
+pub const COPY: &str = "copy";
+
+/// Follows a move, which may take hours.
+pub trait Follow {
+    /// A stage begins now; the one before has ended.
+    fn stage(&mut self, name: &'static str) -> Result<()>;
+
+    /// A session works now; this cancels its statement.
+    fn working(&mut self, cancel: Arc<dyn Cancel>);
+
+    /// Called several times a second where the engine lets us; `bytes` says how large the new database is by now. An error
+    /// ends the move.
+    fn look(&mut self, bytes: &mut dyn FnMut() -> Option<u64>) -> Result<()>;
+}

@@ -1,0 +1,90 @@
+//! Programs that come with an engine: found by name and version, run to their end, stopped by an interrupt.
+
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use plimsoll_clock::Clock;
+use rustix::fs::{MemfdFlags, memfd_create};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::target::mask_urls;
+
+/// How often a running program is looked at.
+const LOOK: Duration = Duration::from_millis(50);
+/// How much of its complaint is read.
+const MOST_COMPLAINT: u64 = 64 * 1024;
+
+/// Where a program of this name lies: in a folder of `PATH`, else in one of these.
+pub(crate) fn candidates(name: &str, folders: &[PathBuf]) -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let all = std::env::split_paths(&path).chain(folders.iter().cloned());
+    all.map(|folder| folder.join(name)).filter(|file| file.is_file()).collect()
+}
+
+/// The first number in what a program says of its version, such as 15 of `pg_dump (PostgreSQL) 15.18`.
+pub(crate) fn major_version(program: &Path) -> Option<u32> {
+    let said = Command::new(program).arg("--version").stdin(Stdio::null()).output().ok()?;
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    let digits = said.split(|c: char| !c.is_ascii_digit()).find(|part| !part.is_empty());
+    digits.and_then(|digits| digits.parse().ok())
+}
+
+/// The error of a program that isn't there.
+pub(crate) fn missing(name: &str, package: &str) -> Error {
+    Error::new(ErrorKind::ToolMissing, format!("the program {name} is needed and not on this machine"))
+        .hint(format!("install {package}, or put the program into a folder of PATH"))
+}
+
+/// A file as the input of a program, from its beginning on, or as its output.
+pub(crate) fn whole(file: &File) -> Result<Stdio> {
+    let failed = |error| Error::new(ErrorKind::Internal, format!("a file can't be handed to a program: {error}"));
+    let mut copy = file.try_clone().map_err(failed)?;
+    copy.rewind().map_err(failed)?;
+    Ok(copy.into())
+}
+
+/// Runs a program to its end; `look` is called several times a second, and its error ends the program.
+pub(crate) fn run(mut command: Command, clock: &dyn Clock, mut look: impl FnMut() -> Result<()>) -> Result<()> {
+    let name = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let failed = |what: &str| {
+        Error::new(ErrorKind::Statement, format!("{name} failed: {what}"))
+            .hint("the message is the program's own; run it by hand to see more")
+    };
+    // A file, as a pipe that nobody reads would hold the program up.
+    let complaint = memfd_create("complaint", MemfdFlags::CLOEXEC);
+    let mut complaint = complaint.map(File::from).map_err(|error| failed(&error.to_string()))?;
+    let copy = complaint.try_clone().map_err(|error| failed(&error.to_string()))?;
+    command.stderr(copy);
+    let child = command.spawn().map_err(|error| failed(&error.to_string()))?;
+    let mut child = Ended(child);
+    loop {
+        if let Some(status) = child.0.try_wait().map_err(|error| failed(&error.to_string()))? {
+            if status.success() {
+                return Ok(());
+            }
+            let mut text = String::new();
+            let _ = complaint.rewind();
+            let _ = complaint.take(MOST_COMPLAINT).read_to_string(&mut text);
+            let line = text.lines().find(|line| !line.trim().is_empty());
+            let words = line.map_or_else(|| status.to_string(), |line| mask_urls(line.trim()));
+            let kind = if text.contains("No space left") { ErrorKind::DiskFull } else { ErrorKind::Statement };
+            return Err(Error { kind, ..failed(&words) });
+        }
+        look()?;
+        clock.sleep(LOOK);
+    }
+}
+
+/// A program that does not outlive us.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        // One that has ended already can't be ended again.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

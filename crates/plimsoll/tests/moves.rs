@@ -1,0 +1,139 @@
+//! Whole databases on the move: imports and copies on a real PostgreSQL and on SQLite, and what may happen to them.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::process::Child;
+
+use common::{Scene, wait_until};
+use plimsoll_testbed::Postgres;
+use serde_json::Value;
+
+fn server() -> Postgres {
+    Postgres::builder().shared_buffers_mb(32).data_dir_in(env!("CARGO_TARGET_TMPDIR")).start().unwrap()
+}
+
+fn run<'a>(test: &'a str, target: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let common = ["run", test, "--target", target, "--short", "--json", "--quiet", "--allow-create-database"];
+    [&common, more].concat()
+}
+
+/// The databases of ours at a server.
+fn databases(server: &Postgres) -> String {
+    let sql = "SELECT coalesce(string_agg(datname, ' '), '') FROM pg_database WHERE datname LIKE 'plimsoll%'";
+    server.psql(sql).unwrap().trim().to_owned()
+}
+
+fn metrics(record: &Value) -> Vec<&str> {
+    record["results"].as_array().unwrap().iter().map(|figure| figure["metric"].as_str().unwrap()).collect()
+}
+
+fn labels(record: &Value) -> Vec<&str> {
+    let points = record["repetitions"][0]["points"].as_array().unwrap();
+    points.iter().map(|point| point["label"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn postgresql_is_dumped_imported_and_copied() {
+    let (server, scene) = (server(), Scene::new());
+    let target = server.socket_url("postgres");
+    let small = ["--set", "volume=4MiB"];
+    let refused = scene.say(&["run", "import", "--target", &target, "--short"]);
+    refused.failed(6, &["--allow-create-database", "plimsoll_copy_"]);
+    let record = &scene.say(&run("import", &target, &small)).json()[0];
+    assert!(record["error"].is_null(), "{record}");
+    assert_eq!(metrics(record), ["import_rate", "dump_rate", "index_time"]);
+    assert_eq!(labels(record), ["dump", "definitions", "tables", "indexes"]);
+    let moved = record["repetitions"][2]["points"][2]["content_bytes"].as_u64().unwrap();
+    assert_eq!(moved, record["parameters"]["content_bytes"].as_u64().unwrap());
+    for way in ["wal-log", "file-copy"] {
+        let way_is = format!("way={way}");
+        let record = &scene.say(&run("copy", &target, &[&small[..], &["--set", &way_is]].concat())).json()[0];
+        assert!(record["error"].is_null(), "{record}");
+        assert_eq!((metrics(record), labels(record)), (vec!["copy_rate"], vec!["copy"]));
+    }
+    scene.say(&run("copy", &target, &["--set", "way=backup"])).failed(2, &["wal-log, file-copy"]);
+    assert_eq!(databases(&server), "");
+}
+
+#[test]
+fn sqlite_is_dumped_imported_and_copied() {
+    let scene = Scene::new();
+    let target = scene.sqlite();
+    let small = ["--set", "volume=4MiB"];
+    let record = &scene.say(&run("import", &target, &small)).json()[0];
+    assert!(record["error"].is_null(), "{record}");
+    assert_eq!(metrics(record), ["import_rate", "dump_rate"]);
+    for way in ["backup", "file-copy", "vacuum-into"] {
+        let way_is = format!("way={way}");
+        let record = &scene.say(&run("copy", &target, &[&small[..], &["--set", &way_is]].concat())).json()[0];
+        assert!(record["error"].is_null(), "{record}");
+        assert_eq!((metrics(record), record["parameters"]["way"].as_str()), (vec!["copy_rate"], Some(way)));
+    }
+    assert!(scene.leftovers().is_empty(), "{:?}", scene.leftovers());
+    // Without the shell there is no import.
+    let mut command = scene.command(&run("import", &target, &small));
+    let said = common::said(&command.env("PATH", scene.folder()).output().unwrap());
+    said.failed(3, &["sqlite3", "install"]);
+    assert!(scene.leftovers().is_empty(), "{:?}", scene.leftovers());
+    scene.say(&run("copy", "lab:azure-sql-db/S2@v12-retest", &small)).failed(2, &["lab"]);
+}
+
+/// A run that has begun to fill its second database.
+fn started(scene: &Scene, target: &str, has_begun: impl Fn() -> bool) -> Child {
+    let mut child = scene.spawn(&run("import", target, &["--set", "volume=200MiB", "--repetitions", "26"]));
+    wait_until(|| {
+        assert!(child.try_wait().unwrap().is_none(), "it ended");
+        has_begun()
+    });
+    child
+}
+
+#[test]
+fn a_killed_import_leaves_nothing_after_cleaning() {
+    let (server, scene) = (server(), Scene::new());
+    let target = server.socket_url("postgres");
+    // Somebody else's, by the mark that is not there.
+    server.psql("CREATE DATABASE plimsoll_copy_theirsb").unwrap();
+    let begun = || databases(&server).split(' ').filter(|name| name.ends_with('b')).count() == 2;
+    let mut child = started(&scene, &target, begun);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // The server may notice a moment later that the lease's session has ended.
+    wait_until(|| {
+        assert_eq!(scene.say(&["clean", &target]).code, 0);
+        databases(&server) == "plimsoll_copy_theirsb"
+    });
+    assert_eq!(server.psql("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'plimsoll%'").unwrap().trim(), "0");
+
+    let target = scene.sqlite();
+    let mut child = started(&scene, &target, || scene.leftovers().iter().any(|name| name.ends_with("b.db")));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(scene.say(&["clean", &target]).code, 0);
+    assert!(scene.leftovers().is_empty(), "{:?}", scene.leftovers());
+}
+
+#[test]
+fn a_server_that_goes_or_an_interrupt_ends_an_import() {
+    let (server, scene) = (server(), Scene::new());
+    let target = server.socket_url("postgres");
+    let begun = || databases(&server).split(' ').any(|name| name.ends_with('b'));
+    let child = started(&scene, &target, begun);
+    let pid = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let said = common::said(&child.wait_with_output().unwrap());
+    assert_eq!(said.code, 130, "{said:#?}");
+    assert_eq!(databases(&server), "");
+
+    let child = started(&scene, &target, begun);
+    server.stop_immediate().unwrap();
+    let said = common::said(&child.wait_with_output().unwrap());
+    assert_eq!(said.code, 7, "{said:#?}");
+    server.restart().unwrap();
+    wait_until(|| {
+        assert_eq!(scene.say(&["clean", &target]).code, 0);
+        databases(&server).is_empty()
+    });
+}
