@@ -137,14 +137,10 @@ pub(super) fn table_misses(control: &mut Control<'_>, qualified: &str, abilities
     if !abilities.has(Ability::SeePlans) {
         return Ok(None);
     }
-    // In a pattern a bracket begins a set of characters.
-    let pattern = format!("%{}%", qualified.replace('[', "[[]").replace('_', "[_]"));
+    // In a pattern a bracket begins a set of characters; behind the name comes none that could be a part of it.
+    let pattern = format!("%{}[^0-9A-Za-z_]%", qualified.replace('[', "[[]").replace('_', "[_]"));
     let rows = control.rows(sql::PLAN_READS, &[Value::Text(&pattern)], &[BigInt, BigInt])?;
-    let counted = rows.first().and_then(|row| Some((whole(row, 0)?, whole(row, 1))));
-    Ok(match counted {
-        // A table that no statement has named has been read by none.
-        Some((0, _)) => Some(0),
-        Some((_, Some(pages))) => u64::try_from(pages).ok(),
-        _ => None,
-    })
+    // Without a plan nothing was read, or nobody kept count (a server may keep no plan of what was run once).
+    let pages = rows.first().filter(|row| whole(row, 0) > Some(0)).and_then(|row| whole(row, 1));
+    Ok(pages.and_then(|pages| u64::try_from(pages).ok()))
 }

@@ -54,21 +54,21 @@ impl Abilities {
 }
 
 /// What is known of an ability before a server was asked.
-struct Known {
+pub(super) struct Known {
     ability: Ability,
-    name: &'static str,
-    cost: &'static str,
+    pub(super) name: &'static str,
+    pub(super) cost: &'static str,
     products: &'static [Product],
     /// What gives it on a server or an instance, and in Azure SQL Database. `{user}` stands for the user.
-    grant: &'static str,
-    azure_grant: &'static str,
+    pub(super) grant: &'static str,
+    pub(super) azure_grant: &'static str,
 }
 
 const EVERYWHERE: &[Product] = &[Product::Server, Product::Database, Product::Instance];
 const STATE: &str = "GRANT VIEW SERVER STATE TO [{user}], from 2022 on VIEW SERVER PERFORMANCE STATE";
 const DATABASE_STATE: &str = "GRANT VIEW DATABASE STATE TO [{user}]; in Basic, S0, S1 and pools ALTER SERVER ROLE ##MS_ServerStateReader## ADD MEMBER [{user}]";
 
-const KNOWN: &[Known] = &[
+pub(super) const KNOWN: &[Known] = &[
     Known {
         ability: Ability::MakePlaces,
         name: "making places",

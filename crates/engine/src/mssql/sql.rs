@@ -96,10 +96,11 @@ texts! {
         "SELECT CAST(DATEDIFF(second, r.end_time, GETUTCDATE()) AS bigint), CAST(r.avg_cpu_percent AS float), \
          CAST(r.avg_data_io_percent AS float), CAST(r.avg_log_write_percent AS float), CAST(r.avg_memory_usage_percent AS float) \
          FROM sys.dm_db_resource_stats r ORDER BY r.end_time";
-    // The text that is looked for is a parameter: a statement that names the table, and not this one.
+    // The text that is looked for is a parameter: a statement that names the table, and not this one. The blank lets a name end
+    // the statement.
     PLAN_READS "physical reads by plan" ALL
         "SELECT COUNT_BIG(*), CAST(SUM(q.total_physical_reads) AS bigint) FROM sys.dm_exec_query_stats q \
-         CROSS APPLY sys.dm_exec_sql_text(q.sql_handle) t WHERE t.text LIKE @P1 AND t.text NOT LIKE '%dm_exec_query_stats%'";
+         CROSS APPLY sys.dm_exec_sql_text(q.sql_handle) t WHERE t.text + N' ' LIKE @P1 AND t.text NOT LIKE '%dm_exec_query_stats%'";
     // Pages of the rows, and of other indexes; of one's own tables everybody may see that.
     TABLE_SIZE "size of a table" ALL
         "SELECT CAST(SUM(CASE WHEN p.index_id < 2 THEN u.total_pages ELSE 0 END) AS bigint) * 8192, \
@@ -148,7 +149,9 @@ texts! {
         "SET NOCOUNT OFF; SET XACT_ABORT OFF; SET LOCK_TIMEOUT 60000; SET ARITHABORT ON; SET TRANSACTION ISOLATION LEVEL READ COMMITTED";
     CHECKPOINT "checkpoint" ALL "CHECKPOINT";
     DROP_BUFFERS "drop clean buffers" ALL "DBCC DROPCLEANBUFFERS WITH NO_INFOMSGS";
-    CHECK "check a statement" ALL "EXEC sys.sp_describe_undeclared_parameters @tsql = @P1";
+    // The procedure takes nvarchar and nothing else.
+    CHECK "check a statement" ALL
+        "DECLARE @text nvarchar(max) = @P1; EXEC sys.sp_describe_undeclared_parameters @tsql = @text";
 }
 
 /// Makes the schema of a place with its mark, or nothing.

@@ -144,8 +144,8 @@ fn federated(body: &[u8], at: usize) -> io::Result<Option<String>> {
     }
 }
 
-/// The answer to a log-in that is granted.
-pub(super) fn granted(login: &LoginRequest, packet_bytes: usize) -> Vec<u8> {
+/// The answer to a log-in that is granted. A gateway names the server to go to next.
+pub(super) fn granted(login: &LoginRequest, packet_bytes: usize, next: Option<(&str, u16)>) -> Vec<u8> {
     let mut out = Vec::new();
     let database = if login.database.is_empty() { "master" } else { &login.database };
     token::put_change(1, database, "master", &mut out);
@@ -161,6 +161,9 @@ pub(super) fn granted(login: &LoginRequest, packet_bytes: usize) -> Vec<u8> {
     out.extend_from_slice(&(body.len() as u16).to_le_bytes());
     out.extend_from_slice(&body);
     token::put_change(4, &packet_bytes.to_string(), "4096", &mut out);
+    if let Some((host, port)) = next {
+        token::put_route(host, port, &mut out);
+    }
     if login.token.is_some() {
         // FEATUREEXTACK: the log-in by token was heard.
         out.extend_from_slice(&[0xAE, FEDERATED_FEATURE, 0, 0, 0, 0, END]);

@@ -9,6 +9,7 @@ mod login;
 mod packet;
 mod pipe;
 mod request;
+mod sending;
 mod server;
 mod token;
 mod types;

@@ -15,12 +15,16 @@ use super::login::{self, LoginRequest, Prelogin, encrypt};
 use super::packet::{self, Cutting, Message, Writer, kind};
 use super::pipe::{Identity, Pipe};
 use super::request::{self, Bulk, Call, Request, procedure};
+use super::sending::Sending;
 use super::token::{self, DONE, DONE_IN_PROC, DONE_PROC, Outcome, Refusal, Reply, done};
 use super::types::{Column, Datum, Kind};
 use crate::TestbedError;
 
 /// How long a server looks away before it looks whether its client still lives.
 const GLANCE: Duration = Duration::from_millis(20);
+
+/// More bytes of rows than this are sent before the rest is made.
+const MUCH: usize = 256 * 1024;
 
 /// What of the connection is encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +62,7 @@ pub struct TdsBuilder {
     cutting: Cutting,
     admission: Arc<Admission>,
     tables: Arc<Tables>,
+    next: Option<(String, u16)>,
 }
 
 impl Default for TdsBuilder {
@@ -69,6 +74,7 @@ impl Default for TdsBuilder {
             cutting: Cutting { packet_bytes: 4096, first_bytes: None, trickles: false },
             admission: Arc::new(|_| Ok(())),
             tables: Arc::new(|_| None),
+            next: None,
         }
     }
 }
@@ -122,6 +128,13 @@ impl TdsBuilder {
         self
     }
 
+    /// The server that those who have logged in are sent on to.
+    #[must_use]
+    pub fn sends_on_to(mut self, host: &str, port: u16) -> Self {
+        self.next = Some((host.to_owned(), port));
+        self
+    }
+
     /// The columns of tables, by the names under which rows are loaded into them.
     #[must_use]
     pub fn tables(mut self, tables: impl Fn(&str) -> Option<Vec<Column>> + Send + Sync + 'static) -> Self {
@@ -146,6 +159,7 @@ impl TdsBuilder {
             cutting: self.cutting,
             admission: self.admission,
             tables: self.tables,
+            next: self.next,
             script: Arc::new(script),
             record: Arc::clone(&record),
         });
@@ -227,6 +241,7 @@ struct Shared {
     cutting: Cutting,
     admission: Arc<Admission>,
     tables: Arc<Tables>,
+    next: Option<(String, u16)>,
     script: Arc<Script>,
     record: Arc<Mutex<Record>>,
 }
@@ -269,7 +284,15 @@ fn serve(shared: &Shared, socket: TcpStream) -> io::Result<()> {
     if let Err(refusal) = (shared.admission)(&login) {
         return send(&mut pipe, shared.cutting, &login::refused(&refusal));
     }
-    send(&mut pipe, shared.cutting, &login::granted(&login, shared.cutting.packet_bytes.max(512)))?;
+    send(
+        &mut pipe,
+        shared.cutting,
+        &login::granted(
+            &login,
+            shared.cutting.packet_bytes.max(512),
+            shared.next.as_ref().map(|(host, port)| (host.as_str(), *port)),
+        ),
+    )?;
     Session { shared, pipe, login, statements: HashMap::new(), next_handle: 1, announcement: String::new() }.run()
 }
 
@@ -448,6 +471,10 @@ impl Session<'_> {
                     for row in rows {
                         token::put_row(&columns, &row, &mut out)?;
                         count += 1;
+                        if out.len() > MUCH && sending.put(&out) {
+                            out.clear();
+                            sending.break_off(pipe)?;
+                        }
                     }
                     token::put_done(statement_end, more | done::COUNT, token::SELECT, count, &mut out);
                 }
@@ -537,43 +564,6 @@ impl Session<'_> {
         let mut out = Vec::new();
         token::put_done(DONE, done::ATTENTION, 0, 0, &mut out);
         send(&mut self.pipe, self.shared.cutting, &out)
-    }
-}
-
-/// An answer on its way. What has been put together goes out at the end, or when the server has to wait in the middle.
-struct Sending {
-    cut_after: Option<usize>,
-    sent: usize,
-    cutting: Cutting,
-    body: Vec<u8>,
-}
-
-impl Sending {
-    /// Appends; false once the place is reached where the connection is to be cut.
-    fn put(&mut self, bytes: &[u8]) -> bool {
-        self.body.extend_from_slice(bytes);
-        match self.cut_after {
-            Some(cut) if self.sent + self.body.len() > cut => {
-                self.body.truncate(cut.saturating_sub(self.sent));
-                false
-            }
-            _ => true,
-        }
-    }
-
-    /// Sends what there is, as packets that are not the last.
-    fn break_off(&mut self, pipe: &mut Pipe) -> io::Result<()> {
-        let mut writer = Writer::new(pipe, kind::RESPONSE, self.cutting);
-        writer.put(&self.body)?;
-        self.sent += self.body.len();
-        self.body.clear();
-        writer.break_off()
-    }
-
-    fn end(self, pipe: &mut Pipe) -> io::Result<()> {
-        let mut writer = Writer::new(pipe, kind::RESPONSE, self.cutting);
-        writer.put(&self.body)?;
-        writer.end()
     }
 }
 

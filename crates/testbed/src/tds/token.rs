@@ -168,6 +168,20 @@ pub(super) fn put_change(kind: u8, new: &str, old: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(&body);
 }
 
+/// `ENVCHANGE` that sends the client on to another server (type 20: TCP, port, name).
+pub(super) fn put_route(host: &str, port: u16, out: &mut Vec<u8>) {
+    let mut value = vec![0];
+    value.extend_from_slice(&port.to_le_bytes());
+    put_text(&mut value, host);
+    let mut body = vec![20];
+    body.extend_from_slice(&(value.len() as u16).to_le_bytes());
+    body.extend_from_slice(&value);
+    body.extend_from_slice(&[0, 0]);
+    out.push(0xE3);
+    out.extend_from_slice(&(body.len() as u16).to_le_bytes());
+    out.extend_from_slice(&body);
+}
+
 /// `ENVCHANGE` of the collation.
 pub(super) fn put_collation(collation: [u8; 5], out: &mut Vec<u8>) {
     out.extend_from_slice(&[0xE3, 8, 0, 7, 5]);

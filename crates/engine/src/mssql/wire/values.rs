@@ -39,8 +39,12 @@ pub(super) fn signature(value: &Value<'_>) -> u8 {
         Value::Float(_) => b'f',
         Value::Money(_) => b'm',
         Value::DateTime(_) => b'd',
-        Value::Text(text) if text.is_ascii() => b'c',
-        Value::Text(_) => b'n',
+        Value::Text(text) => match (text.is_ascii(), is_long(text)) {
+            (true, false) => b'c',
+            (true, true) => b'C',
+            (false, false) => b'n',
+            (false, true) => b'N',
+        },
     }
 }
 
@@ -58,10 +62,22 @@ fn sql_type(value: &Value<'_>) -> SqlType {
         Value::Money(units) => SqlType::Money(Some(money(units))),
         Value::DateTime(milliseconds) => SqlType::DateTime2(Some(date_time(milliseconds))),
         Value::Text(text) if text.is_ascii() => {
-            let text = SqlString::new(text.as_bytes().to_vec(), EncodingType::DelayedSet);
-            SqlType::Varchar(Some(text), LONGEST_NARROW)
+            let value = Some(SqlString::new(text.as_bytes().to_vec(), EncodingType::DelayedSet));
+            if is_long(text) { SqlType::VarcharMax(value) } else { SqlType::Varchar(value, LONGEST_NARROW) }
         }
-        Value::Text(text) => SqlType::NVarchar(Some(SqlString::from_utf8_string(text.to_owned())), LONGEST_WIDE),
+        Value::Text(text) => {
+            let value = Some(SqlString::from_utf8_string(text.to_owned()));
+            if is_long(text) { SqlType::NVarcharMax(value) } else { SqlType::NVarchar(value, LONGEST_WIDE) }
+        }
+    }
+}
+
+/// True for a text that is only carried as a large object.
+fn is_long(text: &str) -> bool {
+    if text.is_ascii() {
+        text.len() > usize::from(LONGEST_NARROW)
+    } else {
+        text.encode_utf16().count() > usize::from(LONGEST_WIDE)
     }
 }
 

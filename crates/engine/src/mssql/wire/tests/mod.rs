@@ -1,5 +1,7 @@
 //! The line against a server of our own that speaks TDS (`plimsoll_testbed::tds`), written from the protocol's document.
 
+mod loads;
+
 use std::time::Duration;
 
 use plimsoll_clock::{Clock, RealClock};
@@ -194,6 +196,66 @@ fn statements_are_prepared_once_for_each_kind_of_values() {
 }
 
 #[test]
+fn long_texts_go_as_large_objects() {
+    let (server, mut client) = saying(TdsServer::builder(), || Reply::count(1));
+    let (narrow, wide) = ("x".repeat(20_000), "ä".repeat(5_000));
+    for text in ["short", &narrow, "ä", &wide, "short again"] {
+        client.query("UPDATE t SET a = @P1", &[Value::Text(text)], &[], &mut |_| Ok(())).unwrap();
+    }
+    let mut seen = Vec::new();
+    for request in server.requests() {
+        let Request::Call(call) = request else { panic!("{request:?}") };
+        let Datum::Text(text) = &call.parameters[0].1 else { panic!("{call:?}") };
+        seen.push((call.declarations.trim_end().to_lowercase(), text.chars().count()));
+    }
+    let declared =
+        ["@p1 varchar(8000)", "@p1 varchar(max)", "@p1 nvarchar(4000)", "@p1 nvarchar(max)", "@p1 varchar(8000)"];
+    assert_eq!(seen, declared.map(str::to_owned).into_iter().zip([5, 20_000, 1, 5_000, 11]).collect::<Vec<_>>());
+}
+
+/// Bytes of memory that this process has at most had for itself so far.
+fn most_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
+}
+
+/// Rows are handed over as they arrive, and loaded as they are made: memory does not grow with them.
+#[test]
+fn rows_stream_in_little_memory() {
+    const ROWS: u64 = 200_000;
+    let columns = || vec![Column::new("a", Kind::Integer(8)), Column::new("b", Kind::VarChar(Some(400)))];
+    let server = TdsServer::builder().start(move |_, _| {
+        let row = |number: u64| vec![Datum::Integer(number as i64), Datum::Text("x".repeat(400))];
+        Reply(vec![Said::Rows(columns(), Box::new((0..ROWS).map(row)))])
+    });
+    let mut client = connect(&server.unwrap());
+    let before = most_memory();
+    let mut seen = 0;
+    let types = [ColumnType::BigInt, ColumnType::Text(400)];
+    client
+        .query("SELECT everything", &[], &types, &mut |row| {
+            assert_eq!(row.get(0), Value::BigInt(seen));
+            seen += 1;
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(seen as u64, ROWS);
+    // 80 MB went by; other tests run in this process, too.
+    let grown = most_memory() - before;
+    assert!(grown < 64 << 20, "{grown}");
+}
+
+#[test]
+fn a_gateway_may_send_us_on() {
+    let server = TdsServer::builder().start(|_, _| Reply::count(1)).unwrap();
+    let gateway = TdsServer::builder().sends_on_to("127.0.0.1", server.port()).start(|_, _| Reply::default()).unwrap();
+    let mut client = connect(&gateway);
+    assert_eq!(client.run("x"), Ok(1));
+    assert_eq!((gateway.logins().len(), server.logins().len()), (1, 1));
+}
+
+#[test]
 fn results_and_counts_of_several_statements_come_together() {
     let (_server, mut client) = saying(TdsServer::builder(), || {
         let (columns, row) = (vec![Column::new("a", Kind::Integer(4))], vec![Datum::Integer(5)]);
@@ -350,132 +412,6 @@ fn a_statement_that_hangs_is_given_up_in_time_and_the_session_known_to_be_dead()
     assert_eq!(client.run("slow"), Err(Fault::TimedOut));
     assert!(!client.is_dead());
     assert_eq!(client.run("quick"), Ok(1));
-}
-
-/// A table with a column of each type that we load, nullable or not.
-fn loaded_table(can_be_null: bool) -> (Vec<Column>, Vec<ColumnType>) {
-    let kinds = [
-        (Kind::Bit, Kind::BitNull, ColumnType::Bit),
-        (Kind::Integer(1), Kind::IntegerNull(1), ColumnType::TinyInt),
-        (Kind::Integer(2), Kind::IntegerNull(2), ColumnType::SmallInt),
-        (Kind::Integer(4), Kind::IntegerNull(4), ColumnType::Int),
-        (Kind::Integer(8), Kind::IntegerNull(8), ColumnType::BigInt),
-        (Kind::Float(8), Kind::FloatNull(8), ColumnType::Float),
-        (Kind::Money, Kind::MoneyNull(8), ColumnType::Money),
-        (Kind::DateTime2(3), Kind::DateTime2(3), ColumnType::DateTime),
-        (Kind::VarChar(Some(30)), Kind::VarChar(Some(30)), ColumnType::Text(30)),
-    ];
-    let column = |((fixed, nullable, _), number): (&(Kind, Kind, ColumnType), i32)| {
-        Column::new(&format!("c{number}"), if can_be_null { *nullable } else { *fixed })
-    };
-    (kinds.iter().zip(1..).map(column).collect(), kinds.iter().map(|(.., kind)| *kind).collect())
-}
-
-/// Makes so many rows, and then nothing more or an error.
-struct Source {
-    left: i64,
-    fails: bool,
-    nulls: bool,
-}
-
-impl RowSource for Source {
-    fn next(&mut self, row: &mut Row) -> crate::error::Result<bool> {
-        if self.left == 0 {
-            let error = Error::new(crate::error::ErrorKind::Internal, "no more rows can be made");
-            return if self.fails { Err(error) } else { Ok(false) };
-        }
-        let number = self.left;
-        self.left -= 1;
-        if self.nulls && number % 2 == 0 {
-            (0..9).for_each(|_| row.push(Value::Null));
-            return Ok(true);
-        }
-        let small = (number % 200) as u8;
-        for value in [
-            Value::Bit(number % 3 == 0),
-            Value::TinyInt(small),
-            Value::SmallInt(-i16::from(small)),
-            Value::Int(number as i32),
-            Value::BigInt(-number),
-            Value::Float(number as f64 / 4.0),
-            Value::Money(-number * 12_345),
-            Value::DateTime(-number * 1001),
-            Value::Text(&"abcdefghij"[..usize::from(small % 10)]),
-        ] {
-            row.push(value);
-        }
-        Ok(true)
-    }
-}
-
-/// What the server should have got for such a row.
-fn received(number: i64, nulls: bool) -> Vec<Datum> {
-    if nulls && number % 2 == 0 {
-        return vec![Datum::Null; 9];
-    }
-    let (small, milliseconds) = (number % 200, -number * 1001);
-    let days = 719_162 + milliseconds.div_euclid(86_400_000);
-    vec![
-        Datum::Bit(number % 3 == 0),
-        Datum::Integer(small),
-        Datum::Integer(-small),
-        Datum::Integer(number),
-        Datum::Integer(-number),
-        Datum::Float(number as f64 / 4.0),
-        Datum::Money(-number * 12_345),
-        Datum::DateTime2(days as u32, milliseconds.rem_euclid(86_400_000) as u64),
-        Datum::from(&"abcdefghij"[..(small % 10) as usize]),
-    ]
-}
-
-fn loading_server(can_be_null: bool) -> TdsServer {
-    let builder = TdsServer::builder().tables(move |name| (name == "[p].[t]").then(|| loaded_table(can_be_null).0));
-    let answer = |request: &Request| match request {
-        Request::Bulk(bulk) => Reply::count(bulk.rows.len() as u64),
-        _ => Reply::count(1),
-    };
-    builder.start(move |request, _| answer(request)).unwrap()
-}
-
-#[test]
-fn loaded_rows_arrive_as_they_were_made() {
-    for nulls in [false, true] {
-        let server = loading_server(nulls);
-        let mut client = connect(&server);
-        for table_lock in [false, true] {
-            let mut source = Source { left: 3000, fails: false, nulls };
-            let tally = client.load("[p].[t]", Loading { table_lock }, &mut source).unwrap();
-            let Some(Request::Bulk(bulk)) = server.requests().pop() else { panic!("no rows were sent") };
-            assert_eq!((tally.rows, bulk.rows.len()), (3000, 3000));
-            // The driver gives every value a length, also where the column has none.
-            assert_eq!(bulk.columns, loaded_table(true).0);
-            assert_eq!(bulk.announcement.contains("TABLOCK"), table_lock);
-            for (row, number) in bulk.rows.iter().zip((1..=3000).rev()) {
-                assert_eq!(*row, received(number, nulls));
-            }
-        }
-        assert_eq!(client.run("x"), Ok(1));
-        assert!(server.complaints().is_empty(), "{:?}", server.complaints());
-    }
-}
-
-#[test]
-fn a_load_that_can_not_go_on_leaves_nothing_and_the_line_usable() {
-    let server = loading_server(false);
-    let mut client = connect(&server);
-    let loading = Loading { table_lock: true };
-    let mut failing = Source { left: 2000, fails: true, nulls: false };
-    let fault = client.load("[p].[t]", loading, &mut failing).unwrap_err();
-    assert!(matches!(&fault, Fault::Ours(error) if error.message == "no more rows can be made"), "{fault:?}");
-    let mut null = Source { left: 2000, fails: false, nulls: true };
-    let fault = client.load("[p].[t]", loading, &mut null).unwrap_err();
-    assert!(matches!(&fault, Fault::Ours(error) if error.message.ends_with("the column c1")), "{fault:?}");
-    assert!(!server.requests().iter().any(|request| matches!(request, Request::Bulk(_))));
-    assert!(server.attentions() == 2 && !client.is_dead());
-    let fault = client.load("[p].[missing]", loading, &mut null).unwrap_err();
-    assert!(matches!(&fault, Fault::Server(complaints) if complaints[0].number == 208), "{fault:?}");
-    let mut good = Source { left: 10, fails: false, nulls: false };
-    assert_eq!(client.load("[p].[t]", loading, &mut good).unwrap().rows, 10);
 }
 
 #[test]
