@@ -259,8 +259,8 @@ pub const PARAMETERS: &[Parameter] = &[
     },
     Parameter {
         name: "way",
-        kind: Kind::Choice(&["usual", "wal-log", "file-copy", "backup", "vacuum-into"]),
-        about: "How the server copies: by its log or by files (PostgreSQL), by its backup, by files or anew (SQLite).",
+        kind: Kind::Choice(&["usual", "wal-log", "file-copy", "backup", "vacuum-into", "insert-select"]),
+        about: "How the server copies: by its log or by files (PostgreSQL), by its backup, by files or anew (SQLite), by tables (MariaDB).",
         scales: false,
         steps: &[Step::Copy],
         default: Some("usual"),

@@ -1,4 +1,5 @@
-//! Whole databases on the move: imports and copies on a real PostgreSQL and on SQLite, and what may happen to them.
+//! Whole databases on the move: imports and copies on a real PostgreSQL, a real MariaDB and SQLite, and what may happen to
+//! them.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -7,7 +8,7 @@ mod common;
 use std::process::Child;
 
 use common::{Scene, wait_until};
-use plimsoll_testbed::Postgres;
+use plimsoll_testbed::{MariaDb, Postgres};
 use serde_json::Value;
 
 fn server() -> Postgres {
@@ -78,6 +79,34 @@ fn sqlite_is_dumped_imported_and_copied() {
     said.failed(3, &["sqlite3", "install"]);
     assert!(scene.leftovers().is_empty(), "{:?}", scene.leftovers());
     scene.say(&run("copy", "lab:azure-sql-db/S2@v12-retest", &small)).failed(2, &["lab"]);
+}
+
+#[test]
+fn mariadb_is_dumped_imported_and_copied_and_cleaned() {
+    let server = MariaDb::builder().buffer_pool_mb(64).data_dir_in(env!("CARGO_TARGET_TMPDIR")).start().unwrap();
+    let scene = Scene::new();
+    // By the network: a password has to reach the tools.
+    let target = server.tcp_url(server.superuser(), server.password(), "mysql");
+    let databases = || server.sql("SHOW DATABASES LIKE 'plimsoll%'").unwrap();
+    let small = ["--set", "volume=4MiB"];
+    let said = scene.say(&run("import", &target, &small));
+    let record = &said.json()[0];
+    assert!(record["error"].is_null(), "{record}");
+    assert_eq!((metrics(record), labels(record)), (vec!["import_rate", "dump_rate"], vec!["dump", "tables"]));
+    assert!(!format!("{said:?}").contains(server.password()), "{said:?}");
+    let record = &scene.say(&run("copy", &target, &small)).json()[0];
+    assert!(record["error"].is_null(), "{record}");
+    assert_eq!((metrics(record), &record["parameters"]["way"]), (vec!["copy_rate"], &"insert-select".into()));
+    assert_eq!(databases().trim(), "");
+
+    let target = server.socket_url("mysql");
+    let mut child = started(&scene, &target, || databases().lines().any(|name| name.ends_with('b')));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    wait_until(|| {
+        assert_eq!(scene.say(&["clean", &target]).code, 0);
+        databases().trim().is_empty()
+    });
 }
 
 /// A run that has begun to fill its second database.

@@ -53,7 +53,7 @@ impl Measure for Moves {
         let engine = &context.database.description().engine;
         let mut mover = context.database.mover(context.place)?.ok_or_else(|| {
             Error::new(ErrorKind::Unsupported, format!("whole databases can't be moved on '{engine}' yet"))
-                .hint("PostgreSQL and SQLite can")
+                .hint("PostgreSQL, MariaDB and SQLite can")
         })?;
         if self.imports {
             mover.find_tools()?;

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use super::error::Errors;
 use super::line::Line;
 use super::login::{self, Login};
 use super::password::{self, Environment};
+use super::product::Product;
 use super::url::{Location, SslMode};
 use crate::error::Result;
 use crate::socket::{Address, KeepAlive, Socket};
@@ -39,6 +41,7 @@ pub(super) struct Connector {
     /// The database of the URL.
     database: Option<String>,
     mode: SslMode,
+    ssl_ca: Option<String>,
     tls: Arc<ClientConfig>,
     timeout: Duration,
     pub(super) errors: Errors,
@@ -78,6 +81,7 @@ impl Connector {
             socket,
             user,
             password,
+            ssl_ca: location.ssl_ca,
             database: location.database,
             mode,
             tls,
@@ -100,6 +104,18 @@ impl Connector {
     /// A connection whose statements work in a database.
     pub(super) fn connect_in(&self, database: &str, name: &str) -> Result<Connection> {
         self.connect_to(Some(database), name, self.timeout)
+    }
+
+    /// Tells a client program how to connect. The environment of a program can be read by its user alone.
+    pub(super) fn tell(&self, program: &mut Command, product: Product) {
+        match &self.socket {
+            Some(socket) => program.arg("--protocol=socket").arg("--socket").arg(socket),
+            None => program.args(["--protocol=tcp", "--host", &self.host, "--port", &self.port.to_string()]),
+        };
+        program.args(["--user", &self.user]).args(product.protection(self.mode));
+        program.args(self.ssl_ca.iter().map(|file| format!("--ssl-ca={file}")));
+        program.env_remove("MYSQL_PWD");
+        program.envs(self.password.as_ref().map(|password| ("MYSQL_PWD", password.expose())));
     }
 
     /// The database of the URL, if it names one.

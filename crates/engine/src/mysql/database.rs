@@ -10,6 +10,7 @@ use super::counters::{self, ProcessSampler};
 use super::describe;
 use super::lease::{self, MySqlLease};
 use super::load::Way;
+use super::mover::MySqlMover;
 use super::place::{self, Owner};
 use super::requester::MySqlRequester;
 use super::session::MySqlSession;
@@ -18,6 +19,7 @@ use crate::database::{
     ClaimMode, Cold, ColdFollower, Database, Description, Lease, Place, PlaceStatus, Sampler, Session,
 };
 use crate::error::Result;
+use crate::mover::Mover;
 use crate::process;
 use crate::request::{RequestAccess, Requester};
 use crate::table::Table;
@@ -86,11 +88,12 @@ impl Database for MySqlDatabase {
     }
 
     fn remove(&self, place: &Place) -> Result<bool> {
-        let mut connection = place::control(&self.connector, &lease::name(place))?;
+        let lease = place.leased_by();
+        let mut connection = place::control(&self.connector, &lease::name(&lease))?;
         if place::owner(&mut connection, place)? == Owner::Somebody {
             return Err(place::foreign(place));
         }
-        if !place::try_lock(&mut connection, place, false)? {
+        if !place::try_lock(&mut connection, &lease, false)? {
             return Ok(false);
         }
         orphans::end_all(&mut connection, self.clock.as_ref())?;
@@ -101,7 +104,7 @@ impl Database for MySqlDatabase {
             Owner::Nobody => Ok(()),
         };
         // The session's end would do the same, a moment later.
-        let _ = place::unlock(&mut connection, place);
+        let _ = place::unlock(&mut connection, &lease);
         removed.map(|()| true)
     }
 
@@ -126,6 +129,11 @@ impl Database for MySqlDatabase {
             follower,
         };
         maker.make_cold(place, run, tables, cold)
+    }
+
+    fn mover(&self, run: &Place) -> Result<Option<Box<dyn Mover>>> {
+        let product = self.connector.connect(CONTROL)?.server.product;
+        Ok(Some(Box::new(MySqlMover::new(&self.connector, &self.clock, run, product))))
     }
 
     fn process_sampler(&self) -> Option<Box<dyn Sampler>> {

@@ -18,6 +18,7 @@ mod lease;
 mod line;
 mod load;
 mod login;
+mod mover;
 mod orphans;
 mod packet;
 mod password;

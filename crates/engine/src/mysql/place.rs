@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// A table of this name and comment is in each of our databases: whoever finds one knows what it is, and we never touch one
 /// without it.
-const MARK_TABLE: &str = "plimsoll_mark";
+pub(super) const MARK_TABLE: &str = "plimsoll_mark";
 const MARK: &str = "plimsoll: measurement data, may be removed";
 /// Most leases that share a place.
 const SHARES: u32 = 32;
@@ -188,8 +188,9 @@ pub(super) fn list(connection: &mut Connection) -> Result<Vec<PlaceStatus>> {
     let mut places = Vec::new();
     for place in names.into_iter().flatten().flatten().filter_map(|name| Place::from_name(&name)) {
         if owner(connection, &place)? == Owner::We {
-            let used: Vec<String> = shares(&place)
-                .chain([exclusive(&place)])
+            let lease = place.leased_by();
+            let used: Vec<String> = shares(&lease)
+                .chain([exclusive(&lease)])
                 .map(|lock| format!("IS_USED_LOCK('{lock}') IS NOT NULL"))
                 .collect();
             let leased = is_true(connection, &format!("SELECT {}", used.join(" OR ")))?;

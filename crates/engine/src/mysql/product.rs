@@ -3,6 +3,7 @@
 //! MariaDB is what this driver is tested on. What stands here for MySQL is written from the manual of 8.4 and has not been
 //! tried on a server.
 
+use super::url::SslMode;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Which of the two a server is.
@@ -49,6 +50,37 @@ impl Product {
         match self {
             Self::MariaDb => "mariadb",
             Self::MySql => "mysql",
+        }
+    }
+
+    /// The programs that dump and load, and the package that has them.
+    pub(super) const fn client_programs(self) -> ([&'static str; 2], &'static str) {
+        match self {
+            Self::MariaDb => (["mariadb-dump", "mariadb"], "mariadb-client"),
+            Self::MySql => (["mysqldump", "mysql"], "mysql-client"),
+        }
+    }
+
+    /// The view of InnoDB's files, with their sizes.
+    pub(super) const fn tablespaces(self) -> &'static str {
+        match self {
+            Self::MariaDb => "INNODB_SYS_TABLESPACES",
+            Self::MySql => "INNODB_TABLESPACES",
+        }
+    }
+
+    /// How a client program is told to protect its connection.
+    pub(super) fn protection(self, mode: SslMode) -> &'static [&'static str] {
+        match (self, mode) {
+            (_, SslMode::Preferred) => &[],
+            (Self::MariaDb, SslMode::Disabled) => &["--skip-ssl"],
+            (Self::MariaDb, SslMode::Required) => &["--ssl"],
+            // It knows no weaker check than that of the host.
+            (Self::MariaDb, SslMode::VerifyCa | SslMode::VerifyIdentity) => &["--ssl", "--ssl-verify-server-cert"],
+            (Self::MySql, SslMode::Disabled) => &["--ssl-mode=DISABLED"],
+            (Self::MySql, SslMode::Required) => &["--ssl-mode=REQUIRED"],
+            (Self::MySql, SslMode::VerifyCa) => &["--ssl-mode=VERIFY_CA"],
+            (Self::MySql, SslMode::VerifyIdentity) => &["--ssl-mode=VERIFY_IDENTITY"],
         }
     }
 

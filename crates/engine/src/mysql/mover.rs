@@ -1,0 +1,133 @@
+//! Whole databases: dumped and loaded by the server's own client programs, copied table by table by the server.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use plimsoll_clock::Clock;
+
+use super::connect::Connector;
+use super::connection::Connection;
+use super::place::{self, MARK_TABLE, Owner, quoted};
+use super::product::Product;
+use super::session::{self, KillQuery};
+use crate::database::Place;
+use crate::error::{Error, ErrorKind, Result};
+use crate::mover::{COPY, Follow, Mover, TABLES};
+use crate::request::RequestAccess;
+use crate::tool;
+
+/// The server has no statement that copies a database; this is what its users do.
+const WAYS: [&str; 1] = ["insert-select"];
+
+/// Makes and moves databases of one run.
+pub(super) struct MySqlMover {
+    connector: Arc<Connector>,
+    clock: Arc<dyn Clock>,
+    run: Place,
+    /// The dumping and the loading program.
+    tools: Option<[PathBuf; 2]>,
+    product: Product,
+}
+
+impl MySqlMover {
+    pub(super) fn new(connector: &Arc<Connector>, clock: &Arc<dyn Clock>, run: &Place, product: Product) -> Self {
+        Self { connector: Arc::clone(connector), clock: Arc::clone(clock), run: run.clone(), tools: None, product }
+    }
+
+    /// A session of the run, which ends with it.
+    fn session(&self) -> Result<Connection> {
+        session::connect(&self.connector, &self.run, &self.run, RequestAccess::OWN)
+    }
+
+    fn program(&self, number: usize, database: &Place) -> Result<Command> {
+        let program = self.tools.as_ref().map(|tools| &tools[number]);
+        let program = program.ok_or_else(|| Error::new(ErrorKind::Internal, "no tools were looked for"))?;
+        let mut command = Command::new(program);
+        // Nobody's option files: what the run does must not depend on them.
+        command.arg("--no-defaults");
+        self.connector.tell(&mut command, self.product);
+        // The mark of the new database is its own.
+        if number == 0 {
+            command.args(["--single-transaction", "--skip-comments", "--no-tablespaces"]);
+            command.arg(format!("--ignore-table={database}.{MARK_TABLE}"));
+        }
+        command.arg(database.name());
+        Ok(command)
+    }
+}
+
+impl Mover for MySqlMover {
+    fn ways(&self) -> &'static [&'static str] {
+        &WAYS
+    }
+
+    fn find_tools(&mut self) -> Result<()> {
+        let (names, package) = self.product.client_programs();
+        let find = |name: &str| {
+            let found = tool::candidates(name, &[]).into_iter().next();
+            found.ok_or_else(|| tool::missing(name, package))
+        };
+        self.tools = Some([find(names[0])?, find(names[1])?]);
+        Ok(())
+    }
+
+    fn make(&mut self, copy: &Place) -> Result<()> {
+        self.remove(copy)?;
+        place::create(&mut self.session()?, copy)
+    }
+
+    fn remove(&mut self, copy: &Place) -> Result<()> {
+        let mut connection = self.session()?;
+        match place::owner(&mut connection, copy)? {
+            Owner::Nobody => Ok(()),
+            Owner::We => place::drop_database(&mut connection, copy),
+            Owner::Somebody => Err(place::foreign(copy)),
+        }
+    }
+
+    fn bytes(&mut self, copy: &Place) -> Option<u64> {
+        size(&mut self.session().ok()?, copy, self.product)
+    }
+
+    fn dump(&mut self, from: &Place, file: &File, follow: &mut dyn Follow) -> Result<()> {
+        let mut command = self.program(0, from)?;
+        command.stdin(Stdio::null()).stdout(tool::whole(file)?);
+        tool::run(command, self.clock.as_ref(), || follow.look(&mut || Some(file.metadata().ok()?.len())))
+    }
+
+    fn import(&mut self, file: &File, into: &Place, follow: &mut dyn Follow) -> Result<()> {
+        self.make(into)?;
+        let mut control = self.session()?;
+        let mut command = self.program(1, into)?;
+        command.stdin(tool::whole(file)?).stdout(Stdio::null());
+        follow.stage(TABLES)?;
+        tool::run(command, self.clock.as_ref(), || follow.look(&mut || size(&mut control, into, self.product)))
+    }
+
+    fn copy(&mut self, from: &Place, to: &Place, _way: &str, follow: &mut dyn Follow) -> Result<()> {
+        self.make(to)?;
+        let (mut connection, mut control) = (self.session()?, self.session()?);
+        follow.working(Arc::new(KillQuery { connector: Arc::clone(&self.connector), id: connection.id }));
+        let sql = format!(
+            "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{from}' AND TABLE_NAME <> '{MARK_TABLE}' \
+             ORDER BY 1"
+        );
+        let tables = connection.ask(&sql)?.into_iter().flatten().flatten().map(|name| quoted(&name));
+        follow.stage(COPY)?;
+        for table in tables.collect::<Vec<_>>() {
+            connection.run(&format!("CREATE TABLE {to}.{table} LIKE {from}.{table}"))?;
+            connection.run(&format!("INSERT INTO {to}.{table} SELECT * FROM {from}.{table}"))?;
+            follow.look(&mut || size(&mut control, to, self.product))?;
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of the database's files; `None` without the right to see them.
+fn size(connection: &mut Connection, copy: &Place, product: Product) -> Option<u64> {
+    let view = product.tablespaces();
+    let sql = format!("SELECT CAST(SUM(FILE_SIZE) AS CHAR) FROM information_schema.{view} WHERE NAME LIKE '{copy}/%'");
+    connection.ask_one(&sql).ok()??.parse().ok()
+}
