@@ -66,6 +66,8 @@ fn sqlite_is_dumped_imported_and_copied() {
     let record = &scene.say(&run("import", &target, &small)).json()[0];
     assert!(record["error"].is_null(), "{record}");
     assert_eq!(metrics(record), ["import_rate", "dump_rate"]);
+    let shown = scene.say(&["show", record["run_id"].as_str().unwrap()]).out;
+    assert!(shown.contains("Stages") && shown.contains("dump"), "{shown}");
     for way in ["backup", "file-copy", "vacuum-into"] {
         let way_is = format!("way={way}");
         let record = &scene.say(&run("copy", &target, &[&small[..], &["--set", &way_is]].concat())).json()[0];

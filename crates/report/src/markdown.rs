@@ -116,6 +116,7 @@ impl Page {
             ("Waits", requests::waits(record)),
             ("Files", requests::files(record)),
             ("Repetitions", facts::repetitions(record)),
+            ("Stages", facts::stages(record)),
             ("Cold start", facts::cold_starts(record)),
             ("Resources", facts::resources(record)),
             ("Working sets", facts::memory(record)),

@@ -111,6 +111,7 @@ pub fn run(record: &RunRecord, style: Style) -> String {
     page.grid("Waits", requests::waits(record));
     page.grid("Files", requests::files(record));
     page.grid("Repetitions", facts::repetitions(record));
+    page.grid("Stages", facts::stages(record));
     page.grid("Cold start", facts::cold_starts(record));
     page.grid("CPU ladder", record.cpu_table.as_ref().and_then(cpu::table));
     for sentence in record.cpu_table.iter().flat_map(cpu::anchors) {

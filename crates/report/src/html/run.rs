@@ -30,6 +30,7 @@ pub fn article(at: usize, record: &RunRecord) -> Markup {
                 }
             }
             (table::section("Repetitions", facts::repetitions(record).as_ref()))
+            (table::section("Stages", facts::stages(record).as_ref()))
             (table::section("Cold start", facts::cold_starts(record).as_ref()))
             (table::section("Resources", facts::resources(record).as_ref()))
             (ladder(record))
