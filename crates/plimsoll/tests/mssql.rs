@@ -66,8 +66,11 @@ fn usual(request: &Request) -> Reply {
     if sql.contains("SERVERPROPERTY") {
         let about = "Microsoft SQL Server 2022 (RTM) - 16.0.1000.6 (X64)";
         let words = ["16.0.1000.6", "Developer Edition"].map(text);
-        let rest = [about, "H1", "sales", "READ_WRITE"].map(text);
+        let rest = [about, "H1", "sales"].map(text);
         return one(words.into_iter().chain([Datum::from(3)]).chain(rest).collect());
+    }
+    if sql.contains("DECLARE @names") {
+        return one(vec![text("a,b")]);
     }
     if sql.contains("HAS_PERMS_BY_NAME") {
         return one(vec![Datum::from(1); 9]);

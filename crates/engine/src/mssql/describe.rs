@@ -34,6 +34,7 @@ pub(super) enum Ability {
     SeeSchedulers,
     SeeSpace,
     SeeSizes,
+    LoadInBulk,
     Checkpoint,
     DropBuffers,
     SeeLimits,
@@ -142,6 +143,14 @@ pub(super) const KNOWN: &[Known] = &[
         azure_grant: "every user sees it of tables of his own",
     },
     Known {
+        ability: Ability::LoadInBulk,
+        name: "bulk protocol",
+        cost: "rows are loaded by INSERT statements of many rows, so that a bulk load measures those",
+        products: EVERYWHERE,
+        grant: "every SQL Server has it",
+        azure_grant: "every database has it",
+    },
+    Known {
         ability: Ability::Checkpoint,
         name: "checkpoint",
         cost: "dirty pages of a load may be written during a test",
@@ -188,7 +197,7 @@ pub(super) struct Server {
 /// Asks the server.
 pub(super) fn describe(control: &mut Control<'_>, connector: &Connector) -> Result<Server> {
     let mut probe = Probe { control, abilities: Abilities::default(), product: Product::Server };
-    let identity = probe.one(sql::IDENTITY, &[WORD, WORD, BigInt, WORD, WORD, WORD, WORD])?;
+    let identity = probe.one(sql::IDENTITY, &[WORD, WORD, BigInt, WORD, WORD, WORD])?;
     let identity = identity.unwrap_or_default();
     let stated = |index: usize| if identity.len() > index { text_of(&identity, index) } else { None };
     let whole_stated = |index: usize| if identity.len() > index { whole(&identity, index) } else { None };
@@ -215,7 +224,8 @@ pub(super) fn describe(control: &mut Control<'_>, connector: &Connector) -> Resu
             "this is not Microsoft's SQL Server but {name}: hints of statements and what is measured by system views may have no effect"
         ));
     }
-    if stated(6).is_some_and(|can| can.eq_ignore_ascii_case("READ_ONLY")) {
+    let updateability = probe.one(sql::UPDATEABILITY, &[WORD])?.and_then(|row| text_of(&row, 0));
+    if updateability.is_some_and(|can| can.eq_ignore_ascii_case("READ_ONLY")) {
         warnings.push("this database can only be read: tests that make tables fail; connect to the primary".to_owned());
     }
     probe.database_settings(&mut settings, &mut warnings)?;
@@ -233,6 +243,8 @@ pub(super) fn describe(control: &mut Control<'_>, connector: &Connector) -> Resu
         let works = probe.answers(text, if text.sql.contains("@P1") { &values } else { &[] })?;
         probe.abilities.set(ability, works);
     }
+    let together = probe.one(sql::PUTS_TOGETHER, &[WORD])?.and_then(|row| text_of(&row, 0));
+    probe.abilities.set(Ability::LoadInBulk, together.as_deref() == Some("a,b"));
     let free_bytes = probe.free_bytes()?;
 
     let abilities = probe.abilities;

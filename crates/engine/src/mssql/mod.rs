@@ -10,6 +10,7 @@ mod database;
 mod describe;
 mod dialect;
 mod error;
+mod inserts;
 mod lease;
 mod numbers;
 mod orphans;

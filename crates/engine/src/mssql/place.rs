@@ -12,6 +12,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::table::ColumnType;
 use crate::value::{Row, Value};
 
+/// How long the gate of a lease may be held by somebody else.
+const GATE_PATIENCE_MS: u32 = 10_000;
 /// Tables dropped in one text.
 const TABLES_PER_DROP: usize = 64;
 /// Prefix of the names of working sessions; the run's place follows.
@@ -60,6 +62,12 @@ impl<'a> Control<'a> {
         self.done(outcome)
     }
 
+    /// The whole number that a text made here answers with; `None` for no row or NULL.
+    fn answer(&mut self, sql: &str) -> Result<Option<i64>> {
+        let outcome = self.wire.rows(sql, &[], &[ColumnType::BigInt]);
+        Ok(self.done(outcome)?.first().and_then(|row| whole(row, 0)))
+    }
+
     /// The first whole number of a text of ours; `None` for no row or NULL.
     pub(super) fn number(&mut self, text: Text, values: &[Value<'_>]) -> Result<Option<i64>> {
         let rows = self.rows(text, values, &[ColumnType::BigInt])?;
@@ -89,7 +97,7 @@ impl<'a> Control<'a> {
     /// Does something while nobody else takes or changes a lease on that place.
     pub(super) fn in_gate<T>(&mut self, place: &Place, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let [_, gate] = sql::resource(place.name());
-        match self.number(sql::ENTER_GATE, &[Value::Text(&gate)])? {
+        match self.answer(&sql::take_lock(&gate, false, GATE_PATIENCE_MS))? {
             Some(0..) => {}
             _ => {
                 return Err(Error::new(
@@ -100,7 +108,7 @@ impl<'a> Control<'a> {
             }
         }
         let done = work(self);
-        let left = self.rows(sql::GIVE_BACK, &[Value::Text(&gate)], &[]);
+        let left = self.run(&sql::give_lock_back(&gate));
         let done = done?;
         left.map(|_| done)
     }
@@ -108,8 +116,7 @@ impl<'a> Control<'a> {
     /// Takes the lock of a place for this session unless another session's stands against it. To be done in the gate.
     pub(super) fn take(&mut self, place: &Place, shared: bool) -> Result<bool> {
         let [lease, _] = sql::resource(place.name());
-        let text = if shared { sql::TAKE_SHARED } else { sql::TAKE_EXCLUSIVE };
-        match self.number(text, &[Value::Text(&lease)])? {
+        match self.answer(&sql::take_lock(&lease, shared, 0))? {
             // Granted at once, or after others let go.
             Some(0..) => Ok(true),
             // Not granted in time.
@@ -130,7 +137,7 @@ impl<'a> Control<'a> {
     /// Gives back a lock of this session.
     pub(super) fn unlock(&mut self, place: &Place) -> Result<()> {
         let [lease, _] = sql::resource(place.name());
-        self.rows(sql::GIVE_BACK, &[Value::Text(&lease)], &[]).map(drop)
+        self.run(&sql::give_lock_back(&lease)).map(drop)
     }
 
     /// Every schema with a name and a mark of ours, and whether anybody holds a lease on it.

@@ -12,6 +12,7 @@ use super::counters;
 use super::describe::{Abilities, Ability};
 use super::dialect::MssqlDialect;
 use super::error::Errors;
+use super::inserts;
 use super::place::{Control, WORK};
 use super::qualify::{self, Known};
 use super::sql;
@@ -119,6 +120,9 @@ impl MssqlSession {
 
     fn load_with(&mut self, table: &Table, table_lock: bool, rows: &mut dyn RowSource) -> Result<Tally> {
         let name = self.name(table);
+        if !self.abilities.has(Ability::LoadInBulk) {
+            return self.on_wire(|wire| inserts::load(wire, &name, table, rows));
+        }
         self.on_wire(|wire| wire.load(&name, Loading { table_lock }, rows))
     }
 
@@ -184,7 +188,11 @@ impl Session for MssqlSession {
 
     fn settle_table(&mut self, table: &Table) -> Result<()> {
         let sql = sql::settle(self.place.name(), &table.name);
-        self.with_control(|control, _| control.run(&sql)).map(drop)
+        match self.with_control(|control, _| control.run(&sql)) {
+            Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled | ErrorKind::Busy) => Err(error),
+            // A server without that statement looks after its statistics by itself.
+            _ => Ok(()),
+        }
     }
 
     fn checkpoint(&mut self) -> Result<bool> {

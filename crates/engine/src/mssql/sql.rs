@@ -45,7 +45,14 @@ texts! {
     IDENTITY "identity" ALL
         "SELECT CAST(SERVERPROPERTY('ProductVersion') AS nvarchar(128)), CAST(SERVERPROPERTY('Edition') AS nvarchar(128)), \
          CAST(SERVERPROPERTY('EngineEdition') AS int), CAST(@@VERSION AS nvarchar(400)), CAST(@@SERVERNAME AS nvarchar(256)), \
-         CAST(DB_NAME() AS nvarchar(256)), CAST(DATABASEPROPERTYEX(DB_NAME(), 'Updateability') AS nvarchar(60))";
+         CAST(DB_NAME() AS nvarchar(256))";
+    // READ_ONLY also for a replica of a database that can be written elsewhere.
+    UPDATEABILITY "whether the database can be written" ALL
+        "SELECT CAST(DATABASEPROPERTYEX(DB_NAME(), 'Updateability') AS nvarchar(60))";
+    // The driver learns a table's columns by putting their names together so before it loads rows; not every server can.
+    PUTS_TOGETHER "whether names are put together" ALL
+        "DECLARE @names nvarchar(100); SELECT @names = COALESCE(@names + N',', N'') + v.name FROM (VALUES (N'a'), (N'b')) v(name); \
+         SELECT @names";
     DATABASE_SETTINGS "database settings" ALL
         "SELECT CAST(d.recovery_model_desc AS nvarchar(60)), CAST(d.is_read_committed_snapshot_on AS int), \
          CAST(d.snapshot_isolation_state_desc AS nvarchar(60)), CAST(d.delayed_durability_desc AS nvarchar(60)), \
@@ -111,33 +118,21 @@ texts! {
 
     // Places. The mark is an extended property of the schema.
     OWNER "owner of a schema" ALL
-        "SELECT CAST(COUNT_BIG(p.value) AS int) FROM sys.schemas s LEFT JOIN sys.extended_properties p \
+        "SELECT CAST(COUNT_BIG(p.name) AS int) FROM sys.schemas s LEFT JOIN sys.extended_properties p \
          ON p.class = 3 AND p.major_id = s.schema_id AND p.name = N'plimsoll' WHERE s.name = @P1 GROUP BY s.schema_id";
     PLACES "our schemas" ALL
         "SELECT CAST(s.name AS nvarchar(128)) FROM sys.schemas s JOIN sys.extended_properties p \
-         ON p.class = 3 AND p.major_id = s.schema_id AND p.name = N'plimsoll' WHERE s.name LIKE N'plimsoll[_]%' ORDER BY s.name";
+         ON p.class = 3 AND p.major_id = s.schema_id AND p.name = N'plimsoll' WHERE LEFT(s.name, 9) = N'plimsoll_' ORDER BY s.name";
     TABLES "tables of a schema" ALL
         "SELECT CAST(t.name AS nvarchar(128)) FROM sys.tables t WHERE t.schema_id = SCHEMA_ID(@P1) ORDER BY t.name";
     STRANGERS "what else is in a schema" ALL
         "SELECT CAST(o.type_desc AS nvarchar(60)) + N' ' + CAST(o.name AS nvarchar(128)) FROM sys.objects o \
-         WHERE o.schema_id = SCHEMA_ID(@P1) AND o.parent_object_id = 0 AND o.type <> 'U' \
+         WHERE o.schema_id = SCHEMA_ID(@P1) AND o.parent_object_id = 0 AND RTRIM(o.type) <> 'U' \
          UNION ALL SELECT N'FOREIGN KEY ' + CAST(k.name AS nvarchar(128)) FROM sys.foreign_keys k \
          JOIN sys.objects o ON o.object_id = k.referenced_object_id \
          WHERE o.schema_id = SCHEMA_ID(@P1) AND k.schema_id <> o.schema_id";
     IS_FREE "whether a lease is free" ALL
         "SELECT APPLOCK_TEST('public', @P1, 'Exclusive', 'Session')";
-    TAKE_EXCLUSIVE "take a lease alone" ALL
-        "DECLARE @taken int; EXEC @taken = sys.sp_getapplock @Resource = @P1, @LockMode = 'Exclusive', @LockOwner = 'Session', \
-         @LockTimeout = 0, @DbPrincipal = 'public'; SELECT @taken";
-    TAKE_SHARED "take a lease with others" ALL
-        "DECLARE @taken int; EXEC @taken = sys.sp_getapplock @Resource = @P1, @LockMode = 'Shared', @LockOwner = 'Session', \
-         @LockTimeout = 0, @DbPrincipal = 'public'; SELECT @taken";
-    // Held for moments, by everybody who takes or changes a lease on that place.
-    ENTER_GATE "enter the gate of a lease" ALL
-        "DECLARE @taken int; EXEC @taken = sys.sp_getapplock @Resource = @P1, @LockMode = 'Exclusive', @LockOwner = 'Session', \
-         @LockTimeout = 10000, @DbPrincipal = 'public'; SELECT @taken";
-    GIVE_BACK "give a lease back" ALL
-        "EXEC sys.sp_releaseapplock @Resource = @P1, @LockOwner = 'Session', @DbPrincipal = 'public'";
     WORKING_SESSIONS "sessions that work for runs" ALL
         "SELECT CAST(s.session_id AS int), CAST(s.program_name AS nvarchar(128)) FROM sys.dm_exec_sessions s \
          WHERE s.is_user_process = 1 AND s.database_id = DB_ID() AND s.program_name LIKE N'plimsoll work %' ORDER BY s.session_id";
@@ -158,14 +153,28 @@ texts! {
 pub(super) fn create_place(place: &str) -> String {
     format!(
         "SET XACT_ABORT ON; BEGIN TRANSACTION; EXEC(N'CREATE SCHEMA [{place}]'); \
-         EXEC sys.sp_addextendedproperty @name = N'plimsoll', @value = N'measurement data, may be removed', \
+         EXEC sp_addextendedproperty @name = N'plimsoll', @value = N'measurement data, may be removed', \
          @level0type = N'SCHEMA', @level0name = N'{place}'; COMMIT TRANSACTION; SET XACT_ABORT OFF"
     )
 }
 
 /// What makes a schema ours after all.
 pub(super) fn mark(place: &str) -> String {
-    format!("EXEC sys.sp_addextendedproperty N'plimsoll', N'measurement data, may be removed', N'SCHEMA', N'{place}'")
+    format!("EXEC sp_addextendedproperty N'plimsoll', N'measurement data, may be removed', N'SCHEMA', N'{place}'")
+}
+
+/// Takes an application lock of this session, and answers with a number below zero if it was not to be had in that time.
+pub(super) fn take_lock(resource: &str, shared: bool, patience_ms: u32) -> String {
+    let mode = if shared { "Shared" } else { "Exclusive" };
+    format!(
+        "DECLARE @taken int; EXEC @taken = sp_getapplock @Resource = N'{resource}', @LockMode = '{mode}', \
+         @LockOwner = 'Session', @LockTimeout = {patience_ms}, @DbPrincipal = 'public'; SELECT @taken"
+    )
+}
+
+/// Gives back an application lock of this session.
+pub(super) fn give_lock_back(resource: &str) -> String {
+    format!("EXEC sp_releaseapplock @Resource = N'{resource}', @LockOwner = 'Session', @DbPrincipal = 'public'")
 }
 
 /// Drops tables of a place.

@@ -75,6 +75,8 @@ fn everything() -> Script {
                 vec![Text("sales_log"), Text("LOG"), BigInt(8 << 20), BigInt(-1), BigInt(10), BigInt(1)],
             ])],
         )
+        .row("'Updateability'", &[Text("READ_WRITE")])
+        .row("DECLARE @names", &[Text("a,b")])
         .row("dm_os_schedulers", &[BigInt(8)])
         .row("dm_os_volume_stats", &[BigInt(5 << 30)])
         .row("HAS_PERMS_BY_NAME", &[BigInt(1); 9])
@@ -180,6 +182,7 @@ fn what_is_missing_costs_what_depends_on_it_and_no_more() {
         ("dm_os_schedulers", 300, "CPUs of the server", Ability::SeeSchedulers),
         ("dm_os_volume_stats", 300, "free space", Ability::SeeSpace),
         ("sys.allocation_units", 208, "sizes of tables", Ability::SeeSizes),
+        ("DECLARE @names", 102, "bulk protocol", Ability::LoadInBulk),
     ] {
         let server = described(&everything().refuses(words, number)).unwrap();
         let missing: Vec<&str> = server
@@ -407,6 +410,45 @@ fn a_session_names_our_tables_with_their_place_and_leaves_the_user_s_alone() {
         ]
     );
     assert_eq!(script.names().last().unwrap(), "plimsoll work plimsoll_run_a1");
+}
+
+/// Rows for a load, and then perhaps no more can be made.
+struct Source(i32, bool);
+
+impl crate::database::RowSource for Source {
+    fn next(&mut self, row: &mut crate::value::Row) -> Result<bool> {
+        if self.0 == 0 {
+            return if self.1 { Err(crate::error::Error::new(ErrorKind::Internal, "no more")) } else { Ok(false) };
+        }
+        self.0 -= 1;
+        row.push(Value::Int(self.0));
+        Ok(true)
+    }
+}
+
+#[test]
+fn a_server_without_the_bulk_protocol_gets_its_rows_by_statements() {
+    let (_, clock) = clock();
+    let done = || [Said::Rows(Vec::new())];
+    let script = granting()
+        .row("DECLARE @names", &[Text("b")])
+        .on("SET NOCOUNT", done())
+        .on("TRANSACTION", done())
+        .on("INSERT INTO [plimsoll_run_a1].[t] ([RowId]) VALUES (", done());
+    let abilities = described(&script).unwrap().abilities;
+    let connector = script.connector(URL, &clock);
+    let place = Place::run("a1").unwrap();
+    let mut session = MssqlSession::open(&connector, &clock, &place, &place, RequestAccess::OWN, abilities).unwrap();
+    let table = crate::table::Table::new("t", &[("RowId", crate::table::ColumnType::Int)]);
+    assert_eq!(Session::load(&mut session, &table, &mut Source(450, false)).unwrap().rows, 450);
+    let sent = |from: usize| -> Vec<String> {
+        script.asked().iter().skip(from).filter_map(|sql| sql.split(' ').next().map(str::to_owned)).collect()
+    };
+    let all = script.asked().len();
+    assert_eq!(sent(all - 5), ["BEGIN", "INSERT", "INSERT", "INSERT", "COMMIT"]);
+    let error = Session::load(&mut session, &table, &mut Source(250, true)).unwrap_err();
+    assert_eq!(error.message, "no more");
+    assert_eq!(sent(all), ["BEGIN", "INSERT", "IF"]);
 }
 
 /// The table of docs/ENGINES.md, made of what the driver knows.

@@ -170,6 +170,9 @@ fn every_text_is_a_golden_file() {
     let made = [
         ("create a place", sql::create_place("plimsoll_run_x")),
         ("mark a place", sql::mark("plimsoll_run_x")),
+        ("take a lease alone", sql::take_lock("plimsoll lease plimsoll_run_x", false, 0)),
+        ("take a lease with others", sql::take_lock("plimsoll lease plimsoll_run_x", true, 0)),
+        ("give a lease back", sql::give_lock_back("plimsoll lease plimsoll_run_x")),
         ("drop tables", sql::drop_tables("plimsoll_run_x", &["a".to_owned(), "b]c".to_owned()])),
         ("drop a place", sql::drop_place("plimsoll_run_x")),
         ("end a session", sql::kill(51)),
