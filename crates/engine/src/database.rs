@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_clock::{Clock, RealClock};
 use plimsoll_measurement::{Reading, Views};
@@ -101,6 +102,12 @@ pub trait Database: Send + Sync {
         cold: &Cold,
         follower: &mut dyn ColdFollower,
     ) -> Result<Vec<String>>;
+
+    /// How long a page has to rest in the engine's cache before reading it again makes it one that is kept. Zero where
+    /// every use counts.
+    fn rest_before_reuse(&self) -> Duration {
+        Duration::ZERO
+    }
 
     /// What this work should show, where the limits are known; computed from them and from the rows, never measured.
     ///

@@ -109,6 +109,9 @@ impl Read<'_> {
         drop(requesters);
         probe.stop(control.as_mut())?;
         sums.device = probe.count(Metric::DeviceReadBytes).or(sums.device);
+        // Where neither tables nor the readers are counted, the whole server is.
+        let whole = probe.count(Metric::CacheMissPages).map(|pages| pages * context.database.description().page_bytes);
+        sums.missed = sums.missed.or(whole);
         if let Some(before) = missed_before {
             let missed = self.still_misses(context, control.as_mut())?.and_then(|after| after.checked_sub(before));
             sums.missed = missed.map(|pages| pages * context.database.description().page_bytes);

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_clock::Clock;
 
@@ -23,6 +24,11 @@ use crate::mover::Mover;
 use crate::process;
 use crate::request::{RequestAccess, Requester};
 use crate::table::Table;
+
+/// `innodb_old_blocks_time`, if the server doesn't say.
+const OLD_BLOCKS_MS: u64 = 1_000;
+/// The server's clock and ours need not go alike.
+const REST_MARGIN: Duration = Duration::from_millis(50);
 
 /// Name of sessions that neither work nor hold a lease.
 pub(super) const CONTROL: &str = "plimsoll";
@@ -134,6 +140,12 @@ impl Database for MySqlDatabase {
     fn mover(&self, run: &Place) -> Result<Option<Box<dyn Mover>>> {
         let product = self.connector.connect(CONTROL)?.server.product;
         Ok(Some(Box::new(MySqlMover::new(&self.connector, &self.clock, run, product))))
+    }
+
+    fn rest_before_reuse(&self) -> Duration {
+        let setting = self.description.settings.get("innodb_old_blocks_time");
+        let rest = Duration::from_millis(setting.and_then(|ms| ms.parse().ok()).unwrap_or(OLD_BLOCKS_MS));
+        if rest.is_zero() { rest } else { rest + REST_MARGIN }
     }
 
     fn process_sampler(&self) -> Option<Box<dyn Sampler>> {

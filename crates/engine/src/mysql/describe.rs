@@ -22,6 +22,8 @@ const SETTINGS: &[&str] = &[
     "innodb_flush_method",
     "innodb_io_capacity",
     "innodb_log_file_size",
+    "innodb_lru_scan_depth",
+    "innodb_old_blocks_time",
     "innodb_page_size",
     "innodb_read_ahead_threshold",
     "innodb_redo_log_capacity",

@@ -30,11 +30,11 @@ pub(super) fn connect(connector: &Connector, place: &Place, run: &Place, access:
     let usual = connector.database().filter(|_| access.read_only());
     let database = usual.unwrap_or_else(|| place.name());
     let mut connection = connector.connect_in(database, &format!("plimsoll work {run}"))?;
-    let mut settings = place::settings(&connection);
-    if access.read_only() {
-        settings.push_str(", transaction_read_only = 1");
-    }
+    let settings = place::settings(&connection);
     connection.run(&settings)?;
+    if access.read_only() {
+        connection.run("SET SESSION TRANSACTION READ ONLY")?;
+    }
     let held = connection.ask_one(&format!("SELECT GET_LOCK(CONCAT('{}', CONNECTION_ID()), 0)", place::work(run)))?;
     if held.as_deref() == Some("1") {
         Ok(connection)
