@@ -21,7 +21,7 @@ pub(super) fn load(wire: &mut dyn Wire, name: &str, table: &Table, source: &mut 
         wire.run("COMMIT TRANSACTION")?;
     } else if !wire.is_dead() {
         // The error that led here says more than one of the way back.
-        let _ = wire.run("IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION");
+        let _ = wire.run(sql::ROLLBACK.sql);
     }
     loaded
 }

@@ -107,6 +107,10 @@ impl MssqlSession {
             )
             .hint("say 'writes = true' in the definition and give --allow-writes if it is to change your tables"));
         }
+        // A deadlock has ended the transaction already, and there is none to be rolled back.
+        if sql.trim().eq_ignore_ascii_case("ROLLBACK") {
+            return Ok(sql::ROLLBACK.sql.to_owned());
+        }
         Ok(match self.qualified.entry(sql.to_owned()) {
             Entry::Occupied(known) => known.get().clone(),
             Entry::Vacant(new) => new.insert(qualify::qualify(sql, self.place.name(), &self.known)).clone(),

@@ -63,9 +63,11 @@ pub(in crate::mssql) struct Login {
 impl Endpoint {
     /// As the driver wants it.
     pub(super) fn data_source(&self) -> String {
+        // It would take the colon of a protocol for one of an IPv6 address.
+        let protocol = if self.host.contains(':') { "" } else { "tcp:" };
         match (&self.instance, self.port) {
-            (Some(instance), None) => format!("tcp:{}\\{instance}", self.host),
-            (_, port) => format!("tcp:{},{}", self.host, port.unwrap_or(1433)),
+            (Some(instance), None) => format!("{protocol}{}\\{instance}", self.host),
+            (_, port) => format!("{protocol}{},{}", self.host, port.unwrap_or(1433)),
         }
     }
 }

@@ -458,6 +458,17 @@ fn a_server_that_says_nothing_is_left_in_time() {
 }
 
 #[test]
+fn an_address_may_be_of_the_longer_kind() {
+    // Not every machine has them.
+    let Ok(listener) = std::net::TcpListener::bind("[::1]:0") else { return };
+    let port = listener.local_addr().unwrap().port();
+    let endpoint = Endpoint { host: "::1".to_owned(), port: Some(port), instance: None };
+    let login = Login { connect_timeout_s: 1, ..login() };
+    // Somebody is there, and says nothing.
+    assert_eq!(Client::connect(&endpoint, &login, "x").err(), Some(Fault::TimedOut));
+}
+
+#[test]
 fn a_token_logs_in_without_a_password() {
     let server = TdsServer::builder().start(|_, _| Reply::count(1)).unwrap();
     let login = Login { auth: Auth::Token(Secret::new("planted.token")), read_only: true, ..login() };
