@@ -104,6 +104,62 @@ fn columns() -> Vec<Column> {
     names.split(' ').map(|name| Column::new(name, kind(name))).collect()
 }
 
+/// The answers of a server that has what was loaded, and counts its reads.
+fn working(request: &Request) -> Reply {
+    let sql = request.sql();
+    if sql.contains("sys.allocation_units") {
+        return one(vec![Datum::from(1 << 20), Datum::from(0)]);
+    }
+    if sql.contains("dm_io_virtual_file_stats") {
+        let file = |name: &str, kind| {
+            let counts = [kind, 10, 1 << 30, 1000, 10, 1 << 30, 1000].map(Datum::from);
+            [Datum::from(name)].into_iter().chain(counts).collect::<Vec<_>>()
+        };
+        let columns = (0..8)
+            .map(|index| Column::new("", if index == 0 { Kind::NVarChar(Some(256)) } else { Kind::IntegerNull(8) }));
+        return Reply::rows(columns.collect(), vec![file("sales", 0), file("sales_log", 1)]);
+    }
+    if sql.starts_with("SELECT COUNT_BIG(*) FROM [plimsoll_") {
+        return one(vec![Datum::from(1234)]);
+    }
+    usual(request)
+}
+
+#[test]
+fn a_run_goes_over_the_line_from_its_begin_to_its_end() {
+    let scene = Scene::new();
+    let server = TdsServer::builder().tables(|_| Some(columns())).start(|request, _| working(request)).unwrap();
+    let said = run(&scene, &url(&server, "?encrypt=false"));
+    assert_eq!(said.code, 0, "{said:#?}");
+    assert!(server.complaints().is_empty(), "{:?}", server.complaints());
+    let requests = server.requests();
+    let loaded: usize = requests
+        .iter()
+        .filter_map(|request| match request {
+            Request::Bulk(bulk) => Some(bulk.rows.len()),
+            _ => None,
+        })
+        .sum();
+    assert!(loaded > 1000, "{loaded}");
+    let texts: Vec<&str> = requests.iter().map(Request::sql).collect();
+    let first = |words: &str| texts.iter().position(|sql| sql.contains(words)).unwrap_or_else(|| panic!("no {words}"));
+    let order = [
+        "N'CREATE SCHEMA [plimsoll_run_",
+        "PRIMARY KEY CLUSTERED (RowId)",
+        "UPDATE STATISTICS [plimsoll_run_",
+        "DBCC DROPCLEANBUFFERS",
+        "SELECT COUNT_BIG(*) FROM [plimsoll_run_",
+    ];
+    let places: Vec<usize> = order.iter().map(|words| first(words)).collect();
+    assert!(places.is_sorted(), "{places:?}");
+    assert!(
+        server
+            .logins()
+            .iter()
+            .all(|login| login.application.starts_with("plimsoll") && login.workstation == "plimsoll")
+    );
+}
+
 #[test]
 fn nobody_at_the_port() {
     let scene = Scene::new();
