@@ -12,8 +12,8 @@ pub trait Mover: Send {
     /// Ways in which this engine copies a database, the usual one first.
     fn ways(&self) -> &'static [&'static str];
 
-    /// An error if a tool for dumps and imports isn't on this machine.
-    fn find_tools(&mut self) -> Result<()>;
+    /// Finds the tools for dumps and imports, and says their names and versions. An error if one isn't on this machine.
+    fn find_tools(&mut self) -> Result<Vec<String>>;
 
     /// Makes an empty database, in place of one that may be there from an earlier repetition.
     fn make(&mut self, copy: &Place) -> Result<()>;

@@ -12,8 +12,10 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use crate::error::{Error, ErrorKind, Result};
 use crate::target::mask_urls;
 
-/// How often a running program is looked at.
-const LOOK: Duration = Duration::from_millis(50);
+/// How often it is asked whether a program has ended, which is how exactly its time is known, and after how many of these
+/// whoever follows it may look.
+const PAUSE: Duration = Duration::from_millis(5);
+const PAUSES: u32 = 10;
 /// How much of its complaint is read.
 const MOST_COMPLAINT: u64 = 64 * 1024;
 
@@ -24,10 +26,17 @@ pub(crate) fn candidates(name: &str, folders: &[PathBuf]) -> Vec<PathBuf> {
     all.map(|folder| folder.join(name)).filter(|file| file.is_file()).collect()
 }
 
-/// The first number in what a program says of its version, such as 15 of `pg_dump (PostgreSQL) 15.18`.
-pub(crate) fn major_version(program: &Path) -> Option<u32> {
+/// What a program says of its version, in a line.
+pub(crate) fn version(program: &Path) -> Option<String> {
     let said = Command::new(program).arg("--version").stdin(Stdio::null()).output().ok()?;
-    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    let said = String::from_utf8_lossy(&said.stdout).lines().next()?.trim().to_owned();
+    let name = program.file_name()?.to_string_lossy();
+    Some(if said.contains(&*name) { said } else { format!("{name} {said}") })
+}
+
+/// The first number in that, such as 15 of `pg_dump (PostgreSQL) 15.18`.
+pub(crate) fn major_version(program: &Path) -> Option<u32> {
+    let said = version(program)?;
     let digits = said.split(|c: char| !c.is_ascii_digit()).find(|part| !part.is_empty());
     digits.and_then(|digits| digits.parse().ok())
 }
@@ -60,6 +69,7 @@ pub(crate) fn run(mut command: Command, clock: &dyn Clock, mut look: impl FnMut(
     command.stderr(copy);
     let child = command.spawn().map_err(|error| failed(&error.to_string()))?;
     let mut child = Ended(child);
+    let mut pauses = 0_u32;
     loop {
         if let Some(status) = child.0.try_wait().map_err(|error| failed(&error.to_string()))? {
             if status.success() {
@@ -73,8 +83,11 @@ pub(crate) fn run(mut command: Command, clock: &dyn Clock, mut look: impl FnMut(
             let kind = if text.contains("No space left") { ErrorKind::DiskFull } else { ErrorKind::Statement };
             return Err(Error { kind, ..failed(&words) });
         }
-        look()?;
-        clock.sleep(LOOK);
+        if pauses.is_multiple_of(PAUSES) {
+            look()?;
+        }
+        pauses += 1;
+        clock.sleep(PAUSE);
     }
 }
 

@@ -42,8 +42,12 @@ fn postgresql_is_dumped_imported_and_copied() {
     let small = ["--set", "volume=4MiB"];
     let refused = scene.say(&["run", "import", "--target", &target, "--short"]);
     refused.failed(6, &["--allow-create-database", "plimsoll_copy_"]);
-    let record = &scene.say(&run("import", &target, &small)).json()[0];
+    // What the user's environment says to libpq is nothing to our tools: there is nobody at that address.
+    let mut command = scene.command(&run("import", &target, &small));
+    let said = common::said(&command.envs([("PGHOSTADDR", "192.0.2.1"), ("PGPORT", "1")]).output().unwrap());
+    let record = &said.json()[0];
     assert!(record["error"].is_null(), "{record}");
+    assert!(record["parameters"]["tools"].as_str().unwrap().starts_with("pg_dump (PostgreSQL)"), "{record}");
     assert_eq!(metrics(record), ["import_rate", "dump_rate", "index_time"]);
     assert_eq!(labels(record), ["dump", "definitions", "tables", "indexes"]);
     let moved = record["repetitions"][2]["points"][2]["content_bytes"].as_u64().unwrap();
@@ -102,7 +106,8 @@ fn mariadb_is_dumped_imported_and_copied_and_cleaned() {
     assert_eq!(databases().trim(), "");
 
     let target = server.socket_url("mysql");
-    let mut child = started(&scene, &target, || databases().lines().any(|name| name.ends_with('b')));
+    let tables = "SELECT count(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA LIKE 'plimsoll_copy_%b' AND TABLE_NAME <> 'plimsoll_mark'";
+    let mut child = started(&scene, &target, || server.sql(tables).unwrap().trim() != "0");
     child.kill().unwrap();
     child.wait().unwrap();
     wait_until(|| {
@@ -127,7 +132,11 @@ fn a_killed_import_leaves_nothing_after_cleaning() {
     let target = server.socket_url("postgres");
     // Somebody else's, by the mark that is not there.
     server.psql("CREATE DATABASE plimsoll_copy_theirsb").unwrap();
-    let begun = || databases(&server).split(' ').filter(|name| name.ends_with('b')).count() == 2;
+    // Ours, by what is left when a removal was cut short.
+    server.psql("CREATE DATABASE plimsoll_copy_cutb").unwrap();
+    server.psql("UPDATE pg_database SET datconnlimit = -2 WHERE datname = 'plimsoll_copy_cutb'").unwrap();
+    // The run itself removes leftovers first.
+    let begun = || databases(&server).split(' ').filter(|name| name.len() > 40 && name.ends_with('b')).count() == 1;
     let mut child = started(&scene, &target, begun);
     child.kill().unwrap();
     child.wait().unwrap();
@@ -152,6 +161,12 @@ fn a_server_that_goes_or_an_interrupt_ends_an_import() {
     let target = server.socket_url("postgres");
     let begun = || databases(&server).split(' ').any(|name| name.ends_with('b'));
     let child = started(&scene, &target, begun);
+    // Whoever cleans up from another database sees that the run goes on.
+    server.psql("CREATE DATABASE next_door").unwrap();
+    let before = databases(&server);
+    let cleaned = scene.say(&["clean", &server.socket_url("next_door")]);
+    assert!(cleaned.code == 0 && cleaned.err.contains("is in use"), "{cleaned:?}");
+    assert!(before.split(' ').filter(|name| name.ends_with('a')).all(|name| databases(&server).contains(name)));
     let pid = child.id().to_string();
     assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     let said = common::said(&child.wait_with_output().unwrap());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_engine::mover::{COPY, TABLES};
-use plimsoll_engine::{Cancel, Database, Error, ErrorKind, Follow, Mover, Place, Result, Table, value::Tally};
+use plimsoll_engine::{Cancel, Database, Error, ErrorKind, Follow, Mover, Place, Result, Table, process, value::Tally};
 use plimsoll_measurement::{Moment, Point, units};
 
 use super::{Context, Measure, contradiction, scan};
@@ -56,7 +56,8 @@ impl Measure for Moves {
                 .hint("PostgreSQL, MariaDB and SQLite can")
         })?;
         if self.imports {
-            mover.find_tools()?;
+            guard_dump(context)?;
+            context.facts.insert("tools".to_owned(), mover.find_tools()?.join(", ").into());
         }
         let way = context.parameters.choice("way");
         if !self.imports && way != "usual" && !mover.ways().contains(&way) {
@@ -71,7 +72,15 @@ impl Measure for Moves {
         let source = self.source.insert(Source { mover, wanted, place, target, content_bytes: 0, page_bytes: 0 });
         let tables = dataset::load(context, &source.place, wanted)?;
         source.content_bytes = content(&tables);
-        source.page_bytes = source.mover.bytes(&source.place).unwrap_or(0).saturating_sub(empty).max(1);
+        source.page_bytes = if self.imports {
+            // Indexes are made after the rows have come in.
+            let (mut session, _watched) = context.session(&source.place)?;
+            let sizes = tables.iter().map(|(table, _)| session.table_size(table).map(|size| size.table_bytes));
+            sizes.sum::<Result<u64>>()?
+        } else {
+            source.mover.bytes(&source.place).unwrap_or(0).saturating_sub(empty)
+        };
+        source.page_bytes = source.page_bytes.max(1);
         context.facts.insert("tables".to_owned(), wanted.tables.into());
         context.facts.insert("content_bytes".to_owned(), source.content_bytes.into());
         Ok(())
@@ -100,6 +109,25 @@ impl Measure for Moves {
     }
 }
 
+/// A dump is made on this machine, where texts take more room than rows.
+fn guard_dump(context: &Context<'_>) -> Result<()> {
+    let folder = std::env::temp_dir();
+    let needed = context.parameters.bytes("volume").saturating_mul(2);
+    match process::free_bytes(&folder) {
+        Some(free) if free < needed => Err(Error::new(
+            ErrorKind::Safety,
+            format!(
+                "the dump may take {}, and {} has only {} free",
+                units::format_bytes(needed),
+                folder.display(),
+                units::format_bytes(free)
+            ),
+        )
+        .hint("let TMPDIR name a folder with more room, or move less with --set volume=...")),
+        _ => Ok(()),
+    }
+}
+
 fn content(tables: &[(Table, Tally)]) -> u64 {
     tables.iter().map(|(_, tally)| tally.content_bytes).sum()
 }
@@ -114,6 +142,8 @@ fn import(context: &mut Context<'_>, source: &mut Source) -> Result<()> {
     let mut watch = Watch::new(context, source.content_bytes, source.page_bytes);
     watch.stage(DUMP)?;
     source.mover.dump(&from, &file, &mut watch)?;
+    // A dump that is still in memory is none yet.
+    file.sync_data().map_err(|error| Error::new(ErrorKind::DiskFull, format!("the dump can't be kept: {error}")))?;
     source.mover.import(&file, &into, &mut watch)?;
     watch.end()
 }
@@ -136,7 +166,8 @@ struct Watch<'a, 'b> {
     page_bytes: u64,
     stage: Option<Stage>,
     watched: Option<Watched>,
-    looked: Moment,
+    /// When the present stage was last looked at.
+    looked: Option<Moment>,
 }
 
 struct Stage {
@@ -151,8 +182,7 @@ struct Stage {
 
 impl<'a, 'b> Watch<'a, 'b> {
     fn new(context: &'a mut Context<'b>, content_bytes: u64, page_bytes: u64) -> Self {
-        let looked = context.clock.now();
-        Self { context, content_bytes, page_bytes, stage: None, watched: None, looked }
+        Self { context, content_bytes, page_bytes, stage: None, watched: None, looked: None }
     }
 
     /// The last stage ends now.
@@ -202,6 +232,7 @@ impl Follow for Watch<'_, '_> {
         self.context.observer.activity(&format!("moving the database: {name}"));
         let start = self.context.clock.now();
         self.stage = Some(Stage { name, start, minute: 1, bytes_before: None, told_content: 0 });
+        self.looked = None;
         Ok(())
     }
 
@@ -212,10 +243,11 @@ impl Follow for Watch<'_, '_> {
     fn look(&mut self, bytes: &mut dyn FnMut() -> Option<u64>) -> Result<()> {
         self.context.interrupt.check()?;
         let now = self.context.clock.now();
-        if now.since(self.looked) < LOOK_EVERY {
+        // The first look of a stage sees what was there before it.
+        if self.looked.is_some_and(|looked| now.since(looked) < LOOK_EVERY) {
             return Ok(());
         }
-        self.looked = now;
+        self.looked = Some(now);
         let size = bytes();
         let Some(mut stage) = self.stage.take() else { return Ok(()) };
         if let Some(size) = size {

@@ -51,6 +51,7 @@ impl MySqlMover {
         // The mark of the new database is its own.
         if number == 0 {
             command.args(["--single-transaction", "--skip-comments", "--no-tablespaces"]);
+            command.args(self.product.dumping());
             command.arg(format!("--ignore-table={database}.{MARK_TABLE}"));
         }
         command.arg(database.name());
@@ -63,14 +64,16 @@ impl Mover for MySqlMover {
         &WAYS
     }
 
-    fn find_tools(&mut self) -> Result<()> {
+    fn find_tools(&mut self) -> Result<Vec<String>> {
         let (names, package) = self.product.client_programs();
         let find = |name: &str| {
             let found = tool::candidates(name, &[]).into_iter().next();
             found.ok_or_else(|| tool::missing(name, package))
         };
-        self.tools = Some([find(names[0])?, find(names[1])?]);
-        Ok(())
+        let tools = [find(names[0])?, find(names[1])?];
+        let versions = tools.iter().filter_map(|tool| tool::version(tool)).collect();
+        self.tools = Some(tools);
+        Ok(versions)
     }
 
     fn make(&mut self, copy: &Place) -> Result<()> {

@@ -61,6 +61,14 @@ impl Product {
         }
     }
 
+    /// What else a dump is told: nothing of it may change the state of the server that loads it.
+    pub(super) const fn dumping(self) -> &'static [&'static str] {
+        match self {
+            Self::MariaDb => &[],
+            Self::MySql => &["--set-gtid-purged=OFF"],
+        }
+    }
+
     /// The view of InnoDB's files, with their sizes.
     pub(super) const fn tablespaces(self) -> &'static str {
         match self {
@@ -72,9 +80,11 @@ impl Product {
     /// How a client program is told to protect its connection.
     pub(super) fn protection(self, mode: SslMode) -> &'static [&'static str] {
         match (self, mode) {
-            (_, SslMode::Preferred) => &[],
+            (Self::MySql, SslMode::Preferred) => &[],
+            // From 11.4 on it would verify by itself.
+            (Self::MariaDb, SslMode::Preferred) => &["--skip-ssl-verify-server-cert"],
             (Self::MariaDb, SslMode::Disabled) => &["--skip-ssl"],
-            (Self::MariaDb, SslMode::Required) => &["--ssl"],
+            (Self::MariaDb, SslMode::Required) => &["--ssl", "--skip-ssl-verify-server-cert"],
             // It knows no weaker check than that of the host.
             (Self::MariaDb, SslMode::VerifyCa | SslMode::VerifyIdentity) => &["--ssl", "--ssl-verify-server-cert"],
             (Self::MySql, SslMode::Disabled) => &["--ssl-mode=DISABLED"],

@@ -90,12 +90,18 @@ impl Connector {
         });
         let timeout = *config.get_connect_timeout().unwrap_or(&CONNECT_TIMEOUT);
         config.connect_timeout(timeout);
-        let libpq = [("PGHOST", "host"), ("PGHOSTADDR", "hostaddr"), ("PGPORT", "port"), ("PGPASSWORD", "password")];
+        let libpq = [
+            ("PGHOST", "host"),
+            ("PGHOSTADDR", "hostaddr"),
+            ("PGPORT", "port"),
+            ("PGPASSWORD", "password"),
+            ("PGTARGETSESSIONATTRS", "target_session_attrs"),
+        ];
         let mut tool_environment: Vec<(&str, String)> =
             libpq.iter().filter_map(|(name, key)| Some((*name, location.get(key)?.to_owned()))).collect();
         tool_environment.extend([("PGUSER", user.clone()), ("PGSSLMODE", mode.name().to_owned())]);
         // Our certificates are those that the system trusts; libpq has to be told, and can be from version 16 on.
-        let verified = matches!(mode, SslMode::VerifyCa | SslMode::VerifyFull).then(|| "system".to_owned());
+        let verified = (mode == SslMode::VerifyFull).then(|| "system".to_owned());
         tool_environment.extend(location.ssl_root_cert.clone().or(verified).map(|file| ("PGSSLROOTCERT", file)));
         let errors = Errors::new(address(&host, &port), database, user);
         Ok(Self { config, tls, timeout, errors, loopback, warnings, tool_environment })
@@ -112,7 +118,11 @@ impl Connector {
 
     /// Tells one of libpq's programs how to connect. The environment of a program can be read by its user alone.
     pub(super) fn tell(&self, program: &mut Command) {
-        program.env_remove("PGSERVICE").env_remove("PGOPTIONS").env("PGAPPNAME", "plimsoll tool");
+        // Nothing of the user's environment may send it, or the password, elsewhere.
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PG")) {
+            program.env_remove(name);
+        }
+        program.env("PGAPPNAME", "plimsoll tool");
         program.envs(self.tool_environment.iter().map(|(name, value)| (name, value)));
     }
 

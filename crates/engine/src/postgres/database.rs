@@ -90,6 +90,10 @@ impl Database for PostgresDatabase {
         }
         orphans::end_all(&mut client, errors, self.clock.as_ref())?;
         if is_copy {
+            // Its run may work from another database, where our lock says nothing.
+            if place::is_locked_anywhere(&mut client, errors, &lease)? {
+                return Ok(false);
+            }
             let removed = mover::drop_database(&mut client, errors, place, self.server.version);
             let _ = place::unlock(&mut client, errors, &lease);
             return removed.map(|()| true);

@@ -21,6 +21,10 @@ use crate::tool;
 /// moment in which the database is. ("Plim" on a telephone, cut to what nobody would choose.)
 const MARK: u32 = 7546;
 
+/// The condition that a row of `pg_database` with a name of ours bears it. A database whose removal was cut short has -2 instead
+/// and can only be dropped (`DATCONNLIMIT_INVALID_DB` in PostgreSQL's `pg_database.h`).
+const BEARS_MARK: &str = "datconnlimit IN (7546, -2)";
+
 /// First versions with `STRATEGY` (CREATE DATABASE) and `WITH (FORCE)` (DROP DATABASE).
 const STRATEGY_SINCE: u32 = 150_000;
 const FORCE_SINCE: u32 = 130_000;
@@ -82,7 +86,7 @@ impl Mover for PostgresMover {
     }
 
     /// Those of the server's version or a later one: `pg_dump` refuses newer servers.
-    fn find_tools(&mut self) -> Result<()> {
+    fn find_tools(&mut self) -> Result<Vec<String>> {
         let wanted = self.version / 10_000;
         let find = |name: &str| {
             let mut found = tool::candidates(name, &version_folders());
@@ -91,8 +95,10 @@ impl Mover for PostgresMover {
                 tool::missing(&format!("{name} of version {wanted} or later"), &format!("postgresql-client-{wanted}"))
             })
         };
-        self.tools = Some([find("pg_dump")?, find("pg_restore")?]);
-        Ok(())
+        let tools = [find("pg_dump")?, find("pg_restore")?];
+        let versions = tools.iter().filter_map(|tool| tool::version(tool)).collect();
+        self.tools = Some(tools);
+        Ok(versions)
     }
 
     fn make(&mut self, copy: &Place) -> Result<()> {
@@ -153,13 +159,15 @@ fn version_folders() -> Vec<PathBuf> {
 }
 
 /// Every database with a name and the mark of ours; under the lease of its run.
-pub(super) fn list(client: &mut Client, errors: &Errors, keys: &[i64]) -> Result<Vec<PlaceStatus>> {
+pub(super) fn list(client: &mut Client, errors: &Errors) -> Result<Vec<PlaceStatus>> {
     let failed = |error: postgres::Error| errors.running(&error);
-    let sql = "SELECT datname::text FROM pg_database WHERE datname LIKE 'plimsoll\\_copy\\_%' AND datconnlimit = $1 ORDER BY 1";
+    let sql = format!(
+        "SELECT datname::text FROM pg_database WHERE datname LIKE 'plimsoll\\_copy\\_%' AND {BEARS_MARK} ORDER BY 1"
+    );
     let mut places = Vec::new();
-    for row in client.query(sql, &[&(MARK as i32)]).map_err(failed)? {
+    for row in client.query(&sql, &[]).map_err(failed)? {
         if let Some(place) = Place::from_name(row.try_get(0).map_err(failed)?) {
-            places.push(PlaceStatus { leased: keys.contains(&place::lock_key(&place.leased_by())), place });
+            places.push(PlaceStatus { leased: place::is_locked_anywhere(client, errors, &place.leased_by())?, place });
         }
     }
     Ok(places)
@@ -168,8 +176,8 @@ pub(super) fn list(client: &mut Client, errors: &Errors, keys: &[i64]) -> Result
 /// Drops a database if it is there and bears our mark, with the sessions that are still in it.
 pub(super) fn drop_database(client: &mut Client, errors: &Errors, copy: &Place, version: u32) -> Result<()> {
     let failed = |error: postgres::Error| errors.running(&error);
-    let sql = "SELECT datconnlimit = $2 FROM pg_database WHERE datname = $1";
-    match client.query_opt(sql, &[&copy.name(), &(MARK as i32)]).map_err(failed)? {
+    let sql = format!("SELECT {BEARS_MARK} FROM pg_database WHERE datname = $1");
+    match client.query_opt(&sql, &[&copy.name()]).map_err(failed)? {
         None => return Ok(()),
         Some(row) if row.try_get(0).map_err(failed)? => {}
         Some(_) => {

@@ -87,6 +87,15 @@ pub(super) fn try_lock(client: &mut Client, errors: &Errors, place: &Place, shar
     row.and_then(|row| row.try_get(0)).map_err(|error| errors.running(&error))
 }
 
+/// True if a session in any database of the server holds a lock of this name. Locks are those of a database, while
+/// [copies](crate::PlaceKind::Copy) are seen from all.
+pub(super) fn is_locked_anywhere(client: &mut Client, errors: &Errors, place: &Place) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted \
+               AND pid <> pg_backend_pid() AND ((classid::bigint << 32) | objid::bigint) = $1)";
+    let row = client.query_one(sql, &[&lock_key(place)]);
+    row.and_then(|row| row.try_get(0)).map_err(|error| errors.running(&error))
+}
+
 /// Gives back an exclusive lock of this session.
 pub(super) fn unlock(client: &mut Client, errors: &Errors, place: &Place) -> Result<()> {
     let row = client.query_one("SELECT pg_advisory_unlock($1)", &[&lock_key(place)]);
@@ -131,7 +140,7 @@ pub(super) fn list(client: &mut Client, errors: &Errors) -> Result<Vec<PlaceStat
             places.push(PlaceStatus { leased: keys.contains(&lock_key(&place)), place });
         }
     }
-    places.extend(mover::list(client, errors, &keys)?);
+    places.extend(mover::list(client, errors)?);
     Ok(places)
 }
 

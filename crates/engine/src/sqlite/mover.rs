@@ -68,10 +68,10 @@ impl Mover for SqliteMover {
         &WAYS
     }
 
-    fn find_tools(&mut self) -> Result<()> {
+    fn find_tools(&mut self) -> Result<Vec<String>> {
         let found = tool::candidates("sqlite3", &[]).into_iter().next();
-        self.shell = Some(found.ok_or_else(|| tool::missing("sqlite3", "sqlite3"))?);
-        Ok(())
+        let shell = self.shell.insert(found.ok_or_else(|| tool::missing("sqlite3", "sqlite3"))?);
+        Ok(tool::version(shell).into_iter().collect())
     }
 
     fn make(&mut self, copy: &Place) -> Result<()> {
