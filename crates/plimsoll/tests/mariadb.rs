@@ -164,6 +164,42 @@ fn whoever_cannot_get_in_is_told_why_and_no_password_is_seen_anywhere() {
     }
 }
 
+/// A definition of one's own: with a parameter that stands there twice, on tables of its own and on those that are there.
+#[test]
+fn requests_of_ones_own_are_made() {
+    let scene = Scene::new();
+    let server = server_of_its_own();
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let example = |name: &str| root.join(name).canonicalize().unwrap().display().to_string();
+    let target = server.socket_url("test");
+    let run = |test: &str, more: &[&str]| {
+        let words = ["run", test, "--target", &target, "--json", "--repetitions", "1", "--set", "duration=2s"];
+        let said = scene.say(&[&words[..], more].concat());
+        assert_eq!(said.code, 0, "{said:#?}");
+        let kind = said.json()[0]["repetitions"][0]["requests"][0].clone();
+        assert!(kind["operations"].as_u64().unwrap() > 0, "{kind}");
+        kind
+    };
+    let few = ["--set", "table_size=1000", "--set", "sessions=2"];
+    run(&example("sysbench-read-write.toml"), &few);
+    assert_eq!(databases(&server), "");
+    // Tables that are there, which a session that only reads finds in the URL's database.
+    for number in 1..=8 {
+        let columns = "id int PRIMARY KEY, k int, c char(120) NOT NULL DEFAULT '', pad char(60)";
+        server.sql(&format!("CREATE TABLE sbtest{number} ({columns})")).unwrap();
+        server.sql(&format!("INSERT INTO sbtest{number} (id, c) SELECT seq, 'c' FROM seq_1_to_1000")).unwrap();
+    }
+    let kind = run(&example("sysbench-point-select.toml"), &few);
+    assert_eq!(kind["rows"], kind["operations"]);
+    assert_eq!(kind["content_bytes"], kind["operations"], "a char comes without the blanks at its end");
+    let text = "name = \"twice\"\nsteps = [\"requests\"]\nexisting = true\n[[request]]\nname = \"twice\"\n\
+                statements = [{ postgresql = \"SELECT wrong\", mysql = \"SELECT k FROM sbtest1 WHERE id = :id AND :id < id + 1 + :other - :other\" }]\n\
+                [request.parameters]\nid = { uniform = [1, 1000] }\nother = { uniform = [1, 9] }\n";
+    std::fs::write(scene.path("own.toml"), text).unwrap();
+    let kind = run(&scene.path("own.toml").display().to_string(), &[]);
+    assert_eq!(kind["rows"], kind["operations"]);
+}
+
 #[test]
 fn what_is_not_ours_is_never_touched() {
     let scene = Scene::new();
