@@ -231,6 +231,38 @@ fn a_load_is_longer_than_a_piece_and_a_row_than_a_packet() {
 }
 
 #[test]
+fn what_was_cut_short_is_ours_while_it_is_empty() {
+    let database = open(server());
+    // Whoever made it was killed before its mark was there.
+    server().sql("CREATE DATABASE plimsoll_run_cutshort; CREATE DATABASE plimsoll_run_cutlater").unwrap();
+    let (cut, later) = (place("cutshort"), place("cutlater"));
+    assert!(database.places().unwrap().iter().any(|status| status.place == cut && !status.leased));
+    assert!(database.remove(&cut).unwrap());
+    let (lease, mut session) = session(database.as_ref(), "cutlater");
+    session.create_table(&dense()).unwrap();
+    drop((lease, session));
+    assert!(database.remove(&later).unwrap(), "whoever takes it up marks it");
+    assert_eq!(server().sql("SHOW DATABASES LIKE 'plimsoll_run_cut%'").unwrap().trim(), "");
+}
+
+#[test]
+fn a_line_that_is_broken_from_our_side_is_lost() {
+    let database = open(server());
+    let (_lease, _session) = session(database.as_ref(), "severed");
+    let mut requester = database.requester(&place("severed"), &place("severed"), RequestAccess::OWN).unwrap();
+    let canceller = requester.canceller();
+    let sleep = Statement { number: 0, sql: "SELECT SLEEP(600) + 4711".to_owned(), columns: None };
+    let sleeper = std::thread::spawn(move || requester.ask(&sleep, &[]).unwrap_err());
+    let asleep = "SELECT count(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT SLEEP(600) + 4711%'";
+    while server().sql(asleep).unwrap().trim() != "1" {
+        std::thread::yield_now();
+    }
+    canceller.sever();
+    assert_eq!(sleeper.join().unwrap().kind, ErrorKind::Lost);
+    canceller.cancel();
+}
+
+#[test]
 fn what_is_the_users_is_never_removed() {
     let database = open(server());
     let kept = Place::data(7);

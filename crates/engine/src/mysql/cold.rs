@@ -18,7 +18,7 @@ use super::connect::Connector;
 use super::connection::Connection;
 use super::database::CONTROL;
 use super::error::statement;
-use super::session::{self, KillQuery};
+use super::session;
 use crate::database::{Cold, ColdFollower, Place};
 use crate::error::{ErrorKind, Result};
 use crate::process;
@@ -67,8 +67,7 @@ impl ColdMaker<'_> {
             done.push("restart".to_owned());
         }
         let mut connection = session::connect(self.connector, place, run, RequestAccess::OWN)?;
-        let kill = KillQuery { connector: std::sync::Arc::clone(self.connector), id: connection.id };
-        self.follower.working(std::sync::Arc::new(kill));
+        self.follower.working(connection.killer(self.connector));
         if (cold.restart_command.is_none() || self.loads_at_startup) && self.displace(&mut connection, run)? {
             done.push("displace".to_owned());
         }

@@ -1,15 +1,20 @@
 //! A connection after the log-in: statements as texts, prepared statements, and files that are sent to the server.
 
 use std::io;
+use std::sync::Arc;
+use std::time::Duration;
 
 use super::binary;
+use super::connect::Connector;
 use super::error::{Errors, statement as fault};
 use super::line::{Complaint, END, ERROR, LOCAL_INFILE, Line, OK};
 use super::login::Welcome;
 use super::packet::{Reader, malformed};
 use super::product::Server;
 use super::rows::Column;
+use super::session::KillQuery;
 use crate::error::{Error, Result};
+use crate::socket::Breaker;
 use crate::value::Value;
 
 /// Commands by their numbers in the protocol.
@@ -72,17 +77,34 @@ pub(super) struct Connection {
     caches_metadata: bool,
     /// Why there is no line any more.
     lost: Option<Error>,
+    breaker: Option<Breaker>,
 }
 
+/// How long a server may take to hear that we go.
+const FAREWELL: Duration = Duration::from_secs(1);
+
 impl Connection {
-    pub(super) fn new(line: Line, errors: Errors, welcome: Welcome) -> Self {
+    pub(super) fn new(mut line: Line, errors: Errors, welcome: Welcome) -> Self {
         let Welcome { server, id, caches_metadata } = welcome;
-        Self { line, errors, server, id, caches_metadata, lost: None }
+        let breaker = line.socket().ok().map(|socket| socket.breaker());
+        Self { line, errors, server, id, caches_metadata, lost: None, breaker }
     }
 
     /// The line itself.
     pub(super) fn line(&mut self) -> &mut Line {
         &mut self.line
+    }
+
+    /// Cancels its statements from another thread.
+    pub(super) fn killer(&self, connector: &Arc<Connector>) -> Arc<KillQuery> {
+        Arc::new(KillQuery { connector: Arc::clone(connector), id: self.id, breaker: self.breaker.clone() })
+    }
+
+    /// From now on answers may take so long, or as long as they take: a server that is frozen must not hold up those who can do
+    /// without it.
+    pub(super) fn hurry(&mut self, timeout: Option<Duration>) {
+        // A line that is gone needs no hurry.
+        let _ = self.line.socket().and_then(|socket| socket.set_timeout(timeout));
     }
 
     /// The line as it is.
@@ -143,7 +165,7 @@ impl Connection {
             let status = match packet {
                 [OK, ..] => {
                     let (done, status) = finished(packet)?;
-                    sum = Done { rows: sum.rows + done.rows, warnings: sum.warnings.max(done.warnings) };
+                    sum = Done { rows: sum.rows.saturating_add(done.rows), warnings: sum.warnings.max(done.warnings) };
                     status
                 }
                 [ERROR, ..] => {
@@ -222,7 +244,7 @@ impl Connection {
         let (columns, follow) = match packet {
             [OK, ..] => return Ok(Vec::new()),
             [ERROR, ..] => return Err(Failed::Server(Complaint::of(packet)?)),
-            _ => (reader.length()?, !self.caches_metadata || reader.u8()? == 1),
+            _ => (count_of_columns(&mut reader)?, !self.caches_metadata || reader.u8()? == 1),
         };
         for _ in 0..if follow { columns } else { 0 } {
             self.line.receive()?;
@@ -310,7 +332,7 @@ impl Connection {
             [LOCAL_INFILE, ..] => return Err(malformed().into()),
             _ => {
                 let mut reader = Reader(packet);
-                let columns = reader.length()?;
+                let columns = count_of_columns(&mut reader)?;
                 (!self.caches_metadata || reader.u8()? == 1).then_some(columns)
             }
         };
@@ -350,13 +372,24 @@ impl Connection {
     pub(super) fn drain(&mut self) -> std::result::Result<(), Failed> {
         loop {
             let packet = self.line.receive()?;
-            match packet.first() {
-                Some(&ERROR) => return Err(Failed::Server(Complaint::of(packet)?)),
-                Some(&END) => return Ok(()),
+            match packet {
+                [ERROR, ..] => return Err(Failed::Server(Complaint::of(packet)?)),
+                // A procedure has more results.
+                [END, ..] => {
+                    let (_, status) = finished(packet)?;
+                    return self.pass_over_others(status);
+                }
                 _ => {}
             }
         }
     }
+}
+
+/// More columns than this no server has ("Limits on Table Column Count and Row Size").
+const MOST_COLUMNS: u64 = 4096;
+
+fn count_of_columns(reader: &mut Reader<'_>) -> io::Result<u64> {
+    Some(reader.length()?).filter(|columns| *columns <= MOST_COLUMNS).ok_or_else(malformed)
 }
 
 /// What an OK packet says of rows and warnings, and its status.
@@ -372,6 +405,7 @@ impl Drop for Connection {
     fn drop(&mut self) {
         // The server would notice anyhow, and count an aborted client.
         if self.lost.is_none() {
+            self.hurry(Some(FAREWELL));
             self.line.command(command::QUIT);
             let _ = self.line.send();
         }

@@ -105,7 +105,7 @@ impl Database for MySqlDatabase {
         orphans::end_all(&mut connection, self.clock.as_ref())?;
         // Asked again under the lock.
         let removed = match place::owner(&mut connection, place)? {
-            Owner::We => place::drop_database(&mut connection, place),
+            Owner::We | Owner::Unfinished => place::drop_database(&mut connection, place),
             Owner::Somebody => Err(place::foreign(place)),
             Owner::Nobody => Ok(()),
         };

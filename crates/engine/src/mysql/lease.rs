@@ -15,6 +15,9 @@ use crate::error::{Error, ErrorKind, Result};
 const RENEW_ATTEMPTS: u32 = 100;
 const RENEW_PAUSE: Duration = Duration::from_millis(50);
 
+/// So long a session that holds locks may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// Locks on a place's name.
 pub(super) struct MySqlLease {
     connector: Arc<Connector>,
@@ -50,10 +53,14 @@ impl MySqlLease {
         match owner {
             Owner::We => Ok(Some(lease)),
             Owner::Somebody => Err(place::foreign(place)),
-            Owner::Nobody if shared => Ok(None),
+            Owner::Nobody | Owner::Unfinished if shared => Ok(None),
             // Under the lock, so that no two programs make it and none removes it in between.
             Owner::Nobody => {
                 lease.with_connection(|connection| place::create(connection, place))?;
+                Ok(Some(lease))
+            }
+            Owner::Unfinished => {
+                lease.with_connection(|connection| place::mark(connection, place))?;
                 Ok(Some(lease))
             }
         }
@@ -72,8 +79,12 @@ impl MySqlLease {
 impl Lease for MySqlLease {
     fn renew(&mut self) -> Result<()> {
         // A session that still answers still has its locks.
-        if self.connection.as_mut().is_some_and(Connection::ping) {
-            return Ok(());
+        if let Some(connection) = &mut self.connection {
+            connection.hurry(Some(PATIENCE));
+            if connection.ping() {
+                connection.hurry(None);
+                return Ok(());
+            }
         }
         self.connection = None;
         let mut connection = place::control(&self.connector, &name(&self.place))?;
@@ -87,7 +98,7 @@ impl Lease for MySqlLease {
             self.clock.sleep(RENEW_PAUSE);
         }
         match place::owner(&mut connection, &self.place)? {
-            Owner::We => {}
+            Owner::We | Owner::Unfinished => {}
             Owner::Somebody => return Err(place::foreign(&self.place)),
             Owner::Nobody => {
                 let message = format!("{} was removed while its lease was lost", self.place);
@@ -113,6 +124,7 @@ impl Drop for MySqlLease {
     /// have to wait for that.
     fn drop(&mut self) {
         if let Some(connection) = &mut self.connection {
+            connection.hurry(Some(PATIENCE));
             // If it fails the session is dead and its locks with it.
             let _ = connection.run("SELECT RELEASE_ALL_LOCKS()");
         }

@@ -85,6 +85,10 @@ impl Line {
 
     /// From here on under TLS.
     pub(super) fn protect(&mut self, config: &Arc<ClientConfig>, host: &str) -> io::Result<()> {
+        // What came before the encryption began may be anybody's.
+        if self.start != self.end {
+            return Err(malformed());
+        }
         let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
         let mut connection = ClientConnection::new(Arc::clone(config), name).map_err(io::Error::other)?;
         let Stream::Plain(mut socket) = std::mem::replace(&mut self.stream, Stream::None) else {

@@ -199,6 +199,9 @@ fn greet(line: &mut Line, errors: &Errors) -> std::result::Result<Greeting, Refu
 fn prove(line: &mut Line, login: &Login<'_>, plugin: &str, errors: &Errors) -> std::result::Result<(), Refused> {
     let password = login.password.map_or("", Secret::expose);
     let nobody_reads = line.is_protected() || login.is_socket;
+    // Whoever wants the bare password at first hand has to be known; the servers' own clients don't give it away at all.
+    let is_verified = matches!(login.mode, SslMode::VerifyCa | SslMode::VerifyIdentity);
+    let is_known = login.is_socket || (line.is_protected() && is_verified);
     let refused = |cause: &str| Refused::Error(errors.no_way_in(cause));
     let mut plugin = plugin.to_owned();
     loop {
@@ -214,9 +217,11 @@ fn prove(line: &mut Line, login: &Login<'_>, plugin: &str, errors: &Errors) -> s
                 match plugin.as_str() {
                     "mysql_native_password" => auth::native(password, nonce),
                     "caching_sha2_password" => auth::caching_sha2(password, nonce),
-                    "mysql_clear_password" | "dialog" if nobody_reads => auth::clear(password),
+                    "mysql_clear_password" | "dialog" if is_known => auth::clear(password),
                     "mysql_clear_password" | "dialog" => {
-                        return Err(refused("its plugin wants the password itself, and the line is not encrypted"));
+                        return Err(refused(
+                            "its plugin wants the password itself, and the server is not known by a verified certificate",
+                        ));
                     }
                     other => return Err(refused(&format!("the plugin {other} is unknown here"))),
                 }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_clock::Clock;
 
@@ -11,7 +12,7 @@ use super::connect::Connector;
 use super::connection::Connection;
 use super::place::{self, MARK_TABLE, Owner, quoted};
 use super::product::Product;
-use super::session::{self, KillQuery};
+use super::session;
 use crate::database::Place;
 use crate::error::{Error, ErrorKind, Result};
 use crate::mover::{COPY, Follow, Mover, TABLES};
@@ -20,6 +21,9 @@ use crate::tool;
 
 /// The server has no statement that copies a database; this is what its users do.
 const WAYS: [&str; 1] = ["insert-select"];
+
+/// How long the server may take to say how large a database is.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Makes and moves databases of one run.
 pub(super) struct MySqlMover {
@@ -85,7 +89,7 @@ impl Mover for MySqlMover {
         let mut connection = self.session()?;
         match place::owner(&mut connection, copy)? {
             Owner::Nobody => Ok(()),
-            Owner::We => place::drop_database(&mut connection, copy),
+            Owner::We | Owner::Unfinished => place::drop_database(&mut connection, copy),
             Owner::Somebody => Err(place::foreign(copy)),
         }
     }
@@ -103,6 +107,7 @@ impl Mover for MySqlMover {
     fn import(&mut self, file: &File, into: &Place, follow: &mut dyn Follow) -> Result<()> {
         self.make(into)?;
         let mut control = self.session()?;
+        control.hurry(Some(PATIENCE));
         let mut command = self.program(1, into)?;
         command.stdin(tool::whole(file)?).stdout(Stdio::null());
         follow.stage(TABLES)?;
@@ -112,7 +117,8 @@ impl Mover for MySqlMover {
     fn copy(&mut self, from: &Place, to: &Place, _way: &str, follow: &mut dyn Follow) -> Result<()> {
         self.make(to)?;
         let (mut connection, mut control) = (self.session()?, self.session()?);
-        follow.working(Arc::new(KillQuery { connector: Arc::clone(&self.connector), id: connection.id }));
+        follow.working(connection.killer(&self.connector));
+        control.hurry(Some(PATIENCE));
         let sql = format!(
             "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{from}' AND TABLE_NAME <> '{MARK_TABLE}' \
              ORDER BY 1"

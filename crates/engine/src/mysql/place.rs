@@ -31,6 +31,8 @@ pub(super) enum Owner {
     Nobody,
     /// It bears our mark.
     We,
+    /// It has the name, and nothing at all is in it: whoever made it was killed before the mark was. Ask under the lease.
+    Unfinished,
     /// It has the name and not the mark.
     Somebody,
 }
@@ -155,13 +157,17 @@ pub(super) fn unlock(connection: &mut Connection, place: &Place) -> Result<()> {
 /// Whose the database of a place is.
 pub(super) fn owner(connection: &mut Connection, place: &Place) -> Result<Owner> {
     let sql = format!(
-        "SELECT (SELECT count(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{place}' \
-         AND TABLE_NAME = '{MARK_TABLE}' AND TABLE_COMMENT = '{MARK}') \
+        "SELECT CASE WHEN EXISTS (SELECT * FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{place}' \
+         AND TABLE_NAME = '{MARK_TABLE}' AND TABLE_COMMENT = '{MARK}') THEN 'ours' \
+         WHEN EXISTS (SELECT * FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{place}') \
+         OR EXISTS (SELECT * FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = '{place}') \
+         OR EXISTS (SELECT * FROM information_schema.EVENTS WHERE EVENT_SCHEMA = '{place}') THEN 'theirs' ELSE 'empty' END \
          FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = '{place}'"
     );
     Ok(match connection.ask_one(&sql)?.as_deref() {
         None => Owner::Nobody,
-        Some("1") => Owner::We,
+        Some("ours") => Owner::We,
+        Some("empty") => Owner::Unfinished,
         Some(_) => Owner::Somebody,
     })
 }
@@ -175,6 +181,11 @@ pub(super) fn foreign(place: &Place) -> Error {
 /// Makes the database of a place with its mark.
 pub(super) fn create(connection: &mut Connection, place: &Place) -> Result<()> {
     connection.run(&format!("CREATE DATABASE {place} CHARACTER SET utf8mb4"))?;
+    mark(connection, place)
+}
+
+/// Marks an empty database.
+pub(super) fn mark(connection: &mut Connection, place: &Place) -> Result<()> {
     let mark = format!("CREATE TABLE {place}.{MARK_TABLE} (a int PRIMARY KEY) ENGINE = InnoDB COMMENT = '{MARK}'");
     connection.run(&mark).map(drop).inspect_err(|_| {
         // It is empty, and nobody but us can have made it: better none than one without a mark.
@@ -187,7 +198,7 @@ pub(super) fn list(connection: &mut Connection) -> Result<Vec<PlaceStatus>> {
     let names = connection.ask("SHOW DATABASES LIKE 'plimsoll\\_%'")?;
     let mut places = Vec::new();
     for place in names.into_iter().flatten().flatten().filter_map(|name| Place::from_name(&name)) {
-        if owner(connection, &place)? == Owner::We {
+        if matches!(owner(connection, &place)?, Owner::We | Owner::Unfinished) {
             let lease = place.leased_by();
             let used: Vec<String> = shares(&lease)
                 .chain([exclusive(&lease)])

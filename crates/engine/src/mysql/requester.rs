@@ -56,7 +56,7 @@ impl MySqlRequester {
     ) -> Result<Self> {
         let mut connection = connect(connector, place, run, access)?;
         connection.line().shrink();
-        let canceller = Arc::new(KillQuery { connector: Arc::clone(connector), id: connection.id });
+        let canceller = connection.killer(connector);
         Ok(Self { connection, known, canceller, forms: Vec::new() })
     }
 

@@ -260,9 +260,9 @@ fn units(text: &[u8]) -> Option<i64> {
     for byte in digits {
         match (byte, &mut decimals) {
             (b'.', None) => decimals = Some(0),
-            (b'0'..=b'9', None) => sum = sum.checked_mul(10)? + i128::from(byte - b'0'),
+            (b'0'..=b'9', None) => sum = sum.checked_mul(10)?.checked_add(i128::from(byte - b'0'))?,
             (b'0'..=b'9', Some(count)) if *count < MONEY_DECIMALS => {
-                sum = sum.checked_mul(10)? + i128::from(byte - b'0');
+                sum = sum.checked_mul(10)?.checked_add(i128::from(byte - b'0'))?;
                 *count += 1;
             }
             // Finer than money.

@@ -17,6 +17,7 @@ use crate::database::{Cancel, Place, RowSource, Sampler, Session, TableSize};
 use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::RequestAccess;
+use crate::socket::Breaker;
 use crate::table::{ColumnType, Table};
 use crate::value::{Row, Tally, Value};
 
@@ -65,7 +66,7 @@ impl MySqlSession {
         access: RequestAccess,
     ) -> Result<Self> {
         let connection = connect(connector, place, run, access)?;
-        let canceller = Arc::new(KillQuery { connector: Arc::clone(connector), id: connection.id });
+        let canceller = connection.killer(connector);
         let clock = Arc::clone(clock);
         Ok(Self { connection, clock, known, statements: HashMap::new(), canceller, changed: false })
     }
@@ -210,14 +211,20 @@ impl Sampler for MySqlSession {
 pub(super) struct KillQuery {
     pub(super) connector: Arc<Connector>,
     pub(super) id: u32,
+    pub(super) breaker: Option<Breaker>,
 }
 
 impl Cancel for KillQuery {
     fn cancel(&self) {
         // A server that can't be reached has nothing to cancel, or will notice by itself that we are gone.
         if let Ok(mut connection) = self.connector.connect_within("plimsoll cancel", CANCEL_PATIENCE) {
+            connection.hurry(Some(CANCEL_PATIENCE));
             let _ = connection.run(&format!("KILL QUERY {}", self.id));
         }
+    }
+
+    fn sever(&self) {
+        self.breaker.iter().for_each(Breaker::shut);
     }
 }
 
