@@ -55,7 +55,22 @@ const CHANGING: &[&str] = &[
     "USE",
     "SETUSER",
     "REVERT",
+    "RECEIVE",
+    "SEND",
+    "CONVERSATION",
+    "DIALOG",
+    "TRIGGER",
+    "ADD",
+    "CHECKPOINT",
+    "RAISERROR",
+    "WAITFOR",
+    "SIGNATURE",
 ];
+/// Words with which a text that only reads may begin, and go on behind a semicolon: a procedure runs without EXEC where its
+/// name comes first.
+const READING: &[&str] = &["SELECT", "WITH", "DECLARE", "SET"];
+/// What is sent around requests of every kind.
+const OWN: &[&str] = &["BEGIN TRANSACTION", "COMMIT", "ROLLBACK"];
 
 /// Which names are looked for in the place.
 #[derive(Debug, Clone)]
@@ -109,8 +124,10 @@ fn pieces(sql: &str) -> Vec<Piece<'_>> {
             (1 + quoted_length(&rest[1..], '"'), 'w')
         } else if first.is_whitespace() {
             (to(rest.find(|c: char| !c.is_whitespace())), 'o')
+        } else if let Some(length) = number_length(rest) {
+            (length, 'o')
         } else if is_word(first) {
-            let kind = if first.is_ascii_digit() || first == '@' || first == '#' { 'o' } else { 'w' };
+            let kind = if first == '@' || first == '#' { 'o' } else { 'w' };
             (to(rest.find(|c| !is_word(c))), kind)
         } else {
             (first.len_utf8(), 's')
@@ -124,6 +141,32 @@ fn pieces(sql: &str) -> Vec<Piece<'_>> {
         rest = behind;
     }
     pieces
+}
+
+/// Bytes of a number, if there is one. The next word may follow it without a blank: `1DELETE` is two pieces to the server.
+fn number_length(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let run = |from: usize, belongs: fn(&u8) -> bool| {
+        from + bytes[from..].iter().take_while(|byte| belongs(byte)).count()
+    };
+    let digits = |from: usize| run(from, u8::is_ascii_digit);
+    let is_at = |at: usize, signs: &[u8]| bytes.get(at).is_some_and(|byte| signs.contains(byte));
+    let starts = is_at(0, b"0123456789$") || is_at(0, b".") && digits(1) > 1;
+    if !starts {
+        return None;
+    }
+    if is_at(0, b"0") && is_at(1, b"xX") {
+        return Some(run(2, u8::is_ascii_hexdigit));
+    }
+    // Money has its sign in front.
+    let mut end = digits(usize::from(is_at(0, b"$")));
+    if is_at(end, b".") {
+        end = digits(end + 1);
+    }
+    if !is_at(0, b"$") && is_at(end, b"eE") {
+        end = digits(end + 1 + usize::from(is_at(end + 1, b"+-")));
+    }
+    Some(end)
 }
 
 /// Bytes up to and with the closing quote; a quote that is doubled is none.
@@ -270,12 +313,33 @@ pub(super) fn changes_tables(sql: &str) -> bool {
     pieces(sql).iter().any(|piece| matches!(piece, Piece::Word(word) if is(word, &["CREATE", "DROP", "INTO"])))
 }
 
-/// The first word of a text that does more than read, if there is one.
+/// The first piece of a text that may do more than read, if there is one. What is not known to read counts as such.
 pub(super) fn change(sql: &str) -> Option<&str> {
-    pieces(sql).iter().find_map(|piece| match piece {
-        Piece::Word(word) if is(word, CHANGING) => Some(*word),
-        _ => None,
-    })
+    if is(sql.trim(), OWN) {
+        return None;
+    }
+    let (mut starts, mut before) = (true, "");
+    for piece in pieces(sql) {
+        let text = piece.text();
+        if piece.is_blank() {
+            // Who takes such a sign for the end of the line reads on where we don't.
+            if text.starts_with("--") && text.trim_end_matches('\r').contains(|c: char| c.is_control() && c != '\t') {
+                return Some(text);
+            }
+            continue;
+        }
+        match piece {
+            Piece::Sign(";") => starts = true,
+            Piece::Sign("(") if starts => {}
+            Piece::Word(word) if is(word, CHANGING) => return Some(word),
+            Piece::Word(word) if is(word, &["VALUE"]) && is(before, &["NEXT"]) => return Some(before),
+            Piece::Word(word) if starts && is(word, READING) => starts = false,
+            _ if starts => return Some(text),
+            _ => {}
+        }
+        before = text;
+    }
+    None
 }
 
 #[cfg(test)]
@@ -344,12 +408,45 @@ mod tests {
             "SELECT a FROM t WHERE b = 'delete'",
             "WITH c AS (SELECT 1 a) SELECT * FROM c -- drop",
             "SELECT [update] FROM t",
+            "(SELECT 1) UNION (SELECT 2);",
+            "DECLARE @a int = 1; SET @a = 2; SELECT a FROM t WHERE b = @a ORDER BY a OFFSET 1 ROWS FETCH NEXT 2 ROWS ONLY",
+            "SELECT 0x1F, 1.5e-3, .5, 1e, $2.50, 1 AS x FROM t WHERE a=1AND b=2",
+            "BEGIN TRANSACTION",
+            " commit ",
+            "ROLLBACK",
+            "",
         ] {
             assert_eq!(change(reads), None, "{reads}");
         }
-        for (more, word) in [("SELECT 1; drop table t", "drop"), ("SELECT * INTO x FROM y", "INTO"), ("EXEC p", "EXEC")]
-        {
-            assert_eq!(change(more), Some(word));
+        for (more, word) in [
+            ("SELECT 1; drop table t", "drop"),
+            ("SELECT * INTO x FROM y", "INTO"),
+            ("EXEC p", "EXEC"),
+            ("empty_the_shop", "empty_the_shop"),
+            ("  /* x */ [dbo].[p] 1", "[dbo]"),
+            ("SELECT 1; p", "p"),
+            ("SELECT NEXT VALUE FOR s", "NEXT"),
+            ("SELECT next /* x */ value FOR s", "next"),
+            ("RECEIVE * FROM q", "RECEIVE"),
+            ("SELECT 1 RECEIVE * FROM q", "RECEIVE"),
+            ("SEND ON CONVERSATION @h", "SEND"),
+            ("SELECT 1; END CONVERSATION @h", "END"),
+            ("ENABLE TRIGGER r ON t", "ENABLE"),
+            ("SELECT 1 DISABLE TRIGGER r ON t", "TRIGGER"),
+            ("SELECT 1DELETE FROM t", "DELETE"),
+            ("SELECT 1.5DELETE FROM t", "DELETE"),
+            ("SELECT 1eDELETE FROM t", "DELETE"),
+            ("SELECT 1e5delete FROM t", "delete"),
+            ("SELECT .5edelete FROM t", "delete"),
+            ("SELECT $DELETE FROM t", "DELETE"),
+            ("SELECT $1.DELETE FROM t", "DELETE"),
+            ("SELECT 0xUPDATE t SET a = 1", "UPDATE"),
+            ("SELECT 1 --\r'\nDELETE FROM t --'", "--\r'"),
+            ("COMMIT; DELETE FROM t", "COMMIT"),
+            ("{call p}", "{"),
+            ("1", "1"),
+        ] {
+            assert_eq!(change(more), Some(word), "{more}");
         }
     }
 
