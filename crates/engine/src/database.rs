@@ -393,6 +393,9 @@ pub trait ColdFollower {
 
     /// The server was restarted and answers again: leases have fallen and must be renewed before anything else.
     fn restarted(&mut self) -> Result<()>;
+
+    /// Something that the run should say of its cold start.
+    fn warn(&mut self, _: String) {}
 }
 
 /// Nobody follows: a cold start that nothing interrupts, on a place whose lease needs no renewal.

@@ -63,6 +63,9 @@ fn usual(request: &Request) -> Reply {
     if let Request::Bulk(bulk) = request {
         return Reply::count(bulk.rows.len() as u64);
     }
+    if sql.contains("HAS_PERMS_BY_NAME") {
+        return one(vec![Datum::from(1); 9]);
+    }
     if sql.contains("SERVERPROPERTY") {
         let about = "Microsoft SQL Server 2022 (RTM) - 16.0.1000.6 (X64)";
         let words = ["16.0.1000.6", "Developer Edition"].map(text);
@@ -71,9 +74,6 @@ fn usual(request: &Request) -> Reply {
     }
     if sql.contains("DECLARE @names") {
         return one(vec![text("a,b")]);
-    }
-    if sql.contains("HAS_PERMS_BY_NAME") {
-        return one(vec![Datum::from(1); 9]);
     }
     if sql.contains("SELECT @taken") {
         return one(vec![Datum::from(0)]);
@@ -130,6 +130,12 @@ fn a_run_goes_over_the_line_from_its_begin_to_its_end() {
     let scene = Scene::new();
     let server = TdsServer::builder().tables(|_| Some(columns())).start(|request, _| working(request)).unwrap();
     let said = run(&scene, &url(&server, "?encrypt=false"));
+    assert_eq!(said.code, 0, "{said:#?}");
+    // Nobody said that others may lose their cache.
+    assert!(!server.requests().iter().any(|request| request.sql().contains("DROPCLEANBUFFERS")));
+    assert!(format!("{said:?}").contains("dropCleanBuffers=true"), "{said:#?}");
+    let server = TdsServer::builder().tables(|_| Some(columns())).start(|request, _| working(request)).unwrap();
+    let said = run(&scene, &url(&server, "?encrypt=false&dropCleanBuffers=true"));
     assert_eq!(said.code, 0, "{said:#?}");
     assert!(server.complaints().is_empty(), "{:?}", server.complaints());
     let requests = server.requests();

@@ -290,11 +290,17 @@ pub(crate) struct Follower<'a> {
     interrupt: &'a Interrupt,
     watched: Option<Watched>,
     leases: [Option<&'a mut (dyn Lease + 'static)>; 2],
+    warnings: Vec<String>,
 }
 
 impl<'a> Follower<'a> {
     fn new(interrupt: &'a Interrupt, leases: [Option<&'a mut (dyn Lease + 'static)>; 2]) -> Self {
-        Self { interrupt, watched: None, leases }
+        Self { interrupt, watched: None, leases, warnings: Vec::new() }
+    }
+
+    /// What the run should say of the cold start.
+    fn into_warnings(self) -> Vec<String> {
+        self.warnings
     }
 }
 
@@ -309,6 +315,10 @@ impl ColdFollower for Follower<'_> {
 
     fn restarted(&mut self) -> Result<()> {
         self.leases.iter_mut().flatten().try_for_each(|lease| lease.renew())
+    }
+
+    fn warn(&mut self, warning: String) {
+        self.warnings.push(warning);
     }
 }
 

@@ -135,7 +135,9 @@ impl Scan {
         let leases = [Some(&mut *context.lease), dataset.lease.as_deref_mut()];
         let mut follower = Follower::new(context.interrupt, leases);
         let methods = context.database.make_cold(&dataset.place, context.place, &tables, &cold, &mut follower)?;
-        drop(follower);
+        for warning in follower.into_warnings() {
+            context.warn(warning);
+        }
         if dataset.shared && context.cold.restart_command.is_none() {
             context.warn("other runs may be reading the kept data set, so it was not written anew to make it cold");
         }

@@ -1,10 +1,11 @@
-//! Making tables cold: by a restart if a command is given, else by emptying the server's cache where that is allowed. Writing a
-//! table anew would leave it in the cache, so where neither is possible nothing is done, and the reads say how cold it was.
+//! Making tables cold: by a restart if a command is given, else by emptying the server's cache, which hits everybody there and so
+//! is done only if the target says so. Writing a table anew would leave it in the cache, so otherwise nothing is done, which the
+//! run says, and the reads say how cold it was.
 
 use plimsoll_clock::Clock;
 
 use super::connect::Connector;
-use super::describe::{Abilities, Ability};
+use super::describe::{self, Abilities, Ability};
 use super::place::{CONTROL, Control, WORK};
 use super::sql::{self, Product};
 use crate::database::{Cold, ColdFollower, Place};
@@ -34,22 +35,45 @@ pub(super) fn make_cold(
         }
         restart::restart(command, clock, follower, || started_at(connector))?;
         done.push("restart".to_owned());
-    } else if abilities.has(Ability::DropBuffers) {
+    } else if !connector.drop_clean_buffers {
+        follower.warn(
+            "nothing was done to make the tables cold: give --restart-command, or dropCleanBuffers=true in the target if the cache \
+             of the whole server may be emptied, which others there feel"
+                .to_owned(),
+        );
+    } else if !abilities.has(Ability::DropBuffers) {
+        let known = describe::KNOWN.iter().find(|known| known.ability == Ability::DropBuffers);
+        let grant =
+            known.map_or("", |known| if product == Product::Database { known.azure_grant } else { known.grant });
+        let grant = grant.replace("{user}", connector.errors.user());
+        follower.warn(format!(
+            "nothing was done to make the tables cold: the server's cache is not emptied here ({grant})"
+        ));
+    } else {
         let mut control = Control::connect(connector, &format!("{WORK}{run}"))?;
         follower.working(control.wire.canceller());
-        // Only pages that are in the files already can be dropped.
+        // Only pages that are in the files already can be dropped. What a server says of its permissions need not be all.
         if abilities.has(Ability::Checkpoint) {
-            control.run(sql::CHECKPOINT.sql)?;
+            attempt(&mut control, sql::CHECKPOINT.sql, follower)?;
         }
         follower.check()?;
-        match control.run(sql::DROP_BUFFERS.sql) {
-            Ok(_) => done.push("drop-clean-buffers".to_owned()),
-            Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled) => return Err(error),
-            // What a server says of its permissions need not be all.
-            Err(error) => tracing::debug!(%error, "the cache is not emptied"),
+        if attempt(&mut control, sql::DROP_BUFFERS.sql, follower)? {
+            done.push("drop-clean-buffers".to_owned());
         }
     }
     Ok(done)
+}
+
+/// Runs a text; the run says so if the server refuses.
+fn attempt(control: &mut Control<'_>, text: &str, follower: &mut dyn ColdFollower) -> Result<bool> {
+    match control.run(text) {
+        Ok(_) => Ok(true),
+        Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled) => Err(error),
+        Err(error) => {
+            follower.warn(format!("the server refuses {text}: {}", error.message));
+            Ok(false)
+        }
+    }
 }
 
 /// When the server was started, in its own words. Asked by a session that ends at once: one that stays would hold up a
@@ -60,6 +84,6 @@ fn started_at(connector: &Connector) -> Result<String> {
     match rows.first().map(|row| row.get(0)) {
         Some(Value::DateTime(moment)) => Ok(moment.to_string()),
         _ => Err(Error::new(ErrorKind::Permission, "the server does not say when it was started")
-            .hint("GRANT VIEW SERVER STATE lets the user see it")),
+            .hint("GRANT VIEW SERVER STATE, issued in master, lets the user see it")),
     }
 }

@@ -65,6 +65,8 @@ pub(super) struct Connector {
     login: Login,
     secrets: Secrets,
     retries: AtomicU32,
+    /// True if the target says that the cache of the whole server may be emptied.
+    pub(super) drop_clean_buffers: bool,
     pub(super) errors: Errors,
     pub(super) warnings: Vec<String>,
 }
@@ -113,8 +115,9 @@ impl Connector {
             read_only: location.read_only,
         };
         let errors = Errors::new(address, location.database, user, location.command_timeout_s);
-        let (endpoints, clock) = (location.endpoints, Arc::clone(clock));
-        Ok(Self { dial, clock, endpoints, login, secrets, retries: AtomicU32::new(0), errors, warnings })
+        let drop_clean_buffers = location.drop_clean_buffers;
+        let (endpoints, clock, retries) = (location.endpoints, Arc::clone(clock), AtomicU32::new(0));
+        Ok(Self { dial, clock, endpoints, login, secrets, retries, drop_clean_buffers, errors, warnings })
     }
 
     /// A connection under a name that `sys.dm_exec_sessions` shows. The servers are tried in turn, and all of them again after

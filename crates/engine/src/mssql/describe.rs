@@ -56,7 +56,7 @@ impl Abilities {
 
 /// What is known of an ability before a server was asked.
 pub(super) struct Known {
-    ability: Ability,
+    pub(super) ability: Ability,
     pub(super) name: &'static str,
     pub(super) cost: &'static str,
     products: &'static [Product],
@@ -66,8 +66,9 @@ pub(super) struct Known {
 }
 
 const EVERYWHERE: &[Product] = &[Product::Server, Product::Database, Product::Instance];
-const STATE: &str = "GRANT VIEW SERVER STATE TO [{user}], from 2022 on VIEW SERVER PERFORMANCE STATE";
-const DATABASE_STATE: &str = "GRANT VIEW DATABASE STATE TO [{user}]; in Basic, S0, S1 and pools ALTER SERVER ROLE ##MS_ServerStateReader## ADD MEMBER [{user}]";
+const STATE: &str =
+    "in master: GRANT VIEW SERVER STATE TO [{user}]; from 2022 on GRANT VIEW SERVER PERFORMANCE STATE TO [{user}] does";
+const DATABASE_STATE: &str = "GRANT VIEW DATABASE STATE TO [{user}]; in Basic, S0, S1 and pools, in master: ALTER SERVER ROLE ##MS_ServerStateReader## ADD MEMBER [{user}]";
 
 pub(super) const KNOWN: &[Known] = &[
     Known {
@@ -115,7 +116,7 @@ pub(super) const KNOWN: &[Known] = &[
         name: "ending sessions",
         cost: "sessions that a killed run left can't be ended",
         products: EVERYWHERE,
-        grant: "GRANT ALTER ANY CONNECTION TO [{user}]",
+        grant: "in master: GRANT ALTER ANY CONNECTION TO [{user}]",
         azure_grant: "GRANT KILL DATABASE CONNECTION TO [{user}]",
     },
     Known {
@@ -163,8 +164,8 @@ pub(super) const KNOWN: &[Known] = &[
         name: "emptying the cache",
         cost: "tables are as cold as they happen to be, unless --restart-command restarts the server",
         products: EVERYWHERE,
-        grant: "GRANT ALTER SERVER STATE TO [{user}]; before 2022 ALTER SERVER ROLE sysadmin ADD MEMBER [{user}]",
-        azure_grant: "ALTER SERVER ROLE ##MS_ServerStateManager## ADD MEMBER [{user}]; not in an elastic pool, whose other databases would be hit",
+        grant: "dropCleanBuffers=true in the target, as it hits everybody on the server; and in master: GRANT ALTER SERVER STATE TO [{user}]; before 2022 ALTER SERVER ROLE sysadmin ADD MEMBER [{user}]",
+        azure_grant: "dropCleanBuffers=true in the target; and in master: ALTER SERVER ROLE ##MS_ServerStateManager## ADD MEMBER [{user}]; never in an elastic pool, Basic, S0 or S1, where it hits others, nor where the level can't be seen",
     },
     Known {
         ability: Ability::SeeLimits,
@@ -230,9 +231,9 @@ pub(super) fn describe(control: &mut Control<'_>, connector: &Connector) -> Resu
     }
     probe.database_settings(&mut settings, &mut warnings)?;
     probe.files(&mut settings)?;
-    let in_pool = probe.level(&mut settings)?;
+    let is_alone = probe.level(&mut settings)?;
     let cpus = probe.seen(Ability::SeeSchedulers, sql::SCHEDULERS)?;
-    probe.permissions(product, in_pool)?;
+    probe.permissions(product, is_alone, connector.drop_clean_buffers)?;
     for (ability, text) in [
         (Ability::SeeFiles, sql::FILE_STATISTICS),
         (Ability::SeeOwnWaits, sql::OWN_WAITS),
@@ -249,7 +250,11 @@ pub(super) fn describe(control: &mut Control<'_>, connector: &Connector) -> Resu
 
     let abilities = probe.abilities;
     let capabilities = table(abilities, product, is_microsoft, connector.errors.user());
-    warnings.extend(capabilities.iter().filter_map(Capability::warning));
+    // Emptying the cache takes consent, and whoever does not measure cold starts need not hear of it: who does, is told then.
+    let said = KNOWN.iter().filter(|known| known.ability != Ability::DropBuffers).map(|known| known.name);
+    let said: Vec<&str> = said.collect();
+    let missing = capabilities.iter().filter(|capability| said.contains(&capability.name));
+    warnings.extend(missing.filter_map(Capability::warning));
     match connector.retries() {
         0 => {}
         times => warnings.push(format!("the server let us in only at try {} (it was busy with itself)", times + 1)),
@@ -281,6 +286,13 @@ pub(super) fn describe(control: &mut Control<'_>, connector: &Connector) -> Resu
         edition: None,
     };
     Ok(Server { description, product, abilities, capabilities, free_bytes })
+}
+
+/// True for a service objective whose databases share a server.
+fn shares(objective: &str) -> bool {
+    let objective = objective.trim();
+    objective.is_empty()
+        || ["ElasticPool", "Basic", "S0", "S1"].iter().any(|small| objective.eq_ignore_ascii_case(small))
 }
 
 fn first_words(about: &str) -> String {
@@ -400,16 +412,17 @@ impl Probe<'_, '_> {
         Ok(())
     }
 
-    /// The level of a database in Azure and what is in force there; true if it shares a pool.
+    /// The level of a database in Azure and what is in force there; true only if it is known to share its server with none.
     fn level(&mut self, settings: &mut BTreeMap<String, String>) -> Result<bool> {
-        let mut in_pool = false;
-        if let Some(row) = self.one(sql::OBJECTIVE, &[WORD, WORD, WORD])? {
+        let mut is_alone = false;
+        if let Some(row) = self.one(sql::OBJECTIVE, &[WORD, WORD, WORD, WORD])? {
             for (index, name) in ["service_tier", "service_objective", "elastic_pool"].iter().enumerate() {
                 if let Some(value) = text_of(&row, index) {
-                    in_pool |= index == 2;
                     settings.insert((*name).to_owned(), value);
                 }
             }
+            let alone = |index: usize| text_of(&row, index).is_some_and(|objective| !shares(&objective));
+            is_alone = alone(1) && alone(3) && matches!(row.get(2), Value::Null);
         }
         let names = [
             "slo_name",
@@ -438,32 +451,41 @@ impl Probe<'_, '_> {
         }
         let works = self.answers(sql::RESOURCES, &[])?;
         self.abilities.set(Ability::SeeResources, works);
-        Ok(in_pool)
+        Ok(is_alone)
     }
 
-    fn permissions(&mut self, product: Product, in_pool: bool) -> Result<()> {
-        let Some(row) = self.one(sql::PERMISSIONS, &[BigInt; 9])? else {
+    fn permissions(&mut self, product: Product, is_alone: bool, consent: bool) -> Result<()> {
+        let is_azure = product == Product::Database;
+        let text = if is_azure { sql::AZURE_PERMISSIONS } else { sql::PERMISSIONS };
+        let Some(row) = self.one(text, &[BigInt; 9])? else {
             // Whoever can't say may still allow it; a place is tried anyway.
             self.abilities.set(Ability::MakePlaces, true);
             return Ok(());
         };
-        let may = |index: usize| whole(&row, index) == Some(1);
-        let is_azure = product == Product::Database;
-        let (create_schema, create_table, checkpoint) = (may(0), may(1), may(2));
-        let (server_state, alter_state, connections) = (may(3), may(4), may(5));
-        let (database_state, kill, sysadmin) = (may(6), may(7), may(8));
+        // What the server does not say is tried.
+        let may = |index: usize| whole(&row, index) != Some(0);
+        let has = |index: usize| whole(&row, index) == Some(1);
+        // In Azure the server's own role goes beside the database's permissions; elsewhere it is sysadmin.
+        let (state, performance_state, role) = (may(3), has(4), has(7));
+        let is_new = product == Product::Instance || whole(&row, 8).is_none_or(|version| version >= 16);
         let abilities = &mut self.abilities;
-        abilities.set(Ability::MakePlaces, create_schema && create_table);
-        abilities.set(Ability::Checkpoint, checkpoint || sysadmin);
-        abilities.set(Ability::SeeSessions, server_state || (is_azure && database_state));
-        abilities.set(Ability::EndSessions, connections || (is_azure && kill));
-        abilities.set(Ability::DropBuffers, (alter_state || sysadmin) && !in_pool);
+        abilities.set(Ability::MakePlaces, may(0) && may(1));
+        abilities.set(Ability::Checkpoint, may(2) || (role && !is_azure));
+        abilities.set(Ability::SeeSessions, state || performance_state || role);
+        abilities.set(Ability::EndSessions, may(5) || (role && !is_azure));
+        let may_drop = if is_azure { is_alone && may(6) } else { role || (is_new && may(6)) };
+        abilities.set(Ability::DropBuffers, consent && may_drop);
         Ok(())
     }
 
     /// Bytes that the database may still take.
     fn free_bytes(&mut self) -> Result<Option<u64>> {
         let largest = self.one(sql::LARGEST_SIZE, &[BigInt, BigInt])?;
+        if largest.as_ref().and_then(|row| whole(row, 0)).is_some_and(|bytes| bytes <= 0) {
+            // It is known that there is no limit.
+            self.abilities.set(Ability::SeeSpace, true);
+            return Ok(None);
+        }
         let left = largest.and_then(|row| Some(whole(&row, 0)?.saturating_sub(whole(&row, 1)?)));
         let free = match left {
             None => self.one(sql::FREE_SPACE, &[BigInt])?.and_then(|row| whole(&row, 0)),

@@ -110,8 +110,8 @@ const LIMIT: &str = "a limit of the database's level is reached; use fewer sessi
 const BUSY: &str = "somebody else works on our tables or waits for them; try again";
 const GRANT_PLACES: &str = "GRANT CREATE TABLE, CREATE SCHEMA, CREATE PROCEDURE TO [{user}] in database [{database}] lets the user make \
                             schemas of its own";
-const GRANT_STATE: &str = "GRANT VIEW SERVER STATE TO [{user}] (from 2022 on VIEW SERVER PERFORMANCE STATE; in Azure SQL Database \
-                           GRANT VIEW DATABASE STATE TO [{user}]) lets the user read the server's counters";
+const GRANT_STATE: &str = "GRANT VIEW SERVER STATE TO [{user}] in master (from 2022 on VIEW SERVER PERFORMANCE STATE; in Azure \
+                           SQL Database GRANT VIEW DATABASE STATE TO [{user}]) lets the user read the server's counters";
 const SPACE: &str = "free space, let the files grow, or measure a smaller volume with --set volume=...";
 
 /// The table. Of an error with several rows the one with its state counts.
@@ -260,7 +260,12 @@ pub(super) static KNOWN: &[Known] = &[
     ),
     known(2760, Class::Permission, GRANT_PLACES, EVENTS),
     known(2759, Class::Permission, GRANT_PLACES, EVENTS),
-    known(6102, Class::Permission, "GRANT ALTER ANY CONNECTION TO [{user}] lets the user end sessions", EVENTS),
+    known(
+        6102,
+        Class::Permission,
+        "GRANT ALTER ANY CONNECTION TO [{user}] in master lets the user end sessions",
+        EVENTS,
+    ),
     known(15247, Class::Permission, GRANT_PLACES, EVENTS),
     known(3906, Class::ReadOnly, "the database can only be read; connect to the primary", EVENTS),
     known(3908, Class::ReadOnly, "the database is being recovered; connect to the primary, or try again", EVENTS),

@@ -146,9 +146,8 @@ fn pieces(sql: &str) -> Vec<Piece<'_>> {
 /// Bytes of a number, if there is one. The next word may follow it without a blank: `1DELETE` is two pieces to the server.
 fn number_length(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
-    let run = |from: usize, belongs: fn(&u8) -> bool| {
-        from + bytes[from..].iter().take_while(|byte| belongs(byte)).count()
-    };
+    let run =
+        |from: usize, belongs: fn(&u8) -> bool| from + bytes[from..].iter().take_while(|byte| belongs(byte)).count();
     let digits = |from: usize| run(from, u8::is_ascii_digit);
     let is_at = |at: usize, signs: &[u8]| bytes.get(at).is_some_and(|byte| signs.contains(byte));
     let starts = is_at(0, b"0123456789$") || is_at(0, b".") && digits(1) > 1;

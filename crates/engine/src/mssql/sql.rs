@@ -58,14 +58,16 @@ texts! {
          CAST(d.snapshot_isolation_state_desc AS nvarchar(60)), CAST(d.delayed_durability_desc AS nvarchar(60)), \
          CAST(d.compatibility_level AS int), CAST(d.collation_name AS nvarchar(128)), \
          CAST(d.page_verify_option_desc AS nvarchar(60)), CAST(d.is_auto_shrink_on AS int), CAST(d.is_encrypted AS int), \
-         CAST(d.is_read_only AS int) FROM sys.databases d WHERE d.database_id = DB_ID()";
+         CAST(d.is_read_only AS int) FROM sys.databases d WHERE d.name = DB_NAME()";
     FILES "file layout" ALL
         "SELECT CAST(f.name AS nvarchar(128)), CAST(f.type_desc AS nvarchar(60)), CAST(f.size AS bigint) * 8192, \
          CAST(f.max_size AS bigint), CAST(f.growth AS bigint), CAST(f.is_percent_growth AS int) \
          FROM sys.database_files f ORDER BY f.file_id";
+    // By its name: in Azure SQL Database a database's number may be another one in these views than DB_ID() says.
     OBJECTIVE "service objective" AZURE_DATABASE
         "SELECT CAST(o.edition AS nvarchar(60)), CAST(o.service_objective AS nvarchar(60)), \
-         CAST(o.elastic_pool_name AS nvarchar(128)) FROM sys.database_service_objectives o WHERE o.database_id = DB_ID()";
+         CAST(o.elastic_pool_name AS nvarchar(128)), CAST(DATABASEPROPERTYEX(DB_NAME(), 'ServiceObjective') AS nvarchar(128)) \
+         FROM sys.databases d JOIN sys.database_service_objectives o ON o.database_id = d.database_id WHERE d.name = DB_NAME()";
     GOVERNANCE "resource governance" AZURE_DATABASE
         "SELECT CAST(g.slo_name AS nvarchar(128)), CAST(g.dtu_limit AS int), CAST(g.cpu_limit AS float), CAST(g.max_dop AS int), \
          CAST(g.max_sessions AS int), CAST(g.primary_group_max_workers AS int), CAST(g.primary_max_log_rate AS bigint), \
@@ -81,12 +83,22 @@ texts! {
         "SELECT COUNT_BIG(*) FROM sys.dm_os_schedulers s WHERE s.status = 'VISIBLE ONLINE'";
     STARTED "when it was started" OWN_FILES
         "SELECT CAST(i.sqlserver_start_time AS datetime2(3)) FROM sys.dm_os_sys_info i";
-    PERMISSIONS "permissions" ALL
-        "SELECT HAS_PERMS_BY_NAME(DB_NAME(), 'DATABASE', 'CREATE SCHEMA'), HAS_PERMS_BY_NAME(DB_NAME(), 'DATABASE', 'CREATE TABLE'), \
-         HAS_PERMS_BY_NAME(DB_NAME(), 'DATABASE', 'CHECKPOINT'), HAS_PERMS_BY_NAME(NULL, NULL, 'VIEW SERVER STATE'), \
-         HAS_PERMS_BY_NAME(NULL, NULL, 'ALTER SERVER STATE'), HAS_PERMS_BY_NAME(NULL, NULL, 'ALTER ANY CONNECTION'), \
-         HAS_PERMS_BY_NAME(DB_NAME(), 'DATABASE', 'VIEW DATABASE STATE'), \
-         HAS_PERMS_BY_NAME(DB_NAME(), 'DATABASE', 'KILL DATABASE CONNECTION'), IS_SRVROLEMEMBER('sysadmin')";
+    // NULL for a permission that a version does not know. The columns of both mean the same.
+    PERMISSIONS "permissions" OWN_FILES
+        "SELECT HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'CREATE SCHEMA'), \
+         HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'CREATE TABLE'), \
+         HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'CHECKPOINT'), \
+         HAS_PERMS_BY_NAME(NULL, NULL, 'VIEW SERVER STATE'), HAS_PERMS_BY_NAME(NULL, NULL, 'VIEW SERVER PERFORMANCE STATE'), \
+         HAS_PERMS_BY_NAME(NULL, NULL, 'ALTER ANY CONNECTION'), HAS_PERMS_BY_NAME(NULL, NULL, 'ALTER SERVER STATE'), \
+         IS_SRVROLEMEMBER('sysadmin'), CAST(SERVERPROPERTY('ProductMajorVersion') AS int)";
+    AZURE_PERMISSIONS "permissions in Azure" AZURE_DATABASE
+        "SELECT HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'CREATE SCHEMA'), \
+         HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'CREATE TABLE'), \
+         HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'CHECKPOINT'), \
+         HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'VIEW DATABASE STATE'), \
+         HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'VIEW DATABASE PERFORMANCE STATE'), \
+         HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'KILL DATABASE CONNECTION'), \
+         IS_SRVROLEMEMBER('##MS_ServerStateManager##'), IS_SRVROLEMEMBER('##MS_ServerStateReader##'), CAST(NULL AS int)";
 
     // Counters.
     FILE_STATISTICS "file statistics" ALL

@@ -26,6 +26,8 @@ enum Key {
     ApplicationName,
     Authentication,
     WindowsLogin,
+    /// Ours: consent to emptying the server's cache.
+    DropCleanBuffers,
     /// Something of the client library, which changes nothing here.
     Ignored,
 }
@@ -63,6 +65,7 @@ const KEYS: &[(&str, Key)] = &[
     ("authentication", Key::Authentication),
     ("integratedsecurity", Key::WindowsLogin),
     ("trustedconnection", Key::WindowsLogin),
+    ("dropcleanbuffers", Key::DropCleanBuffers),
     ("connectretrycount", Key::Ignored),
     ("connectretryinterval", Key::Ignored),
     ("currentlanguage", Key::Ignored),
@@ -81,7 +84,8 @@ const KEYS: &[(&str, Key)] = &[
 
 /// What a hint lists.
 const SHOWN_KEYS: &str = "encrypt, trustServerCertificate, hostNameInCertificate, serverCertificate, instance, database, \
-                          user, connectTimeout, commandTimeout, packetSize, multiSubnetFailover, applicationIntent, authentication";
+                          user, connectTimeout, commandTimeout, packetSize, multiSubnetFailover, applicationIntent, authentication, \
+                          dropCleanBuffers";
 
 /// How somebody wants to log in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +100,7 @@ pub(super) enum Authentication {
 
 /// A target taken apart and decoded.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a parameter of its own")]
 pub(super) struct Location {
     /// Servers to be tried in turn; there is at least one.
     pub(super) endpoints: Vec<Endpoint>,
@@ -114,6 +119,8 @@ pub(super) struct Location {
     pub(super) multi_subnet_failover: bool,
     pub(super) read_only: bool,
     pub(super) authentication: Authentication,
+    /// True if the cache of the whole server may be emptied.
+    pub(super) drop_clean_buffers: bool,
     /// What the target asks for and doesn't get.
     pub(super) warning: Option<&'static str>,
 }
@@ -151,6 +158,7 @@ impl Location {
             multi_subnet_failover: false,
             read_only: false,
             authentication: Authentication::Usual,
+            drop_clean_buffers: false,
             warning: None,
         };
         if ado::is_connection_string(text) {
@@ -258,6 +266,7 @@ impl Location {
                     return Err(no_windows_login());
                 }
             }
+            Some(Key::DropCleanBuffers) => self.drop_clean_buffers = flag(name, &value)?,
             Some(Key::Ignored) => {}
             Some(Key::Instance) | None => {
                 // With a '@' behind it, it may be the end of a password that was not escaped.
@@ -378,6 +387,7 @@ mod tests {
             [endpoint("h1", None, None), endpoint("h2", Some(7), None), endpoint("::1", Some(8), None)]
         );
         assert!(location.trust_server_certificate && location.packet_size == Some(4096) && location.user.is_none());
+        assert!(!location.drop_clean_buffers && parse("mssql://h/d?dropCleanBuffers=true").unwrap().drop_clean_buffers);
         assert_eq!(parse("mssql:///d").unwrap().endpoints, [endpoint("localhost", None, None)]);
         assert_eq!(parse("mssql://u:a@b@h/d").unwrap().password.unwrap().expose(), "a@b");
     }
@@ -406,6 +416,7 @@ mod tests {
             "mssql://h/d?a",
             "mssql://h/d?packetSize=100",
             "mssql://h/d?trustServerCertificate=maybe",
+            "mssql://h/d?dropCleanBuffers=maybe",
             "mssql://h/d?authentication=Kerberos",
         ] {
             assert_eq!(parse(bad).err().unwrap().kind, ErrorKind::Usage, "{bad}");

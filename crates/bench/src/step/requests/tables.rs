@@ -99,6 +99,9 @@ pub(super) fn provision(context: &mut Context<'_>) -> Result<Vec<Target>> {
         let cold = Cold { shared: false, ..context.cold.clone() };
         let mut follower = Follower::new(context.interrupt, [Some(&mut *context.lease), None]);
         context.database.make_cold(&place, &place, &tables, &cold, &mut follower)?;
+        for warning in follower.into_warnings() {
+            context.warn(warning);
+        }
     }
     if !context.settle.is_zero() {
         context.wait(context.settle)?;
