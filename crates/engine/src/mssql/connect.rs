@@ -21,8 +21,16 @@ const CONNECT_TIMEOUT_S: u32 = 15;
 const PAUSES: [Duration; 3] = [Duration::from_secs(5), Duration::from_secs(10), Duration::from_secs(20)];
 /// Bytes of a packet that we propose; the server may answer with less.
 const PACKET_SIZE: u16 = 8_000;
-/// Domains of Azure's services, where a token of `az` is worth a try.
-const AZURE: &str = ".database.windows.net";
+/// Domains of Azure's services for which a token of `az` is.
+const AZURE: &[&str] = &[".database.windows.net", ".database.fabric.microsoft.com"];
+/// Those of its clouds for which a token of the environment may be.
+const AZURE_CLOUDS: &[&str] = &[
+    ".database.windows.net",
+    ".database.fabric.microsoft.com",
+    ".sql.azuresynapse.net",
+    ".database.usgovcloudapi.net",
+    ".database.chinacloudapi.cn",
+];
 
 /// Reads a variable of the environment.
 pub(super) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -167,44 +175,90 @@ impl Connector {
     }
 }
 
-/// By password if there is a user, else by token from wherever one comes.
+/// By password or by token. What the target or an option says goes before the environment, and who gives both has to decide.
 fn secrets(
     location: &Location,
     credentials: &Credentials,
     environment: Environment<'_>,
     address: &str,
 ) -> Result<Secrets> {
-    let user = location.user.clone().or_else(|| environment("SQLCMDUSER")).filter(|user| !user.is_empty());
-    let wants_token = location.authentication == Authentication::Token;
-    if let (Some(user), false) = (user, wants_token) {
-        let environment = || environment("SQLCMDPASSWORD").filter(|word| !word.is_empty()).map(Secret::new);
-        let password = location.password.clone().or_else(|| credentials.password.clone()).or_else(environment);
-        return match password {
-            Some(password) => Ok(Secrets::Password(user, password)),
-            None => Err(Error::new(ErrorKind::PasswordNeeded, format!("{address} asks user '{user}' for a password"))
-                .hint("give it by --password-file, by PLIMSOLL_PASSWORD or SQLCMDPASSWORD, or at the prompt")),
-        };
+    let variable = |name: &str| environment(name).filter(|word| !word.is_empty());
+    let wants_token = matches!(location.authentication, Authentication::Token | Authentication::GivenToken);
+    let token_is_said = wants_token || credentials.token_command.is_some();
+    let user_is_said = location.user.is_some() || location.authentication == Authentication::Password;
+    if user_is_said && token_is_said {
+        return Err(Error::new(
+            ErrorKind::Usage,
+            "the target has a user or wants one, and an access token is asked for as well",
+        )
+        .hint("a token says itself whose it is: leave out the user, or the token's command and 'authentication'"));
     }
-    if location.authentication != Authentication::Password {
-        let command = credentials.token_command.clone().map(Source::Command);
-        let fixed = || {
-            environment(token::VARIABLE).filter(|word| !word.is_empty()).map(|word| Source::Fixed(Secret::new(word)))
-        };
-        let is_azure = || wants_token || location.endpoints.iter().any(|endpoint| endpoint.host.ends_with(AZURE));
-        let az = || {
-            Some(environment("PATH"))
-                .filter(|_| is_azure())
-                .and_then(|path| token::find_az(path.as_deref()))
-                .map(Source::Az)
-        };
-        if let Some(source) = command.or_else(fixed).or_else(az) {
-            return Ok(Secrets::Tokens(Tokens::new(source)));
+    let user = location.user.clone().or_else(|| variable("SQLCMDUSER").filter(|_| !token_is_said));
+    let token = variable(token::VARIABLE).filter(|_| !user_is_said && credentials.token_command.is_none());
+    let Some(user) = user else {
+        let source = token_source(location, credentials, token, environment)?;
+        check_protection(location)?;
+        return Ok(Secrets::Tokens(Tokens::new(source)));
+    };
+    if token.is_some() {
+        return Err(Error::new(ErrorKind::Usage, "the environment has both a user and an access token")
+            .hint("unset SQLCMDUSER or PLIMSOLL_ACCESS_TOKEN, or name the user in the target"));
+    }
+    let password = || variable("SQLCMDPASSWORD").map(Secret::new);
+    match location.password.clone().or_else(|| credentials.password.clone()).or_else(password) {
+        Some(password) => Ok(Secrets::Password(user, password)),
+        None => Err(Error::new(ErrorKind::PasswordNeeded, format!("{address} asks user '{user}' for a password"))
+            .hint("give it by --password-file, by PLIMSOLL_PASSWORD or SQLCMDPASSWORD, or at the prompt")),
+    }
+}
+
+/// Where a token comes from: a command, the environment, or `az`. Only a command's goes to any server, as somebody named
+/// both; others go to Azure and nowhere else.
+fn token_source(
+    location: &Location,
+    credentials: &Credentials,
+    token: Option<String>,
+    environment: Environment<'_>,
+) -> Result<Source> {
+    let is_in = |domains: &[&str]| location.endpoints.iter().all(|endpoint| ends_in(&endpoint.host, domains));
+    if let Some(command) = &credentials.token_command {
+        return Ok(Source::Command(command.clone()));
+    }
+    if let Some(token) = token {
+        if is_in(AZURE_CLOUDS) {
+            return Ok(Source::Fixed(Secret::new(token)));
         }
+        return Err(Error::new(ErrorKind::Usage, "the environment's access token is not sent to a host outside Azure")
+            .hint("name a user in the target, or give the token by --token-command, which sends it to any host"));
+    }
+    let may_use_az = matches!(location.authentication, Authentication::Usual | Authentication::Token);
+    let az = || token::find_az(environment("PATH").as_deref()).map(Source::Az);
+    if let Some(az) = az().filter(|_| may_use_az && is_in(AZURE)) {
+        return Ok(az);
+    }
+    if location.authentication == Authentication::GivenToken {
+        return Err(Error::new(ErrorKind::Unsupported, "this kind of 'authentication' is not supported by itself")
+            .hint("give an access token by --token-command or PLIMSOLL_ACCESS_TOKEN, or write ActiveDirectoryDefault for that of az"));
     }
     Err(Error::new(ErrorKind::Usage, "the target names no user").hint(
         "write mssql://user@host/database, or give an access token of Microsoft Entra ID by --token-command, \
          PLIMSOLL_ACCESS_TOKEN or an installed az",
     ))
+}
+
+/// Whoever has a token is its user for an hour, so it goes only where the server's certificate was verified.
+fn check_protection(location: &Location) -> Result<()> {
+    if location.encrypt == Some(Encrypt::Optional) || location.trust_server_certificate {
+        return Err(Error::new(ErrorKind::Usage, "an access token is only sent where it is known who answers").hint(
+            "leave out encrypt=false and trustServerCertificate=true; serverCertificate=FILE names the certificate",
+        ));
+    }
+    Ok(())
+}
+
+fn ends_in(host: &str, domains: &[&str]) -> bool {
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    domains.iter().any(|domain| host.strip_suffix(domain).is_some_and(|name| !name.is_empty()))
 }
 
 fn is_loopback(host: &str) -> bool {
@@ -222,4 +276,72 @@ fn address(endpoint: &Endpoint) -> String {
 fn addresses(endpoints: &[Endpoint]) -> String {
     let all: Vec<String> = endpoints.iter().map(address).collect();
     all.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::Target;
+
+    const TOKEN: (&str, &str) = (token::VARIABLE, "planted-token");
+
+    /// What a log-in would be made by, or what is against it.
+    fn chosen(url: &str, command: Option<&str>, environment: &[(&str, &str)]) -> std::result::Result<String, Error> {
+        let location = Location::parse(&Target::parse(url)?)?;
+        let credentials = Credentials { token_command: command.map(str::to_owned), ..Credentials::default() };
+        let find =
+            |name: &str| environment.iter().find(|(known, _)| *known == name).map(|(_, word)| (*word).to_owned());
+        Ok(match secrets(&location, &credentials, &find, "h")? {
+            Secrets::Password(user, password) => format!("{user} by {}", password.expose()),
+            Secrets::Tokens(tokens) => tokens.kind().to_owned(),
+        })
+    }
+
+    #[test]
+    fn what_is_said_goes_before_the_environment() {
+        let azure = "mssql://h.database.windows.net/d";
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("az"), "").unwrap();
+        let path = ("PATH", folder.path().to_str().unwrap());
+        let word = ("SQLCMDPASSWORD", "w");
+        for (url, command, environment, expected) in [
+            ("mssql://u:p@h/d", None, &[TOKEN, word, ("SQLCMDUSER", "x")][..], "u by p"),
+            ("mssql://h/d", None, &[("SQLCMDUSER", "x"), word], "x by w"),
+            ("mssql://h/d", Some("c"), &[("SQLCMDUSER", "x"), word, TOKEN], "command"),
+            ("mssql://h/d?encrypt=strict", Some("c"), &[], "command"),
+            (azure, None, &[TOKEN, path], "environment"),
+            ("mssql://h.DATABASE.usgovcloudapi.net./d", None, &[TOKEN], "environment"),
+            (azure, None, &[path], "az"),
+            (&format!("{azure}?authentication=ActiveDirectoryDefault"), None, &[path], "az"),
+            (&format!("{azure}?authentication=Active Directory Managed Identity"), None, &[TOKEN], "environment"),
+            (&format!("{azure}?authentication=ActiveDirectoryInteractive"), Some("c"), &[], "command"),
+        ] {
+            assert_eq!(chosen(url, command, environment).unwrap(), expected, "{url} {environment:?}");
+        }
+        let unsaid = ErrorKind::Usage;
+        for (url, command, environment, kind) in [
+            // Both.
+            ("mssql://u:p@h/d", Some("c"), &[][..], unsaid),
+            ("mssql://u:p@h.database.windows.net/d?authentication=ActiveDirectoryDefault", None, &[path], unsaid),
+            ("mssql://h/d?authentication=SqlPassword", Some("c"), &[], unsaid),
+            (azure, None, &[TOKEN, ("SQLCMDUSER", "x"), word], unsaid),
+            // Kinds that we have not got.
+            (&format!("{azure}?authentication=ActiveDirectoryInteractive"), None, &[path], ErrorKind::Unsupported),
+            (&format!("{azure}?authentication=ActiveDirectoryServicePrincipal"), None, &[path], ErrorKind::Unsupported),
+            // Somebody else.
+            ("mssql://h.example/d", None, &[TOKEN], unsaid),
+            ("mssql://h.database.windows.net.example/d", None, &[TOKEN], unsaid),
+            ("mssql://h.database.windows.net,h.example/d", None, &[path], unsaid),
+            ("mssql://h.example/d?authentication=ActiveDirectoryDefault", None, &[path], unsaid),
+            ("mssql://h.database.usgovcloudapi.net/d", None, &[path], unsaid),
+            // Nobody knows who answers.
+            (&format!("{azure}?encrypt=false"), None, &[TOKEN], unsaid),
+            (&format!("{azure}?trustServerCertificate=true"), Some("c"), &[], unsaid),
+            ("mssql://localhost/d?encrypt=false", Some("c"), &[], unsaid),
+        ] {
+            let error = chosen(url, command, environment).unwrap_err();
+            assert!(error.kind == kind && error.hint.is_some(), "{url}: {error:?}");
+            assert!(!format!("{error:?}").contains("planted"), "{error:?}");
+        }
+    }
 }

@@ -52,6 +52,16 @@ impl Tokens {
         Self { source, last: Mutex::new(None) }
     }
 
+    /// Where they come from, in a word.
+    #[cfg(test)]
+    pub(super) const fn kind(&self) -> &'static str {
+        match self.source {
+            Source::Command(_) => "command",
+            Source::Fixed(_) => "environment",
+            Source::Az(_) => "az",
+        }
+    }
+
     /// A token that is fresh enough for a log-in.
     pub(super) fn get(&self, clock: &dyn Clock) -> Result<Secret> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);

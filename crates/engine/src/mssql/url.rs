@@ -94,8 +94,10 @@ pub(super) enum Authentication {
     Usual,
     /// By password.
     Password,
-    /// By an access token.
+    /// By an access token of whatever source.
     Token,
+    /// By an access token whose source is given: a kind of log-in that we have not got ourselves.
+    GivenToken,
 }
 
 /// A target taken apart and decoded.
@@ -292,7 +294,8 @@ fn authentication(value: &str) -> Result<Authentication> {
     match plain.as_str() {
         "sqlpassword" => Ok(Authentication::Password),
         "activedirectoryintegrated" | "windowsauthentication" => Err(no_windows_login()),
-        token if token.starts_with("activedirectory") => Ok(Authentication::Token),
+        "activedirectorydefault" => Ok(Authentication::Token),
+        token if token.starts_with("activedirectory") => Ok(Authentication::GivenToken),
         _ => Err(Error::new(ErrorKind::Usage, "the value of 'authentication' is none that exists here")
             .hint("authentication is SqlPassword, or ActiveDirectoryDefault with a token by --token-command or az")),
     }
