@@ -113,8 +113,8 @@ fn sample(session: &mut dyn Session, table: &str, column: &str, seed: u64) -> Re
 /// A value by the engine's name of its type; what is no number goes back as a text.
 fn literal(value: &str, kind: &str) -> Literal {
     let number = match kind {
-        "integer" | "bigint" | "smallint" => value.parse().ok().map(Literal::Integer),
-        "real" | "double precision" => value.parse().ok().map(Literal::Float),
+        "integer" | "bigint" | "smallint" | "int" | "tinyint" => value.parse().ok().map(Literal::Integer),
+        "real" | "double precision" | "float" => value.parse().ok().map(Literal::Float),
         "boolean" => Some(Literal::Bit(value == "true")),
         _ => None,
     };
@@ -139,5 +139,27 @@ fn first_words(sql: &str) -> String {
     match line.char_indices().nth(LENGTH) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_every_engine_are_known_by_the_names_of_their_types() {
+        for kind in ["integer", "bigint", "smallint", "int", "tinyint"] {
+            assert!(matches!(literal("-7", kind), Literal::Integer(-7)), "{kind}");
+        }
+        for kind in ["real", "double precision", "float"] {
+            assert!(
+                matches!(literal("1.5e-7", kind), Literal::Float(number) if number.to_bits() == 1.5e-7_f64.to_bits()),
+                "{kind}"
+            );
+        }
+        assert!(matches!(literal("true", "boolean"), Literal::Bit(true)));
+        for (value, kind) in [("12.3400", "money"), ("x", "int"), ("2020-01-31T00:00:00", "datetime2"), ("1", "bit")] {
+            assert!(matches!(literal(value, kind), Literal::Text(text) if text == value), "{kind}");
+        }
     }
 }

@@ -7,6 +7,12 @@ use crate::table::{Column, ColumnType, Table};
 #[derive(Debug)]
 pub(super) struct MssqlDialect;
 
+/// Money as a text that is cast: the smallest one has no literal, as its sign is not part of one.
+pub(super) fn money(units: i64) -> String {
+    let (sign, units) = (if units < 0 { "-" } else { "" }, units.unsigned_abs());
+    format!("CAST('{sign}{}.{:04}' AS money)", units / 10_000, units % 10_000)
+}
+
 /// Rows that a sample of a column looks at, where it need not be all.
 const SAMPLED: u32 = 50_000;
 
@@ -33,9 +39,7 @@ impl Dialect for MssqlDialect {
     }
 
     fn money_literal(&self, units: i64) -> String {
-        let sign = if units < 0 { "-" } else { "" };
-        let units = units.unsigned_abs();
-        format!("{sign}${}.{:04}", units / 10_000, units % 10_000)
+        money(units)
     }
 
     fn begin(&self, _: bool) -> &'static str {
@@ -78,10 +82,15 @@ impl Dialect for MssqlDialect {
     fn sample_column(&self, table: &str, column: &str, seed: u64) -> String {
         // REPEATABLE takes a number above zero.
         let seed = seed % 1_000_000 + 1;
+        // Without a style some types lose digits, and dates are written in the session's language.
         format!(
-            "SELECT TOP ({MOST_SAMPLED}) CAST({column} AS nvarchar(4000)), \
-             CAST(SQL_VARIANT_PROPERTY(CAST({column} AS sql_variant), 'BaseType') AS nvarchar(128)) \
-             FROM {table} TABLESAMPLE SYSTEM ({SAMPLED} ROWS) REPEATABLE ({seed}) WHERE {column} IS NOT NULL"
+            "SELECT TOP ({MOST_SAMPLED}) CONVERT(nvarchar(4000), {column}, CASE WHEN [plimsoll kind].[plimsoll name] IN ('float', 'real') THEN 3 \
+             WHEN [plimsoll kind].[plimsoll name] IN ('money', 'smallmoney') THEN 2 \
+             WHEN [plimsoll kind].[plimsoll name] IN ('date', 'time', 'datetime', 'smalldatetime', 'datetime2', 'datetimeoffset') THEN 126 \
+             ELSE 0 END), [plimsoll kind].[plimsoll name] \
+             FROM {table} TABLESAMPLE SYSTEM ({SAMPLED} ROWS) REPEATABLE ({seed}) CROSS APPLY (SELECT \
+             CAST(SQL_VARIANT_PROPERTY(CAST({column} AS sql_variant), 'BaseType') AS nvarchar(128)) AS [plimsoll name]) AS [plimsoll kind] \
+             WHERE {column} IS NOT NULL"
         )
     }
 }
@@ -91,8 +100,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn money_is_a_literal_of_its_own() {
+    fn money_is_a_text_that_is_cast() {
         let literals = [1_230_000, -1, 0, i64::MIN].map(|units| MssqlDialect.money_literal(units));
-        assert_eq!(literals, ["$123.0000", "-$0.0001", "$0.0000", "-$922337203685477.5808"]);
+        let expected = ["123.0000", "-0.0001", "0.0000", "-922337203685477.5808"];
+        assert_eq!(literals, expected.map(|text| format!("CAST('{text}' AS money)")));
     }
 }

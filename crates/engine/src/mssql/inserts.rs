@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use super::sql;
 use super::wire::{Fault, Outcome, Wire};
+use super::{dialect, sql};
 use crate::database::RowSource;
 use crate::error::{Error, ErrorKind};
 use crate::table::Table;
@@ -69,10 +69,7 @@ fn put(value: Value<'_>, text: &mut String) {
         Value::BigInt(number) => write!(text, "{number}"),
         // With an exponent it is a float and no decimal.
         Value::Float(number) => write!(text, "{number:e}"),
-        Value::Money(units) => {
-            let (sign, units) = (if units < 0 { "-" } else { "" }, units.unsigned_abs());
-            write!(text, "CAST('{sign}{}.{:04}' AS money)", units / 10_000, units % 10_000)
-        }
+        Value::Money(units) => write!(text, "{}", dialect::money(units)),
         Value::DateTime(milliseconds) => {
             let moment = jiff::Timestamp::from_millisecond(milliseconds).unwrap_or_default();
             write!(text, "'{}'", moment.strftime("%Y-%m-%dT%H:%M:%S%.3f"))

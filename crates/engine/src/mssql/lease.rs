@@ -12,8 +12,8 @@ use crate::database::{ClaimMode, Lease, Place};
 use crate::error::{Error, ErrorKind, Result};
 
 /// After a lost connection the server may take a moment to notice, and holds the lock until then.
-const RENEW_ATTEMPTS: u32 = 100;
-const RENEW_PAUSE: Duration = Duration::from_millis(50);
+const RENEW_PATIENCE: Duration = Duration::from_secs(75);
+const RENEW_PAUSE: Duration = Duration::from_millis(100);
 
 /// A lock on a place's name.
 pub(super) struct MssqlLease {
@@ -74,13 +74,19 @@ impl Lease for MssqlLease {
         self.wire = None;
         let connector = Arc::clone(&self.connector);
         let mut control = Control::connect(&connector, &place::lease_name(&self.place))?;
-        let mut attempt = 1;
-        while !control.try_lock(&self.place, self.shared)? {
-            if attempt == RENEW_ATTEMPTS {
+        let give_up = self.clock.now().after(RENEW_PATIENCE);
+        loop {
+            match control.try_lock(&self.place, self.shared) {
+                Ok(true) => break,
+                // Who stands in the gate may be about to leave it.
+                Ok(false) => {}
+                Err(error) if error.kind == ErrorKind::Busy => {}
+                Err(error) => return Err(error),
+            }
+            if self.clock.now() >= give_up {
                 return Err(Error::new(ErrorKind::Busy, format!("somebody else took the lease on {}", self.place))
                     .hint("another run works with the same data; start again when it has ended"));
             }
-            attempt += 1;
             self.clock.sleep(RENEW_PAUSE);
         }
         match control.owner(&self.place)? {

@@ -8,7 +8,7 @@ use plimsoll_clock::Clock;
 use super::place::{Control, WORK, text_of, whole};
 use super::sql;
 use crate::database::Place;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::table::ColumnType;
 use crate::value::Value;
 
@@ -58,17 +58,22 @@ fn end(control: &mut Control<'_>, clock: &dyn Clock, run: &Place, sessions: &[i6
             continue;
         }
         match control.run(&sql::kill(*session)) {
-            Ok(_) => ended += 1,
+            Ok(_) => {}
             Err(error) if error.kind == ErrorKind::Lost => return Err(error),
             // Another user's session, or it went by itself: it is not ours to end.
             Err(_) => continue,
         }
-        for _ in 0..END_ATTEMPTS {
-            if control.number(sql::IS_WORKING, &values)? == Some(0) {
-                break;
+        let mut attempt = 1;
+        while control.number(sql::IS_WORKING, &values)? != Some(0) {
+            if attempt == END_ATTEMPTS {
+                let message = format!("session {session} of {run}, whose run died, still undoes what it was doing");
+                return Err(Error::new(ErrorKind::Busy, message)
+                    .hint("a large transaction takes long to be rolled back; try again in some minutes"));
             }
+            attempt += 1;
             clock.sleep(END_PAUSE);
         }
+        ended += 1;
     }
     Ok(ended)
 }

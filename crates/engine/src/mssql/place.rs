@@ -43,7 +43,12 @@ pub(super) struct Control<'a> {
 impl<'a> Control<'a> {
     /// Connects under a name.
     pub(super) fn connect(connector: &'a Connector, name: &str) -> Result<Self> {
-        Ok(Self { wire: connector.connect(name)?, errors: &connector.errors })
+        let mut control = Self { wire: connector.connect(name)?, errors: &connector.errors };
+        match control.run(sql::PATIENCE.sql) {
+            Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled) => Err(error),
+            // A server without that setting has its own patience.
+            _ => Ok(control),
+        }
     }
 
     fn done<T>(&self, outcome: Outcome<T>) -> Result<T> {

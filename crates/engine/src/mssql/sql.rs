@@ -154,6 +154,8 @@ texts! {
     // Life of a session.
     SETTINGS "settings of a session" ALL
         "SET NOCOUNT OFF; SET XACT_ABORT OFF; SET LOCK_TIMEOUT 60000; SET ARITHABORT ON; SET TRANSACTION ISOLATION LEVEL READ COMMITTED";
+    // Nobody who only asks or tidies up is to wait for a lock for ever.
+    PATIENCE "patience of a session" ALL "SET LOCK_TIMEOUT 60000";
     ROLLBACK "roll back what there is" ALL "IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION";
     CHECKPOINT "checkpoint" ALL "CHECKPOINT";
     DROP_BUFFERS "drop clean buffers" ALL "DBCC DROPCLEANBUFFERS WITH NO_INFOMSGS";

@@ -1,5 +1,6 @@
 //! What stands above the line, driven by a script: who a server says it is, what it lets us see, leases, orphans, counters.
 
+mod permissions;
 mod scripted;
 mod shapes;
 
@@ -16,15 +17,14 @@ use super::lease::MssqlLease;
 use super::place::{CONTROL, Control};
 use super::session::MssqlSession;
 use super::wire::Fault;
-use super::{cold, counters, orphans};
-use crate::database::{Cancel, ClaimMode, Cold, ColdFollower, Lease, Place, Session, WeakIsolation};
+use super::{counters, orphans};
+use crate::database::{ClaimMode, Lease, Place, Session, WeakIsolation};
 use crate::error::{ErrorKind, Result};
 use crate::request::RequestAccess;
 use crate::value::Value::{self, BigInt, Float, Null, Text};
 use scripted::{Counted, Said, Script, refusal};
 
 const URL: &str = "mssql://ann:pl4nted@h/sales?dropCleanBuffers=true";
-const PLAIN_URL: &str = "mssql://ann:pl4nted@h/sales";
 const MICROSOFT: &str = "Microsoft SQL Server 2022 (RTM) - 16.0.1000.6 (X64)\n\tOct 8 2022";
 
 fn clock() -> (Arc<Counted>, Arc<dyn Clock>) {
@@ -174,97 +174,6 @@ fn a_database_in_azure_states_its_level_and_its_limits() {
     // No limit is no lack of knowledge.
     let server = described(&azure().row("MaxSizeInBytes", &[BigInt(-1), BigInt(50 << 30)])).unwrap();
     assert!(server.free_bytes.is_none() && server.abilities.has(Ability::SeeSpace));
-}
-
-/// In a pool and on small levels others would lose their cache as well, and what is not known counts as such.
-#[test]
-fn the_cache_of_others_is_left_alone_in_azure() {
-    let shares: [[Value<'static>; 4]; 9] = [
-        [Text("Standard"), Text("ElasticPool"), Text("pool1"), Text("ElasticPool")],
-        [Text("Standard"), Text("S2"), Text("pool1"), Text("S2")],
-        [Text("Standard"), Text("S2"), Null, Text("ElasticPool")],
-        [Text("Standard"), Text("ElasticPool"), Null, Text("S2")],
-        [Text("Standard"), Text("S2"), Null, Null],
-        [Text("Standard"), Null, Null, Text("S2")],
-        [Text("Basic"), Text("Basic"), Null, Text("Basic")],
-        [Text("Standard"), Text("S0"), Null, Text("S0")],
-        [Text("Standard"), Text("s1"), Null, Text("S1")],
-    ];
-    for row in shares {
-        let script = azure().row("database_service_objectives", &row);
-        assert!(!described(&script).unwrap().abilities.has(Ability::DropBuffers), "{row:?}");
-    }
-    let unknown = azure().on("database_service_objectives", [Said::Rows(Vec::new())]);
-    assert!(!described(&unknown).unwrap().abilities.has(Ability::DropBuffers));
-    let refused = azure().refuses("database_service_objectives", 300);
-    assert!(!described(&refused).unwrap().abilities.has(Ability::DropBuffers));
-}
-
-#[derive(Default)]
-struct Listener(Vec<String>);
-
-impl ColdFollower for Listener {
-    fn working(&mut self, _: Arc<dyn Cancel>) {}
-    fn check(&mut self) -> Result<()> {
-        Ok(())
-    }
-    fn restarted(&mut self) -> Result<()> {
-        Ok(())
-    }
-    fn warn(&mut self, warning: String) {
-        self.0.push(warning);
-    }
-}
-
-#[test]
-fn the_server_s_cache_is_emptied_only_by_consent_and_a_refusal_is_said() {
-    let permissions = |sysadmin: i64, version: i64| {
-        let mut row = [BigInt(1); 9];
-        (row[7], row[8]) = (BigInt(sysadmin), BigInt(version));
-        everything().row("HAS_PERMS_BY_NAME", &row)
-    };
-    let done = || [Said::Rows(Vec::new())];
-    let allowed = |script: Script| script.on("CHECKPOINT", done()).on("DBCC", done()).row("HAS_PERMS", &[BigInt(1); 9]);
-    for (name, script, url, methods, words) in [
-        ("consent", allowed(everything()), URL, 1, ""),
-        ("none", allowed(everything()), PLAIN_URL, 0, "dropCleanBuffers=true"),
-        ("refused", allowed(everything()).refuses("DBCC", 2571), URL, 0, "refuses DBCC DROPCLEANBUFFERS"),
-        ("before 2022", permissions(0, 15).on("DBCC", done()), URL, 0, "sysadmin"),
-        ("in Azure", azure().refuses("database_service_objectives", 300), URL, 0, "never in an elastic pool"),
-    ] {
-        let (_, clock) = clock();
-        let connector = script.connector(url, &clock);
-        let server = describe::describe(&mut control(&connector), &connector).unwrap();
-        assert!(!server.description.warnings.iter().any(|warning| warning.contains("cache")), "{name}");
-        let (mut listener, run) = (Listener::default(), Place::run("a1").unwrap());
-        let cold = Cold::default();
-        let known = (server.product, server.abilities);
-        let made = cold::make_cold(&connector, clock.as_ref(), known, &run, &cold, &mut listener).unwrap();
-        assert_eq!((made.len(), listener.0.len()), (methods, 1 - methods), "{name}: {:?}", listener.0);
-        assert!(listener.0.iter().all(|warning| warning.contains(words)), "{name}: {:?}", listener.0);
-        let sent = script.asked().iter().any(|sql| sql.contains("DROPCLEANBUFFERS"));
-        assert_eq!(sent, name == "consent" || name == "refused", "{name}");
-    }
-    assert!(described(&permissions(1, 13)).unwrap().abilities.has(Ability::DropBuffers));
-    assert!(described(&permissions(0, 16)).unwrap().abilities.has(Ability::DropBuffers));
-}
-
-#[test]
-fn a_permission_that_the_server_does_not_state_is_tried() {
-    let server = described(&everything().row("HAS_PERMS_BY_NAME", &[Null; 9])).unwrap();
-    for ability in [Ability::MakePlaces, Ability::Checkpoint, Ability::SeeSessions, Ability::EndSessions] {
-        assert!(server.abilities.has(ability), "{ability:?}");
-    }
-    // From 2022 on there are smaller permissions.
-    let mut row = [BigInt(0); 9];
-    row[4] = BigInt(1);
-    assert!(described(&everything().row("HAS_PERMS_BY_NAME", &row)).unwrap().abilities.has(Ability::SeeSessions));
-    // What is asked of a whole server is not asked in Azure.
-    let script = azure();
-    described(&script).unwrap();
-    let asked = script.asked();
-    let asked: Vec<&String> = asked.iter().filter(|sql| sql.contains("HAS_PERMS_BY_NAME")).collect();
-    assert!(asked.len() == 1 && !asked[0].contains("NULL, NULL") && asked[0].contains("QUOTENAME(DB_NAME())"));
 }
 
 /// Each view that is not to be seen costs what depends on it, and says so with what would give it.
@@ -453,6 +362,32 @@ fn a_lease_is_refused_as_it_should_be() {
     assert!(error.kind == ErrorKind::Permission && error.hint.unwrap().contains("GRANT CREATE TABLE"));
 }
 
+/// After a lost connection the server holds the lock until it notices, and others may stand in the gate.
+#[test]
+fn a_lease_is_renewed_with_patience() {
+    let (counted, clock) = clock();
+    let answer = |code| Said::Rows(vec![vec![BigInt(code)]]);
+    for (lock, gate, renewed) in [(0, vec![-1, -1, 0], true), (0, vec![-1], false), (-1, vec![0], false)] {
+        let script = granting();
+        let connector = Arc::new(script.connector(URL, &clock));
+        let mut held =
+            MssqlLease::claim(&connector, &clock, &Place::run("a1").unwrap(), ClaimMode::Exclusive).unwrap().unwrap();
+        let script = script
+            .on("SELECT 1", [Said::Fault(Fault::Closed("reset".to_owned()))])
+            .on("'Exclusive', @LockOwner = 'Session', @LockTimeout = 0", [answer(lock)])
+            .on("@LockTimeout = 10000", gate.into_iter().map(answer));
+        drop(script);
+        let before = counted.waited();
+        let outcome = held.renew();
+        let waited = counted.waited().saturating_sub(before);
+        assert_eq!(outcome.is_ok(), renewed, "{outcome:?}");
+        if let Err(error) = outcome {
+            assert!(error.kind == ErrorKind::Busy && waited >= Duration::from_mins(1), "{error:?} {waited:?}");
+            assert!(waited <= Duration::from_secs(90), "{waited:?}");
+        }
+    }
+}
+
 #[test]
 fn only_sessions_of_dead_runs_are_ended() {
     let (_, clock) = clock();
@@ -472,6 +407,14 @@ fn only_sessions_of_dead_runs_are_ended() {
     assert_eq!(orphans::end_all(&mut control(&connector), clock.as_ref()).unwrap(), 1);
     let killed: Vec<String> = script.asked().into_iter().filter(|sql| sql.starts_with("KILL")).collect();
     assert_eq!(killed, ["KILL 51"]);
+    // One that still undoes what it did is not gone.
+    let undoing = script
+        .on("@LockTimeout = 0", [Said::Rows(vec![vec![BigInt(0)]])])
+        .on("s.program_name = @P2", [Said::Rows(vec![vec![BigInt(1)]])]);
+    let error = orphans::end_all(&mut control(&undoing.connector(URL, &clock)), clock.as_ref()).unwrap_err();
+    assert!(error.kind == ErrorKind::Busy && error.message.contains("session 51"), "{error:?}");
+    // Who only tidies up does not wait for ever either.
+    assert!(undoing.asked().iter().any(|sql| sql == "SET LOCK_TIMEOUT 60000"));
     // Who may not see sessions finds none.
     let blind = granting().refuses("LIKE N'plimsoll work %'", 300);
     assert_eq!(orphans::end_all(&mut control(&blind.connector(URL, &clock)), clock.as_ref()).unwrap(), 0);
