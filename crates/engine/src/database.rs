@@ -16,6 +16,7 @@ use plimsoll_measurement::{Reading, Views};
 use crate::capability::Capability;
 use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind, Result};
+use crate::level::Levels;
 use crate::mover::Mover;
 use crate::request::{Answer, BySession, RequestAccess, Requester, Statement};
 use crate::table::{ColumnType, Table};
@@ -124,6 +125,14 @@ pub trait Database: Send + Sync {
     /// If the target can't be asked.
     fn mover(&self, run: &Place) -> Result<Option<Box<dyn Mover>>> {
         let _ = run;
+        Ok(None)
+    }
+
+    /// What changes the level of service of this target. `None` where only its owner's commands can.
+    ///
+    /// # Errors
+    /// If the target can't be asked.
+    fn levels(&self) -> Result<Option<Box<dyn Levels>>> {
         Ok(None)
     }
 

@@ -6,6 +6,7 @@ pub mod capability;
 pub mod database;
 pub mod dialect;
 pub mod error;
+pub mod level;
 pub mod mover;
 pub mod mssql;
 pub mod mysql;
@@ -29,7 +30,8 @@ pub use database::{
 };
 pub use dialect::Dialect;
 pub use error::{Error, ErrorKind, Result};
-pub use mover::{Follow, Mover};
+pub use level::Levels;
+pub use mover::{Follow, Move, Mover, Restored};
 pub use request::{Answer, RequestAccess, Requester, Statement, Traffic};
 pub use table::{Column, ColumnType, Table};
 pub use target::{Credentials, Secret, Target};

@@ -1,10 +1,13 @@
 //! Whole databases, made and moved by the engine's own means: dumps and imports by its tools, copies by its server.
 
+use std::any::Any;
+use std::fmt;
 use std::fs::File;
+use std::path::Path;
 use std::sync::Arc;
 
-use crate::database::{Cancel, Place};
-use crate::error::Result;
+use crate::database::{Cancel, Database, Place};
+use crate::error::{Error, ErrorKind, Result};
 
 /// Makes and moves databases of our own, each a [copy](crate::PlaceKind::Copy) under the lease of its run. Work in one goes
 /// through [`Database::session`](crate::Database::session) with the copy as its place.
@@ -12,8 +15,8 @@ pub trait Mover: Send {
     /// Ways in which this engine copies a database, the usual one first.
     fn ways(&self) -> &'static [&'static str];
 
-    /// Finds the tools for dumps and imports, and says their names and versions. An error if one isn't on this machine.
-    fn find_tools(&mut self) -> Result<Vec<String>>;
+    /// Finds the tools that a move needs, and says their names and versions. An error if one isn't on this machine.
+    fn find_tools(&mut self, for_what: Move) -> Result<Vec<String>>;
 
     /// Makes an empty database, in place of one that may be there from an earlier repetition.
     fn make(&mut self, copy: &Place) -> Result<()>;
@@ -34,6 +37,52 @@ pub trait Mover: Send {
     /// Copies a database, in one of [`Mover::ways`], in place of an empty one. No session may be open on either. Its stage is
     /// [`COPY`].
     fn copy(&mut self, from: &Place, to: &Place, way: &str, follow: &mut dyn Follow) -> Result<()>;
+
+    /// Bytes that a physical backup of a database takes on this machine: where an engine backs up all that its server has, of
+    /// all that. `None` where that can't be said.
+    fn backup_bytes(&mut self, from: &Place) -> Option<u64> {
+        self.bytes(from)
+    }
+
+    /// Backs up a database physically, into an empty folder of ours on this machine, or where the server keeps its backups.
+    fn back_up(&mut self, from: &Place, folder: &Path, follow: &mut dyn Follow) -> Result<()> {
+        let _ = (from, folder, follow);
+        Err(Error::new(ErrorKind::Unsupported, "databases can't be restored on this engine yet"))
+    }
+
+    /// Restores the backup of [`Mover::back_up`] as the database `to`. Its stages are [`RESTORE`], in which pages move, and
+    /// [`START`] where a server has to be started on them.
+    fn restore(&mut self, folder: &Path, to: &Place, follow: &mut dyn Follow) -> Result<Restored> {
+        let _ = (folder, to, follow);
+        Err(Error::new(ErrorKind::Unsupported, "databases can't be restored on this engine yet"))
+    }
+}
+
+/// What a mover does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Move {
+    /// A logical dump and its import.
+    Import,
+    /// A copy by the server.
+    Copy,
+    /// A physical backup and its restore.
+    Restore,
+}
+
+/// A restored database.
+pub struct Restored {
+    /// The server that it is on, if it isn't the target's.
+    pub elsewhere: Option<Box<dyn Database>>,
+    /// Its name there.
+    pub place: Place,
+    /// Dropping it stops that server and removes what is its own.
+    pub keeper: Option<Box<dyn Any + Send>>,
+}
+
+impl fmt::Debug for Restored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Restored").field("place", &self.place).finish_non_exhaustive()
+    }
 }
 
 /// Stage of an import: schemas and tables are made.
@@ -44,6 +93,10 @@ pub const TABLES: &str = "tables";
 pub const INDEXES: &str = "indexes";
 /// The stage of a copy.
 pub const COPY: &str = "copy";
+/// Stage of a restore: pages are moved.
+pub const RESTORE: &str = "restore";
+/// Stage of a restore: a server is started on them and recovers.
+pub const START: &str = "start";
 
 /// Follows a move, which may take hours.
 pub trait Follow {

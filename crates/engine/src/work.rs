@@ -43,6 +43,14 @@ pub enum Work<'a> {
     Memory,
     /// One session inserts so many rows of one small integer into a table without a key, each in its own transaction.
     Commits(u64),
+    /// A database of these tables is dumped and imported; the rate is that of loading rows.
+    Import(Vec<Stock<'a>>),
+    /// A database of these tables is copied by the server.
+    Copy(Vec<Stock<'a>>),
+    /// A database of these tables is backed up and restored.
+    Restore(Vec<Stock<'a>>),
+    /// The target gets another level while nothing else goes on.
+    LevelChange(&'a str),
 }
 
 /// What a test should show on hardware whose limits are known.

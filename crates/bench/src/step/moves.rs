@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_engine::mover::{COPY, TABLES};
+use plimsoll_engine::mover::{COPY, Move, TABLES};
 use plimsoll_engine::{Cancel, Database, Error, ErrorKind, Follow, Mover, Place, Result, Table, process, value::Tally};
 use plimsoll_measurement::{Moment, Point, units};
 
@@ -57,7 +57,7 @@ impl Measure for Moves {
         })?;
         if self.imports {
             guard_dump(context)?;
-            context.facts.insert("tools".to_owned(), mover.find_tools()?.join(", ").into());
+            context.facts.insert("tools".to_owned(), mover.find_tools(Move::Import)?.join(", ").into());
         }
         let way = context.parameters.choice("way");
         if !self.imports && way != "usual" && !mover.ways().contains(&way) {

@@ -15,7 +15,7 @@ use super::product::Product;
 use super::session;
 use crate::database::Place;
 use crate::error::{Error, ErrorKind, Result};
-use crate::mover::{COPY, Follow, Mover, TABLES};
+use crate::mover::{COPY, Follow, Move, Mover, TABLES};
 use crate::request::RequestAccess;
 use crate::tool;
 
@@ -68,7 +68,10 @@ impl Mover for MySqlMover {
         &WAYS
     }
 
-    fn find_tools(&mut self) -> Result<Vec<String>> {
+    fn find_tools(&mut self, for_what: Move) -> Result<Vec<String>> {
+        if for_what != Move::Import {
+            return Ok(Vec::new());
+        }
         let (names, package) = self.product.client_programs();
         let find = |name: &str| {
             let found = tool::candidates(name, &[]).into_iter().next();

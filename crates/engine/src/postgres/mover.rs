@@ -14,7 +14,7 @@ use super::place::{self, WORK};
 use super::session::PostgresCancel;
 use crate::database::{Place, PlaceStatus};
 use crate::error::{Error, ErrorKind, Result};
-use crate::mover::{COPY, DEFINITIONS, Follow, INDEXES, Mover, TABLES};
+use crate::mover::{COPY, DEFINITIONS, Follow, INDEXES, Move, Mover, TABLES};
 use crate::tool;
 
 /// The limit of connections that our databases have, and by which they are known: unlike a comment it is there from the
@@ -86,7 +86,10 @@ impl Mover for PostgresMover {
     }
 
     /// Those of the server's version or a later one: `pg_dump` refuses newer servers.
-    fn find_tools(&mut self) -> Result<Vec<String>> {
+    fn find_tools(&mut self, for_what: Move) -> Result<Vec<String>> {
+        if for_what != Move::Import {
+            return Ok(Vec::new());
+        }
         let wanted = self.version / 10_000;
         let find = |name: &str| {
             let mut found = tool::candidates(name, &version_folders());

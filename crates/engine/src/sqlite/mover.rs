@@ -17,7 +17,7 @@ use super::location;
 use super::session::Canceller;
 use crate::database::Place;
 use crate::error::{Error, ErrorKind, Result};
-use crate::mover::{COPY, Follow, Mover, TABLES};
+use crate::mover::{COPY, Follow, Move, Mover, TABLES};
 use crate::tool;
 
 /// By SQLite's backup API, by the file system, or by writing all anew without gaps.
@@ -68,7 +68,10 @@ impl Mover for SqliteMover {
         &WAYS
     }
 
-    fn find_tools(&mut self) -> Result<Vec<String>> {
+    fn find_tools(&mut self, for_what: Move) -> Result<Vec<String>> {
+        if for_what != Move::Import {
+            return Ok(Vec::new());
+        }
         let found = tool::candidates("sqlite3", &[]).into_iter().next();
         let shell = self.shell.insert(found.ok_or_else(|| tool::missing("sqlite3", "sqlite3"))?);
         Ok(tool::version(shell).into_iter().collect())
