@@ -314,12 +314,18 @@ fn rights_that_are_missing_cost_what_depends_on_them_only() {
         )
         .unwrap();
     let as_user = |user: &str| server.socket_url("").replace("plimsoll@", &format!("{user}@"));
+    let allowed = |database: &dyn Database| -> Vec<&'static str> {
+        database.capabilities().iter().filter(|capability| capability.works).map(|capability| capability.name).collect()
+    };
     let visitor = try_open(&as_user("visitor"), None).unwrap();
+    assert_eq!(allowed(&*visitor), ["local_infile"]);
+    assert_eq!(allowed(&*open(server)).len(), 5);
     let error = visitor.claim(&place("denied"), ClaimMode::Exclusive).err().unwrap();
     assert_eq!(error.kind, ErrorKind::Permission);
     assert!(error.hint.unwrap().contains("GRANT ALL ON `plimsoll\\_%`.* TO the account of 'visitor'"));
 
     let poor = try_open(&as_user("poor"), None).unwrap();
+    assert_eq!(allowed(&*poor), ["making places", "local_infile"]);
     let (lease, mut session) = session(&*poor, "poorman");
     session.create_table(&dense()).unwrap();
     let loaded = session.load(&dense(), &mut Dense { next: 1, last: 5_000 }).unwrap();

@@ -7,7 +7,8 @@ use crate::words::{moment, plain};
 /// Runs with one figure in common, and that figure.
 pub type Family<'a> = Vec<(&'a RunRecord, &'a Figure)>;
 
-/// Runs whose headlines are the same figure in the same unit, in order of appearance; none of a single run.
+/// Runs whose headlines are the same figure in the same unit, in order of appearance; none of a single run. Where several
+/// tests share a figure on several targets, each test is a family of its own: a campaign's question is the target.
 pub fn families(records: &[RunRecord]) -> Vec<Family<'_>> {
     let mut families: Vec<Family<'_>> = Vec::new();
     for record in records {
@@ -18,8 +19,25 @@ pub fn families(records: &[RunRecord]) -> Vec<Family<'_>> {
             None => families.push(vec![(record, figure)]),
         }
     }
+    let mut families: Vec<Family<'_>> = families.into_iter().flat_map(by_test).collect();
     families.retain(|family| family.len() > 1);
     families
+}
+
+/// The family by its tests, if both tests and targets differ in it.
+fn by_test(family: Family<'_>) -> Vec<Family<'_>> {
+    let differs = |of: fn(&RunRecord) -> &str| family.iter().any(|(run, _)| of(run) != of(family[0].0));
+    if !differs(|run| &run.test) || !differs(|run| &run.target) {
+        return vec![family];
+    }
+    let mut tests: Vec<Family<'_>> = Vec::new();
+    for (run, figure) in family {
+        match tests.iter_mut().find(|family| family[0].0.test == run.test) {
+            Some(family) => family.push((run, figure)),
+            None => tests.push(vec![(run, figure)]),
+        }
+    }
+    tests
 }
 
 /// What tells the runs apart: the target, then the test and the start (or the run itself) where they are needed.

@@ -12,6 +12,7 @@ mod table;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plimsoll_measurement::RunRecord;
 
+use crate::campaign::campaign;
 use crate::words;
 
 const STYLE: &str = include_str!("html/style.css");
@@ -50,8 +51,13 @@ pub fn report(records: &[RunRecord], options: &Options) -> String {
                 }
                 main {
                     @if records.is_empty() { p { "No runs." } }
-                    section.cards aria-label="Headline figures" {
-                        @for (at, record) in records.iter().enumerate() { (card(at, record)) }
+                    @match campaign(records) {
+                        // Its table says more in less space than a card for each run does.
+                        Some(campaign) => {
+                            section { (compare::by_target(&campaign)) }
+                            details { summary { "Each run by itself" } (cards(records)) }
+                        }
+                        None => (cards(records)),
                     }
                     (compare::section(records))
                     @for (at, record) in records.iter().enumerate() { (run::article(at, record)) }
@@ -66,6 +72,14 @@ pub fn report(records: &[RunRecord], options: &Options) -> String {
 /// Where a run's own part of the page begins.
 fn anchor(at: usize) -> String {
     format!("run-{}", at + 1)
+}
+
+fn cards(records: &[RunRecord]) -> Markup {
+    html! {
+        section.cards aria-label="Headline figures" {
+            @for (at, record) in records.iter().enumerate() { (card(at, record)) }
+        }
+    }
 }
 
 fn card(at: usize, record: &RunRecord) -> Markup {

@@ -4,6 +4,7 @@
 //! is read. What is unknown is shown as an en dash or left out, never as zero.
 
 pub mod accuracy;
+mod campaign;
 mod chart;
 mod cpu;
 mod facts;

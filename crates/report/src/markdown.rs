@@ -3,6 +3,7 @@
 use plimsoll_measurement::RunRecord;
 
 use crate::accuracy::{self, Accuracy};
+use crate::campaign::campaign;
 use crate::grid::Grid;
 use crate::words::{self, flag_meaning, flag_symbol, plain};
 use crate::{cpu, facts, requests};
@@ -11,6 +12,7 @@ use crate::{cpu, facts, requests};
 pub fn report(records: &[RunRecord]) -> String {
     let mut page = Page { lines: vec!["# Plimsoll report".to_owned()] };
     page.table(summary(records));
+    page.campaign(records);
     for record in records {
         page.run(record);
     }
@@ -67,6 +69,17 @@ impl Page {
     /// A paragraph: an empty line, then the text.
     fn paragraph(&mut self, text: String) {
         self.lines.extend([String::new(), text]);
+    }
+
+    fn campaign(&mut self, records: &[RunRecord]) {
+        let Some(campaign) = campaign(records) else { return };
+        self.paragraph("## Tests by target".to_owned());
+        self.table(campaign.columns);
+        self.table(Some(campaign.values));
+        if let Some(shares) = campaign.shares {
+            self.paragraph(format!("In percent of {}:", safe(&campaign.base)));
+            self.table(Some(shares));
+        }
     }
 
     fn run(&mut self, record: &RunRecord) {

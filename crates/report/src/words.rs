@@ -120,6 +120,11 @@ pub fn interval(figure: &Figure) -> String {
     }
 }
 
+/// The interval's ends for a cell: `570 to 610`; `None` unless both are known.
+pub fn interval_ends(figure: &Figure) -> Option<String> {
+    Some(format!("{} to {}", number(figure.low?)?, number(figure.high?)?))
+}
+
 /// A confidence of 0.95 as `95 %`.
 pub fn confidence(share: f64) -> String {
     let text = format!("{:.1}", share * 100.0);

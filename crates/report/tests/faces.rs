@@ -261,3 +261,31 @@ fn figures_of_a_limited_client_are_bounds_wherever_they_stand() {
     record.clock = "virtual".into();
     assert!(bounded(&record).iter().all(|(at_least, _)| !at_least), "virtual time knows no client");
 }
+
+#[test]
+fn a_campaign_is_one_table_of_tests_by_targets() {
+    let elsewhere = |mut record: RunRecord, rate: f64| {
+        record.target = "postgres://db.example/shop".into();
+        record.engine = "postgresql".into();
+        record.engine_version = Some("15.18".into());
+        if let Some(figure) = &mut record.result {
+            figure.value = rate;
+        }
+        record
+    };
+    let s2 = "lab:azure-sql-db/S2@v12-ga-2015-01";
+    let (scan, write) = (samples::read_scan(s2, 354.0), samples::write_chunk(s2, 12));
+    let runs =
+        [scan.clone(), write.clone(), elsewhere(scan.clone(), 1.0), elsewhere(scan, 708.0), elsewhere(write, 0.0)];
+    let text = markdown::report(&runs);
+    let start = text.find("## Tests by target").expect("the table is there");
+    let end = start + 3 + text[start + 3..].find("## ").expect("the runs follow");
+    insta::assert_snapshot!("markdown_campaign", &text[start..end]);
+    let html = page(&runs);
+    assert!(html.contains("Tests by target") && html.contains("postgresql 15.18"));
+    // One test on two targets is said by its bars already.
+    assert!(
+        !page(&runs[..1]).contains("Tests by target")
+            && !page(&[runs[0].clone(), runs[2].clone()]).contains("Tests by target")
+    );
+}

@@ -15,7 +15,8 @@ use super::mover::MySqlMover;
 use super::place::{self, Owner};
 use super::requester::MySqlRequester;
 use super::session::MySqlSession;
-use super::{cold, orphans};
+use super::{capabilities, cold, orphans};
+use crate::capability::Capability;
 use crate::database::{
     ClaimMode, Cold, ColdFollower, Database, Description, Lease, Place, PlaceStatus, Sampler, Session,
 };
@@ -64,6 +65,12 @@ impl MySqlDatabase {
 impl Database for MySqlDatabase {
     fn description(&self) -> &Description {
         &self.description
+    }
+
+    /// None at all if the server can't be asked now.
+    fn capabilities(&self) -> Vec<Capability> {
+        let connection = self.connector.connect(CONTROL);
+        connection.and_then(|mut connection| capabilities::detect(&mut connection)).unwrap_or_default()
     }
 
     fn claim(&self, place: &Place, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {

@@ -6,6 +6,7 @@
 
 mod auth;
 mod binary;
+mod capabilities;
 mod cold;
 mod connect;
 mod connection;

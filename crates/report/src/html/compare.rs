@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use plimsoll_measurement::{CpuTable, RunRecord};
 
 use super::table;
+use crate::campaign::Campaign;
 use crate::chart::{Bar, BarChart};
 use crate::families::{self, Family, labels};
 use crate::words::{self, plain, title};
@@ -26,6 +27,19 @@ pub fn section(records: &[RunRecord]) -> Markup {
     }
 }
 
+/// A campaign's tests by target; nothing of other runs.
+pub fn by_target(campaign: &Campaign) -> Markup {
+    html! {
+        h2 { "Tests by target" }
+        (table::table(&campaign.values))
+        @if let Some(columns) = &campaign.columns { (table::table(columns)) }
+        @if let Some(shares) = &campaign.shares {
+            h3 { "In percent of " (campaign.base) }
+            (table::table(shares))
+        }
+    }
+}
+
 fn bars(family: &Family<'_>) -> Option<Markup> {
     let runs: Vec<&RunRecord> = family.iter().map(|(record, _)| *record).collect();
     let labels = labels(&runs);
@@ -36,8 +50,11 @@ fn bars(family: &Family<'_>) -> Option<Markup> {
         let published = figure.truth.as_ref().filter(|truth| truth.published);
         Bar { label, value: words::value(record, figure), figure, truth: published.map(|truth| truth.value) }
     });
-    let name = title(&first.metric);
-    let axis = format!("{name}, {}", plain(&first.unit));
+    let metric = title(&first.metric);
+    let axis = format!("{metric}, {}", plain(&first.unit));
+    // Bars of one test bear its name: others may have the same figure.
+    let is_one_test = runs.iter().all(|run| run.test == runs[0].test);
+    let name = if is_one_test { format!("{}: {}", plain(&runs[0].test), metric.to_lowercase()) } else { metric };
     let chart = BarChart { axis, title: name, bars: bars.collect() }.render()?;
     Some(html! { (chart) @if let Some(grid) = &grid { (table::table(grid)) } })
 }
