@@ -6,6 +6,7 @@ pub mod capability;
 pub mod database;
 pub mod dialect;
 pub mod error;
+mod inbox;
 pub mod level;
 pub mod mover;
 pub mod mssql;

@@ -2,17 +2,17 @@
 //! reads for its answer, in buffers that are kept.
 
 use std::io::{self, Read, Write};
+use std::ops::Range;
 use std::sync::Arc;
 
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
 use super::packet::{Reader, malformed};
+use crate::inbox::{Inbox, KEPT_BYTES};
 use crate::request::Traffic;
 use crate::socket::Socket;
 
-/// Bytes of a buffer that a session keeps.
-const KEPT_BYTES: usize = 8 * 1024;
 /// Bytes of a packet that is followed by more of the same.
 const FULL: usize = 0xff_ffff;
 /// A packet's header: three bytes of length and one of number.
@@ -36,9 +36,7 @@ pub(super) struct Line {
     stream: Stream,
     /// What the next [`Line::send`] sends: room for a header, then the packet.
     out: Vec<u8>,
-    buffer: Vec<u8>,
-    start: usize,
-    end: usize,
+    inbox: Inbox,
     number: u8,
 }
 
@@ -64,14 +62,7 @@ impl Complaint {
 
 impl Line {
     pub(super) fn new(socket: Socket) -> Self {
-        Self {
-            stream: Stream::Plain(socket),
-            out: Vec::with_capacity(512),
-            buffer: vec![0; KEPT_BYTES],
-            start: 0,
-            end: 0,
-            number: 0,
-        }
+        Self { stream: Stream::Plain(socket), out: Vec::with_capacity(512), inbox: Inbox::new(), number: 0 }
     }
 
     /// The socket beneath.
@@ -86,7 +77,7 @@ impl Line {
     /// From here on under TLS.
     pub(super) fn protect(&mut self, config: &Arc<ClientConfig>, host: &str) -> io::Result<()> {
         // What came before the encryption began may be anybody's.
-        if self.start != self.end {
+        if !self.inbox.held().is_empty() {
             return Err(malformed());
         }
         let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
@@ -154,86 +145,52 @@ impl Line {
 
     /// The next packet.
     pub(super) fn receive(&mut self) -> io::Result<&[u8]> {
-        let (from, length) = self.piece()?;
-        if length < FULL {
-            return Ok(&self.buffer[from..from + length]);
+        let piece = self.piece()?;
+        if piece.len() < FULL {
+            return Ok(self.inbox.at(piece));
         }
-        // All pieces in one, behind what has come already.
-        let mut whole = self.buffer[from..from + length].to_vec();
+        // All pieces in one, before what has come already.
+        let mut whole = self.inbox.at(piece).to_vec();
         loop {
-            let (from, length) = self.piece()?;
-            whole.extend_from_slice(&self.buffer[from..from + length]);
-            if length < FULL {
+            let piece = self.piece()?;
+            let is_last = piece.len() < FULL;
+            whole.extend_from_slice(self.inbox.at(piece));
+            if is_last {
                 break;
             }
         }
-        let rest = self.buffer[self.start..self.end].to_vec();
-        self.start = whole.len();
-        self.end = whole.len() + rest.len();
-        let length = whole.len();
-        whole.extend_from_slice(&rest);
-        self.buffer = whole;
-        Ok(&self.buffer[..length])
+        let whole = self.inbox.put_before(whole);
+        Ok(self.inbox.at(whole))
     }
 
-    /// Where the next piece of a packet is in the buffer.
-    fn piece(&mut self) -> io::Result<(usize, usize)> {
+    /// The next piece of a packet.
+    fn piece(&mut self) -> io::Result<Range<usize>> {
         loop {
-            let held = &self.buffer[self.start..self.end];
+            let held = self.inbox.held();
             let wanted = match held.first_chunk::<HEADER>() {
                 Some([a, b, c, number]) => {
                     let length = u32::from_le_bytes([*a, *b, *c, 0]) as usize;
                     if held.len() >= HEADER + length {
                         self.number = number.wrapping_add(1);
-                        let from = self.start + HEADER;
-                        self.start = from + length;
-                        return Ok((from, length));
+                        self.inbox.take(HEADER);
+                        return Ok(self.inbox.take(length));
                     }
                     HEADER + length
                 }
                 None => HEADER,
             };
-            self.fill(wanted)?;
-        }
-    }
-
-    /// Reads on; there has to be room for `wanted` bytes.
-    fn fill(&mut self, wanted: usize) -> io::Result<()> {
-        if self.start == self.end {
-            (self.start, self.end) = (0, 0);
-        }
-        if self.start + wanted > self.buffer.len() {
-            self.buffer.copy_within(self.start..self.end, 0);
-            (self.start, self.end) = (0, self.end - self.start);
-            if wanted > self.buffer.len() {
-                self.buffer.resize(wanted, 0);
-            }
-        }
-        let room = &mut self.buffer[self.end..];
-        let count = loop {
-            let read = match &mut self.stream {
+            let stream = &mut self.stream;
+            self.inbox.fill(wanted, |room| match stream {
                 Stream::Plain(socket) => socket.read(room),
                 Stream::Protected(stream) => stream.read(room),
                 Stream::None => Err(io::ErrorKind::NotConnected.into()),
-            };
-            match read {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                read => break read?,
-            }
-        };
-        if count == 0 {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed it"));
+            })?;
         }
-        self.end += count;
-        Ok(())
     }
 
     /// Gives memory back that a large answer or load took.
     pub(super) fn shrink(&mut self) {
-        if self.buffer.len() > KEPT_BYTES && self.start == self.end {
-            self.buffer = vec![0; KEPT_BYTES];
-            (self.start, self.end) = (0, 0);
-        }
+        self.inbox.shrink();
         if self.out.capacity() > KEPT_BYTES && self.out.is_empty() {
             self.out = Vec::new();
         }

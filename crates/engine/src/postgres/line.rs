@@ -20,11 +20,9 @@ use super::error::Errors;
 use super::session::CANCEL_PATIENCE;
 use crate::database::Cancel;
 use crate::error::{Error, Result};
+use crate::inbox::{Inbox, KEPT_BYTES};
 use crate::request::Traffic;
 use crate::socket::{Address, Breaker, KeepAlive, Socket};
-
-/// Bytes of a buffer that a session keeps: as much as the server sends at once.
-const KEPT_BYTES: usize = 8 * 1024;
 
 /// How long a server may take to hear that we go.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -39,9 +37,7 @@ pub(super) struct Line {
     stream: Stream,
     /// What the next [`Line::send`] sends.
     pub(super) out: BytesMut,
-    buffer: Vec<u8>,
-    start: usize,
-    end: usize,
+    inbox: Inbox,
 }
 
 /// Connects to the first host that lets us in.
@@ -131,7 +127,7 @@ fn log_in(
         Some(tls) => Stream::Protected(tls, socket),
         None => Stream::Plain(socket.into_inner().ok_or_else(|| errors.unreachable("the driver kept the socket"))?),
     };
-    let line = Line { stream, out: BytesMut::new(), buffer: vec![0; KEPT_BYTES], start: 0, end: 0 };
+    let line = Line { stream, out: BytesMut::new(), inbox: Inbox::new() };
     Ok((line, token, breaker))
 }
 
@@ -168,7 +164,7 @@ impl Line {
     /// The next message: its tag, and all of it with the tag and the length in front.
     pub(super) fn receive(&mut self) -> io::Result<(u8, &[u8])> {
         let (tag, length) = loop {
-            let held = &self.buffer[self.start..self.end];
+            let held = self.inbox.held();
             let wanted = match Header::parse(held)? {
                 Some(header) => {
                     let length = header.len() as usize + 1;
@@ -179,49 +175,19 @@ impl Line {
                 }
                 None => 5,
             };
-            self.fill(wanted)?;
-        };
-        let from = self.start;
-        self.start += length;
-        Ok((tag, &self.buffer[from..from + length]))
-    }
-
-    /// Reads on; there has to be room for a message of `wanted` bytes.
-    fn fill(&mut self, wanted: usize) -> io::Result<()> {
-        if self.start == self.end {
-            (self.start, self.end) = (0, 0);
-        }
-        if self.start + wanted > self.buffer.len() {
-            self.buffer.copy_within(self.start..self.end, 0);
-            (self.start, self.end) = (0, self.end - self.start);
-            if wanted > self.buffer.len() {
-                self.buffer.resize(wanted, 0);
-            }
-        }
-        let room = &mut self.buffer[self.end..];
-        let count = loop {
-            let read = match &mut self.stream {
+            let stream = &mut self.stream;
+            self.inbox.fill(wanted, |room| match stream {
                 Stream::Plain(socket) => socket.read(room),
                 Stream::Protected(tls, socket) => tls.read(socket, room),
-            };
-            match read {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                read => break read?,
-            }
+            })?;
         };
-        if count == 0 {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed it"));
-        }
-        self.end += count;
-        Ok(())
+        let message = self.inbox.take(length);
+        Ok((tag, self.inbox.at(message)))
     }
 
     /// Gives memory back that a large answer or load took.
     pub(super) fn shrink(&mut self) {
-        if self.buffer.len() > KEPT_BYTES && self.start == self.end {
-            self.buffer = vec![0; KEPT_BYTES];
-            (self.start, self.end) = (0, 0);
-        }
+        self.inbox.shrink();
         if self.out.capacity() > KEPT_BYTES && self.out.is_empty() {
             self.out = BytesMut::new();
         }
