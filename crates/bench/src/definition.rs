@@ -42,6 +42,8 @@ const BUILTIN: &[(&str, &str)] = &[
     ("insert-latency.toml", include_str!("../definitions/insert-latency.toml")),
     ("import.toml", include_str!("../definitions/import.toml")),
     ("copy.toml", include_str!("../definitions/copy.toml")),
+    ("restore.toml", include_str!("../definitions/restore.toml")),
+    ("level-change.toml", include_str!("../definitions/level-change.toml")),
 ];
 
 /// Every key a definition may have, with a sentence for the documentation.
@@ -49,7 +51,10 @@ pub const KEYS: &[(&str, &str)] = &[
     ("name", "Name of the test, as on the command line: letters, digits and hyphens."),
     ("title", "A few words for tables and charts."),
     ("about", "What is done and why, for people."),
-    ("steps", "What a repetition does, in order: scan, write, join, memory, requests, commits, import, copy."),
+    (
+        "steps",
+        "What a repetition does, in order: scan, write, join, memory, requests, commits, import, copy, restore, level-change.",
+    ),
     ("repetitions", "How often it is repeated, 1 to 26; they are labelled a, b, c..."),
     (
         "mix",
@@ -185,6 +190,9 @@ impl Definition {
     /// # Errors
     /// A sentence if they contradict each other.
     pub fn check(&self, parameters: &Parameters) -> Result<(), String> {
+        if self.steps.contains(&Step::LevelChange) && parameters.choice("level").is_empty() {
+            return Err("it has to be told which level to ask for, such as --set level=S3".to_owned());
+        }
         if self.steps.contains(&Step::Requests) { plan(parameters).map(drop) } else { Ok(()) }
     }
 

@@ -1,16 +1,17 @@
 //! From points to figures: a repetition gives one number per metric, the complete repetitions give it a spread.
 
+mod moved;
+
 use std::collections::BTreeSet;
 
 use plimsoll_analysis::interval::interval;
 use plimsoll_analysis::ladder::LOW_CPU_PERCENT;
 use plimsoll_analysis::memory::{Memory, slope};
 use plimsoll_analysis::{DEFAULT_CONFIDENCE, summary};
-use plimsoll_engine::mover::{COPY, INDEXES, TABLES};
 use plimsoll_measurement::{Figure, Phase, Point, Repetition, RunRecord, TimesData, units};
 
 use crate::definition::Definition;
-use crate::step::{Step, memory, moves};
+use crate::step::{Step, memory};
 
 /// What the repetitions of a run say about one metric: a value each.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,8 +51,10 @@ pub fn series(steps: &[Step], repetitions: &[Repetition], target: Measured) -> V
             Step::Memory => memory_series(&points, target),
             Step::Requests => requests(&complete),
             Step::Commits => commits(&complete),
-            Step::Import => import(&points),
-            Step::Copy => vec![stage_rate("copy_rate", COPY, COPY, &points)],
+            Step::Import => moved::import(&points, &complete),
+            Step::Copy => moved::copy(&points),
+            Step::Restore => moved::restore(&points),
+            Step::LevelChange => moved::level_change(&complete),
         }
     });
     of_steps.filter(|series| !series.values.is_empty()).collect()
@@ -187,40 +190,6 @@ fn latencies(repetitions: &[&Repetition]) -> [Series; 3] {
             all.percentile_us(percent).map(|us| us / 1e3)
         };
         Series::new(metric, "ms", repetitions.iter().filter_map(of).collect())
-    })
-}
-
-/// How fast rows were loaded, how fast they were dumped, and how much longer than the rows the indexes took.
-fn import(repetitions: &[Vec<&Point>]) -> Vec<Series> {
-    let seconds = |points: &[&Point], stage: &str| of_stage(points, stage).map(|point| point.seconds).sum::<f64>();
-    let indexes = repetitions.iter().filter_map(|points| {
-        let (tables, indexes) = (seconds(points, TABLES), seconds(points, INDEXES));
-        (tables > 0.0 && indexes > 0.0).then(|| 100.0 * indexes / tables)
-    });
-    let indexes = Series {
-        note: Some("time for indexes, of that for rows".to_owned()),
-        ..Series::new("index_time", "%", indexes.collect())
-    };
-    // What was dumped is what was loaded.
-    let rate = |metric, stage| stage_rate(metric, stage, TABLES, repetitions);
-    vec![rate("import_rate", TABLES), rate("dump_rate", moves::DUMP), indexes]
-}
-
-/// Content a minute over all points of a stage; the content is that of the stage `moved`.
-fn stage_rate(metric: &'static str, stage: &str, moved: &str, repetitions: &[Vec<&Point>]) -> Series {
-    let of_repetition = |points: &Vec<&Point>| {
-        let seconds = of_stage(points, stage).map(|point| point.seconds).sum::<f64>();
-        let content = of_stage(points, moved).filter_map(|point| point.content_bytes).sum::<u64>();
-        units::mb_per_minute(content, seconds).filter(|rate| *rate > 0.0)
-    };
-    Series::new(metric, "MB/min", repetitions.iter().filter_map(of_repetition).collect())
-}
-
-/// The points of a stage, which bear its name, and its minutes.
-fn of_stage<'a>(points: &'a [&Point], stage: &'a str) -> impl Iterator<Item = &'a Point> {
-    points.iter().copied().filter(move |point| {
-        let rest = point.label.as_deref().and_then(|label| label.strip_prefix(stage));
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(','))
     })
 }
 

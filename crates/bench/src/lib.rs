@@ -14,6 +14,7 @@ pub mod observer;
 pub mod parameters;
 pub mod run;
 pub mod schema;
+pub mod scratch;
 pub mod step;
 mod truth;
 

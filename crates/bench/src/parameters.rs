@@ -1,12 +1,16 @@
 //! The parameters of tests: one table that definitions, `--set` and the documentation all read.
 
+mod table;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plimsoll_measurement::units;
 
-use crate::schema::Width;
+pub use self::table::PARAMETERS;
 use crate::step::{Step, scan};
+
+const MINUTE: Duration = Duration::from_mins(1);
 
 /// A parameter that a test may have.
 #[derive(Debug)]
@@ -38,242 +42,11 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// A number, several that are tried one after another, or a ramp from one to another: `8`, `1,2,4,8`, `100..1000`.
     Levels(u64, u64),
+    /// Sizes that are tried one after another, or none: `64MiB, 256MiB`.
+    Sizes(u64, u64),
+    /// A name of somebody else's choice, or none.
+    Text,
 }
-
-const ALL: &[Step] = &[Step::Scan, Step::Write, Step::Join, Step::Memory, Step::Requests, Step::Import, Step::Copy];
-const LARGEST: u64 = i64::MAX as u64;
-const MINUTE: Duration = Duration::from_mins(1);
-const DAY: Duration = Duration::from_hours(24);
-
-/// Every parameter there is.
-pub const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "volume",
-        kind: Kind::Bytes(1 << 20, LARGEST),
-        about: "Data content to read, write or move in a repetition; for requests: of the tables they begin with.",
-        scales: true,
-        steps: &[Step::Scan, Step::Write, Step::Requests, Step::Import, Step::Copy],
-        default: None,
-    },
-    Parameter {
-        name: "row",
-        kind: Kind::Choice(&Width::NAMES),
-        about: "Mean data content of a row in bytes: the wider table has longer texts.",
-        scales: false,
-        steps: &[Step::Scan, Step::Write, Step::Import, Step::Copy],
-        default: None,
-    },
-    Parameter {
-        name: "tables",
-        kind: Kind::Count(0, 100_000),
-        about: "Tables that the volume is spread over; 0 chooses: one per GB, at least ten (for requests: one).",
-        scales: false,
-        steps: &[Step::Scan, Step::Requests, Step::Import, Step::Copy],
-        default: None,
-    },
-    Parameter {
-        name: "isolation",
-        kind: Kind::Choice(&["default", "weakest"]),
-        about: "Isolation of the scan: the engine's default, or the weakest it offers.",
-        scales: false,
-        steps: &[Step::Scan],
-        default: None,
-    },
-    Parameter {
-        name: "cache",
-        kind: Kind::Choice(&["cold", "warm"]),
-        about: "Whether each repetition starts cold (restored and verified) or as the last one left the cache.",
-        scales: false,
-        steps: &[Step::Scan, Step::Requests],
-        default: None,
-    },
-    Parameter {
-        name: "into",
-        kind: Kind::Choice(&["engine", "client"]),
-        about: "Where a scan's rows go: they are counted in the engine, or all of them are read into the client.",
-        scales: false,
-        steps: &[Step::Scan],
-        default: Some("engine"),
-    },
-    Parameter {
-        name: "readers",
-        kind: Kind::Count(1, 1_000),
-        about: "Sessions that read tables into the client, each the next one that nobody has begun.",
-        scales: false,
-        steps: &[Step::Scan],
-        default: Some("1"),
-    },
-    Parameter {
-        name: "chunk",
-        kind: Kind::Bytes(1 << 16, 1 << 40),
-        about: "Data content that one INSERT ... SELECT writes in one transaction.",
-        scales: true,
-        steps: &[Step::Write],
-        default: None,
-    },
-    Parameter {
-        name: "source",
-        kind: Kind::Bytes(1 << 14, 1 << 40),
-        about: "Size of the cached table that chunks are copied from; halved until the engine keeps it in its cache.",
-        scales: true,
-        steps: &[Step::Write],
-        default: None,
-    },
-    Parameter {
-        name: "at_least",
-        kind: Kind::Duration(Duration::ZERO, DAY),
-        about: "Shortest time of a repetition: on a fast target more chunks are written than the volume asks for.",
-        scales: false,
-        steps: &[Step::Write],
-        default: None,
-    },
-    Parameter {
-        name: "rows",
-        kind: Kind::Count(1_000, 100_000_000),
-        about: "Rows of the table that the CPU ladder joins with itself.",
-        scales: false,
-        steps: &[Step::Join],
-        default: None,
-    },
-    Parameter {
-        name: "stop_after",
-        kind: Kind::Duration(Duration::from_millis(1), DAY),
-        about: "The ladder ends with the first join that takes longer than this.",
-        scales: false,
-        steps: &[Step::Join],
-        default: None,
-    },
-    Parameter {
-        name: "sessions",
-        kind: Kind::Levels(0, 10_000),
-        about: "Sessions that make requests (several numbers are tried in turn), or share a join; 0 chooses: one, or one \
-                per CPU of the server.",
-        scales: false,
-        steps: &[Step::Join, Step::Requests],
-        default: None,
-    },
-    Parameter {
-        name: "first_set",
-        kind: Kind::Bytes(1 << 16, 1 << 50),
-        about: "Smallest working set of the memory test.",
-        scales: true,
-        steps: &[Step::Memory],
-        default: None,
-    },
-    Parameter {
-        name: "largest_set",
-        kind: Kind::Bytes(1 << 20, LARGEST),
-        about: "Largest working set of the memory test; sets grow only as far as the memory does.",
-        scales: true,
-        steps: &[Step::Memory],
-        default: None,
-    },
-    Parameter {
-        name: "duration",
-        kind: Kind::Duration(Duration::from_secs(1), DAY),
-        about: "How long requests are made, at each rate or number of sessions or size of batches that is tried.",
-        scales: false,
-        steps: &[Step::Requests],
-        default: None,
-    },
-    Parameter {
-        name: "rate",
-        kind: Kind::Levels(0, 10_000_000),
-        about: "Requests a second by a schedule that all sessions share; 0 makes each as soon as the last is answered. \
-                Several, such as 100,200,400, are tried in turn; 100..1000 rises steadily.",
-        scales: false,
-        steps: &[Step::Requests],
-        default: Some("0"),
-    },
-    Parameter {
-        name: "arrivals",
-        kind: Kind::Choice(&["constant", "poisson"]),
-        about: "How the schedule spreads requests.",
-        scales: false,
-        steps: &[Step::Requests],
-        default: Some("constant"),
-    },
-    Parameter {
-        name: "think",
-        kind: Kind::Duration(Duration::ZERO, DAY),
-        about: "Pause of a session between an answer and its next request, without a rate.",
-        scales: false,
-        steps: &[Step::Requests],
-        default: Some("0s"),
-    },
-    Parameter {
-        name: "batch",
-        kind: Kind::Levels(1, 10_000_000),
-        about: "Rows of a batch of a bulk load; several are tried in turn.",
-        scales: false,
-        steps: &[Step::Requests],
-        default: Some("1"),
-    },
-    Parameter {
-        name: "at_most",
-        kind: Kind::Bytes(1 << 20, 1 << 50),
-        about: "Data content that bulk loads may add at each size of batches, number of sessions or rate; then it ends.",
-        scales: false,
-        steps: &[Step::Requests],
-        default: Some("64GiB"),
-    },
-    Parameter {
-        name: "goal",
-        kind: Kind::Duration(Duration::ZERO, DAY),
-        about: "Response time that the highest rate is sought for, beginning at the rate given; 0 seeks nothing.",
-        scales: false,
-        steps: &[Step::Requests],
-        default: Some("0s"),
-    },
-    Parameter {
-        name: "goal_at",
-        kind: Kind::Choice(&["p50", "p90", "p95", "p99", "p99.9"]),
-        about: "Percentile of the response times that the goal is for.",
-        scales: false,
-        steps: &[Step::Requests],
-        default: Some("p99"),
-    },
-    Parameter {
-        name: "keys",
-        kind: Kind::Choice(&["uniform", "zipf", "newest"]),
-        about: "Which rows are asked for: all alike, few much more often, or mostly the newest twentieth.",
-        scales: false,
-        steps: &[Step::Requests],
-        default: Some("uniform"),
-    },
-    Parameter {
-        name: "shrink",
-        kind: Kind::Choice(&["volumes", "all"]),
-        about: "What a target whose volumes shrink divides: sizes alone, or the duration too, as the time until a cache is warm.",
-        scales: false,
-        steps: &[Step::Requests],
-        default: Some("volumes"),
-    },
-    Parameter {
-        name: "commits",
-        kind: Kind::Count(10, 100_000_000),
-        about: "Rows that are inserted, each in a transaction of its own.",
-        scales: false,
-        steps: &[Step::Commits],
-        default: None,
-    },
-    Parameter {
-        name: "way",
-        kind: Kind::Choice(&["usual", "wal-log", "file-copy", "backup", "vacuum-into", "insert-select"]),
-        about: "How the server copies: by its log or by files (PostgreSQL), by its backup, by files or anew (SQLite), by tables (MariaDB).",
-        scales: false,
-        steps: &[Step::Copy],
-        default: Some("usual"),
-    },
-    Parameter {
-        name: "seed",
-        kind: Kind::Count(0, LARGEST),
-        about: "Seed of the test data and of every random choice.",
-        scales: false,
-        steps: ALL,
-        default: Some("1"),
-    },
-];
 
 /// The value of a parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -290,6 +63,8 @@ pub enum ParameterValue {
     Levels(Vec<u64>),
     /// From one number steadily to another.
     Ramp(u64, u64),
+    /// Bytes, to be tried in turn; rising, or none.
+    Sizes(Vec<u64>),
 }
 
 impl ParameterValue {
@@ -302,6 +77,7 @@ impl ParameterValue {
             Self::Levels(levels) if levels.len() == 1 => levels[0].into(),
             Self::Levels(levels) => levels.as_slice().into(),
             Self::Ramp(from, to) => format!("{from}..{to}").into(),
+            Self::Sizes(sizes) => sizes.as_slice().into(),
         }
     }
 }
@@ -360,6 +136,20 @@ impl Parameters {
         }
     }
 
+    /// Sizes in bytes; none if the test has none.
+    pub fn sizes(&self, name: &str) -> &[u64] {
+        match self.0.get(name) {
+            Some(ParameterValue::Sizes(sizes)) => sizes,
+            _ => &[],
+        }
+    }
+
+    /// The same parameters but for a size.
+    pub(crate) fn with_bytes(mut self, name: &'static str, bytes: u64) -> Self {
+        self.0.insert(name, ParameterValue::Bytes(bytes));
+        self
+    }
+
     /// Puts the values of others in place of these.
     pub fn overlay(&mut self, others: &Self) {
         self.0.extend(others.0.iter().map(|(name, value)| (*name, value.clone())));
@@ -377,10 +167,15 @@ impl Parameters {
             scaled.0.insert("tables", ParameterValue::Count(scan::tables(self)));
         }
         for parameter in PARAMETERS.iter().filter(|parameter| parameter.scales) {
-            if let (Kind::Bytes(least, _), Some(ParameterValue::Bytes(bytes))) =
-                (parameter.kind, scaled.0.get_mut(parameter.name))
-            {
-                *bytes = (*bytes / scale).max(least);
+            match (parameter.kind, scaled.0.get_mut(parameter.name)) {
+                (Kind::Bytes(least, _), Some(ParameterValue::Bytes(bytes))) => *bytes = (*bytes / scale).max(least),
+                (Kind::Sizes(least, _), Some(ParameterValue::Sizes(sizes))) => {
+                    for bytes in sizes.iter_mut() {
+                        *bytes = (*bytes / scale).max(least);
+                    }
+                    sizes.dedup();
+                }
+                _ => {}
             }
         }
         if self.choice("shrink") == "all"
@@ -440,6 +235,11 @@ impl Kind {
                 _ => Err(range(format!("{low:?}"), format!("{} min", high.as_secs() / MINUTE.as_secs()))),
             },
             Self::Levels(low, high) => levels(text, low, high),
+            Self::Sizes(low, high) => sizes(text, low, high),
+            Self::Text if text.len() > MOST_CHARACTERS || text.contains(char::is_control) => {
+                Err(format!("the value must be a name of {MOST_CHARACTERS} characters at most"))
+            }
+            Self::Text => Ok(ParameterValue::Choice(text.to_owned())),
             Self::Choice(words) if words.contains(&text) => Ok(ParameterValue::Choice(text.to_owned())),
             Self::Choice(words) => Err(format!("the value must be one of {}", words.join(", "))),
         }
@@ -453,12 +253,36 @@ impl Kind {
             Self::Duration(..) => "time, such as 30s".to_owned(),
             Self::Choice(words) => words.join(" | "),
             Self::Levels(..) => "number, several such as 1,2,4, or 1..10".to_owned(),
+            Self::Sizes(..) => "sizes, such as 64MiB, 256MiB; may be empty".to_owned(),
+            Self::Text => "name; may be empty".to_owned(),
         }
     }
 }
 
 /// Levels that a run tries at most: each takes as long as the duration says.
 const MOST_LEVELS: usize = 100;
+
+/// Sizes that a run tries at most: a database is kept for each.
+const MOST_SIZES: usize = 12;
+
+/// Longest name that somebody else may have chosen.
+const MOST_CHARACTERS: usize = 128;
+
+/// Reads `64MiB, 256MiB`, or nothing.
+fn sizes(text: &str, low: u64, high: u64) -> Result<ParameterValue, String> {
+    let texts = text.split(',').map(str::trim).filter(|_| !text.trim().is_empty());
+    let sizes = texts.map(|text| match Kind::Bytes(low, high).parse(text)? {
+        ParameterValue::Bytes(bytes) => Ok(bytes),
+        _ => Err("the value must be a size".to_owned()),
+    });
+    let mut sizes = sizes.collect::<Result<Vec<_>, String>>()?;
+    sizes.sort_unstable();
+    sizes.dedup();
+    if sizes.len() > MOST_SIZES {
+        return Err(format!("{} sizes are more than {MOST_SIZES}", sizes.len()));
+    }
+    Ok(ParameterValue::Sizes(sizes))
+}
 
 /// Reads `8`, `1,2,4,8` or `100..1000`.
 fn levels(text: &str, low: u64, high: u64) -> Result<ParameterValue, String> {
@@ -503,6 +327,20 @@ mod tests {
         {
             assert!(levels(bad, 0, 10).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn sizes_are_none_or_several_that_rise() {
+        use super::{ParameterValue, sizes};
+        let read = |text| sizes(text, 1 << 20, 1 << 40);
+        assert_eq!(read(""), Ok(ParameterValue::Sizes(Vec::new())));
+        assert_eq!(read("2MiB, 1MiB,2MiB"), Ok(ParameterValue::Sizes(vec![1 << 20, 2 << 20])));
+        for bad in [",", "1MiB,", "1KiB", "x", &"1MiB,".repeat(20)] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+        let mut import = find_builtin("import").unwrap().parameters(false);
+        import.set("sizes", "64MiB,128MiB,1GiB", &[crate::step::Step::Import]).unwrap();
+        assert_eq!(import.scaled(64).sizes("sizes"), [1 << 20, 2 << 20, 16 << 20]);
     }
 
     #[test]

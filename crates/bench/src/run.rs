@@ -16,7 +16,8 @@ use crate::figures::{Measured, Series, doubt_client, series, steady};
 use crate::interrupt::Interrupt;
 use crate::observer::Observer;
 use crate::parameters::Parameters;
-use crate::step::{Context, Measure, Step, scan};
+use crate::scratch;
+use crate::step::{Context, LevelWords, Measure, Step, scan};
 use crate::truth;
 
 /// What to run, and how.
@@ -31,6 +32,8 @@ pub struct Plan<'a> {
     pub settle: Duration,
     /// What may be done to make the cache cold.
     pub cold: Cold,
+    /// Commands that change the level of a target that can't do so itself.
+    pub levels: Option<LevelWords>,
     /// Whether to keep the data set.
     pub keep_data: bool,
     /// The campaign it belongs to.
@@ -248,6 +251,9 @@ fn measure(
     interrupt.check()?;
     guard_space(plan, parameters, database)?;
     observer.activity("looking for leftovers of killed runs");
+    if plan.definition.steps.contains(&Step::Restore) {
+        scratch::remove_leftovers();
+    }
     let is_virtual = clock.kind() == "virtual";
     // What others left or do at a target is of this machine and this moment: no part of a run in virtual time.
     remove_leftovers(database, if is_virtual { &mut record.host.warnings } else { &mut record.warnings })?;
@@ -288,6 +294,7 @@ fn measure(
                 own: plan.definition.own.as_ref(),
                 keep_data: plan.keep_data,
                 cold: &plan.cold,
+                levels: plan.levels.as_ref(),
                 settle: plan.settle,
                 clock,
                 interrupt,

@@ -6,9 +6,10 @@ use plimsoll_engine::work::{Expected, Stock, Work};
 use plimsoll_engine::{Database, Result, Row};
 use plimsoll_measurement::{Figure, RunRecord, Truth};
 
+use crate::dataset::Wanted;
 use crate::figures::join_rung;
 use crate::parameters::Parameters;
-use crate::step::{Step, scan, write};
+use crate::step::{Step, moves, scan, write};
 
 /// Puts the truth beside every figure of the run that the target can say it of.
 ///
@@ -51,16 +52,12 @@ fn beside(figure: &Figure, expected: Expected) -> Truth {
 }
 
 /// What a step did, if the truth of it can be told.
-fn work<'a>(step: Step, parameters: &Parameters, database: &dyn Database, record: &RunRecord) -> Option<Work<'a>> {
+fn work<'a>(step: Step, parameters: &'a Parameters, database: &dyn Database, record: &RunRecord) -> Option<Work<'a>> {
+    let page_bytes = database.description().page_bytes;
     match step {
         // What a warm cache holds depends on what was there before.
         Step::Scan if parameters.choice("cache") == "cold" => {
-            let wanted = scan::wanted(parameters, database.description().page_bytes);
-            let stock = |number| {
-                let rows = Box::new(wanted.generator(number, 1, wanted.rows));
-                Stock { table: wanted.table(number), rows }
-            };
-            let tables = (0..wanted.tables).map(stock).collect();
+            let tables = stock(scan::wanted(parameters, page_bytes));
             match (parameters.choice("into"), parameters.count("readers")) {
                 ("client", 1) => Some(Work::Read(tables)),
                 // How several share the device's queue is not gone through.
@@ -68,7 +65,11 @@ fn work<'a>(step: Step, parameters: &Parameters, database: &dyn Database, record
                 _ => Some(Work::Scan(tables)),
             }
         }
-        Step::Scan | Step::Requests | Step::Import | Step::Copy => None,
+        Step::Scan | Step::Requests => None,
+        Step::Import => Some(Work::Import(stock(moves::wanted(parameters, page_bytes)))),
+        Step::Copy => Some(Work::Copy(stock(moves::wanted(parameters, page_bytes)))),
+        Step::Restore => Some(Work::Restore(stock(moves::wanted(parameters, page_bytes)))),
+        Step::LevelChange => Some(Work::LevelChange(parameters.choice("level"))),
         Step::Write => {
             let (table, rows) = write::source_rows(parameters, None);
             let (mut counted, mut row, mut tally) = (rows.clone(), Row::default(), Tally::default());
@@ -88,4 +89,13 @@ fn work<'a>(step: Step, parameters: &Parameters, database: &dyn Database, record
         Step::Memory => Some(Work::Memory),
         Step::Commits => Some(Work::Commits(parameters.count("commits"))),
     }
+}
+
+/// The tables of a data set.
+fn stock<'a>(wanted: Wanted) -> Vec<Stock<'a>> {
+    let table = |number| {
+        let rows = Box::new(wanted.generator(number, 1, wanted.rows));
+        Stock { table: wanted.table(number), rows }
+    };
+    (0..wanted.tables).map(table).collect()
 }

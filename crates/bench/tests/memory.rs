@@ -82,6 +82,7 @@ fn found(engine: &dyn Engine, url: &str, setting: &str) -> (f64, String) {
         repetitions: 2,
         settle: Duration::ZERO,
         cold: Cold::default(),
+        levels: None,
         keep_data: false,
         campaign: None,
         target: target.display().to_owned(),

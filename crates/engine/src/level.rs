@@ -1,6 +1,13 @@
 //! The level of service that a target has, and asking for another.
 
-use crate::error::Result;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_clock::Clock;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::shell::Script;
 
 /// Changes the level of a target and tells which is in effect.
 pub trait Levels: Send {
@@ -16,5 +23,49 @@ pub trait Levels: Send {
     fn moves_bytes(&mut self, level: &str) -> Option<u64> {
         let _ = level;
         None
+    }
+}
+
+/// The variable in which a command finds the level that is asked for.
+pub const LEVEL_VARIABLE: &str = "PLIMSOLL_LEVEL";
+
+/// How long the command that tells the level may take.
+const CHECK_PATIENCE: Duration = Duration::from_mins(2);
+
+/// Levels by commands of the user's: one asks for the level in [`LEVEL_VARIABLE`], the other prints the one in effect.
+pub struct LevelCommands {
+    /// Asks for a level.
+    pub command: String,
+    /// Prints the level in effect as its last line; it fails while nobody can say.
+    pub check: String,
+    /// How long the first may take.
+    pub patience: Duration,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Called several times a second; an error ends the command.
+    pub interrupted: Box<dyn FnMut() -> Result<()> + Send>,
+}
+
+impl fmt::Debug for LevelCommands {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LevelCommands").finish_non_exhaustive()
+    }
+}
+
+impl Levels for LevelCommands {
+    fn current(&mut self) -> Result<Option<String>> {
+        let script = Script { name: "level check", command: &self.check, variable: None, patience: CHECK_PATIENCE };
+        match script.run(self.clock.as_ref(), &mut self.interrupted) {
+            Ok(said) => Ok(crate::shell::last_line(&said)),
+            // As if the server were away.
+            Err(error) if error.kind == ErrorKind::Statement => Err(Error { kind: ErrorKind::Lost, ..error }),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn ask(&mut self, level: &str) -> Result<()> {
+        let variable = Some((LEVEL_VARIABLE, level));
+        let script = Script { name: "level command", command: &self.command, variable, patience: self.patience };
+        script.run(self.clock.as_ref(), &mut self.interrupted).map(drop)
     }
 }

@@ -15,6 +15,8 @@ pub mod postgres;
 pub mod process;
 pub mod request;
 mod restart;
+mod restored;
+mod shell;
 mod socket;
 pub mod sqlite;
 pub mod table;
@@ -31,7 +33,7 @@ pub use database::{
 };
 pub use dialect::Dialect;
 pub use error::{Error, ErrorKind, Result};
-pub use level::Levels;
+pub use level::{LevelCommands, Levels};
 pub use mover::{Follow, Move, Mover, Restored};
 pub use request::{Answer, RequestAccess, Requester, Statement, Traffic};
 pub use table::{Column, ColumnType, Table};

@@ -150,10 +150,23 @@ pub struct Run {
     #[arg(long, value_name = "COMMAND")]
     pub restart_command: Option<String>,
     #[command(flatten)]
+    pub levels: LevelOptions,
+    #[command(flatten)]
     pub multiples: Multiples,
     /// One JSON object per run on standard output.
     #[arg(long)]
     pub json: bool,
+}
+
+/// How the level of a target is changed that can't do so itself.
+#[derive(Debug, Args)]
+pub struct LevelOptions {
+    /// level-change: shell command that asks for the level in PLIMSOLL_LEVEL, for targets without a statement for it.
+    #[arg(long, value_name = "COMMAND", requires = "level_check")]
+    pub level_command: Option<String>,
+    /// level-change: shell command whose last line is the level in effect.
+    #[arg(long, value_name = "COMMAND", requires = "level_command")]
+    pub level_check: Option<String>,
 }
 
 /// What has to be allowed.
@@ -165,6 +178,9 @@ pub struct Consent {
     /// Let tests make whole databases of ours beside the target's, and remove them afterwards.
     #[arg(long)]
     pub allow_create_database: bool,
+    /// Let level-change ask for another level of service, which may cost money, and for the one before afterwards.
+    #[arg(long)]
+    pub allow_level_change: bool,
 }
 
 /// What the CPU ladder is held against.

@@ -48,8 +48,13 @@ fn postgresql_is_dumped_imported_and_copied() {
     let record = &said.json()[0];
     assert!(record["error"].is_null(), "{record}");
     assert!(record["parameters"]["tools"].as_str().unwrap().starts_with("pg_dump (PostgreSQL)"), "{record}");
-    assert_eq!(metrics(record), ["import_rate", "dump_rate", "index_time"]);
-    assert_eq!(labels(record), ["dump", "definitions", "tables", "indexes"]);
+    assert_eq!(metrics(record), ["import_rate", "log_rate_limit", "write_rate", "dump_rate", "index_time"]);
+    assert_eq!(labels(record)[..4], ["dump", "definitions", "tables", "indexes"]);
+    // The log of the imported rows was counted, and nobody was seen to wait for it.
+    let tables = &record["repetitions"][2]["points"][2];
+    assert!(tables["log_bytes"].as_u64() > tables["content_bytes"].as_u64(), "{tables}");
+    let limit = record["results"][1]["note"].as_str().unwrap();
+    assert!(limit.starts_with("at least") && limit.contains("the log took 1."), "{limit}");
     let moved = record["repetitions"][2]["points"][2]["content_bytes"].as_u64().unwrap();
     assert_eq!(moved, record["parameters"]["content_bytes"].as_u64().unwrap());
     for way in ["wal-log", "file-copy"] {
@@ -62,6 +67,31 @@ fn postgresql_is_dumped_imported_and_copied() {
     assert_eq!(databases(&server), "");
 }
 
+/// Three sizes of each move on a target, and what the report says of them.
+fn three_sizes(scene: &Scene, target: &str, tests: &[(&str, &str)]) {
+    for (test, metric) in tests {
+        let more = ["--set", "sizes=4MiB,1MiB,2MiB", "--set", "tables=2", "--repetitions", "1"];
+        let record = &scene.say(&run(test, target, &more)).json()[0];
+        assert!(record["error"].is_null(), "{record}");
+        assert_eq!(metrics(record)[0], *metric, "{record}");
+        let mut sizes: Vec<&str> = labels(record).iter().map(|label| label.split(": ").next().unwrap()).collect();
+        sizes.dedup();
+        assert_eq!(sizes, ["1.00 MB", "2.00 MB", "4.00 MB"], "{record}");
+        let shown = scene.say(&["show", record["run_id"].as_str().unwrap()]).out;
+        assert!(shown.contains("Sizes") && shown.contains("MB/min") && shown.contains("of 4.00 MB"), "{shown}");
+    }
+}
+
+#[test]
+fn sqlite_is_restored_and_moved_in_three_sizes() {
+    let scene = Scene::new();
+    let target = scene.sqlite();
+    let refused = scene.say(&["run", "restore", "--target", &target, "--short"]);
+    refused.failed(6, &["--allow-create-database", "TMPDIR"]);
+    three_sizes(&scene, &target, &[("import", "import_rate"), ("copy", "copy_rate"), ("restore", "restore_rate")]);
+    assert!(scene.leftovers().is_empty(), "{:?}", scene.leftovers());
+}
+
 #[test]
 fn sqlite_is_dumped_imported_and_copied() {
     let scene = Scene::new();
@@ -69,7 +99,7 @@ fn sqlite_is_dumped_imported_and_copied() {
     let small = ["--set", "volume=4MiB"];
     let record = &scene.say(&run("import", &target, &small)).json()[0];
     assert!(record["error"].is_null(), "{record}");
-    assert_eq!(metrics(record), ["import_rate", "dump_rate"]);
+    assert_eq!(metrics(record), ["import_rate", "log_rate_limit", "write_rate", "dump_rate"]);
     let shown = scene.say(&["show", record["run_id"].as_str().unwrap()]).out;
     assert!(shown.contains("Stages") && shown.contains("dump"), "{shown}");
     for way in ["backup", "file-copy", "vacuum-into"] {
@@ -98,7 +128,8 @@ fn mariadb_is_dumped_imported_and_copied_and_cleaned() {
     let said = scene.say(&run("import", &target, &small));
     let record = &said.json()[0];
     assert!(record["error"].is_null(), "{record}");
-    assert_eq!((metrics(record), labels(record)), (vec!["import_rate", "dump_rate"], vec!["dump", "tables"]));
+    assert_eq!(metrics(record), ["import_rate", "log_rate_limit", "write_rate", "dump_rate"]);
+    assert_eq!(labels(record)[..2], ["dump", "tables"]);
     assert!(!format!("{said:?}").contains(server.password()), "{said:?}");
     let record = &scene.say(&run("copy", &target, &small)).json()[0];
     assert!(record["error"].is_null(), "{record}");

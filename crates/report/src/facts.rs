@@ -80,30 +80,6 @@ pub fn repetitions(record: &RunRecord) -> Option<Grid> {
     grid.compact()
 }
 
-/// Rows: repetitions of a move of a whole database, with the time of each of its stages. Nothing for other tests.
-pub fn stages(record: &RunRecord) -> Option<Grid> {
-    if !record.results.iter().any(|figure| figure.metric == "import_rate") {
-        return None;
-    }
-    let stage = |point: &Point| point.label.as_deref()?.split(',').next().map(str::to_owned);
-    let mut names: Vec<String> = Vec::new();
-    for name in record.repetitions.iter().flat_map(|repetition| &repetition.points).filter_map(stage) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    let mut grid = names.iter().fold(Grid::default().text("Rep."), |grid, name| grid.number(plain(name)));
-    for repetition in &record.repetitions {
-        let seconds = |name: &String| {
-            let of_stage = repetition.points.iter().filter(|point| stage(point).as_ref() == Some(name));
-            of_stage.map(|point| point.seconds).reduce(|one, other| one + other)
-        };
-        let times = names.iter().map(|name| seconds(name).map(format_seconds).into());
-        grid.row(std::iter::once(plain(&repetition.label).into()).chain(times).collect());
-    }
-    grid.compact()
-}
-
 /// What a figure should be where that was published, and how far it is off in percent.
 pub fn truth(figure: &Figure) -> [Cell; 2] {
     match &figure.truth {

@@ -10,6 +10,7 @@ mod cpu;
 mod facts;
 mod families;
 mod grid;
+mod moved;
 mod requests;
 mod words;
 

@@ -6,7 +6,7 @@ use crate::accuracy::{self, Accuracy};
 use crate::campaign::campaign;
 use crate::grid::Grid;
 use crate::words::{self, flag_meaning, flag_symbol, plain};
-use crate::{cpu, facts, requests};
+use crate::{cpu, facts, moved, requests};
 
 /// A report over the runs, in the order given.
 pub fn report(records: &[RunRecord]) -> String {
@@ -129,7 +129,8 @@ impl Page {
             ("Waits", requests::waits(record)),
             ("Files", requests::files(record)),
             ("Repetitions", facts::repetitions(record)),
-            ("Stages", facts::stages(record)),
+            ("Stages", moved::stages(record)),
+            ("Sizes", moved::sizes(record)),
             ("Cold start", facts::cold_starts(record)),
             ("Resources", facts::resources(record)),
             ("Working sets", facts::memory(record)),

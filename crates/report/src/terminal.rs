@@ -7,7 +7,7 @@ use plimsoll_measurement::{CpuTable, Figure, RunRecord};
 use crate::accuracy::{self, Accuracy};
 use crate::grid::{Cell, Grid};
 use crate::words::{self, UNKNOWN, flag_meaning, flag_symbol, number, plain};
-use crate::{cpu, facts, families, requests};
+use crate::{cpu, facts, families, moved, requests};
 
 /// How the text is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +111,8 @@ pub fn run(record: &RunRecord, style: Style) -> String {
     page.grid("Waits", requests::waits(record));
     page.grid("Files", requests::files(record));
     page.grid("Repetitions", facts::repetitions(record));
-    page.grid("Stages", facts::stages(record));
+    page.grid("Stages", moved::stages(record));
+    page.grid("Sizes", moved::sizes(record));
     page.grid("Cold start", facts::cold_starts(record));
     page.grid("CPU ladder", record.cpu_table.as_ref().and_then(cpu::table));
     for sentence in record.cpu_table.iter().flat_map(cpu::anchors) {

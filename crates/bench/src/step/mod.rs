@@ -2,6 +2,7 @@
 
 mod commits;
 mod join;
+pub(crate) mod level;
 pub(crate) mod memory;
 pub(crate) mod moves;
 mod own;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
+use plimsoll_engine::mover::Move;
 use plimsoll_engine::{
     Cancel, Cold, ColdFollower, Database, Error, ErrorKind, Lease, Place, RequestAccess, Requester, Result, Row,
     RowSource, Sampler, Session, Table, value::Tally,
@@ -46,12 +48,26 @@ pub enum Step {
     Import,
     /// A copy of a whole database (2.14).
     Copy,
+    /// A physical backup of a whole database and its restore (2.14).
+    Restore,
+    /// Another level of service, and back.
+    LevelChange,
 }
 
 impl Step {
     /// All of them.
-    pub const ALL: [Self; 8] =
-        [Self::Scan, Self::Write, Self::Join, Self::Memory, Self::Requests, Self::Commits, Self::Import, Self::Copy];
+    pub const ALL: [Self; 10] = [
+        Self::Scan,
+        Self::Write,
+        Self::Join,
+        Self::Memory,
+        Self::Requests,
+        Self::Commits,
+        Self::Import,
+        Self::Copy,
+        Self::Restore,
+        Self::LevelChange,
+    ];
 
     /// The name in definitions.
     pub const fn name(self) -> &'static str {
@@ -64,6 +80,8 @@ impl Step {
             Self::Commits => "commits",
             Self::Import => "import",
             Self::Copy => "copy",
+            Self::Restore => "restore",
+            Self::LevelChange => "level-change",
         }
     }
 
@@ -74,7 +92,7 @@ impl Step {
 
     /// True if whole databases are made, which takes space and may cost money.
     pub fn makes_databases(self) -> bool {
-        matches!(self, Self::Import | Self::Copy)
+        matches!(self, Self::Import | Self::Copy | Self::Restore)
     }
 
     /// True if a repetition waits by itself between provisioning and measuring.
@@ -91,8 +109,10 @@ impl Step {
             Self::Memory => Box::<memory::Memory>::default(),
             Self::Requests => Box::<requests::Requests>::default(),
             Self::Commits => Box::<commits::Commits>::default(),
-            Self::Import => Box::new(moves::Moves::importing()),
-            Self::Copy => Box::new(moves::Moves::copying()),
+            Self::Import => Box::new(moves::Moves::new(Move::Import)),
+            Self::Copy => Box::new(moves::Moves::new(Move::Copy)),
+            Self::Restore => Box::new(moves::Moves::new(Move::Restore)),
+            Self::LevelChange => Box::<level::LevelChange>::default(),
         }
     }
 
@@ -118,8 +138,13 @@ impl Step {
             Self::Memory => pages(parameters.bytes("first_set").saturating_mul(8)),
             // How much is inserted is not known: as much again is room for a while.
             Self::Requests => pages(parameters.bytes("volume")).saturating_mul(3),
-            // Two databases, and the log of one; a dump may lie on the same disk.
-            Self::Import | Self::Copy => pages(parameters.bytes("volume")).saturating_mul(4),
+            // All that is moved, and the new database, its log and the dump or backup of the largest on the same disk.
+            Self::Import | Self::Copy | Self::Restore => {
+                let volumes = moves::volumes(parameters);
+                let largest = volumes.iter().copied().max().unwrap_or(0).saturating_mul(3);
+                pages(volumes.into_iter().fold(largest, u64::saturating_add))
+            }
+            Self::LevelChange => pages(parameters.bytes("volume")).saturating_mul(2),
             // Each commit's log is a page or so, and a log is used again after a few thousand of them.
             Self::Commits => parameters.count("commits").saturating_mul(200).saturating_add(64 << 20),
         }
@@ -162,6 +187,8 @@ pub struct Context<'a> {
     pub keep_data: bool,
     /// What may be done to make the cache cold.
     pub cold: &'a Cold,
+    /// Commands that change the level of a target that can't do so itself.
+    pub levels: Option<&'a LevelWords>,
     /// How long to wait between provisioning and measuring.
     pub settle: Duration,
     /// Time.
@@ -190,7 +217,49 @@ pub struct Context<'a> {
     pub facts: &'a mut std::collections::BTreeMap<String, serde_json::Value>,
 }
 
+/// Commands of the user's for the shell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LevelWords {
+    /// Asks for the level in `PLIMSOLL_LEVEL`.
+    pub command: String,
+    /// Prints the level in effect.
+    pub check: String,
+}
+
 impl<'a> Context<'a> {
+    /// The same run and repetition for a step within a step: at another database, with other parameters, or as a phase.
+    pub(crate) fn within<'b>(
+        &'b mut self,
+        database: &'b dyn Database,
+        parameters: &'b Parameters,
+        phase: Option<&'static str>,
+    ) -> Context<'b> {
+        Context {
+            database,
+            parameters,
+            phase,
+            place: self.place,
+            lease: &mut *self.lease,
+            mix: self.mix,
+            own: self.own,
+            keep_data: self.keep_data,
+            cold: self.cold,
+            levels: self.levels,
+            settle: self.settle,
+            clock: self.clock,
+            interrupt: self.interrupt,
+            observer: &mut *self.observer,
+            repetition: &mut *self.repetition,
+            run_id: self.run_id,
+            repetition_start: self.repetition_start,
+            warnings: &mut *self.warnings,
+            client: &mut *self.client,
+            cpus: self.cpus,
+            host_warnings: &mut *self.host_warnings,
+            facts: &mut *self.facts,
+        }
+    }
+
     /// Keeps a finished point: it is on disk before anything else is measured.
     pub fn keep(&mut self, mut point: Point) -> Result<()> {
         point.index = self.repetition.points.len() as u32;

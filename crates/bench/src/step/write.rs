@@ -3,13 +3,16 @@
 //! evicts itself, and would be read from outside every time.
 
 use plimsoll_engine::value::Tally;
-use plimsoll_engine::{Error, ErrorKind, Result, Session, Table};
+use plimsoll_engine::{Error, ErrorKind, Place, Result, Session, Table};
 use plimsoll_measurement::{Metric, Point, units};
 
 use super::{Context, Measure, Probe, contradiction};
 use crate::generate::{Family, Rows};
 use crate::parameters::Parameters;
 use crate::schema::{self, Width};
+
+/// Label of the scan of what was written.
+pub(crate) const SCAN: &str = "scan";
 
 /// Fewest chunks of a repetition (reference, A19).
 const FEWEST_CHUNKS: u64 = 10;
@@ -24,6 +27,30 @@ const MOST_PARTS: u64 = 400;
 pub(super) struct Write {
     /// Size of the source for the next repetition, once one has shown that the engine does not keep a larger one.
     source_bytes: Option<u64>,
+    /// Where it writes within another step, and what its points' labels begin with there.
+    within: Option<(Place, String)>,
+    /// Whether the chunks are read again by a scan.
+    scans: bool,
+}
+
+impl Write {
+    /// A write within another step, whose repetition has begun.
+    pub(super) fn within(place: Place, prefix: String) -> Self {
+        Self { within: Some((place, prefix)), ..Self::default() }
+    }
+
+    /// The same with a scan of what was written, from wherever it lies by then.
+    #[must_use]
+    pub(super) fn and_scan(self) -> Self {
+        Self { scans: true, ..self }
+    }
+}
+
+/// Parameters of a short write beside something of this volume: a quarter of it.
+pub(super) fn brief(parameters: &Parameters, volume: u64) -> Parameters {
+    let chunk = (volume / (4 * FEWEST_CHUNKS)).max(1 << 16);
+    let parameters = parameters.clone().with_bytes("volume", FEWEST_CHUNKS * chunk);
+    parameters.with_bytes("chunk", chunk).with_bytes("source", chunk.min(1 << 20))
 }
 
 /// What a repetition writes, once its source is known.
@@ -71,7 +98,7 @@ impl Measure for Write {
 
     /// The source is made in the measuring session: on some engines it lives in that session's memory.
     fn repeat(&mut self, context: &mut Context<'_>) -> Result<()> {
-        let place = context.place.clone();
+        let (place, prefix) = self.within.clone().unwrap_or_else(|| (context.place.clone(), String::new()));
         let (mut session, _watched) = context.session(&place)?;
         let session = session.as_mut();
         let source = make_source(context, session, self.source_bytes)?;
@@ -98,9 +125,13 @@ impl Measure for Write {
         let mut probe = Probe::new(context.database);
         let mut size = session.table_size(&target)?;
         context.observer.activity("writing chunks");
-        context.repetition_start = context.clock.now();
+        let begun = context.clock.now();
+        if self.within.is_none() {
+            context.repetition_start = begun;
+        }
+        let (first_point, mut written_bytes) = (context.repetition.points.len(), 0);
         for chunk in 0.. {
-            let run_for = context.clock.now().since(context.repetition_start);
+            let run_for = context.clock.now().since(begun);
             let enough = chunk >= asked && run_for >= parameters.duration("at_least");
             let room = fits(context, chunk_bytes);
             if chunk < asked && !room {
@@ -126,7 +157,7 @@ impl Measure for Write {
             let size_before = std::mem::replace(&mut size, session.table_size(&target)?);
             let grown = |after: u64, before: u64| after.checked_sub(before);
             let mut point = Point {
-                label: Some(format!("chunk {}", chunk + 1)),
+                label: Some(format!("{prefix}chunk {}", chunk + 1)),
                 started_seconds: context.seconds_since_start(start),
                 seconds,
                 rows: Some(rows),
@@ -147,14 +178,37 @@ impl Measure for Write {
                 context.warn("some chunks read their source from outside the engine's cache (flag source-read)");
             }
             context.keep(point)?;
+            written_bytes += chunk_bytes;
         }
-        if context.repetition.points.iter().any(|point| point.source_miss_pages.is_some_and(|pages| pages > 0)) {
+        if self.scans {
+            read_again(context, session, &target, written_bytes)?;
+        }
+        if context.repetition.points[first_point..]
+            .iter()
+            .any(|point| point.source_miss_pages.is_some_and(|pages| pages > 0))
+        {
             self.source_bytes = Some(source.tally.content_bytes / 2);
         }
         session.drop_table(&target)?;
         session.execute(&format!("DROP TABLE {}", source.name), &[])?;
         Ok(())
     }
+}
+
+/// Scans what was written.
+fn read_again(context: &mut Context<'_>, session: &mut dyn Session, table: &Table, bytes: u64) -> Result<()> {
+    let sql = session.dialect().scan(&table.name, false);
+    let start = context.clock.now();
+    session.query_count(&sql, &[])?;
+    let seconds = context.clock.now().since(start).as_secs_f64();
+    context.keep(Point {
+        label: Some(SCAN.to_owned()),
+        started_seconds: context.seconds_since_start(start),
+        seconds,
+        content_bytes: Some(bytes),
+        mb_per_minute: units::mb_per_minute(bytes, seconds),
+        ..Point::default()
+    })
 }
 
 /// True while another chunk, its log and as much again fit on the target's disk, or that can't be known.

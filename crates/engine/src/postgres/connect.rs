@@ -116,6 +116,24 @@ impl Connector {
         Self { config, tls, timeout: self.timeout, errors, loopback: self.loopback, warnings, tool_environment }
     }
 
+    /// The same user's connections to a server of ours that has nothing but a socket in this folder.
+    pub(super) fn at_socket(&self, folder: &Path, port: u16) -> Self {
+        let mut config = Config::new();
+        config.host_path(folder).port(port).ssl_mode(DriverSslMode::Disable).connect_timeout(self.timeout);
+        if let Some(user) = self.config.get_user() {
+            config.user(user);
+        }
+        if let Some(password) = self.config.get_password() {
+            config.password(password);
+        }
+        let database = self.config.get_dbname().or(self.config.get_user()).unwrap_or_default();
+        config.dbname(database);
+        let address = folder.display().to_string();
+        let errors = Errors::new(address, database.to_owned(), self.config.get_user().unwrap_or_default().to_owned());
+        let (tls, warnings, tool_environment) = (self.tls.clone(), Vec::new(), Vec::new());
+        Self { config, tls, timeout: self.timeout, errors, loopback: true, warnings, tool_environment }
+    }
+
     /// Tells one of libpq's programs how to connect. The environment of a program can be read by its user alone.
     pub(super) fn tell(&self, program: &mut Command) {
         // Nothing of the user's environment may send it, or the password, elsewhere.

@@ -18,6 +18,7 @@ mod orphans;
 mod password;
 mod place;
 mod requester;
+mod restore;
 mod session;
 mod tls;
 mod url;

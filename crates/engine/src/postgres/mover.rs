@@ -1,7 +1,7 @@
 //! Whole databases: made from the server's template, dumped and loaded by `pg_dump` and `pg_restore`, copied by the server.
 
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
@@ -11,10 +11,11 @@ use postgres::Client;
 use super::connect::Connector;
 use super::error::Errors;
 use super::place::{self, WORK};
+use super::restore::{self, Restorer};
 use super::session::PostgresCancel;
 use crate::database::{Place, PlaceStatus};
 use crate::error::{Error, ErrorKind, Result};
-use crate::mover::{COPY, DEFINITIONS, Follow, INDEXES, Move, Mover, TABLES};
+use crate::mover::{COPY, DEFINITIONS, Follow, INDEXES, Move, Mover, Restored, TABLES};
 use crate::tool;
 
 /// The limit of connections that our databases have, and by which they are known: unlike a comment it is there from the
@@ -43,12 +44,15 @@ pub(super) struct PostgresMover {
     version: u32,
     /// `pg_dump` and `pg_restore`.
     tools: Option<[PathBuf; 2]>,
+    restorer: Option<Restorer>,
+    /// What was backed up last: it has the same name where it is restored.
+    backed_up: Option<Place>,
 }
 
 impl PostgresMover {
     pub(super) fn new(connector: &Arc<Connector>, clock: &Arc<dyn Clock>, run: &Place, version: u32) -> Self {
         let (connector, clock) = (Arc::clone(connector), Arc::clone(clock));
-        Self { connector, clock, run: run.clone(), version, tools: None }
+        Self { connector, clock, run: run.clone(), version, tools: None, restorer: None, backed_up: None }
     }
 
     fn client(&self) -> Result<Client> {
@@ -66,6 +70,10 @@ impl PostgresMover {
         }
         let sql = format!("CREATE DATABASE {copy} CONNECTION LIMIT {MARK}{more}");
         client.batch_execute(&sql).map_err(|error| self.connector.errors.running(&error))
+    }
+
+    fn restorer(&self) -> Result<&Restorer> {
+        self.restorer.as_ref().ok_or_else(|| Error::new(ErrorKind::Internal, "no tools were looked for"))
     }
 
     /// A program of libpq that works in a database.
@@ -87,6 +95,11 @@ impl Mover for PostgresMover {
 
     /// Those of the server's version or a later one: `pg_dump` refuses newer servers.
     fn find_tools(&mut self, for_what: Move) -> Result<Vec<String>> {
+        if for_what == Move::Restore {
+            let (restorer, versions) = Restorer::find(&mut self.client()?, &self.connector, self.version)?;
+            self.restorer = Some(restorer);
+            return Ok(versions);
+        }
         if for_what != Move::Import {
             return Ok(Vec::new());
         }
@@ -149,9 +162,23 @@ impl Mover for PostgresMover {
             if self.version >= STRATEGY_SINCE { format!(" STRATEGY {}", way.replace('-', "_")) } else { String::new() };
         self.create(to, &format!(" TEMPLATE {from}{strategy}"), Some(follow))
     }
+
+    fn backup_bytes(&mut self, _from: &Place) -> Option<u64> {
+        restore::cluster_bytes(&mut self.client().ok()?)
+    }
+
+    fn back_up(&mut self, from: &Place, folder: &Path, follow: &mut dyn Follow) -> Result<()> {
+        self.backed_up = Some(from.clone());
+        self.restorer()?.back_up(&self.connector, self.clock.as_ref(), folder, follow)
+    }
+
+    fn restore(&mut self, folder: &Path, to: &Place, follow: &mut dyn Follow) -> Result<Restored> {
+        let place = self.backed_up.as_ref().unwrap_or(to);
+        self.restorer()?.restore(&self.connector, &self.clock, folder, place, follow)
+    }
 }
 
-fn version_folders() -> Vec<PathBuf> {
+pub(super) fn version_folders() -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = FOLDERS
         .iter()
         .filter_map(|folder| fs::read_dir(folder).ok())

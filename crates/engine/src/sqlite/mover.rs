@@ -1,4 +1,5 @@
-//! Whole databases are files of ours: dumped and loaded by the shell sqlite3, copied by SQLite or as files.
+//! Whole databases are files of ours: dumped and loaded by the shell sqlite3, copied by SQLite or as files, backed up and
+//! restored page by page.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -17,11 +18,14 @@ use super::location;
 use super::session::Canceller;
 use crate::database::Place;
 use crate::error::{Error, ErrorKind, Result};
-use crate::mover::{COPY, Follow, Move, Mover, TABLES};
+use crate::mover::{COPY, Follow, Move, Mover, RESTORE, Restored, TABLES};
 use crate::tool;
 
 /// By SQLite's backup API, by the file system, or by writing all anew without gaps.
 const WAYS: [&str; 3] = ["backup", "file-copy", "vacuum-into"];
+
+/// The file of a physical backup.
+const BACKUP: &str = "backup.db";
 
 /// Pages that a backup copies, and bytes of a file, before anybody is asked whether it is to go on.
 const STEP_PAGES: i32 = 1024;
@@ -60,6 +64,22 @@ impl SqliteMover {
             return Err(Error::new(ErrorKind::Busy, format!("{} is still being used", path.display())));
         }
         Ok(path)
+    }
+
+    /// Copies a database by SQLite's backup API, page by page.
+    fn by_pages(&self, source: &Path, target: &Path, follow: &mut dyn Follow) -> Result<()> {
+        let failed = |error| from_sqlite(error, target.parent().unwrap_or(target));
+        let connection = self.database.connect_to_ours(source)?;
+        let mut copy = Connection::open(target).map_err(failed)?;
+        let backup = Backup::new(&connection, &mut copy).map_err(failed)?;
+        loop {
+            match backup.step(STEP_PAGES).map_err(failed)? {
+                StepResult::Done => return Ok(()),
+                StepResult::More => {}
+                _ => self.database.clock().sleep(PAUSE),
+            }
+            follow.look(&mut || Some(bytes_of(target)))?;
+        }
     }
 }
 
@@ -126,20 +146,22 @@ impl Mover for SqliteMover {
                 connection.execute("VACUUM INTO ?1", [target.to_string_lossy()]).map(drop).map_err(failed)
             }
             _ => {
-                let connection = self.database.connect_to_ours(&source)?;
-                let mut copy = Connection::open(&target).map_err(failed)?;
                 follow.stage(COPY)?;
-                let backup = Backup::new(&connection, &mut copy).map_err(failed)?;
-                loop {
-                    match backup.step(STEP_PAGES).map_err(failed)? {
-                        StepResult::Done => return Ok(()),
-                        StepResult::More => {}
-                        _ => self.database.clock().sleep(PAUSE),
-                    }
-                    follow.look(&mut size)?;
-                }
+                self.by_pages(&source, &target, follow)
             }
         }
+    }
+
+    fn back_up(&mut self, from: &Place, folder: &Path, follow: &mut dyn Follow) -> Result<()> {
+        self.by_pages(&self.database.path(from), &folder.join(BACKUP), follow)
+    }
+
+    fn restore(&mut self, folder: &Path, to: &Place, follow: &mut dyn Follow) -> Result<Restored> {
+        let target = self.database.path(to);
+        location::delete_database(&target)?;
+        follow.stage(RESTORE)?;
+        self.by_pages(&folder.join(BACKUP), &target, follow)?;
+        Ok(Restored { elsewhere: None, place: to.clone(), keeper: None })
     }
 }
 

@@ -35,6 +35,7 @@ pub fn run(
         repetitions,
         settle: Duration::ZERO,
         cold: Cold::default(),
+        levels: None,
         keep_data: false,
         campaign: None,
         target: "lab:".to_owned(),

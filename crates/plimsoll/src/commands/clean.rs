@@ -1,5 +1,6 @@
 //! `plimsoll clean URL`: removes what killed runs left: what is ours and has no lease. Nothing else is touched.
 
+use plimsoll_bench::scratch;
 use plimsoll_engine::{Error, PlaceKind};
 use plimsoll_measurement::exit;
 
@@ -15,6 +16,10 @@ pub fn clean(options: &Clean, printer: &Printer) -> Result<u8, Failure> {
     let database = opened.database?;
     let mut places = database.places()?;
     if !options.dry_run {
+        let folders = scratch::remove_leftovers();
+        if folders > 0 {
+            printer.remark(&format!("removed {folders} folders of killed runs from this machine's temporary files"));
+        }
         let ended = database.end_orphans()?;
         if ended > 0 {
             printer.remark(&format!("ended {ended} sessions of killed runs"));

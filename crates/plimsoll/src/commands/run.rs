@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use plimsoll_bench::run::{self, Plan};
+use plimsoll_bench::step::{LevelWords, Step};
 use plimsoll_bench::{Definition, Interrupt, Parameters, definition, execute};
 use plimsoll_engine::{Cold, Target};
 use plimsoll_measurement::{Host, RunRecord, exit, units};
@@ -56,6 +57,7 @@ pub fn run(options: &Run, settings: &Settings, printer: &Printer) -> Result<u8, 
                 repetitions: options.repetitions.unwrap_or(test.definition.repetitions),
                 settle,
                 cold: Cold { restart_command: options.restart_command.clone(), shared: false },
+                levels: level_words(options),
                 keep_data: options.keep_data,
                 campaign: options.campaign.clone(),
                 reference: multiples.reference.clone(),
@@ -208,20 +210,37 @@ fn choose(options: &Run) -> Result<Vec<Chosen>, Failure> {
     chosen.collect()
 }
 
+fn level_words(options: &Run) -> Option<LevelWords> {
+    let levels = &options.levels;
+    levels.level_command.clone().zip(levels.level_check.clone()).map(|(command, check)| LevelWords { command, check })
+}
+
 /// Whoever writes to tables that are there has to say so in the definition and in the call.
 fn consent(definition: &Definition, options: &Run) -> Result<(), Failure> {
+    let refused = |message: String| Failure { message, hint: None, exit_code: exit::SAFETY };
     if definition.steps.iter().any(|step| step.makes_databases()) && !options.consent.allow_create_database {
-        let message = format!("{} makes two databases of its own, which nobody has allowed", definition.name);
-        return Err(Failure { message, hint: None, exit_code: exit::SAFETY }.hint(
-            "they are called plimsoll_copy_..., take twice the volume and are removed at the end; run it with \
-             --allow-create-database, and choose their size by --set volume=...",
+        let message = format!("{} makes databases of its own, which nobody has allowed", definition.name);
+        let backups = if definition.steps.contains(&Step::Restore) {
+            "; a backup and what is restored of it lie in TMPDIR, on PostgreSQL and MariaDB of all that the server has"
+        } else {
+            ""
+        };
+        return Err(refused(message).hint(format!(
+            "they are called plimsoll_copy_..., take twice the volume and are removed at the end{backups}; run it with \
+             --allow-create-database, and choose their size by --set volume=... or --set sizes=..."
+        )));
+    }
+    if definition.steps.contains(&Step::LevelChange) && !options.consent.allow_level_change {
+        let message = format!("{} asks for another level of service, which nobody has allowed", definition.name);
+        return Err(refused(message).hint(
+            "it may cost money, and sessions at the target may end; the level before is asked for again at the end, unless \
+             the program is killed: run it with --allow-level-change",
         ));
     }
     if !definition.own.as_ref().is_some_and(|own| own.writes) || options.consent.allow_writes {
         return Ok(());
     }
-    let message = format!("{} writes to existing tables, which nobody has allowed", definition.name);
-    Err(Failure { message, hint: None, exit_code: exit::SAFETY }
+    Err(refused(format!("{} writes to existing tables, which nobody has allowed", definition.name))
         .hint("read its statements, then run it with --allow-writes; nothing has been done at the target"))
 }
 
@@ -268,6 +287,7 @@ pub fn plan<'a>(definition: &'a Definition, parameters: Parameters, target: &Tar
         repetitions: definition.repetitions,
         settle: Duration::ZERO,
         cold: Cold::default(),
+        levels: None,
         keep_data: false,
         campaign: None,
         target: target.display().to_owned(),

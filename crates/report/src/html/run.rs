@@ -5,7 +5,7 @@ use plimsoll_measurement::RunRecord;
 
 use super::{anchor, plots, requests, table};
 use crate::words::{self, plain};
-use crate::{cpu, facts};
+use crate::{cpu, facts, moved};
 
 /// Points up to which a chart's values are also given as a table.
 const POINTS_IN_A_TABLE: usize = 60;
@@ -30,7 +30,8 @@ pub fn article(at: usize, record: &RunRecord) -> Markup {
                 }
             }
             (table::section("Repetitions", facts::repetitions(record).as_ref()))
-            (table::section("Stages", facts::stages(record).as_ref()))
+            (table::section("Stages", moved::stages(record).as_ref()))
+            (table::section("Sizes", moved::sizes(record).as_ref()))
             (table::section("Cold start", facts::cold_starts(record).as_ref()))
             (table::section("Resources", facts::resources(record).as_ref()))
             (ladder(record))

@@ -1,0 +1,177 @@
+//! A folder of ours on this machine, for what a test puts beside its target: backups, and servers that run on them. It goes
+//! when it is dropped, and also when this process is killed: a shell that waits for the end of a pipe stops the servers in
+//! it and removes it. Should that shell be killed too, the next run or `plimsoll clean` does the same, as a locked file in
+//! the folder tells whether its process lives.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use plimsoll_engine::{Error, ErrorKind, Result};
+
+const PREFIX: &str = "plimsoll-scratch-";
+const LOCK: &str = "lock";
+/// What is ours to fill; short, as a socket's whole name has 107 bytes at most.
+const INSIDE: &str = "in";
+
+/// Waits until nobody holds the pipe any more, stops the engines' programs that work in the folder `$1`, and removes it. A
+/// program is known by its name and its working directory, which nothing of anybody else's shares.
+const GUARD: &str = r#"cat >/dev/null
+ours() {
+    for process in /proc/[0-9]*; do
+        case "$(readlink "$process/cwd" 2>/dev/null)" in "$1"/*) ;; *) continue ;; esac
+        read -r name 2>/dev/null <"$process/comm" || continue
+        case "$name" in
+            postgres) echo "$2 ${process#/proc/}" ;;
+            pg_basebackup | mariadbd | mysqld | mariadb-backup | mariabackup) echo "KILL ${process#/proc/}" ;;
+        esac
+    done
+}
+# PostgreSQL gives back its shared memory if it is asked to stop at once; who doesn't stop is killed.
+for signal in QUIT KILL; do
+    ours "$1" "$signal" | while read -r how number; do kill "-$how" "$number" 2>/dev/null; done
+    for attempt in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        test -z "$(ours "$1" "$signal")" && break 2
+        sleep 0.2
+    done
+done
+rm -rf "$1" 2>/dev/null
+:"#;
+
+/// A folder of this process.
+#[derive(Debug)]
+pub struct Scratch {
+    folder: PathBuf,
+    guard: Child,
+    _lock: File,
+}
+
+impl Scratch {
+    /// Makes a folder in the system's temporary one, and removes those of killed processes.
+    ///
+    /// # Errors
+    /// If it can't be made there.
+    pub fn make() -> Result<Self> {
+        let parent = std::env::temp_dir();
+        remove_abandoned(&parent);
+        let failed = |error: io::Error| failed(&parent, &error);
+        // Links in the name would hide who works in it.
+        let real = fs::canonicalize(&parent).map_err(failed)?;
+        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(real).map_err(failed)?;
+        let guard = guard(folder.path()).map_err(failed)?;
+        let (folder, unnamed) = (folder.keep(), "lock.new");
+        // A root's server runs as somebody else, who must get through to what is his.
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o711)).map_err(failed)?;
+        // It gets its name once it is held: a lock by that name which nobody holds is a dead process's.
+        let lock = File::create(folder.join(unnamed)).map_err(failed)?;
+        lock.lock().map_err(failed)?;
+        fs::rename(folder.join(unnamed), folder.join(LOCK)).map_err(failed)?;
+        fs::create_dir(folder.join(INSIDE)).map_err(failed)?;
+        fs::set_permissions(folder.join(INSIDE), fs::Permissions::from_mode(0o711)).map_err(failed)?;
+        Ok(Self { folder, guard, _lock: lock })
+    }
+
+    /// The folder to be filled.
+    pub fn path(&self) -> PathBuf {
+        self.folder.join(INSIDE)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        drop(self.guard.stdin.take());
+        // What it could not remove, the next run will.
+        let _ = self.guard.wait();
+    }
+}
+
+fn failed(parent: &Path, error: &io::Error) -> Error {
+    let kind = match error.kind() {
+        io::ErrorKind::StorageFull => ErrorKind::DiskFull,
+        io::ErrorKind::NotFound => ErrorKind::Missing,
+        _ => ErrorKind::Permission,
+    };
+    Error::new(kind, format!("can't make a folder in {}: {error}", parent.display()))
+        .hint("let TMPDIR name a folder with room in it")
+}
+
+/// Starts to watch over a folder.
+fn guard(folder: &Path) -> io::Result<Child> {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", GUARD, "plimsoll-guard"]).arg(folder).current_dir("/");
+    shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    // A process group of its own: Ctrl-C in the terminal is for the run, which then lets go of the pipe.
+    shell.process_group(0).spawn()
+}
+
+/// Removes folders of killed processes; returns how many. What can't be looked at or removed stays.
+pub fn remove_leftovers() -> u32 {
+    remove_abandoned(&std::env::temp_dir())
+}
+
+fn remove_abandoned(parent: &Path) -> u32 {
+    let mut removed = 0;
+    let Ok(parent) = fs::canonicalize(parent) else { return removed };
+    // Ours is whatever our process would own.
+    let Ok(me) = fs::metadata("/proc/self").map(|metadata| metadata.uid()) else { return removed };
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX))
+            && entry.metadata().is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == me);
+        // A folder without a lock may be one that is just being made.
+        if ours
+            && let Ok(lock) = File::open(entry.path().join(LOCK))
+            && lock.try_lock().is_ok()
+            && let Ok(mut guard) = guard(&entry.path())
+        {
+            drop(guard.stdin.take());
+            removed += u32::from(guard.wait().is_ok() && !entry.path().exists());
+        }
+    }
+    removed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_of_a_killed_process_goes_and_that_of_a_living_one_stays() {
+        let parent = tempfile::tempdir().unwrap();
+        let make = |name: &str| {
+            let folder = parent.path().join(name);
+            fs::create_dir(&folder).unwrap();
+            (File::create(folder.join(LOCK)).unwrap(), folder)
+        };
+        let (_, killed) = make("plimsoll-scratch-killed");
+        let (living, lives) = make("plimsoll-scratch-lives");
+        let (_, other) = make("somebody-elses");
+        living.lock().unwrap();
+        assert_eq!(remove_abandoned(parent.path()), 1);
+        assert!(!killed.exists() && lives.exists() && other.exists());
+    }
+
+    #[test]
+    fn engines_in_it_are_stopped_and_nobody_else() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().canonicalize().unwrap().join("plimsoll-scratch-dead");
+        fs::create_dir_all(folder.join(INSIDE)).unwrap();
+        File::create(folder.join(LOCK)).unwrap();
+        // A program under an engine's name, and somebody's shell who looks around.
+        let shell = Command::new("sh").args(["-c", "command -v sh"]).output().unwrap();
+        let program = parent.path().join("mariadbd");
+        fs::copy(String::from_utf8(shell.stdout).unwrap().trim(), &program).unwrap();
+        let waiting = |program: &Path| {
+            let mut command = Command::new(program);
+            command.args(["-c", "read -r end"]).stdin(Stdio::piped()).current_dir(folder.join(INSIDE)).spawn().unwrap()
+        };
+        let (mut engine, mut visitor) = (waiting(&program), waiting(Path::new("sh")));
+        assert_eq!(remove_abandoned(parent.path()), 1);
+        assert!(!engine.wait().unwrap().success() && !folder.exists());
+        assert!(visitor.try_wait().unwrap().is_none());
+        visitor.kill().unwrap();
+        visitor.wait().unwrap();
+    }
+}

@@ -1,0 +1,57 @@
+//! What the log did while rows were loaded: bytes written to it, and what the server's sessions waited for.
+
+use plimsoll_engine::{Result, Sampler, Session};
+use plimsoll_measurement::{Metric, Moment, WaitRow};
+
+use crate::deltas;
+use crate::interrupt::Watched;
+use crate::step::{Context, Probe};
+
+/// Looks before and after; empty outside the stage in which rows are loaded.
+#[derive(Default)]
+pub(super) struct Evidence(Option<Looks>);
+
+struct Looks {
+    session: Box<dyn Session>,
+    _watched: Watched,
+    /// Log bytes since the last point.
+    probe: Probe,
+    server: Option<Box<dyn Sampler>>,
+    waits: Vec<WaitRow>,
+    start: Moment,
+}
+
+impl Evidence {
+    /// The rows begin to come in.
+    pub(super) fn begin(context: &mut Context<'_>) -> Result<Self> {
+        let (mut session, watched) = context.session(&context.place.clone())?;
+        let mut probe = Probe::new(context.database);
+        probe.start(session.as_mut())?;
+        let mut server = context.database.process_sampler();
+        let waits = waits(&mut server)?;
+        let start = context.clock.now();
+        Ok(Self(Some(Looks { session, _watched: watched, probe, server, waits, start })))
+    }
+
+    /// Bytes of the log since this was last asked; `None` where the engine doesn't count those of others' sessions.
+    pub(super) fn log_bytes(&mut self, _context: &Context<'_>) -> Result<Option<u64>> {
+        let Some(looks) = &mut self.0 else { return Ok(None) };
+        looks.probe.stop(looks.session.as_mut())?;
+        let bytes = looks.probe.count(Metric::LogWriteBytes).filter(|bytes| *bytes > 0);
+        looks.probe.start(looks.session.as_mut())?;
+        Ok(bytes)
+    }
+
+    /// The rows are in: the waits of the repetition are those of now.
+    pub(super) fn end(&mut self, context: &mut Context<'_>) -> Result<()> {
+        let Some(mut looks) = self.0.take() else { return Ok(()) };
+        let after = waits(&mut looks.server)?;
+        let elapsed = context.clock.now().since(looks.start).as_secs_f64();
+        context.repetition.waits = deltas::waits(&looks.waits, &after, elapsed);
+        Ok(())
+    }
+}
+
+fn waits(server: &mut Option<Box<dyn Sampler>>) -> Result<Vec<WaitRow>> {
+    server.as_mut().map_or_else(|| Ok(Vec::new()), |server| Ok(server.views()?.waits))
+}

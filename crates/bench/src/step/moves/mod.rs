@@ -1,0 +1,236 @@
+//! Whole databases on the move (reference, 2.14): a dump and its import by the engine's own tools, copies by the server, and
+//! restores of physical backups. The time that counts for an import is that of loading rows; making indexes comes after and
+//! is a stage of its own.
+
+mod evidence;
+mod restore;
+mod watch;
+
+use plimsoll_engine::mover::Move;
+use plimsoll_engine::value::Tally;
+use plimsoll_engine::{Database, Error, ErrorKind, Mover, Place, Result, Table, process};
+use plimsoll_measurement::units;
+
+use self::watch::Watch;
+use super::{Context, Measure, contradiction, scan, write};
+use crate::dataset::{self, Wanted};
+use crate::parameters::Parameters;
+
+/// Stage that an import begins with: the dump is written.
+pub(crate) const DUMP: &str = "dump";
+
+/// Stage that a restore begins with: the backup is made.
+pub(crate) const BACKUP: &str = "backup";
+
+/// Points of the chunked write that an import is compared with.
+pub(crate) const WRITE: &str = "import-write";
+
+/// Between a size and a stage in a label.
+pub(crate) const AFTER_SIZE: &str = ": ";
+
+/// Letters of the databases that are moved; the new one is always `b`.
+const TARGET: char = 'b';
+const SOURCES: &str = "acdefghijklm";
+
+/// The volumes that are moved one after another.
+pub(crate) fn volumes(parameters: &Parameters) -> Vec<u64> {
+    match parameters.sizes("sizes") {
+        [] => vec![parameters.bytes("volume")],
+        sizes => sizes.to_vec(),
+    }
+}
+
+/// The data set of the database that the figures are of: of several the largest.
+pub(crate) fn wanted(parameters: &Parameters, page_bytes: u64) -> Wanted {
+    let largest = volumes(parameters).into_iter().max().unwrap_or(0);
+    scan::wanted(&parameters.clone().with_bytes("volume", largest), page_bytes)
+}
+
+/// What is moved, and how.
+pub(super) struct Moves {
+    what: Move,
+    mover: Option<Box<dyn Mover>>,
+    sources: Vec<Source>,
+}
+
+/// A database to be moved.
+struct Source {
+    /// What its points' labels begin with.
+    prefix: String,
+    wanted: Wanted,
+    place: Place,
+    target: Place,
+    volume: u64,
+    /// Content of all that is moved, and its pages: where an engine backs up whole servers, as much as these would have.
+    content_bytes: u64,
+    page_bytes: u64,
+}
+
+impl Moves {
+    /// Imports, copies or restores.
+    pub(super) fn new(what: Move) -> Self {
+        Self { what, mover: None, sources: Vec::new() }
+    }
+}
+
+impl Measure for Moves {
+    fn prepare(&mut self, context: &mut Context<'_>) -> Result<()> {
+        let engine = &context.database.description().engine;
+        let mut mover = context.database.mover(context.place)?.ok_or_else(|| {
+            Error::new(ErrorKind::Unsupported, format!("whole databases can't be moved on '{engine}' yet"))
+                .hint("PostgreSQL, MariaDB and SQLite can")
+        })?;
+        if self.what == Move::Import {
+            let needed = volumes(context.parameters).into_iter().max().unwrap_or(0).saturating_mul(2);
+            guard_folder("dump", needed)?;
+        }
+        let tools = mover.find_tools(self.what)?;
+        if !tools.is_empty() {
+            context.facts.insert("tools".to_owned(), tools.join(", ").into());
+        }
+        let way = context.parameters.choice("way");
+        if self.what == Move::Copy && way != "usual" && !mover.ways().contains(&way) {
+            let ways = mover.ways().join(", ");
+            return Err(Error::new(ErrorKind::Usage, format!("way = {way}: '{engine}' copies by {ways}"))
+                .hint("leave it out for the usual way"));
+        }
+        let description = context.database.description();
+        let (page_bytes, scale) = (description.page_bytes, description.scale);
+        let volumes = volumes(context.parameters);
+        let several = volumes.len() > 1;
+        let mover = self.mover.insert(mover);
+        for (volume, letter) in volumes.into_iter().zip(SOURCES.chars()) {
+            let parameters = context.parameters.clone().with_bytes("volume", volume);
+            let full = units::format_bytes(volume.saturating_mul(scale));
+            self.sources.push(Source {
+                prefix: if several { format!("{full}{AFTER_SIZE}") } else { String::new() },
+                wanted: scan::wanted(&parameters, page_bytes),
+                place: context.place.copy(letter),
+                target: context.place.copy(TARGET),
+                volume,
+                content_bytes: 0,
+                page_bytes: 0,
+            });
+            if let Some(source) = self.sources.last_mut() {
+                fill(context, mover.as_mut(), source, self.what)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn repeat(&mut self, context: &mut Context<'_>) -> Result<()> {
+        let unready = || contradiction("a database was moved before it was made".to_owned());
+        let mover = self.mover.as_mut().ok_or_else(unready)?.as_mut();
+        context.repetition_start = context.clock.now();
+        for source in &mut self.sources {
+            if self.what == Move::Restore {
+                restore::restore(context, mover, source)?;
+                continue;
+            }
+            let import = self.what == Move::Import;
+            let outcome = if import { import_dump(context, mover, source) } else { copy(context, mover, source) };
+            let written = outcome.and_then(|()| if import { write_beside(context, source) } else { Ok(()) });
+            let checked = written.and_then(|()| verify(context, source.wanted, &source.target));
+            let removed = mover.remove(&source.target);
+            checked.and(removed)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, _: &dyn Database, place: &Place) -> Result<()> {
+        let Some(mut mover) = self.mover.take() else { return Ok(()) };
+        let all = self.sources.drain(..).map(|source| source.place).chain([place.copy(TARGET)]);
+        // Each is tried, whatever became of the others.
+        all.map(|place| mover.remove(&place)).fold(Ok(()), Result::and)
+    }
+}
+
+/// Makes a database and fills it.
+fn fill(context: &mut Context<'_>, mover: &mut dyn Mover, source: &mut Source, what: Move) -> Result<()> {
+    mover.make(&source.place)?;
+    let empty = mover.bytes(&source.place).unwrap_or(0);
+    let tables = dataset::load(context, &source.place, source.wanted)?;
+    source.content_bytes = content(&tables);
+    source.page_bytes = if what == Move::Import {
+        // Indexes are made after the rows have come in.
+        let (mut session, _watched) = context.session(&source.place)?;
+        let sizes = tables.iter().map(|(table, _)| session.table_size(table).map(|size| size.table_bytes));
+        sizes.sum::<Result<u64>>()?
+    } else {
+        mover.bytes(&source.place).unwrap_or(0).saturating_sub(empty)
+    };
+    source.page_bytes = source.page_bytes.max(1);
+    context.facts.insert("tables".to_owned(), source.wanted.tables.into());
+    context.facts.insert("content_bytes".to_owned(), source.content_bytes.into());
+    if what == Move::Restore { restore::weigh(context, mover, source) } else { Ok(()) }
+}
+
+/// The new database has to hold what the first one does.
+fn verify(context: &mut Context<'_>, wanted: Wanted, target: &Place) -> Result<()> {
+    context.observer.activity("comparing the new database with the first");
+    match dataset::verify(context, target, wanted)? {
+        Some(_) => Ok(()),
+        None => Err(contradiction("the new database does not hold what the first one does".to_owned())),
+    }
+}
+
+/// A dump is made on this machine, where texts take more room than rows; so are backups.
+fn guard_folder(what: &str, needed: u64) -> Result<()> {
+    let folder = std::env::temp_dir();
+    match process::free_bytes(&folder) {
+        Some(free) if free < needed => Err(Error::new(
+            ErrorKind::Safety,
+            format!(
+                "the {what} may take {}, and {} has only {} free",
+                units::format_bytes(needed),
+                folder.display(),
+                units::format_bytes(free)
+            ),
+        )
+        .hint("let TMPDIR name a folder with more room, or move less with --set volume=...")),
+        _ => Ok(()),
+    }
+}
+
+fn content(tables: &[(Table, Tally)]) -> u64 {
+    tables.iter().map(|(_, tally)| tally.content_bytes).sum()
+}
+
+fn import_dump(context: &mut Context<'_>, mover: &mut dyn Mover, source: &Source) -> Result<()> {
+    // It has no name, so nothing of it is left whatever happens.
+    let file = tempfile::tempfile().map_err(|error| {
+        Error::new(ErrorKind::Permission, format!("no file for the dump can be made: {error}"))
+            .hint("TMPDIR names the folder in which it is made")
+    })?;
+    let mut watch = Watch::new(context, source);
+    watch.begin(DUMP)?;
+    mover.dump(&source.place, &file, &mut watch)?;
+    // A dump that is still in memory is none yet.
+    file.sync_data().map_err(|error| Error::new(ErrorKind::DiskFull, format!("the dump can't be kept: {error}")))?;
+    mover.import(&file, &source.target, &mut watch)?;
+    watch.end()
+}
+
+/// Writes chunks into the new database, so that the import can be held against what the same server writes without a client.
+fn write_beside(context: &mut Context<'_>, source: &Source) -> Result<()> {
+    let parameters = write::brief(context.parameters, source.volume);
+    let mut context = context.within(context.database, &parameters, Some(WRITE));
+    let prefix = source.prefix.clone();
+    match write::Write::within(source.target.clone(), prefix).repeat(&mut context) {
+        // The import counts without it.
+        Err(error) if error.kind == ErrorKind::Unsupported => {
+            context.warn(format!("there is no chunked write to hold the import against: {error}"));
+            Ok(())
+        }
+        outcome => outcome,
+    }
+}
+
+fn copy(context: &mut Context<'_>, mover: &mut dyn Mover, source: &Source) -> Result<()> {
+    let asked = context.parameters.choice("way");
+    let way = if asked == "usual" { mover.ways()[0] } else { asked };
+    context.facts.insert("way".to_owned(), way.into());
+    let mut watch = Watch::new(context, source);
+    mover.copy(&source.place, &source.target, way, &mut watch)?;
+    watch.end()
+}

@@ -1,0 +1,53 @@
+//! Restores of physical backups: the backup is made, comes back as another database, and that is compared with the first.
+
+use plimsoll_engine::{Mover, Result};
+use plimsoll_measurement::units;
+
+use super::watch::Watch;
+use super::{BACKUP, Source, guard_folder, verify};
+use crate::scratch::Scratch;
+use crate::step::Context;
+
+/// Says what a backup of this database takes, and refuses one that this machine has no room for: it is there twice, as the
+/// backup and as what becomes of it.
+///
+/// # Errors
+/// If there is no room.
+pub(super) fn weigh(context: &mut Context<'_>, mover: &mut dyn Mover, source: &mut Source) -> Result<()> {
+    let Some(bytes) = mover.backup_bytes(&source.place) else {
+        context.warn("how much a backup takes on this machine can't be seen from here");
+        return Ok(());
+    };
+    context.facts.insert("backup_bytes".to_owned(), bytes.into());
+    guard_folder("backup and what is restored of it", bytes.saturating_mul(2))?;
+    if let Some(own) = mover.bytes(&source.place).filter(|own| *own < bytes) {
+        context.warn(format!(
+            "a backup of this engine has all that its server has, {} of which {} are ours: rates are of as much content as \
+             our pages have",
+            units::format_bytes(bytes),
+            units::format_bytes(own)
+        ));
+        let share = bytes as f64 / own.max(1) as f64;
+        source.content_bytes = (source.content_bytes as f64 * share) as u64;
+        source.page_bytes = bytes;
+    }
+    Ok(())
+}
+
+/// Backs up, restores and compares.
+pub(super) fn restore(context: &mut Context<'_>, mover: &mut dyn Mover, source: &Source) -> Result<()> {
+    // It outlives the server that is started in it, and goes whatever happens.
+    let scratch = Scratch::make()?;
+    let folder = scratch.path();
+    let mut watch = Watch::new(context, source);
+    watch.begin(BACKUP)?;
+    mover.back_up(&source.place, &folder, &mut watch)?;
+    let restored =
+        mover.restore(&folder, &source.target, &mut watch).and_then(|restored| watch.end().map(|()| restored));
+    let outcome = restored.and_then(|restored| {
+        let parameters = context.parameters;
+        let database = restored.elsewhere.as_deref().unwrap_or(context.database);
+        verify(&mut context.within(database, parameters, context.phase), source.wanted, &restored.place)
+    });
+    outcome.and(mover.remove(&source.target))
+}

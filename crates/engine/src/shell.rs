@@ -1,0 +1,81 @@
+//! Commands of the user's own, run by the shell: to their end, with patience, and ended by an interrupt.
+
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use plimsoll_clock::Clock;
+use rustix::fs::{MemfdFlags, memfd_create};
+
+use crate::error::{Error, ErrorKind, Result};
+
+const PAUSE: Duration = Duration::from_millis(100);
+/// How much of the command's last line an error quotes.
+const LINE_CHARACTERS: usize = 200;
+
+/// A command, and how it is run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Script<'a> {
+    /// What errors call it: `restart command`.
+    pub name: &'static str,
+    /// The words for the shell.
+    pub command: &'a str,
+    /// A variable of its environment.
+    pub variable: Option<(&'static str, &'a str)>,
+    /// How long it may take.
+    pub patience: Duration,
+}
+
+impl Script<'_> {
+    /// Runs it to its end and gives what it wrote. An error of `check`, which is called several times a second, ends it.
+    pub(crate) fn run(&self, clock: &dyn Clock, check: &mut dyn FnMut() -> Result<()>) -> Result<String> {
+        let failed = |what: String| {
+            Error::new(ErrorKind::Statement, format!("the {} failed: {what}", self.name))
+                .hint("run it by hand in a shell, as the same user and without a terminal")
+        };
+        // A file and not a pipe: the server that the command starts may keep it open for as long as it lives.
+        let output =
+            memfd_create("output", MemfdFlags::CLOEXEC).map(File::from).map_err(|error| failed(error.to_string()))?;
+        let copy = || output.try_clone().map(Stdio::from).map_err(|error| failed(error.to_string()));
+        let mut shell = Command::new("sh");
+        shell.args(["-c", self.command]).stdin(Stdio::null()).stdout(copy()?).stderr(copy()?).envs(self.variable);
+        // Ctrl-C in the terminal is for us, and we end the command where it may be ended.
+        shell.process_group(0);
+        let mut child = shell.spawn().map_err(|error| failed(error.to_string()))?;
+        let give_up = clock.now().after(self.patience);
+        let failure = loop {
+            match child.try_wait().map_err(|error| failed(error.to_string()))? {
+                Some(status) if status.success() => return Ok(text(output)),
+                Some(status) => return Err(failed(last_line(&text(output)).unwrap_or_else(|| status.to_string()))),
+                None if clock.now() >= give_up => {
+                    break failed(format!("it has not ended after {} s", self.patience.as_secs()));
+                }
+                None => {
+                    if let Err(error) = check() {
+                        break error;
+                    }
+                    clock.sleep(PAUSE);
+                }
+            }
+        };
+        // It is of no use any more; whether it can be stopped changes nothing.
+        let _ = child.kill();
+        let _ = child.wait();
+        Err(failure)
+    }
+}
+
+/// What a command wrote.
+fn text(mut output: File) -> String {
+    let mut text = Vec::new();
+    let read = output.rewind().and_then(|()| output.read_to_end(&mut text));
+    if read.is_ok() { String::from_utf8_lossy(&text).into_owned() } else { String::new() }
+}
+
+/// The last line of it, if there is one.
+pub(crate) fn last_line(text: &str) -> Option<String> {
+    let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
+    Some(line.trim_end_matches('.').chars().take(LINE_CHARACTERS).collect())
+}

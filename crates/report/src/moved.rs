@@ -1,0 +1,82 @@
+//! Moves of whole databases, as tables: the time of their stages, and their rates by size.
+
+use plimsoll_measurement::units::{format_seconds, mb_per_minute};
+use plimsoll_measurement::{Point, Repetition, RunRecord};
+
+use crate::grid::Grid;
+use crate::words::{number, plain};
+
+/// Figures by which a move of a whole database is known.
+const MOVED: [&str; 3] = ["import_rate", "copy_rate", "restore_rate"];
+
+/// The size in a label of a move of several databases, if there are several, and the stage without its minute.
+fn stage(point: &Point) -> Option<(&str, &str)> {
+    // What is written beside a move is none of its stages.
+    let label = point.label.as_deref().filter(|_| point.phase.as_deref().is_none_or(|phase| phase != BESIDE))?;
+    let (size, rest) = label.split_once(": ").unwrap_or(("", label));
+    Some((size, rest.split(',').next().unwrap_or(rest)))
+}
+
+/// Phase of chunks that are written beside a move.
+const BESIDE: &str = "import-write";
+
+/// What there is of something, each once, in the order in which it comes.
+fn distinct<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut found = Vec::new();
+    for one in all {
+        if !found.contains(&one) {
+            found.push(one);
+        }
+    }
+    found
+}
+
+fn moved(record: &RunRecord) -> impl Iterator<Item = (&str, &str)> {
+    let is_move = record.results.iter().any(|figure| MOVED.contains(&figure.metric.as_str()));
+    record.repetitions.iter().filter(move |_| is_move).flat_map(|repetition| &repetition.points).filter_map(stage)
+}
+
+/// Seconds and content of a stage of one size in a repetition.
+fn stage_of(repetition: &Repetition, of: (&str, &str)) -> Option<(f64, u64)> {
+    let points = repetition.points.iter().filter(|point| stage(point) == Some(of));
+    let sums = points.map(|point| (point.seconds, point.content_bytes.unwrap_or(0)));
+    sums.reduce(|one, other| (one.0 + other.0, one.1 + other.1))
+}
+
+/// Rows: repetitions of a move of a whole database, for each size, with the time of each of its stages. Nothing for other
+/// tests.
+pub fn stages(record: &RunRecord) -> Option<Grid> {
+    let (sizes, names) = (distinct(moved(record).map(|(size, _)| size)), distinct(moved(record).map(|(_, name)| name)));
+    let grid = Grid::default().text("Rep.").text("Size");
+    let mut grid = names.iter().fold(grid, |grid, name| grid.number(plain(name)));
+    for (repetition, size) in record.repetitions.iter().flat_map(|one| sizes.iter().map(move |size| (one, size))) {
+        let times = names
+            .iter()
+            .map(|name| stage_of(repetition, (size, name)).map(|(seconds, _)| format_seconds(seconds)).into());
+        let size = (!size.is_empty()).then(|| plain(size)).into();
+        grid.row([plain(&repetition.label).into(), size].into_iter().chain(times).collect());
+    }
+    grid.compact()
+}
+
+/// Rows: sizes of databases that were moved one after another, with the mean rate of each stage that moved content. Nothing
+/// where there was one size.
+pub fn sizes(record: &RunRecord) -> Option<Grid> {
+    let sizes = distinct(moved(record).map(|(size, _)| size).filter(|size| !size.is_empty()));
+    let rate = |size: &str, name: &str| {
+        let complete = record.repetitions.iter().filter(|repetition| repetition.complete);
+        let sums = complete.filter_map(|repetition| stage_of(repetition, (size, name)));
+        let (seconds, content) = sums.reduce(|one, other| (one.0 + other.0, one.1 + other.1))?;
+        mb_per_minute(content, seconds).filter(|rate| *rate > 0.0)
+    };
+    let names = distinct(moved(record).map(|(_, name)| name));
+    let names: Vec<&str> =
+        names.into_iter().filter(|name| sizes.iter().any(|size| rate(size, name).is_some())).collect();
+    let grid = Grid::default().text("Size");
+    let mut grid = names.iter().fold(grid, |grid, name| grid.number(format!("{}, MB/min", plain(name))));
+    for size in &sizes {
+        let rates = names.iter().map(|name| rate(size, name).and_then(number).into());
+        grid.row(std::iter::once(plain(size).into()).chain(rates).collect());
+    }
+    grid.compact()
+}
