@@ -189,6 +189,13 @@ pub trait Session: Sampler {
     /// Makes an empty table in the session's place, with its clustered primary key (where the engine has one).
     fn create_table(&mut self, table: &Table) -> Result<()>;
 
+    /// Makes stored procedures for requests for single rows of a table, where that is how such requests are usually made on this
+    /// engine ([`Dialect::call`] calls them). False where requests are texts.
+    fn make_procedures(&mut self, table: &Table) -> Result<bool> {
+        let _ = table;
+        Ok(false)
+    }
+
     /// Loads rows by the engine's fast path, in one transaction: all of them, or none on an error.
     fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally>;
 
@@ -206,6 +213,12 @@ pub trait Session: Sampler {
 
     /// How large a table is.
     fn table_size(&mut self, table: &Table) -> Result<TableSize>;
+
+    /// How the engine last ran a statement that this session made, where it tells that and lets us see it.
+    fn plan(&mut self, sql: &str) -> Result<Option<Plan>> {
+        let _ = sql;
+        Ok(None)
+    }
 
     /// Cumulative pages of the table and its index that the engine did not have in its cache. `None` where the engine
     /// doesn't count by table.
@@ -381,6 +394,17 @@ pub struct TableSize {
     pub table_bytes: u64,
     /// Bytes of the pages of a separate primary key index; 0 where the key is clustered.
     pub index_bytes: u64,
+}
+
+/// How a statement was run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// Its operators by the engine's names, each with those that it takes rows from in parentheses behind it.
+    pub shape: String,
+    /// True if it joins by nested loops.
+    pub joins_by_loops: bool,
+    /// CPUs that worked on it at once; `None` where the engine doesn't say.
+    pub degree: Option<u32>,
 }
 
 /// What may be done to make tables cold.

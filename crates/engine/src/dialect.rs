@@ -5,6 +5,24 @@ use crate::table::{Column, ColumnType, Table};
 /// Rows of a table that a sample of a column looks at at most: a table that nobody has counted may be of any size.
 pub(crate) const MOST_SAMPLED: u32 = 1_000_000;
 
+/// Requests for a single row of a table, by its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SingleRow {
+    /// A new row.
+    Insert,
+    /// New values for all columns but the key.
+    Update,
+    /// The row goes.
+    Delete,
+    /// All its columns are read.
+    Read,
+}
+
+impl SingleRow {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Insert, Self::Update, Self::Delete, Self::Read];
+}
+
 /// The SQL texts of one engine.
 pub trait Dialect: Send + Sync {
     /// The engine's type for a column.
@@ -94,6 +112,13 @@ pub trait Dialect: Send + Sync {
         )
     }
 
+    /// The same, with the same parameters, as one statement that the engine spreads over its CPUs by itself; `None` where it
+    /// can't be made to.
+    fn join_in_parallel(&self, table: &str) -> Option<String> {
+        let _ = table;
+        None
+    }
+
     /// A statement that keeps a session's queries on one CPU, where the engine would else spread a query by itself.
     fn serial(&self) -> Option<&'static str> {
         None
@@ -146,6 +171,23 @@ pub trait Dialect: Send + Sync {
     /// All columns of the row with the key of parameter 1.
     fn read_row(&self, table: &Table) -> String {
         format!("{} WHERE {} = {}", self.read_all(table), self.column(table.key()), self.placeholder(1))
+    }
+
+    /// A request for a single row, as a text.
+    fn single_row(&self, request: SingleRow, table: &Table) -> String {
+        match request {
+            SingleRow::Insert => self.insert_row(table),
+            SingleRow::Update => self.update_row(table),
+            SingleRow::Delete => self.delete_row(table),
+            SingleRow::Read => self.read_row(table),
+        }
+    }
+
+    /// The same as a call of the procedure that [`Session::make_procedures`](crate::Session::make_procedures) made for it,
+    /// with the same parameters; `None` where there are none.
+    fn call(&self, request: SingleRow, table: &Table) -> Option<String> {
+        let _ = (request, table);
+        None
     }
 
     /// All columns of all rows, in no order.

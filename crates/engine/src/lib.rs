@@ -28,10 +28,10 @@ pub mod work;
 
 pub use capability::Capability;
 pub use database::{
-    Cancel, ClaimMode, Cold, ColdFollower, Database, Description, Engine, Lease, Place, PlaceKind, PlaceStatus,
+    Cancel, ClaimMode, Cold, ColdFollower, Database, Description, Engine, Lease, Place, PlaceKind, PlaceStatus, Plan,
     RowSource, Sampler, Session, TableSize, Unfollowed, WeakIsolation,
 };
-pub use dialect::Dialect;
+pub use dialect::{Dialect, SingleRow};
 pub use error::{Error, ErrorKind, Result};
 pub use level::{LevelCommands, Levels};
 pub use mover::{Follow, Move, Mover, Restored};

@@ -8,7 +8,9 @@ mod common;
 use std::net::TcpListener;
 
 use common::{Said, Scene};
-use plimsoll_testbed::tds::{Column, Datum, Encryption, Identity, Kind, Outcome, Refusal, Reply, Request, TdsServer};
+use plimsoll_testbed::tds::{
+    Column, Datum, Encryption, Identity, Kind, Outcome, Refusal, Reply, Request, TdsServer, answers,
+};
 
 const PLANTED: &str = "planted-pa55word";
 
@@ -40,53 +42,6 @@ fn failed(scene: &Scene, said: &Said, code: i32, words: &[&str]) {
     assert!(!store.windows(PLANTED.len()).any(|part| part == PLANTED.as_bytes()));
 }
 
-fn one(values: Vec<Datum>) -> Reply {
-    let column = |value: &Datum| {
-        let kind = match value {
-            Datum::Integer(_) => Kind::IntegerNull(8),
-            Datum::Float(_) => Kind::FloatNull(8),
-            _ => Kind::NVarChar(Some(800)),
-        };
-        Column::new("", kind)
-    };
-    Reply::rows(values.iter().map(column).collect(), vec![values])
-}
-
-fn none() -> Reply {
-    Reply::rows(vec![Column::new("", Kind::IntegerNull(8))], Vec::new())
-}
-
-/// What a SQL Server answers whose user may do everything; anything else is done, and nothing comes of it.
-fn usual(request: &Request) -> Reply {
-    let text = Datum::from;
-    let sql = request.sql();
-    if let Request::Bulk(bulk) = request {
-        return Reply::count(bulk.rows.len() as u64);
-    }
-    if sql.contains("HAS_PERMS_BY_NAME") {
-        return one(vec![Datum::from(1); 9]);
-    }
-    if sql.contains("SERVERPROPERTY") {
-        let about = "Microsoft SQL Server 2022 (RTM) - 16.0.1000.6 (X64)";
-        let words = ["16.0.1000.6", "Developer Edition"].map(text);
-        let rest = [about, "H1", "sales"].map(text);
-        return one(words.into_iter().chain([Datum::from(3)]).chain(rest).collect());
-    }
-    if sql.contains("DECLARE @names") {
-        return one(vec![text("a,b")]);
-    }
-    if sql.contains("SELECT @taken") {
-        return one(vec![Datum::from(0)]);
-    }
-    if sql.contains("sys.extended_properties") && sql.contains("GROUP BY") {
-        return none();
-    }
-    if sql.contains("sys.") && sql.contains("SELECT") {
-        return none();
-    }
-    Reply::count(0)
-}
-
 fn columns() -> Vec<Column> {
     // The family of all tests: whole numbers, bits, texts and so on, in their order.
     let kind = |name: &str| match name.trim_end_matches(|c: char| c.is_ascii_digit()) {
@@ -108,7 +63,7 @@ fn columns() -> Vec<Column> {
 fn working(request: &Request) -> Reply {
     let sql = request.sql();
     if sql.contains("sys.allocation_units") {
-        return one(vec![Datum::from(1 << 20), Datum::from(0)]);
+        return answers::one(vec![Datum::from(1 << 20), Datum::from(0)]);
     }
     if sql.contains("dm_io_virtual_file_stats") {
         let file = |name: &str, kind| {
@@ -120,9 +75,9 @@ fn working(request: &Request) -> Reply {
         return Reply::rows(columns.collect(), vec![file("sales", 0), file("sales_log", 1)]);
     }
     if sql.starts_with("SELECT COUNT_BIG(*) FROM [plimsoll_") {
-        return one(vec![Datum::from(1234)]);
+        return answers::one(vec![Datum::from(1234)]);
     }
-    usual(request)
+    answers::usual(request)
 }
 
 #[test]
@@ -180,8 +135,10 @@ fn nobody_at_the_port() {
 fn a_certificate_that_is_not_to_be_trusted() {
     let scene = Scene::new();
     let identity = Identity::make("elsewhere.example", scene.folder()).unwrap();
-    let server =
-        TdsServer::builder().encryption(Encryption::Full, identity).start(|request, _| usual(request)).unwrap();
+    let server = TdsServer::builder()
+        .encryption(Encryption::Full, identity)
+        .start(|request, _| answers::usual(request))
+        .unwrap();
     let said = run(&scene, &url(&server, ""));
     failed(&scene, &said, 4, &["no safe connection to localhost", "certificate", "trustServerCertificate=true"]);
     assert!(server.logins().is_empty());
@@ -191,8 +148,10 @@ fn a_certificate_that_is_not_to_be_trusted() {
 fn a_wrong_password() {
     let scene = Scene::new();
     let refusal = Refusal { class: 14, ..Refusal::new(18456, "Login failed for user 'ann'.") };
-    let server =
-        TdsServer::builder().admission(move |_| Err(refusal.clone())).start(|request, _| usual(request)).unwrap();
+    let server = TdsServer::builder()
+        .admission(move |_| Err(refusal.clone()))
+        .start(|request, _| answers::usual(request))
+        .unwrap();
     let said = run(&scene, &url(&server, "?encrypt=false"));
     failed(&scene, &said, 4, &["Login failed for user 'ann' (error 18456, state 1)", "SQLCMDPASSWORD"]);
     assert_eq!(server.logins()[0].password, PLANTED);
@@ -203,8 +162,10 @@ fn a_database_that_is_not_there() {
     let scene = Scene::new();
     let text = "Cannot open database \"sales\" requested by the login. The login failed.";
     let refusal = Refusal { class: 11, ..Refusal::new(4060, text) };
-    let server =
-        TdsServer::builder().admission(move |_| Err(refusal.clone())).start(|request, _| usual(request)).unwrap();
+    let server = TdsServer::builder()
+        .admission(move |_| Err(refusal.clone()))
+        .start(|request, _| answers::usual(request))
+        .unwrap();
     let said = run(&scene, &url(&server, "?encrypt=false"));
     failed(&scene, &said, 4, &["Cannot open database", "error 4060", "[sales]"]);
 }
@@ -218,7 +179,7 @@ fn a_login_that_may_only_read() {
                 "The specified schema name \"plimsoll\" either does not exist or you do not have permission to use it.";
             return Reply::error(Refusal::new(2760, text));
         }
-        usual(request)
+        answers::usual(request)
     });
     let server = server.unwrap();
     let said = run(&scene, &url(&server, "?encrypt=false"));
@@ -229,7 +190,7 @@ fn a_login_that_may_only_read() {
 fn a_server_that_hangs_up_in_the_middle_of_a_result() {
     let scene = Scene::new();
     let server = TdsServer::builder().tables(|_| Some(columns())).start(|request, _| {
-        let Reply(mut said) = usual(request);
+        let Reply(mut said) = answers::usual(request);
         if request.sql().contains("SERVERPROPERTY") {
             said.insert(0, Outcome::CutAfter(120));
         }
@@ -242,7 +203,7 @@ fn a_server_that_hangs_up_in_the_middle_of_a_result() {
     // The same in the middle of a run.
     let scene = Scene::new();
     let server = TdsServer::builder().tables(|_| Some(columns())).start(|request, _| {
-        let Reply(mut said) = usual(request);
+        let Reply(mut said) = answers::usual(request);
         if matches!(request, Request::Bulk(_)) {
             said.insert(0, Outcome::CutAfter(3));
         }
@@ -257,8 +218,10 @@ fn a_server_that_hangs_up_in_the_middle_of_a_result() {
 fn a_connection_string_is_a_target_too() {
     let scene = Scene::new();
     let refusal = Refusal { class: 14, ..Refusal::new(18456, "Login failed for user 'ann'.") };
-    let server =
-        TdsServer::builder().admission(move |_| Err(refusal.clone())).start(|request, _| usual(request)).unwrap();
+    let server = TdsServer::builder()
+        .admission(move |_| Err(refusal.clone()))
+        .start(|request, _| answers::usual(request))
+        .unwrap();
     let target = format!(
         "Server=tcp:127.0.0.1,{};Database=sales;User Id=ann;Password=\"{PLANTED};x\";Encrypt=false",
         server.port()
@@ -281,7 +244,7 @@ fn doctor_says_what_is_missing_what_it_costs_and_what_would_give_it() {
                 "VIEW SERVER STATE permission was denied on object 'server', database 'master'.",
             ));
         }
-        usual(request)
+        answers::usual(request)
     });
     let server = server.unwrap();
     let mut command = scene.command(&["doctor", &url(&server, "?encrypt=false")]);

@@ -1,7 +1,9 @@
 //! Requests on rows of our own tables (reference, 2.1 to 2.6, 2.8): single rows and ranges that are read and changed, whole
 //! tables that are read.
 
-use plimsoll_engine::{Dialect, Error, ErrorKind, Requester, Result, Row, RowSource, Statement, Table, Value};
+use plimsoll_engine::{
+    Dialect, Error, ErrorKind, Requester, Result, Row, RowSource, SingleRow, Statement, Table, Value,
+};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
@@ -40,21 +42,32 @@ impl Target {
     /// Statements that a table has.
     const STATEMENTS: u32 = 5 + OTHER_COLUMNS.len() as u32;
 
-    /// A table with rows 1 to `rows`; new ones with keys up to `remembered` may be asked for later.
-    pub fn new(table: Table, number: u64, rows: u64, remembered: u64, dialect: &dyn Dialect) -> Self {
+    /// A table with rows 1 to `rows`; new ones with keys up to `remembered` may be asked for later. Single rows are asked for by
+    /// procedures where those were made, as the seeds did (reference, 2.2 to 2.6).
+    pub fn new(
+        table: Table,
+        number: u64,
+        (rows, remembered): (u64, u64),
+        dialect: &dyn Dialect,
+        by_procedure: bool,
+    ) -> Self {
         let mut next = number as u32 * Self::STATEMENTS;
         let mut statement = |sql: String, columns: Vec<_>| {
             next += 1;
             Statement { number: next - 1, sql, columns: Some(columns) }
         };
         let types = table.types();
+        let single = |request| {
+            let call = dialect.call(request, &table).filter(|_| by_procedure);
+            call.unwrap_or_else(|| dialect.single_row(request, &table))
+        };
         Self {
             live: LiveKeys::new(rows, remembered),
             number,
-            insert: statement(dialect.insert_row(&table), Vec::new()),
-            delete: statement(dialect.delete_row(&table), Vec::new()),
-            update: statement(dialect.update_row(&table), Vec::new()),
-            select: statement(dialect.read_row(&table), types.clone()),
+            insert: statement(single(SingleRow::Insert), Vec::new()),
+            delete: statement(single(SingleRow::Delete), Vec::new()),
+            update: statement(single(SingleRow::Update), Vec::new()),
+            select: statement(single(SingleRow::Read), types.clone()),
             select_all: statement(dialect.read_all(&table), types.clone()),
             ranges: OTHER_COLUMNS
                 .iter()

@@ -1,6 +1,7 @@
 //! The CPU ladder: a forced nested loop join of the first N rows with themselves, N rising until a join takes too long
 //! (reference, 2.11, A14). Engines whose plan stays on one CPU get the join split over ranges of the outer rows, in one
-//! session per CPU; both figures are kept, the single session's and the whole machine's.
+//! session per CPU; both figures are kept, the single session's and the whole machine's. Where an engine takes a parallel plan
+//! and shows that it did, the whole machine's figure is that of one session with such a plan, as the seeds' was.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -24,6 +25,8 @@ const MOST_SESSIONS: u64 = 128;
 #[derive(Default)]
 pub(super) struct Join {
     sessions: u64,
+    /// True if one session has a plan that works on so many CPUs.
+    in_parallel: bool,
 }
 
 impl Measure for Join {
@@ -45,18 +48,28 @@ impl Measure for Join {
         session.checkpoint()?;
         drop(session);
         let known = context.database.description().cpus.map(u64::from);
-        self.sessions = match (context.parameters.count("sessions"), known) {
-            (0, Some(cpus)) => cpus,
-            (0, None) => find_sessions(context)?,
-            (asked, _) => asked,
+        let asked = context.parameters.count("sessions");
+        let degree = if asked == 0 { parallel_degree(context)? } else { None };
+        self.in_parallel = degree.is_some();
+        self.sessions = match (degree, asked, known) {
+            (Some(degree), ..) => degree,
+            (None, 0, Some(cpus)) => cpus,
+            (None, 0, None) => find_sessions(context)?,
+            (None, asked, _) => asked,
         };
         context.facts.insert("sessions".to_owned(), self.sessions.into());
-        context.facts.insert("join_split".to_owned(), "ranges of the outer rows, one session per CPU".into());
+        let split = if self.in_parallel {
+            "one session, by the engine's parallel plan"
+        } else {
+            "ranges of the outer rows, one session per CPU"
+        };
+        context.facts.insert("join_split".to_owned(), split.into());
         Ok(())
     }
 
     fn repeat(&mut self, context: &mut Context<'_>) -> Result<()> {
-        let mut workers = Workers::open(context, self.sessions)?;
+        let mut workers = Workers::open(context, if self.in_parallel { 1 } else { self.sessions })?;
+        workers.in_parallel = self.in_parallel;
         workers.warm(context.parameters.count("rows"))?;
         let mut probe = Probe::new(context.database);
         let stop_after = context.parameters.duration("stop_after").as_secs_f64();
@@ -76,7 +89,7 @@ impl Measure for Join {
                 break;
             }
         }
-        Ok(())
+        workers.note_plans(context)
     }
 }
 
@@ -85,9 +98,32 @@ fn rungs(rows: u64) -> impl Iterator<Item = u64> {
     RUNGS.into_iter().chain(further).take_while(move |rung| *rung <= rows)
 }
 
+/// Rows of the join that is made to see how an engine works on it.
+const PROBE_ROWS: u64 = 2000;
+
+/// CPUs that the engine's own parallel plan works on; `None` if it has none, takes none, or doesn't say.
+fn parallel_degree(context: &mut Context<'_>) -> Result<Option<u64>> {
+    let mut workers = Workers::open(context, 1)?;
+    let (session, _) = &mut workers.sessions[0];
+    let Some(sql) = session.dialect().join_in_parallel("cpu") else { return Ok(None) };
+    let keys = [1, PROBE_ROWS, PROBE_ROWS].map(|key| Value::Int(key as i32));
+    match session.query_count(&sql, &keys) {
+        Ok(_) => {}
+        // A server that does not know the hint.
+        Err(error) if matches!(error.kind, ErrorKind::Statement | ErrorKind::Unsupported) => {
+            let message =
+                format!("the join is split over sessions, as the server refuses a parallel plan: {}", error.message);
+            context.warn(message);
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    }
+    let degree = session.plan(&sql)?.and_then(|plan| plan.degree).filter(|degree| *degree > 1);
+    Ok(degree.map(u64::from))
+}
+
 /// Doubles the sessions as long as that shortens a join by at least a fifth: then they have CPUs of their own.
 fn find_sessions(context: &mut Context<'_>) -> Result<u64> {
-    const PROBE_ROWS: u64 = 2000;
     let mut best: Option<(u64, f64)> = None;
     let mut sessions = 1;
     while sessions <= MOST_SESSIONS {
@@ -118,6 +154,8 @@ struct Workers {
     sessions: Vec<(Box<dyn Session>, Watched)>,
     /// True if a session counts the CPU of its own thread, as engines within our process do.
     count_cpu: bool,
+    /// True if the first session works on the whole machine by itself.
+    in_parallel: bool,
 }
 
 /// What a join came to, over all its sessions.
@@ -136,7 +174,7 @@ impl Workers {
                 session.execute(statement, &[])?;
             }
         }
-        Ok(Self { sessions, count_cpu: false })
+        Ok(Self { sessions, count_cpu: false, in_parallel: false })
     }
 
     /// Reads the table in every session, so that it is in whatever cache a session has.
@@ -174,13 +212,38 @@ impl Workers {
         })
     }
 
+    /// Keeps how the engine ran the last joins, where it says so, and warns if that was no loop join or not on all CPUs.
+    fn note_plans(&mut self, context: &mut Context<'_>) -> Result<()> {
+        let (session, _) = &mut self.sessions[0];
+        let dialect = session.dialect();
+        let parallel = dialect.join_in_parallel("cpu").filter(|_| self.in_parallel);
+        for (fact, sql) in [("join_plan", Some(dialect.join("cpu"))), ("join_plan_parallel", parallel)] {
+            let Some(sql) = sql else { continue };
+            let Some(plan) = session.plan(&sql)? else { continue };
+            if !plan.joins_by_loops {
+                context.warn(format!("the server did not run the join as nested loops: {}", plan.shape));
+            }
+            let degree = plan.degree.map_or(serde_json::Value::Null, Into::into);
+            context.facts.insert(format!("{fact}_degree"), degree);
+            context.facts.insert(fact.to_owned(), plan.shape.into());
+        }
+        Ok(())
+    }
+
     /// One join, split over `count` sessions.
     fn join(&mut self, clock: &Arc<dyn Clock>, rung: u64, count: u64) -> Result<Joined> {
         let count_cpu = self.count_cpu;
+        if self.in_parallel && count > 1 {
+            let (session, _) = &mut self.sessions[0];
+            let sql = session.dialect().join_in_parallel("cpu");
+            let sql = sql.ok_or_else(|| contradiction("an engine has lost its parallel join".to_owned()))?;
+            return slice(session.as_mut(), &sql, (1, rung), rung, count_cpu);
+        }
         let workers = self.sessions.iter_mut().take(count as usize).zip(0_u64..);
         let jobs = workers.map(|((session, _), part)| {
             let range = (part * rung / count + 1, (part + 1) * rung / count);
-            (format!("join {}", part + 1), move || slice(session.as_mut(), range, rung, count_cpu))
+            let sql = session.dialect().join("cpu");
+            (format!("join {}", part + 1), move || slice(session.as_mut(), &sql, range, rung, count_cpu))
         });
         let ended = |why: Box<dyn Any + Send>| match why.downcast::<String>() {
             Ok(why) => contradiction(format!("a session of the join failed: {why}"))
@@ -198,11 +261,16 @@ impl Workers {
 }
 
 /// One session's part: outer rows of a range of keys against the first `rung` rows.
-fn slice(session: &mut dyn Session, (first, last): (u64, u64), rung: u64, count_cpu: bool) -> Result<Joined> {
-    let sql = session.dialect().join("cpu");
+fn slice(
+    session: &mut dyn Session,
+    sql: &str,
+    (first, last): (u64, u64),
+    rung: u64,
+    count_cpu: bool,
+) -> Result<Joined> {
     let cpu = |session: &mut dyn Session| if count_cpu { thread_cpu(session) } else { Ok(None) };
     let before = cpu(session)?;
-    let matches = session.query_count(&sql, &[first, last, rung].map(|key| Value::Int(key as i32)))?;
+    let matches = session.query_count(sql, &[first, last, rung].map(|key| Value::Int(key as i32)))?;
     let after = cpu(session)?;
     Ok(Joined { matches, cpu_seconds: after.zip(before).map(|(after, before)| after - before) })
 }

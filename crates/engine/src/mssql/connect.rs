@@ -75,6 +75,8 @@ pub(super) struct Connector {
     retries: AtomicU32,
     /// True if the target says that the cache of the whole server may be emptied.
     pub(super) drop_clean_buffers: bool,
+    /// Rows of a transaction when a table is loaded, and whether that locks the table, as the target says.
+    pub(super) loads: (u32, Option<bool>),
     pub(super) errors: Errors,
     pub(super) warnings: Vec<String>,
 }
@@ -124,8 +126,9 @@ impl Connector {
         };
         let errors = Errors::new(address, location.database, user, location.command_timeout_s);
         let drop_clean_buffers = location.drop_clean_buffers;
+        let loads = (location.bulk_batch_rows, location.bulk_table_lock);
         let (endpoints, clock, retries) = (location.endpoints, Arc::clone(clock), AtomicU32::new(0));
-        Ok(Self { dial, clock, endpoints, login, secrets, retries, drop_clean_buffers, errors, warnings })
+        Ok(Self { dial, clock, endpoints, login, secrets, retries, drop_clean_buffers, loads, errors, warnings })
     }
 
     /// A connection under a name that `sys.dm_exec_sessions` shows. The servers are tried in turn, and all of them again after

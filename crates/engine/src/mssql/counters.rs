@@ -131,14 +131,19 @@ fn resource_row(row: &Row, now: Moment) -> Option<ResourceRow> {
     })
 }
 
+/// The pattern of LIKE for a text as it is: a bracket would begin a set of characters.
+pub(super) fn pattern_of(text: &str) -> String {
+    text.replace('[', "[[]").replace('_', "[_]").replace('%', "[%]")
+}
+
 /// Pages that statements which name the table had to read from files, as long as their plans are in the cache; `None` if
 /// there is no such plan, or nobody may see it.
 pub(super) fn table_misses(control: &mut Control<'_>, qualified: &str, abilities: Abilities) -> Result<Option<u64>> {
     if !abilities.has(Ability::SeePlans) {
         return Ok(None);
     }
-    // In a pattern a bracket begins a set of characters; behind the name comes none that could be a part of it.
-    let pattern = format!("%{}[^0-9A-Za-z_]%", qualified.replace('[', "[[]").replace('_', "[_]"));
+    // Behind the name comes no character that could be a part of it.
+    let pattern = format!("%{}[^0-9A-Za-z_]%", pattern_of(qualified));
     let rows = control.rows(sql::PLAN_READS, &[Value::Text(&pattern)], &[BigInt, BigInt])?;
     // Without a plan nothing was read, or nobody kept count (a server may keep no plan of what was run once).
     let pages = rows.first().filter(|row| whole(row, 0) > Some(0)).and_then(|row| whole(row, 1));

@@ -20,7 +20,7 @@ const WORD: ColumnType = ColumnType::Text(400);
 
 /// What we can see and do at a server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Abilities(u16);
+pub(super) struct Abilities(u32);
 
 /// One of them, by its bit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,17 +39,18 @@ pub(super) enum Ability {
     DropBuffers,
     SeeLimits,
     SeeResources,
+    MakeProcedures,
 }
 
 impl Abilities {
     /// True if it was found to work.
     pub(super) const fn has(self, ability: Ability) -> bool {
-        self.0 & (1 << ability as u16) != 0
+        self.0 & (1 << ability as u32) != 0
     }
 
     fn set(&mut self, ability: Ability, works: bool) {
         if works {
-            self.0 |= 1 << ability as u16;
+            self.0 |= 1 << ability as u32;
         }
     }
 }
@@ -152,6 +153,14 @@ pub(super) const KNOWN: &[Known] = &[
         azure_grant: "every database has it",
     },
     Known {
+        ability: Ability::MakeProcedures,
+        name: "stored procedures",
+        cost: "requests for single rows are made as texts, not by procedures",
+        products: EVERYWHERE,
+        grant: "GRANT CREATE PROCEDURE TO [{user}]",
+        azure_grant: "GRANT CREATE PROCEDURE TO [{user}]",
+    },
+    Known {
         ability: Ability::Checkpoint,
         name: "checkpoint",
         cost: "dirty pages of a load may be written during a test",
@@ -246,6 +255,9 @@ pub(super) fn describe(control: &mut Control<'_>, connector: &Connector) -> Resu
     }
     let together = probe.one(sql::PUTS_TOGETHER, &[WORD])?.and_then(|row| text_of(&row, 0));
     probe.abilities.set(Ability::LoadInBulk, together.as_deref() == Some("a,b"));
+    let may = probe.one(sql::MAY_MAKE_PROCEDURES, &[BigInt])?.and_then(|row| whole(&row, 0));
+    // Who can't say may still allow it.
+    probe.abilities.set(Ability::MakeProcedures, may != Some(0));
     let free_bytes = probe.free_bytes()?;
 
     let abilities = probe.abilities;

@@ -1,6 +1,6 @@
 //! SQL Server's SQL, as far as it differs.
 
-use crate::dialect::{Dialect, MOST_SAMPLED};
+use crate::dialect::{Dialect, MOST_SAMPLED, SingleRow};
 use crate::table::{Column, ColumnType, Table};
 
 /// The SQL of SQL Server. Tables are named without a schema; a session puts its place in front ([`super::qualify`]).
@@ -13,8 +13,52 @@ pub(super) fn money(units: i64) -> String {
     format!("CAST('{sign}{}.{:04}' AS money)", units / 10_000, units % 10_000)
 }
 
+/// What the names of our procedures begin with; the table's name follows.
+pub(super) const fn procedure_prefix(request: SingleRow) -> &'static str {
+    match request {
+        SingleRow::Insert => "plimsoll_insert_",
+        SingleRow::Update => "plimsoll_update_",
+        SingleRow::Delete => "plimsoll_delete_",
+        SingleRow::Read => "plimsoll_read_",
+    }
+}
+
+/// What calls of procedures begin with.
+pub(super) const CALL: &str = "EXEC ";
+
+/// The types of a request's parameters, in their order.
+fn parameters(request: SingleRow, table: &Table) -> Vec<ColumnType> {
+    let mut types = table.types();
+    match request {
+        SingleRow::Insert => {}
+        // The key comes last.
+        SingleRow::Update => types.rotate_left(1),
+        SingleRow::Delete | SingleRow::Read => types.truncate(1),
+    }
+    types
+}
+
+impl MssqlDialect {
+    /// Makes the procedure for a request; both names are as they are to stand, the body has its tables' names with the place.
+    pub(super) fn create_procedure(&self, request: SingleRow, table: &Table, name: &str, body: &str) -> String {
+        let parameter = |(kind, number): (ColumnType, usize)| format!("@P{number} {}", self.type_name(kind));
+        let parameters: Vec<String> = parameters(request, table).into_iter().zip(1..).map(parameter).collect();
+        format!("CREATE PROCEDURE {name} {} AS {body}", parameters.join(", "))
+    }
+}
+
 /// Rows that a sample of a column looks at, where it need not be all.
 const SAMPLED: u32 = 50_000;
+
+fn loop_join(table: &str) -> String {
+    format!(
+        "SELECT COUNT_BIG(*) FROM (SELECT TOP (@P2 - @P1 + 1) RowId, Int1, Int2, Int3, Int4, Int5 FROM {table} \
+         WHERE RowId >= @P1 ORDER BY RowId) t1 \
+         INNER LOOP JOIN (SELECT TOP (@P3) RowId, Int1, Int2, Int3, Int4, Int5 FROM {table} ORDER BY RowId) t2 \
+         ON abs(((t1.Int1 * t2.Int2) + t1.Int3) - ((t2.Int1 * t1.Int2) + t2.Int4)) < 17 \
+         AND abs(((t1.Int5 % 5) * (t1.Int5 % 5) * (t1.Int5 % 5)) - (t2.Int5 % 25)) < 7"
+    )
+}
 
 impl Dialect for MssqlDialect {
     fn type_name(&self, kind: ColumnType) -> String {
@@ -54,6 +98,12 @@ impl Dialect for MssqlDialect {
         format!("CREATE TABLE {} ({})", table.name, columns.join(", "))
     }
 
+    fn call(&self, request: SingleRow, table: &Table) -> Option<String> {
+        let places: Vec<String> =
+            (1..=parameters(request, table).len()).map(|number| self.placeholder(number)).collect();
+        Some(format!("{CALL}{}{} {}", procedure_prefix(request), table.name, places.join(", ")))
+    }
+
     /// The weakest isolation is a hint of the table: rows are read without locks, and pages in the order of their allocation.
     fn scan(&self, table: &str, weak: bool) -> String {
         let hint = if weak { " WITH (NOLOCK)" } else { "" };
@@ -65,17 +115,15 @@ impl Dialect for MssqlDialect {
         )
     }
 
-    /// As the seeds did it: the first rows by `TOP ... ORDER BY`, and a loop join that is forced. On one CPU: the ladder gives
+    /// As the seeds did it: the first rows by `TOP ... ORDER BY`, and a loop join that is forced. On one CPU, for ladders that give
     /// each session a part of the outer rows, as on every engine.
     fn join(&self, table: &str) -> String {
-        format!(
-            "SELECT COUNT_BIG(*) FROM (SELECT TOP (@P2 - @P1 + 1) RowId, Int1, Int2, Int3, Int4, Int5 FROM {table} \
-             WHERE RowId >= @P1 ORDER BY RowId) t1 \
-             INNER LOOP JOIN (SELECT TOP (@P3) RowId, Int1, Int2, Int3, Int4, Int5 FROM {table} ORDER BY RowId) t2 \
-             ON abs(((t1.Int1 * t2.Int2) + t1.Int3) - ((t2.Int1 * t1.Int2) + t2.Int4)) < 17 \
-             AND abs(((t1.Int5 % 5) * (t1.Int5 % 5) * (t1.Int5 % 5)) - (t2.Int5 % 25)) < 7 \
-             OPTION (FORCE ORDER, MAXDOP 1)"
-        )
+        format!("{} OPTION (FORCE ORDER, MAXDOP 1)", loop_join(table))
+    }
+
+    /// The hint (from 2016 SP1 on) has the server take a parallel plan whatever it costs, as the seeds' was.
+    fn join_in_parallel(&self, table: &str) -> Option<String> {
+        Some(format!("{} OPTION (FORCE ORDER, USE HINT ('ENABLE_PARALLEL_PLAN_PREFERENCE'))", loop_join(table)))
     }
 
     /// Whole pages are chosen by the server, some tens of thousands of rows of them.

@@ -15,6 +15,7 @@ mod lease;
 mod numbers;
 mod orphans;
 mod place;
+mod plan;
 mod qualify;
 mod session;
 mod sql;

@@ -14,7 +14,7 @@ use crate::value::{Row, Value};
 
 /// How long the gate of a lease may be held by somebody else.
 const GATE_PATIENCE_MS: u32 = 10_000;
-/// Tables dropped in one text.
+/// Tables or procedures dropped in one text.
 const TABLES_PER_DROP: usize = 64;
 /// Prefix of the names of working sessions; the run's place follows.
 pub(super) const WORK: &str = "plimsoll work ";
@@ -159,13 +159,17 @@ impl<'a> Control<'a> {
         Ok(places)
     }
 
-    /// Drops the schema of a place with its tables. Only tables are ours: if anything else is in the schema or refers to it,
+    /// Drops the schema of a place with its tables and procedures. Only tables and procedures with our prefix are ours: if anything else is in the schema or refers to it,
     /// nothing is dropped.
     pub(super) fn drop_schema(&mut self, place: &Place) -> Result<()> {
         let name = place.name();
         let others = self.names(sql::STRANGERS, &[Value::Text(name)])?;
         if let Some(first) = others.first() {
             return Err(kept(place, first, others.len() - 1));
+        }
+        let procedures = self.names(sql::PROCEDURES, &[Value::Text(name)])?;
+        for procedures in procedures.chunks(TABLES_PER_DROP) {
+            self.run(&sql::drop_procedures(name, procedures))?;
         }
         let tables = self.names(sql::TABLES, &[Value::Text(name)])?;
         for tables in tables.chunks(TABLES_PER_DROP) {

@@ -11,15 +11,16 @@ use plimsoll_measurement::{Reading, Views};
 use super::connect::Connector;
 use super::counters;
 use super::describe::{Abilities, Ability};
-use super::dialect::MssqlDialect;
+use super::dialect::{CALL, MssqlDialect, procedure_prefix};
 use super::error::Errors;
 use super::inserts;
 use super::place::{Control, WORK};
+use super::plan;
 use super::qualify::{self, Known};
 use super::sql;
 use super::wire::{Fault, Loading, Outcome, Wire};
-use crate::database::{Cancel, Place, RowSource, Sampler, Session, TableSize};
-use crate::dialect::Dialect;
+use crate::database::{Cancel, Place, Plan, RowSource, Sampler, Session, TableSize};
+use crate::dialect::{Dialect, SingleRow};
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::{Answer, RequestAccess, Requester, Statement};
 use crate::table::{ColumnType, Table};
@@ -28,6 +29,9 @@ use crate::value::{Row, Tally, Value};
 /// Errors of a check that say nothing of the statement: its parameters can't be told without running it. What is wrong with it
 /// has a number of its own beside them.
 const BEYOND_A_CHECK: RangeInclusive<u32> = 11_501..=11_530;
+
+/// What the names of our procedures begin with.
+const OURS: &str = "plimsoll_";
 
 /// A connection whose statements work in one place.
 pub(super) struct MssqlSession {
@@ -44,6 +48,7 @@ pub(super) struct MssqlSession {
     /// The same by the numbers of requests.
     requests: Vec<Option<String>>,
     abilities: Abilities,
+    loads: (u32, Option<bool>),
 }
 
 impl MssqlSession {
@@ -69,6 +74,7 @@ impl MssqlSession {
             qualified: HashMap::new(),
             requests: Vec::new(),
             abilities,
+            loads: connector.loads,
         };
         session.with_control(|control, _| control.run(sql::SETTINGS.sql))?;
         if access.existing {
@@ -112,6 +118,11 @@ impl MssqlSession {
             )
             .hint("say 'writes = true' in the definition and give --allow-writes if it is to change your tables"));
         }
+        // Only our procedures have such names, and all of them are in the place.
+        if let Some(call) = sql.strip_prefix(CALL).filter(|call| call.starts_with(OURS)) {
+            let (name, rest) = call.split_once(' ').unwrap_or((call, ""));
+            return Ok(format!("{CALL}{}.{} {rest}", sql::quoted(self.place.name()), sql::quoted(name)));
+        }
         // A deadlock has ended the transaction already, and there is none to be rolled back.
         if sql.trim().eq_ignore_ascii_case("ROLLBACK") {
             return Ok(sql::ROLLBACK.sql.to_owned());
@@ -127,12 +138,13 @@ impl MssqlSession {
         format!("{}.{}", sql::quoted(self.place.name()), sql::quoted(&table.name))
     }
 
-    fn load_with(&mut self, table: &Table, table_lock: bool, rows: &mut dyn RowSource) -> Result<Tally> {
+    fn load_with(&mut self, table: &Table, usual: Loading, rows: &mut dyn RowSource) -> Result<Tally> {
+        let loading = Loading { table_lock: self.loads.1.unwrap_or(usual.table_lock), ..usual };
         let name = self.name(table);
         if !self.abilities.has(Ability::LoadInBulk) {
             return self.on_wire(|wire| inserts::load(wire, &name, table, rows));
         }
-        self.on_wire(|wire| wire.load(&name, Loading { table_lock }, rows))
+        self.on_wire(|wire| wire.load(&name, loading, rows))
     }
 
     /// Runs a text, and looks again which tables there are if it made or removed some.
@@ -191,14 +203,30 @@ impl Session for MssqlSession {
         self.change(&MssqlDialect.create_table(table), &[]).map(drop)
     }
 
-    /// With a lock of the table, so that the server may log less.
+    fn make_procedures(&mut self, table: &Table) -> Result<bool> {
+        if !self.abilities.has(Ability::MakeProcedures) {
+            return Ok(false);
+        }
+        for request in SingleRow::ALL {
+            let name = format!("{}{}", procedure_prefix(request), table.name);
+            let name = format!("{}.{}", sql::quoted(self.place.name()), sql::quoted(&name));
+            let body = qualify::qualify(&MssqlDialect.single_row(request, table), self.place.name(), &Known::All);
+            let texts = [sql::drop_procedure(&name), MssqlDialect.create_procedure(request, table, &name, &body)];
+            for text in texts {
+                self.with_control(|control, _| control.run(&text))?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// With a lock of the table, so that the server may log less; in one transaction unless the target asks for batches.
     fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
-        self.load_with(table, true, rows)
+        self.load_with(table, Loading { table_lock: true, batch_rows: self.loads.0 }, rows)
     }
 
     /// Beside other sessions, so without a lock of the table.
     fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
-        self.load_with(table, false, rows)
+        self.load_with(table, Loading { table_lock: false, batch_rows: 0 }, rows)
     }
 
     fn settle_table(&mut self, table: &Table) -> Result<()> {
@@ -234,6 +262,11 @@ impl Session for MssqlSession {
             }
             _ => Err(no_size(&name)),
         }
+    }
+
+    fn plan(&mut self, sql: &str) -> Result<Option<Plan>> {
+        let (text, abilities) = (self.placed(sql)?, self.abilities);
+        self.with_control(|control, _| plan::of(control, &text, abilities))
     }
 
     fn table_misses(&mut self, table: &Table) -> Result<Option<u64>> {

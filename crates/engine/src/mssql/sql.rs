@@ -91,6 +91,8 @@ texts! {
          HAS_PERMS_BY_NAME(NULL, NULL, 'VIEW SERVER STATE'), HAS_PERMS_BY_NAME(NULL, NULL, 'VIEW SERVER PERFORMANCE STATE'), \
          HAS_PERMS_BY_NAME(NULL, NULL, 'ALTER ANY CONNECTION'), HAS_PERMS_BY_NAME(NULL, NULL, 'ALTER SERVER STATE'), \
          IS_SRVROLEMEMBER('sysadmin'), CAST(SERVERPROPERTY('ProductMajorVersion') AS int)";
+    MAY_MAKE_PROCEDURES "whether procedures may be made" ALL
+        "SELECT HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'CREATE PROCEDURE')";
     AZURE_PERMISSIONS "permissions in Azure" AZURE_DATABASE
         "SELECT HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'CREATE SCHEMA'), \
          HAS_PERMS_BY_NAME(QUOTENAME(DB_NAME()), 'DATABASE', 'CREATE TABLE'), \
@@ -120,6 +122,11 @@ texts! {
     PLAN_READS "physical reads by plan" ALL
         "SELECT COUNT_BIG(*), CAST(SUM(q.total_physical_reads) AS bigint) FROM sys.dm_exec_query_stats q \
          CROSS APPLY sys.dm_exec_sql_text(q.sql_handle) t WHERE t.text + N' ' LIKE @P1 AND t.text NOT LIKE '%dm_exec_query_stats%'";
+    // The newest plan of the very text; what is prepared has its parameters' declarations in front.
+    PLAN "plan of a statement" ALL
+        "SELECT TOP (1) CAST(q.last_dop AS bigint), CAST(p.query_plan AS nvarchar(max)) FROM sys.dm_exec_query_stats q \
+         CROSS APPLY sys.dm_exec_sql_text(q.sql_handle) t CROSS APPLY sys.dm_exec_query_plan(q.plan_handle) p \
+         WHERE t.text LIKE @P1 AND t.text NOT LIKE '%dm_exec_query_stats%' ORDER BY q.last_execution_time DESC";
     // Pages of the rows, and of other indexes; of one's own tables everybody may see that.
     TABLE_SIZE "size of a table" ALL
         "SELECT CAST(SUM(CASE WHEN p.index_id < 2 THEN u.total_pages ELSE 0 END) AS bigint) * 8192, \
@@ -137,9 +144,13 @@ texts! {
          ON p.class = 3 AND p.major_id = s.schema_id AND p.name = N'plimsoll' WHERE LEFT(s.name, 9) = N'plimsoll_' ORDER BY s.name";
     TABLES "tables of a schema" ALL
         "SELECT CAST(t.name AS nvarchar(128)) FROM sys.tables t WHERE t.schema_id = SCHEMA_ID(@P1) ORDER BY t.name";
+    PROCEDURES "our procedures in a schema" ALL
+        "SELECT CAST(o.name AS nvarchar(128)) FROM sys.objects o WHERE o.schema_id = SCHEMA_ID(@P1) AND RTRIM(o.type) = 'P' \
+         AND LEFT(o.name, 9) = N'plimsoll_' ORDER BY o.name";
     STRANGERS "what else is in a schema" ALL
         "SELECT CAST(o.type_desc AS nvarchar(60)) + N' ' + CAST(o.name AS nvarchar(128)) FROM sys.objects o \
          WHERE o.schema_id = SCHEMA_ID(@P1) AND o.parent_object_id = 0 AND RTRIM(o.type) <> 'U' \
+         AND NOT (RTRIM(o.type) = 'P' AND LEFT(o.name, 9) = N'plimsoll_') \
          UNION ALL SELECT N'FOREIGN KEY ' + CAST(k.name AS nvarchar(128)) FROM sys.foreign_keys k \
          JOIN sys.objects o ON o.object_id = k.referenced_object_id \
          WHERE o.schema_id = SCHEMA_ID(@P1) AND k.schema_id <> o.schema_id";
@@ -196,6 +207,17 @@ pub(super) fn give_lock_back(resource: &str) -> String {
 pub(super) fn drop_tables(place: &str, tables: &[String]) -> String {
     let names: Vec<String> = tables.iter().map(|table| format!("{}.{}", quoted(place), quoted(table))).collect();
     format!("DROP TABLE {}", names.join(", "))
+}
+
+/// Drops procedures of a place.
+pub(super) fn drop_procedures(place: &str, procedures: &[String]) -> String {
+    let names: Vec<String> = procedures.iter().map(|name| format!("{}.{}", quoted(place), quoted(name))).collect();
+    format!("DROP PROCEDURE {}", names.join(", "))
+}
+
+/// Drops a procedure that may be there from an earlier repetition.
+pub(super) fn drop_procedure(name: &str) -> String {
+    format!("DROP PROCEDURE IF EXISTS {name}")
 }
 
 /// Drops the schema of a place, which has to be empty.

@@ -28,6 +28,8 @@ enum Key {
     WindowsLogin,
     /// Ours: consent to emptying the server's cache.
     DropCleanBuffers,
+    BulkBatchRows,
+    BulkTableLock,
     /// Something of the client library, which changes nothing here.
     Ignored,
 }
@@ -66,6 +68,8 @@ const KEYS: &[(&str, Key)] = &[
     ("integratedsecurity", Key::WindowsLogin),
     ("trustedconnection", Key::WindowsLogin),
     ("dropcleanbuffers", Key::DropCleanBuffers),
+    ("bulkbatchrows", Key::BulkBatchRows),
+    ("bulktablelock", Key::BulkTableLock),
     ("connectretrycount", Key::Ignored),
     ("connectretryinterval", Key::Ignored),
     ("currentlanguage", Key::Ignored),
@@ -85,7 +89,7 @@ const KEYS: &[(&str, Key)] = &[
 /// What a hint lists.
 const SHOWN_KEYS: &str = "encrypt, trustServerCertificate, hostNameInCertificate, serverCertificate, instance, database, \
                           user, connectTimeout, commandTimeout, packetSize, multiSubnetFailover, applicationIntent, authentication, \
-                          dropCleanBuffers";
+                          dropCleanBuffers, bulkBatchRows, bulkTableLock";
 
 /// How somebody wants to log in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,6 +127,10 @@ pub(super) struct Location {
     pub(super) authentication: Authentication,
     /// True if the cache of the whole server may be emptied.
     pub(super) drop_clean_buffers: bool,
+    /// Rows of a transaction when a table is loaded; 0 for all of them in one.
+    pub(super) bulk_batch_rows: u32,
+    /// Whether loads lock their whole table; `None`: those do that have it to themselves.
+    pub(super) bulk_table_lock: Option<bool>,
     /// What the target asks for and doesn't get.
     pub(super) warning: Option<&'static str>,
 }
@@ -161,6 +169,8 @@ impl Location {
             read_only: false,
             authentication: Authentication::Usual,
             drop_clean_buffers: false,
+            bulk_batch_rows: 0,
+            bulk_table_lock: None,
             warning: None,
         };
         if ado::is_connection_string(text) {
@@ -269,6 +279,8 @@ impl Location {
                 }
             }
             Some(Key::DropCleanBuffers) => self.drop_clean_buffers = flag(name, &value)?,
+            Some(Key::BulkBatchRows) => self.bulk_batch_rows = number(name, &value)?,
+            Some(Key::BulkTableLock) => self.bulk_table_lock = Some(flag(name, &value)?),
             Some(Key::Ignored) => {}
             Some(Key::Instance) | None => {
                 // With a '@' behind it, it may be the end of a password that was not escaped.
@@ -319,7 +331,7 @@ fn flag(name: &str, value: &str) -> Result<bool> {
 
 fn number(name: &str, value: &str) -> Result<u32> {
     value.parse().map_err(|_| {
-        Error::new(ErrorKind::Usage, format!("'{name}' is not a number")).hint("seconds are whole numbers")
+        Error::new(ErrorKind::Usage, format!("'{name}' is not a number")).hint("seconds and rows are whole numbers")
     })
 }
 
@@ -390,6 +402,9 @@ mod tests {
             [endpoint("h1", None, None), endpoint("h2", Some(7), None), endpoint("::1", Some(8), None)]
         );
         assert!(location.trust_server_certificate && location.packet_size == Some(4096) && location.user.is_none());
+        assert!(location.bulk_batch_rows == 0 && location.bulk_table_lock.is_none());
+        let loading = parse("mssql://h/d?bulkBatchRows=5000&bulkTableLock=no").unwrap();
+        assert_eq!((loading.bulk_batch_rows, loading.bulk_table_lock), (5000, Some(false)));
         assert!(!location.drop_clean_buffers && parse("mssql://h/d?dropCleanBuffers=true").unwrap().drop_clean_buffers);
         assert_eq!(parse("mssql:///d").unwrap().endpoints, [endpoint("localhost", None, None)]);
         assert_eq!(parse("mssql://u:a@b@h/d").unwrap().password.unwrap().expose(), "a@b");
@@ -420,6 +435,8 @@ mod tests {
             "mssql://h/d?packetSize=100",
             "mssql://h/d?trustServerCertificate=maybe",
             "mssql://h/d?dropCleanBuffers=maybe",
+            "mssql://h/d?bulkBatchRows=-1",
+            "mssql://h/d?bulkTableLock=2",
             "mssql://h/d?authentication=Kerberos",
         ] {
             assert_eq!(parse(bad).err().unwrap().kind, ErrorKind::Usage, "{bad}");

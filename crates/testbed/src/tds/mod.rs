@@ -4,6 +4,8 @@
 //! It knows packets, log-ins, TLS in both of its places, SQL texts, prepared calls, bulk loads and attentions; what it says
 //! to them is the script's. It is no database.
 
+pub mod answers;
+mod builder;
 mod bytes;
 mod login;
 mod packet;
@@ -14,9 +16,10 @@ mod server;
 mod token;
 mod types;
 
+pub use builder::{Attention, Encryption, TdsBuilder};
 pub use login::LoginRequest;
 pub use pipe::Identity;
 pub use request::{Bulk, Call, Request};
-pub use server::{Attention, Encryption, TdsBuilder, TdsServer};
+pub use server::TdsServer;
 pub use token::{Outcome, Refusal, Reply};
 pub use types::{Column, Datum, Kind};

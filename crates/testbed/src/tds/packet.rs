@@ -45,6 +45,11 @@ fn read_packet(stream: &mut dyn Read) -> io::Result<Option<(u8, u8, Vec<u8>)>> {
 
 /// Reads a message; `None` at the end of the stream. An attention may come in the middle of another message, which ends it.
 pub(super) fn read(stream: &mut dyn Read) -> io::Result<Option<Message>> {
+    read_keeping(stream, |_| true)
+}
+
+/// Reads a message; of those kinds that are not to be kept, nothing but that they came.
+pub(super) fn read_keeping(stream: &mut dyn Read, keeps: impl Fn(u8) -> bool) -> io::Result<Option<Message>> {
     let mut whole: Option<Message> = None;
     loop {
         let Some((kind, status, body)) = read_packet(stream)? else { return Ok(None) };
@@ -52,7 +57,9 @@ pub(super) fn read(stream: &mut dyn Read) -> io::Result<Option<Message>> {
             return Ok(Some(Message { kind, body }));
         }
         let message = whole.get_or_insert_with(|| Message { kind, body: Vec::new() });
-        message.body.extend_from_slice(&body);
+        if keeps(kind) {
+            message.body.extend_from_slice(&body);
+        }
         if status & END_OF_MESSAGE != 0 {
             return Ok(whole);
         }

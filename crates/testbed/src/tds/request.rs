@@ -31,7 +31,7 @@ pub(super) struct RawCall {
 /// A statement with parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
-    /// Its text, also where the client only named its handle.
+    /// Its text, also where the client only named its handle; the name of a procedure where it called that.
     pub sql: String,
     /// The declarations of its parameters, as in `@P1 int`.
     pub declarations: String,

@@ -1,24 +1,23 @@
 //! The server itself: a thread for each client, which logs it in and answers by the script.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::io::{self, Write};
-use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use rustls::ServerConfig;
 
+use super::builder::{Admission, Attention, Encryption, Script, Tables, TdsBuilder};
 use super::bytes::bad;
 use super::login::{self, LoginRequest, Prelogin, encrypt};
 use super::packet::{self, Cutting, Message, Writer, kind};
-use super::pipe::{Identity, Pipe};
+use super::pipe::Pipe;
 use super::request::{self, Bulk, Call, Request, procedure};
 use super::sending::Sending;
 use super::token::{self, DONE, DONE_IN_PROC, DONE_PROC, Outcome, Refusal, Reply, done};
 use super::types::{Column, Datum, Kind};
-use crate::TestbedError;
 
 /// How long a server looks away before it looks whether its client still lives.
 const GLANCE: Duration = Duration::from_millis(20);
@@ -26,168 +25,11 @@ const GLANCE: Duration = Duration::from_millis(20);
 /// More bytes of rows than this are sent before the rest is made.
 const MUCH: usize = 256 * 1024;
 
-/// What of the connection is encrypted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Encryption {
-    /// Nothing; the server can't.
-    None,
-    /// The log-in.
-    LoginOnly,
-    /// Everything from the log-in on.
-    Full,
-    /// Everything from the first byte on (TDS 8.0).
-    Strict,
-}
-
-/// What becomes of an attention.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Attention {
-    /// It is confirmed at once.
-    Confirmed,
-    /// It is confirmed after a while.
-    Late(Duration),
-    /// Nobody hears it.
-    Ignored,
-}
-
-type Admission = dyn Fn(&LoginRequest) -> Result<(), Refusal> + Send + Sync;
-type Script = dyn Fn(&Request, &LoginRequest) -> Reply + Send + Sync;
-type Tables = dyn Fn(&str) -> Option<Vec<Column>> + Send + Sync;
-
-/// Settings of a server to be.
-pub struct TdsBuilder {
-    encryption: Encryption,
-    identity: Option<Identity>,
-    attention: Attention,
-    cutting: Cutting,
-    admission: Arc<Admission>,
-    tables: Arc<Tables>,
-    next: Option<(String, u16)>,
-}
-
-impl Default for TdsBuilder {
-    fn default() -> Self {
-        Self {
-            encryption: Encryption::None,
-            identity: None,
-            attention: Attention::Confirmed,
-            cutting: Cutting { packet_bytes: 4096, first_bytes: None, trickles: false },
-            admission: Arc::new(|_| Ok(())),
-            tables: Arc::new(|_| None),
-            next: None,
-        }
-    }
-}
-
-impl fmt::Debug for TdsBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TdsBuilder").field("encryption", &self.encryption).finish_non_exhaustive()
-    }
-}
-
-impl TdsBuilder {
-    /// What is encrypted, and the certificate for it.
-    #[must_use]
-    pub fn encryption(mut self, encryption: Encryption, identity: Identity) -> Self {
-        (self.encryption, self.identity) = (encryption, Some(identity));
-        self
-    }
-
-    /// What becomes of attentions.
-    #[must_use]
-    pub fn attention(mut self, attention: Attention) -> Self {
-        self.attention = attention;
-        self
-    }
-
-    /// Bytes of a packet with its header.
-    #[must_use]
-    pub fn packet_bytes(mut self, bytes: usize) -> Self {
-        self.cutting.packet_bytes = bytes.clamp(packet::HEADER_BYTES + 1, 32_767);
-        self
-    }
-
-    /// The first packet of each answer ends after so many bytes.
-    #[must_use]
-    pub fn first_packet_ends_after(mut self, bytes: usize) -> Self {
-        self.cutting.first_bytes = Some(bytes);
-        self
-    }
-
-    /// Every byte is written by itself.
-    #[must_use]
-    pub fn trickles(mut self) -> Self {
-        self.cutting.trickles = true;
-        self
-    }
-
-    /// Who is let in.
-    #[must_use]
-    pub fn admission(mut self, admit: impl Fn(&LoginRequest) -> Result<(), Refusal> + Send + Sync + 'static) -> Self {
-        self.admission = Arc::new(admit);
-        self
-    }
-
-    /// The server that those who have logged in are sent on to.
-    #[must_use]
-    pub fn sends_on_to(mut self, host: &str, port: u16) -> Self {
-        self.next = Some((host.to_owned(), port));
-        self
-    }
-
-    /// The columns of tables, by the names under which rows are loaded into them.
-    #[must_use]
-    pub fn tables(mut self, tables: impl Fn(&str) -> Option<Vec<Column>> + Send + Sync + 'static) -> Self {
-        self.tables = Arc::new(tables);
-        self
-    }
-
-    /// Starts a server that answers by a script.
-    pub fn start(
-        self,
-        script: impl Fn(&Request, &LoginRequest) -> Reply + Send + Sync + 'static,
-    ) -> Result<TdsServer, TestbedError> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(TestbedError::io("listen"))?;
-        let port = listener.local_addr().map_err(TestbedError::io("listen"))?.port();
-        let is_strict = self.encryption == Encryption::Strict;
-        let tls = self.identity.as_ref().map(|identity| identity.config(is_strict)).transpose()?;
-        let record = Arc::new(Mutex::new(Record::default()));
-        let shared = Arc::new(Shared {
-            encryption: self.encryption,
-            tls,
-            attention: self.attention,
-            cutting: self.cutting,
-            admission: self.admission,
-            tables: self.tables,
-            next: self.next,
-            script: Arc::new(script),
-            record: Arc::clone(&record),
-        });
-        let accept = move || {
-            for socket in listener.incoming().flatten() {
-                let shared = Arc::clone(&shared);
-                // A client that goes away, or says what it should not, ends its own thread.
-                let serve = move || {
-                    if let Err(error) = serve(&shared, socket) {
-                        locked(&shared.record).complaints.push(error.to_string());
-                    }
-                };
-                let _ = thread::Builder::new().name("tds".to_owned()).spawn(serve);
-            }
-        };
-        thread::Builder::new()
-            .name("tds accept".to_owned())
-            .spawn(accept)
-            .map_err(TestbedError::io("start a server"))?;
-        Ok(TdsServer { port, record })
-    }
-}
-
 /// A server that listens; it ends with the process.
 #[derive(Debug)]
 pub struct TdsServer {
-    port: u16,
-    record: Arc<Mutex<Record>>,
+    pub(super) port: u16,
+    pub(super) record: Arc<Mutex<Record>>,
 }
 
 impl TdsServer {
@@ -223,31 +65,33 @@ impl TdsServer {
 }
 
 #[derive(Debug, Default)]
-struct Record {
-    requests: Vec<Request>,
-    logins: Vec<LoginRequest>,
-    attentions: usize,
-    complaints: Vec<String>,
+pub(super) struct Record {
+    pub(super) requests: Vec<Request>,
+    pub(super) logins: Vec<LoginRequest>,
+    pub(super) attentions: usize,
+    pub(super) complaints: Vec<String>,
 }
 
-fn locked(record: &Mutex<Record>) -> MutexGuard<'_, Record> {
+pub(super) fn locked(record: &Mutex<Record>) -> MutexGuard<'_, Record> {
     record.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-struct Shared {
-    encryption: Encryption,
-    tls: Option<Arc<ServerConfig>>,
-    attention: Attention,
-    cutting: Cutting,
-    admission: Arc<Admission>,
-    tables: Arc<Tables>,
-    next: Option<(String, u16)>,
-    script: Arc<Script>,
-    record: Arc<Mutex<Record>>,
+pub(super) struct Shared {
+    pub(super) encryption: Encryption,
+    pub(super) tls: Option<Arc<ServerConfig>>,
+    pub(super) attention: Attention,
+    pub(super) cutting: Cutting,
+    pub(super) admission: Arc<Admission>,
+    pub(super) tables: Arc<Tables>,
+    pub(super) next: Option<(String, u16)>,
+    pub(super) forgets: bool,
+    pub(super) stalls_loads: bool,
+    pub(super) script: Arc<Script>,
+    pub(super) record: Arc<Mutex<Record>>,
 }
 
 /// Serves a client until it goes.
-fn serve(shared: &Shared, socket: TcpStream) -> io::Result<()> {
+pub(super) fn serve(shared: &Shared, socket: TcpStream) -> io::Result<()> {
     socket.set_nodelay(true)?;
     let tls = || shared.tls.as_ref().ok_or_else(|| bad("TLS is wanted and there is no certificate"));
     let mut pipe = match shared.encryption {
@@ -329,7 +173,8 @@ enum Ended {
 
 impl Session<'_> {
     fn run(mut self) -> io::Result<()> {
-        while let Some(message) = packet::read(&mut self.pipe)? {
+        let forgets = self.shared.forgets;
+        while let Some(message) = packet::read_keeping(&mut self.pipe, |kind| !forgets || kind != kind::BULK)? {
             match self.answer(&message)? {
                 Ended::Whole => {}
                 Ended::Cancelled => self.confirm()?,
@@ -355,12 +200,19 @@ impl Session<'_> {
                 }
                 if sql.trim_start().to_ascii_uppercase().starts_with("INSERT BULK") {
                     self.announcement = sql;
-                    return self.reply(Reply(vec![Outcome::Done]), Framing::default());
+                    let ended = self.reply(Reply(vec![Outcome::Done]), Framing::default())?;
+                    if self.shared.stalls_loads {
+                        loop {
+                            thread::park();
+                        }
+                    }
+                    return Ok(ended);
                 }
                 self.ask(Request::Batch(sql), Framing::default())
             }
             kind::BULK => {
-                let (columns, rows) = request::bulk(&message.body)?;
+                let (columns, rows) =
+                    if self.shared.forgets { Default::default() } else { request::bulk(&message.body)? };
                 let announcement = std::mem::take(&mut self.announcement);
                 self.ask(Request::Bulk(Bulk { announcement, columns, rows }), Framing::default())
             }
@@ -416,7 +268,7 @@ impl Session<'_> {
             parameters.iter().map(|parameter| (parameter.name.clone(), parameter.value.clone())).collect()
         };
         let framing = Framing { is_call: true, handle: None };
-        match call.procedure {
+        match call.procedure.clone() {
             Ok(procedure::PREPARE_AND_EXECUTE) => {
                 let (declarations, sql) = (text(1)?, text(2)?);
                 let handle = self.next_handle;
@@ -444,13 +296,19 @@ impl Session<'_> {
                 }
                 self.reply(Reply(vec![Outcome::Done]), framing)
             }
-            other => Err(bad(&format!("procedure {other:?} is not known here"))),
+            Err(name) => {
+                let call = Call { sql: name, declarations: String::new(), parameters: rest(0), by_handle: false };
+                self.ask(Request::Call(call), framing)
+            }
+            Ok(other) => Err(bad(&format!("procedure {other} is not known here"))),
         }
     }
 
     fn ask(&mut self, request: Request, framing: Framing) -> io::Result<Ended> {
         let reply = (self.shared.script)(&request, &self.login);
-        locked(&self.shared.record).requests.push(request);
+        if !self.shared.forgets {
+            locked(&self.shared.record).requests.push(request);
+        }
         self.reply(reply, framing)
     }
 

@@ -89,7 +89,8 @@ pub(super) fn provision(context: &mut Context<'_>) -> Result<Vec<Target>> {
             if !is_cold {
                 session.query_count(&session.dialect().scan(&table.name, false), &[])?;
             }
-            targets.push(Target::new(table, number, wanted.rows, remembered, session.dialect()));
+            let by_procedure = session.make_procedures(&table)?;
+            targets.push(Target::new(table, number, (wanted.rows, remembered), session.dialect(), by_procedure));
         }
         session.checkpoint()?;
     }
@@ -112,5 +113,5 @@ pub(super) fn provision(context: &mut Context<'_>) -> Result<Vec<Target>> {
 /// A table that isn't there, for requests that nobody answers.
 pub(super) fn rehearsal(context: &Context<'_>) -> Result<Target> {
     let (session, _watched) = context.session(context.place)?;
-    Ok(Target::new(wanted(context).table(0), 0, REHEARSAL_ROWS, REHEARSAL_KEYS, session.dialect()))
+    Ok(Target::new(wanted(context).table(0), 0, (REHEARSAL_ROWS, REHEARSAL_KEYS), session.dialect(), false))
 }

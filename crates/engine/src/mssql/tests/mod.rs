@@ -1,6 +1,7 @@
 //! What stands above the line, driven by a script: who a server says it is, what it lets us see, leases, orphans, counters.
 
 mod permissions;
+mod requests;
 mod scripted;
 mod shapes;
 
@@ -204,7 +205,7 @@ fn what_is_missing_costs_what_depends_on_it_and_no_more() {
     let server = described(&none).unwrap();
     let grants: Vec<String> =
         server.capabilities.iter().filter(|c| !c.works).filter_map(|c| c.remedy.clone()).collect();
-    assert_eq!(grants.len(), 5, "{grants:?}");
+    assert_eq!(grants.len(), 6, "{grants:?}");
     assert!(grants[0].contains("GRANT CREATE SCHEMA, CREATE TABLE TO [ann]"), "{grants:?}");
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use toml::Table as Toml;
 
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, SingleRow};
 use crate::mssql::dialect::MssqlDialect;
 use crate::mssql::sql::{self, Product, TEXTS, Text};
 use crate::table::{ColumnType, Table};
@@ -174,6 +174,8 @@ fn every_text_is_a_golden_file() {
         ("take a lease with others", sql::take_lock("plimsoll lease plimsoll_run_x", true, 0)),
         ("give a lease back", sql::give_lock_back("plimsoll lease plimsoll_run_x")),
         ("drop tables", sql::drop_tables("plimsoll_run_x", &["a".to_owned(), "b]c".to_owned()])),
+        ("drop procedures", sql::drop_procedures("plimsoll_run_x", &["plimsoll_read_t".to_owned()])),
+        ("drop a procedure", sql::drop_procedure("[plimsoll_run_x].[plimsoll_read_t]")),
         ("drop a place", sql::drop_place("plimsoll_run_x")),
         ("end a session", sql::kill(51)),
         ("settle a table", sql::settle("plimsoll_run_x", "t")),
@@ -206,6 +208,7 @@ fn every_statement_of_a_test_is_a_golden_file() {
         ("scan weak", dialect.scan("t", true)),
         ("copy chunk", dialect.copy_chunk(&table, "source", 1000, 2, 5001)),
         ("join", dialect.join("cpu")),
+        ("join in parallel", dialect.join_in_parallel("cpu").unwrap()),
         ("touch", dialect.touch(&table, 3)),
         ("sample column", dialect.sample_column("t", "Int1", 7)),
         ("insert row", dialect.insert_row(&table)),
@@ -216,6 +219,13 @@ fn every_statement_of_a_test_is_a_golden_file() {
         ("read rows", dialect.read_rows(&table)),
         ("begin", dialect.begin(true).to_owned()),
     ];
+    for request in SingleRow::ALL {
+        let name = format!("{request:?}").to_lowercase();
+        insta::assert_snapshot!(file("statement", &format!("call {name}")), dialect.call(request, &table).unwrap());
+        let body = dialect.single_row(request, &table);
+        let made = dialect.create_procedure(request, &table, "[p].[plimsoll_read_t]", &body);
+        insta::assert_snapshot!(file("statement", &format!("procedure {name}")), made);
+    }
     for (name, text) in statements {
         insta::assert_snapshot!(file("statement", name), text);
     }

@@ -1,6 +1,10 @@
 //! Cancelling from another thread: whoever cancels when nothing runs does no harm to what comes next.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+use std::time::Duration;
 
 use mssql_tds::core::CancelHandle;
 
@@ -19,12 +23,31 @@ struct State {
     handle: Option<Arc<CancelHandle>>,
     is_running: bool,
     is_cancelled: bool,
+    /// Once and for ever: nobody waits for this connection any more.
+    is_severed: bool,
+    /// Wakes the one who waits.
+    waker: Option<Waker>,
+}
+
+/// Why something on the line was not waited for any longer. The connection is of no use then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Abandoned {
+    /// Somebody broke the line from our side.
+    Severed,
+    /// It was cancelled, and did not end.
+    Cancelled,
+    /// Its time was over, and it did not end.
+    TimedOut,
 }
 
 impl Canceller {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A statement begins; this handle cancels it.
     pub(super) fn begin(&self) -> Arc<CancelHandle> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         if state.is_cancelled {
             state.handle = None;
         }
@@ -38,25 +61,76 @@ impl Canceller {
 
     /// The statement has ended; true if somebody cancelled it.
     pub(super) fn end(&self) -> bool {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.is_running = false;
+        let mut state = self.state();
+        (state.is_running, state.waker) = (false, None);
         state.is_cancelled
     }
 
     /// True if somebody has cancelled what runs.
     pub(super) fn is_cancelled(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_cancelled
+        self.state().is_cancelled
+    }
+
+    /// True if somebody has broken the line.
+    pub(super) fn is_severed(&self) -> bool {
+        self.state().is_severed
+    }
+
+    /// Waits for something on the line, but not for ever: until somebody severs it, or some seconds after it was cancelled or
+    /// its time (0: as long as it takes) was over. The driver gives up by itself where it waits for an answer; where it
+    /// can't send it doesn't.
+    pub(super) async fn patiently<T>(&self, timeout_s: u32, work: impl Future<Output = T>) -> Result<T, Abandoned> {
+        let mut work = pin!(work);
+        let settle = Duration::from_secs(SETTLE_SECONDS.into());
+        let timer = |patience| Box::pin(tokio::time::sleep(patience));
+        let mut deadline = (timeout_s > 0).then(|| timer(settle + Duration::from_secs(timeout_s.into())));
+        let mut settling = None;
+        poll_fn(move |context| {
+            if let Poll::Ready(done) = work.as_mut().poll(context) {
+                return Poll::Ready(Ok(done));
+            }
+            let mut state = self.state();
+            match &mut state.waker {
+                Some(waker) => waker.clone_from(context.waker()),
+                none => *none = Some(context.waker().clone()),
+            }
+            if state.is_severed {
+                return Poll::Ready(Err(Abandoned::Severed));
+            }
+            if state.is_cancelled && settling.is_none() {
+                settling = Some(timer(settle));
+            }
+            drop(state);
+            for (timer, why) in [(&mut settling, Abandoned::Cancelled), (&mut deadline, Abandoned::TimedOut)] {
+                if timer.as_mut().is_some_and(|timer| timer.as_mut().poll(context).is_ready()) {
+                    return Poll::Ready(Err(why));
+                }
+            }
+            Poll::Pending
+        })
+        .await
     }
 }
 
 impl Cancel for Canceller {
     fn cancel(&self) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         if let (true, Some(handle)) = (state.is_running, state.handle.clone()) {
             state.is_cancelled = true;
+            let waker = state.waker.clone();
             drop(state);
             handle.cancel();
+            waker.inspect(Waker::wake_by_ref);
         }
+    }
+
+    /// Whoever works on the connection, now or later, learns that it is broken, and closes it.
+    fn sever(&self) {
+        let mut state = self.state();
+        state.is_severed = true;
+        let waker = state.waker.clone();
+        drop(state);
+        waker.inspect(Waker::wake_by_ref);
     }
 }
 

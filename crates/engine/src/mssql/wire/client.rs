@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mssql_tds::connection::bulk_copy::BulkCopy;
 use mssql_tds::connection::tds_client::{
@@ -15,12 +16,13 @@ use mssql_tds::message::parameters::rpc_parameters::RpcParameter;
 use tokio::runtime::{Builder, Runtime};
 
 use super::bulk::{self, Form, Progress, Rows, Stop};
-use super::cancel::{Canceller, SETTLE_SECONDS};
+use super::cancel::{Abandoned, Canceller, SETTLE_SECONDS};
 use super::login::{Endpoint, Login};
 use super::sink::{IntoCount, IntoRow, Sink};
 use super::{Complaint, EachRow, Fault, Loading, Outcome, Wire, values};
 use crate::database::{Cancel, RowSource};
 use crate::error::{Error, ErrorKind};
+use crate::mssql::dialect::CALL;
 use crate::request::Answer;
 use crate::table::ColumnType;
 use crate::value::{Row, Tally, Value};
@@ -66,6 +68,18 @@ impl Statements {
         &mut forms[index].statement
     }
 
+    /// The procedure that a text does nothing but call, with all its parameters in their order: it is called by its name, which
+    /// saves the server a statement.
+    fn procedure<'a>(sql: &'a str, parameters: &[Value<'_>]) -> Option<&'a str> {
+        let (name, rest) = sql.strip_prefix(CALL)?.split_once(' ')?;
+        let mut places = rest.split(", ");
+        let in_order = (1..=parameters.len()).all(|number| {
+            let place = places.next().and_then(|place| place.strip_prefix("@P"));
+            place.is_some_and(|place| place.parse() == Ok(number))
+        });
+        (in_order && places.next().is_none()).then_some(name)
+    }
+
     /// Takes out all forms of a statement.
     fn take(&mut self, sql: &str) -> Vec<Prepared> {
         self.numbers.get(sql).map(|number| std::mem::take(&mut self.forms[*number])).unwrap_or_default()
@@ -104,25 +118,64 @@ impl Client {
 
     /// Does something that can be cancelled, and says what became of it.
     fn cancellable<T>(&mut self, work: impl FnOnce(&mut Self, &CancelHandle) -> Outcome<T>) -> Outcome<T> {
+        if self.canceller.is_severed() {
+            return Err(self.abandoned(Abandoned::Severed));
+        }
         let handle = self.canceller.begin();
         let outcome = work(self, &handle);
         let was_cancelled = self.canceller.end();
         match outcome {
+            Err(_) if self.canceller.is_severed() => Err(self.abandoned(Abandoned::Severed)),
             // A cancelled statement may end in many ways, such as a connection that is given up.
             Err(Fault::Closed(_) | Fault::Driver(_) | Fault::TimedOut) if was_cancelled => Err(Fault::Cancelled),
             outcome => outcome,
         }
     }
 
-    /// Starts a statement.
-    fn start(&mut self, sql: &str, parameters: &[Value<'_>], handle: &CancelHandle) -> TdsResult<StatementResult> {
-        let options = ExecuteOptions::new().timeout_secs(self.command_timeout_s).cancel(handle);
-        if parameters.is_empty() {
-            return self.runtime.block_on(self.driver.execute(sql.to_owned(), options));
+    /// Closes the connection, however it stands. The server sees that and undoes what was not committed.
+    fn give_up(&mut self) {
+        if self.driver.is_connection_dead() {
+            return;
         }
-        let values = parameters_of(parameters);
-        let statement = self.statements.find(sql, parameters);
-        self.runtime.block_on(self.driver.execute_prepared(statement, values, &mut None, options))
+        let patience = Duration::from_secs(1);
+        // Under TLS a farewell is sent, for which there may be no room.
+        let closing = async { tokio::time::timeout(patience, self.driver.close_connection()).await };
+        let _ = self.runtime.block_on(closing);
+    }
+
+    /// What a line that was not waited for any longer comes to; nothing can be asked on it again.
+    fn abandoned(&mut self, why: Abandoned) -> Fault {
+        self.give_up();
+        match why {
+            Abandoned::Severed => Fault::Closed("it was broken off by us".to_owned()),
+            Abandoned::Cancelled => Fault::Cancelled,
+            Abandoned::TimedOut => Fault::TimedOut,
+        }
+    }
+
+    /// Starts a statement.
+    fn start(&mut self, sql: &str, parameters: &[Value<'_>], handle: &CancelHandle) -> Outcome<StatementResult> {
+        let options = ExecuteOptions::new().timeout_secs(self.command_timeout_s).cancel(handle);
+        let Self { driver, runtime, statements, canceller, .. } = self;
+        let started = if parameters.is_empty() {
+            runtime.block_on(canceller.patiently(0, driver.execute(sql.to_owned(), options)))
+        } else if let Some(name) = Statements::procedure(sql, parameters) {
+            let values = Some(unnamed(parameters));
+            let calling = driver.execute_stored_procedure(name.to_owned(), values, None, options);
+            runtime.block_on(canceller.patiently(0, calling))
+        } else {
+            let (values, statement) = (parameters_of(parameters), statements.find(sql, parameters));
+            runtime.block_on(canceller.patiently(0, driver.execute_prepared(statement, values, &mut None, options)))
+        };
+        self.waited(started)
+    }
+
+    /// What became of something that was waited for.
+    fn waited<T>(&mut self, outcome: Result<TdsResult<T>, Abandoned>) -> Outcome<T> {
+        match outcome {
+            Ok(done) => done.map_err(fault),
+            Err(why) => Err(self.abandoned(why)),
+        }
     }
 
     /// A statement that failed is prepared anew: its table may have been made again with other columns.
@@ -150,11 +203,15 @@ impl Client {
                 BufferedRowPoll::Complete => true,
                 BufferedRowPoll::Exhausted => false,
                 BufferedRowPoll::Partial => {
-                    self.runtime.block_on(self.driver.finish_row_into(&mut sink)).map_err(fault)?;
+                    let finishing = self.canceller.patiently(0, self.driver.finish_row_into(&mut sink));
+                    let finished = self.runtime.block_on(finishing);
+                    self.waited(finished)?;
                     true
                 }
                 BufferedRowPoll::Pending => {
-                    self.runtime.block_on(self.driver.next_row_into(&mut sink)).map_err(fault)?
+                    let waiting = self.canceller.patiently(0, self.driver.next_row_into(&mut sink));
+                    let next = self.runtime.block_on(waiting);
+                    self.waited(next)?
                 }
             };
             if !there {
@@ -179,7 +236,7 @@ impl Client {
         each: EachRow<'_>,
         handle: &CancelHandle,
     ) -> Outcome<u64> {
-        let mut result = self.start(sql, parameters, handle).map_err(fault)?;
+        let mut result = self.start(sql, parameters, handle)?;
         let (mut changed, mut row) = (0, Row::default());
         loop {
             match result {
@@ -187,9 +244,11 @@ impl Client {
                 StatementResult::NoRows { rows_affected } => changed += rows_affected.unwrap_or(0),
                 StatementResult::End => break,
             }
-            result = self.runtime.block_on(self.driver.advance()).map_err(fault)?;
+            let advanced = self.runtime.block_on(self.canceller.patiently(0, self.driver.advance()));
+            result = self.waited(advanced)?;
         }
-        self.runtime.block_on(self.driver.close_query()).map_err(fault)?;
+        let closed = self.runtime.block_on(self.canceller.patiently(0, self.driver.close_query()));
+        self.waited(closed)?;
         Ok(changed)
     }
 
@@ -204,10 +263,12 @@ impl Client {
         let options = ExecuteOptions::new().timeout_secs(self.command_timeout_s).cancel(handle);
         let mut sink = Sink(IntoCount { columns, content_bytes: 0 });
         let (mut rows, mut changed, mut returned) = (0, 0, false);
-        let Self { driver: client, runtime, statements, .. } = self;
-        let counted: TdsResult<()> = runtime.block_on(async {
+        let Self { driver: client, runtime, statements, canceller, .. } = self;
+        let counting = async {
             let mut result = if parameters.is_empty() {
                 client.execute(sql.to_owned(), options).await?
+            } else if let Some(name) = Statements::procedure(sql, parameters) {
+                client.execute_stored_procedure(name.to_owned(), Some(unnamed(parameters)), None, options).await?
             } else {
                 let statement = statements.find(sql, parameters);
                 client.execute_prepared(statement, parameters_of(parameters), &mut None, options).await?
@@ -226,8 +287,9 @@ impl Client {
                 result = client.advance().await?;
             }
             client.close_query().await
-        });
-        counted.map_err(fault)?;
+        };
+        let counted = runtime.block_on(canceller.patiently(0, counting));
+        self.waited(counted)?;
         let returned = columns.map_or(returned, |columns| !columns.is_empty());
         Ok(if returned {
             Answer { rows, content_bytes: sink.0.content_bytes }
@@ -240,7 +302,10 @@ impl Client {
     fn settle(&mut self) {
         if !self.driver.is_connection_dead() && self.driver.has_open_batch() {
             // If that fails the connection is given up, which is seen by asking whether it is dead.
-            let _ = self.runtime.block_on(self.driver.cancel_query(SETTLE_SECONDS));
+            let settling = self.canceller.patiently(SETTLE_SECONDS, self.driver.cancel_query(SETTLE_SECONDS));
+            if self.runtime.block_on(settling).is_err() {
+                self.give_up();
+            }
         }
     }
 }
@@ -271,41 +336,11 @@ impl Wire for Client {
     }
 
     fn load(&mut self, table: &str, loading: Loading, source: &mut dyn RowSource) -> Outcome<Tally> {
-        let canceller = Arc::clone(&self.canceller);
         self.cancellable(|client, _| {
-            let timeout = std::time::Duration::from_secs(client.command_timeout_s.into());
-            let mut copy = BulkCopy::new(&mut client.driver, table)
-                .timeout(timeout)
-                .table_lock(loading.table_lock)
-                .keep_nulls(true);
-            let columns = client.runtime.block_on(copy.retrieve_destination_metadata()).map_err(fault)?;
-            let form = |column| {
-                Form::of(column).ok_or_else(|| {
-                    Fault::Driver(format!("the column {} has a type that can't be loaded", column.column_name))
-                })
-            };
-            let forms = columns.iter().map(form).collect::<Outcome<Vec<_>>>()?;
-            let progress = Rc::new(Progress::default());
-            let rows = Rows {
-                source,
-                forms,
-                row: Row::default(),
-                progress: Rc::clone(&progress),
-                canceller: &canceller,
-                has_ended: false,
-                usual_bytes: 256,
-            };
-            let loaded = client.runtime.block_on(copy.write_to_server_zerocopy(rows));
-            match (progress.stop.take(), loaded) {
-                (Some(Stop::Source(error)), _) => Err(Fault::Ours(error)),
-                (Some(Stop::Cancelled), _) => Err(Fault::Cancelled),
-                (Some(Stop::Value(index)), _) => {
-                    let name = columns.get(index).map_or("beyond the last", |column| column.column_name.as_str());
-                    let message = format!("a row to be loaded has no value, or another type's, for the column {name}");
-                    Err(Fault::Ours(Error::new(ErrorKind::Internal, message)))
-                }
-                (None, Err(error)) => Err(fault(error)),
-                (None, Ok(_)) => Ok(progress.tally.get()),
+            let Self { driver, runtime, canceller, command_timeout_s, .. } = client;
+            match load(driver, runtime, (canceller, *command_timeout_s), table, loading, source) {
+                Ok(outcome) => outcome,
+                Err(why) => Err(client.abandoned(why)),
             }
         })
     }
@@ -317,6 +352,61 @@ impl Wire for Client {
     fn is_dead(&self) -> bool {
         self.driver.is_connection_dead()
     }
+}
+
+/// Loads rows; who cancels is heard between two of them, and where the server takes none any more.
+fn load(
+    driver: &mut TdsClient,
+    runtime: &Runtime,
+    (canceller, timeout_s): (&Canceller, u32),
+    table: &str,
+    loading: Loading,
+    source: &mut dyn RowSource,
+) -> Result<Outcome<Tally>, Abandoned> {
+    let mut copy = BulkCopy::new(driver, table)
+        .timeout(Duration::from_secs(timeout_s.into()))
+        .table_lock(loading.table_lock)
+        .batch_size(loading.batch_rows as usize)
+        .keep_nulls(true);
+    let columns = match runtime.block_on(canceller.patiently(timeout_s, copy.retrieve_destination_metadata()))? {
+        Ok(columns) => columns,
+        Err(error) => return Ok(Err(fault(error))),
+    };
+    let form = |column| {
+        Form::of(column)
+            .ok_or_else(|| Fault::Driver(format!("the column {} has a type that can't be loaded", column.column_name)))
+    };
+    let forms = match columns.iter().map(form).collect::<Outcome<Vec<_>>>() {
+        Ok(forms) => forms,
+        Err(fault) => return Ok(Err(fault)),
+    };
+    let progress = Rc::new(Progress::default());
+    let rows = Rows {
+        source,
+        forms,
+        row: Row::default(),
+        progress: Rc::clone(&progress),
+        canceller,
+        has_ended: false,
+        usual_bytes: 256,
+    };
+    let loaded = runtime.block_on(canceller.patiently(timeout_s, copy.write_to_server_zerocopy(rows)))?;
+    Ok(match (progress.stop.take(), loaded) {
+        (Some(Stop::Source(error)), _) => Err(Fault::Ours(error)),
+        (Some(Stop::Cancelled), _) => Err(Fault::Cancelled),
+        (Some(Stop::Value(index)), _) => {
+            let name = columns.get(index).map_or("beyond the last", |column| column.column_name.as_str());
+            let message = format!("a row to be loaded has no value, or another type's, for the column {name}");
+            Err(Fault::Ours(Error::new(ErrorKind::Internal, message)))
+        }
+        (None, Err(error)) => Err(fault(error)),
+        (None, Ok(_)) => Ok(progress.tally.get()),
+    })
+}
+
+/// Parameters of a procedure, by their order.
+fn unnamed(parameters: &[Value<'_>]) -> Vec<RpcParameter> {
+    parameters.iter().map(values::unnamed).collect()
 }
 
 fn parameters_of(parameters: &[Value<'_>]) -> Vec<RpcParameter> {

@@ -64,6 +64,8 @@ pub(super) type EachRow<'a> = &'a mut dyn FnMut(&mut Row) -> crate::error::Resul
 pub(super) struct Loading {
     /// Takes a lock of the whole table, which lets the server log less where its recovery model allows that.
     pub(super) table_lock: bool,
+    /// Rows of a transaction; 0 for all of them in one.
+    pub(super) batch_rows: u32,
 }
 
 /// A connection. Statements with parameters are prepared once and kept.
@@ -75,7 +77,8 @@ pub(super) trait Wire: Send {
     /// Runs a text and counts what comes back. Without types, content is counted by those that the server states.
     fn ask(&mut self, sql: &str, parameters: &[Value<'_>], columns: Option<&[ColumnType]>) -> Outcome<Answer>;
 
-    /// Loads rows by the bulk protocol, in one transaction: all of them, or none on a fault. The name is quoted.
+    /// Loads rows by the bulk protocol, in one transaction: all of them, or none on a fault, unless batches are asked for. The name is
+    /// quoted.
     fn load(&mut self, table: &str, loading: Loading, rows: &mut dyn RowSource) -> Outcome<Tally>;
 
     /// A handle that cancels from another thread what is running.

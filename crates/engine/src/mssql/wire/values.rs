@@ -27,6 +27,11 @@ pub(super) fn parameter(number: usize, value: &Value<'_>) -> RpcParameter {
     RpcParameter::new(Some(format!("@P{number}")), StatusFlags::NONE, sql_type(value))
 }
 
+/// A parameter of a procedure that is told by its order.
+pub(super) fn unnamed(value: &Value<'_>) -> RpcParameter {
+    RpcParameter::new(None, StatusFlags::NONE, sql_type(value))
+}
+
 /// A letter for the type under which a value is declared: what is prepared for some types is not for others.
 pub(super) fn signature(value: &Value<'_>) -> u8 {
     match value {

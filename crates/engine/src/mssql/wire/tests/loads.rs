@@ -1,9 +1,11 @@
 //! Bulk loads: what a server receives is what was made, or nothing.
 
+use std::sync::atomic::{AtomicI64, Ordering};
+
 use plimsoll_testbed::tds::{Column, Datum, Kind, Reply, Request, TdsServer};
 
 use super::super::*;
-use super::connect;
+use super::{cancelling_when, connect};
 
 /// A table with a column of each type that we load, nullable or not.
 fn loaded_table(can_be_null: bool) -> (Vec<Column>, Vec<ColumnType>) {
@@ -97,7 +99,7 @@ fn loaded_rows_arrive_as_they_were_made() {
         let mut client = connect(&server);
         for table_lock in [false, true] {
             let mut source = Source { left: 3000, fails: false, nulls };
-            let tally = client.load("[p].[t]", Loading { table_lock }, &mut source).unwrap();
+            let tally = client.load("[p].[t]", Loading { table_lock, batch_rows: 0 }, &mut source).unwrap();
             let Some(Request::Bulk(bulk)) = server.requests().pop() else { panic!("no rows were sent") };
             assert_eq!((tally.rows, bulk.rows.len()), (3000, 3000));
             // The driver gives every value a length, also where the column has none.
@@ -113,10 +115,31 @@ fn loaded_rows_arrive_as_they_were_made() {
 }
 
 #[test]
+fn loads_may_be_made_of_batches() {
+    let server = loading_server(false);
+    let mut client = connect(&server);
+    let loading = Loading { table_lock: true, batch_rows: 1000 };
+    let tally = client.load("[p].[t]", loading, &mut Source { left: 2500, fails: false, nulls: false }).unwrap();
+    assert_eq!(tally.rows, 2500);
+    let batches = |server: &TdsServer| -> Vec<usize> {
+        let rows = |request: Request| match request {
+            Request::Bulk(bulk) => Some(bulk.rows.len()),
+            _ => None,
+        };
+        server.requests().into_iter().filter_map(rows).collect()
+    };
+    assert_eq!(batches(&server), [1000, 1000, 500]);
+    // Whole batches stay of a load that can't go on.
+    let fault = client.load("[p].[t]", loading, &mut Source { left: 1500, fails: true, nulls: false }).unwrap_err();
+    assert!(matches!(fault, Fault::Ours(_)) && !client.is_dead(), "{fault:?}");
+    assert_eq!(batches(&server), [1000, 1000, 500, 1000]);
+}
+
+#[test]
 fn a_load_that_can_not_go_on_leaves_nothing_and_the_line_usable() {
     let server = loading_server(false);
     let mut client = connect(&server);
-    let loading = Loading { table_lock: true };
+    let loading = Loading { table_lock: true, batch_rows: 0 };
     let mut failing = Source { left: 2000, fails: true, nulls: false };
     let fault = client.load("[p].[t]", loading, &mut failing).unwrap_err();
     assert!(matches!(&fault, Fault::Ours(error) if error.message == "no more rows can be made"), "{fault:?}");
@@ -129,4 +152,59 @@ fn a_load_that_can_not_go_on_leaves_nothing_and_the_line_usable() {
     assert!(matches!(&fault, Fault::Server(complaints) if complaints[0].number == 208), "{fault:?}");
     let mut good = Source { left: 10, fails: false, nulls: false };
     assert_eq!(client.load("[p].[t]", loading, &mut good).unwrap().rows, 10);
+}
+
+/// Makes rows for ever, and counts them.
+struct Endless<'a>(&'a AtomicI64);
+
+impl RowSource for Endless<'_> {
+    fn next(&mut self, row: &mut Row) -> crate::error::Result<bool> {
+        let number = self.0.fetch_add(1, Ordering::SeqCst);
+        Source { left: number + 1, fails: false, nulls: false }.next(row)
+    }
+}
+
+/// A server that lets a load begin and then listens no more takes what fits into the line, and says nothing.
+#[test]
+fn a_load_that_stalls_is_given_up() {
+    let loading = Loading { table_lock: false, batch_rows: 0 };
+    let stalled = |timeout_s: u32, cancel: Option<fn(&dyn Cancel)>| {
+        let builder = TdsServer::builder().tables(|_| Some(loaded_table(false).0)).stalls_loads();
+        let server = builder.start(|_, _| Reply::count(1)).unwrap();
+        let mut client = connect(&server);
+        client.command_timeout_for_tests(timeout_s);
+        let made = AtomicI64::new(0);
+        // It stalls once no more rows are asked for.
+        let mut last = -1;
+        let stalls = || {
+            let now = made.load(Ordering::SeqCst);
+            now > 0 && now == std::mem::replace(&mut last, now)
+        };
+        let fault = match cancel {
+            None => client.load("[p].[t]", loading, &mut Endless(&made)).unwrap_err(),
+            Some(cancel) => cancelling_when(stalls, cancel, &mut client, |client| {
+                client.load("[p].[t]", loading, &mut Endless(&made)).unwrap_err()
+            }),
+        };
+        assert!(client.is_dead() && client.run("x").is_err(), "{fault:?}");
+        fault
+    };
+    assert_eq!(stalled(0, Some(|cancel| cancel.cancel())), Fault::Cancelled);
+    assert_eq!(stalled(1, None), Fault::TimedOut);
+    assert!(matches!(stalled(0, Some(|cancel| cancel.sever())), Fault::Closed(_)));
+}
+
+/// Rows go onto the line as they are made: memory does not grow with them.
+#[test]
+fn loads_stream_in_little_memory() {
+    let builder = TdsServer::builder().tables(|_| Some(loaded_table(false).0)).forgets();
+    let server = builder.start(|_, _| Reply::count(1)).unwrap();
+    let mut client = connect(&server);
+    let before = super::most_memory();
+    let mut source = Source { left: 1_500_000, fails: false, nulls: false };
+    let tally = client.load("[p].[t]", Loading { table_lock: true, batch_rows: 0 }, &mut source).unwrap();
+    assert!(tally.rows == 1_500_000 && server.complaints().is_empty(), "{:?}", server.complaints());
+    // 75 MB went by; other tests run in this process, too.
+    let grown = super::most_memory() - before;
+    assert!(grown < 64 << 20, "{grown}");
 }

@@ -196,6 +196,31 @@ fn statements_are_prepared_once_for_each_kind_of_values() {
 }
 
 #[test]
+fn procedures_are_called_by_their_names() {
+    let (server, mut client) = saying(TdsServer::builder(), two_rows);
+    let asked: Vec<ColumnType> = types().iter().map(|(.., asked, _)| *asked).collect();
+    let values = [Value::Int(7), Value::Text("x"), Value::Null];
+    for _ in 0..2 {
+        let answer = client.ask("EXEC [p].[read] @P1, @P2, @P3", &values, Some(&asked)).unwrap();
+        assert_eq!(answer.rows, 2);
+    }
+    let rows = client.query("EXEC [p].[read] @P1, @P2, @P3", &values, &asked, &mut |_| Ok(())).unwrap();
+    assert_eq!(rows, 0);
+    for request in server.requests() {
+        let Request::Call(call) = request else { panic!("{request:?}") };
+        assert_eq!((call.sql.as_str(), call.declarations.as_str()), ("[p].[read]", ""));
+        let seen: Vec<(&str, &Datum)> = call.parameters.iter().map(|(name, value)| (name.as_str(), value)).collect();
+        assert_eq!(seen, [("", &Datum::Integer(7)), ("", &Datum::from("x")), ("", &Datum::Null)]);
+    }
+    // Whatever else is in a text makes it a statement.
+    for sql in ["EXEC [p].[read] @P2, @P1", "EXEC [p].[read] @P1, @P2; SELECT 1", "EXEC [p].[read] @P1"] {
+        client.ask(sql, &[Value::Int(7), Value::Int(8)], Some(&asked)).unwrap();
+        let Some(Request::Call(call)) = server.requests().pop() else { panic!("no call") };
+        assert_eq!(call.sql, sql);
+    }
+}
+
+#[test]
 fn long_texts_go_as_large_objects() {
     let (server, mut client) = saying(TdsServer::builder(), || Reply::count(1));
     let (narrow, wide) = ("x".repeat(20_000), "ä".repeat(5_000));
@@ -359,17 +384,28 @@ fn slow(attention: Attention) -> (TdsServer, Client) {
 
 /// Cancels as soon as the server has got the request.
 fn cancelling<T: Send>(server: &TdsServer, client: &mut Client, work: impl FnOnce(&mut Client) -> T + Send) -> T {
-    let (canceller, before) = (client.canceller(), server.requests().len());
+    let before = server.requests().len();
+    cancelling_when(|| server.requests().len() > before, |cancel| cancel.cancel(), client, work)
+}
+
+/// Cancels in one way or another once something has happened.
+fn cancelling_when<T: Send>(
+    mut happened: impl FnMut() -> bool + Send,
+    cancel: fn(&dyn Cancel),
+    client: &mut Client,
+    work: impl FnOnce(&mut Client) -> T + Send,
+) -> T {
+    let canceller = client.canceller();
     std::thread::scope(|scope| {
-        let cancel = scope.spawn(move || {
+        let cancelling = scope.spawn(move || {
             let clock = RealClock::new();
-            while server.requests().len() == before {
-                clock.sleep(Duration::from_millis(1));
+            while !happened() {
+                clock.sleep(Duration::from_millis(50));
             }
-            canceller.cancel();
+            cancel(canceller.as_ref());
         });
         let done = work(client);
-        cancel.join().unwrap();
+        cancelling.join().unwrap();
         done
     })
 }
@@ -397,21 +433,45 @@ fn a_cancelled_statement_ends_and_the_line_goes_on() {
 #[test]
 fn a_statement_that_hangs_is_given_up_in_time_and_the_session_known_to_be_dead() {
     let clock = RealClock::new();
-    let (server, mut client) = slow(Attention::Ignored);
-    client.command_timeout_for_tests(1);
-    let start = clock.now();
-    let fault = client.run("slow").unwrap_err();
-    assert!(clock.now().since(start) >= Duration::from_secs(1));
-    assert!(matches!(fault, Fault::TimedOut | Fault::Closed(_)), "{fault:?}");
-    assert!(client.is_dead());
-    assert_eq!(server.attentions(), 1);
-    assert!(client.run("quick").is_err());
+    for sql in ["slow", "slow rows"] {
+        let (server, mut client) = slow(Attention::Ignored);
+        client.command_timeout_for_tests(1);
+        let start = clock.now();
+        let fault = client.query(sql, &[], &[ColumnType::Int], &mut |_| Ok(())).unwrap_err();
+        let taken = clock.now().since(start);
+        assert!(taken >= Duration::from_secs(1), "{taken:?}");
+        assert!(matches!(fault, Fault::TimedOut | Fault::Closed(_)), "{fault:?}");
+        assert!(client.is_dead());
+        assert_eq!(server.attentions(), 1);
+        assert!(client.run("quick").is_err());
+    }
 
     let (_server, mut client) = slow(Attention::Confirmed);
     client.command_timeout_for_tests(1);
     assert_eq!(client.run("slow"), Err(Fault::TimedOut));
     assert!(!client.is_dead());
     assert_eq!(client.run("quick"), Ok(1));
+}
+
+#[test]
+fn a_line_may_be_broken_off_by_us() {
+    for sql in ["slow", "slow rows"] {
+        let (server, mut client) = slow(Attention::Ignored);
+        let fault = cancelling_when(
+            || server.requests().len() == 1,
+            |cancel| cancel.sever(),
+            &mut client,
+            |client| client.query(sql, &[], &[ColumnType::Int], &mut |_| Ok(())).unwrap_err(),
+        );
+        assert!(matches!(fault, Fault::Closed(_)), "{fault:?}");
+        assert!(client.is_dead() && server.attentions() == 0);
+        assert!(client.run("quick").is_err());
+    }
+    // Also while nothing runs on it: who works on it next learns of it.
+    let (server, mut client) = slow(Attention::Confirmed);
+    client.canceller().sever();
+    assert!(matches!(client.run("quick"), Err(Fault::Closed(_))));
+    assert!(client.is_dead() && server.requests().is_empty());
 }
 
 #[test]

@@ -1,0 +1,194 @@
+//! Settings of a server to be, and its start.
+
+use std::fmt;
+use std::net::{Ipv4Addr, TcpListener};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use super::login::LoginRequest;
+use super::packet::{self, Cutting};
+use super::pipe::Identity;
+use super::request::Request;
+use super::server::{Record, Shared, TdsServer, locked, serve};
+use super::token::{Refusal, Reply};
+use super::types::Column;
+use crate::TestbedError;
+
+/// What of the connection is encrypted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encryption {
+    /// Nothing; the server can't.
+    None,
+    /// The log-in.
+    LoginOnly,
+    /// Everything from the log-in on.
+    Full,
+    /// Everything from the first byte on (TDS 8.0).
+    Strict,
+}
+
+/// What becomes of an attention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attention {
+    /// It is confirmed at once.
+    Confirmed,
+    /// It is confirmed after a while.
+    Late(Duration),
+    /// Nobody hears it.
+    Ignored,
+}
+
+pub(super) type Admission = dyn Fn(&LoginRequest) -> Result<(), Refusal> + Send + Sync;
+pub(super) type Script = dyn Fn(&Request, &LoginRequest) -> Reply + Send + Sync;
+pub(super) type Tables = dyn Fn(&str) -> Option<Vec<Column>> + Send + Sync;
+
+/// Settings of a server to be.
+pub struct TdsBuilder {
+    encryption: Encryption,
+    identity: Option<Identity>,
+    attention: Attention,
+    cutting: Cutting,
+    admission: Arc<Admission>,
+    tables: Arc<Tables>,
+    next: Option<(String, u16)>,
+    forgets: bool,
+    stalls_loads: bool,
+}
+
+impl Default for TdsBuilder {
+    fn default() -> Self {
+        Self {
+            encryption: Encryption::None,
+            identity: None,
+            attention: Attention::Confirmed,
+            cutting: Cutting { packet_bytes: 4096, first_bytes: None, trickles: false },
+            admission: Arc::new(|_| Ok(())),
+            tables: Arc::new(|_| None),
+            next: None,
+            forgets: false,
+            stalls_loads: false,
+        }
+    }
+}
+
+impl fmt::Debug for TdsBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TdsBuilder").field("encryption", &self.encryption).finish_non_exhaustive()
+    }
+}
+
+impl TdsBuilder {
+    /// What is encrypted, and the certificate for it.
+    #[must_use]
+    pub fn encryption(mut self, encryption: Encryption, identity: Identity) -> Self {
+        (self.encryption, self.identity) = (encryption, Some(identity));
+        self
+    }
+
+    /// What becomes of attentions.
+    #[must_use]
+    pub fn attention(mut self, attention: Attention) -> Self {
+        self.attention = attention;
+        self
+    }
+
+    /// Bytes of a packet with its header.
+    #[must_use]
+    pub fn packet_bytes(mut self, bytes: usize) -> Self {
+        self.cutting.packet_bytes = bytes.clamp(packet::HEADER_BYTES + 1, 32_767);
+        self
+    }
+
+    /// The first packet of each answer ends after so many bytes.
+    #[must_use]
+    pub fn first_packet_ends_after(mut self, bytes: usize) -> Self {
+        self.cutting.first_bytes = Some(bytes);
+        self
+    }
+
+    /// Every byte is written by itself.
+    #[must_use]
+    pub fn trickles(mut self) -> Self {
+        self.cutting.trickles = true;
+        self
+    }
+
+    /// Nothing that was asked is kept, and the rows of bulk loads are not even looked at: for loads that are larger than memory,
+    /// and where the server is not to be what takes the time.
+    #[must_use]
+    pub fn forgets(mut self) -> Self {
+        self.forgets = true;
+        self
+    }
+
+    /// A bulk load is let begin, and then its client is not listened to any more.
+    #[must_use]
+    pub fn stalls_loads(mut self) -> Self {
+        self.stalls_loads = true;
+        self
+    }
+
+    /// Who is let in.
+    #[must_use]
+    pub fn admission(mut self, admit: impl Fn(&LoginRequest) -> Result<(), Refusal> + Send + Sync + 'static) -> Self {
+        self.admission = Arc::new(admit);
+        self
+    }
+
+    /// The server that those who have logged in are sent on to.
+    #[must_use]
+    pub fn sends_on_to(mut self, host: &str, port: u16) -> Self {
+        self.next = Some((host.to_owned(), port));
+        self
+    }
+
+    /// The columns of tables, by the names under which rows are loaded into them.
+    #[must_use]
+    pub fn tables(mut self, tables: impl Fn(&str) -> Option<Vec<Column>> + Send + Sync + 'static) -> Self {
+        self.tables = Arc::new(tables);
+        self
+    }
+
+    /// Starts a server that answers by a script.
+    pub fn start(
+        self,
+        script: impl Fn(&Request, &LoginRequest) -> Reply + Send + Sync + 'static,
+    ) -> Result<TdsServer, TestbedError> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(TestbedError::io("listen"))?;
+        let port = listener.local_addr().map_err(TestbedError::io("listen"))?.port();
+        let is_strict = self.encryption == Encryption::Strict;
+        let tls = self.identity.as_ref().map(|identity| identity.config(is_strict)).transpose()?;
+        let record = Arc::new(Mutex::new(Record::default()));
+        let shared = Arc::new(Shared {
+            encryption: self.encryption,
+            tls,
+            attention: self.attention,
+            cutting: self.cutting,
+            admission: self.admission,
+            tables: self.tables,
+            next: self.next,
+            forgets: self.forgets,
+            stalls_loads: self.stalls_loads,
+            script: Arc::new(script),
+            record: Arc::clone(&record),
+        });
+        let accept = move || {
+            for socket in listener.incoming().flatten() {
+                let shared = Arc::clone(&shared);
+                // A client that goes away, or says what it should not, ends its own thread.
+                let serve = move || {
+                    if let Err(error) = serve(&shared, socket) {
+                        locked(&shared.record).complaints.push(error.to_string());
+                    }
+                };
+                let _ = thread::Builder::new().name("tds".to_owned()).spawn(serve);
+            }
+        };
+        thread::Builder::new()
+            .name("tds accept".to_owned())
+            .spawn(accept)
+            .map_err(TestbedError::io("start a server"))?;
+        Ok(TdsServer { port, record })
+    }
+}
