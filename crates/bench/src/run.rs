@@ -338,6 +338,7 @@ fn measure(
             outcome = outcome.and(Err(error));
         }
     }
+    record.warnings.extend(database.met());
     // The lease falls here, after the last session of the run is closed: only then may the place be removed.
     drop(lease);
     outcome

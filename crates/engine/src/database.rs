@@ -110,6 +110,17 @@ pub trait Database: Send + Sync {
         Duration::ZERO
     }
 
+    /// How long after the fact [`Metric::MemoryPercent`](plimsoll_measurement::Metric::MemoryPercent) tells of it, where the
+    /// engine averages over intervals. Zero where it is of now.
+    fn memory_report_age(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// What was met at the target since it was opened, as far as a run should say it at its end.
+    fn met(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What this work should show, where the limits are known; computed from them and from the rows, never measured.
     ///
     /// # Errors

@@ -147,6 +147,13 @@ pub trait Dialect: Send + Sync {
     /// thousands that the engine chooses by `seed`.
     fn sample_column(&self, table: &str, column: &str, seed: u64) -> String;
 
+    /// The same for a column whose type [`Dialect::sample_column`] can't look at, with texts for values; `None` where there are no
+    /// such types.
+    fn sample_long_column(&self, table: &str, column: &str, seed: u64) -> Option<String> {
+        let _ = (table, column, seed);
+        None
+    }
+
     /// A new row; a parameter for each column.
     fn insert_row(&self, table: &Table) -> String {
         let places: Vec<String> = (1..=table.columns.len()).map(|number| self.placeholder(number)).collect();

@@ -198,6 +198,13 @@ impl Memory {
                 context.wait(rest)?;
             }
         };
+        let cpu_seconds = probe.growth(Metric::EngineCpuSeconds);
+        let age = context.database.memory_report_age();
+        if !age.is_zero() && probe.now(Metric::MemoryPercent).is_some() {
+            // What it says now is of a time before this set was read.
+            context.wait(age)?;
+            probe.stop(session)?;
+        }
         let seen = Seen { set_bytes: set_bytes as f64, share: misses as f64 / set_pages as f64 };
         let point = Point {
             label: Some(plimsoll_measurement::units::format_bytes(set_bytes)),
@@ -209,7 +216,7 @@ impl Memory {
             passes: Some(passes),
             cache_miss_pages: Some(misses),
             memory_percent: probe.now(Metric::MemoryPercent),
-            cpu_seconds: probe.growth(Metric::EngineCpuSeconds),
+            cpu_seconds,
             ..Point::default()
         };
         Ok((point, seen))

@@ -93,7 +93,12 @@ fn sample(session: &mut dyn Session, table: &str, column: &str, seed: u64) -> Re
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let (mut seen, mut kept) = (0_u64, Vec::new());
     let text = ColumnType::Text(u16::MAX);
-    let sql = session.dialect().sample_column(table, column, seed);
+    let (dialect, mut sql) = (session.dialect(), session.dialect().sample_column(table, column, seed));
+    if let Some(other) = dialect.sample_long_column(table, column, seed)
+        && session.check(&sql).is_err()
+    {
+        sql = other;
+    }
     let read = session.query(&sql, &[], &[text, text], &mut |row| {
         seen += 1;
         let place = ((u128::from(random.next_u64()) * u128::from(seen)) >> 64) as usize;

@@ -66,13 +66,15 @@ struct Failed<'a> {
 type Tried<'a> = std::result::Result<Box<dyn Wire>, Failed<'a>>;
 
 /// Makes connections to one database.
+#[derive(Clone)]
 pub(super) struct Connector {
-    dial: Box<dyn Dial>,
+    dial: Arc<dyn Dial>,
     clock: Arc<dyn Clock>,
     endpoints: Vec<Endpoint>,
     login: Login,
-    secrets: Secrets,
-    retries: AtomicU32,
+    secrets: Arc<Secrets>,
+    /// Of this and of those that were made of it.
+    retries: Arc<AtomicU32>,
     /// True if the target says that the cache of the whole server may be emptied.
     pub(super) drop_clean_buffers: bool,
     /// Rows of a transaction when a table is loaded, and whether that locks the table, as the target says.
@@ -127,7 +129,8 @@ impl Connector {
         let errors = Errors::new(address, location.database, user, location.command_timeout_s);
         let drop_clean_buffers = location.drop_clean_buffers;
         let loads = (location.bulk_batch_rows, location.bulk_table_lock);
-        let (endpoints, clock, retries) = (location.endpoints, Arc::clone(clock), AtomicU32::new(0));
+        let (endpoints, clock, retries) = (location.endpoints, Arc::clone(clock), Arc::default());
+        let (dial, secrets) = (Arc::from(dial), Arc::new(secrets));
         Ok(Self { dial, clock, endpoints, login, secrets, retries, drop_clean_buffers, loads, errors, warnings })
     }
 
@@ -154,7 +157,7 @@ impl Connector {
     /// The first server that lets us in, else what the last one said.
     fn try_all(&self, application: &str) -> Result<Tried<'_>> {
         let mut login = self.login.clone();
-        if let Secrets::Tokens(tokens) = &self.secrets {
+        if let Secrets::Tokens(tokens) = self.secrets.as_ref() {
             login.auth = Auth::Token(tokens.get(self.clock.as_ref())?);
         }
         let mut failed = None;
@@ -165,6 +168,39 @@ impl Connector {
             }
         }
         failed.map(Err).ok_or_else(|| Error::new(ErrorKind::Usage, "the target names no server"))
+    }
+
+    /// The same server, as the same user, in another database.
+    pub(super) fn to(&self, database: &str) -> Self {
+        let mut other = self.clone();
+        database.clone_into(&mut other.login.database);
+        other
+    }
+
+    /// The first server, by its name or address.
+    pub(super) fn host(&self) -> &str {
+        self.endpoints.first().map_or("", |endpoint| endpoint.host.as_str())
+    }
+
+    /// What a program needs to connect as we do, each with its value.
+    pub(super) fn told(&self) -> Result<Vec<(&'static str, String)>> {
+        let server = self.endpoints.first().map(Endpoint::data_source).unwrap_or_default();
+        let yes = |yes: bool| if yes { "True" } else { "False" }.to_owned();
+        let mut told = vec![
+            ("ServerName", server),
+            ("EncryptConnection", yes(self.login.encrypt != Encrypt::Optional)),
+            ("TrustServerCertificate", yes(self.login.trust_server_certificate)),
+        ];
+        match self.secrets.as_ref() {
+            Secrets::Password(user, password) => {
+                told.push(("User", user.clone()));
+                told.push(("Password", password.expose().to_owned()));
+            }
+            Secrets::Tokens(tokens) => {
+                told.push(("AccessToken", tokens.get(self.clock.as_ref())?.expose().to_owned()));
+            }
+        }
+        Ok(told)
     }
 
     /// How often a connection had to be tried again.

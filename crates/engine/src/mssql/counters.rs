@@ -71,6 +71,12 @@ pub(super) fn sample(control: &mut Control<'_>, clock: &dyn Clock, abilities: Ab
         put(Metric::DataWriteStallSeconds, sum(false, |file| file.write_stall_ms) / 1e3, window);
         put(Metric::LogWriteStallSeconds, sum(true, |file| file.write_stall_ms) / 1e3, window);
     }
+    if abilities.has(Ability::SeeResources) {
+        let (rows, window) = windowed(clock, || control.rows(sql::MEMORY_IN_USE, &[], &[Float]));
+        if let Some(Value::Float(percent)) = rows?.first().map(|row| row.get(0)) {
+            put(Metric::MemoryPercent, percent, window);
+        }
+    }
     let (cpu, window) = windowed(clock, || control.number(sql::OWN_CPU, &[]));
     // A server without that view, or another server, doesn't count it.
     if let Ok(Some(milliseconds)) = cpu {

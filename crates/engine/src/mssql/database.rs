@@ -1,21 +1,28 @@
 //! An opened SQL Server database.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_clock::Clock;
 
 use super::cold;
 use super::connect::Connector;
+use super::copies::{self, Copies};
 use super::describe::{self, Server};
 use super::lease::MssqlLease;
+use super::level::MssqlLevels;
+use super::mover::MssqlMover;
 use super::orphans;
 use super::place::{self, CONTROL, Control, Owner};
 use super::session::MssqlSession;
+use super::sql::Product;
 use crate::capability::Capability;
 use crate::database::{
-    ClaimMode, Cold, ColdFollower, Database, Description, Lease, Place, PlaceStatus, Sampler, Session,
+    ClaimMode, Cold, ColdFollower, Database, Description, Lease, Place, PlaceKind, PlaceStatus, Sampler, Session,
 };
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
+use crate::level::Levels;
+use crate::mover::Mover;
 use crate::request::{RequestAccess, Requester};
 use crate::table::Table;
 
@@ -37,7 +44,16 @@ impl MssqlDatabase {
         Control::connect(&self.connector, CONTROL)
     }
 
+    fn copies(&self) -> Copies<'_> {
+        Copies::new(&self.connector, self.server.product, &self.server.database)
+    }
+
     fn working(&self, place: &Place, run: &Place, access: RequestAccess) -> Result<MssqlSession> {
+        if place.kind() == PlaceKind::Copy {
+            // Its tables are in the schema that is named like the run's place.
+            let inside = self.connector.to(place.name());
+            return MssqlSession::open(&inside, &self.clock, run, run, access, self.server.abilities);
+        }
         MssqlSession::open(&self.connector, &self.clock, place, run, access, self.server.abilities)
     }
 }
@@ -69,7 +85,15 @@ impl Database for MssqlDatabase {
     }
 
     fn places(&self) -> Result<Vec<PlaceStatus>> {
-        self.control()?.list()
+        let mut control = self.control()?;
+        let mut places = control.list()?;
+        match self.copies().list() {
+            Ok(copies) => places.extend(copies::statuses(&mut control, copies)?),
+            Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled) => return Err(error),
+            // Who may not see databases has made none.
+            Err(error) => tracing::debug!(%error, "databases are not to be seen"),
+        }
+        Ok(places)
     }
 
     fn end_orphans(&self) -> Result<u32> {
@@ -77,14 +101,20 @@ impl Database for MssqlDatabase {
     }
 
     fn remove(&self, place: &Place) -> Result<bool> {
-        let mut control = Control::connect(&self.connector, &place::lease_name(place))?;
-        if control.owner(place)? == Owner::Somebody {
+        let (lease, is_copy) = (place.leased_by(), place.kind() == PlaceKind::Copy);
+        let mut control = Control::connect(&self.connector, &place::lease_name(&lease))?;
+        if !is_copy && control.owner(place)? == Owner::Somebody {
             return Err(place::foreign(place));
         }
-        if !control.try_lock(place, false)? {
+        if !control.try_lock(&lease, false)? {
             return Ok(false);
         }
         orphans::end_all(&mut control, self.clock.as_ref())?;
+        if is_copy {
+            let removed = self.copies().drop(place);
+            let _ = control.unlock(&lease);
+            return removed.map(|()| true);
+        }
         // Asked again under the lock.
         let removed = match control.owner(place)? {
             Owner::We => control.drop_schema(place),
@@ -110,6 +140,36 @@ impl Database for MssqlDatabase {
     ) -> Result<Vec<String>> {
         let server = (self.server.product, self.server.abilities);
         cold::make_cold(&self.connector, self.clock.as_ref(), server, run, cold, follower)
+    }
+
+    /// The view has averages of fifteen seconds, and the last of them that was begun may have been so just before.
+    fn memory_report_age(&self) -> Duration {
+        if self.server.product == Product::Database { Duration::from_secs(35) } else { Duration::ZERO }
+    }
+
+    fn met(&self) -> Vec<String> {
+        match self.connector.retries() - self.server.retries {
+            0 => Vec::new(),
+            times => {
+                vec![format!("the server was busy with itself: {times} connections of this run had to be tried again")]
+            }
+        }
+    }
+
+    /// A Managed Instance takes its backups from Azure's storage only, which is not ours.
+    fn mover(&self, run: &Place) -> Result<Option<Box<dyn Mover>>> {
+        if self.server.product == Product::Instance {
+            return Ok(None);
+        }
+        let about = (self.server.product, self.server.database.as_str());
+        Ok(Some(Box::new(MssqlMover::new(&self.connector, &self.clock, run, about))))
+    }
+
+    fn levels(&self) -> Result<Option<Box<dyn Levels>>> {
+        if self.server.product != Product::Database {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(MssqlLevels::new(&self.connector, &self.server.database))))
     }
 
     /// The server's processes are elsewhere; what it counts itself, sessions tell.

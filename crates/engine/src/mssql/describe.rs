@@ -16,6 +16,10 @@ pub(super) const NAME: &str = "sqlserver";
 /// Bytes of a page; there is one size.
 pub(super) const PAGE_BYTES: u64 = 8_192;
 
+/// What is to be said beside the counter "Target Server Memory": it said 3 GB at levels whose memory was much less (reference,
+/// 2.13).
+const NO_LIMIT: &str = "what the server aims at, which need not be what the level lets it use";
+
 const WORD: ColumnType = ColumnType::Text(400);
 
 /// What we can see and do at a server.
@@ -202,6 +206,10 @@ pub(super) struct Server {
     pub(super) abilities: Abilities,
     pub(super) capabilities: Vec<Capability>,
     pub(super) free_bytes: Option<u64>,
+    /// The database by the name that it has.
+    pub(super) database: String,
+    /// How often a connection had to be tried again until here.
+    pub(super) retries: u32,
 }
 
 /// Asks the server.
@@ -242,6 +250,9 @@ pub(super) fn describe(control: &mut Control<'_>, connector: &Connector) -> Resu
     probe.files(&mut settings)?;
     let is_alone = probe.level(&mut settings)?;
     let cpus = probe.seen(Ability::SeeSchedulers, sql::SCHEDULERS)?;
+    if let Some(kilobytes) = probe.one(sql::TARGET_MEMORY, &[BigInt])?.and_then(|row| whole(&row, 0)) {
+        settings.insert("target_server_memory".to_owned(), format!("{} MB ({NO_LIMIT})", kilobytes / 1024));
+    }
     probe.permissions(product, is_alone, connector.drop_clean_buffers)?;
     for (ability, text) in [
         (Ability::SeeFiles, sql::FILE_STATISTICS),
@@ -297,7 +308,8 @@ pub(super) fn describe(control: &mut Control<'_>, connector: &Connector) -> Resu
         scale: 1,
         edition: None,
     };
-    Ok(Server { description, product, abilities, capabilities, free_bytes })
+    let retries = connector.retries();
+    Ok(Server { description, product, abilities, capabilities, free_bytes, database, retries })
 }
 
 /// True for a service objective whose databases share a server.

@@ -141,6 +141,15 @@ impl Dialect for MssqlDialect {
              WHERE {column} IS NOT NULL"
         )
     }
+
+    /// Large objects and XML, which no variant can hold.
+    fn sample_long_column(&self, table: &str, column: &str, seed: u64) -> Option<String> {
+        let seed = seed % 1_000_000 + 1;
+        Some(format!(
+            "SELECT TOP ({MOST_SAMPLED}) CONVERT(nvarchar(4000), CONVERT(nvarchar(max), {column})), N'nvarchar' \
+             FROM {table} TABLESAMPLE SYSTEM ({SAMPLED} ROWS) REPEATABLE ({seed}) WHERE {column} IS NOT NULL"
+        ))
+    }
 }
 
 #[cfg(test)]

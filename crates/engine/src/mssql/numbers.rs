@@ -112,6 +112,9 @@ const GRANT_PLACES: &str = "GRANT CREATE TABLE, CREATE SCHEMA, CREATE PROCEDURE 
                             schemas of its own";
 const GRANT_STATE: &str = "GRANT VIEW SERVER STATE TO [{user}] in master (from 2022 on VIEW SERVER PERFORMANCE STATE; in Azure \
                            SQL Database GRANT VIEW DATABASE STATE TO [{user}]) lets the user read the server's counters";
+const GRANT_NAMED: &str = "the message names what is missing: places of ours take GRANT CREATE TABLE, CREATE SCHEMA, CREATE PROCEDURE TO \
+                           [{user}] in database [{database}], databases of ours ALTER SERVER ROLE dbcreator ADD MEMBER [{user}] (in \
+                           Azure SQL Database, in master: ALTER ROLE dbmanager ADD MEMBER [{user}])";
 const SPACE: &str = "free space, let the files grow, or measure a smaller volume with --set volume=...";
 
 /// The table. Of an error with several rows the one with its state counts.
@@ -220,6 +223,12 @@ pub(super) static KNOWN: &[Known] = &[
         "the database has reached its largest size: remove data, or ask for a larger one",
         AZURE,
     ),
+    known(
+        1132,
+        Class::DatabaseFull,
+        "the elastic pool has no storage left: remove data, or ask for a larger pool",
+        AZURE,
+    ),
     known(40549, Class::Governor, "the server ended the session for a long transaction", AZURE),
     known(40550, Class::Governor, "the server ended the session for holding too many locks", AZURE),
     known(40551, Class::Governor, "the server ended the session for its use of tempdb", AZURE),
@@ -242,12 +251,18 @@ pub(super) static KNOWN: &[Known] = &[
     known(1105, Class::DatabaseFull, SPACE, EVENTS),
     known(1101, Class::DatabaseFull, SPACE, EVENTS),
     known(5149, Class::DatabaseFull, SPACE, EVENTS),
+    known(
+        1204,
+        Class::Memory,
+        "the server has no locks left; use fewer sessions, or load in batches (bulkBatchRows in the target)",
+        "sql/relational-databases/errors-events/mssqlserver-1204-database-engine-error",
+    ),
     known(701, Class::Memory, "the server has no memory for the statement; use fewer sessions", EVENTS),
     known(802, Class::Memory, "the server has no memory for the statement; use fewer sessions", EVENTS),
     known(8645, Class::Memory, "the server has no memory for the statement; use fewer sessions", EVENTS),
     known(229, Class::Permission, GRANT_PLACES, EVENTS),
     known(230, Class::Permission, GRANT_PLACES, EVENTS),
-    known(262, Class::Permission, GRANT_PLACES, EVENTS),
+    known(262, Class::Permission, GRANT_NAMED, EVENTS),
     known(297, Class::Permission, GRANT_STATE, EVENTS),
     known(300, Class::Permission, GRANT_STATE, EVENTS),
     known(371, Class::Permission, GRANT_STATE, EVENTS),
@@ -269,6 +284,18 @@ pub(super) static KNOWN: &[Known] = &[
     known(15247, Class::Permission, GRANT_PLACES, EVENTS),
     known(3906, Class::ReadOnly, "the database can only be read; connect to the primary", EVENTS),
     known(3908, Class::ReadOnly, "the database is being recovered; connect to the primary, or try again", EVENTS),
+    known(
+        976,
+        Class::NoDatabase,
+        "this replica of an availability group takes nobody in; connect to the primary",
+        EVENTS,
+    ),
+    known(
+        983,
+        Class::Transient,
+        "the replica of an availability group is changing its role; try again in some minutes",
+        EVENTS,
+    ),
     known(
         978,
         Class::ReadOnly,
@@ -322,10 +349,10 @@ mod tests {
     #[test]
     fn reactions_are_as_promised() {
         let class = |number| find(number, 255).unwrap_or_else(|| panic!("{number}")).class;
-        for number in [40613, 40197, 40501, 10928, 10929, 49918, 49919, 49920, 4221] {
+        for number in [40613, 40197, 40501, 10928, 10929, 49918, 49919, 49920, 4221, 983] {
             assert_eq!(class(number).reaction(), Reaction::Retry, "{number}");
         }
-        for number in [1205, 1222] {
+        for number in [1205, 1222, 1204] {
             assert_eq!((class(number).reaction(), class(number).kind()), (Reaction::Count, ErrorKind::Busy));
         }
         for (number, kind) in [
@@ -334,6 +361,9 @@ mod tests {
             (4060, ErrorKind::Missing),
             (9002, ErrorKind::DiskFull),
             (40544, ErrorKind::DiskFull),
+            (1132, ErrorKind::DiskFull),
+            (976, ErrorKind::Missing),
+            (262, ErrorKind::Permission),
             (229, ErrorKind::Permission),
             (297, ErrorKind::Permission),
             (300, ErrorKind::Permission),

@@ -12,9 +12,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::table::ColumnType;
 use crate::value::Value;
 
-/// How long ended sessions may take to go: they undo what they were doing.
-const END_ATTEMPTS: u32 = 200;
-const END_PAUSE: Duration = Duration::from_millis(50);
+/// How long ended sessions may take to go: they undo what they were doing, which takes about as long as doing it.
+const END_PATIENCE: Duration = Duration::from_mins(10);
+/// Pauses between looks, the first ones and those after some seconds.
+const END_PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
+const SOON: Duration = Duration::from_secs(5);
 
 /// Ends the working sessions of dead runs; returns how many. What we may not see or end stays.
 pub(super) fn end_all(control: &mut Control<'_>, clock: &dyn Clock) -> Result<u32> {
@@ -63,15 +65,15 @@ fn end(control: &mut Control<'_>, clock: &dyn Clock, run: &Place, sessions: &[i6
             // Another user's session, or it went by itself: it is not ours to end.
             Err(_) => continue,
         }
-        let mut attempt = 1;
+        let start = clock.now();
         while control.number(sql::IS_WORKING, &values)? != Some(0) {
-            if attempt == END_ATTEMPTS {
+            let waited = clock.now().since(start);
+            if waited >= END_PATIENCE {
                 let message = format!("session {session} of {run}, whose run died, still undoes what it was doing");
                 return Err(Error::new(ErrorKind::Busy, message)
                     .hint("a large transaction takes long to be rolled back; try again in some minutes"));
             }
-            attempt += 1;
-            clock.sleep(END_PAUSE);
+            clock.sleep(END_PAUSES[usize::from(waited >= SOON)]);
         }
         ended += 1;
     }

@@ -149,14 +149,18 @@ impl<'a> Control<'a> {
     pub(super) fn list(&mut self) -> Result<Vec<PlaceStatus>> {
         let mut places = Vec::new();
         for place in self.names(sql::PLACES, &[])?.iter().filter_map(|name| Place::from_name(name)) {
-            // Between giving back and taking again, only the gate is held.
-            let [lease, gate] = sql::resource(place.name());
-            let mut is_free =
-                |resource: &str| Ok::<bool, Error>(self.number(sql::IS_FREE, &[Value::Text(resource)])? == Some(1));
-            let leased = !is_free(&lease)? || !is_free(&gate)?;
-            places.push(PlaceStatus { place, leased });
+            places.push(PlaceStatus { leased: self.is_leased(&place)?, place });
         }
         Ok(places)
+    }
+
+    /// True if somebody holds the lease on a place, or is about to.
+    pub(super) fn is_leased(&mut self, place: &Place) -> Result<bool> {
+        // Between giving back and taking again, only the gate is held.
+        let [lease, gate] = sql::resource(place.name());
+        let mut is_free =
+            |resource: &str| Ok::<bool, Error>(self.number(sql::IS_FREE, &[Value::Text(resource)])? == Some(1));
+        Ok(!is_free(&lease)? || !is_free(&gate)?)
     }
 
     /// Drops the schema of a place with its tables and procedures. Only tables and procedures with our prefix are ours: if anything else is in the schema or refers to it,

@@ -28,6 +28,7 @@ pub(super) struct Text {
 
 const ALL: &[Product] = &[Product::Server, Product::Database, Product::Instance];
 const AZURE_DATABASE: &[Product] = &[Product::Database];
+const SERVER: &[Product] = &[Product::Server];
 const OWN_FILES: &[Product] = &[Product::Server, Product::Instance];
 
 macro_rules! texts {
@@ -81,6 +82,9 @@ texts! {
          CROSS APPLY sys.dm_os_volume_stats(DB_ID(), f.file_id) v";
     SCHEDULERS "schedulers" ALL
         "SELECT COUNT_BIG(*) FROM sys.dm_os_schedulers s WHERE s.status = 'VISIBLE ONLINE'";
+    TARGET_MEMORY "target server memory" ALL
+        "SELECT CAST(c.cntr_value AS bigint) FROM sys.dm_os_performance_counters c \
+         WHERE c.counter_name = N'Target Server Memory (KB)' AND c.object_name LIKE N'%Memory Manager%'";
     STARTED "when it was started" OWN_FILES
         "SELECT CAST(i.sqlserver_start_time AS datetime2(3)) FROM sys.dm_os_sys_info i";
     // NULL for a permission that a version does not know. The columns of both mean the same.
@@ -117,6 +121,9 @@ texts! {
         "SELECT CAST(DATEDIFF(second, r.end_time, GETUTCDATE()) AS bigint), CAST(r.avg_cpu_percent AS float), \
          CAST(r.avg_data_io_percent AS float), CAST(r.avg_log_write_percent AS float), CAST(r.avg_memory_usage_percent AS float) \
          FROM sys.dm_db_resource_stats r ORDER BY r.end_time";
+    // The newest average of fifteen seconds.
+    MEMORY_IN_USE "memory in use" AZURE_DATABASE
+        "SELECT TOP (1) CAST(r.avg_memory_usage_percent AS float) FROM sys.dm_db_resource_stats r ORDER BY r.end_time DESC";
     // The text that is looked for is a parameter: a statement that names the table, and not this one. The blank lets a name end
     // the statement.
     PLAN_READS "physical reads by plan" ALL
@@ -158,9 +165,44 @@ texts! {
         "SELECT APPLOCK_TEST('public', @P1, 'Exclusive', 'Session')";
     WORKING_SESSIONS "sessions that work for runs" ALL
         "SELECT CAST(s.session_id AS int), CAST(s.program_name AS nvarchar(128)) FROM sys.dm_exec_sessions s \
-         WHERE s.is_user_process = 1 AND s.database_id = DB_ID() AND s.program_name LIKE N'plimsoll work %' ORDER BY s.session_id";
+         WHERE s.is_user_process = 1 AND (s.database_id = DB_ID() OR DB_NAME(s.database_id) LIKE N'plimsoll[_]copy[_]%') \
+         AND s.program_name LIKE N'plimsoll work %' ORDER BY s.session_id";
     IS_WORKING "whether a session still works for a run" ALL
-        "SELECT COUNT_BIG(*) FROM sys.dm_exec_sessions s WHERE s.session_id = @P1 AND s.program_name = @P2";
+        "SELECT COUNT_BIG(*) FROM sys.dm_exec_sessions s WHERE s.session_id = @P1 AND s.program_name = @P2 \
+         AND (s.database_id = DB_ID() OR DB_NAME(s.database_id) LIKE N'plimsoll[_]copy[_]%')";
+
+    // Whole databases of our own. On a machine their mark is the name of their first file, which is there from the first
+    // moment on and goes with backups; in Azure it is an extended property.
+    COPIES "our databases" SERVER
+        "SELECT CAST(d.name AS nvarchar(128)) FROM sys.databases d JOIN sys.master_files f ON f.database_id = d.database_id \
+         WHERE f.file_id = 1 AND LEFT(d.name, 14) = N'plimsoll_copy_' AND f.name = @P1 ORDER BY d.name";
+    FIRST_FILE "first file of a database" SERVER
+        "SELECT CAST(COALESCE(f.name, N'') AS nvarchar(128)) FROM sys.databases d \
+         LEFT JOIN sys.master_files f ON f.database_id = d.database_id AND f.file_id = 1 WHERE d.name = @P1";
+    BACKUP_FILES "backups of a database" SERVER
+        "SELECT DISTINCT CAST(m.physical_device_name AS nvarchar(260)) FROM msdb.dbo.backupset b \
+         JOIN msdb.dbo.backupmediafamily m ON m.media_set_id = b.media_set_id WHERE b.database_name = @P1";
+    DONE_PERCENT "how far a session is" SERVER
+        "SELECT CAST(r.percent_complete AS float) FROM sys.dm_exec_requests r WHERE r.session_id = @P1";
+    AZURE_COPIES "databases with names of ours in Azure" AZURE_DATABASE
+        "SELECT CAST(d.name AS nvarchar(128)) FROM sys.databases d WHERE LEFT(d.name, 14) = N'plimsoll_copy_' ORDER BY d.name";
+    STATE "state of a database" AZURE_DATABASE
+        "SELECT CAST(d.state_desc AS nvarchar(60)) FROM sys.databases d WHERE d.name = @P1";
+    COPYING "how far a copy is" AZURE_DATABASE
+        "SELECT CAST(c.percent_complete AS float), CAST(c.partner_database AS nvarchar(128)) FROM sys.dm_database_copies c \
+         JOIN sys.databases d ON d.database_id = c.database_id WHERE d.name = @P1";
+    OPERATION "how far an operation is" AZURE_DATABASE
+        "SELECT TOP (1) CAST(o.percent_complete AS float) FROM sys.dm_operation_status o \
+         WHERE CAST(o.major_resource_id AS nvarchar(128)) = @P1 ORDER BY o.start_time DESC";
+    MARK "mark of a database" AZURE_DATABASE
+        "SELECT CAST(p.value AS nvarchar(128)) FROM sys.extended_properties p WHERE p.class = 0 AND p.name = N'plimsoll'";
+    OTHERS_WITHIN "what else is in a database" AZURE_DATABASE
+        "SELECT COUNT_BIG(*) FROM sys.objects o WHERE o.is_ms_shipped = 0 AND o.schema_id <> COALESCE(SCHEMA_ID(@P1), -1)";
+    USED "used bytes of a database" ALL
+        "SELECT SUM(CAST(FILEPROPERTY(f.name, 'SpaceUsed') AS bigint)) * 8192 FROM sys.database_files f WHERE f.type = 0";
+    OWN_NUMBER "number of the session" ALL "SELECT CAST(@@SPID AS int)";
+    LEVEL "level in effect" AZURE_DATABASE "SELECT CAST(DATABASEPROPERTYEX(DB_NAME(), 'ServiceObjective') AS nvarchar(128))";
+    NOW "time of the server" AZURE_DATABASE "SELECT CONVERT(nvarchar(30), SYSUTCDATETIME(), 126)";
 
     // Life of a session.
     SETTINGS "settings of a session" ALL
@@ -233,6 +275,100 @@ pub(super) fn kill(session: i64) -> String {
 /// Statistics of a table after a load.
 pub(super) fn settle(place: &str, table: &str) -> String {
     format!("UPDATE STATISTICS {}.{}", quoted(place), quoted(table))
+}
+
+/// The name of the first file of a database of ours that was made from this one, by which it is known; and of its log.
+pub(super) fn file_marks(home: &str) -> [String; 2] {
+    // A file's name has 128 characters at most.
+    let home: String = home.chars().take(100).collect();
+    [format!("plimsoll of {home}"), format!("plimsoll log of {home}")]
+}
+
+/// A text in quotes.
+pub(super) fn text(words: &str) -> String {
+    format!("N'{}'", words.replace('\'', "''"))
+}
+
+/// Makes a database on a machine, with its mark, among the server's other ones.
+pub(super) fn create_database(copy: &str, home: &str) -> String {
+    let [data, log] = file_marks(home).map(|mark| quoted(&mark).replace('\'', "''"));
+    format!(
+        "DECLARE @data nvarchar(260) = REPLACE(CAST(SERVERPROPERTY('InstanceDefaultDataPath') AS nvarchar(260)), N'''', N''''''), \
+         @log nvarchar(260) = REPLACE(CAST(SERVERPROPERTY('InstanceDefaultLogPath') AS nvarchar(260)), N'''', N''''''); \
+         EXEC(N'CREATE DATABASE [{copy}] ON PRIMARY (NAME = {data}, FILENAME = N''' + @data + N'{copy}.mdf'') \
+         LOG ON (NAME = {log}, FILENAME = N''' + @log + N'{copy}_log.ldf'')')"
+    )
+}
+
+/// Backs up a database into a file of its name in the server's own folder for backups, which replaces one of that name.
+pub(super) fn back_up(copy: &str) -> String {
+    format!("BACKUP DATABASE [{copy}] TO DISK = N'{copy}.bak' WITH COPY_ONLY, FORMAT, NO_COMPRESSION, STATS = 5")
+}
+
+/// Restores that backup as another database.
+pub(super) fn restore(from: &str, to: &str, home: &str) -> String {
+    let [data, log] = file_marks(home).map(|mark| text(&mark));
+    format!(
+        "DECLARE @data nvarchar(260) = CAST(SERVERPROPERTY('InstanceDefaultDataPath') AS nvarchar(260)) + N'{to}.mdf', \
+         @log nvarchar(260) = CAST(SERVERPROPERTY('InstanceDefaultLogPath') AS nvarchar(260)) + N'{to}_log.ldf'; \
+         RESTORE DATABASE [{to}] FROM DISK = N'{from}.bak' WITH MOVE {data} TO @data, MOVE {log} TO @log, STATS = 5"
+    )
+}
+
+/// Removes a backup that the server has written.
+pub(super) fn delete_backup(file: &str) -> String {
+    format!("EXEC master.sys.xp_delete_file 0, {}", text(file))
+}
+
+/// Has the server forget backups of a database.
+pub(super) fn forget_backups(copy: &str) -> String {
+    format!("EXEC msdb.dbo.sp_delete_database_backuphistory @database_name = N'{copy}'")
+}
+
+/// Drops a database on a machine with the sessions that are in it. One that a restore left unfinished takes nobody in.
+pub(super) fn drop_database(copy: &str) -> String {
+    format!(
+        "IF DATABASEPROPERTYEX(N'{copy}', 'Status') = 'ONLINE' ALTER DATABASE [{copy}] SET SINGLE_USER WITH ROLLBACK IMMEDIATE; \
+         DROP DATABASE [{copy}]"
+    )
+}
+
+/// Makes a database in Azure, of the level that its server gives.
+pub(super) fn create_azure_database(copy: &str) -> String {
+    format!("CREATE DATABASE [{copy}]")
+}
+
+/// Copies a database in Azure; its mark goes with it.
+pub(super) fn copy_azure_database(from: &str, to: &str) -> String {
+    format!("CREATE DATABASE [{to}] AS COPY OF [{from}]")
+}
+
+/// Drops a database in Azure, also one that is being made.
+pub(super) fn drop_azure_database(copy: &str) -> String {
+    format!("DROP DATABASE [{copy}]")
+}
+
+/// Marks the database at hand, if it is not marked yet.
+pub(super) fn mark_database(home: &str) -> String {
+    format!(
+        "IF NOT EXISTS (SELECT 1 FROM sys.extended_properties p WHERE p.class = 0 AND p.name = N'plimsoll') \
+         EXEC sp_addextendedproperty @name = N'plimsoll', @value = {}",
+        text(home)
+    )
+}
+
+/// Asks for a level.
+pub(super) fn ask_for_level(database: &str, level: &str) -> String {
+    let edition = match level {
+        "Basic" => "EDITION = 'Basic', ",
+        _ if level.starts_with("GP_") => "EDITION = 'GeneralPurpose', ",
+        _ if level.starts_with("BC_") => "EDITION = 'BusinessCritical', ",
+        _ if level.starts_with("HS_") => "EDITION = 'Hyperscale', ",
+        _ if level.starts_with('S') => "EDITION = 'Standard', ",
+        _ if level.starts_with('P') => "EDITION = 'Premium', ",
+        _ => "",
+    };
+    format!("ALTER DATABASE {} MODIFY ({edition}SERVICE_OBJECTIVE = '{level}')", quoted(database))
 }
 
 /// A name in brackets.

@@ -1,5 +1,6 @@
 //! What stands above the line, driven by a script: who a server says it is, what it lets us see, leases, orphans, counters.
 
+mod moving;
 mod permissions;
 mod requests;
 mod scripted;

@@ -277,7 +277,20 @@ impl Client {
                 match result {
                     StatementResult::Rows => {
                         returned = true;
-                        while client.next_row_into(&mut sink).await? {
+                        // What has arrived is read without waiting, which costs less.
+                        loop {
+                            let there = match client.try_next_buffered_row_into(&mut sink)? {
+                                BufferedRowPoll::Complete => true,
+                                BufferedRowPoll::Exhausted => false,
+                                BufferedRowPoll::Partial => {
+                                    client.finish_row_into(&mut sink).await?;
+                                    true
+                                }
+                                BufferedRowPoll::Pending => client.next_row_into(&mut sink).await?,
+                            };
+                            if !there {
+                                break;
+                            }
                             rows += 1;
                         }
                     }

@@ -62,7 +62,7 @@ pub(in crate::mssql) struct Login {
 
 impl Endpoint {
     /// As the driver wants it.
-    pub(super) fn data_source(&self) -> String {
+    pub(in crate::mssql) fn data_source(&self) -> String {
         // It would take the colon of a protocol for one of an IPv6 address.
         let protocol = if self.host.contains(':') { "" } else { "tcp:" };
         match (&self.instance, self.port) {

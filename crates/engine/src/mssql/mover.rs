@@ -1,0 +1,247 @@
+//! Whole databases on the move: dumped and loaded by `sqlpackage`, copied and restored by the server, or by Azure.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use plimsoll_clock::Clock;
+
+use super::connect::Connector;
+use super::copies::Copies;
+use super::place::{Control, WORK};
+use super::program::{self, Dump, Side};
+use super::sql::{self, Product};
+use super::wire::{Outcome, Wire};
+use crate::database::Place;
+use crate::error::{Error, ErrorKind, Result};
+use crate::mover::{COPY, Follow, Move, Mover, RESTORE, Restored, TABLES};
+use crate::table::ColumnType::{Float, Text};
+use crate::tool;
+use crate::value::{Row, Value};
+
+/// By a backup and its restore under another name; by Azure itself.
+const WAYS: [&str; 1] = ["backup-restore"];
+const AZURE_WAYS: [&str; 1] = ["as-copy-of"];
+
+/// How often it is looked whether the server has done something.
+const PAUSE: Duration = Duration::from_millis(100);
+/// The same for what takes Azure minutes.
+const AZURE_PAUSE: Duration = Duration::from_secs(1);
+
+/// Makes and moves databases of one run.
+pub(super) struct MssqlMover {
+    connector: Arc<Connector>,
+    clock: Arc<dyn Clock>,
+    run: Place,
+    product: Product,
+    /// The target's database by the name that it has.
+    home: String,
+    tool: Option<PathBuf>,
+    /// What was backed up last, and when by the server's time.
+    backed_up: Option<(Place, String)>,
+}
+
+impl MssqlMover {
+    pub(super) fn new(
+        connector: &Arc<Connector>,
+        clock: &Arc<dyn Clock>,
+        run: &Place,
+        (product, home): (Product, &str),
+    ) -> Self {
+        Self {
+            connector: Arc::clone(connector),
+            clock: Arc::clone(clock),
+            run: run.clone(),
+            product,
+            home: home.to_owned(),
+            tool: None,
+            backed_up: None,
+        }
+    }
+
+    fn copies(&self) -> Copies<'_> {
+        Copies::new(&self.connector, self.product, &self.home)
+    }
+
+    fn tool(&self) -> Result<&Path> {
+        self.tool.as_deref().ok_or_else(|| Error::new(ErrorKind::Internal, "no tools were looked for"))
+    }
+
+    /// Runs a statement that takes long in `master`, under the name of the run, while `bytes` is asked how far it is.
+    fn work(
+        &self,
+        text: &str,
+        follow: &mut dyn Follow,
+        mut bytes: impl FnMut(&mut Control<'_>, i64) -> Option<u64>,
+    ) -> Result<()> {
+        let master = self.connector.to("master");
+        let name = format!("{WORK}{}", self.run);
+        let mut worker = Control::connect(&master, &name)?;
+        let number = worker.number(sql::OWN_NUMBER, &[])?.unwrap_or(0);
+        let mut control = Control::connect(&master, &name)?;
+        let mut wire = worker.wire;
+        let canceller = wire.canceller();
+        follow.working(Arc::clone(&canceller));
+        let run = || -> (Outcome<u64>, Box<dyn Wire>) { (wire.run(text), wire) };
+        let (outcome, wire) = thread::scope(|scope| {
+            let running = scope.spawn(run);
+            let mut looked = Ok(());
+            while !running.is_finished() {
+                if looked.is_ok() {
+                    looked = follow.look(&mut || bytes(&mut control, number));
+                    if looked.is_err() {
+                        canceller.cancel();
+                    }
+                }
+                self.clock.sleep(PAUSE);
+            }
+            let ended = running.join().map_err(|_| Error::new(ErrorKind::Internal, "a move ended unexpectedly"));
+            looked.and(ended)
+        })?;
+        outcome.map(drop).map_err(|fault| self.connector.errors.running(fault, wire.is_dead()))
+    }
+
+    /// Backs up into the server's own folder.
+    fn write_backup(&self, from: &Place, follow: &mut dyn Follow) -> Result<()> {
+        self.work(&sql::back_up(from.name()), follow, |_, _| None)
+    }
+
+    /// Restores such a backup under another name.
+    fn read_backup(&self, from: &Place, to: &Place, follow: &mut dyn Follow) -> Result<()> {
+        let whole = self.copies().bytes(from);
+        self.work(&sql::restore(from.name(), to.name(), &self.home), follow, |control, number| {
+            let rows = control.rows(sql::DONE_PERCENT, &[Value::BigInt(number)], &[Float]).ok()?;
+            share(whole, rows.first())
+        })
+    }
+
+    /// Waits until a database that Azure makes lets us in.
+    fn await_azure(&self, from: &Place, to: &Place, follow: &mut dyn Follow) -> Result<()> {
+        let copies = self.copies();
+        let whole = copies.bytes(from);
+        while !copies.is_open(to)? {
+            follow.look(&mut || azure_bytes(&copies, to, whole))?;
+            self.clock.sleep(AZURE_PAUSE);
+        }
+        copies.mark(to)
+    }
+}
+
+/// Bytes of a share in percent.
+fn share(whole: Option<u64>, row: Option<&Row>) -> Option<u64> {
+    match row?.get(0) {
+        Value::Float(percent) => Some((whole? as f64 * percent / 100.0) as u64),
+        _ => None,
+    }
+}
+
+/// Bytes that Azure has moved: by the copy's own progress, else by that of the operation.
+fn azure_bytes(copies: &Copies<'_>, to: &Place, whole: Option<u64>) -> Option<u64> {
+    let name = [Value::Text(to.name())];
+    let asked = copies.in_master(|control| {
+        let copying = control.rows(sql::COPYING, &name, &[Float, Text(128)])?;
+        if copying.is_empty() { control.rows(sql::OPERATION, &name, &[Float]) } else { Ok(copying) }
+    });
+    share(whole, asked.ok()?.first())
+}
+
+impl Mover for MssqlMover {
+    fn ways(&self) -> &'static [&'static str] {
+        if self.product == Product::Database { &AZURE_WAYS } else { &WAYS }
+    }
+
+    fn find_tools(&mut self, for_what: Move) -> Result<Vec<String>> {
+        let (tool, version) = match for_what {
+            Move::Import => program::find_sqlpackage()?,
+            Move::Restore if self.product == Product::Database => program::find_az()?,
+            _ => return Ok(Vec::new()),
+        };
+        self.tool = Some(tool);
+        Ok(vec![version])
+    }
+
+    fn make(&mut self, copy: &Place) -> Result<()> {
+        let copies = self.copies();
+        copies.drop(copy)?;
+        copies.create(copy)?;
+        copies.mark(copy)?;
+        copies.within(copy, |control| control.create(&self.run))
+    }
+
+    fn remove(&mut self, copy: &Place) -> Result<()> {
+        self.copies().drop(copy)
+    }
+
+    fn bytes(&mut self, copy: &Place) -> Option<u64> {
+        self.copies().bytes(copy)
+    }
+
+    fn dump(&mut self, from: &Place, file: &File, follow: &mut dyn Follow) -> Result<()> {
+        let dump = Dump::new(from)?;
+        let command = program::sqlpackage(self.tool()?, "Export", Side::Source, from, &dump.file, &self.connector)?;
+        tool::run(command, self.clock.as_ref(), || follow.look(&mut || dump.bytes()))?;
+        dump.give(file)
+    }
+
+    /// The dump brings the schema of the run's place, and in Azure the mark.
+    fn import(&mut self, file: &File, into: &Place, follow: &mut dyn Follow) -> Result<()> {
+        let copies = self.copies();
+        copies.drop(into)?;
+        let dump = Dump::new(into)?;
+        dump.take(file)?;
+        copies.create(into)?;
+        let command = program::sqlpackage(self.tool()?, "Import", Side::Target, into, &dump.file, &self.connector)?;
+        follow.stage(TABLES)?;
+        tool::run(command, self.clock.as_ref(), || follow.look(&mut || copies.bytes(into)))?;
+        copies.mark(into)
+    }
+
+    fn copy(&mut self, from: &Place, to: &Place, _way: &str, follow: &mut dyn Follow) -> Result<()> {
+        self.copies().drop(to)?;
+        follow.stage(COPY)?;
+        if self.product == Product::Database {
+            // The statement may end at once or when the copy is there.
+            let copies = self.copies();
+            let whole = copies.bytes(from);
+            let text = sql::copy_azure_database(from.name(), to.name());
+            self.work(&text, follow, |_, _| azure_bytes(&copies, to, whole))?;
+            return self.await_azure(from, to, follow);
+        }
+        self.write_backup(from, follow)?;
+        self.read_backup(from, to, follow)
+    }
+
+    /// The server writes it among its own; Azure has backups anyway, and only the moment is noted.
+    fn back_up(&mut self, from: &Place, _folder: &Path, follow: &mut dyn Follow) -> Result<()> {
+        let mut time = String::new();
+        if self.product == Product::Database {
+            time = self.copies().in_master(|control| control.names(sql::NOW, &[]))?.into_iter().next().unwrap_or(time);
+        } else {
+            self.write_backup(from, follow)?;
+        }
+        self.backed_up = Some((from.clone(), time));
+        Ok(())
+    }
+
+    fn restore(&mut self, _folder: &Path, to: &Place, follow: &mut dyn Follow) -> Result<Restored> {
+        let unready = || Error::new(ErrorKind::Internal, "a database was restored before it was backed up");
+        let (from, time) = self.backed_up.clone().ok_or_else(unready)?;
+        self.copies().drop(to)?;
+        if self.product == Product::Database {
+            let az = self.tool()?;
+            let server = program::azure_server(az, self.connector.host())?;
+            let command = program::restore(az, &server, &from, to, &time);
+            let copies = self.copies();
+            let whole = copies.bytes(&from);
+            follow.stage(RESTORE)?;
+            tool::run(command, self.clock.as_ref(), || follow.look(&mut || azure_bytes(&copies, to, whole)))?;
+            self.await_azure(&from, to, follow)?;
+        } else {
+            follow.stage(RESTORE)?;
+            self.read_backup(&from, to, follow)?;
+        }
+        Ok(Restored { elsewhere: None, place: to.clone(), keeper: None })
+    }
+}
