@@ -3,7 +3,7 @@
 //! memory of this process are the client's alone; PostgreSQL is a real one.
 //!
 //! ```text
-//! cargo bench -p plimsoll-bench --bench tds -- select [PAIRS] [SECONDS] [RATE]   CPU a point select, bar 2.0; RATE 0 is as fast as possible
+//! cargo bench -p plimsoll-bench --bench tds -- select [PAIRS] [SECONDS] [RATE]   CPU a point select at a like rate, bar 2.0; RATE 0: as fast as possible
 //! cargo bench -p plimsoll-bench --bench tds -- load [PAIRS] [ROWS]               CPU a loaded row, bar 1.5
 //! cargo bench -p plimsoll-bench --bench tds -- memory [LOADED] [SCANNED]         growth of memory in MB, bar 64
 //! ```
@@ -45,11 +45,11 @@ fn main() -> Outcome<()> {
     let number = |index: usize, usual: u64| words.get(index).and_then(|word| word.parse().ok()).unwrap_or(usual);
     match words.first().map(String::as_str) {
         Some("serve") => serve(number(1, SCANNED)),
-        Some("select") => select(number(1, 10), number(2, 5), number(3, 0)),
+        Some("select") => select(number(1, 10), number(2, 5), number(3, 5000)),
         Some("load") => load(number(1, 10), number(2, 500_000)),
         Some("memory") => memory(number(1, 10_000_000), number(2, SCANNED)),
         _ => {
-            select(3, 4, 0)?;
+            select(3, 4, 5000)?;
             load(3, 200_000)?;
             memory(1_000_000, SCANNED)
         }

@@ -46,10 +46,14 @@ impl Measure for Join {
         context.load(session.as_mut(), &table, source, rows * 24)?;
         session.settle_table(&table)?;
         session.checkpoint()?;
+        let parallel = session.dialect().join_in_parallel("cpu");
         drop(session);
         let known = context.database.description().cpus.map(u64::from);
         let asked = context.parameters.count("sessions");
-        let degree = if asked == 0 { parallel_degree(context)? } else { None };
+        let degree = match parallel {
+            Some(sql) if asked == 0 => parallel_degree(context, &sql)?,
+            _ => None,
+        };
         self.in_parallel = degree.is_some();
         self.sessions = match (degree, asked, known) {
             (Some(degree), ..) => degree,
@@ -102,12 +106,11 @@ fn rungs(rows: u64) -> impl Iterator<Item = u64> {
 const PROBE_ROWS: u64 = 2000;
 
 /// CPUs that the engine's own parallel plan works on; `None` if it has none, takes none, or doesn't say.
-fn parallel_degree(context: &mut Context<'_>) -> Result<Option<u64>> {
+fn parallel_degree(context: &mut Context<'_>, sql: &str) -> Result<Option<u64>> {
     let mut workers = Workers::open(context, 1)?;
     let (session, _) = &mut workers.sessions[0];
-    let Some(sql) = session.dialect().join_in_parallel("cpu") else { return Ok(None) };
     let keys = [1, PROBE_ROWS, PROBE_ROWS].map(|key| Value::Int(key as i32));
-    match session.query_count(&sql, &keys) {
+    match session.query_count(sql, &keys) {
         Ok(_) => {}
         // A server that does not know the hint.
         Err(error) if matches!(error.kind, ErrorKind::Statement | ErrorKind::Unsupported) => {
@@ -118,7 +121,7 @@ fn parallel_degree(context: &mut Context<'_>) -> Result<Option<u64>> {
         }
         Err(error) => return Err(error),
     }
-    let degree = session.plan(&sql)?.and_then(|plan| plan.degree).filter(|degree| *degree > 1);
+    let degree = session.plan(sql)?.and_then(|plan| plan.degree).filter(|degree| *degree > 1);
     Ok(degree.map(u64::from))
 }
 

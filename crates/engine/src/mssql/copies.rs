@@ -161,8 +161,11 @@ impl<'a> Copies<'a> {
             return self.in_master(|control| control.run(&sql::drop_azure_database(copy.name())).map(drop));
         }
         self.in_master(|control| {
-            // Before the database goes: without it nobody would look for them.
-            let files = control.names(sql::BACKUP_FILES, &[Value::Text(copy.name())])?;
+            // Before the database goes: without it nobody would look for them. Who may not look for them has made none.
+            let files = match backups(control, copy) {
+                Err(error) if error.kind == ErrorKind::Permission => Vec::new(),
+                files => files?,
+            };
             for file in &files {
                 control.run(&sql::delete_backup(file)).map_err(|error| {
                     let kept = format!("the backup {file} of {copy} can't be removed: {}", error.message);
@@ -177,11 +180,27 @@ impl<'a> Copies<'a> {
         })
     }
 
+    /// An error for those who could not find their backups again.
+    pub(super) fn can_see_backups(&self, copy: &Place) -> Result<()> {
+        self.in_master(|control| backups(control, copy)).map(drop)
+    }
+
     /// Bytes that a database has filled.
     pub(super) fn bytes(&self, copy: &Place) -> Option<u64> {
         let used = self.within(copy, |control| control.number(sql::USED, &[])).ok()??;
         u64::try_from(used).ok()
     }
+}
+
+/// Files of backups that the server has made of a database.
+fn backups(control: &mut Control<'_>, copy: &Place) -> Result<Vec<String>> {
+    control.names(sql::BACKUP_FILES, &[Value::Text(copy.name())]).map_err(|error| match error.kind {
+        ErrorKind::Permission => error.hint(
+            "in msdb: CREATE USER for the log-in, GRANT SELECT ON dbo.backupset and dbo.backupmediafamily; backups are removed \
+             by what is written there",
+        ),
+        _ => error,
+    })
 }
 
 /// The databases as places, with whether their leases are held.

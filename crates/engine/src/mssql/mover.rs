@@ -105,6 +105,7 @@ impl MssqlMover {
 
     /// Backs up into the server's own folder.
     fn write_backup(&self, from: &Place, follow: &mut dyn Follow) -> Result<()> {
+        self.copies().can_see_backups(from)?;
         self.work(&sql::back_up(from.name()), follow, |_, _| None)
     }
 

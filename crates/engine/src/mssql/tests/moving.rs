@@ -101,6 +101,12 @@ fn a_restore_comes_from_the_backup_before_it() {
     let restored = mover.restore(folder, &run().copy('b'), &mut stages).unwrap();
     assert!(restored.elsewhere.is_none() && restored.place == run().copy('b'));
     assert_eq!((stages.0.as_slice(), changes(&script).len()), (&[RESTORE][..], 2));
+    // Whose backups could not be found again, makes none.
+    let blind = script.clone().refuses("msdb.dbo.backupset", 229);
+    let before = changes(&blind).len();
+    let error = self::mover(&blind, Product::Server).back_up(&run().copy('a'), folder, &mut stages).unwrap_err();
+    assert!(error.hint.unwrap().contains("in msdb") && changes(&blind).len() == before);
+    let script = script.on("msdb.dbo.backupset", done());
     // What the server has against it is told, and nothing else is tried.
     let refusing = script.refuses("BACKUP DATABASE", 262);
     let error = self::mover(&refusing, Product::Server).back_up(&run().copy('a'), folder, &mut stages).unwrap_err();
