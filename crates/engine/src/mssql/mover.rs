@@ -214,6 +214,11 @@ impl Mover for MssqlMover {
         self.read_backup(from, to, follow)
     }
 
+    /// Nothing of it is on this machine.
+    fn backup_bytes(&mut self, _from: &Place) -> Option<u64> {
+        None
+    }
+
     /// The server writes it among its own; Azure has backups anyway, and only the moment is noted.
     fn back_up(&mut self, from: &Place, _folder: &Path, follow: &mut dyn Follow) -> Result<()> {
         let mut time = String::new();
