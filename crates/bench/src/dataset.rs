@@ -2,7 +2,9 @@
 //! `--keep-data` the set stays for later runs, which verify and share it. A load that was interrupted goes on by table.
 
 use plimsoll_engine::value::Tally;
-use plimsoll_engine::{ClaimMode, ColumnType, Error, ErrorKind, Lease, Place, Result, Row, Session, Table, Value};
+use plimsoll_engine::{
+    ClaimMode, ColumnType, Error, ErrorKind, Lease, Place, Result, Row, RowSource, Session, Table, Value,
+};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::generate::{Family, Rows};
@@ -113,6 +115,36 @@ fn manifest() -> Table {
         ("RowSum", ColumnType::BigInt),
     ];
     Table::new("plimsoll_manifest", &columns)
+}
+
+/// The rows of the list, in the room that they take.
+pub struct Manifest {
+    next: u64,
+    tables: u64,
+}
+
+impl Manifest {
+    /// That of so many tables.
+    pub const fn of(tables: u64) -> Self {
+        Self { next: 0, tables }
+    }
+
+    /// Its table.
+    pub fn table(&self) -> Table {
+        manifest()
+    }
+}
+
+impl RowSource for Manifest {
+    fn next(&mut self, row: &mut Row) -> Result<bool> {
+        if self.next >= self.tables {
+            return Ok(false);
+        }
+        row.push(Value::Int(i32::try_from(self.next).map_err(|_| too_many_rows())?));
+        (1..manifest().columns.len()).for_each(|_| row.push(Value::BigInt(i64::MAX)));
+        self.next += 1;
+        Ok(true)
+    }
 }
 
 /// What the manifest says of each table; `None` if there is no manifest.

@@ -6,7 +6,7 @@ use plimsoll_engine::work::{Expected, Stock, Work};
 use plimsoll_engine::{Database, Result, Row};
 use plimsoll_measurement::{Figure, RunRecord, Truth};
 
-use crate::dataset::Wanted;
+use crate::dataset::{Manifest, Wanted};
 use crate::figures::join_rung;
 use crate::parameters::Parameters;
 use crate::step::{Step, moves, scan, write};
@@ -66,9 +66,9 @@ fn work<'a>(step: Step, parameters: &'a Parameters, database: &dyn Database, rec
             }
         }
         Step::Scan | Step::Requests => None,
-        Step::Import => Some(Work::Import(stock(moves::wanted(parameters, page_bytes)))),
-        Step::Copy => Some(Work::Copy(stock(moves::wanted(parameters, page_bytes)))),
-        Step::Restore => Some(Work::Restore(stock(moves::wanted(parameters, page_bytes)))),
+        Step::Import => Some(Work::Import(whole(moves::wanted(parameters, page_bytes)))),
+        Step::Copy => Some(Work::Copy(whole(moves::wanted(parameters, page_bytes)))),
+        Step::Restore => Some(Work::Restore(whole(moves::wanted(parameters, page_bytes)))),
         Step::LevelChange => Some(Work::LevelChange(parameters.choice("level"))),
         Step::Write => {
             let (table, rows) = write::source_rows(parameters, None);
@@ -98,4 +98,11 @@ fn stock<'a>(wanted: Wanted) -> Vec<Stock<'a>> {
         Stock { table: wanted.table(number), rows }
     };
     (0..wanted.tables).map(table).collect()
+}
+
+/// All of the database that holds a data set: a list of its tables comes first, whose few bytes are no part of the figure.
+fn whole<'a>(wanted: Wanted) -> Vec<Stock<'a>> {
+    let list = Manifest::of(wanted.tables);
+    let list = Stock { table: list.table(), rows: Box::new(list) };
+    std::iter::once(list).chain(stock(wanted)).collect()
 }

@@ -34,6 +34,11 @@ impl<'a> Completion<'a> {
             .ok_or_else(|| incomplete(at, quantity.name()))
     }
 
+    /// How fast the service moves databases, as far as that was published of this generation.
+    pub fn movement_rate(&self, at: LevelAt<'_>) -> Option<Sourced> {
+        self.own(at, Quantity::MovementRate).or_else(|| self.carried_over(at, Quantity::MovementRate, true))
+    }
+
     /// What is assumed for all levels of the level's tier.
     pub fn tier(&self, at: LevelAt<'_>) -> Result<&'a TierAssumption, CatalogError> {
         let tier = self.assumptions.and_then(|assumptions| assumptions.tier(&at.level.tier));

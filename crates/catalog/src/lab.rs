@@ -15,6 +15,8 @@
 //! 6. *Another generation*: as 3, of other generations. It comes last since v11 and v12 differ by a factor of ten.
 //!
 //! Capacity in DTU follows 1, 3, 5 and 6. It is published here if the edition prints it or a CPU time of the level.
+//! The rate at which the service moves whole databases follows 1 to 3 only: it goes with the service and not with a level's
+//! capacity, and where nobody published one, a level's devices are all there is.
 //! Latencies and IOPS are assumptions of the tier. What comes from rule 1 with a printed figure that
 //! is no mere bound is [`Sourced::published_here`], and nothing else is; where the utilisation is assumed, so is the limit.
 
@@ -38,6 +40,8 @@ pub enum Quantity {
     Memory,
     /// CPU capacity.
     Dtu,
+    /// How much of a database the service moves a minute: restores and changes of level.
+    MovementRate,
 }
 
 impl Quantity {
@@ -48,6 +52,7 @@ impl Quantity {
             Self::WriteRate => Some(Metric::WriteRate),
             Self::Memory => Some(Metric::Memory),
             Self::Dtu => None,
+            Self::MovementRate => Some(Metric::RestoreRate),
         }
     }
 
@@ -58,6 +63,7 @@ impl Quantity {
             Self::WriteRate => "write_rate",
             Self::Memory => "memory",
             Self::Dtu => "dtu",
+            Self::MovementRate => "movement_rate",
         }
     }
 }
@@ -89,6 +95,10 @@ pub struct LabLevel {
     pub memory_mb: Sourced,
     /// CPU capacity relative to 50 for S2.
     pub dtu: Sourced,
+    /// MB of database a minute that the service moves when it restores one or gives it another level; absent where nobody
+    /// has published that of this generation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub movement_rate: Option<Sourced>,
     /// Reads of data files.
     pub data_read_latency: LatencyQuantiles,
     /// Writes of data files.
@@ -148,6 +158,7 @@ impl Catalog {
             write_rate: completion.complete(at, Quantity::WriteRate)?,
             write_figure: own(Metric::WriteRate),
             memory_mb: completion.complete(at, Quantity::Memory)?,
+            movement_rate: completion.movement_rate(at),
             data_read_latency: tier.latency(tier.data_read_ms),
             data_write_latency: tier.latency(tier.data_write_ms),
             log_write_latency: tier.latency(tier.log_write_ms),

@@ -13,7 +13,8 @@ pub(crate) fn limit(figure: &Figure) -> Option<Sourced> {
         _ => return None,
     };
     let resource = match figure.metric {
-        Metric::Memory => None,
+        // What the service moves is bound by no limit of the level.
+        Metric::Memory | Metric::RestoreRate => None,
         Metric::WriteRate => Some("log write"),
         _ => Some("data IO"),
     };

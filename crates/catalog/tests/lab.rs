@@ -209,3 +209,26 @@ fn an_edition_without_assumptions_is_not_completed() {
     let error = bare.scan_mb_per_minute_at_100_dtu(SERVICE).unwrap_err();
     assert!(error.to_string().ends_with("nothing gives its CPU cost of a scan"));
 }
+
+/// Restores of July 2014: the same in every tier, so also where no figure of the level is printed; of v12 nobody published it.
+#[test]
+fn what_the_service_moves_goes_with_its_generation() {
+    let rate = |name: &str, edition: &str| level(name, edition).movement_rate.map(|rate| short(&rate));
+    for name in ["WB", "Basic", "S1", "P1"] {
+        assert_eq!(rate(name, "v11-2014-07"), Some((150.0, Basis::Printed, true)), "{name}");
+    }
+    for name in ["S2", "P2"] {
+        assert_eq!(rate(name, "v11-2014-07"), Some((150.0, Basis::Derived, false)), "{name}");
+    }
+    assert_eq!(rate("S0", "v11-2014-11"), Some((150.0, Basis::Derived, false)));
+    let rules = [("WB", "v11-2015-01"), ("P2", "v11-2014-11")].map(|(name, edition)| {
+        let rate = level(name, edition).movement_rate.unwrap();
+        assert_eq!(short(&rate), (150.0, Basis::Assumed, false));
+        rate.rule
+    });
+    assert_eq!(rules[0], "carried over from v11-2014-07: ~150 MB/min");
+    assert!(rules[1].starts_with("carried over from v11-2014-07: the same in every tier"), "{}", rules[1]);
+    for at in catalog().levels().filter(|at| at.edition.name.starts_with("v12")) {
+        assert_eq!(rate(&at.level.name, &at.edition.name), None, "{} {}", at.edition.name, at.level.name);
+    }
+}

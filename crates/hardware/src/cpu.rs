@@ -98,6 +98,13 @@ impl Cpu {
         Self { spec: *spec, quota, meter: Meter::new(spec.is_limited()) }
     }
 
+    /// Starts at `now` with what was booked on another.
+    pub(crate) fn take_over(&mut self, now: Moment, other: &Self) {
+        self.quota.skip_to(from_moment(now));
+        self.quota.take_over(&other.quota);
+        self.meter.take_over(&other.meter);
+    }
+
     /// Books the work of one session.
     pub(crate) fn work(&mut self, now: Moment, work: CpuWork) -> Moment {
         if !self.spec.is_limited() {

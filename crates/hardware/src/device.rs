@@ -102,6 +102,12 @@ impl CapState {
         let meter = Meter::new(!limits.is_unlimited());
         Self { name: spec.name.clone(), limits, meter }
     }
+
+    /// Starts at `now` with what was booked on another.
+    pub(crate) fn take_over(&mut self, now: Moment, other: &Self) {
+        self.limits.take_over(from_moment(now), &other.limits);
+        self.meter.take_over(&other.meter);
+    }
 }
 
 /// A device at work. Its meter shows its own use of each limit on the way, a cap's included.
@@ -186,6 +192,17 @@ impl Device {
             end = end.max(through);
         }
         end
+    }
+
+    /// Starts at `now` with what was booked on another: disk by disk where there are as many.
+    pub(crate) fn take_over(&mut self, now: Moment, other: &Self) {
+        self.governor.take_over(from_moment(now), &other.governor);
+        if self.disks.len() == other.disks.len() {
+            for (disk, other) in self.disks.iter_mut().zip(&other.disks) {
+                disk.take_over(from_moment(now), other);
+            }
+        }
+        self.meter.take_over(&other.meter);
     }
 
     /// The file on the device has another size; false if a blob has no tier that holds it.

@@ -121,6 +121,11 @@ impl DiskState {
         (end, latency.draw(&mut self.random))
     }
 
+    /// Starts at `now` with what was booked on another.
+    pub(crate) fn take_over(&mut self, now: Ps, other: &Self) {
+        self.limits.take_over(now, &other.limits);
+    }
+
     /// The file on a blob has another size. False if no tier holds it; then nothing changes.
     pub(crate) fn resize(&mut self, now: Ps, file_bytes: u64) -> bool {
         match (&self.spec.blob, self.spec.limits_for(file_bytes)) {

@@ -46,6 +46,18 @@ impl Throttle {
     }
 }
 
+impl Throttle {
+    /// Starts at `now` with what was booked on another.
+    fn take_over(&mut self, now: Ps, other: Option<&Self>) {
+        self.sustained.skip_to(now);
+        let Some(other) = other else { return };
+        self.sustained.take_over(&other.sustained);
+        if let Some(peak) = &mut self.peak {
+            peak.take_over(other.peak.as_ref().unwrap_or(&other.sustained));
+        }
+    }
+}
+
 /// The state of [`Limits`]; a lane of a meter for each.
 #[derive(Debug, Clone)]
 pub(crate) struct Governor {
@@ -95,14 +107,17 @@ impl Governor {
                 continue;
             };
             let mut new = Throttle::new(limit, self.neighbour.as_ref(), self.seed);
-            new.sustained.skip_to(now);
-            if let Some(old) = throttle {
-                new.sustained.take_over(&old.sustained);
-                if let Some(peak) = &mut new.peak {
-                    peak.take_over(old.peak.as_ref().unwrap_or(&old.sustained));
-                }
-            }
+            new.take_over(now, throttle.as_ref());
             *throttle = Some(new);
+        }
+    }
+
+    /// Starts at `now` with what was booked on another.
+    pub(crate) fn take_over(&mut self, now: Ps, other: &Self) {
+        for (throttle, other) in self.throttles.iter_mut().zip(&other.throttles) {
+            if let Some(throttle) = throttle {
+                throttle.take_over(now, other.as_ref());
+            }
         }
     }
 }

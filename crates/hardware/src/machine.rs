@@ -16,6 +16,8 @@ pub enum Role {
     Log,
     /// Temporary files; on the data device itself where the specification has no device for them.
     Temp,
+    /// Whole databases that the service moves; on the data device where the specification has nothing else for them.
+    Movement,
 }
 
 /// What the resource view shows as a percentage of its limit.
@@ -35,6 +37,7 @@ pub struct Machine {
     data: Device,
     log: Device,
     temp: Option<Device>,
+    movement: Option<Device>,
     caps: Vec<CapState>,
     cpu: Cpu,
 }
@@ -48,6 +51,7 @@ impl Machine {
             data: Device::new(&spec.data, &caps, seed, 0),
             log: Device::new(&spec.log, &caps, seed, 1),
             temp: spec.temp.as_ref().map(|temp| Device::new(temp, &caps, seed, 2)),
+            movement: spec.movement.as_ref().map(|movement| Device::new(movement, &caps, seed, 3)),
             cpu: Cpu::new(&spec.cpu),
             caps,
         }
@@ -55,11 +59,13 @@ impl Machine {
 
     /// Books an I/O and says when it is done.
     pub fn submit(&mut self, now: Moment, role: Role, io: Io) -> Done {
-        let device = match (role, &mut self.temp) {
-            (Role::Log, _) => &mut self.log,
-            (Role::Temp, Some(temp)) => temp,
-            (Role::Data | Role::Temp, _) => &mut self.data,
+        let own = match role {
+            Role::Log => Some(&mut self.log),
+            Role::Temp => self.temp.as_mut(),
+            Role::Movement => self.movement.as_mut(),
+            Role::Data => None,
         };
+        let device = own.unwrap_or(&mut self.data);
         device.submit(now, io, &mut self.caps)
     }
 
@@ -72,12 +78,31 @@ impl Machine {
     /// Tells the device how large its file is, for blobs whose limits follow it. False if no tier holds such a file;
     /// then the old limits stay.
     pub fn resize(&mut self, now: Moment, role: Role, file_bytes: u64) -> bool {
-        match (role, &mut self.temp) {
-            (Role::Log, _) => self.log.resize(now, file_bytes),
-            (Role::Temp, Some(temp)) => temp.resize(now, file_bytes),
-            // The size of a temporary file says nothing about the database's.
-            (Role::Temp, None) => true,
-            (Role::Data, _) => self.data.resize(now, file_bytes),
+        match role {
+            Role::Data => self.data.resize(now, file_bytes),
+            Role::Log => self.log.resize(now, file_bytes),
+            // The size of a temporary file, or of one on its way, says nothing about the database's.
+            Role::Temp => self.temp.as_mut().is_none_or(|temp| temp.resize(now, file_bytes)),
+            Role::Movement => self.movement.as_mut().is_none_or(|movement| movement.resize(now, file_bytes)),
+        }
+    }
+
+    /// From now on this is another machine. What was booked on a device, the CPU or a cap of the same name stays booked,
+    /// and what they were busy with stays known; credit begins full, and latencies are drawn anew from `seed`.
+    pub fn become_like(&mut self, now: Moment, spec: &Spec, seed: u64) {
+        let old = std::mem::replace(self, Self::new(spec, seed));
+        self.data.take_over(now, &old.data);
+        self.log.take_over(now, &old.log);
+        self.cpu.take_over(now, &old.cpu);
+        for (new, old) in [(&mut self.temp, old.temp), (&mut self.movement, old.movement)] {
+            if let (Some(new), Some(old)) = (new, old) {
+                new.take_over(now, &old);
+            }
+        }
+        for cap in &mut self.caps {
+            if let Some(old) = old.caps.iter().find(|old| old.name == cap.name) {
+                cap.take_over(now, old);
+            }
         }
     }
 

@@ -89,6 +89,11 @@ impl Meter {
         (busiest as f64 * 100.0 / grain.length_ps() as f64).min(100.0)
     }
 
+    /// Goes on from what another has seen.
+    pub(crate) fn take_over(&mut self, other: &Self) {
+        self.lanes.clone_from(&other.lanes);
+    }
+
     /// Adds a span of a lane. Rows that are too old at `now` are forgotten.
     pub(crate) fn add(&mut self, now: Ps, lane: usize, span: Busy) {
         while self.lanes.len() <= lane {

@@ -6,8 +6,8 @@ use plimsoll_clock::Clock;
 use plimsoll_engine::sqlite::SqliteDatabase;
 use plimsoll_engine::sqlite::modelled::Modelled;
 use plimsoll_engine::{
-    ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Expected, Lease, Place, PlaceStatus,
-    Result, Sampler, Session, Table, Work,
+    ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Expected, Lease, Levels, Mover, Place,
+    PlaceStatus, Result, Sampler, Session, Table, Work,
 };
 use plimsoll_hardware::Spec;
 use xxhash_rust::xxh3::xxh3_64;
@@ -16,6 +16,8 @@ use crate::address::{Address, Subject};
 use crate::fault::Faults;
 use crate::home::Home;
 use crate::level::{self, Level};
+use crate::levels::{Changes, LabLevels};
+use crate::mover::LabMover;
 use crate::sampler::ServerSampler;
 use crate::server::Server;
 use crate::session::{Hardware, PRIVATE_PAGES};
@@ -28,6 +30,8 @@ pub struct LabDatabase {
     inner: SqliteDatabase,
     hardware: Arc<Hardware>,
     level: Level,
+    address: Address,
+    changes: Arc<Changes>,
     description: Description,
     /// It goes last: files are in it.
     home: Option<Home>,
@@ -55,7 +59,8 @@ impl LabDatabase {
         let inner =
             SqliteDatabase::modelled(&file, level.spec.page_bytes, clock, modelled).map_err(in_words_of_the_lab)?;
         let description = describe(&level, address, inner.description());
-        Ok(Self { inner, hardware, level, description, home })
+        let changes = Arc::new(Changes::new(&level));
+        Ok(Self { inner, hardware, level, address: address.clone(), changes, description, home })
     }
 
     /// The level it is built on.
@@ -142,6 +147,7 @@ fn describe(level: &Level, address: &Address, sqlite: &Description) -> Descripti
 impl Drop for LabDatabase {
     /// Files that are kept after the power was lost become what the disk would hold.
     fn drop(&mut self) {
+        self.changes.stop();
         let server = &self.hardware.server;
         let is_in_use = || server.state().files.iter().any(|file| file.shared.sessions > 0);
         if self.home.is_none() && server.faults.is_dark() && !is_in_use() {
@@ -208,7 +214,23 @@ impl Database for LabDatabase {
     }
 
     fn expect(&self, work: Work<'_>) -> Result<Option<Expected>> {
-        truth::expect(&self.level, self.description.scale, work)
+        match work {
+            Work::LevelChange(level) => Ok(self.changes.expect(&self.level, level)),
+            work => truth::expect(&self.level, self.description.scale, work),
+        }
+    }
+
+    fn mover(&self, run: &Place) -> Result<Option<Box<dyn Mover>>> {
+        Ok(Some(Box::new(LabMover::new(self.inner.clone(), Arc::clone(&self.hardware), run))))
+    }
+
+    /// Of a level of a service; hardware of one's own and disks have none.
+    fn levels(&self) -> Result<Option<Box<dyn Levels>>> {
+        let levels = || {
+            let (inner, server) = (self.inner.clone(), Arc::clone(&self.hardware.server));
+            Box::new(LabLevels::new(inner, server, self.address.clone(), Arc::clone(&self.changes))) as Box<dyn Levels>
+        };
+        Ok(self.level.published.is_some().then(levels))
     }
 
     fn process_sampler(&self) -> Option<Box<dyn Sampler>> {

@@ -82,7 +82,7 @@ impl OpenFile {
     }
 
     fn read_page(&mut self, raw: &mut dyn Raw, into: &mut [u8], offset: u64) -> c_int {
-        let page_bytes = self.server.spec.page_bytes;
+        let page_bytes = self.server.page_bytes;
         if into.len() as u64 == page_bytes && offset.is_multiple_of(page_bytes) {
             let page = (offset / page_bytes) as u32 + 1;
             self.server.read_page(self.file, page, None, Some(&mut self.stream));
@@ -211,7 +211,7 @@ impl OpenFile {
         if let Some(map) = &self.map {
             map.grow(offset + data.len() as u64);
         }
-        let page_bytes = self.server.spec.page_bytes;
+        let page_bytes = self.server.page_bytes;
         let of = PageOf { file: self.file, page: (offset / page_bytes) as u32 + 1 };
         if let Some(frame) = charge::frame_of(of) {
             let now = self.server.clock.now();
@@ -234,8 +234,9 @@ impl OpenFile {
 
     /// A checkpoint writes a page: neighbours go together.
     fn checkpoint_page(&self, work: &mut Work, page: u32) {
+        let io_pages = self.server.state().read_ahead.io_pages;
         match &mut work.run {
-            Some((first, count)) if *first + *count == page && *count < self.server.read_ahead.io_pages => *count += 1,
+            Some((first, count)) if *first + *count == page && *count < io_pages => *count += 1,
             _ => {
                 self.server.write_run(self.file, work);
                 work.run = Some((page, 1));

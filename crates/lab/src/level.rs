@@ -4,6 +4,8 @@
 //! - data read limit = content rate x [`READ_BYTES_PER_CONTENT`]; log limit = content rate x [`LOG_BYTES_PER_CONTENT`]:
 //!   rows of 410 bytes, nine to a page of 4 KiB (a frame of the log has 24 bytes more). The catalogue has divided the
 //!   figure by the utilisation at which it was read.
+//! - databases that the service moves = the figure, as it counts the size of a database. They go past the data limit, which
+//!   a level may have below it: where the service's rate was published it is said to be the same in every tier.
 //! - memory = the figure, divided by the scale like all volumes.
 //! - CPU: a level has one core, whose speed follows its DTU. The catalogue's fit says how many seconds a pair of rows
 //!   takes in the loop join at 50 DTU; SQLite takes [`STEPS_PER_PAIR`] steps for it. A page that is read from a device
@@ -81,8 +83,9 @@ pub struct DiskBasis {
 pub fn find(address: &Address) -> Result<Level> {
     let mut level = full(&address.subject)?;
     if !address.neighbour {
-        let Spec { data, log, temp, .. } = &mut level.spec;
-        let disks = [Some(data), Some(log), temp.as_mut()].into_iter().flatten().flat_map(|d| &mut d.volume.disks);
+        let Spec { data, log, temp, movement, .. } = &mut level.spec;
+        let devices = [Some(data), Some(log), temp.as_mut(), movement.as_mut()];
+        let disks = devices.into_iter().flatten().flat_map(|d| &mut d.volume.disks);
         disks.for_each(|disk| disk.neighbour = None);
         if let Some(note) = level.provenance.get_mut("neighbour") {
             note.insert_str(0, "switched off: ");
@@ -165,6 +168,11 @@ fn of_service(catalog: &Catalog, level: LabLevel) -> Result<Level> {
         cpu: CpuSpec { cores: 1.0, step_ps: Some(step_ps), page_ps, statement_ps: 0 },
         data: DeviceSpec::single(data),
         log: DeviceSpec::single(log),
+        // What the service moves goes past the level's own limits.
+        movement: level.movement_rate.as_ref().map(|rate| {
+            let limits = Limits { bandwidth: bytes(rate, 1.0), ..Limits::default() };
+            DeviceSpec::single(Disk { limits, ..Disk::default() })
+        }),
         ..Spec::unlimited(name.clone())
     };
     let mut provenance = BTreeMap::new();
@@ -175,6 +183,9 @@ fn of_service(catalog: &Catalog, level: LabLevel) -> Result<Level> {
     let others = [("memory limit", &level.memory_mb, "MB"), ("cpu", &level.dtu, "DTU")];
     for (what, number, unit) in rates.into_iter().chain(others) {
         note(what, format!("{:.4} {unit}", number.value), number.basis, &number.rule);
+    }
+    if let Some(rate) = &level.movement_rate {
+        note("movement limit", format!("{:.4} MB/min of database", rate.value), rate.basis, &rate.rule);
     }
     if let Some(iops) = &level.iops {
         note("data iops", format!("{:.0}", iops.value), iops.basis, &iops.rule);

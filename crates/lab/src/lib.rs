@@ -11,6 +11,8 @@ pub mod fault;
 mod file;
 mod home;
 pub mod level;
+mod levels;
+mod mover;
 mod pool;
 mod readahead;
 mod sampler;

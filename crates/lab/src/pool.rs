@@ -75,6 +75,12 @@ impl Pool {
         self.limit
     }
 
+    /// From now on it holds at most this many pages, and pushes out what is too much.
+    pub fn set_limit(&mut self, limit: Option<u64>) {
+        self.limit = limit.map(|pages| (pages as usize).max(1));
+        self.push_out();
+    }
+
     /// Looks a version of a page up and makes it the most recently used.
     pub fn touch(&mut self, of: PageOf, version: Version) -> Option<Found> {
         let index = self.find(of, version)?;
@@ -126,6 +132,10 @@ impl Pool {
                 self.set_slot(of, index);
             }
         }
+        self.push_out();
+    }
+
+    fn push_out(&mut self) {
         while self.limit.is_some_and(|limit| self.pages() > limit) {
             self.evict();
         }

@@ -15,7 +15,8 @@ const SHORTEST_STAY: Duration = Duration::from_millis(100);
 /// The hardware at a scale of 1 to `divisor`.
 pub fn shrink(mut spec: Spec, divisor: u64) -> Spec {
     spec.memory = spec.memory.map(|bytes| (bytes / divisor).max(LEAST_MEMORY));
-    for device in [Some(&mut spec.data), Some(&mut spec.log), spec.temp.as_mut()].into_iter().flatten() {
+    let devices = [Some(&mut spec.data), Some(&mut spec.log), spec.temp.as_mut(), spec.movement.as_mut()];
+    for device in devices.into_iter().flatten() {
         shrink_limits(&mut device.governor, divisor);
         for disk in &mut device.volume.disks {
             shrink_disk(disk, divisor);

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_hardware::{CpuWork, Io, Kind, Machine, Role, Spec};
+use plimsoll_hardware::{CpuSpec, CpuWork, Io, Kind, Machine, Role, Spec};
 use plimsoll_measurement::Moment;
 
 use crate::charge::{self, Work};
@@ -36,17 +36,46 @@ pub const CHECKPOINT_QUEUE: Duration = Duration::from_millis(10);
 pub struct Server {
     /// Time.
     pub clock: Arc<dyn Clock>,
-    /// What the hardware is; fixed.
-    pub spec: Spec,
+    /// Bytes of a page, on whatever hardware.
+    pub page_bytes: u64,
+    /// What CPU costs at present.
+    pub prices: Prices,
     /// Seed of everything that is random.
     pub seed: u64,
-    /// How much is read ahead.
-    pub read_ahead: Sizes,
     /// Whether time is virtual: then a wait is never cut.
     is_virtual: bool,
     /// Faults to inject.
     pub faults: Faults,
     state: Mutex<State>,
+}
+
+/// What work of the CPU costs at present, in picoseconds: to be had without the server's lock. 0 if it costs nothing.
+#[derive(Debug, Default)]
+pub struct Prices {
+    step: AtomicU64,
+    statement: AtomicU64,
+}
+
+impl Prices {
+    fn set(&self, cpu: &CpuSpec) {
+        self.step.store(cpu.step_ps.unwrap_or(0), Ordering::Relaxed);
+        self.statement.store(cpu.statement_ps, Ordering::Relaxed);
+    }
+
+    /// Of a step of SQLite's virtual machine.
+    pub fn step_ps(&self) -> u64 {
+        self.step.load(Ordering::Relaxed)
+    }
+
+    /// Of a statement, whatever it does.
+    pub fn statement_ps(&self) -> u64 {
+        self.statement.load(Ordering::Relaxed)
+    }
+
+    /// Whether anything costs something.
+    pub fn is_limited(&self) -> bool {
+        self.step_ps() > 0 || self.statement_ps() > 0
+    }
 }
 
 /// Where the write-ahead log of a database file is.
@@ -61,7 +90,11 @@ impl Server {
     pub fn new(spec: Spec, seed: u64, clock: Arc<dyn Clock>, faults: Faults) -> Self {
         let machine = Machine::new(&spec, seed);
         let pages = spec.memory.map(|bytes| bytes / spec.page_bytes);
+        let (page_bytes, prices) = (spec.page_bytes, Prices::default());
+        prices.set(&spec.cpu);
         let state = State {
+            read_ahead: Sizes::of(page_bytes, spec.memory),
+            spec,
             machine,
             pool: Pool::new(pages),
             files: Vec::new(),
@@ -73,9 +106,9 @@ impl Server {
         };
         Self {
             is_virtual: clock.kind() == "virtual",
-            read_ahead: Sizes::of(spec.page_bytes, spec.memory),
             clock,
-            spec,
+            page_bytes,
+            prices,
             seed,
             faults,
             state: Mutex::new(state),
@@ -87,6 +120,24 @@ impl Server {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// From now on the server has this hardware. Sessions stay, and what they wait for already comes when it was to come;
+    /// everything that begins now is the new hardware's. Memory that gets smaller pushes pages out; on another machine,
+    /// where the database has moved to, it is empty.
+    pub fn become_like(&self, spec: Spec, is_another: bool) {
+        let now = self.clock.now();
+        let mut guard = self.state();
+        let state = &mut *guard;
+        state.machine.become_like(now, &spec, self.seed);
+        if is_another {
+            state.pool.clear();
+        }
+        state.pool.set_limit(spec.memory.map(|bytes| bytes / spec.page_bytes));
+        state.note_memory(now);
+        state.read_ahead = Sizes::of(self.page_bytes, spec.memory);
+        self.prices.set(&spec.cpu);
+        state.spec = spec;
+    }
+
     /// The number of the file at `path`.
     pub fn file(&self, path: &Path) -> u32 {
         let mut state = self.state();
@@ -94,7 +145,7 @@ impl Server {
             return *number;
         }
         let number = state.files.len() as u32;
-        state.files.push(FileState::new(self.spec.page_bytes));
+        state.files.push(FileState::new(self.page_bytes));
         state.numbers.insert(path.to_owned(), number);
         number
     }
@@ -106,7 +157,7 @@ impl Server {
         let bytes: u64 = state.files.iter().filter_map(|file| file.map.upgrade()).map(|map| map.len()).sum();
         // The size that the specification gives is what was set aside for the file.
         let set_aside =
-            self.spec.data.volume.disks.iter().filter_map(|disk| Some(disk.blob.as_ref()?.file_bytes)).max();
+            state.spec.data.volume.disks.iter().filter_map(|disk| Some(disk.blob.as_ref()?.file_bytes)).max();
         let bytes = bytes.max(set_aside.unwrap_or(0));
         // A file that is too large for every tier keeps the limits of the largest.
         let _fits = state.machine.resize(now, Role::Data, bytes);
@@ -117,7 +168,7 @@ impl Server {
         let mut state = self.state();
         if let Some(number) = state.numbers.get(path).copied() {
             state.pool.forget_file(number);
-            state.files[number as usize] = FileState::new(self.spec.page_bytes);
+            state.files[number as usize] = FileState::new(self.page_bytes);
             self.faults.forget(number);
         }
     }
@@ -133,7 +184,7 @@ impl Server {
         for (path, number) in paths {
             self.faults.settle(&path, (number, false))?;
             self.faults.settle(&log_path(&path), (number, true))?;
-            state.files[number as usize] = FileState::new(self.spec.page_bytes);
+            state.files[number as usize] = FileState::new(self.page_bytes);
         }
         state.pool.clear();
         self.faults.power_on();
@@ -160,7 +211,7 @@ impl Server {
     /// The present moment for who wants to know how long computing takes. Where CPU is not limited it takes no time in the
     /// model, and in real time a clock that is asked for nothing is most of what a short statement costs more in the lab.
     pub fn computing_now(&self) -> Moment {
-        if self.is_virtual || self.spec.cpu.is_limited() { self.clock.now() } else { Moment::default() }
+        if self.is_virtual || self.prices.is_limited() { self.clock.now() } else { Moment::default() }
     }
 
     /// Notes that a statement has ended which began at `begun`, by [`Server::computing_now`].
@@ -229,7 +280,8 @@ impl Server {
                 Some(found) => (found.ready, found.unread),
                 None => (self.fetch(&mut state, work, now, file, page..page + 1, Some(version)), true),
             };
-            if let Some((from, to)) = stream.and_then(|stream| stream.advance(page, came, self.read_ahead)) {
+            let read_ahead = state.read_ahead;
+            if let Some((from, to)) = stream.and_then(|stream| stream.advance(page, came, read_ahead)) {
                 self.prefetch(&mut state, work, now, file, from..to);
             }
             work.uncharged_pages += work.pages_read - pages_before;
@@ -257,7 +309,7 @@ impl Server {
         version: Option<Version>,
     ) -> Moment {
         let count = u64::from(pages.end - pages.start);
-        let (offset, bytes) = ((u64::from(pages.start) - 1) * self.spec.page_bytes, count * self.spec.page_bytes);
+        let (offset, bytes) = ((u64::from(pages.start) - 1) * self.page_bytes, count * self.page_bytes);
         let done = state.machine.submit(now, Role::Data, Io { kind: Kind::Read, offset, bytes });
         let at = self.faults.delay(now, done.at);
         state.counters.data_reads.add(bytes, at.since(now));
@@ -277,11 +329,11 @@ impl Server {
 
     /// Asks for pages of the file itself that are not in the pool, neighbours together.
     fn prefetch(&self, state: &mut State, work: &mut Work, now: Moment, file: u32, pages: Range<u32>) {
-        let last = state.files[file as usize].map.upgrade().map_or(0, |map| map.len() / self.spec.page_bytes) as u32;
+        let last = state.files[file as usize].map.upgrade().map_or(0, |map| map.len() / self.page_bytes) as u32;
         let end = pages.end.min(last + 1);
-        let mut page = pages.start;
+        let (mut page, io_pages) = (pages.start, state.read_ahead.io_pages);
         while page < end {
-            let longest = page..end.min(page + self.read_ahead.io_pages);
+            let longest = page..end.min(page + io_pages);
             let missing = longest.take_while(|page| !state.pool.holds_any(PageOf { file, page: *page })).count() as u32;
             if missing > 0 {
                 self.fetch(state, work, now, file, page..page + missing, None);
@@ -294,7 +346,7 @@ impl Server {
     pub fn write_run(&self, file: u32, work: &mut Work) {
         let Some((first, count)) = work.run.take() else { return };
         let now = self.clock.now();
-        let page_bytes = self.spec.page_bytes;
+        let page_bytes = self.page_bytes;
         let io =
             Io { kind: Kind::Write, offset: (u64::from(first) - 1) * page_bytes, bytes: u64::from(count) * page_bytes };
         let at = {
@@ -315,7 +367,7 @@ impl Server {
     /// Books CPU time; gives when it is done.
     pub fn cpu(&self, state: &mut State, work: &mut Work, now: Moment, cpu: CpuWork) -> Moment {
         let done = state.machine.compute(now, cpu);
-        let nanos = u64::try_from(self.spec.cpu.time_ps(cpu) / 1000).unwrap_or(u64::MAX);
+        let nanos = u64::try_from(state.spec.cpu.time_ps(cpu) / 1000).unwrap_or(u64::MAX);
         work.cpu_nanos += nanos;
         state.counters.cpu_nanos += nanos;
         done

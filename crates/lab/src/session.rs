@@ -58,9 +58,9 @@ impl Modelled for Hardware {
         connection.pragma_update(None, "cache_size", PRIVATE_PAGES).map_err(failed)?;
         connection.pragma_update(None, "cache_spill", false).map_err(failed)?;
         connection.pragma_update(None, "wal_autocheckpoint", 0).map_err(failed)?;
-        if let Some(step_ps) = self.server.spec.cpu.step_ps {
+        if self.server.prices.step_ps() > 0 {
             let server = Arc::clone(&self.server);
-            let steps = move || charge::guard(|| charge_steps(&server, step_ps)).is_none();
+            let steps = move || charge::guard(|| charge_steps(&server)).is_none();
             connection.progress_handler(STEPS, Some(steps)).map_err(failed)?;
         }
         let file = self.server.file(path);
@@ -87,11 +87,11 @@ impl Modelled for Hardware {
 }
 
 /// A long statement has done [`STEPS`] more steps.
-fn charge_steps(server: &Server, step_ps: u64) {
+fn charge_steps(server: &Server) {
     charge::with(|work| {
         let Some(work) = work else { return };
         work.owed_steps += STEPS as u64;
-        if work.owed_steps * step_ps >= CPU_SLICE_PS {
+        if work.owed_steps * server.prices.step_ps() >= CPU_SLICE_PS {
             let steps = std::mem::take(&mut work.owed_steps);
             work.charged_steps += steps;
             pay(server, work, CpuWork { steps, ..CpuWork::default() });
@@ -206,7 +206,7 @@ impl Follower for LabSession {
             let now = self.server.clock.now();
             self.server.wait(&mut work, now, Wait::Cpu);
         }
-        if self.server.spec.cpu.statement_ps > 0 {
+        if self.server.prices.statement_ps() > 0 {
             // Receiving and planning it come before its work, and nobody's lock is held meanwhile.
             pay(&self.server, &mut work, CpuWork { statements: 1, ..CpuWork::default() });
         }
@@ -229,7 +229,7 @@ impl Follower for LabSession {
         charge::continue_panic();
         let charged = std::mem::take(&mut work.charged_steps);
         work.owed_steps = 0;
-        if self.server.spec.cpu.step_ps.is_some() {
+        if self.server.prices.step_ps() > 0 {
             pay(&self.server, &mut work, CpuWork { steps: steps.saturating_sub(charged), ..CpuWork::default() });
         }
         if autocommit {
@@ -247,7 +247,7 @@ impl Follower for LabSession {
             let file = &self.server.state().files[self.file as usize];
             (file.wal.newest(number), file.map.upgrade())
         };
-        let offset = (u64::from(number) - 1) * self.server.spec.page_bytes;
+        let offset = (u64::from(number) - 1) * self.server.page_bytes;
         match (in_log, map) {
             (Some(offset), _) => File::open(log_path(&self.path)).and_then(|log| log.read_exact_at(into, offset)),
             (None, Some(map)) if map.copy(offset, into) => Ok(()),

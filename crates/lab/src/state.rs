@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
-use plimsoll_hardware::Machine;
+use plimsoll_hardware::{Machine, Spec};
 use plimsoll_measurement::Moment;
 
 use crate::checkpointer::Checkpointer;
 use crate::counters::{Counters, Operations, Statements};
 use crate::pool::{Pool, Version};
+use crate::readahead::Sizes;
 use crate::turn::Turn;
 use crate::vfs::Map;
 use crate::wal::{Frame, Wal};
@@ -21,6 +22,10 @@ const MEMORY_INTERVALS: usize = 14 * 24 * 60 * 4;
 /// What changes.
 #[derive(Debug)]
 pub struct State {
+    /// What the hardware is at present.
+    pub spec: Spec,
+    /// How much is read ahead.
+    pub read_ahead: Sizes,
     /// The hardware with its queues.
     pub machine: Machine,
     /// Pages in memory.

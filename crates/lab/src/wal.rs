@@ -116,6 +116,11 @@ impl Wal {
         self.frames.len()
     }
 
+    /// The last page of the database that is in one of them; 0 if none is.
+    pub fn last_page(&self) -> u32 {
+        self.frames.iter().flatten().map(|frame| frame.page).max().unwrap_or(0)
+    }
+
     /// Where the newest frame of a page has it in the file.
     pub fn newest(&self, page: u32) -> Option<u64> {
         let index = self.frames.iter().rposition(|frame| frame.is_some_and(|frame| frame.page == page))?;

@@ -160,6 +160,11 @@ pub fn mb_per_minute(bytes: u64, seconds: f64) -> Option<f64> {
     (seconds > 0.0).then(|| bytes as f64 / MB as f64 / seconds * 60.0)
 }
 
+/// How long so many bytes take at a rate, in seconds. `None` if nothing moves.
+pub fn seconds_at(bytes: u64, mb_per_minute: f64) -> Option<f64> {
+    (mb_per_minute > 0.0).then(|| bytes as f64 / MB as f64 / mb_per_minute * 60.0)
+}
+
 /// MB per second from MB per minute.
 pub fn mb_per_second(mb_per_minute: f64) -> f64 {
     mb_per_minute / 60.0

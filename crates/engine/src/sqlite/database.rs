@@ -135,6 +135,16 @@ impl SqliteDatabase {
         }
     }
 
+    /// Makes an empty database for the run that holds the lease, in place of one that may be there.
+    pub fn make_copy(&self, copy: &Place) -> Result<()> {
+        self.make(&self.path(copy))
+    }
+
+    /// Deletes a database of the run that holds the lease; nobody may have it open.
+    pub fn delete_copy(&self, copy: &Place) -> Result<()> {
+        location::delete_database(&self.path(copy))
+    }
+
     /// Removes a whole database that a run made, unless the run goes on.
     fn remove_copy(&self, copy: &Place) -> Result<bool> {
         let path = self.location.database(copy);

@@ -31,6 +31,8 @@ pub struct Spec {
     pub log: DeviceSpec,
     /// Where temporary files lie; `None`: on the data device, under its limits.
     pub temp: Option<DeviceSpec>,
+    /// What whole databases go through when the service moves them, past the device of the data; `None`: through that.
+    pub movement: Option<DeviceSpec>,
     /// Limits that devices share.
     pub caps: Vec<Cap>,
 }
@@ -46,6 +48,7 @@ impl Spec {
             data: DeviceSpec::unlimited(),
             log: DeviceSpec::unlimited(),
             temp: None,
+            movement: None,
             caps: Vec::new(),
         }
     }
@@ -101,6 +104,9 @@ impl Spec {
     ///   { name = "small", up_to = "128GiB", iops = 500, bandwidth = "100MiB/s" },
     ///   { name = "large", up_to = "256GiB", iops = 1_100, bandwidth = "125MiB/s" },
     /// ]
+    ///
+    /// [movement]                      # restores and changes of level; without it they go to the data device
+    /// bandwidth = "150MiB/min"
     /// "#)?;
     /// assert_eq!(spec.data.volume.disks.len(), 16);
     /// # Ok::<(), plimsoll_hardware::SpecError>(())
@@ -128,7 +134,12 @@ impl Spec {
                 return at("caps", Err(format!("cap '{}' is there twice", cap.name)));
             }
         }
-        let devices = [("data", Some(&self.data)), ("log", Some(&self.log)), ("temp", self.temp.as_ref())];
+        let devices = [
+            ("data", Some(&self.data)),
+            ("log", Some(&self.log)),
+            ("temp", self.temp.as_ref()),
+            ("movement", self.movement.as_ref()),
+        ];
         for (key, device) in devices {
             let Some(device) = device else { continue };
             at(key, device.check())?;

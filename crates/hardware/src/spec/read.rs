@@ -23,7 +23,7 @@ pub(super) fn spec(file: &str, stem: &str, text: &str) -> Result<Spec, SpecError
     })?;
     let root = Spanned::new(parsed.span(), DeValue::Table(parsed.into_inner()));
     let root = Field::root(document, &root).table()?;
-    root.known(&["name", "page_size", "memory", "cpu", "data", "log", "temp", "caps"])?;
+    root.known(&["name", "page_size", "memory", "cpu", "data", "log", "temp", "movement", "caps"])?;
     let mut spec = Spec::unlimited(stem);
     if let Some(name) = root.read("name", name)? {
         spec.name = name;
@@ -40,6 +40,7 @@ pub(super) fn spec(file: &str, stem: &str, text: &str) -> Result<Spec, SpecError
     spec.data = data.unwrap_or_else(DeviceSpec::unlimited);
     spec.log = log.unwrap_or_else(DeviceSpec::unlimited);
     spec.temp = temp;
+    spec.movement = device("movement")?;
     Ok(spec)
 }
 

@@ -17,16 +17,12 @@ const MOST_STEPS: u64 = 20;
 
 /// So many commits.
 pub fn commits(count: u64, page_bytes: u64) -> Chunks {
-    let mut tree = Tree::new(page_bytes);
-    let (mut pages, mut frames) = (tree.pages(), Vec::new());
+    let (mut tree, mut frames) = (Tree::new(page_bytes), Vec::new());
     for key in 1..=count {
         tree.append(key, PAYLOAD_BYTES);
-        // A file that grows says so on its first page.
-        let grown = u64::from(tree.pages() > pages);
-        pages = tree.pages();
-        frames.push(tree.take_changed() + grown);
+        frames.push(tree.take_frames());
     }
-    Chunks { frames, pages, rows: 1, content_bytes: 0, steps_per_row: 0 }
+    Chunks { frames, pages: tree.pages(), rows: count, content_bytes: 0, steps_per_row: 0 }
 }
 
 /// CPU time that is paid while the log is written; where it is not much shorter than that the truth is not known.

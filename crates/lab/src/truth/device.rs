@@ -70,23 +70,50 @@ impl<'a> Device<'a> {
         Self { spec: &spec.log, caps: &spec.caps, file_bytes: 0 }
     }
 
+    /// What the service moves whole databases by: a device of its own if it has one.
+    pub fn movement(spec: &'a Spec, file_bytes: u64) -> Self {
+        let device = spec.movement.as_ref().unwrap_or(&spec.data);
+        Self { spec: device, caps: &spec.caps, file_bytes }
+    }
+
     /// Time for a load that is asked for in time.
     pub fn span(&self, load: Load) -> Span {
+        self.span_of_all(&[load])
+    }
+
+    /// Time for loads that are asked for in time and go on beside each other. Limits of both directions count all of them.
+    pub fn span_of_all(&self, loads: &[Load]) -> Span {
+        let mut all: Vec<Gate> = Vec::new();
+        for load in loads {
+            let gates = self.gates(*load);
+            if all.is_empty() {
+                all = gates;
+                continue;
+            }
+            for (sum, gate) in all.iter_mut().zip(gates) {
+                sum.units += gate.units;
+            }
+        }
+        all.iter().fold(Span::default(), |span, gate| span.max(gate.span()))
+    }
+
+    /// Every limit on the way of a load, with how much of it the load takes; the same limits in the same order for each.
+    fn gates(&self, load: Load) -> Vec<Gate> {
         let ios = |bytes: f64, largest: u64| (bytes / largest as f64).ceil().max(1.0);
         let parts = load.bytes / load.io_bytes;
-        let mut span = limited(&self.spec.governor, load, parts * ios(load.io_bytes, LARGEST_IO_BYTES), 1.0);
+        let mut gates = gates_of(&self.spec.governor, load, parts * ios(load.io_bytes, LARGEST_IO_BYTES), 1.0);
         let (disks, touched) = self.share(load.io_bytes);
         // An I/O that falls on several disks is one on each of them.
         let below = touched * ios(load.io_bytes / touched, LARGEST_IO_BYTES);
         for cap in self.caps.iter().filter(|cap| self.spec.caps.contains(&cap.name)) {
-            span = span.max(limited(&cap.limits, load, parts * below, 1.0));
+            gates.extend(gates_of(&cap.limits, load, parts * below, 1.0));
         }
         let on_one = Load { bytes: load.bytes / disks as f64, ..load };
-        let slowest = self.spec.volume.disks.iter().take(disks).map(|disk| {
+        for disk in self.spec.volume.disks.iter().take(disks) {
             let ios = parts * touched / disks as f64 * ios(load.io_bytes / touched, disk.largest_io_bytes);
-            limited(&self.limits(disk), on_one, ios, factor(disk.neighbour.as_ref()))
-        });
-        slowest.fold(span, Span::max)
+            gates.extend(gates_of(&self.limits(disk), on_one, ios, factor(disk.neighbour.as_ref())));
+        }
+        gates
     }
 
     /// Mean latency of a read, in seconds.
@@ -148,18 +175,41 @@ fn quantile(latency: &Latency, share: f64) -> f64 {
     }
 }
 
-fn limited(limits: &Limits, load: Load, ios: f64, factor: f64) -> Span {
-    let (directed_ios, directed_bytes) = match load.kind {
-        Kind::Read => (limits.read_iops, limits.read_bandwidth),
-        Kind::Write => (limits.write_iops, limits.write_bandwidth),
-    };
-    let slowest = |limits: [Option<Limit>; 2], units: f64| {
-        limits.into_iter().flatten().map(|limit| seconds(limit, units, factor)).fold(0.0, f64::max)
-    };
-    Span {
-        bytes: slowest([limits.bandwidth, directed_bytes], load.bytes),
-        ios: slowest([limits.iops, directed_ios], ios),
+/// A limit on the way, and how much of it is taken.
+struct Gate {
+    limit: Limit,
+    counts: Counts,
+    /// What a neighbour leaves of it.
+    factor: f64,
+    units: f64,
+}
+
+impl Gate {
+    fn span(&self) -> Span {
+        let seconds = seconds(self.limit, self.units, self.factor);
+        match self.counts {
+            Counts::Bytes => Span { bytes: seconds, ..Span::default() },
+            Counts::Ios => Span { ios: seconds, ..Span::default() },
+        }
     }
+}
+
+/// Limits of the other direction stand there and nothing of them is taken.
+fn gates_of(limits: &Limits, load: Load, ios: f64, factor: f64) -> Vec<Gate> {
+    let Limits { iops, read_iops, write_iops, bandwidth, read_bandwidth, write_bandwidth } = *limits;
+    let if_kind = |kind: Kind| f64::from(u8::from(kind == load.kind));
+    let [reads, writes] = [Kind::Read, Kind::Write].map(if_kind);
+    let gate =
+        |limit: Option<Limit>, counts: Counts, units: f64| limit.map(|limit| Gate { limit, counts, factor, units });
+    let gates = [
+        gate(iops, Counts::Ios, ios),
+        gate(read_iops, Counts::Ios, ios * reads),
+        gate(write_iops, Counts::Ios, ios * writes),
+        gate(bandwidth, Counts::Bytes, load.bytes),
+        gate(read_bandwidth, Counts::Bytes, load.bytes * reads),
+        gate(write_bandwidth, Counts::Bytes, load.bytes * writes),
+    ];
+    gates.into_iter().flatten().collect()
 }
 
 /// With a burst: at its peak until the credit is spent, full at the start and filled at the base rate all the while.
@@ -238,6 +288,19 @@ mod tests {
         for (file_bytes, seconds) in [(0, 10.0), (3 << 30, 5.0)] {
             assert!((Device::data(&spec, file_bytes).span(load).seconds() - seconds).abs() < 1e-9, "{file_bytes}");
         }
+    }
+
+    #[test]
+    fn reads_and_writes_beside_each_other_share_what_counts_both() {
+        let text = "[data]\nbandwidth = \"10MiB/s\"\nread_bandwidth = \"4MiB/s\"\nwrite_iops = 16";
+        let spec = Spec::parse("t.toml", text).unwrap();
+        let device = Device::data(&spec, 0);
+        let span = |reads: f64, writes: f64| {
+            let load = |kind, bytes: f64| Load { kind, bytes: bytes * MIB, io_bytes: IO };
+            device.span_of_all(&[load(Kind::Read, reads), load(Kind::Write, writes)])
+        };
+        assert_eq!((span(30.0, 70.0).seconds(), span(30.0, 70.0).ios), (17.5, 17.5));
+        assert_eq!((span(10.0, 30.0).bytes, span(60.0, 10.0).bytes), (4.0, 15.0));
     }
 
     #[test]

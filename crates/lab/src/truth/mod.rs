@@ -7,6 +7,7 @@
 
 mod commits;
 mod device;
+mod moves;
 mod record;
 mod rows;
 mod scan;
@@ -24,6 +25,7 @@ use plimsoll_measurement::units::{MB, mb_per_minute};
 
 use crate::level::{Level, STEPS_PER_PAIR, STEPS_PER_SCANNED_ROW};
 use device::Device;
+pub use moves::level_change;
 
 /// What `work` should show on a level at a scale of 1 to `scale`; `None` if nothing limits it, or if rows do not fit into
 /// a page.
@@ -35,8 +37,11 @@ pub fn expect(level: &Level, scale: u64, work: Work<'_>) -> Result<Option<Expect
         Work::Join(rows) => Ok(join(level, rows)),
         Work::Memory => Ok(memory(level, scale)),
         Work::Commits(count) => Ok(commits(level, count)),
-        // The lab makes no whole databases yet.
-        Work::Import(_) | Work::Copy(_) | Work::Restore(_) | Work::LevelChange(_) => Ok(None),
+        Work::Import(tables) => moves::import(level, tables),
+        Work::Copy(tables) => moves::copy(level, tables),
+        Work::Restore(tables) => moves::restore(level, tables),
+        // What has to move is known by the server that makes it, which asks for `level_change`.
+        Work::LevelChange(_) => Ok(None),
     }
 }
 
@@ -110,8 +115,7 @@ fn write(level: &Level, source: Stock<'_>, times: u64, chunks: u64) -> Result<Op
     let spec = &level.spec;
     let Some(made) = write::chunks(source, times, chunks, spec.page_bytes)? else { return Ok(None) };
     let time = write::time(spec, &made);
-    let content = made.content_bytes * chunks;
-    let Some(value) = mb_per_minute(content, time.seconds) else { return Ok(None) };
+    let Some(value) = mb_per_minute(made.content_bytes, time.seconds) else { return Ok(None) };
     let (basis, published) = basis_of_limit(level, time.limit, false);
     let log = Device::log(spec);
     let frames: u64 = made.frames.iter().sum();
@@ -121,7 +125,7 @@ fn write(level: &Level, source: Stock<'_>, times: u64, chunks: u64) -> Result<Op
         spec.page_bytes,
         time.log_seconds,
         1e3 * log.write_latency(),
-        made.rows * chunks,
+        made.rows,
         time.cpu_seconds,
         time.seconds
     );

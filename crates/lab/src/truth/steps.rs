@@ -12,6 +12,11 @@ const STEPS_PER_FLOAT: u64 = 1;
 /// Steps for a row whatever its columns: reading its key and adding to it, handing it over, checking and inserting it.
 const STEPS_PER_ROW: u64 = 13;
 
+/// Steps for a row that is inserted from the client: of the statement whatever the table, and for a column to take its value
+/// and to see that it is not NULL, which the key's need not.
+const STEPS_PER_INSERT: u64 = 12;
+const STEPS_PER_VALUE: u64 = 2;
+
 /// Steps for a row of the tests' tables that is read into the client: its key, 24 columns, two of them floats, handing it over
 /// and going on.
 pub const STEPS_PER_READ_ROW: f64 = 29.0;
@@ -21,6 +26,11 @@ pub fn copied_row(table: &Table) -> u64 {
     let others = table.columns.iter().skip(1);
     let floats = others.clone().filter(|column| column.kind == ColumnType::Float).count() as u64;
     STEPS_PER_ROW + STEPS_PER_COLUMN * others.count() as u64 + STEPS_PER_FLOAT * floats
+}
+
+/// Steps for a row that is inserted from the client.
+pub fn inserted_row(table: &Table) -> u64 {
+    STEPS_PER_INSERT + STEPS_PER_VALUE * (table.columns.len() as u64 - 1)
 }
 
 /// CPU time of one session, which has one core at most.
@@ -120,6 +130,26 @@ mod tests {
         let connection = filled(&table, &mut Rows::new(Family::Typed(Width::Seeds), 1, 0, 1, 5000));
         let per_row = steps(&connection, &SqliteDialect.read_all(&table), &[]) / 5000.0;
         assert!((per_row / STEPS_PER_READ_ROW - 1.0).abs() < 0.005, "{per_row}");
+    }
+
+    #[test]
+    fn an_inserted_row_takes_steps_by_its_columns() {
+        for (table, family) in
+            [(schema::family("t", Width::Seeds), Family::Typed(Width::Seeds)), (schema::cpu("t"), Family::Cpu)]
+        {
+            let connection = filled(&table, &mut Rows::new(family, 1, 0, 1, 500));
+            let places = vec!["?"; table.columns.len()].join(", ");
+            let mut insert = connection.prepare(&format!("INSERT INTO t VALUES ({places})")).unwrap();
+            for key in 501..1001 {
+                insert.raw_bind_parameter(1, key).unwrap();
+                for column in 2..=table.columns.len() {
+                    insert.raw_bind_parameter(column, 1).unwrap();
+                }
+                insert.raw_execute().unwrap();
+            }
+            let per_row = f64::from(insert.reset_status(StatementStatus::VmStep)) / 500.0;
+            assert!((per_row - inserted_row(&table) as f64).abs() < 0.05, "{per_row} {}", inserted_row(&table));
+        }
     }
 
     #[test]

@@ -51,6 +51,8 @@ pub struct Tree {
     inner: Vec<Vec<Inner>>,
     changed_leaves: u64,
     changed_inner: BTreeSet<u64>,
+    /// Pages when it was last asked what changed.
+    pages_before: u64,
 }
 
 impl Tree {
@@ -64,6 +66,7 @@ impl Tree {
             inner: Vec::new(),
             changed_leaves: 0,
             changed_inner: BTreeSet::new(),
+            pages_before: 1,
         }
     }
 
@@ -102,6 +105,14 @@ impl Tree {
     pub fn take_changed(&mut self) -> u64 {
         let inner = std::mem::take(&mut self.changed_inner).len() as u64;
         std::mem::take(&mut self.changed_leaves) + inner
+    }
+
+    /// Frames of a transaction that wrote what changed since this was asked before: a file that grows says so on its first
+    /// page.
+    pub fn take_frames(&mut self) -> u64 {
+        let pages = self.pages();
+        let grown = u64::from(pages > std::mem::replace(&mut self.pages_before, pages));
+        self.take_changed() + grown
     }
 
     /// The page of a leaf, counted from 0 like the leaves; `None` behind the last.

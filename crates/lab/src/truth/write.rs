@@ -27,9 +27,9 @@ pub struct Chunks {
     pub frames: Vec<u64>,
     /// Pages of the table in the end.
     pub pages: u64,
-    /// Rows of a chunk.
+    /// Rows of all chunks.
     pub rows: u64,
-    /// Data content of a chunk in bytes.
+    /// Data content of all chunks in bytes.
     pub content_bytes: u64,
     /// Steps of SQLite's virtual machine for a row.
     pub steps_per_row: u64,
@@ -67,8 +67,9 @@ pub fn chunks(source: Stock<'_>, times: u64, count: u64, page_bytes: u64) -> Res
         }
         frames.push(tree.take_changed() + SHARED_PAGES);
     }
-    let rows = times * payloads.len() as u64;
-    let chunks = Chunks { frames, pages: tree.pages(), rows, content_bytes: times * content, steps_per_row };
+    let rows = count * times * payloads.len() as u64;
+    let content_bytes = count * times * content;
+    let chunks = Chunks { frames, pages: tree.pages(), rows, content_bytes, steps_per_row };
     Ok(fits.then_some(chunks))
 }
 
@@ -84,7 +85,8 @@ pub fn time(spec: &Spec, chunks: &Chunks) -> WriteTime {
     let io_bytes = f64::from(Sizes::of(spec.page_bytes, spec.memory).io_pages) * page_bytes;
     let all_data = frames as f64 * page_bytes;
     let data_frame = data.span(Load { kind: Kind::Write, bytes: all_data, io_bytes }).seconds() / frames.max(1) as f64;
-    let cpu = cpu_seconds(spec, (chunks.rows * chunks.steps_per_row) as f64, 0.0) + statement_seconds(spec);
+    let steps = (chunks.rows * chunks.steps_per_row) as f64;
+    let cpu = cpu_seconds(spec, steps, 0.0) / count + statement_seconds(spec);
 
     let steady = Steady {
         cpu,

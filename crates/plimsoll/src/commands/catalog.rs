@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use plimsoll_analysis::maximum::theoretical_maximum;
-use plimsoll_catalog::{Catalog as Facts, DiskLevel, Figure, Match};
+use plimsoll_catalog::{Catalog as Facts, DiskLevel, Figure, Match, Metric};
 use plimsoll_measurement::{exit, units};
 
 use crate::args::Catalog;
@@ -53,6 +53,9 @@ fn describe(hit: &Match<'_>, text: &mut String) {
         if let Some(line) = at_full_use(figure) {
             let _ = writeln!(text, "  {:<34} {line}", "");
         }
+        if let Some(line) = for_a_database(figure) {
+            let _ = writeln!(text, "  {:<34} {line}", "");
+        }
         if let Some(note) = &figure.note {
             let _ = writeln!(text, "  {:<34} note: {note}", "");
         }
@@ -74,6 +77,18 @@ fn describe_disk(disk: &DiskLevel, text: &mut String) {
         let _ = writeln!(text, "  note: {note}");
     }
     text.push('\n');
+}
+
+/// What whole databases take at a rate at which they are moved: those of the tests that it comes from.
+fn for_a_database(figure: &Figure) -> Option<String> {
+    if !matches!(figure.metric, Metric::ImportRate | Metric::RestoreRate) {
+        return None;
+    }
+    let time = |gigabytes: u64| {
+        let seconds = units::seconds_at(gigabytes * 1024 * units::MB, figure.value?)?;
+        Some(format!("{gigabytes} GB in {:.1} h", seconds / 3600.0))
+    };
+    Some(format!("{}, {}", time(2)?, time(36)?))
 }
 
 /// The theoretical maximum of a rate that was read below full use of its limit.

@@ -3,7 +3,7 @@
 
 use plimsoll_bench::figures::joins_at_common_rungs;
 use plimsoll_bench::observer::Unobserved;
-use plimsoll_bench::run::next_step;
+use plimsoll_bench::run::{Plan, next_step};
 use plimsoll_bench::schema::Width;
 use plimsoll_bench::{Interrupt, definition, execute};
 use plimsoll_catalog::{Catalog, LabLevel};
@@ -36,6 +36,9 @@ struct Case {
     bar_percent: f64,
 }
 
+/// The test that needs another level to change to.
+const CHANGE: &str = "level-change";
+
 /// A third of the usual volume, in tables of the usual size.
 const READ_SETS: &[(&str, &str)] = &[("volume", "12GiB")];
 
@@ -43,10 +46,20 @@ const READ_SETS: &[(&str, &str)] = &[("volume", "12GiB")];
 /// volume for them to average out.
 const FAST_SCAN: f64 = 5000.0;
 
-const VIRTUAL: [Case; 3] = [
+/// Databases that are moved: small, as nothing but the volume grows with it.
+const MOVED_SETS: &[(&str, &str)] = &[("volume", "512MiB"), ("tables", "3")];
+
+/// The level that is asked for is another for each.
+const CHANGE_SETS: &[(&str, &str)] = &[("volume", "640MiB"), ("chunk", "64MiB"), ("poll", "10ms")];
+
+const VIRTUAL: [Case; 7] = [
     Case { test: "read-scan", sets: READ_SETS, has_rows: true, bar_percent: 1.0 },
     Case { test: "write-chunk", sets: &[("volume", "4GiB")], has_rows: true, bar_percent: 1.0 },
     Case { test: "memory", sets: &[], has_rows: false, bar_percent: 3.0 },
+    Case { test: "import", sets: MOVED_SETS, has_rows: true, bar_percent: 1.0 },
+    Case { test: "copy", sets: MOVED_SETS, has_rows: false, bar_percent: 1.0 },
+    Case { test: "restore", sets: MOVED_SETS, has_rows: false, bar_percent: 1.0 },
+    Case { test: CHANGE, sets: CHANGE_SETS, has_rows: false, bar_percent: 1.0 },
 ];
 
 /// In real time volumes have to be small.
@@ -127,6 +140,14 @@ fn levels(options: &Verify) -> Result<Vec<LabLevel>, Failure> {
     Ok(chosen)
 }
 
+/// The first level of the edition to which a database has to move; `None` if there is none.
+fn of_another_tier(level: &LabLevel) -> Result<Option<String>, Failure> {
+    let catalog = Catalog::builtin()?;
+    let mut others =
+        catalog.levels().filter(|at| at.edition.service == level.service && at.edition.name == level.edition);
+    Ok(others.find(|at| at.level.tier != level.tier).map(|at| at.level.name.clone()))
+}
+
 /// What all measurements share.
 struct Bench<'a> {
     options: &'a Verify,
@@ -143,14 +164,19 @@ impl Bench<'_> {
         let mut reference: Option<(String, RunRecord, f64)> = None;
         for level in levels {
             let name = format!("{}/{}@{}", level.service, level.level, level.edition);
+            let another = of_another_tier(level)?;
             for case in cases {
+                if case.test == CHANGE && another.is_none() {
+                    continue;
+                }
                 let widths = Width::NAMES.into_iter().filter(|_| case.has_rows);
                 let widths = widths.filter(|width| self.options.row.as_deref().is_none_or(|row| row == *width));
                 let widths: Vec<Option<&str>> = if case.has_rows { widths.map(Some).collect() } else { vec![None] };
                 for width in widths {
                     let is_fast = !is_real && level.read_rate.value > FAST_SCAN;
                     let sets = if is_fast && case.test == "read-scan" { &[] } else { case.sets };
-                    let sets = sets.iter().copied().chain(width.map(|width| ("row", width)));
+                    let level_set = another.as_deref().filter(|_| case.test == CHANGE).map(|name| ("level", name));
+                    let sets = sets.iter().copied().chain(width.map(|width| ("row", width))).chain(level_set);
                     let record = self.measure(&name, case.test, &sets.collect::<Vec<_>>())?;
                     let figure = headline(&record)?;
                     self.keep(rows, row_of(level, width, case.bar_percent, figure));
@@ -199,13 +225,20 @@ impl Bench<'_> {
         let target = Target::parse(&format!("lab:{level}?clock={clock}&neighbour=off"))?;
         let Opened { database, clock, .. } = &engines::open(&target, &Access::default(), self.printer);
         let database = database.as_ref().map_err(|error| Failure::from(error.clone()))?;
-        let definition = definition::find_builtin(test).map_err(Failure::usage)?;
-        let mut parameters = definition.parameters_at(false, database.description().scale);
-        for (key, value) in sets {
-            parameters.set(key, value, &definition.steps).map_err(Failure::usage)?;
+        let run = |test: &str, sets: &[(&str, &str)], keep_data: bool| -> Result<RunRecord, Failure> {
+            let definition = definition::find_builtin(test).map_err(Failure::usage)?;
+            let mut parameters = definition.parameters_at(false, database.description().scale);
+            for (key, value) in sets {
+                parameters.set(key, value, &definition.steps).map_err(Failure::usage)?;
+            }
+            let plan = Plan { keep_data, ..plan(&definition, parameters, &target, &self.host) };
+            Ok(execute(&plan, database.as_ref(), clock, &self.interrupt, &mut Unobserved))
+        };
+        if test == CHANGE {
+            // Something that has to move: of the test's own there is nothing when the level changes.
+            run("read-scan", MOVED_SETS, true)?;
         }
-        let plan = plan(&definition, parameters, &target, &self.host);
-        let record = execute(&plan, database.as_ref(), clock, &self.interrupt, &mut Unobserved);
+        let record = run(test, sets, false)?;
         match &record.error {
             None => Ok(record),
             Some(error) => Err(Failure {

@@ -1,0 +1,224 @@
+//! Another level for a lab: asked for by name, in effect when the database has moved. Within a tier a level is a matter of
+//! limits and in effect at once; another tier is another machine, to which the service moves all pages, at the rate that was
+//! published for that or as fast as the devices on both sides let it. Sessions stay open over a change. (A real service cuts
+//! them when it switches over; what that does to a client is a matter of faults.)
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use plimsoll_clock::{Spawned, spawn};
+use plimsoll_engine::sqlite::SqliteDatabase;
+use plimsoll_engine::{Database as _, Error, ErrorKind, Expected, Levels, Result};
+use plimsoll_hardware::{Io, Kind, LARGEST_IO_BYTES, Machine, Role};
+use plimsoll_measurement::Moment;
+
+use crate::address::{Address, Subject};
+use crate::level::{self, Level};
+use crate::server::Server;
+use crate::truth;
+
+/// How far ahead of the present I/Os of a move are booked.
+const AHEAD: Duration = Duration::from_millis(50);
+
+/// The changes of level of a target.
+#[derive(Debug)]
+pub struct Changes {
+    state: Mutex<State>,
+    stop: AtomicBool,
+}
+
+#[derive(Debug)]
+struct State {
+    present: String,
+    tier: String,
+    /// The level that is on its way, and who brings it.
+    coming: Option<(String, Option<Spawned>)>,
+    asked: Vec<Asked>,
+}
+
+/// A level that was asked for.
+#[derive(Debug)]
+struct Asked {
+    level: Level,
+    /// Bytes that had to move for it.
+    bytes: u64,
+}
+
+impl Changes {
+    /// None yet, on this level.
+    pub fn new(level: &Level) -> Self {
+        let name = level.published.as_ref().map_or_else(|| level.name.clone(), |level| level.level.clone());
+        let tier = level.published.as_ref().map(|level| level.tier.clone()).unwrap_or_default();
+        let state = State { present: name, tier, coming: None, asked: Vec::new() };
+        Self { state: Mutex::new(state), stop: AtomicBool::new(false) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends a change that is under way, and waits for its end.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let coming = self.state().coming.take();
+        if let Some((_, Some(thread))) = coming {
+            // A panic in there has been reported where it happened.
+            let _ = thread.join();
+        }
+    }
+
+    /// How long a change from one level to another should have taken: what had to move is known, how long that takes is
+    /// computed.
+    pub fn expect(&self, from: &Level, to: &str) -> Option<Expected> {
+        let state = self.state();
+        let asked: Vec<(&Level, u64)> = state
+            .asked
+            .iter()
+            .filter(|asked| name_of(&asked.level).is_some_and(|name| name.eq_ignore_ascii_case(to)))
+            .map(|asked| (&asked.level, asked.bytes))
+            .collect();
+        truth::level_change(from, &asked)
+    }
+}
+
+fn name_of(level: &Level) -> Option<&str> {
+    level.published.as_ref().map(|level| level.level.as_str())
+}
+
+/// Asks for levels of one target.
+pub struct LabLevels {
+    inner: SqliteDatabase,
+    server: Arc<Server>,
+    address: Address,
+    changes: Arc<Changes>,
+}
+
+impl fmt::Debug for LabLevels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LabLevels").field("changes", &self.changes).finish_non_exhaustive()
+    }
+}
+
+impl LabLevels {
+    /// For a target at this address.
+    pub fn new(inner: SqliteDatabase, server: Arc<Server>, address: Address, changes: Arc<Changes>) -> Self {
+        Self { inner, server, address, changes }
+    }
+
+    /// A level of the same service and edition.
+    fn find(&self, name: &str) -> Result<Level> {
+        let Subject::Level { service, edition, .. } = &self.address.subject else {
+            return Err(Error::new(ErrorKind::Unsupported, "hardware of one's own has no levels"));
+        };
+        let mut address = self.address.clone();
+        let edition = match edition {
+            Some(edition) => Some(edition.clone()),
+            // The edition that the present level was found in.
+            None => level::find(&self.address)?.edition,
+        };
+        address.subject = Subject::Level { service: service.clone(), level: name.to_owned(), edition };
+        let found = level::find(&address)?;
+        if found.published.is_none() {
+            return Err(Error::new(ErrorKind::Usage, format!("'{name}' is no level of a database service")));
+        }
+        Ok(found)
+    }
+
+    /// Bytes of everything that is in the database: what every place of ours has.
+    fn bytes(&self) -> Result<u64> {
+        let places = self.inner.places()?;
+        Ok(places.iter().map(|status| self.server.database_bytes(&self.inner.path(&status.place))).sum())
+    }
+
+    fn has_to_move(&self, level: &Level) -> bool {
+        level.published.as_ref().is_none_or(|level| level.tier != self.changes.state().tier)
+    }
+}
+
+impl Levels for LabLevels {
+    fn current(&mut self) -> Result<Option<String>> {
+        Ok(Some(self.changes.state().present.clone()))
+    }
+
+    fn ask(&mut self, level: &str) -> Result<()> {
+        let to = self.find(level)?;
+        let moves = self.has_to_move(&to);
+        let bytes = if moves { self.bytes()? } else { 0 };
+        let name = name_of(&to).unwrap_or(level).to_owned();
+        let mut state = self.changes.state();
+        if let Some((coming, _)) = &state.coming {
+            return Err(Error::new(ErrorKind::Busy, format!("the level is being changed to {coming}"))
+                .hint("wait until that is in effect, then ask again"));
+        }
+        if state.present == name {
+            return Ok(());
+        }
+        state.asked.push(Asked { level: to.clone(), bytes });
+        if !moves {
+            self.server.become_like(to.spec, false);
+            state.present = name;
+            return Ok(());
+        }
+        state.coming = Some((name.clone(), None));
+        drop(state);
+        let (server, changes) = (Arc::clone(&self.server), Arc::clone(&self.changes));
+        let clock = Arc::clone(&self.server.clock);
+        let thread = spawn(&clock, "level change", move || {
+            if move_pages(&server, &to, bytes, &changes.stop) {
+                let tier = to.published.as_ref().map(|level| level.tier.clone()).unwrap_or_default();
+                server.become_like(to.spec, true);
+                let mut state = changes.state();
+                (state.present, state.tier, state.coming) = (name, tier, None);
+            }
+        });
+        let mut state = self.changes.state();
+        match thread {
+            Ok(thread) => {
+                if let Some((_, bringing)) = &mut state.coming {
+                    *bringing = Some(thread);
+                }
+                Ok(())
+            }
+            Err(error) => {
+                state.coming = None;
+                Err(Error::new(ErrorKind::Internal, format!("the change of level can't be started: {error}")))
+            }
+        }
+    }
+
+    fn moves_bytes(&mut self, level: &str) -> Option<u64> {
+        let level = self.find(level).ok()?;
+        if self.has_to_move(&level) { self.bytes().ok() } else { Some(0) }
+    }
+}
+
+/// Moves so many bytes to another machine; false if it was stopped. They take what the service moves databases with, else the
+/// data devices of both machines.
+fn move_pages(server: &Server, to: &Level, bytes: u64, stop: &AtomicBool) -> bool {
+    let mut other = Machine::new(&to.spec, server.seed);
+    let (mut moved, mut last) = (0, server.clock.now());
+    while moved < bytes {
+        let now = server.clock.now();
+        let piece = LARGEST_IO_BYTES.min(bytes - moved);
+        let io = |kind| Io { kind, offset: moved, bytes: piece };
+        let done = {
+            let mut state = server.state();
+            if state.spec.movement.is_some() {
+                state.machine.submit(now, Role::Movement, io(Kind::Write)).at
+            } else {
+                let read = state.machine.submit(now, Role::Data, io(Kind::Read)).at;
+                read.max(other.submit(now, Role::Data, io(Kind::Write)).at)
+            }
+        };
+        let done = server.faults.delay(now, done);
+        (moved, last) = (moved + piece, last.max(done));
+        server.sleep(Moment::from_nanos(done.as_nanos().saturating_sub(AHEAD.as_nanos() as u64)), stop);
+        if stop.load(Ordering::Relaxed) {
+            return false;
+        }
+    }
+    server.sleep(last, stop);
+    !stop.load(Ordering::Relaxed)
+}

@@ -1,0 +1,180 @@
+//! Whole databases. An import is chunks of rows from the client, in the log like any other. Pages that are copied or restored
+//! go past the log: a copy is read from the data device and written to it at once, a restore comes by what the service moves
+//! databases with, and where it has nothing for that, to the data device.
+
+use plimsoll_engine::work::Stock;
+use plimsoll_engine::{Expected, Result};
+use plimsoll_hardware::{Kind, LARGEST_IO_BYTES};
+use plimsoll_measurement::units::{MB, mb_per_minute};
+
+use super::device::{Counts, Device, Load};
+use super::rows::each;
+use super::steps::inserted_row;
+use super::tree::Tree;
+use super::write::{self, Chunks};
+use super::{add_neighbour, basis, basis_of_limit};
+use crate::level::Level;
+use crate::mover::IMPORT_ROWS;
+
+/// The transactions of an import; `None` if rows do not fit into a page.
+fn transactions(tables: Vec<Stock<'_>>, page_bytes: u64) -> Result<Option<Chunks>> {
+    let (mut made, mut steps, mut fits) = (Chunks::default(), 0, true);
+    for stock in tables {
+        let per_row = inserted_row(&stock.table);
+        let (mut tree, mut rows) = (Tree::new(page_bytes), 0);
+        each(stock, |key, payload, content| {
+            fits &= tree.append(key, payload);
+            rows += 1;
+            made.content_bytes += content;
+            if rows % IMPORT_ROWS == 0 {
+                made.frames.push(tree.take_frames());
+            }
+        })?;
+        if rows % IMPORT_ROWS > 0 {
+            made.frames.push(tree.take_frames());
+        }
+        made.pages += tree.pages();
+        made.rows += rows;
+        steps += rows * per_row;
+    }
+    made.steps_per_row = steps.div_ceil(made.rows.max(1));
+    Ok(fits.then_some(made))
+}
+
+pub fn import(level: &Level, tables: Vec<Stock<'_>>) -> Result<Option<Expected>> {
+    let spec = &level.spec;
+    let Some(made) = transactions(tables, spec.page_bytes)? else { return Ok(None) };
+    if made.frames.is_empty() {
+        return Ok(None);
+    }
+    let time = write::time(spec, &made);
+    let Some(value) = mb_per_minute(made.content_bytes, time.seconds) else { return Ok(None) };
+    let (basis, published) = basis_of_limit(level, time.limit, false);
+    let log = Device::log(spec);
+    let mut reason = format!(
+        "{} rows in {} pages of {} bytes with their headers take {:.2} s in the log, {} commits {:.1} ms each and {:.2} s \
+         of CPU, {:.2} s in all",
+        made.rows,
+        made.frames.iter().sum::<u64>(),
+        spec.page_bytes,
+        time.log_seconds,
+        made.frames.len(),
+        1e3 * log.write_latency(),
+        time.cpu_seconds,
+        time.seconds
+    );
+    if time.limit == "data_io" {
+        reason.push_str(", because checkpoints keep the log waiting");
+    }
+    add_neighbour(&mut reason, &log);
+    let published = published && log.neighbour().is_none();
+    Ok(Some(Expected { metric: "import_rate", value, basis, limit: time.limit, reason, published }))
+}
+
+/// Content and pages of a database; `None` if rows do not fit into a page.
+fn size(tables: Vec<Stock<'_>>, page_bytes: u64) -> Result<Option<(u64, u64)>> {
+    // The first page of the file says what is in it.
+    let (mut all_content, mut pages, mut fits) = (0, 1, true);
+    for stock in tables {
+        let mut tree = Tree::new(page_bytes);
+        each(stock, |key, payload, content| {
+            fits &= tree.append(key, payload);
+            all_content += content;
+        })?;
+        pages += tree.pages();
+    }
+    Ok(fits.then_some((all_content, pages)))
+}
+
+pub fn copy(level: &Level, tables: Vec<Stock<'_>>) -> Result<Option<Expected>> {
+    let spec = &level.spec;
+    let Some((content, pages)) = size(tables, spec.page_bytes)? else { return Ok(None) };
+    let bytes = pages * spec.page_bytes;
+    let data = Device::data(spec, bytes);
+    let load = |kind| Load { kind, bytes: bytes as f64, io_bytes: LARGEST_IO_BYTES.min(bytes) as f64 };
+    let span = data.span_of_all(&[load(Kind::Read), load(Kind::Write)]);
+    // Reads go on while the first is under way; the last write is waited for.
+    let seconds = span.seconds() + data.write_latency();
+    let Some(value) = mb_per_minute(content, seconds) else { return Ok(None) };
+    let limit = match span.counts() {
+        _ if span.seconds() < seconds / 2.0 => "latency",
+        Counts::Bytes => "data_io",
+        Counts::Ios => "data_iops",
+    };
+    // What was published is how fast reads are.
+    let (basis, _) = basis_of_limit(level, limit, false);
+    let mut reason = format!(
+        "{pages} pages of {} bytes are read from the data device and written to it in {:.2} s, {seconds:.2} s with the \
+         latency of the last",
+        spec.page_bytes,
+        span.seconds()
+    );
+    add_neighbour(&mut reason, &data);
+    Ok(Some(Expected { metric: "copy_rate", value, basis, limit, reason, published: false }))
+}
+
+pub fn restore(level: &Level, tables: Vec<Stock<'_>>) -> Result<Option<Expected>> {
+    let spec = &level.spec;
+    let Some((content, pages)) = size(tables, spec.page_bytes)? else { return Ok(None) };
+    let bytes = pages * spec.page_bytes;
+    let device = Device::movement(spec, bytes);
+    let span =
+        device.span(Load { kind: Kind::Write, bytes: bytes as f64, io_bytes: LARGEST_IO_BYTES.min(bytes) as f64 });
+    let seconds = span.seconds() + device.write_latency();
+    let Some(value) = mb_per_minute(content, seconds) else { return Ok(None) };
+    let by_service = spec.movement.is_some();
+    let limit = match span.counts() {
+        _ if span.seconds() < seconds / 2.0 => "latency",
+        _ if by_service => "movement",
+        Counts::Bytes => "data_io",
+        Counts::Ios => "data_iops",
+    };
+    let (basis, published) = match limit {
+        "movement" => basis(level, |level| level.movement_rate.as_ref().unwrap_or(&level.read_rate)),
+        _ => basis_of_limit(level, limit, false),
+    };
+    let what = if by_service { "the service moves" } else { "the data device takes" };
+    let mut reason = format!(
+        "{what} {pages} pages of {} bytes at {:.2} MB/min in {seconds:.2} s",
+        spec.page_bytes,
+        bytes as f64 / MB as f64 / seconds * 60.0
+    );
+    add_neighbour(&mut reason, &device);
+    let published = published && device.neighbour().is_none();
+    Ok(Some(Expected { metric: "restore_rate", value, basis, limit, reason, published }))
+}
+
+/// The time for changes to levels, each of which had so many bytes to move, on average over them; `None` if there were none.
+pub fn level_change(from: &Level, changes: &[(&Level, u64)]) -> Option<Expected> {
+    let (to, _) = changes.first()?;
+    let count = changes.len() as f64;
+    let seconds = changes.iter().map(|(to, bytes)| change_seconds(from, to, *bytes)).sum::<f64>() / count;
+    let bytes = changes.iter().map(|(_, bytes)| *bytes).sum::<u64>() as f64 / count;
+    let by_service = from.spec.movement.is_some();
+    let (limit, (basis, published)) = match by_service {
+        _ if bytes <= 0.0 => ("movement", ("printed".to_owned(), false)),
+        true => ("movement", basis(from, |level| level.movement_rate.as_ref().unwrap_or(&level.read_rate))),
+        false => ("data_io", basis_of_limit(from, "data_io", false)),
+    };
+    let reason = if bytes <= 0.0 {
+        format!("{} is of the same tier, where another level is in effect at once", to.name)
+    } else {
+        let by = if by_service { "the service moves" } else { "the data devices of both levels move" };
+        format!("{by} {:.2} MB of database in {seconds:.2} s", bytes / MB as f64)
+    };
+    Some(Expected { metric: "level_change_time", value: seconds, basis, limit, reason, published })
+}
+
+fn change_seconds(from: &Level, to: &Level, bytes: u64) -> f64 {
+    if bytes == 0 {
+        return 0.0;
+    }
+    let load = |kind| Load { kind, bytes: bytes as f64, io_bytes: LARGEST_IO_BYTES.min(bytes) as f64 };
+    if from.spec.movement.is_some() {
+        let device = Device::movement(&from.spec, bytes);
+        return device.span(load(Kind::Write)).seconds() + device.write_latency();
+    }
+    let (source, target) = (Device::data(&from.spec, bytes), Device::data(&to.spec, bytes));
+    let reads = source.span(load(Kind::Read)).seconds() + source.read_latency();
+    reads.max(target.span(load(Kind::Write)).seconds() + target.write_latency())
+}
