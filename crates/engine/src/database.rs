@@ -200,8 +200,8 @@ pub trait Session: Sampler {
     /// Makes an empty table in the session's place, with its clustered primary key (where the engine has one).
     fn create_table(&mut self, table: &Table) -> Result<()>;
 
-    /// Makes stored procedures for requests for single rows of a table, where that is how such requests are usually made on this
-    /// engine ([`Dialect::call`] calls them). False where requests are texts.
+    /// Makes stored procedures for requests for single rows of a table, which [`Dialect::call`] calls, in place of those that may be
+    /// there. False where there are none or the user may not make them: then requests are texts.
     fn make_procedures(&mut self, table: &Table) -> Result<bool> {
         let _ = table;
         Ok(false)

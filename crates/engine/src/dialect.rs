@@ -21,6 +21,29 @@ pub enum SingleRow {
 impl SingleRow {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Insert, Self::Update, Self::Delete, Self::Read];
+
+    /// The name of the procedure that makes the request of a table.
+    pub fn procedure(self, table: &Table) -> String {
+        let what = match self {
+            Self::Insert => "insert",
+            Self::Update => "update",
+            Self::Delete => "delete",
+            Self::Read => "read",
+        };
+        format!("plimsoll_{what}_{}", table.name)
+    }
+
+    /// The types of its parameters, in their order.
+    pub fn parameters(self, table: &Table) -> Vec<ColumnType> {
+        let mut types = table.types();
+        match self {
+            Self::Insert => {}
+            // The key comes last.
+            Self::Update => types.rotate_left(1),
+            Self::Delete | Self::Read => types.truncate(1),
+        }
+        types
+    }
 }
 
 /// The SQL texts of one engine.
@@ -195,6 +218,11 @@ pub trait Dialect: Send + Sync {
     fn call(&self, request: SingleRow, table: &Table) -> Option<String> {
         let _ = (request, table);
         None
+    }
+
+    /// True if users of this engine make such requests by procedures as a rule.
+    fn prefers_procedures(&self) -> bool {
+        false
     }
 
     /// All columns of all rows, in no order.

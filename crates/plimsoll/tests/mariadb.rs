@@ -164,6 +164,27 @@ fn whoever_cannot_get_in_is_told_why_and_no_password_is_seen_anywhere() {
     }
 }
 
+#[test]
+fn single_rows_are_asked_for_by_procedures_where_that_is_wanted() {
+    let scene = Scene::new();
+    let few = ["--set", "volume=2MiB", "--set", "duration=2s", "--set", "sessions=2", "--set", "procedures=yes"];
+    let run = |target: &str| {
+        let words = ["run", "mix-a", "--target", target, "--json", "--repetitions", "1", "--short", "--quiet"];
+        scene.say(&[&words[..], &few].concat())
+    };
+    let server = server_of_its_own();
+    let said = run(&server.socket_url(""));
+    assert_eq!(said.code, 0, "{said:#?}");
+    let record = &said.json()[0];
+    assert_eq!(record["parameters"]["by_procedure"], true);
+    for kind in record["repetitions"][0]["requests"].as_array().unwrap() {
+        assert!(kind["operations"].as_u64().unwrap() > 0 && kind["errors"].as_u64().unwrap_or(0) == 0, "{kind}");
+    }
+    assert_eq!(databases(&server), "");
+    let refused = run(&format!("sqlite:{}", scene.path("x.db").display()));
+    refused.failed(2, &["stored procedures", "procedures=yes"]);
+}
+
 /// A definition of one's own: with a parameter that stands there twice, on tables of its own and on those that are there.
 #[test]
 fn requests_of_ones_own_are_made() {

@@ -187,6 +187,14 @@ pub const PARAMETERS: &[Parameter] = &[
         default: Some("0s"),
     },
     Parameter {
+        name: "procedures",
+        kind: Kind::Choice(&["usual", "yes", "no"]),
+        about: "Requests for single rows by stored procedures, or by texts; usual is by procedures on SQL Server only.",
+        scales: false,
+        steps: &[Step::Requests],
+        default: Some("usual"),
+    },
+    Parameter {
         name: "batch",
         kind: Kind::Levels(1, 10_000_000),
         about: "Rows of a batch of a bulk load; several are tried in turn.",

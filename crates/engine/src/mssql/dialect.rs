@@ -13,36 +13,14 @@ pub(super) fn money(units: i64) -> String {
     format!("CAST('{sign}{}.{:04}' AS money)", units / 10_000, units % 10_000)
 }
 
-/// What the names of our procedures begin with; the table's name follows.
-pub(super) const fn procedure_prefix(request: SingleRow) -> &'static str {
-    match request {
-        SingleRow::Insert => "plimsoll_insert_",
-        SingleRow::Update => "plimsoll_update_",
-        SingleRow::Delete => "plimsoll_delete_",
-        SingleRow::Read => "plimsoll_read_",
-    }
-}
-
 /// What calls of procedures begin with.
 pub(super) const CALL: &str = "EXEC ";
-
-/// The types of a request's parameters, in their order.
-fn parameters(request: SingleRow, table: &Table) -> Vec<ColumnType> {
-    let mut types = table.types();
-    match request {
-        SingleRow::Insert => {}
-        // The key comes last.
-        SingleRow::Update => types.rotate_left(1),
-        SingleRow::Delete | SingleRow::Read => types.truncate(1),
-    }
-    types
-}
 
 impl MssqlDialect {
     /// Makes the procedure for a request; both names are as they are to stand, the body has its tables' names with the place.
     pub(super) fn create_procedure(&self, request: SingleRow, table: &Table, name: &str, body: &str) -> String {
         let parameter = |(kind, number): (ColumnType, usize)| format!("@P{number} {}", self.type_name(kind));
-        let parameters: Vec<String> = parameters(request, table).into_iter().zip(1..).map(parameter).collect();
+        let parameters: Vec<String> = request.parameters(table).into_iter().zip(1..).map(parameter).collect();
         format!("CREATE PROCEDURE {name} {} AS {body}", parameters.join(", "))
     }
 }
@@ -100,8 +78,13 @@ impl Dialect for MssqlDialect {
 
     fn call(&self, request: SingleRow, table: &Table) -> Option<String> {
         let places: Vec<String> =
-            (1..=parameters(request, table).len()).map(|number| self.placeholder(number)).collect();
-        Some(format!("{CALL}{}{} {}", procedure_prefix(request), table.name, places.join(", ")))
+            (1..=request.parameters(table).len()).map(|number| self.placeholder(number)).collect();
+        Some(format!("{CALL}{} {}", request.procedure(table), places.join(", ")))
+    }
+
+    /// As the seeds did (reference, 2.2 to 2.6).
+    fn prefers_procedures(&self) -> bool {
+        true
     }
 
     /// The weakest isolation is a hint of the table: rows are read without locks, and pages in the order of their allocation.

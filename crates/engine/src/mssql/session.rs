@@ -11,7 +11,7 @@ use plimsoll_measurement::{Reading, Views};
 use super::connect::Connector;
 use super::counters;
 use super::describe::{Abilities, Ability};
-use super::dialect::{CALL, MssqlDialect, procedure_prefix};
+use super::dialect::{CALL, MssqlDialect};
 use super::error::Errors;
 use super::inserts;
 use super::place::{Control, WORK};
@@ -208,8 +208,7 @@ impl Session for MssqlSession {
             return Ok(false);
         }
         for request in SingleRow::ALL {
-            let name = format!("{}{}", procedure_prefix(request), table.name);
-            let name = format!("{}.{}", sql::quoted(self.place.name()), sql::quoted(&name));
+            let name = format!("{}.{}", sql::quoted(self.place.name()), sql::quoted(&request.procedure(table)));
             let body = qualify::qualify(&MssqlDialect.single_row(request, table), self.place.name(), &Known::All);
             let texts = [sql::drop_procedure(&name), MssqlDialect.create_procedure(request, table, &name, &body)];
             for text in texts {

@@ -2,7 +2,7 @@
 
 use super::place::quoted;
 use super::product::Product;
-use crate::dialect::{Dialect, MOST_SAMPLED};
+use crate::dialect::{Dialect, MOST_SAMPLED, SingleRow};
 use crate::table::{ColumnType, Table};
 
 /// The SQL of one of the two.
@@ -16,6 +16,22 @@ pub(super) fn of(product: Product) -> &'static MySqlDialect {
     match product {
         Product::MariaDb => &MARIADB,
         Product::MySql => &MYSQL,
+    }
+}
+
+/// What calls of procedures begin with.
+pub(super) const CALL: &str = "CALL ";
+
+impl MySqlDialect {
+    /// Makes the procedure for a request: its parameters stand where the request's text has places for them.
+    pub(super) fn create_procedure(&self, request: SingleRow, table: &Table) -> String {
+        let parameter = |(kind, number): (ColumnType, usize)| format!("IN parameter{number} {}", self.type_name(kind));
+        let parameters: Vec<String> = request.parameters(table).into_iter().zip(1..).map(parameter).collect();
+        let text = self.single_row(request, table);
+        let pieces: Vec<&str> = text.split('?').collect();
+        let named = pieces[1..].iter().zip(1..).map(|(piece, number)| format!("parameter{number}{piece}"));
+        let body: String = std::iter::once(pieces[0].to_owned()).chain(named).collect();
+        format!("CREATE PROCEDURE {} ({}) {body}", request.procedure(table), parameters.join(", "))
     }
 }
 
@@ -88,6 +104,11 @@ impl Dialect for MySqlDialect {
             columns.join(", "),
             self.column(table.key())
         )
+    }
+
+    fn call(&self, request: SingleRow, table: &Table) -> Option<String> {
+        let places = vec!["?"; request.parameters(table).len()].join(", ");
+        Some(format!("{CALL}{} ({places})", request.procedure(table)))
     }
 
     /// A union would be written to a temporary table first. A list of offsets is joined with the source instead: by a nested

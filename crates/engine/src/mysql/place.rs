@@ -212,7 +212,7 @@ pub(super) fn list(connection: &mut Connection) -> Result<Vec<PlaceStatus>> {
     Ok(places)
 }
 
-/// Drops the database of a place with its tables. Only tables are ours: if anything else is in it or depends on a table in
+/// Drops the database of a place with its tables. Only tables and procedures by our names are ours: if anything else is in it or depends on a table in
 /// it, nothing is dropped. The mark goes last.
 pub(super) fn drop_database(connection: &mut Connection, place: &Place) -> Result<()> {
     let others = strangers(connection, place)?;
@@ -249,14 +249,14 @@ fn dropping(errors: &Errors, place: &Place, error: Error) -> Error {
     error
 }
 
-/// What is not ours and would have to go with the place, or break without it: everything in the database but plain tables,
-/// keys elsewhere that refer to our tables, and views elsewhere that read them.
+/// What is not ours and would have to go with the place, or break without it: everything in the database but plain tables and our
+/// procedures, keys elsewhere that refer to our tables, and views elsewhere that read them.
 fn strangers(connection: &mut Connection, place: &Place) -> Result<Vec<String>> {
     let sql = format!(
         "SELECT CONCAT(LOWER(TABLE_TYPE), ' ', TABLE_NAME) FROM information_schema.TABLES \
          WHERE TABLE_SCHEMA = '{place}' AND TABLE_TYPE <> 'BASE TABLE' \
          UNION ALL SELECT CONCAT(LOWER(ROUTINE_TYPE), ' ', ROUTINE_NAME) FROM information_schema.ROUTINES \
-         WHERE ROUTINE_SCHEMA = '{place}' \
+         WHERE ROUTINE_SCHEMA = '{place}' AND NOT (ROUTINE_TYPE = 'PROCEDURE' AND ROUTINE_NAME LIKE 'plimsoll\\_%') \
          UNION ALL SELECT CONCAT('event ', EVENT_NAME) FROM information_schema.EVENTS WHERE EVENT_SCHEMA = '{place}' \
          UNION ALL SELECT CONCAT('trigger ', TRIGGER_NAME) FROM information_schema.TRIGGERS \
          WHERE TRIGGER_SCHEMA = '{place}' \

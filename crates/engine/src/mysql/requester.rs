@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::connect::Connector;
 use super::connection::{Connection, Failed, Prepared};
 use super::database::Known;
+use super::dialect::CALL;
 use super::load;
 use super::place::NO_SUCH_TABLE;
 use super::rows::{self, Column, Size};
@@ -68,6 +69,10 @@ impl MySqlRequester {
             Err(failed) => return Err(self.connection.fail(failed)),
         };
         let columns = prepared.columns.clone();
+        // What a procedure returns is known when it does.
+        if columns.is_empty() && statement.sql.starts_with(CALL) {
+            return Ok(Form::Prepared(Box::new(Ready { prepared, columns, sizes: Box::default() })));
+        }
         match rows::sizes(asked(statement), &columns) {
             Ok(sizes) => Ok(Form::Prepared(Box::new(Ready { prepared, columns, sizes }))),
             Err(error) => {

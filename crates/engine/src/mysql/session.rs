@@ -14,7 +14,7 @@ use super::dialect;
 use super::error::statement;
 use super::{counters, load, place, rows};
 use crate::database::{Cancel, Place, RowSource, Sampler, Session, TableSize};
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, SingleRow};
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::RequestAccess;
 use crate::socket::Breaker;
@@ -151,6 +151,20 @@ impl Session for MySqlSession {
     fn create_table(&mut self, table: &Table) -> Result<()> {
         let sql = self.dialect().create_table(table);
         self.execute(&sql, &[]).map(drop)
+    }
+
+    fn make_procedures(&mut self, table: &Table) -> Result<bool> {
+        let dialect = dialect::of(self.connection.server.product);
+        for request in SingleRow::ALL {
+            let drop = format!("DROP PROCEDURE IF EXISTS {}", request.procedure(table));
+            for sql in [drop, dialect.create_procedure(request, table)] {
+                match self.connection.run(&sql) {
+                    Err(error) if error.kind == ErrorKind::Permission => return Ok(false),
+                    done => done?,
+                };
+            }
+        }
+        Ok(true)
     }
 
     fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {

@@ -1,6 +1,6 @@
 //! Requests: the lean sessions, beside the ordinary ones.
 
-use plimsoll_engine::{Answer, ColumnType, Error, ErrorKind, Statement, Value};
+use plimsoll_engine::{Answer, ColumnType, Error, ErrorKind, SingleRow, Statement, Value};
 
 use crate::beds::{Bed, Bench};
 use crate::rows::{Dense, List, count, dense, everything, read_table, tally};
@@ -53,6 +53,41 @@ pub fn requests_come_to_what_sessions_do(bed: &dyn Bed) {
     let sums = Answer { rows: 1, content_bytes: 8 };
     let counted = statement(3, "SELECT count(*) FROM everything", Some(&[ColumnType::BigInt]));
     assert_eq!(requester.ask(&counted, &[]).unwrap(), sums);
+}
+
+pub fn procedures_do_what_texts_do(bed: &dyn Bed) {
+    let mut bench = Bench::new(bed, "reqcalls");
+    let mut requester = bench.requester();
+    let (table, dialect) = (dense(), bench.session.dialect());
+    bench.session.create_table(&table).unwrap();
+    let has_procedures = dialect.call(SingleRow::Read, &table).is_some();
+    // Twice: a table that is made anew brings its procedures with it.
+    for _ in 0..2 {
+        assert_eq!(bench.session.make_procedures(&table).unwrap(), has_procedures);
+    }
+    let new = [Value::Int(7), Value::Money(-15), Value::Text("it's 'new'")];
+    let changed = [Value::Money(3), Value::Text("changed"), Value::Int(7)];
+    let [one, none] = [1, 0].map(|rows| Answer { rows, content_bytes: 0 });
+    let row = |bytes: u64| Answer { rows: 1, content_bytes: 4 + 8 + bytes };
+    let steps = [
+        (SingleRow::Read, &new[..1], Answer::default()),
+        (SingleRow::Insert, &new[..], one),
+        (SingleRow::Read, &new[..1], row(10)),
+        (SingleRow::Update, &changed[..], one),
+        (SingleRow::Read, &new[..1], row(7)),
+        (SingleRow::Delete, &new[..1], one),
+        (SingleRow::Delete, &new[..1], none),
+    ];
+    for (called, number) in [(false, 0), (has_procedures, 10)] {
+        for (request, parameters, expected) in &steps {
+            let text = dialect.call(*request, &table).filter(|_| called);
+            let text = text.unwrap_or_else(|| dialect.single_row(*request, &table));
+            let columns = if *request == SingleRow::Read { table.types() } else { Vec::new() };
+            let statement = statement(number + *request as u32, &text, Some(&columns));
+            assert_eq!(requester.ask(&statement, parameters).unwrap(), *expected, "{text}");
+        }
+    }
+    assert_eq!(count(bench.session.as_mut(), &table), 0);
 }
 
 pub fn changes_count_their_rows(bed: &dyn Bed) {

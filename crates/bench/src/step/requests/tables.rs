@@ -1,6 +1,6 @@
 //! The tables that requests on rows work on: loaded anew for every repetition, warm or cold.
 
-use plimsoll_engine::{Cold, Result};
+use plimsoll_engine::{Cold, Error, ErrorKind, Result, Session, Table};
 
 use super::super::{Context, Follower, contradiction};
 use crate::dataset::Wanted;
@@ -89,7 +89,7 @@ pub(super) fn provision(context: &mut Context<'_>) -> Result<Vec<Target>> {
             if !is_cold {
                 session.query_count(&session.dialect().scan(&table.name, false), &[])?;
             }
-            let by_procedure = session.make_procedures(&table)?;
+            let by_procedure = by_procedure(context, session, &table)?;
             targets.push(Target::new(table, number, (wanted.rows, remembered), session.dialect(), by_procedure));
         }
         session.checkpoint()?;
@@ -108,6 +108,22 @@ pub(super) fn provision(context: &mut Context<'_>) -> Result<Vec<Target>> {
         context.wait(context.settle)?;
     }
     Ok(targets)
+}
+
+/// Whether procedures make the requests for single rows of a table; then they are there.
+fn by_procedure(context: &mut Context<'_>, session: &mut dyn Session, table: &Table) -> Result<bool> {
+    let asked = context.parameters.choice("procedures");
+    let wanted = asked == "yes" || (asked == "usual" && session.dialect().prefers_procedures());
+    let made = wanted && session.make_procedures(table)?;
+    if asked == "yes" && !made {
+        let engine = &context.database.description().engine;
+        return Err(Error::new(ErrorKind::Unsupported, format!("no stored procedures can be made on '{engine}' here"))
+            .hint("leave out procedures=yes, or let the user make them where the engine has them"));
+    }
+    if made {
+        context.facts.insert("by_procedure".to_owned(), true.into());
+    }
+    Ok(made)
 }
 
 /// A table that isn't there, for requests that nobody answers.
