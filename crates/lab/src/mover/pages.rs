@@ -24,6 +24,9 @@ use crate::waits::Wait;
 /// How far ahead of the present I/Os are booked: longer than all but the rarest latency, so that a device never idles.
 const AHEAD: Duration = Duration::from_millis(50);
 
+/// Reads that are under way at least: on a slow device one takes longer than that, and the next has to wait behind it.
+const FEWEST: usize = 2;
+
 /// The devices that pages come from and go to; past no device nothing takes time.
 #[derive(Debug, Clone, Copy)]
 pub struct Way {
@@ -85,7 +88,7 @@ impl Moving<'_> {
         let mut last = self.server.clock.now();
         while written < length {
             let soon = self.server.clock.now().after(AHEAD);
-            while asked < length && reads.back().is_none_or(|(_, ready)| *ready < soon) {
+            while asked < length && (reads.len() < FEWEST || reads.back().is_some_and(|(_, ready)| *ready < soon)) {
                 let bytes = LARGEST_IO_BYTES.min(length - asked);
                 let ready = self.book(way.read, Io { kind: Kind::Read, offset: asked, bytes })?;
                 reads.push_back((bytes, ready));

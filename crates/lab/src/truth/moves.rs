@@ -86,6 +86,11 @@ fn size(tables: Vec<Stock<'_>>, page_bytes: u64) -> Result<Option<(u64, u64)>> {
     Ok(fits.then_some((all_content, pages)))
 }
 
+/// That a service moves databases through the data device of a level is assumed, whatever is known of that device.
+fn basis_by_devices(level: &Level, limit: &str) -> String {
+    if level.published.is_some() { "assumed".to_owned() } else { basis_of_limit(level, limit, false).0 }
+}
+
 pub fn copy(level: &Level, tables: Vec<Stock<'_>>) -> Result<Option<Expected>> {
     let spec = &level.spec;
     let Some((content, pages)) = size(tables, spec.page_bytes)? else { return Ok(None) };
@@ -101,8 +106,7 @@ pub fn copy(level: &Level, tables: Vec<Stock<'_>>) -> Result<Option<Expected>> {
         Counts::Bytes => "data_io",
         Counts::Ios => "data_iops",
     };
-    // What was published is how fast reads are.
-    let (basis, _) = basis_of_limit(level, limit, false);
+    let basis = basis_by_devices(level, limit);
     let mut reason = format!(
         "{pages} pages of {} bytes are read from the data device and written to it in {:.2} s, {seconds:.2} s with the \
          latency of the last",
@@ -131,7 +135,7 @@ pub fn restore(level: &Level, tables: Vec<Stock<'_>>) -> Result<Option<Expected>
     };
     let (basis, published) = match limit {
         "movement" => basis(level, |level| level.movement_rate.as_ref().unwrap_or(&level.read_rate)),
-        _ => basis_of_limit(level, limit, false),
+        _ => (basis_by_devices(level, limit), false),
     };
     let what = if by_service { "the service moves" } else { "the data device takes" };
     let mut reason = format!(
@@ -154,7 +158,7 @@ pub fn level_change(from: &Level, changes: &[(&Level, u64)]) -> Option<Expected>
     let (limit, (basis, published)) = match by_service {
         _ if bytes <= 0.0 => ("movement", ("printed".to_owned(), false)),
         true => ("movement", basis(from, |level| level.movement_rate.as_ref().unwrap_or(&level.read_rate))),
-        false => ("data_io", basis_of_limit(from, "data_io", false)),
+        false => ("data_io", (basis_by_devices(from, "data_io"), false)),
     };
     let reason = if bytes <= 0.0 {
         format!("{} is of the same tier, where another level is in effect at once", to.name)

@@ -49,6 +49,9 @@ const FAST_SCAN: f64 = 5000.0;
 /// Databases that are moved: small, as nothing but the volume grows with it.
 const MOVED_SETS: &[(&str, &str)] = &[("volume", "512MiB"), ("tables", "3")];
 
+/// On fast devices the latency of the last page would show in them.
+const FAST_MOVED_SETS: &[(&str, &str)] = &[("volume", "4GiB"), ("tables", "3")];
+
 /// The level that is asked for is another for each.
 const CHANGE_SETS: &[(&str, &str)] = &[("volume", "640MiB"), ("chunk", "64MiB"), ("poll", "10ms")];
 
@@ -174,7 +177,11 @@ impl Bench<'_> {
                 let widths: Vec<Option<&str>> = if case.has_rows { widths.map(Some).collect() } else { vec![None] };
                 for width in widths {
                     let is_fast = !is_real && level.read_rate.value > FAST_SCAN;
-                    let sets = if is_fast && case.test == "read-scan" { &[] } else { case.sets };
+                    let sets = match case.test {
+                        "read-scan" if is_fast => &[],
+                        "copy" | "restore" if is_fast => FAST_MOVED_SETS,
+                        _ => case.sets,
+                    };
                     let level_set = another.as_deref().filter(|_| case.test == CHANGE).map(|name| ("level", name));
                     let sets = sets.iter().copied().chain(width.map(|width| ("row", width))).chain(level_set);
                     let record = self.measure(&name, case.test, &sets.collect::<Vec<_>>())?;
