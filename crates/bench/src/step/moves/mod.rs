@@ -78,7 +78,7 @@ impl Measure for Moves {
         let engine = &context.database.description().engine;
         let mut mover = context.database.mover(context.place)?.ok_or_else(|| {
             Error::new(ErrorKind::Unsupported, format!("whole databases can't be moved on '{engine}' yet"))
-                .hint("PostgreSQL, MariaDB, SQLite and the lab can")
+                .hint("PostgreSQL, MariaDB, SQLite, SQL Server on a machine, Azure SQL Database and the lab can")
         })?;
         if self.what == Move::Import {
             let needed = volumes(context.parameters).into_iter().max().unwrap_or(0).saturating_mul(2);
