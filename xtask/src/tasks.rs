@@ -21,6 +21,7 @@ pub type Outcome = Result<(), u8>;
 pub fn test(arguments: &[&str]) -> Outcome {
     provide_postgresql()?;
     provide_mariadb()?;
+    provide("mariadb-backup", &["mariadb-backup"])?;
     provide("sqlite3", &["sqlite3"])?;
     run(cargo().args(["test", "--workspace"]).args(arguments))
 }

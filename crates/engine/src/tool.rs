@@ -1,7 +1,7 @@
 //! Programs that come with an engine: found by name and version, run to their end, stopped by an interrupt.
 
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -64,7 +64,7 @@ pub(crate) fn run(mut command: Command, clock: &dyn Clock, mut look: impl FnMut(
     };
     // A file, as a pipe that nobody reads would hold the program up.
     let complaint = memfd_create("complaint", MemfdFlags::CLOEXEC);
-    let mut complaint = complaint.map(File::from).map_err(|error| failed(&error.to_string()))?;
+    let complaint = complaint.map(File::from).map_err(|error| failed(&error.to_string()))?;
     let copy = complaint.try_clone().map_err(|error| failed(&error.to_string()))?;
     command.stderr(copy);
     let child = command.spawn().map_err(|error| failed(&error.to_string()))?;
@@ -75,10 +75,8 @@ pub(crate) fn run(mut command: Command, clock: &dyn Clock, mut look: impl FnMut(
             if status.success() {
                 return Ok(());
             }
-            let mut text = String::new();
-            let _ = complaint.rewind();
-            let _ = complaint.take(MOST_COMPLAINT).read_to_string(&mut text);
-            let line = text.lines().find(|line| !line.trim().is_empty());
+            let text = end_of(complaint);
+            let line = complaining(&text);
             let words = line.map_or_else(|| status.to_string(), |line| mask_urls(line.trim()));
             let kind = if text.contains("No space left") { ErrorKind::DiskFull } else { ErrorKind::Statement };
             return Err(Error { kind, ..failed(&words) });
@@ -91,6 +89,24 @@ pub(crate) fn run(mut command: Command, clock: &dyn Clock, mut look: impl FnMut(
     }
 }
 
+/// The last of what a program said.
+fn end_of(mut complaint: File) -> String {
+    let mut text = Vec::new();
+    let length = complaint.metadata().map_or(0, |metadata| metadata.len());
+    let start = complaint.seek(SeekFrom::Start(length.saturating_sub(MOST_COMPLAINT)));
+    let read = start.and_then(|_| complaint.read_to_end(&mut text));
+    if read.is_ok() { String::from_utf8_lossy(&text).into_owned() } else { String::new() }
+}
+
+/// The line that says what went wrong: the first that speaks of an error, as some programs talk all the while.
+fn complaining(text: &str) -> Option<&str> {
+    let speaks = |line: &&str| {
+        let line = line.to_lowercase();
+        ["error", "fatal", "failed", "denied"].iter().any(|word| line.contains(word))
+    };
+    text.lines().find(speaks).or_else(|| text.lines().find(|line| !line.trim().is_empty()))
+}
+
 /// A program that does not outlive us.
 struct Ended(Child);
 
@@ -99,5 +115,19 @@ impl Drop for Ended {
         // One that has ended already can't be ended again.
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_went_wrong_is_found_among_what_else_is_said() {
+        assert_eq!(complaining("pg_dump: error: no\npg_dump: hint: x"), Some("pg_dump: error: no"));
+        let talk = "[00] Connecting\n[00] FATAL ERROR: it broke\n[00] more error";
+        assert_eq!(complaining(talk), Some("[00] FATAL ERROR: it broke"));
+        assert_eq!(complaining("\n  no idea\n"), Some("  no idea"));
+        assert_eq!(complaining(""), None);
     }
 }

@@ -1,15 +1,17 @@
-//! Whole databases on the move: imports and copies on a real PostgreSQL, a real MariaDB and SQLite, and what may happen to
+//! Whole databases on the move: imports, copies and restores on a real PostgreSQL, a real MariaDB and SQLite, and what may happen to
 //! them.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 
-use std::process::Child;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command, Stdio};
 
 use common::{Scene, wait_until};
 use plimsoll_testbed::{MariaDb, Postgres};
 use serde_json::Value;
+use tempfile::TempDir;
 
 fn server() -> Postgres {
     Postgres::builder().shared_buffers_mb(32).data_dir_in(env!("CARGO_TARGET_TMPDIR")).start().unwrap()
@@ -89,6 +91,164 @@ fn sqlite_is_restored_and_moved_in_three_sizes() {
     let refused = scene.say(&["run", "restore", "--target", &target, "--short"]);
     refused.failed(6, &["--allow-create-database", "TMPDIR"]);
     three_sizes(&scene, &target, &[("import", "import_rate"), ("copy", "copy_rate"), ("restore", "restore_rate")]);
+    assert!(scene.leftovers().is_empty(), "{:?}", scene.leftovers());
+}
+
+/// A folder for backups that the servers' users may reach too.
+fn reachable() -> TempDir {
+    let folder = tempfile::Builder::new().prefix("b-").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    folder
+}
+
+/// A call whose backups lie in this folder.
+fn with_backups_in(scene: &Scene, folder: &TempDir, words: &[&str]) -> Command {
+    let mut command = scene.command(words);
+    command.env("TMPDIR", folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn is_empty(folder: &TempDir) -> bool {
+    std::fs::read_dir(folder.path()).unwrap().next().is_none()
+}
+
+/// Whether a server has a socket of this name in the folder of some restore.
+fn has_socket(folder: &TempDir, name: &str) -> bool {
+    let mut entries = std::fs::read_dir(folder.path()).unwrap().flatten();
+    entries.any(|entry| entry.path().join("in/s").join(name).exists())
+}
+
+/// Processes that work in the folder.
+fn workers(folder: &TempDir) -> usize {
+    let inside = folder.path().canonicalize().unwrap();
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let folders = processes.filter_map(|process| std::fs::read_link(process.path().join("cwd")).ok());
+    folders.filter(|work| work.starts_with(&inside)).count()
+}
+
+/// Restores in this folder, until one has a server with a socket of this name.
+fn restoring(scene: &Scene, folder: &TempDir, target: &str, socket: &str) -> Child {
+    let words = run("restore", target, &["--set", "volume=20MiB", "--repetitions", "26"]);
+    let mut child = with_backups_in(scene, folder, &words).spawn().unwrap();
+    wait_until(|| {
+        assert!(child.try_wait().unwrap().is_none(), "it ended");
+        has_socket(folder, socket)
+    });
+    child
+}
+
+#[test]
+fn postgresql_is_restored_and_nothing_stays() {
+    let (server, scene, folder) = (server(), Scene::new(), reachable());
+    let target = server.socket_url("postgres");
+    // What the first server is told by its own settings is nothing to ours.
+    server.psql("ALTER SYSTEM SET archive_command = '/bin/false'").unwrap();
+    let words = run("restore", &target, &["--set", "sizes=4MiB,1MiB,2MiB", "--repetitions", "1"]);
+    let said = common::said(&with_backups_in(&scene, &folder, &words).output().unwrap());
+    let record = &said.json()[0];
+    assert!(record["error"].is_null(), "{record}");
+    assert_eq!(metrics(record), ["restore_rate", "backup_rate", "start_time"]);
+    assert_eq!(labels(record)[..3], ["1.00 MB: backup", "1.00 MB: restore", "1.00 MB: start"]);
+    assert_eq!(labels(record).len(), 9);
+    assert!(record["parameters"]["backup_bytes"].as_u64() > record["parameters"]["content_bytes"].as_u64());
+    assert!(record["warnings"].to_string().contains("all that its server has"), "{record}");
+    assert_eq!((databases(&server).as_str(), is_empty(&folder), workers(&folder)), ("", true, 0));
+
+    // Who may not read the whole cluster is told how to.
+    server.psql("CREATE ROLE nobody_much LOGIN CREATEDB; GRANT CREATE ON DATABASE postgres TO nobody_much").unwrap();
+    let refused = target.replace(&format!("//{}@", server.superuser()), "//nobody_much@");
+    scene.say(&run("restore", &refused, &["--set", "volume=1MiB"])).failed(5, &["REPLICATION", "pg_hba.conf"]);
+    assert_eq!(databases(&server), "");
+
+    let mut child = restoring(&scene, &folder, &target, ".s.PGSQL.5432");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    wait_until(|| {
+        assert_eq!(scene.say(&["clean", &target]).code, 0);
+        databases(&server).is_empty() && is_empty(&folder) && workers(&folder) == 0
+    });
+
+    let child = restoring(&scene, &folder, &target, ".s.PGSQL.5432");
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let said = common::said(&child.wait_with_output().unwrap());
+    assert_eq!(said.code, 130, "{said:#?}");
+    assert_eq!((databases(&server).as_str(), is_empty(&folder), workers(&folder)), ("", true, 0));
+
+    let child = restoring(&scene, &folder, &target, ".s.PGSQL.5432");
+    server.stop_immediate().unwrap();
+    let said = common::said(&child.wait_with_output().unwrap());
+    assert_eq!(said.code, 7, "{said:#?}");
+    assert!(is_empty(&folder) && workers(&folder) == 0);
+}
+
+#[test]
+fn mariadb_is_restored_and_nothing_stays() {
+    let server = MariaDb::builder().buffer_pool_mb(64).data_dir_in(env!("CARGO_TARGET_TMPDIR")).start().unwrap();
+    let (scene, folder) = (Scene::new(), reachable());
+    let target = server.tcp_url(server.superuser(), server.password(), "mysql");
+    let databases = || server.sql("SHOW DATABASES LIKE 'plimsoll%'").unwrap().trim().to_owned();
+    let words = run("restore", &target, &["--set", "sizes=4MiB,1MiB,2MiB", "--repetitions", "1"]);
+    let said = common::said(&with_backups_in(&scene, &folder, &words).output().unwrap());
+    let record = &said.json()[0];
+    assert!(record["error"].is_null(), "{record}");
+    assert_eq!(metrics(record), ["restore_rate", "backup_rate", "start_time"]);
+    assert_eq!(labels(record).len(), 9);
+    assert!(!format!("{said:?}").contains(server.password()), "{said:?}");
+    assert_eq!((databases().as_str(), is_empty(&folder), workers(&folder)), ("", true, 0));
+    let mut command = scene.command(&words);
+    let said = common::said(&command.env("PATH", scene.folder()).output().unwrap());
+    said.failed(3, &["mariadb-backup", "install"]);
+
+    let mut child = restoring(&scene, &folder, &target, "socket");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    wait_until(|| {
+        assert_eq!(scene.say(&["clean", &target]).code, 0);
+        databases().is_empty() && is_empty(&folder) && workers(&folder) == 0
+    });
+}
+
+#[test]
+fn a_level_is_changed_by_commands_and_comes_back() {
+    let scene = Scene::new();
+    let (target, level) = (scene.sqlite(), scene.path("level"));
+    let set = |text: &str| std::fs::write(&level, text).unwrap();
+    let now = || std::fs::read_to_string(&level).unwrap().trim().to_owned();
+    set("small");
+    let common = ["run", "level-change", "--target", &target, "--short", "--json", "--quiet", "--repetitions", "1"];
+    let small = ["--set", "volume=1MiB", "--set", "chunk=64KiB", "--set", "source=64KiB", "--set", "poll=10ms"];
+    let allowed = ["--set", "level=large", "--allow-level-change"];
+    let by = |command: &'static str| ["--level-command", command, "--level-check", "cat level"];
+    let call =
+        |parts: &[&[&str]]| -> Vec<String> { parts.iter().copied().flatten().map(|word| (*word).to_owned()).collect() };
+    let say = |parts: &[&[&str]]| {
+        let words = call(parts);
+        scene.say(&words.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    say(&[&common, &["--set", "level=large"]]).failed(6, &["--allow-level-change", "cost"]);
+    say(&[&common, &["--allow-level-change"]]).failed(2, &["level"]);
+    say(&[&common, &small, &allowed]).failed(2, &["--level-command", "--level-check"]);
+    let changing = by("echo $PLIMSOLL_LEVEL >level");
+    let record = &say(&[&common, &small, &allowed, &changing]).json()[0];
+    assert!(record["error"].is_null(), "{record}");
+    let figures = ["level_change_time", "rate_before", "rate_after", "scan_before", "scan_after", "level_back_time"];
+    assert_eq!(metrics(record), figures);
+    assert!(record["results"][2]["note"].as_str().unwrap().contains("times those before"), "{record}");
+    assert_eq!((now().as_str(), &record["parameters"]["level_before"]), ("small", &"small".into()));
+    // What is there already can't be measured, what fails or never takes effect is told, and the way back is asked for.
+    say(&[&common, &small, &["--set", "level=small", "--allow-level-change"], &changing]).failed(2, &["already"]);
+    say(&[&common, &small, &allowed, &by("test $PLIMSOLL_LEVEL = small || exit 3")]).failed(7, &["level command"]);
+    let never = by("echo $PLIMSOLL_LEVEL >asked");
+    say(&[&common, &small, &allowed, &never, &["--set", "give_up=1s"]]).failed(7, &["not in effect"]);
+    let asked = || std::fs::read_to_string(scene.path("asked")).unwrap_or_default().trim().to_owned();
+    assert_eq!(asked(), "small");
+
+    let words = call(&[&common, &small, &allowed, &never]);
+    let child = scene.spawn(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    wait_until(|| asked() == "large");
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let said = common::said(&child.wait_with_output().unwrap());
+    assert_eq!((said.code, asked().as_str()), (130, "small"), "{said:#?}");
     assert!(scene.leftovers().is_empty(), "{:?}", scene.leftovers());
 }
 
@@ -199,7 +359,7 @@ fn a_server_that_goes_or_an_interrupt_ends_an_import() {
     assert!(cleaned.code == 0 && cleaned.err.contains("is in use"), "{cleaned:?}");
     assert!(before.split(' ').filter(|name| name.ends_with('a')).all(|name| databases(&server).contains(name)));
     let pid = child.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     let said = common::said(&child.wait_with_output().unwrap());
     assert_eq!(said.code, 130, "{said:#?}");
     assert_eq!(databases(&server), "");

@@ -106,6 +106,25 @@ impl Connector {
         self.connect_to(Some(database), name, self.timeout)
     }
 
+    /// The same user's connections to a server of ours that has nothing but this socket.
+    pub(super) fn at_socket(&self, socket: &Path) -> Self {
+        Self {
+            errors: Errors::new(socket.display().to_string(), self.user.clone(), self.password.is_some()),
+            host: self.host.clone(),
+            port: self.port,
+            socket: Some(socket.to_owned()),
+            user: self.user.clone(),
+            password: self.password.clone(),
+            database: self.database.clone(),
+            mode: SslMode::Disabled,
+            ssl_ca: None,
+            tls: Arc::clone(&self.tls),
+            timeout: self.timeout,
+            loopback: true,
+            warnings: Vec::new(),
+        }
+    }
+
     /// Tells a client program how to connect. The environment of a program can be read by its user alone.
     pub(super) fn tell(&self, program: &mut Command, product: Product) {
         match &self.socket {

@@ -26,6 +26,7 @@ mod password;
 mod place;
 mod product;
 mod requester;
+mod restore;
 mod rows;
 mod session;
 mod time;

@@ -1,7 +1,7 @@
 //! Whole databases: dumped and loaded by the server's own client programs, copied table by table by the server.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,11 @@ use super::connect::Connector;
 use super::connection::Connection;
 use super::place::{self, MARK_TABLE, Owner, quoted};
 use super::product::Product;
+use super::restore::Restorer;
 use super::session;
 use crate::database::Place;
 use crate::error::{Error, ErrorKind, Result};
-use crate::mover::{COPY, Follow, Move, Mover, TABLES};
+use crate::mover::{COPY, Follow, Move, Mover, Restored, TABLES};
 use crate::request::RequestAccess;
 use crate::tool;
 
@@ -33,16 +34,24 @@ pub(super) struct MySqlMover {
     /// The dumping and the loading program.
     tools: Option<[PathBuf; 2]>,
     product: Product,
+    restorer: Option<Restorer>,
+    /// What was backed up last: it has the same name where it is restored.
+    backed_up: Option<Place>,
 }
 
 impl MySqlMover {
     pub(super) fn new(connector: &Arc<Connector>, clock: &Arc<dyn Clock>, run: &Place, product: Product) -> Self {
-        Self { connector: Arc::clone(connector), clock: Arc::clone(clock), run: run.clone(), tools: None, product }
+        let (connector, clock) = (Arc::clone(connector), Arc::clone(clock));
+        Self { connector, clock, run: run.clone(), tools: None, product, restorer: None, backed_up: None }
     }
 
     /// A session of the run, which ends with it.
     fn session(&self) -> Result<Connection> {
         session::connect(&self.connector, &self.run, &self.run, RequestAccess::OWN)
+    }
+
+    fn restorer(&self) -> Result<&Restorer> {
+        self.restorer.as_ref().ok_or_else(|| Error::new(ErrorKind::Internal, "no tools were looked for"))
     }
 
     fn program(&self, number: usize, database: &Place) -> Result<Command> {
@@ -69,6 +78,11 @@ impl Mover for MySqlMover {
     }
 
     fn find_tools(&mut self, for_what: Move) -> Result<Vec<String>> {
+        if for_what == Move::Restore {
+            let (restorer, versions) = Restorer::find(&mut self.session()?, &self.connector, self.product, &self.run)?;
+            self.restorer = Some(restorer);
+            return Ok(versions);
+        }
         if for_what != Move::Import {
             return Ok(Vec::new());
         }
@@ -134,6 +148,20 @@ impl Mover for MySqlMover {
             follow.look(&mut || size(&mut control, to, self.product))?;
         }
         Ok(())
+    }
+
+    fn backup_bytes(&mut self, _from: &Place) -> Option<u64> {
+        Some(self.restorer().ok()?.bytes()).filter(|bytes| *bytes > 0)
+    }
+
+    fn back_up(&mut self, from: &Place, folder: &Path, follow: &mut dyn Follow) -> Result<()> {
+        self.backed_up = Some(from.clone());
+        self.restorer()?.back_up(&self.connector, self.clock.as_ref(), folder, follow)
+    }
+
+    fn restore(&mut self, folder: &Path, to: &Place, follow: &mut dyn Follow) -> Result<Restored> {
+        let place = self.backed_up.as_ref().unwrap_or(to);
+        self.restorer()?.restore(&self.connector, &self.clock, folder, place, follow)
     }
 }
 

@@ -64,12 +64,34 @@ struct Source {
     /// Content of all that is moved, and its pages: where an engine backs up whole servers, as much as these would have.
     content_bytes: u64,
     page_bytes: u64,
+    /// Content and bytes of the database alone, where those are of all that its server has.
+    own: Option<(u64, u64)>,
 }
 
 impl Moves {
     /// Imports, copies or restores.
     pub(super) fn new(what: Move) -> Self {
         Self { what, mover: None, sources: Vec::new() }
+    }
+
+    /// Each in its turn.
+    fn move_all(&mut self, context: &mut Context<'_>) -> Result<()> {
+        let unready = || contradiction("a database was moved before it was made".to_owned());
+        let mover = self.mover.as_mut().ok_or_else(unready)?.as_mut();
+        context.repetition_start = context.clock.now();
+        for source in &mut self.sources {
+            if self.what == Move::Restore {
+                restore::restore(context, mover, source)?;
+                continue;
+            }
+            let import = self.what == Move::Import;
+            let outcome = if import { import_dump(context, mover, source) } else { copy(context, mover, source) };
+            let written = outcome.and_then(|()| if import { write_beside(context, source) } else { Ok(()) });
+            let checked = written.and_then(|()| verify(context, source.wanted, &source.target));
+            let removed = mover.remove(&source.target);
+            checked.and(removed)?;
+        }
+        Ok(())
     }
 }
 
@@ -110,31 +132,28 @@ impl Measure for Moves {
                 volume,
                 content_bytes: 0,
                 page_bytes: 0,
+                own: None,
             });
             if let Some(source) = self.sources.last_mut() {
                 fill(context, mover.as_mut(), source, self.what)?;
+            }
+        }
+        if self.what == Move::Restore {
+            // Where a backup is of all that a server has, it has all of them.
+            self.sources.iter_mut().try_for_each(|source| restore::weigh(context, mover.as_mut(), source))?;
+            if let Some(largest) = self.sources.last() {
+                restore::tell(context, largest);
             }
         }
         Ok(())
     }
 
     fn repeat(&mut self, context: &mut Context<'_>) -> Result<()> {
-        let unready = || contradiction("a database was moved before it was made".to_owned());
-        let mover = self.mover.as_mut().ok_or_else(unready)?.as_mut();
-        context.repetition_start = context.clock.now();
-        for source in &mut self.sources {
-            if self.what == Move::Restore {
-                restore::restore(context, mover, source)?;
-                continue;
-            }
-            let import = self.what == Move::Import;
-            let outcome = if import { import_dump(context, mover, source) } else { copy(context, mover, source) };
-            let written = outcome.and_then(|()| if import { write_beside(context, source) } else { Ok(()) });
-            let checked = written.and_then(|()| verify(context, source.wanted, &source.target));
-            let removed = mover.remove(&source.target);
-            checked.and(removed)?;
-        }
-        Ok(())
+        self.move_all(context).map_err(|error| match error.kind {
+            // It has answered before.
+            ErrorKind::Connect => Error { kind: ErrorKind::Lost, ..error },
+            _ => error,
+        })
     }
 
     fn finish(&mut self, _: &dyn Database, place: &Place) -> Result<()> {
@@ -162,7 +181,7 @@ fn fill(context: &mut Context<'_>, mover: &mut dyn Mover, source: &mut Source, w
     source.page_bytes = source.page_bytes.max(1);
     context.facts.insert("tables".to_owned(), source.wanted.tables.into());
     context.facts.insert("content_bytes".to_owned(), source.content_bytes.into());
-    if what == Move::Restore { restore::weigh(context, mover, source) } else { Ok(()) }
+    Ok(())
 }
 
 /// The new database has to hold what the first one does.

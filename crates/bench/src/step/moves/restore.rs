@@ -1,5 +1,8 @@
 //! Restores of physical backups: the backup is made, comes back as another database, and that is compared with the first.
 
+use std::fs;
+use std::path::Path;
+
 use plimsoll_engine::{Mover, Result};
 use plimsoll_measurement::units;
 
@@ -21,17 +24,38 @@ pub(super) fn weigh(context: &mut Context<'_>, mover: &mut dyn Mover, source: &m
     context.facts.insert("backup_bytes".to_owned(), bytes.into());
     guard_folder("backup and what is restored of it", bytes.saturating_mul(2))?;
     if let Some(own) = mover.bytes(&source.place).filter(|own| *own < bytes) {
-        context.warn(format!(
-            "a backup of this engine has all that its server has, {} of which {} are ours: rates are of as much content as \
-             our pages have",
-            units::format_bytes(bytes),
-            units::format_bytes(own)
-        ));
-        let share = bytes as f64 / own.max(1) as f64;
-        source.content_bytes = (source.content_bytes as f64 * share) as u64;
+        source.own = Some((source.content_bytes, own));
+        source.content_bytes = at_density(source.content_bytes, own, bytes);
         source.page_bytes = bytes;
     }
     Ok(())
+}
+
+/// Says where a backup is of more than our database.
+pub(super) fn tell(context: &mut Context<'_>, source: &Source) {
+    if let Some((_, own)) = source.own {
+        context.warn(format!(
+            "a backup of this engine has all that its server has, {} of which {} are ours: rates are of as much content as \
+             our pages have",
+            units::format_bytes(source.page_bytes),
+            units::format_bytes(own)
+        ));
+    }
+}
+
+/// Content that so many bytes have where `own` of them have this much.
+fn at_density(content: u64, own: u64, bytes: u64) -> u64 {
+    (content as f64 * (bytes as f64 / own.max(1) as f64)) as u64
+}
+
+/// Bytes of the files in a folder.
+fn folder_bytes(folder: &Path) -> u64 {
+    let of = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => folder_bytes(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    };
+    fs::read_dir(folder).into_iter().flatten().flatten().map(of).sum()
 }
 
 /// Backs up, restores and compares.
@@ -42,6 +66,11 @@ pub(super) fn restore(context: &mut Context<'_>, mover: &mut dyn Mover, source: 
     let mut watch = Watch::new(context, source);
     watch.begin(BACKUP)?;
     mover.back_up(&source.place, &folder, &mut watch)?;
+    if let Some((content, own)) = source.own {
+        // Now it is known how much there was to move.
+        let moved = folder_bytes(&folder);
+        watch.moves(at_density(content, own, moved), moved);
+    }
     let restored =
         mover.restore(&folder, &source.target, &mut watch).and_then(|restored| watch.end().map(|()| restored));
     let outcome = restored.and_then(|restored| {

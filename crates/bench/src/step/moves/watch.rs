@@ -61,6 +61,11 @@ impl<'a, 'b> Watch<'a, 'b> {
         }
     }
 
+    /// So much is moved, as it has turned out.
+    pub(super) fn moves(&mut self, content_bytes: u64, page_bytes: u64) {
+        (self.content_bytes, self.page_bytes) = (content_bytes, page_bytes.max(1));
+    }
+
     /// The first stage begins.
     pub(super) fn begin(&mut self, name: &'static str) -> Result<()> {
         self.stage(name)
