@@ -53,7 +53,7 @@ pub const PARAMETERS: &[Parameter] = &[
         kind: Kind::Count(0, 100_000),
         about: "Tables that the volume is spread over; 0 chooses: one per GB, at least ten (for requests: one).",
         scales: false,
-        steps: &[Step::Scan, Step::Requests, Step::Import, Step::Copy, Step::Restore],
+        steps: &[Step::Scan, Step::Requests, Step::Import, Step::Copy, Step::Restore, Step::LevelChange],
         default: None,
     },
     Parameter {

@@ -8,7 +8,8 @@ use std::time::Duration;
 use plimsoll_engine::{Error, ErrorKind, LevelCommands, Levels, Result};
 use plimsoll_measurement::{Moment, Point};
 
-use super::{Context, Measure, write};
+use super::{Context, Measure, scan, write};
+use crate::dataset;
 
 /// Labels of the two changes, and names of the probes around the first.
 pub(crate) const CHANGE: &str = "level change";
@@ -37,6 +38,10 @@ impl Measure for LevelChange {
                 .hint("ask for another one with --set level=..."));
         }
         context.facts.insert("level_before".to_owned(), there.into());
+        // A provider moves what a database holds, so there has to be something.
+        let wanted = scan::wanted(context.parameters, context.database.description().page_bytes);
+        let place = context.place.clone();
+        dataset::load(context, &place, wanted)?;
         if let Some(bytes) = levels.moves_bytes(asked) {
             context.facts.insert("moves_bytes".to_owned(), bytes.into());
         }

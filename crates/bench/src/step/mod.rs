@@ -144,7 +144,7 @@ impl Step {
                 let largest = volumes.iter().copied().max().unwrap_or(0).saturating_mul(3);
                 pages(volumes.into_iter().fold(largest, u64::saturating_add))
             }
-            Self::LevelChange => pages(parameters.bytes("volume")).saturating_mul(2),
+            Self::LevelChange => pages(parameters.bytes("volume")).saturating_mul(3),
             // Each commit's log is a page or so, and a log is used again after a few thousand of them.
             Self::Commits => parameters.count("commits").saturating_mul(200).saturating_add(64 << 20),
         }
