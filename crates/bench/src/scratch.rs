@@ -64,13 +64,14 @@ impl Scratch {
         let guard = guard(folder.path()).map_err(failed)?;
         let (folder, unnamed) = (folder.keep(), "lock.new");
         // A root's server runs as somebody else, who must get through to what is his.
-        fs::set_permissions(&folder, fs::Permissions::from_mode(0o711)).map_err(failed)?;
+        let mode = fs::Permissions::from_mode(if our_user() == Some(0) { 0o711 } else { 0o700 });
+        fs::set_permissions(&folder, mode.clone()).map_err(failed)?;
         // It gets its name once it is held: a lock by that name which nobody holds is a dead process's.
         let lock = File::create(folder.join(unnamed)).map_err(failed)?;
         lock.lock().map_err(failed)?;
         fs::rename(folder.join(unnamed), folder.join(LOCK)).map_err(failed)?;
         fs::create_dir(folder.join(INSIDE)).map_err(failed)?;
-        fs::set_permissions(folder.join(INSIDE), fs::Permissions::from_mode(0o711)).map_err(failed)?;
+        fs::set_permissions(folder.join(INSIDE), mode).map_err(failed)?;
         Ok(Self { folder, guard, _lock: lock })
     }
 
@@ -107,6 +108,11 @@ fn guard(folder: &Path) -> io::Result<Child> {
     shell.process_group(0).spawn()
 }
 
+/// Whose our files are: whoever our process belongs to.
+fn our_user() -> Option<u32> {
+    fs::metadata("/proc/self").ok().map(|metadata| metadata.uid())
+}
+
 /// Removes folders of killed processes; returns how many. What can't be looked at or removed stays.
 pub fn remove_leftovers() -> u32 {
     remove_abandoned(&std::env::temp_dir())
@@ -115,8 +121,7 @@ pub fn remove_leftovers() -> u32 {
 fn remove_abandoned(parent: &Path) -> u32 {
     let mut removed = 0;
     let Ok(parent) = fs::canonicalize(parent) else { return removed };
-    // Ours is whatever our process would own.
-    let Ok(me) = fs::metadata("/proc/self").map(|metadata| metadata.uid()) else { return removed };
+    let Some(me) = our_user() else { return removed };
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX))
             && entry.metadata().is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == me);

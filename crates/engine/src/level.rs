@@ -54,7 +54,13 @@ impl fmt::Debug for LevelCommands {
 
 impl Levels for LevelCommands {
     fn current(&mut self) -> Result<Option<String>> {
-        let script = Script { name: "level check", command: &self.check, variable: None, patience: CHECK_PATIENCE };
+        let script = Script {
+            name: "level check",
+            command: &self.check,
+            variable: None,
+            patience: CHECK_PATIENCE,
+            ends_all: true,
+        };
         match script.run(self.clock.as_ref(), &mut self.interrupted) {
             Ok(said) => Ok(crate::shell::last_line(&said)),
             // As if the server were away.
@@ -65,7 +71,8 @@ impl Levels for LevelCommands {
 
     fn ask(&mut self, level: &str) -> Result<()> {
         let variable = Some((LEVEL_VARIABLE, level));
-        let script = Script { name: "level command", command: &self.command, variable, patience: self.patience };
+        let script =
+            Script { name: "level command", command: &self.command, variable, patience: self.patience, ends_all: true };
         script.run(self.clock.as_ref(), &mut self.interrupted).map(drop)
     }
 }

@@ -21,7 +21,7 @@ pub(crate) fn restart(
     started_at: impl Fn() -> Result<String>,
 ) -> Result<()> {
     let before = started_at()?;
-    let script = Script { name: "restart command", command, variable: None, patience: PATIENCE };
+    let script = Script { name: "restart command", command, variable: None, patience: PATIENCE, ends_all: false };
     script.run(clock, &mut || follower.check())?;
     let give_up = clock.now().after(PATIENCE);
     loop {

@@ -1,9 +1,10 @@
 //! What a restore needs on this machine: files copied with progress, and a server that runs on them for a while, reached by a
 //! socket in a folder of ours alone.
 
-use std::fs::{self, File};
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, chown};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, chown, fchown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -23,6 +24,9 @@ const DATA: &str = "data";
 const SOCKET: &str = "s";
 const LOG: &str = "log";
 
+/// What names of InnoDB's files end in that lead to a table's file elsewhere.
+const LINK: &str = "isl";
+
 /// Bytes that are copied before anybody is asked whether to go on.
 const STEP_BYTES: usize = 4 << 20;
 
@@ -32,6 +36,14 @@ const LONGEST_SOCKET: usize = 107;
 /// How often a server that is being started is asked whether it answers, and how long one may take to stop when asked to.
 const PAUSE: Duration = Duration::from_millis(50);
 const PATIENCE_STEPS: u32 = 100;
+
+/// How long a server may take to recover and answer.
+const START_PATIENCE: Duration = Duration::from_hours(6);
+
+/// What a server needs of our environment; the rest, which may hold secrets, is not its user's to see.
+fn is_for_servers(name: &OsStr) -> bool {
+    name == "PATH" || name == "TZ" || name.to_string_lossy().starts_with("LC_")
+}
 
 /// A user of the machine by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +104,8 @@ impl Site {
         self.folder.join(SOCKET)
     }
 
-    /// Copies the backup to where the server will find it, and brings it to the disk.
+    /// Copies the backup to where the server will find it, and brings it to the disk. The files' folder stays ours until the
+    /// server starts: whoever may act as its user could else put links where we are about to write.
     pub(crate) fn bring_back(&self, follow: &mut dyn Follow) -> Result<()> {
         let mut copier = Copier { account: self.account, done: 0, files: Vec::new(), follow };
         copier.folder(&self.folder.join(BACKUP), &self.data())?;
@@ -121,13 +134,19 @@ impl Site {
         let made = fs::DirBuilder::new().mode(0o700).create(&socket).and_then(|()| self.give(&socket));
         made.map_err(|error| failed("make", &socket, &error))?;
         let log_path = self.folder.join(LOG);
-        let log = File::create(&log_path).map_err(|error| failed("write", &log_path, &error))?;
+        let log = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&log_path);
+        let log = log.map_err(|error| failed("write", &log_path, &error))?;
         let copy = log.try_clone().map_err(|error| failed("write", &log_path, &error))?;
         // Whoever looks for what is left of us looks for programs that work in our folder.
         command.current_dir(&self.folder).stdin(Stdio::null()).stdout(copy).stderr(log).process_group(0);
         if let Some(Account { uid, gid }) = self.account {
             command.uid(uid).gid(gid);
         }
+        for (name, _) in std::env::vars_os().filter(|(name, _)| !is_for_servers(name)) {
+            command.env_remove(name);
+        }
+        self.give(&self.data()).map_err(|error| failed("hand over", &self.data(), &error))?;
+        let give_up = clock.now().after(START_PATIENCE);
         let child = command.spawn().map_err(|error| start_failed(&error.to_string()))?;
         let mut server = Server { child, site: self.clone(), clock: Arc::clone(clock) };
         loop {
@@ -140,7 +159,10 @@ impl Site {
                 let line = said.ok().and_then(|text| complaint(&text)).unwrap_or_else(|| status.to_string());
                 return Err(start_failed(&line));
             }
-            if matches!(error.kind, ErrorKind::Authenticate | ErrorKind::PasswordNeeded | ErrorKind::Permission) {
+            // It is not up yet, or still recovers.
+            let passes =
+                matches!(error.kind, ErrorKind::Connect | ErrorKind::Lost | ErrorKind::Busy | ErrorKind::Statement);
+            if !passes || clock.now() >= give_up {
                 return Err(error);
             }
             follow.look(&mut || None)?;
@@ -193,15 +215,15 @@ struct Copier<'a> {
 
 impl Copier<'_> {
     fn folder(&mut self, from: &Path, to: &Path) -> Result<()> {
-        let made = fs::DirBuilder::new().mode(0o700).create(to).and_then(|()| give(self.account, to));
-        made.map_err(|error| failed("make", to, &error))?;
+        fs::DirBuilder::new().mode(0o700).create(to).map_err(|error| failed("make", to, &error))?;
         for entry in fs::read_dir(from).map_err(|error| failed("read", from, &error))? {
             let entry = entry.map_err(|error| failed("read", from, &error))?;
             let (path, target) = (entry.path(), to.join(entry.file_name()));
             let kind = entry.file_type().map_err(|error| failed("read", &path, &error))?;
             if kind.is_dir() {
                 self.folder(&path, &target)?;
-            } else if kind.is_file() {
+                give(self.account, &target).map_err(|error| failed("make", &target, &error))?;
+            } else if kind.is_file() && path.extension().is_none_or(|end| end != LINK) {
                 self.file(&path, target)?;
             } else {
                 let message = format!("{} of the backup leads out of it, so it is not restored", path.display());
@@ -215,7 +237,9 @@ impl Copier<'_> {
     fn file(&mut self, from: &Path, to: PathBuf) -> Result<()> {
         let mut source = File::open(from).map_err(|error| failed("read", from, &error))?;
         let mut target = File::create_new(&to).map_err(|error| failed("write", &to, &error))?;
-        give(self.account, &to).map_err(|error| failed("write", &to, &error))?;
+        if let Some(Account { uid, gid }) = self.account {
+            fchown(&target, Some(uid), Some(gid)).map_err(|error| failed("write", &to, &error))?;
+        }
         let mut buffer = vec![0; STEP_BYTES];
         loop {
             let count = source.read(&mut buffer).map_err(|error| failed("read", from, &error))?;
@@ -250,8 +274,11 @@ pub(crate) struct Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // PostgreSQL stops at once on SIGQUIT and gives back its shared memory; others stop as they see fit, or are killed.
-        let _ = kill_process(Pid::from_child(&self.child), Signal::QUIT);
+        // PostgreSQL stops at once on SIGQUIT and gives back its shared memory; others stop as they see fit, or are killed. The
+        // number of one that has ended may be somebody else's by now.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = kill_process(Pid::from_child(&self.child), Signal::QUIT);
+        }
         for _ in 0..PATIENCE_STEPS {
             if !matches!(self.child.try_wait(), Ok(None)) {
                 break;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use plimsoll_clock::Clock;
 use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -26,7 +27,12 @@ pub(crate) struct Script<'a> {
     pub variable: Option<(&'static str, &'a str)>,
     /// How long it may take.
     pub patience: Duration,
+    /// True if whatever it has started ends with it; a server that it starts must live on.
+    pub ends_all: bool,
 }
+
+/// Secrets of ours in the environment: a server that a command starts would keep them for as long as it lives.
+const SECRETS: [&str; 2] = ["PLIMSOLL_PASSWORD", "PLIMSOLL_ACCESS_TOKEN"];
 
 impl Script<'_> {
     /// Runs it to its end and gives what it wrote. An error of `check`, which is called several times a second, ends it.
@@ -41,6 +47,9 @@ impl Script<'_> {
         let copy = || output.try_clone().map(Stdio::from).map_err(|error| failed(error.to_string()));
         let mut shell = Command::new("sh");
         shell.args(["-c", self.command]).stdin(Stdio::null()).stdout(copy()?).stderr(copy()?).envs(self.variable);
+        for name in SECRETS {
+            shell.env_remove(name);
+        }
         // Ctrl-C in the terminal is for us, and we end the command where it may be ended.
         shell.process_group(0);
         let mut child = shell.spawn().map_err(|error| failed(error.to_string()))?;
@@ -61,6 +70,9 @@ impl Script<'_> {
             }
         };
         // It is of no use any more; whether it can be stopped changes nothing.
+        if self.ends_all {
+            let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+        }
         let _ = child.kill();
         let _ = child.wait();
         Err(failure)
@@ -78,4 +90,36 @@ fn text(mut output: File) -> String {
 pub(crate) fn last_line(text: &str) -> Option<String> {
     let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
     Some(line.trim_end_matches('.').chars().take(LINE_CHARACTERS).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use plimsoll_clock::RealClock;
+
+    use super::*;
+
+    /// How many processes have this number among their words.
+    fn sleepers(number: &str) -> usize {
+        let words = |entry: fs::DirEntry| fs::read(entry.path().join("cmdline")).ok();
+        let processes = fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(words);
+        processes.filter(|words| words.split(|byte| *byte == 0).any(|word| word == number.as_bytes())).count()
+    }
+
+    #[test]
+    fn what_a_command_has_started_ends_with_it() {
+        let clock = RealClock::new();
+        // One of a kind: a neighbour may run the same test.
+        let number = format!("9{:07}", std::process::id());
+        let command = format!("true && (sleep {number}; echo late) | cat");
+        let patience = Duration::from_hours(1);
+        let script = Script { name: "level command", command: &command, variable: None, patience, ends_all: true };
+        let stopped = Error::new(ErrorKind::Cancelled, "stopped");
+        let mut check = || if sleepers(&number) > 0 { Err(stopped.clone()) } else { Ok(()) };
+        assert_eq!(script.run(&clock, &mut check).unwrap_err(), stopped);
+        while sleepers(&number) > 0 {
+            clock.sleep(PAUSE);
+        }
+    }
 }

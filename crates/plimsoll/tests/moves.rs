@@ -274,7 +274,34 @@ fn sqlite_is_dumped_imported_and_copied() {
     let said = common::said(&command.env("PATH", scene.folder()).output().unwrap());
     said.failed(3, &["sqlite3", "install"]);
     assert!(scene.leftovers().is_empty(), "{:?}", scene.leftovers());
-    scene.say(&run("copy", "lab:azure-sql-db/S2@v12-retest", &small)).failed(2, &["lab"]);
+}
+
+/// On the lab it is known what each move should take.
+#[test]
+fn the_lab_moves_databases_as_fast_as_its_limits_say() {
+    let scene = Scene::new();
+    let target = "lab:azure-sql-db/S2@v11-2014-07";
+    let change = ["--set", "level=P1", "--allow-level-change"];
+    let size = ["--set", "volume=512MiB"];
+    let moves = [("import", "import_rate"), ("copy", "copy_rate"), ("restore", "restore_rate")];
+    for (test, metric) in moves.into_iter().chain([("level-change", "level_change_time")]) {
+        let more = if test == "level-change" { &change[..] } else { &[] };
+        let said = scene.say(&run(test, target, &[&size[..], more].concat()));
+        assert_eq!(said.code, 0, "{said:#?}");
+        let result = &said.json()[0]["result"];
+        let number = |value: &Value| value.as_f64().unwrap();
+        // A change of level is seen when it is next asked for, each second.
+        let is_close = if test == "level-change" {
+            (0.0..1.0).contains(&(number(&result["value"]) - number(&result["truth"]["value"])))
+        } else {
+            number(&result["truth"]["error_percent"]).abs() < 1.0
+        };
+        assert!(result["metric"] == metric && is_close, "{result}");
+        assert_eq!(result["repetitions"], 3, "{result}");
+    }
+    let refused = scene.say(&["run", "level-change", "--target", target, "--set", "level=P1"]);
+    refused.failed(6, &["--allow-level-change"]);
+    assert!(scene.leftovers().is_empty(), "{:?}", scene.leftovers());
 }
 
 #[test]

@@ -58,6 +58,15 @@ impl Measure for LevelChange {
         probe(context, BEFORE)?;
         let outcome = change(context, levels, &asked, CHANGE, true).and_then(|()| probe(context, AFTER));
         self.going_back.store(true, Ordering::SeqCst);
+        if outcome.is_err() {
+            context.warn(format!(
+                "the target is asked for level {there} again as soon as it takes that; whoever ends this before has to do it by \
+                 hand"
+            ));
+            context
+                .observer
+                .activity(&format!("going back to level {there}, which has to be asked for by hand if this is ended"));
+        }
         let back = change(context, levels, &there, CHANGE_BACK, outcome.is_ok());
         self.going_back.store(false, Ordering::SeqCst);
         if let Err(error) = &back {

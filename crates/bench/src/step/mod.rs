@@ -137,14 +137,14 @@ impl Step {
             // The set grows by doubling until the memory is found: what it starts with is known, the end is not.
             Self::Memory => pages(parameters.bytes("first_set").saturating_mul(8)),
             // How much is inserted is not known: as much again is room for a while.
-            Self::Requests => pages(parameters.bytes("volume")).saturating_mul(3),
+            // A change of level has probes that write as much again, with their log.
+            Self::Requests | Self::LevelChange => pages(parameters.bytes("volume")).saturating_mul(3),
             // All that is moved, and the new database, its log and the dump or backup of the largest on the same disk.
             Self::Import | Self::Copy | Self::Restore => {
                 let volumes = moves::volumes(parameters);
                 let largest = volumes.iter().copied().max().unwrap_or(0).saturating_mul(3);
                 pages(volumes.into_iter().fold(largest, u64::saturating_add))
             }
-            Self::LevelChange => pages(parameters.bytes("volume")).saturating_mul(3),
             // Each commit's log is a page or so, and a log is used again after a few thousand of them.
             Self::Commits => parameters.count("commits").saturating_mul(200).saturating_add(64 << 20),
         }

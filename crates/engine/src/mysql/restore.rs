@@ -100,6 +100,10 @@ impl Restorer {
         let (data, socket) = (site.data(), site.socket_folder().join(SOCKET));
         let mut command = Command::new(&self.server);
         command.arg(option("--defaults-file", &data.join(SETTINGS))).arg(option("--datadir", &data));
+        // The settings that came with the backup may name folders of the first server's, which this one must never touch.
+        for name in ["--innodb-undo-directory", "--innodb-data-home-dir", "--innodb-log-group-home-dir"] {
+            command.arg(option(name, &data));
+        }
         command.arg(option("--socket", &socket)).arg(option("--pid-file", &site.socket_folder().join("pid")));
         command.arg(option("--tmpdir", &site.socket_folder()));
         command.args(["--skip-networking", "--skip-grant-tables", "--skip-log-bin", "--skip-slave-start"]);

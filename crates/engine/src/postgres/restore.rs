@@ -92,9 +92,6 @@ impl Restorer {
             let _ = std::fs::remove_file(site.data().join(name));
         }
         let mut command = Command::new(&self.server);
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PG")) {
-            command.env_remove(name);
-        }
         command.arg("-D").arg(site.data()).env("LC_ALL", "C");
         let socket = site.socket_folder();
         let open = || PostgresDatabase::open(connector.at_socket(&socket, PORT), Arc::clone(clock));
@@ -106,6 +103,7 @@ impl Restorer {
         })
     }
 
+    /// Among them that no worker follows a publication: it would take the first server's changes from under it.
     fn settings(&self, site: &Site) -> String {
         let folder = site.socket_folder().to_string_lossy().replace('\'', "''");
         let prepared = &self.prepared_transactions;
@@ -113,7 +111,8 @@ impl Restorer {
             "listen_addresses = ''\nunix_socket_directories = '{folder}'\nunix_socket_permissions = 0700\nport = {PORT}\n\
              max_connections = 20\nshared_buffers = '64MB'\nmax_prepared_transactions = {prepared}\nmax_wal_senders = 0\n\
              archive_mode = off\nautovacuum = off\nrestart_after_crash = off\nlogging_collector = off\nssl = off\n\
-             huge_pages = off\ndynamic_shared_memory_type = mmap\n"
+             huge_pages = off\ndynamic_shared_memory_type = mmap\nmax_logical_replication_workers = 0\n\
+             max_worker_processes = 0\n"
         )
     }
 }

@@ -12,14 +12,17 @@ use crate::printer::Printer;
 /// Cleans a target.
 pub fn clean(options: &Clean, printer: &Printer) -> Result<u8, Failure> {
     let target = engines::parse(&options.target, printer)?;
-    let opened = engines::open(&target, &options.access, printer);
-    let database = opened.database?;
-    let mut places = database.places()?;
+    // Backups on this machine, which a target that is away has no say in.
     if !options.dry_run {
         let folders = scratch::remove_leftovers();
         if folders > 0 {
             printer.remark(&format!("removed {folders} folders of killed runs from this machine's temporary files"));
         }
+    }
+    let opened = engines::open(&target, &options.access, printer);
+    let database = opened.database?;
+    let mut places = database.places()?;
+    if !options.dry_run {
         let ended = database.end_orphans()?;
         if ended > 0 {
             printer.remark(&format!("ended {ended} sessions of killed runs"));

@@ -25,6 +25,9 @@ pub(crate) const BACKUP: &str = "backup";
 /// Points of the chunked write that an import is compared with.
 pub(crate) const WRITE: &str = "import-write";
 
+/// Bytes of this machine's temporary folder that a backup leaves free: the server may have its files on the same disk.
+pub(crate) const FREE_RESERVE: u64 = 256 << 20;
+
 /// Between a size and a stage in a label.
 pub(crate) const AFTER_SIZE: &str = ": ";
 
@@ -124,8 +127,13 @@ impl Measure for Moves {
         for (volume, letter) in volumes.into_iter().zip(SOURCES.chars()) {
             let parameters = context.parameters.clone().with_bytes("volume", volume);
             let full = units::format_bytes(volume.saturating_mul(scale));
+            let prefix = if several { format!("{full}{AFTER_SIZE}") } else { String::new() };
+            if self.sources.iter().any(|source| source.prefix == prefix) {
+                let message = format!("sizes: two of them are called {full}, and could not be told apart");
+                return Err(Error::new(ErrorKind::Usage, message).hint("choose sizes that lie further apart"));
+            }
             self.sources.push(Source {
-                prefix: if several { format!("{full}{AFTER_SIZE}") } else { String::new() },
+                prefix,
                 wanted: scan::wanted(&parameters, page_bytes),
                 place: context.place.copy(letter),
                 target: context.place.copy(TARGET),

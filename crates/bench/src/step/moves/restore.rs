@@ -7,7 +7,7 @@ use plimsoll_engine::{Mover, Result};
 use plimsoll_measurement::units;
 
 use super::watch::Watch;
-use super::{BACKUP, Source, guard_folder, verify};
+use super::{BACKUP, FREE_RESERVE, Source, guard_folder, verify};
 use crate::scratch::Scratch;
 use crate::step::Context;
 
@@ -22,7 +22,9 @@ pub(super) fn weigh(context: &mut Context<'_>, mover: &mut dyn Mover, source: &m
         return Ok(());
     };
     context.facts.insert("backup_bytes".to_owned(), bytes.into());
-    guard_folder("backup and what is restored of it", bytes.saturating_mul(2))?;
+    // What others write meanwhile comes along.
+    let needed = bytes.saturating_mul(2).saturating_add(bytes / 2).saturating_add(FREE_RESERVE);
+    guard_folder("backup and what is restored of it", needed)?;
     if let Some(own) = mover.bytes(&source.place).filter(|own| *own < bytes) {
         source.own = Some((source.content_bytes, own));
         source.content_bytes = at_density(source.content_bytes, own, bytes);

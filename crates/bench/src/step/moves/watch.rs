@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_engine::mover::{COPY, RESTORE, TABLES};
-use plimsoll_engine::{Cancel, Follow, Result};
+use plimsoll_engine::{Cancel, Error, ErrorKind, Follow, Result, process};
 use plimsoll_measurement::{Moment, Point, units};
 
 use super::evidence::Evidence;
-use super::{BACKUP, Source};
+use super::{BACKUP, FREE_RESERVE, Source};
 use crate::interrupt::Watched;
 use crate::step::Context;
 
@@ -109,6 +109,17 @@ impl<'a, 'b> Watch<'a, 'b> {
     }
 }
 
+/// An error if the temporary folder fills up: a backup is not worth a server's life.
+fn leave_room() -> Result<()> {
+    match process::free_bytes(&std::env::temp_dir()) {
+        Some(free) if free < FREE_RESERVE => {
+            let message = format!("only {} are free in the temporary folder", units::format_bytes(free));
+            Err(Error::new(ErrorKind::DiskFull, message).hint("let TMPDIR name a folder with more room"))
+        }
+        _ => Ok(()),
+    }
+}
+
 impl Follow for Watch<'_, '_> {
     fn stage(&mut self, name: &'static str) -> Result<()> {
         self.context.interrupt.check()?;
@@ -135,6 +146,9 @@ impl Follow for Watch<'_, '_> {
             return Ok(());
         }
         self.looked = Some(now);
+        if self.stage.as_ref().is_some_and(|stage| matches!(stage.name, BACKUP | RESTORE)) {
+            leave_room()?;
+        }
         let size = bytes();
         let Some(mut stage) = self.stage.take() else { return Ok(()) };
         if let Some(size) = size {
