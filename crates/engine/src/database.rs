@@ -156,6 +156,12 @@ pub trait Sampler: Send {
     /// Reads the counters. What can't be read is left out; only a lost source is an error.
     fn sample(&mut self) -> Result<Vec<Reading>>;
 
+    /// Reads [`Metric::MemoryPercent`](plimsoll_measurement::Metric::MemoryPercent) where that takes a question of its own, which
+    /// only those pay who want the answer; `None` where [`Sampler::sample`] has it, or nobody does.
+    fn sample_memory(&mut self) -> Result<Option<Reading>> {
+        Ok(None)
+    }
+
     /// Reads what the engine shows about itself beside counters. Empty where it shows nothing.
     fn views(&mut self) -> Result<Views> {
         Ok(Views::default())

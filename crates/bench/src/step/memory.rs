@@ -166,7 +166,7 @@ impl Memory {
             "reading a set of {} in random order",
             plimsoll_measurement::units::format_bytes(set_bytes)
         ));
-        let mut probe = Probe::new(context.database);
+        let mut probe = Probe::with_memory(context.database);
         let start = context.clock.now();
         let mut seconds;
         let (mut passes, mut last_misses) = (0, u64::MAX);

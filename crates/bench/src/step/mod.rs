@@ -396,12 +396,19 @@ pub struct Probe {
     process: Option<Box<dyn Sampler>>,
     before: Vec<Reading>,
     after: Vec<Reading>,
+    /// True if the memory in use is asked for too.
+    memory: bool,
 }
 
 impl Probe {
     /// A probe of the engine's processes; sessions are handed in at each reading.
     pub fn new(database: &dyn Database) -> Self {
-        Self { process: database.process_sampler(), before: Vec::new(), after: Vec::new() }
+        Self { process: database.process_sampler(), before: Vec::new(), after: Vec::new(), memory: false }
+    }
+
+    /// The same, which also asks how much memory is in use where that takes a question of its own.
+    pub fn with_memory(database: &dyn Database) -> Self {
+        Self { memory: true, ..Self::new(database) }
     }
 
     /// Reads the counters before the work.
@@ -422,7 +429,8 @@ impl Probe {
             Some(process) => process.sample()?,
             None => Vec::new(),
         };
-        for reading in session.sample()? {
+        let memory = if self.memory { session.sample_memory()? } else { None };
+        for reading in session.sample()?.into_iter().chain(memory) {
             if !readings.iter().any(|known| known.metric == reading.metric) {
                 readings.push(reading);
             }

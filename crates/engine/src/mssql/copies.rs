@@ -2,23 +2,39 @@
 //!
 //! On a machine a database is ours if its first file is named by our mark, which says from which database it was made: there the
 //! lease of its run is a lock. In Azure files have no names of one's own. There a database is ours if it bears the mark as
-//! an extended property, which goes with copies and restores; or, while it is being filled, if nothing is in it that lies
-//! outside the schema of its run; or, while it can't be opened, if it is being copied from one of ours.
+//! an extended property, which goes with copies and restores. Without a mark it is ours only if its run has a place in the
+//! target's database, and nothing is in it that lies outside the schema of its run, as while it is being filled; or, while it
+//! can't be opened, if it is being restored, or copied from one of ours.
 
 use std::fs;
 use std::path::PathBuf;
 
 use super::connect::Connector;
-use super::place::{CONTROL, Control, Owner, text_of};
-use super::sql::{self, Product};
+use super::level;
+use super::place::{CONTROL, Control, Owner, text_of, whole};
+use super::sql::{self, Level, Product};
 use crate::database::{Place, PlaceStatus};
 use crate::error::{Error, ErrorKind, Result};
-use crate::table::ColumnType::{Float, Text};
+use crate::table::ColumnType::{BigInt, Float, Text};
 use crate::value::Value;
 
 /// Where a server's own databases are listed.
 const MASTER: &str = "master";
 const ONLINE: &str = "ONLINE";
+const RESTORING: &str = "RESTORING";
+
+/// How far a database in Azure is that is being made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Making {
+    /// It is not there, or not yet.
+    Absent,
+    /// The server works on it.
+    Worked,
+    /// It is there and lets nobody in.
+    Shut,
+    /// It lets us in.
+    Open,
+}
 
 /// The databases that were made from the target's.
 pub(super) struct Copies<'a> {
@@ -87,6 +103,12 @@ impl<'a> Copies<'a> {
         }
         let Some(state) = self.state(copy)? else { return Ok(Owner::Nobody) };
         if state != ONLINE {
+            if !self.has_place_of(copy)? {
+                return Ok(Owner::Somebody);
+            }
+            if state == RESTORING {
+                return Ok(Owner::We);
+            }
             // The other side of a copy is the database that it is made from.
             let rows = self.in_master(|control| control.rows(sql::COPYING, &name, &[Float, Text(128)]))?;
             let partner = rows.first().and_then(|row| Place::from_name(&text_of(row, 1)?));
@@ -100,8 +122,32 @@ impl<'a> Copies<'a> {
             }
             let schema = copy.leased_by();
             let others = control.number(sql::OTHERS_WITHIN, &[Value::Text(schema.name())])?;
-            Ok(if others == Some(0) { Owner::We } else { Owner::Somebody })
+            Ok(if others == Some(0) && self.has_place_of(copy)? { Owner::We } else { Owner::Somebody })
         })
+    }
+
+    /// True if the run of a copy has its place in the target's database. A run from elsewhere has it there, with a lease that
+    /// can't be seen from here.
+    fn has_place_of(&self, copy: &Place) -> Result<bool> {
+        self.connector_control(|control| Ok(control.owner(&copy.leased_by())? == Owner::We))
+    }
+
+    /// A copy of a run that is there; for Azure, where those without a mark are known by the run's place only.
+    pub(super) fn any_of_run(&self, run: &Place) -> Result<Option<Place>> {
+        if self.product != Product::Database {
+            return Ok(None);
+        }
+        let names = match self.in_master(|control| control.names(sql::AZURE_COPIES, &[])) {
+            Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled) => return Err(error),
+            // Who may not see databases has made none.
+            names => names.unwrap_or_default(),
+        };
+        for copy in names.iter().filter_map(|name| Place::from_name(name)).filter(|copy| copy.leased_by() == *run) {
+            if self.owner(&copy)? == Owner::We {
+                return Ok(Some(copy));
+            }
+        }
+        Ok(None)
     }
 
     /// The state of a database in Azure; `None` if it isn't there.
@@ -110,29 +156,47 @@ impl<'a> Copies<'a> {
         Ok(names.into_iter().next())
     }
 
-    /// True once a database in Azure lets us in.
-    pub(super) fn is_open(&self, copy: &Place) -> Result<bool> {
+    /// How far a database in Azure is that is being made.
+    pub(super) fn making(&self, copy: &Place) -> Result<Making> {
         match self.state(copy)?.as_deref() {
+            None => return Ok(Making::Absent),
             Some(ONLINE) => {}
-            Some("SUSPECT") => {
-                let message = format!("the server could not finish making the database {copy}");
-                return Err(
-                    Error::new(ErrorKind::Statement, message).hint("sys.dm_operation_status in master says why")
-                );
-            }
-            _ => return Ok(false),
+            Some(state @ ("SUSPECT" | "RECOVERY_PENDING" | "EMERGENCY")) => return Err(unfinished(copy, state)),
+            Some(_) => return Ok(Making::Worked),
         }
         match self.within(copy, |_| Ok(())) {
-            Ok(()) => Ok(true),
-            Err(error) if matches!(error.kind, ErrorKind::Connect | ErrorKind::Lost | ErrorKind::Missing) => Ok(false),
+            Ok(()) => Ok(Making::Open),
+            Err(error) if matches!(error.kind, ErrorKind::Connect | ErrorKind::Lost | ErrorKind::Missing) => {
+                Ok(Making::Shut)
+            }
             Err(error) => Err(error),
         }
     }
 
-    /// Makes an empty database.
+    /// The level of the target's database, for others that are measured beside it.
+    fn home_level(&self) -> Result<Level> {
+        let rows = self.connector_control(|control| {
+            control.rows(sql::HOME_LEVEL, &[], &[Text(128), Text(128), BigInt, Text(128)])
+        })?;
+        let text = |index| rows.first().and_then(|row| text_of(row, index));
+        if let Some(pool) = text(3) {
+            return Ok(Level::Pool(pool));
+        }
+        let named = |name: &String| level::is_name(name);
+        let max_bytes = rows.first().and_then(|row| whole(row, 2)).and_then(|bytes| u64::try_from(bytes).ok());
+        let objective = text(1).filter(|name| named(name) && !level::is_pooled(name));
+        let Some((edition, objective)) = text(0).filter(named).zip(objective) else {
+            let message = "the level of the target's database can't be seen, so no other is made of the same";
+            return Err(Error::new(ErrorKind::Unsupported, message)
+                .hint("connect as a user who may see sys.database_service_objectives: the database's owner does"));
+        };
+        Ok(Level::Own { edition, objective, max_bytes })
+    }
+
+    /// Makes an empty database; in Azure of the target's own level.
     pub(super) fn create(&self, copy: &Place) -> Result<()> {
         let text = match self.product {
-            Product::Database => sql::create_azure_database(copy.name()),
+            Product::Database => sql::create_azure_database(copy.name(), &self.home_level()?),
             _ => sql::create_database(copy.name(), self.home),
         };
         self.in_master(|control| control.run(&text).map(drop))
@@ -173,16 +237,39 @@ impl<'a> Copies<'a> {
                         .hint("remove that file on the server by hand, then run plimsoll clean")
                 })?;
             }
-            if !files.is_empty() {
-                control.run(&sql::forget_backups(copy.name()))?;
+            // What msdb says of files that are gone does no harm.
+            if !files.is_empty()
+                && let Err(error) = control.run(&sql::forget_backups(copy.name()))
+            {
+                tracing::warn!(%error, "msdb still lists the removed backups of {copy}");
             }
             control.run(&sql::drop_database(copy.name())).map(drop)
         })
     }
 
-    /// An error for those who could not find their backups again.
-    pub(super) fn can_see_backups(&self, copy: &Place) -> Result<()> {
-        self.in_master(|control| backups(control, copy)).map(drop)
+    /// An error for those who could not remove backups again.
+    pub(super) fn can_remove_backups(&self) -> Result<()> {
+        self.in_master(|control| {
+            if control.number(sql::IS_ADMINISTRATOR, &[])? == Some(1) {
+                return Ok(());
+            }
+            let message = "only a server's administrator can remove backups again, so none is made";
+            Err(Error::new(ErrorKind::Permission, message).hint(
+                control
+                    .errors
+                    .filled("in master: ALTER SERVER ROLE sysadmin ADD MEMBER [{user}]; import needs no backup"),
+            ))
+        })
+    }
+
+    /// An error for a backup that has just been made and would not be found again.
+    pub(super) fn finds_backups(&self, copy: &Place) -> Result<()> {
+        if !self.in_master(|control| backups(control, copy))?.is_empty() {
+            return Ok(());
+        }
+        let message = format!("the backup of {copy} is not to be found in msdb, so it could not be removed");
+        let by_hand = format!("remove {copy}.bak from the server's own folder for backups by hand");
+        Err(Error::new(ErrorKind::Unsupported, message).hint(by_hand))
     }
 
     /// Bytes that a database has filled.
@@ -192,15 +279,24 @@ impl<'a> Copies<'a> {
     }
 }
 
-/// Files of backups that the server has made of a database.
+/// Files of backups that we have had the server make of a database. Those of others stay: it is theirs to remove them.
 fn backups(control: &mut Control<'_>, copy: &Place) -> Result<Vec<String>> {
-    control.names(sql::BACKUP_FILES, &[Value::Text(copy.name())]).map_err(|error| match error.kind {
+    let mut files = control.names(sql::BACKUP_FILES, &[Value::Text(copy.name())]).map_err(|error| match error.kind {
         ErrorKind::Permission => error.hint(
             "in msdb: CREATE USER for the log-in, GRANT SELECT ON dbo.backupset and dbo.backupmediafamily; backups are removed \
              by what is written there",
         ),
         _ => error,
-    })
+    })?;
+    let own = ['/', '\\'].map(|separator| format!("{separator}{copy}.bak"));
+    files.retain(|file| own.iter().any(|own| file.ends_with(own)));
+    Ok(files)
+}
+
+/// The error of a database that is never going to be there.
+pub(super) fn unfinished(copy: &Place, how: &str) -> Error {
+    let message = format!("the server could not finish making the database {copy}: it is {how}");
+    Error::new(ErrorKind::Statement, message).hint("sys.dm_operation_status in master says why")
 }
 
 /// The databases as places, with whether their leases are held.

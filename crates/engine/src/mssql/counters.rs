@@ -71,18 +71,28 @@ pub(super) fn sample(control: &mut Control<'_>, clock: &dyn Clock, abilities: Ab
         put(Metric::DataWriteStallSeconds, sum(false, |file| file.write_stall_ms) / 1e3, window);
         put(Metric::LogWriteStallSeconds, sum(true, |file| file.write_stall_ms) / 1e3, window);
     }
-    if abilities.has(Ability::SeeResources) {
-        let (rows, window) = windowed(clock, || control.rows(sql::MEMORY_IN_USE, &[], &[Float]));
-        if let Some(Value::Float(percent)) = rows?.first().map(|row| row.get(0)) {
-            put(Metric::MemoryPercent, percent, window);
-        }
-    }
     let (cpu, window) = windowed(clock, || control.number(sql::OWN_CPU, &[]));
     // A server without that view, or another server, doesn't count it.
     if let Ok(Some(milliseconds)) = cpu {
         put(Metric::EngineCpuSeconds, milliseconds as f64 / 1e3, window);
     }
     Ok(readings)
+}
+
+/// How much of the level's memory is in use, in Azure.
+pub(super) fn sample_memory(
+    control: &mut Control<'_>,
+    clock: &dyn Clock,
+    abilities: Abilities,
+) -> Result<Option<Reading>> {
+    if !abilities.has(Ability::SeeResources) {
+        return Ok(None);
+    }
+    let (rows, window) = windowed(clock, || control.rows(sql::MEMORY_IN_USE, &[], &[Float]));
+    Ok(match rows?.first().map(|row| row.get(0)) {
+        Some(Value::Float(value)) => Some(Reading { metric: Metric::MemoryPercent, value, window }),
+        _ => None,
+    })
 }
 
 /// Files, this session's waits, and in Azure the use of the level's resources.

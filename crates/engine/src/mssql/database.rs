@@ -20,7 +20,7 @@ use crate::capability::Capability;
 use crate::database::{
     ClaimMode, Cold, ColdFollower, Database, Description, Lease, Place, PlaceKind, PlaceStatus, Sampler, Session,
 };
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::level::Levels;
 use crate::mover::Mover;
 use crate::request::{RequestAccess, Requester};
@@ -46,6 +46,14 @@ impl MssqlDatabase {
 
     fn copies(&self) -> Copies<'_> {
         Copies::new(&self.connector, self.server.product, &self.server.database)
+    }
+
+    /// An error while databases of that run are there, which nobody would know as its any more.
+    fn without_copies(&self, run: &Place) -> Result<()> {
+        let copy = if run.kind() == PlaceKind::Run { self.copies().any_of_run(run)? } else { None };
+        let Some(copy) = copy else { return Ok(()) };
+        let message = format!("{run} is kept as long as its database {copy} is there");
+        Err(Error::new(ErrorKind::Safety, message).hint("remove that database first: plimsoll clean does, if it can"))
     }
 
     fn working(&self, place: &Place, run: &Place, access: RequestAccess) -> Result<MssqlSession> {
@@ -86,13 +94,17 @@ impl Database for MssqlDatabase {
 
     fn places(&self) -> Result<Vec<PlaceStatus>> {
         let mut control = self.control()?;
-        let mut places = control.list()?;
-        match self.copies().list() {
-            Ok(copies) => places.extend(copies::statuses(&mut control, copies)?),
+        // First the copies, in which order they are removed too: some are known as ours by the place of their run.
+        let mut places = match self.copies().list() {
+            Ok(copies) => copies::statuses(&mut control, copies)?,
             Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled) => return Err(error),
             // Who may not see databases has made none.
-            Err(error) => tracing::debug!(%error, "databases are not to be seen"),
-        }
+            Err(error) => {
+                tracing::debug!(%error, "databases are not to be seen");
+                Vec::new()
+            }
+        };
+        places.extend(control.list()?);
         Ok(places)
     }
 
@@ -117,7 +129,7 @@ impl Database for MssqlDatabase {
         }
         // Asked again under the lock.
         let removed = match control.owner(place)? {
-            Owner::We => control.drop_schema(place),
+            Owner::We => self.without_copies(place).and_then(|()| control.drop_schema(place)),
             Owner::Somebody => Err(place::foreign(place)),
             Owner::Nobody => Ok(()),
         };

@@ -9,7 +9,7 @@ use std::time::Duration;
 use plimsoll_clock::Clock;
 
 use super::connect::Connector;
-use super::copies::Copies;
+use super::copies::{self, Copies, Making};
 use super::place::{Control, WORK};
 use super::program::{self, Dump, Side};
 use super::sql::{self, Product};
@@ -29,6 +29,12 @@ const AZURE_WAYS: [&str; 1] = ["as-copy-of"];
 const PAUSE: Duration = Duration::from_millis(100);
 /// The same for what takes Azure minutes.
 const AZURE_PAUSE: Duration = Duration::from_secs(1);
+/// The same where a program of Azure's is asked.
+const AZ_PAUSE: Duration = Duration::from_secs(15);
+/// How long a database that Azure makes may show no work on it.
+const IDLE_PATIENCE: Duration = Duration::from_mins(10);
+/// How long Azure may take for the first backup of a new database: it says half an hour, and more for large ones.
+const BACKUP_PATIENCE: Duration = Duration::from_hours(2);
 
 /// Makes and moves databases of one run.
 pub(super) struct MssqlMover {
@@ -38,7 +44,7 @@ pub(super) struct MssqlMover {
     product: Product,
     /// The target's database by the name that it has.
     home: String,
-    tool: Option<PathBuf>,
+    pub(super) tool: Option<PathBuf>,
     /// What was backed up last, and when by the server's time.
     backed_up: Option<(Place, String)>,
 }
@@ -91,9 +97,10 @@ impl MssqlMover {
             while !running.is_finished() {
                 if looked.is_ok() {
                     looked = follow.look(&mut || bytes(&mut control, number));
-                    if looked.is_err() {
-                        canceller.cancel();
-                    }
+                }
+                // Again and again: the statement may not have begun when it was cancelled.
+                if looked.is_err() {
+                    canceller.cancel();
                 }
                 self.clock.sleep(PAUSE);
             }
@@ -105,8 +112,10 @@ impl MssqlMover {
 
     /// Backs up into the server's own folder.
     fn write_backup(&self, from: &Place, follow: &mut dyn Follow) -> Result<()> {
-        self.copies().can_see_backups(from)?;
-        self.work(&sql::back_up(from.name()), follow, |_, _| None)
+        let copies = self.copies();
+        copies.can_remove_backups()?;
+        self.work(&sql::back_up(from.name()), follow, |_, _| None)?;
+        copies.finds_backups(from)
     }
 
     /// Restores such a backup under another name.
@@ -122,11 +131,51 @@ impl MssqlMover {
     fn await_azure(&self, from: &Place, to: &Place, follow: &mut dyn Follow) -> Result<()> {
         let copies = self.copies();
         let whole = copies.bytes(from);
-        while !copies.is_open(to)? {
+        let (mut was_there, mut idle_since) = (false, self.clock.now());
+        loop {
+            let making = copies.making(to)?;
+            match making {
+                Making::Open => return copies.mark(to),
+                Making::Worked => idle_since = self.clock.now(),
+                Making::Absent if was_there => return Err(copies::unfinished(to, "gone again")),
+                Making::Absent | Making::Shut => {}
+            }
+            was_there |= making != Making::Absent;
+            if self.clock.now().since(idle_since) >= IDLE_PATIENCE {
+                let how = if was_there { "there and lets nobody in" } else { "not there" };
+                return Err(copies::unfinished(to, how));
+            }
             follow.look(&mut || azure_bytes(&copies, to, whole))?;
             self.clock.sleep(AZURE_PAUSE);
         }
-        copies.mark(to)
+    }
+
+    /// Waits until Azure has a first backup of a database, which it makes by itself; returns a moment that it can be restored
+    /// to, by the server's time.
+    fn await_first_backup(&self, from: &Place, follow: &mut dyn Follow) -> Result<String> {
+        let az = self.tool()?;
+        let server = program::azure_server(az, self.connector.host())?;
+        let copies = self.copies();
+        let start = self.clock.now();
+        loop {
+            follow.look(&mut || None)?;
+            let earliest = program::earliest_restore(az, &server, from);
+            let now = copies.in_master(|control| control.names(sql::NOW, &[]))?.into_iter().next();
+            // Both are written so that what is later comes later in the alphabet.
+            if let Some(now) = now.filter(|now| earliest.as_deref().is_some_and(|earliest| earliest <= now.as_str())) {
+                return Ok(now);
+            }
+            if self.clock.now().since(start) >= BACKUP_PATIENCE {
+                let message = format!("Azure has no backup of {from} that it could be restored from");
+                return Err(Error::new(ErrorKind::Busy, message)
+                    .hint("see what 'az sql db show --query earliestRestoreDate' says, or try again later"));
+            }
+            let end = self.clock.now().after(AZ_PAUSE);
+            while self.clock.now() < end {
+                follow.look(&mut || None)?;
+                self.clock.sleep(PAUSE);
+            }
+        }
     }
 }
 
@@ -155,8 +204,16 @@ impl Mover for MssqlMover {
 
     fn find_tools(&mut self, for_what: Move) -> Result<Vec<String>> {
         let (tool, version) = match for_what {
-            Move::Import => program::find_sqlpackage()?,
+            Move::Import => {
+                program::can_be_told(&self.connector.told()?)?;
+                program::find_sqlpackage()?
+            }
             Move::Restore if self.product == Product::Database => program::find_az()?,
+            // Said before anything is loaded.
+            Move::Copy | Move::Restore if self.product == Product::Server => {
+                self.copies().can_remove_backups()?;
+                return Ok(Vec::new());
+            }
             _ => return Ok(Vec::new()),
         };
         self.tool = Some(tool);
@@ -219,11 +276,11 @@ impl Mover for MssqlMover {
         None
     }
 
-    /// The server writes it among its own; Azure has backups anyway, and only the moment is noted.
+    /// The server writes it among its own; Azure has backups anyway: the first one is waited for, and the moment noted.
     fn back_up(&mut self, from: &Place, _folder: &Path, follow: &mut dyn Follow) -> Result<()> {
         let mut time = String::new();
         if self.product == Product::Database {
-            time = self.copies().in_master(|control| control.names(sql::NOW, &[]))?.into_iter().next().unwrap_or(time);
+            time = self.await_first_backup(from, follow)?;
         } else {
             self.write_backup(from, follow)?;
         }

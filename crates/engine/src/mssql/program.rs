@@ -59,20 +59,35 @@ pub(super) fn sqlpackage(
     let failed =
         |error: io::Error| Error::new(ErrorKind::Internal, format!("sqlpackage can't be told what to do: {error}"));
     let mut arguments = memfd_create("arguments", MemfdFlags::CLOEXEC).map(File::from).map_err(|e| failed(e.into()))?;
-    let text = response(action, side, database, file, &connector.told()?);
+    let told = connector.told()?;
+    can_be_told(&told)?;
+    let text = response(action, side, database, file, &told);
     arguments.write_all(text.as_bytes()).and_then(|()| arguments.rewind()).map_err(failed)?;
     let mut command = Command::new(program);
     command.arg("@/dev/stdin").stdin(arguments).stdout(Stdio::null());
     Ok(command)
 }
 
-/// The arguments, one a line, each value in quotes.
+/// An error for values that would need more than quotes: how `sqlpackage` reads them then is not documented.
+pub(super) fn can_be_told(told: &[(&'static str, String)]) -> Result<()> {
+    match told.iter().find(|(_, value)| value.contains(['\\', '"', '\n', '\r'])) {
+        None => Ok(()),
+        Some((name, _)) => {
+            let message =
+                format!("sqlpackage can't be told a {name} with a backslash, a quotation mark or a new line in it");
+            Err(Error::new(ErrorKind::Unsupported, message)
+                .hint("use a user and a password without them, and a port in place of an instance"))
+        }
+    }
+}
+
+/// The arguments, one a line, each value in quotes. None of the values holds any itself.
 fn response(action: &str, side: Side, database: &Place, file: &Path, told: &[(&'static str, String)]) -> String {
     let (side, other) = match side {
         Side::Source => ("Source", "Target"),
         Side::Target => ("Target", "Source"),
     };
-    let quoted = |value: &str| format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""));
+    let quoted = |value: &str| format!("\"{value}\"");
     let mut lines = vec![format!("/Action:{action}")];
     for (name, value) in told {
         // A token is nobody's side.
@@ -156,6 +171,22 @@ pub(super) fn azure_server(az: &Path, host: &str) -> Result<[String; 2]> {
     })
 }
 
+/// The earliest moment to which Azure can restore a database (ISO 8601, UTC, whole seconds); `None` if it says none yet.
+pub(super) fn earliest_restore(az: &Path, [group, server]: &[String; 2], from: &Place) -> Option<String> {
+    let output = Command::new(az)
+        .args(["sql", "db", "show", "--resource-group", group, "--server", server, "--name", from.name()])
+        .args(["--query", "earliestRestoreDate", "--output", "tsv"])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()
+        .filter(|output| output.status.success())?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let moment = said.trim().get(..19)?;
+    let is_moment = moment.starts_with(|c: char| c.is_ascii_digit()) && moment.as_bytes()[10] == b'T';
+    is_moment.then(|| moment.to_owned())
+}
+
 /// `az` restoring a database as it was at a moment (ISO 8601, UTC).
 pub(super) fn restore(az: &Path, [group, server]: &[String; 2], from: &Place, to: &Place, time: &str) -> Command {
     let mut command = Command::new(az);
@@ -171,17 +202,28 @@ mod tests {
 
     #[test]
     fn arguments_are_lines_with_values_in_quotes() {
-        let told = [("ServerName", "tcp:h,1433".to_owned()), ("Password", "a \"b\\c".to_owned())];
+        let told = [("ServerName", "tcp:h,1433".to_owned()), ("Password", "a b'c".to_owned())];
         let place = Place::run("x").unwrap().copy('a');
         let text = response("Import", Side::Target, &place, Path::new("/tmp/d.bacpac"), &told);
         assert_eq!(
             text,
-            "/Action:Import\n/TargetServerName:\"tcp:h,1433\"\n/TargetPassword:\"a \\\"b\\\\c\"\n\
+            "/Action:Import\n/TargetServerName:\"tcp:h,1433\"\n/TargetPassword:\"a b'c\"\n\
              /TargetDatabaseName:\"plimsoll_copy_xa\"\n/SourceFile:\"/tmp/d.bacpac\"\n"
         );
         let token = [("AccessToken", "t".to_owned())];
         let text = response("Export", Side::Source, &place, Path::new("/tmp/d.bacpac"), &token);
         assert!(text.starts_with("/Action:Export\n/AccessToken:\"t\"\n/SourceDatabaseName:"), "{text}");
+    }
+
+    /// How it would read them is a guess, and a wrong one may tell the password to somebody.
+    #[test]
+    fn what_needs_more_than_quotes_is_refused() {
+        for password in ["a\"b", "a\\b", "a\nb"] {
+            let error = can_be_told(&[("User", "ann".to_owned()), ("Password", password.to_owned())]).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Unsupported);
+            assert!(error.message.contains("Password") && !error.message.contains(password), "{error}");
+        }
+        assert!(can_be_told(&[("Password", "it's; fine, {really}".to_owned())]).is_ok());
     }
 
     #[test]

@@ -290,6 +290,11 @@ impl Sampler for MssqlSession {
         self.with_control(|control, _| counters::sample(control, clock.as_ref(), abilities))
     }
 
+    fn sample_memory(&mut self) -> Result<Option<Reading>> {
+        let (clock, abilities) = (Arc::clone(&self.clock), self.abilities);
+        self.with_control(|control, _| counters::sample_memory(control, clock.as_ref(), abilities))
+    }
+
     fn views(&mut self) -> Result<Views> {
         let (clock, abilities) = (Arc::clone(&self.clock), self.abilities);
         self.with_control(|control, _| counters::views(control, clock.as_ref(), abilities))

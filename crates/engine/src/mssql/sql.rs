@@ -163,13 +163,13 @@ texts! {
          WHERE o.schema_id = SCHEMA_ID(@P1) AND k.schema_id <> o.schema_id";
     IS_FREE "whether a lease is free" ALL
         "SELECT APPLOCK_TEST('public', @P1, 'Exclusive', 'Session')";
+    // Of this database only: application locks are per database, so here nobody can tell whether a run in another one lives.
     WORKING_SESSIONS "sessions that work for runs" ALL
         "SELECT CAST(s.session_id AS int), CAST(s.program_name AS nvarchar(128)) FROM sys.dm_exec_sessions s \
-         WHERE s.is_user_process = 1 AND (s.database_id = DB_ID() OR DB_NAME(s.database_id) LIKE N'plimsoll[_]copy[_]%') \
-         AND s.program_name LIKE N'plimsoll work %' ORDER BY s.session_id";
+         WHERE s.is_user_process = 1 AND s.database_id = DB_ID() AND s.program_name LIKE N'plimsoll work %' ORDER BY s.session_id";
     IS_WORKING "whether a session still works for a run" ALL
         "SELECT COUNT_BIG(*) FROM sys.dm_exec_sessions s WHERE s.session_id = @P1 AND s.program_name = @P2 \
-         AND (s.database_id = DB_ID() OR DB_NAME(s.database_id) LIKE N'plimsoll[_]copy[_]%')";
+         AND s.database_id = DB_ID()";
 
     // Whole databases of our own. On a machine their mark is the name of their first file, which is there from the first
     // moment on and goes with backups; in Azure it is an extended property.
@@ -179,9 +179,14 @@ texts! {
     FIRST_FILE "first file of a database" SERVER
         "SELECT CAST(COALESCE(f.name, N'') AS nvarchar(128)) FROM sys.databases d \
          LEFT JOIN sys.master_files f ON f.database_id = d.database_id AND f.file_id = 1 WHERE d.name = @P1";
+    // Of the kind that we make, and in files with nothing else in them: others back up our databases too.
     BACKUP_FILES "backups of a database" SERVER
         "SELECT DISTINCT CAST(m.physical_device_name AS nvarchar(260)) FROM msdb.dbo.backupset b \
-         JOIN msdb.dbo.backupmediafamily m ON m.media_set_id = b.media_set_id WHERE b.database_name = @P1";
+         JOIN msdb.dbo.backupmediafamily m ON m.media_set_id = b.media_set_id WHERE b.database_name = @P1 \
+         AND b.is_copy_only = 1 AND m.device_type = 2 AND NOT EXISTS (SELECT 1 FROM msdb.dbo.backupset o \
+         WHERE o.media_set_id = b.media_set_id AND o.backup_set_id <> b.backup_set_id)";
+    // Nobody else may remove files by xp_delete_file and what msdb knows of them.
+    IS_ADMINISTRATOR "whether backups may be removed" SERVER "SELECT IS_SRVROLEMEMBER('sysadmin')";
     DONE_PERCENT "how far a session is" SERVER
         "SELECT CAST(r.percent_complete AS float) FROM sys.dm_exec_requests r WHERE r.session_id = @P1";
     AZURE_COPIES "databases with names of ours in Azure" AZURE_DATABASE
@@ -201,8 +206,17 @@ texts! {
     USED "used bytes of a database" ALL
         "SELECT SUM(CAST(FILEPROPERTY(f.name, 'SpaceUsed') AS bigint)) * 8192 FROM sys.database_files f WHERE f.type = 0";
     OWN_NUMBER "number of the session" ALL "SELECT CAST(@@SPID AS int)";
-    LEVEL "level in effect" AZURE_DATABASE "SELECT CAST(DATABASEPROPERTYEX(DB_NAME(), 'ServiceObjective') AS nvarchar(128))";
-    NOW "time of the server" AZURE_DATABASE "SELECT CONVERT(nvarchar(30), SYSUTCDATETIME(), 126)";
+    LEVEL "level in effect" AZURE_DATABASE
+        "SELECT CAST(DATABASEPROPERTYEX(DB_NAME(), 'ServiceObjective') AS nvarchar(128)), \
+         CAST(DATABASEPROPERTYEX(DB_NAME(), 'MaxSizeInBytes') AS bigint)";
+    HOME_LEVEL "level of the target" AZURE_DATABASE
+        "SELECT CAST(DATABASEPROPERTYEX(DB_NAME(), 'Edition') AS nvarchar(128)), \
+         CAST(DATABASEPROPERTYEX(DB_NAME(), 'ServiceObjective') AS nvarchar(128)), \
+         CAST(DATABASEPROPERTYEX(DB_NAME(), 'MaxSizeInBytes') AS bigint), CAST(o.elastic_pool_name AS nvarchar(128)) \
+         FROM sys.databases d LEFT JOIN sys.database_service_objectives o ON o.database_id = d.database_id \
+         WHERE d.name = DB_NAME()";
+    // Whole seconds, and none before what was written by now.
+    NOW "time of the server" AZURE_DATABASE "SELECT CONVERT(nvarchar(19), DATEADD(second, 1, SYSUTCDATETIME()), 126)";
 
     // Life of a session.
     SETTINGS "settings of a session" ALL
@@ -333,9 +347,36 @@ pub(super) fn drop_database(copy: &str) -> String {
     )
 }
 
-/// Makes a database in Azure, of the level that its server gives.
-pub(super) fn create_azure_database(copy: &str) -> String {
-    format!("CREATE DATABASE [{copy}]")
+/// Where a new database in Azure is put.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Level {
+    /// Into an elastic pool.
+    Pool(String),
+    /// On its own: an edition, a service objective, and the largest size in bytes where it is known.
+    Own { edition: String, objective: String, max_bytes: Option<u64> },
+}
+
+/// Makes a database in Azure, of this level: without saying so it would get the server's usual one.
+pub(super) fn create_azure_database(copy: &str, level: &Level) -> String {
+    match level {
+        Level::Pool(pool) => {
+            format!("CREATE DATABASE [{copy}] (SERVICE_OBJECTIVE = ELASTIC_POOL(name = {}))", quoted(pool))
+        }
+        Level::Own { edition, objective, max_bytes } => {
+            let size = max_size(edition, *max_bytes);
+            format!("CREATE DATABASE [{copy}] (EDITION = '{edition}', {size}SERVICE_OBJECTIVE = '{objective}')")
+        }
+    }
+}
+
+/// The words for a largest size; none for Hyperscale, which takes none, and for sizes that can't be asked for.
+fn max_size(edition: &str, bytes: Option<u64>) -> String {
+    let bytes = bytes.filter(|bytes| *bytes > 0 && edition != HYPERSCALE);
+    let words = bytes.and_then(|bytes| {
+        let units = [(30, "GB"), (20, "MB")].into_iter().find(|(shift, _)| bytes.is_multiple_of(1 << shift));
+        units.map(|(shift, name)| format!("MAXSIZE = {} {name}, ", bytes >> shift))
+    });
+    words.unwrap_or_default()
 }
 
 /// Copies a database in Azure; its mark goes with it.
@@ -357,18 +398,34 @@ pub(super) fn mark_database(home: &str) -> String {
     )
 }
 
-/// Asks for a level.
-pub(super) fn ask_for_level(database: &str, level: &str) -> String {
-    let edition = match level {
-        "Basic" => "EDITION = 'Basic', ",
-        _ if level.starts_with("GP_") => "EDITION = 'GeneralPurpose', ",
-        _ if level.starts_with("BC_") => "EDITION = 'BusinessCritical', ",
-        _ if level.starts_with("HS_") => "EDITION = 'Hyperscale', ",
-        _ if level.starts_with('S') => "EDITION = 'Standard', ",
-        _ if level.starts_with('P') => "EDITION = 'Premium', ",
-        _ => "",
+const HYPERSCALE: &str = "Hyperscale";
+
+/// The edition that a service objective is of, as far as its name says so.
+pub(super) fn edition_of(objective: &str) -> Option<&'static str> {
+    match objective {
+        "Basic" => Some("Basic"),
+        _ if objective.starts_with("GP_") => Some("GeneralPurpose"),
+        _ if objective.starts_with("BC_") => Some("BusinessCritical"),
+        _ if objective.starts_with("HS_") => Some(HYPERSCALE),
+        _ if objective.starts_with('S') => Some("Standard"),
+        _ if objective.starts_with('P') => Some("Premium"),
+        _ => None,
+    }
+}
+
+/// True for a level of Hyperscale, by the beginning of its name.
+pub(super) fn is_hyperscale(objective: &str) -> bool {
+    edition_of(objective) == Some(HYPERSCALE)
+}
+
+/// Asks for a level; of another edition with the largest size that the database has, which would else become that edition's
+/// usual one.
+pub(super) fn ask_for_level(database: &str, level: &str, across: bool, max_bytes: Option<u64>) -> String {
+    let options = match edition_of(level).filter(|_| across) {
+        Some(edition) => format!("EDITION = '{edition}', {}", max_size(edition, max_bytes)),
+        None => String::new(),
     };
-    format!("ALTER DATABASE {} MODIFY ({edition}SERVICE_OBJECTIVE = '{level}')", quoted(database))
+    format!("ALTER DATABASE {} MODIFY ({options}SERVICE_OBJECTIVE = '{level}')", quoted(database))
 }
 
 /// A name in brackets.

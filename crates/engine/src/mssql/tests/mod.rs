@@ -274,6 +274,12 @@ fn counters_are_those_of_the_database_s_files_and_of_the_session() {
     assert_eq!(value(Metric::LogWriteBytes), Some(f64::from(4 << 20)));
     assert_eq!((value(Metric::DataReadStallSeconds), value(Metric::LogWriteStallSeconds)), (Some(1.5), Some(0.25)));
     assert_eq!(value(Metric::EngineCpuSeconds), Some(1.234));
+    // What only the memory test wants is not asked for in every other's time.
+    assert!(value(Metric::MemoryPercent).is_none() && !script.asked().iter().any(|sql| sql.contains("TOP (1)")));
+    let memory = script.clone().row("TOP (1) CAST(r.avg_memory_usage_percent", &[Float(40.0)]);
+    let connector_again = memory.connector(URL, &clock);
+    let memory = counters::sample_memory(&mut control(&connector_again), clock.as_ref(), abilities).unwrap().unwrap();
+    assert_eq!((memory.metric, memory.value), (Metric::MemoryPercent, 40.0));
     let views = counters::views(&mut control(&connector), clock.as_ref(), abilities).unwrap();
     assert_eq!((views.files.len(), views.files[1].kind, views.files[1].writes), (2, "log", Some(7)));
     assert_eq!(
@@ -409,6 +415,10 @@ fn only_sessions_of_dead_runs_are_ended() {
     assert_eq!(orphans::end_all(&mut control(&connector), clock.as_ref()).unwrap(), 1);
     let killed: Vec<String> = script.asked().into_iter().filter(|sql| sql.starts_with("KILL")).collect();
     assert_eq!(killed, ["KILL 51"]);
+    // Leases are known in their own database only, so nobody looks at the sessions of another one.
+    let looks: Vec<String> = script.asked().into_iter().filter(|sql| sql.contains("dm_exec_sessions")).collect();
+    assert!(looks.len() >= 3, "{looks:?}");
+    assert!(looks.iter().all(|sql| sql.contains("AND s.database_id = DB_ID()") && !sql.contains(" OR ")), "{looks:?}");
     // One that still undoes what it did is not gone.
     let undoing = script
         .on("@LockTimeout = 0", [Said::Rows(vec![vec![BigInt(0)]])])

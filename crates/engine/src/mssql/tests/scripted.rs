@@ -27,6 +27,9 @@ struct Inner {
     asked: Vec<String>,
     logins: VecDeque<Fault>,
     names: Vec<String>,
+    cancels: usize,
+    /// So many cancels a statement with these words waits for.
+    waits: Option<(String, usize)>,
 }
 
 /// An answer.
@@ -69,6 +72,12 @@ impl Script {
         self.0.lock().unwrap().asked.clone()
     }
 
+    /// Statements with these words last until they were cancelled so often.
+    pub fn lasts(self, words: &str, cancels: usize) -> Self {
+        self.0.lock().unwrap().waits = Some((words.to_owned(), cancels));
+        self
+    }
+
     /// The names of the sessions that were made.
     pub fn names(&self) -> Vec<String> {
         self.0.lock().unwrap().names.clone()
@@ -106,15 +115,29 @@ impl Dial for Script {
     }
 }
 
-struct Nobody;
+/// Counts the cancels.
+struct Counting(Script);
 
-impl Cancel for Nobody {
-    fn cancel(&self) {}
+impl Cancel for Counting {
+    fn cancel(&self) {
+        self.0.0.lock().unwrap().cancels += 1;
+    }
 }
 
 impl Wire for Script {
     fn query(&mut self, sql: &str, _: &[Value<'_>], columns: &[ColumnType], each: EachRow<'_>) -> Outcome<u64> {
         let rows = self.answer(sql)?;
+        loop {
+            let inner = self.0.lock().unwrap();
+            let Some((_, cancels)) = inner.waits.as_ref().filter(|(words, _)| sql.contains(words.as_str())) else {
+                break;
+            };
+            if inner.cancels >= *cancels {
+                return Err(Fault::Cancelled);
+            }
+            drop(inner);
+            std::thread::yield_now();
+        }
         for values in rows {
             let mut row = Row::default();
             values.iter().take(columns.len()).for_each(|value| row.push(*value));
@@ -138,7 +161,7 @@ impl Wire for Script {
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {
-        Arc::new(Nobody)
+        Arc::new(Counting(self.clone()))
     }
 
     fn is_dead(&self) -> bool {

@@ -6,7 +6,7 @@ use toml::Table as Toml;
 
 use crate::dialect::{Dialect, SingleRow};
 use crate::mssql::dialect::MssqlDialect;
-use crate::mssql::sql::{self, Product, TEXTS, Text};
+use crate::mssql::sql::{self, Level, Product, TEXTS, Text};
 use crate::table::{ColumnType, Table};
 
 const SHAPES: &str = include_str!("../../../data/mssql-views.toml");
@@ -167,6 +167,11 @@ fn every_text_is_a_golden_file() {
     for text in TEXTS {
         insta::assert_snapshot!(file("server", text.name), text.sql);
     }
+    let own = |edition: &str, objective: &str| Level::Own {
+        edition: edition.to_owned(),
+        objective: objective.to_owned(),
+        max_bytes: Some(250 << 30),
+    };
     let made = [
         ("create a place", sql::create_place("plimsoll_run_x")),
         ("mark a place", sql::mark("plimsoll_run_x")),
@@ -182,12 +187,19 @@ fn every_text_is_a_golden_file() {
         ("delete a backup", sql::delete_backup("/var/opt/mssql/data/plimsoll_copy_xa.bak")),
         ("forget backups", sql::forget_backups("plimsoll_copy_xa")),
         ("drop a database", sql::drop_database("plimsoll_copy_xa")),
-        ("create a database in Azure", sql::create_azure_database("plimsoll_copy_xa")),
+        ("create a database in Azure", sql::create_azure_database("plimsoll_copy_xa", &own("Standard", "S2"))),
+        (
+            "create a database in Hyperscale",
+            sql::create_azure_database("plimsoll_copy_xa", &own("Hyperscale", "HS_Gen5_2")),
+        ),
+        ("create a database in a pool", sql::create_azure_database("plimsoll_copy_xa", &Level::Pool("p]1".to_owned()))),
         ("copy a database in Azure", sql::copy_azure_database("plimsoll_copy_xa", "plimsoll_copy_xb")),
         ("drop a database in Azure", sql::drop_azure_database("plimsoll_copy_xa")),
         ("mark a database", sql::mark_database("o'clock")),
-        ("ask for a level", sql::ask_for_level("sales", "S3")),
-        ("ask for a level of another edition", sql::ask_for_level("sales", "BC_Gen5_4")),
+        ("ask for a level", sql::ask_for_level("sales", "S3", false, Some(250 << 30))),
+        ("ask for a level of another edition", sql::ask_for_level("sales", "BC_Gen5_4", true, Some(250 << 30))),
+        ("ask for a level with a small size", sql::ask_for_level("sales", "Basic", true, Some(500 << 20))),
+        ("ask for a level with no known size", sql::ask_for_level("sales", "P1", true, None)),
         ("drop a place", sql::drop_place("plimsoll_run_x")),
         ("end a session", sql::kill(51)),
         ("settle a table", sql::settle("plimsoll_run_x", "t")),
