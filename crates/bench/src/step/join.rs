@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use plimsoll_clock::{Clock, in_threads};
 use plimsoll_engine::{Error, ErrorKind, Place, Result, Session, Value};
-use plimsoll_measurement::{Metric, Point};
+use plimsoll_measurement::{Metric, Moment, Point};
 
 use super::{Context, Measure, Probe, contradiction};
 use crate::generate::{Family, Rows};
@@ -54,6 +54,11 @@ impl Measure for Join {
             Some(sql) if asked == 0 => parallel_degree(context, &sql)?,
             _ => None,
         };
+        let lack = degree.and_then(|degree| short_of(degree, known));
+        let degree = degree.filter(|_| lack.is_none());
+        if let Some(warning) = lack {
+            context.warn(warning);
+        }
         self.in_parallel = degree.is_some();
         self.sessions = match (degree, asked, known) {
             (Some(degree), ..) => degree,
@@ -125,6 +130,13 @@ fn parallel_degree(context: &mut Context<'_>, sql: &str) -> Result<Option<u64>> 
     Ok(degree.map(u64::from))
 }
 
+/// Why a plan of this degree is not the whole machine's, if it isn't: a limit of the server (MAXDOP) may keep it from the other
+/// CPUs.
+fn short_of(degree: u64, known: Option<u64>) -> Option<String> {
+    let cpus = known.filter(|cpus| degree < *cpus)?;
+    Some(format!("the join is split over sessions, as the server's parallel plan works on {degree} of its {cpus} CPUs"))
+}
+
 /// Doubles the sessions as long as that shortens a join by at least a fifth: then they have CPUs of their own.
 fn find_sessions(context: &mut Context<'_>) -> Result<u64> {
     let mut best: Option<(u64, f64)> = None;
@@ -135,9 +147,8 @@ fn find_sessions(context: &mut Context<'_>) -> Result<u64> {
         let mut shortest = f64::INFINITY;
         for _ in 0..3 {
             context.interrupt.check()?;
-            let start = context.clock.now();
-            workers.join(context.clock, PROBE_ROWS, sessions)?;
-            shortest = shortest.min(context.clock.now().since(start).as_secs_f64());
+            let joined = workers.join(context.clock, PROBE_ROWS, sessions)?;
+            shortest = shortest.min(joined.end.since(joined.start).as_secs_f64());
         }
         match best {
             Some((_, seconds)) if shortest > 0.8 * seconds => break,
@@ -166,6 +177,21 @@ struct Joined {
     matches: u64,
     /// Sum over the sessions, where they count their own CPU.
     cpu_seconds: Option<f64>,
+    /// When the first began with the join itself and the last was done, without the counters around.
+    start: Moment,
+    end: Moment,
+}
+
+impl Joined {
+    /// Both together, as they ran side by side.
+    fn with(self, other: &Self) -> Self {
+        Self {
+            matches: self.matches + other.matches,
+            cpu_seconds: self.cpu_seconds.zip(other.cpu_seconds).map(|(one, other)| one + other),
+            start: self.start.min(other.start),
+            end: self.end.max(other.end),
+        }
+    }
 }
 
 impl Workers {
@@ -193,9 +219,8 @@ impl Workers {
     fn time(&mut self, context: &mut Context<'_>, probe: &mut Probe, rung: u64, sessions: u64) -> Result<Point> {
         context.interrupt.check()?;
         probe.start(self.sessions[0].0.as_mut())?;
-        let start = context.clock.now();
         let joined = self.join(context.clock, rung, sessions)?;
-        let seconds = context.clock.now().since(start).as_secs_f64();
+        let (start, seconds) = (joined.start, joined.end.since(joined.start).as_secs_f64());
         probe.stop(self.sessions[0].0.as_mut())?;
         // An engine within our own process counts by thread; a server's processes are counted all together.
         let cpu_seconds = joined.cpu_seconds.or_else(|| probe.growth(Metric::EngineCpuSeconds));
@@ -240,13 +265,13 @@ impl Workers {
             let (session, _) = &mut self.sessions[0];
             let sql = session.dialect().join_in_parallel("cpu");
             let sql = sql.ok_or_else(|| contradiction("an engine has lost its parallel join".to_owned()))?;
-            return slice(session.as_mut(), &sql, (1, rung), rung, count_cpu);
+            return slice(clock, session.as_mut(), &sql, ((1, rung), rung), count_cpu);
         }
         let workers = self.sessions.iter_mut().take(count as usize).zip(0_u64..);
         let jobs = workers.map(|((session, _), part)| {
             let range = (part * rung / count + 1, (part + 1) * rung / count);
             let sql = session.dialect().join("cpu");
-            (format!("join {}", part + 1), move || slice(session.as_mut(), &sql, range, rung, count_cpu))
+            (format!("join {}", part + 1), move || slice(clock, session.as_mut(), &sql, (range, rung), count_cpu))
         });
         let ended = |why: Box<dyn Any + Send>| match why.downcast::<String>() {
             Ok(why) => contradiction(format!("a session of the join failed: {why}"))
@@ -255,31 +280,60 @@ impl Workers {
         };
         let parts = in_threads(clock, jobs.collect()).into_iter();
         let mut parts = parts.map(|part| part.unwrap_or_else(|why| Err(ended(why))));
-        parts.try_fold(Joined { matches: 0, cpu_seconds: Some(0.0) }, |sum, part| {
-            let part = part?;
-            let cpu_seconds = sum.cpu_seconds.zip(part.cpu_seconds).map(|(sum, more)| sum + more);
-            Ok(Joined { matches: sum.matches + part.matches, cpu_seconds })
-        })
+        let first = parts.next().unwrap_or_else(|| Err(contradiction("a join without sessions".to_owned())))?;
+        parts.try_fold(first, |sum, part| Ok(sum.with(&part?)))
     }
 }
 
 /// One session's part: outer rows of a range of keys against the first `rung` rows.
 fn slice(
+    clock: &Arc<dyn Clock>,
     session: &mut dyn Session,
     sql: &str,
-    (first, last): (u64, u64),
-    rung: u64,
+    ((first, last), rung): ((u64, u64), u64),
     count_cpu: bool,
 ) -> Result<Joined> {
     let cpu = |session: &mut dyn Session| if count_cpu { thread_cpu(session) } else { Ok(None) };
     let before = cpu(session)?;
+    let start = clock.now();
     let matches = session.query_count(sql, &[first, last, rung].map(|key| Value::Int(key as i32)))?;
+    let end = clock.now();
     let after = cpu(session)?;
-    Ok(Joined { matches, cpu_seconds: after.zip(before).map(|(after, before)| after - before) })
+    Ok(Joined { matches, cpu_seconds: after.zip(before).map(|(after, before)| after - before), start, end })
 }
 
 /// CPU time of the calling thread as the session counts it; servers don't.
 fn thread_cpu(session: &mut dyn Session) -> Result<Option<f64>> {
     let readings = session.sample()?;
     Ok(readings.iter().find(|reading| reading.metric == Metric::EngineCpuSeconds).map(|reading| reading.value))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A figure called the whole machine's is none of a part that MAXDOP leaves.
+    #[test]
+    fn a_plan_on_some_of_the_cpus_is_not_the_whole_machine() {
+        assert_eq!((short_of(8, Some(8)), short_of(8, None)), (None, None));
+        let warning = short_of(4, Some(16)).unwrap();
+        assert!(warning.contains("4 of its 16 CPUs"), "{warning}");
+    }
+
+    #[test]
+    fn sessions_side_by_side_take_from_the_first_start_to_the_last_end() {
+        let zero = Moment::from_nanos(1 << 40);
+        let part = |start, end, cpu_seconds| Joined {
+            matches: 5,
+            cpu_seconds,
+            start: zero.after(Duration::from_secs(start)),
+            end: zero.after(Duration::from_secs(end)),
+        };
+        let both = part(3, 9, Some(1.0)).with(&part(2, 7, Some(0.5)));
+        assert_eq!((both.matches, both.cpu_seconds), (10, Some(1.5)));
+        assert_eq!(both.end.since(both.start), Duration::from_secs(7));
+        assert_eq!(both.with(&part(1, 2, None)).cpu_seconds, None);
+    }
 }
