@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use plimsoll_clock::{Clock, VirtualClock, Watch, spawn};
+use plimsoll_clock::{Clock, VirtualClock, Watch, enter, spawn};
 
 /// Far longer than it takes; only a watchdog that is blind makes the test wait for it.
 const AT_MOST: Duration = Duration::from_mins(1);
@@ -18,6 +18,8 @@ fn who_waits_for_a_parked_thread_outside_the_clock_is_named_and_not_disturbed() 
     let clock: Arc<dyn Clock> = Arc::new(VirtualClock::with_watch(OFTEN, Box::new(on_stall)));
     let (answer, question) = mpsc::channel::<u32>();
     let parked = Arc::new(Mutex::new(None));
+    // Until both are there: alone on the clock the first would be told that nobody can wake it.
+    let on_clock = enter(&clock, "starts both");
 
     let answering = spawn(&clock, "answers", {
         let (clock, parked, answer) = (clock.clone(), parked.clone(), answer.clone());
@@ -31,12 +33,13 @@ fn who_waits_for_a_parked_thread_outside_the_clock_is_named_and_not_disturbed() 
         let clock = clock.clone();
         move || {
             clock.sleep(Duration::from_hours(1));
-            assert_eq!(question.recv().unwrap(), 1);
+            assert_eq!(question.recv_timeout(AT_MOST).unwrap(), 1);
             parked.lock().unwrap().as_ref().unwrap().wake();
             clock.sleep(Duration::ZERO);
-            assert_eq!(question.recv().unwrap(), 2);
+            assert_eq!(question.recv_timeout(AT_MOST).unwrap(), 2);
         }
     });
+    drop(on_clock);
     let expected = "thread 'asks (twice)' holds the turn of the virtual clock but waits for something outside it";
     assert_eq!(reports.recv_timeout(AT_MOST).unwrap(), expected);
     // The run goes on as if nobody had looked.
