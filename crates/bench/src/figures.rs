@@ -4,7 +4,7 @@ mod moved;
 
 use std::collections::BTreeSet;
 
-use plimsoll_analysis::interval::interval;
+use plimsoll_analysis::interval::{Interval, interval};
 use plimsoll_analysis::ladder::LOW_CPU_PERCENT;
 use plimsoll_analysis::memory::{Memory, slope};
 use plimsoll_analysis::{DEFAULT_CONFIDENCE, summary};
@@ -32,6 +32,8 @@ pub struct Series {
     pub doubt: Option<String>,
     /// True if the values bound the figure on one side only: then there is no interval, and `values` has one bound.
     pub bound: bool,
+    /// By how much each value may be too high, because nobody looked in between.
+    pub late_by: f64,
 }
 
 /// The values behind the figures of a run, by repetition, the headline of its first step first. Only complete repetitions count.
@@ -54,7 +56,7 @@ pub fn series(steps: &[Step], repetitions: &[Repetition], target: Measured) -> V
             Step::Import => moved::import(&points, &complete),
             Step::Copy => moved::copy(&points),
             Step::Restore => moved::restore(&points),
-            Step::LevelChange => moved::level_change(&complete),
+            Step::LevelChange => moved::level_change(&complete, target.page_bytes),
         }
     });
     of_steps.filter(|series| !series.values.is_empty()).collect()
@@ -99,7 +101,17 @@ pub(crate) fn doubt_client(all: &mut [Series], record: &RunRecord) {
 impl Series {
     fn new(metric: &'static str, unit: &'static str, values: Vec<f64>) -> Self {
         let repetitions = values.len() as u32;
-        Self { metric, unit, values, repetitions, point_cv_percent: None, note: None, doubt: None, bound: false }
+        Self {
+            metric,
+            unit,
+            values,
+            repetitions,
+            point_cv_percent: None,
+            note: None,
+            doubt: None,
+            bound: false,
+            late_by: 0.0,
+        }
     }
 
     /// A volume that was measured on a target whose volumes are divided by `scale`, as it is on a full one.
@@ -113,12 +125,17 @@ impl Series {
 
     /// The figure with its interval.
     pub fn figure(&self) -> Option<Figure> {
-        let spread = interval(&self.values, DEFAULT_CONFIDENCE)?;
+        let at_once = !self.values.is_empty() && self.values.iter().all(|value| *value == 0.0);
+        let spread = match interval(&self.values, DEFAULT_CONFIDENCE) {
+            // Nothing has a logarithm, but is what was measured.
+            None if at_once => Interval { value: 0.0, low: None, high: None, confidence: DEFAULT_CONFIDENCE },
+            spread => spread?,
+        };
         Some(Figure {
             metric: self.metric.to_owned(),
             value: steady(spread.value),
             unit: self.unit.to_owned(),
-            low: spread.low.map(steady),
+            low: spread.low.map(|low| steady((low - self.late_by).max(0.0))),
             high: spread.high.map(steady),
             confidence: spread.confidence,
             repetitions: self.repetitions,

@@ -5,6 +5,7 @@ mod table;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use plimsoll_engine::{Error, ErrorKind};
 use plimsoll_measurement::units;
 
 pub use self::table::PARAMETERS;
@@ -187,6 +188,22 @@ impl Parameters {
         scaled
     }
 
+    /// # Errors
+    /// If sizes of a series would become smaller than they may be on a target whose volumes are divided by `scale`: two of
+    /// them could become one.
+    pub(crate) fn check_scale(&self, scale: u64) -> plimsoll_engine::Result<()> {
+        for parameter in PARAMETERS.iter().filter(|parameter| parameter.scales) {
+            let Kind::Sizes(least, _) = parameter.kind else { continue };
+            if let Some(small) = self.sizes(parameter.name).iter().find(|bytes| **bytes / scale < least) {
+                let [small, least] = [*small, least.saturating_mul(scale)].map(units::format_bytes);
+                let message = format!("{}: {small} is less than {least}, the least on this target", parameter.name);
+                return Err(Error::new(ErrorKind::Usage, message)
+                    .hint(format!("its volumes are divided by {scale}; give larger sizes")));
+            }
+        }
+        Ok(())
+    }
+
     /// All of them in order of their names.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &ParameterValue)> {
         self.0.iter().map(|(name, value)| (*name, value))
@@ -341,6 +358,9 @@ mod tests {
         let mut import = find_builtin("import").unwrap().parameters(false);
         import.set("sizes", "64MiB,128MiB,1GiB", &[crate::step::Step::Import]).unwrap();
         assert_eq!(import.scaled(64).sizes("sizes"), [1 << 20, 2 << 20, 16 << 20]);
+        import.check_scale(64).unwrap();
+        let error = import.check_scale(128).unwrap_err();
+        assert_eq!(error.message, "sizes: 64.0 MB is less than 128 MB, the least on this target");
     }
 
     #[test]

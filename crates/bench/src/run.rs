@@ -249,6 +249,7 @@ fn measure(
     record: &mut RunRecord,
 ) -> Result<()> {
     interrupt.check()?;
+    plan.parameters.check_scale(database.description().scale)?;
     guard_space(plan, parameters, database)?;
     observer.activity("looking for leftovers of killed runs");
     if plan.definition.steps.contains(&Step::Restore) {

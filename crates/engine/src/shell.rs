@@ -1,9 +1,9 @@
 //! Commands of the user's own, run by the shell: to their end, with patience, and ended by an interrupt.
 
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
@@ -53,29 +53,53 @@ impl Script<'_> {
         // Ctrl-C in the terminal is for us, and we end the command where it may be ended.
         shell.process_group(0);
         let mut child = shell.spawn().map_err(|error| failed(error.to_string()))?;
+        let guard = if self.ends_all { Guard::over(&child).ok() } else { None };
         let give_up = clock.now().after(self.patience);
-        let failure = loop {
+        let outcome = loop {
             match child.try_wait().map_err(|error| failed(error.to_string()))? {
-                Some(status) if status.success() => return Ok(text(output)),
-                Some(status) => return Err(failed(last_line(&text(output)).unwrap_or_else(|| status.to_string()))),
-                None if clock.now() >= give_up => {
-                    break failed(format!("it has not ended after {} s", self.patience.as_secs()));
-                }
-                None => {
-                    if let Err(error) = check() {
-                        break error;
-                    }
-                    clock.sleep(PAUSE);
-                }
+                Some(status) if status.success() => break Ok(text(output)),
+                Some(status) => break Err(failed(last_line(&text(output)).unwrap_or_else(|| status.to_string()))),
+                None => {}
             }
+            let is_late = || failed(format!("it has not ended after {} s", self.patience.as_secs()));
+            let stopped = if clock.now() >= give_up { Some(is_late()) } else { check().err() };
+            if let Some(failure) = stopped {
+                // It is of no use any more; whether it can be stopped changes nothing.
+                if self.ends_all {
+                    let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+                }
+                let _ = child.kill();
+                let _ = child.wait();
+                break Err(failure);
+            }
+            clock.sleep(PAUSE);
         };
-        // It is of no use any more; whether it can be stopped changes nothing.
-        if self.ends_all {
-            let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+        // What it has left running on purpose lives on.
+        if let Some(guard) = guard {
+            guard.dismiss();
         }
-        let _ = child.kill();
-        let _ = child.wait();
-        Err(failure)
+        outcome
+    }
+}
+
+/// Ends a command and all that it has started when this process is gone, however it went: a shell that waits for a word or
+/// for the end of the pipe.
+struct Guard(Child);
+
+impl Guard {
+    /// Over a command that leads a process group.
+    fn over(command: &Child) -> io::Result<Self> {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "read -r word || kill -s KILL -- \"-$1\"", "plimsoll-guard", &command.id().to_string()]);
+        shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        shell.process_group(0).spawn().map(Self)
+    }
+
+    /// The command has ended by itself.
+    fn dismiss(mut self) {
+        // If it can't be told, it is gone.
+        let _ = self.0.stdin.take().map(|mut pipe| pipe.write_all(b"ended\n"));
+        let _ = self.0.wait();
     }
 }
 
@@ -105,6 +129,22 @@ mod tests {
         let words = |entry: fs::DirEntry| fs::read(entry.path().join("cmdline")).ok();
         let processes = fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(words);
         processes.filter(|words| words.split(|byte| *byte == 0).any(|word| word == number.as_bytes())).count()
+    }
+
+    #[test]
+    fn a_command_ends_with_this_process_and_not_with_its_own_end() {
+        let started = || Command::new("sleep").arg("3600").process_group(0).spawn().unwrap();
+        let mut command = started();
+        let mut guard = Guard::over(&command).unwrap();
+        // As the system does when we are killed.
+        drop(guard.0.stdin.take());
+        assert!(!command.wait().unwrap().success());
+        guard.0.wait().unwrap();
+        let mut command = started();
+        Guard::over(&command).unwrap().dismiss();
+        assert!(command.try_wait().unwrap().is_none());
+        command.kill().unwrap();
+        command.wait().unwrap();
     }
 
     #[test]

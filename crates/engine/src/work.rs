@@ -45,6 +45,8 @@ pub enum Work<'a> {
     Commits(u64),
     /// A database of these tables is dumped and imported; the rate is that of loading rows.
     Import(Vec<Stock<'a>>),
+    /// The same, as far as the log is concerned: the rate at which it takes the rows if nothing else holds them back.
+    ImportLog(Vec<Stock<'a>>),
     /// A database of these tables is copied by the server.
     Copy(Vec<Stock<'a>>),
     /// A database of these tables is backed up and restored.

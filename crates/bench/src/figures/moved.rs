@@ -9,8 +9,9 @@ use crate::step::{level, moves, write};
 /// Where waits for the log take this part of the time at least, the log was the limit.
 const MOSTLY_PERCENT: f64 = 50.0;
 
-/// How fast rows were loaded, what that says of the log, how fast the same server writes chunks and dumps, and how much longer
-/// than the rows the indexes took.
+/// How fast rows were loaded, what that says of the log, how fast the same server writes chunks, and how much longer than the
+/// rows the indexes took. A dump has a time but no figure: the first reads a database that has just been written, later ones
+/// read what is in memory.
 pub(super) fn import(points: &[Vec<&Point>], repetitions: &[&Repetition]) -> Vec<Series> {
     let of_size = Largest::of(points);
     let rates = of_size.rate("import_rate", TABLES, TABLES);
@@ -22,7 +23,7 @@ pub(super) fn import(points: &[Vec<&Point>], repetitions: &[&Repetition]) -> Vec
     let indexes = of_size.series("index_time", "%", indexes, Some("time for indexes, of that for rows".to_owned()));
     let limit = log_rate_limit(&of_size, &rates.values, repetitions);
     let write = Series { note: compared(&rates.values, &write.values).or(write.note), ..write };
-    vec![rates, limit, write, of_size.rate("dump_rate", moves::DUMP, TABLES), indexes]
+    vec![rates, limit, write, indexes]
 }
 
 /// How fast the server copied.
@@ -42,13 +43,21 @@ pub(super) fn restore(points: &[Vec<&Point>]) -> Vec<Series> {
 }
 
 /// How long a level took to be in effect, there and back, and what the target did before and after.
-pub(super) fn level_change(repetitions: &[&Repetition]) -> Vec<Series> {
+pub(super) fn level_change<'a>(repetitions: &[&'a Repetition], page_bytes: u64) -> Vec<Series> {
     let time = |metric, label: &str| {
-        let seconds = |repetition: &&Repetition| {
-            let mut changes = repetition.points.iter().filter(|point| point.label.as_deref() == Some(label));
-            changes.next().map(|point| point.seconds)
+        let change =
+            |repetition: &&'a Repetition| repetition.points.iter().find(|point| point.label.as_deref() == Some(label));
+        let changes: Vec<&Point> = repetitions.iter().filter_map(change).collect();
+        // Looks come one after another, the first when the change was asked for.
+        let between = |point: &&Point| {
+            let gaps = point.operations?.checked_sub(1).filter(|gaps| *gaps > 0)?;
+            Some(point.seconds / gaps as f64)
         };
-        Series::new(metric, "s", repetitions.iter().filter_map(seconds).collect())
+        let late_by = changes.iter().filter_map(between).fold(0.0, f64::max);
+        let note = (late_by > 0.0)
+            .then(|| format!("looked at every {}: up to that much earlier in effect", units::format_seconds(late_by)));
+        let seconds = changes.iter().map(|point| point.seconds).collect();
+        Series { note, late_by, ..Series::new(metric, "s", seconds) }
     };
     let rate = |metric, phase: &str, scans: bool| {
         let rate = |repetition: &&Repetition| {
@@ -60,10 +69,16 @@ pub(super) fn level_change(repetitions: &[&Repetition]) -> Vec<Series> {
         Series::new(metric, "MB/min", repetitions.iter().filter_map(rate).collect())
     };
     let (before, mut after) = (rate("rate_before", level::BEFORE, false), rate("rate_after", level::AFTER, false));
-    let (scan_before, mut scan_after) =
+    let (mut scan_before, mut scan_after) =
         (rate("scan_before", level::BEFORE, true), rate("scan_after", level::AFTER, true));
     for (after, before, what) in [(&mut after, &before, "chunked writes"), (&mut scan_after, &scan_before, "scans")] {
         after.note = ratio(&after.values, &before.values).map(|ratio| format!("{what}: {ratio:.2} times those before"));
+    }
+    for (scan, phase) in [(&mut scan_before, level::BEFORE), (&mut scan_after, level::AFTER)] {
+        let from_outside = from_outside(repetitions, phase, page_bytes)
+            .map(|percent| format!("{percent:.0} % of it from outside the engine's cache"));
+        let notes: Vec<String> = scan.note.take().into_iter().chain(from_outside).collect();
+        scan.note = (!notes.is_empty()).then(|| notes.join("; "));
     }
     vec![
         time("level_change_time", level::CHANGE),
@@ -73,6 +88,16 @@ pub(super) fn level_change(repetitions: &[&Repetition]) -> Vec<Series> {
         scan_after,
         time("level_back_time", level::CHANGE_BACK),
     ]
+}
+
+/// How much of what the scans of a probe read was not in the engine's cache, percent: only that shows the devices.
+fn from_outside(repetitions: &[&Repetition], phase: &str, page_bytes: u64) -> Option<f64> {
+    let points = repetitions.iter().flat_map(|repetition| &repetition.points);
+    let is_scan = |point: &&Point| point.label.as_deref() == Some(write::SCAN);
+    let scans = points.filter(|point| point.phase.as_deref() == Some(phase)).filter(is_scan);
+    let of = |point: &Point| Some((point.cache_miss_pages? * page_bytes, point.page_bytes?));
+    let (missed, all) = scans.map(of).try_fold((0, 0), |sum, of| Some((sum.0 + of?.0, sum.1 + of?.1)))?;
+    (all > 0).then(|| (100.0 * missed as f64 / all as f64).min(100.0))
 }
 
 /// The rate at which the log takes content, by the import (reference, 2.14). Without a sight of waits for the log it is a bound:
@@ -86,19 +111,20 @@ fn log_rate_limit(of_size: &Largest<'_, '_>, rates: &[f64], repetitions: &[&Repe
     let content = |points: &[&Point]| stage(points, TABLES).filter_map(|point| point.content_bytes).sum::<u64>();
     let log = |points: &[&Point]| stage(points, TABLES).map(|point| point.log_bytes).sum::<Option<u64>>();
     let logged = of_size.of_repetitions(|points| Some(log(points)? as f64 / content(points).max(1) as f64));
-    let logged = match mean(&logged) {
-        Some(times) => format!("; the log took {times:.2} bytes for each"),
-        None => String::new(),
+    let own = match (mean(&logged), mean(rates)) {
+        (Some(times), Some(rate)) => format!(
+            "{times:.2} bytes of log for each of content, so the log itself took {} MB/min",
+            units::format_significant(rate * times)
+        ),
+        _ => "the log's own rate is about 10 % higher".to_owned(),
     };
     let bound = waits < MOSTLY_PERCENT;
-    let note = if bound {
-        format!("at least, inferred from the import: nothing shows that the log was its limit{logged}")
+    let inferred = if bound {
+        "at least, inferred from the import: nothing shows that the log was its limit".to_owned()
     } else {
-        format!(
-            "inferred from the import, which waited {waits:.0} % of its time for the log{logged}; the log's own rate is about \
-             10 % higher"
-        )
+        format!("inferred from the import, which waited {waits:.0} % of its time for the log")
     };
+    let note = format!("{inferred}; {own}");
     let most = rates.iter().copied().reduce(f64::max);
     let values = if bound { most.into_iter().collect() } else { rates.to_vec() };
     Series { bound, repetitions: rates.len() as u32, ..of_size.series("log_rate_limit", "MB/min", values, Some(note)) }
@@ -220,11 +246,10 @@ mod tests {
         near("import_rate", 21.8);
         near("log_rate_limit", 21.8);
         near("write_rate", 25.0);
-        near("dump_rate", 218.0);
         near("index_time", 50.0);
         let limit = &figures[1];
         assert!(!limit.bound && limit.note.as_deref().unwrap().contains("99 % of its time"), "{limit:?}");
-        assert!(limit.note.as_deref().unwrap().contains("1.10 bytes"), "{limit:?}");
+        assert!(limit.note.as_deref().unwrap().contains("1.10 bytes of log"), "{limit:?}");
         let unseen = &made(Vec::new())[1];
         assert!(unseen.bound && unseen.note.as_deref().unwrap().contains("at least"), "{unseen:?}");
         let points =
@@ -242,15 +267,29 @@ mod tests {
         let points = vec![
             probe("before", "chunk 1", 60.0),
             probe("before", "scan", 30.0),
-            point("level change", 0, 7.0),
+            Point { operations: Some(8), ..point("level change", 0, 7.0) },
             probe("after", "chunk 1", 30.0),
             probe("after", "scan", 20.0),
             point("level change back", 0, 8.0),
         ];
         let repetition = Repetition { points, ..Repetition::default() };
-        let figures = level_change(&[&repetition]);
+        let figures = level_change(&[&repetition], 8192);
         let values: Vec<f64> = figures.iter().map(|series| series.values[0]).collect();
         assert_eq!(values, [7.0, 60.0, 120.0, 120.0, 180.0, 8.0]);
         assert_eq!(figures[2].note.as_deref(), Some("chunked writes: 2.00 times those before"));
+        let twice = level_change(&[&repetition, &repetition], 8192);
+        let time = twice[0].figure().unwrap();
+        let near = |value: Option<f64>, expected: f64| assert!((value.unwrap() - expected).abs() < 1e-9, "{time:?}");
+        near(time.low, 6.0);
+        near(time.high, 7.0);
+        assert_eq!(time.note.as_deref(), Some("looked at every 1.0 s: up to that much earlier in effect"));
+    }
+
+    #[test]
+    fn a_change_that_takes_no_time_is_a_figure_too() {
+        let points = vec![Point { operations: Some(1), ..point("level change", 0, 0.0) }];
+        let repetition = Repetition { points, ..Repetition::default() };
+        let figure = level_change(&[&repetition], 8192)[0].figure().unwrap();
+        assert_eq!((figure.value, figure.low, figure.high), (0.0, None, None));
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use plimsoll_engine::{Error, ErrorKind, LevelCommands, Levels, Result};
-use plimsoll_measurement::{Moment, Point};
+use plimsoll_measurement::{Moment, Point, units};
 
 use super::{Context, Measure, scan, write};
 use crate::dataset;
@@ -33,7 +33,7 @@ impl Measure for LevelChange {
         };
         let levels = self.levels.insert(levels);
         let (there, asked) = (present(levels.as_mut())?, context.parameters.choice("level"));
-        if there == asked {
+        if there.eq_ignore_ascii_case(asked) {
             return Err(Error::new(ErrorKind::Usage, format!("the target is at level {asked} already"))
                 .hint("ask for another one with --set level=..."));
         }
@@ -127,8 +127,10 @@ fn change(
     let start = context.clock.now();
     context.observer.activity(&format!("{label}: {level}"));
     asked(context, levels, level, start, label)?;
+    let mut looks = 0;
     loop {
         let effective = in_effect(levels, level)?;
+        looks += 1;
         let now = context.clock.now();
         if effective {
             // Sessions may have ended, and the lease with them.
@@ -137,6 +139,8 @@ fn change(
                 label: Some(label.to_owned()),
                 started_seconds: context.seconds_since_start(start),
                 seconds: now.since(start).as_secs_f64(),
+                // Between two of them nobody knows.
+                operations: Some(looks),
                 ..Point::default()
             });
         }
@@ -145,7 +149,8 @@ fn change(
             context.interrupt.check()?;
         }
         if now.since(start) >= context.parameters.duration("give_up") || (!waits && now.since(start) >= LOOK_AROUND) {
-            let message = format!("level {level} was asked for and is not in effect after {:?}", now.since(start));
+            let waited = units::format_seconds(now.since(start).as_secs_f64());
+            let message = format!("level {level} was asked for and is not in effect after {waited}");
             return Err(Error::new(ErrorKind::Busy, message)
                 .hint("--set give_up=... waits longer; see at the provider what became of it"));
         }
@@ -180,7 +185,8 @@ fn asked(
 
 fn in_effect(levels: &mut dyn Levels, level: &str) -> Result<bool> {
     match levels.current() {
-        Ok(current) => Ok(current.as_deref() == Some(level)),
+        // Users write levels as they like, and providers as they do.
+        Ok(current) => Ok(current.is_some_and(|current| current.eq_ignore_ascii_case(level))),
         Err(error) if passes(&error) => Ok(false),
         Err(error) => Err(error),
     }

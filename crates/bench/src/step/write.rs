@@ -181,7 +181,8 @@ impl Measure for Write {
             written_bytes += chunk_bytes;
         }
         if self.scans {
-            read_again(context, session, &target, written_bytes)?;
+            let size = session.table_size(&target)?.table_bytes;
+            read_again(context, session, &target, (written_bytes, size))?;
         }
         if context.repetition.points[first_point..]
             .iter()
@@ -195,18 +196,35 @@ impl Measure for Write {
     }
 }
 
-/// Scans what was written.
-fn read_again(context: &mut Context<'_>, session: &mut dyn Session, table: &Table, bytes: u64) -> Result<()> {
+/// Scans what was written, so many bytes of content in so many of pages, once the pages are where they belong.
+fn read_again(
+    context: &mut Context<'_>,
+    session: &mut dyn Session,
+    table: &Table,
+    (bytes, page_bytes): (u64, u64),
+) -> Result<()> {
+    session.checkpoint()?;
     let sql = session.dialect().scan(&table.name, false);
+    let mut probe = Probe::new(context.database);
+    let misses_before = session.table_misses(table)?;
+    probe.start(session)?;
     let start = context.clock.now();
     session.query_count(&sql, &[])?;
     let seconds = context.clock.now().since(start).as_secs_f64();
+    probe.stop(session)?;
+    let misses = match (misses_before, session.table_misses(table)?) {
+        (Some(before), Some(after)) => after.checked_sub(before),
+        _ => probe.count(Metric::CacheMissPages),
+    };
     context.keep(Point {
         label: Some(SCAN.to_owned()),
         started_seconds: context.seconds_since_start(start),
         seconds,
         content_bytes: Some(bytes),
         mb_per_minute: units::mb_per_minute(bytes, seconds),
+        page_bytes: Some(page_bytes),
+        device_bytes: probe.count(Metric::DeviceReadBytes),
+        cache_miss_pages: misses,
         ..Point::default()
     })
 }

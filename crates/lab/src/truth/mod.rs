@@ -38,6 +38,7 @@ pub fn expect(level: &Level, scale: u64, work: Work<'_>) -> Result<Option<Expect
         Work::Memory => Ok(memory(level, scale)),
         Work::Commits(count) => Ok(commits(level, count)),
         Work::Import(tables) => moves::import(level, tables),
+        Work::ImportLog(tables) => moves::import_log(level, tables),
         Work::Copy(tables) => moves::copy(level, tables),
         Work::Restore(tables) => moves::restore(level, tables),
         // What has to move is known by the server that makes it, which asks for `level_change`.

@@ -71,6 +71,20 @@ pub fn import(level: &Level, tables: Vec<Stock<'_>>) -> Result<Option<Expected>>
     Ok(Some(Expected { metric: "import_rate", value, basis, limit: time.limit, reason, published }))
 }
 
+/// How fast the log takes the rows of an import while nothing else holds them back.
+pub fn import_log(level: &Level, tables: Vec<Stock<'_>>) -> Result<Option<Expected>> {
+    let Some(made) = transactions(tables, level.spec.page_bytes)? else { return Ok(None) };
+    let time = write::time(&level.spec, &made);
+    let Some(value) = mb_per_minute(made.content_bytes, time.log_seconds) else { return Ok(None) };
+    let (basis, published) = basis_of_limit(level, "log_write", false);
+    let mut reason =
+        format!("{} bytes of log for {} of content take {:.2} s", time.log_bytes, made.content_bytes, time.log_seconds);
+    let log = Device::log(&level.spec);
+    add_neighbour(&mut reason, &log);
+    let published = published && log.neighbour().is_none();
+    Ok(Some(Expected { metric: "log_rate_limit", value, basis, limit: "log_write", reason, published }))
+}
+
 /// Content and pages of a database; `None` if rows do not fit into a page.
 fn size(tables: Vec<Stock<'_>>, page_bytes: u64) -> Result<Option<(u64, u64)>> {
     // The first page of the file says what is in it.
