@@ -193,6 +193,8 @@ fn mariadb_is_restored_and_nothing_stays() {
     assert!(record["error"].is_null(), "{record}");
     assert_eq!(metrics(record), ["restore_rate", "backup_rate", "start_time"]);
     assert_eq!(labels(record).len(), 9);
+    // The whole server comes along.
+    assert!(labels(record).iter().all(|label| label.contains("MB of ")), "{record}");
     assert!(!format!("{said:?}").contains(server.password()), "{said:?}");
     assert_eq!((databases().as_str(), is_empty(&folder), workers(&folder)), ("", true, 0));
     let mut command = scene.command(&words);

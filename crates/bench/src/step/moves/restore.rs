@@ -7,7 +7,7 @@ use plimsoll_engine::{Mover, Result};
 use plimsoll_measurement::units;
 
 use super::watch::Watch;
-use super::{BACKUP, FREE_RESERVE, Source, guard_folder, verify};
+use super::{AFTER_SIZE, BACKUP, FREE_RESERVE, Source, guard_folder, verify};
 use crate::scratch::Scratch;
 use crate::step::Context;
 
@@ -29,6 +29,10 @@ pub(super) fn weigh(context: &mut Context<'_>, mover: &mut dyn Mover, source: &m
         source.own = Some((source.content_bytes, own));
         source.content_bytes = at_density(source.content_bytes, own, bytes);
         source.page_bytes = bytes;
+        // The whole server comes along, and the label says so.
+        if let Some(size) = source.prefix.strip_suffix(AFTER_SIZE) {
+            source.prefix = format!("{size} of {}{AFTER_SIZE}", units::format_bytes(bytes));
+        }
     }
     Ok(())
 }
