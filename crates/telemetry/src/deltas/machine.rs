@@ -1,0 +1,287 @@
+//! The whole machine between two readings.
+
+use super::interval::{Interval, both, grown, grown_seconds};
+use super::limit::{LimitUse, Limited, Scope};
+use crate::host::{CpuTimes, DeviceNumber, DiskCounters, InterfaceCounters, Pressure, Snapshot, Source, Stall};
+
+/// CPUs. What is in CPUs is time of all of them for a second of the interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CpuDelta {
+    /// When.
+    pub interval: Interval,
+    /// CPUs that are online; `None` if that changed meanwhile.
+    pub cpus: Option<u32>,
+    /// CPUs at work for programs.
+    pub user_cpus: Option<f64>,
+    /// CPUs at work in the kernel.
+    pub system_cpus: Option<f64>,
+    /// CPUs idle while I/O was open; a hint, no more.
+    pub iowait_cpus: Option<f64>,
+    /// CPUs that the hypervisor gave to others while somebody here was ready.
+    pub steal_cpus: Option<f64>,
+    /// CPUs at work, in percent of those there are.
+    pub busy_percent: Option<f64>,
+    /// Context switches in a second.
+    pub context_switches_per_second: Option<f64>,
+}
+
+impl CpuDelta {
+    /// CPUs at work.
+    pub fn busy_cpus(&self) -> Option<f64> {
+        Some(self.user_cpus? + self.system_cpus?)
+    }
+}
+
+pub(super) fn cpu(before: &Source<CpuTimes>, after: &Source<CpuTimes>) -> Option<CpuDelta> {
+    let (interval, old, new) = both(before, after)?;
+    let cpus = new.cpus.filter(|_| new.cpus == old.cpus);
+    let rate = |of: fn(&CpuTimes) -> Option<f64>| interval.rate(grown_seconds(of(old), of(new)));
+    let mut delta = CpuDelta {
+        interval,
+        cpus,
+        user_cpus: rate(|times| Some(times.user_seconds)),
+        system_cpus: rate(|times| Some(times.system_seconds)),
+        iowait_cpus: rate(|times| times.iowait_seconds),
+        steal_cpus: rate(|times| times.steal_seconds),
+        busy_percent: None,
+        context_switches_per_second: interval.rate(grown(old.context_switches, new.context_switches)),
+    };
+    // Times are counted in ticks, so a busy machine might show a little more than all it has.
+    delta.busy_percent = delta.busy_cpus().zip(cpus).map(|(busy, cpus)| (100.0 * busy / f64::from(cpus)).min(100.0));
+    Some(delta)
+}
+
+/// A block device. All is `None` for one that was not there all the time, or that was made anew.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DiskDelta {
+    /// Its name.
+    pub name: String,
+    /// Its number.
+    pub device: DeviceNumber,
+    /// When.
+    pub interval: Option<Interval>,
+    /// Reads in a second.
+    pub read_iops: Option<f64>,
+    /// Writes in a second.
+    pub write_iops: Option<f64>,
+    /// Bytes read in a second.
+    pub read_bytes_per_second: Option<f64>,
+    /// Bytes written in a second.
+    pub write_bytes_per_second: Option<f64>,
+    /// Flushes in a second.
+    pub flushes_per_second: Option<f64>,
+    /// Time in which at least one request was open. A device that does several at once may have much left at 100 %.
+    pub utilisation_percent: Option<f64>,
+    /// Requests that were open, on average.
+    pub mean_queue: Option<f64>,
+    /// Mean time of a read from its queue to its end; `None` also if there was none.
+    pub read_await_ms: Option<f64>,
+    /// Mean time of a write; `None` also if there was none.
+    pub write_await_ms: Option<f64>,
+    /// Mean time of a flush; `None` also if there was none.
+    pub flush_await_ms: Option<f64>,
+}
+
+pub(super) fn disks(before: &Source<Vec<DiskCounters>>, after: &Source<Vec<DiskCounters>>) -> Vec<DiskDelta> {
+    let same = |a: &DiskCounters, b: &DiskCounters| (&a.name, a.device) == (&b.name, b.device);
+    matched(before, after, same, disk)
+}
+
+fn disk(pair: &Pair<'_, DiskCounters>) -> DiskDelta {
+    let known = pair.both().filter(|(_, old, new)| {
+        // These are 64 bits wide and never wrap: if one went backwards, it is another device.
+        let counts = |disk: &DiskCounters| [disk.reads, disk.writes, disk.read_bytes, disk.write_bytes];
+        counts(old).iter().zip(counts(new)).all(|(old, new)| new >= *old)
+    });
+    let count = |of: fn(&DiskCounters) -> Option<u64>| known.and_then(|(_, old, new)| grown(of(old), of(new)));
+    let time = |of: fn(&DiskCounters) -> Option<f64>| known.and_then(|(_, old, new)| grown_seconds(of(old), of(new)));
+    let interval = known.map(|(interval, _, _)| interval);
+    let rate = |growth: Option<f64>| interval?.rate(growth);
+    let each_ms = |seconds: Option<f64>, count: Option<f64>| Some(1e3 * seconds? / count.filter(|count| *count > 0.0)?);
+    let (reads, writes) = (count(|disk| Some(disk.reads)), count(|disk| Some(disk.writes)));
+    let flushes = count(|disk| disk.flushes);
+    DiskDelta {
+        name: pair.any.name.clone(),
+        device: pair.any.device,
+        interval,
+        read_iops: rate(reads),
+        write_iops: rate(writes),
+        read_bytes_per_second: rate(count(|disk| Some(disk.read_bytes))),
+        write_bytes_per_second: rate(count(|disk| Some(disk.write_bytes))),
+        flushes_per_second: rate(flushes),
+        utilisation_percent: interval.and_then(|interval| interval.percent(time(|disk| disk.busy_seconds))),
+        mean_queue: rate(time(|disk| disk.weighted_seconds)),
+        read_await_ms: each_ms(time(|disk| disk.read_seconds), reads),
+        write_await_ms: each_ms(time(|disk| disk.write_seconds), writes),
+        flush_await_ms: each_ms(time(|disk| disk.flush_seconds), flushes),
+    }
+}
+
+/// A network interface. All is `None` for one that was not there all the time, or that was made anew.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InterfaceDelta {
+    /// Its name.
+    pub name: String,
+    /// True for the one that leads back to this machine.
+    pub loopback: bool,
+    /// When.
+    pub interval: Option<Interval>,
+    /// Bytes received in a second.
+    pub received_bytes_per_second: Option<f64>,
+    /// Bytes sent in a second.
+    pub sent_bytes_per_second: Option<f64>,
+    /// Packets received in a second.
+    pub received_packets_per_second: Option<f64>,
+    /// Packets sent in a second.
+    pub sent_packets_per_second: Option<f64>,
+    /// Packets of both directions that were broken or thrown away, in a second.
+    pub lost_packets_per_second: Option<f64>,
+    /// What the link can do in each direction.
+    pub link_bits_per_second: Option<u64>,
+}
+
+pub(super) fn interfaces(
+    before: &Source<Vec<InterfaceCounters>>,
+    after: &Source<Vec<InterfaceCounters>>,
+) -> Vec<InterfaceDelta> {
+    matched(before, after, |a, b| a.name == b.name, interface)
+}
+
+fn interface(pair: &Pair<'_, InterfaceCounters>) -> InterfaceDelta {
+    let losses = |counters: &InterfaceCounters| {
+        [counters.received_errors, counters.received_drops, counters.sent_errors, counters.sent_drops]
+            .into_iter()
+            .fold(0, u64::saturating_add)
+    };
+    let known = pair.both().filter(|(_, old, new)| {
+        let counts = |it: &InterfaceCounters| {
+            [it.received_bytes, it.sent_bytes, it.received_packets, it.sent_packets, losses(it)]
+        };
+        counts(old).iter().zip(counts(new)).all(|(old, new)| new >= *old)
+    });
+    let rate = |of: &dyn Fn(&InterfaceCounters) -> u64| {
+        known.and_then(|(interval, old, new)| interval.rate(grown(of(old), of(new))))
+    };
+    InterfaceDelta {
+        name: pair.any.name.clone(),
+        loopback: pair.any.loopback,
+        interval: known.map(|(interval, _, _)| interval),
+        received_bytes_per_second: rate(&|counters| counters.received_bytes),
+        sent_bytes_per_second: rate(&|counters| counters.sent_bytes),
+        received_packets_per_second: rate(&|counters| counters.received_packets),
+        sent_packets_per_second: rate(&|counters| counters.sent_packets),
+        lost_packets_per_second: rate(&losses),
+        link_bits_per_second: pair.any.link_bits_per_second,
+    }
+}
+
+/// Part of the time in which work stood still.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StallPercent {
+    /// At least one thread waited.
+    pub some_percent: Option<f64>,
+    /// All threads that had something to do waited.
+    pub full_percent: Option<f64>,
+}
+
+/// Stalls by resource.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PressureDelta {
+    /// When.
+    pub interval: Interval,
+    /// For a CPU.
+    pub cpu: Option<StallPercent>,
+    /// For memory.
+    pub memory: Option<StallPercent>,
+    /// For I/O.
+    pub io: Option<StallPercent>,
+}
+
+pub(super) fn pressure(before: &Source<Pressure>, after: &Source<Pressure>) -> Option<PressureDelta> {
+    let (interval, old, new) = both(before, after)?;
+    let stall = |of: fn(&Pressure) -> Option<Stall>| {
+        let (old, new) = (of(old)?, of(new)?);
+        Some(StallPercent {
+            some_percent: interval.percent(grown_seconds(old.some_seconds, new.some_seconds)),
+            full_percent: interval.percent(grown_seconds(old.full_seconds, new.full_seconds)),
+        })
+    };
+    Some(PressureDelta {
+        interval,
+        cpu: stall(|pressure| pressure.cpu),
+        memory: stall(|pressure| pressure.memory),
+        io: stall(|pressure| pressure.io),
+    })
+}
+
+/// Limits that the machine itself has.
+pub(super) fn limits(cpu: Option<&CpuDelta>, interfaces: &[InterfaceDelta], after: &Snapshot) -> Vec<LimitUse> {
+    let mut limits = Vec::new();
+    if let Some(cpus) = after.cpu.as_ref().ok().and_then(|times| times.value.cpus) {
+        let used = cpu.filter(|cpu| cpu.cpus.is_some()).and_then(CpuDelta::busy_cpus);
+        limits.push(LimitUse { limited: Limited::Cpus, scope: Scope::Machine, limit: f64::from(cpus), used });
+    }
+    if let Ok(memory) = &after.memory {
+        let memory = memory.value;
+        let used = memory.available_bytes.and_then(|available| memory.total_bytes.checked_sub(available));
+        limits.push(LimitUse {
+            limited: Limited::MemoryBytes,
+            scope: Scope::Machine,
+            limit: memory.total_bytes as f64,
+            used: used.map(|bytes| bytes as f64),
+        });
+    }
+    for interface in interfaces {
+        let Some(bits) = interface.link_bits_per_second else { continue };
+        let directions = [
+            (Limited::ReceivedBits, interface.received_bytes_per_second),
+            (Limited::SentBits, interface.sent_bytes_per_second),
+        ];
+        limits.extend(directions.map(|(limited, bytes)| LimitUse {
+            limited,
+            scope: Scope::Interface(interface.name.clone()),
+            limit: bits as f64,
+            used: bytes.map(|bytes| bytes * 8.0),
+        }));
+    }
+    limits
+}
+
+/// A thing on the sides where it was there, with the time between.
+#[derive(Debug)]
+pub(super) struct Pair<'s, T> {
+    interval: Option<Interval>,
+    old: Option<&'s T>,
+    new: Option<&'s T>,
+    /// It, as it was last.
+    any: &'s T,
+}
+
+impl<'s, T> Pair<'s, T> {
+    fn both(&self) -> Option<(Interval, &'s T, &'s T)> {
+        Some((self.interval?, self.old?, self.new?))
+    }
+}
+
+/// Makes a delta of everything that was on either side, in the order of the later one.
+fn matched<T, D>(
+    before: &Source<Vec<T>>,
+    after: &Source<Vec<T>>,
+    same: fn(&T, &T) -> bool,
+    delta: fn(&Pair<'_, T>) -> D,
+) -> Vec<D> {
+    let interval = both(before, after).map(|(interval, _, _)| interval);
+    let (olds, news) = (listed(before), listed(after));
+    let find = |among: &[&T], one: &T| among.iter().position(|other| same(other, one));
+    let mut deltas: Vec<D> = news
+        .iter()
+        .map(|new| delta(&Pair { interval, old: find(&olds, new).map(|at| olds[at]), new: Some(new), any: new }))
+        .collect();
+    let gone = olds.iter().filter(|old| find(&news, old).is_none());
+    deltas.extend(gone.map(|old| delta(&Pair { interval, old: Some(old), new: None, any: old })));
+    deltas
+}
+
+fn listed<T>(source: &Source<Vec<T>>) -> Vec<&T> {
+    source.iter().flat_map(|sampled| &sampled.value).collect()
+}

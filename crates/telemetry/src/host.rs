@@ -1,0 +1,114 @@
+//! The machine that we run on, as its kernel counts: Linux. Elsewhere every source is absent and says so.
+//!
+//! [`Sampler::read`] takes a [`Snapshot`]: CPU, block devices, network, memory and stalls of the whole machine, and for each watched
+//! group of processes (ourselves, a local server) its CPU time, device bytes, context switches, and the limits of its control group.
+//! Nearly all are cumulative; [`deltas`](crate::deltas) makes rates of two snapshots. Each source has the window in which it was read,
+//! or the reason why it can't be, with what is lost.
+//!
+//! What a reading costs, in CPU time of this process by getrusage, on a virtual machine with two CPUs, Linux 6.18 and 280 processes:
+//! 0.12 ms for the machine, 0.65 ms with ourselves, 2.7 ms with a server of 101 processes. At a reading a second that is 0.012, 0.065
+//! and 0.28 % of a core; more processes are read less often and don't cost more. `cargo run --release -p plimsoll-telemetry --example
+//! sampling_cost PID` measures it.
+//!
+//! The formats are those of proc(5) and of the kernel's own documentation, which each module names.
+
+mod cgroup;
+mod cpu;
+mod device;
+mod disk;
+mod fields;
+mod group;
+mod machine;
+mod memory;
+mod mounts;
+mod network;
+mod process;
+mod sampler;
+mod text;
+mod tree;
+
+use plimsoll_engine::Capability;
+use plimsoll_measurement::Window;
+
+pub use cgroup::{Cgroup, CpuGroup, IoFigure, IoGroup, IoKind, MemoryGroup};
+pub use cpu::CpuTimes;
+pub use device::{BlockDevice, DeviceKind, Storage, storage_of};
+pub use disk::{DeviceNumber, DiskCounters};
+pub use memory::{Memory, Pressure, Stall};
+pub use network::InterfaceCounters;
+pub use process::{ProcessId, ProcessIo, ProcessUse, Switches};
+pub use sampler::Sampler;
+
+/// What a source said, and when.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sampled<T> {
+    /// What it said.
+    pub value: T,
+    /// From asking to the answer.
+    pub window: Window,
+}
+
+/// What a source said, or what is lost as it can't be read.
+pub type Source<T> = Result<Sampled<T>, Capability>;
+
+/// The machine in a moment. Sources are read one after the other, each with its own window.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    /// CPU time of the whole machine.
+    pub cpu: Source<CpuTimes>,
+    /// Block devices.
+    pub disks: Source<Vec<DiskCounters>>,
+    /// Network interfaces.
+    pub network: Source<Vec<InterfaceCounters>>,
+    /// Memory.
+    pub memory: Source<Memory>,
+    /// Time that the whole machine stood still for want of a resource.
+    pub pressure: Source<Pressure>,
+    /// Watched groups of processes, in the order of [`Sampler::watch`].
+    pub groups: Vec<GroupSnapshot>,
+}
+
+/// A group of processes in a moment.
+#[derive(Debug, Clone)]
+pub struct GroupSnapshot {
+    /// Its name.
+    pub name: String,
+    /// The processes at its top. Readings with other ones are of other processes, and there is no growth from one to the other.
+    pub roots: Vec<ProcessId>,
+    /// CPU time and memory. With very many processes this, device bytes and switches are not read each time: then the last reading
+    /// stands, with the window of that.
+    pub processes: Source<ProcessUse>,
+    /// Bytes at block devices.
+    pub io: Source<ProcessIo>,
+    /// Context switches.
+    pub switches: Source<Switches>,
+    /// CPUs that the processes at its top may run on.
+    pub allowed_cpus: Source<u32>,
+    /// Limits of the control group of the first of them.
+    pub cgroup: Cgroup,
+}
+
+impl Snapshot {
+    /// Everything that could not be read, each thing once.
+    pub fn missing(&self) -> Vec<&Capability> {
+        let mut missing: Vec<&Capability> = Vec::new();
+        let machine = [self.cpu.as_ref().err(), self.disks.as_ref().err(), self.network.as_ref().err()];
+        let memory = [self.memory.as_ref().err(), self.pressure.as_ref().err()];
+        let groups = self.groups.iter().flat_map(GroupSnapshot::missing);
+        for capability in machine.into_iter().chain(memory).flatten().chain(groups) {
+            if !missing.contains(&capability) {
+                missing.push(capability);
+            }
+        }
+        missing
+    }
+}
+
+impl GroupSnapshot {
+    fn missing(&self) -> impl Iterator<Item = &Capability> {
+        let processes = [self.processes.as_ref().err(), self.io.as_ref().err(), self.switches.as_ref().err()];
+        let Cgroup { cpu, memory, io, pressure } = &self.cgroup;
+        let limits = [cpu.as_ref().err(), memory.as_ref().err(), io.as_ref().err(), pressure.as_ref().err()];
+        processes.into_iter().chain([self.allowed_cpus.as_ref().err()]).chain(limits).flatten()
+    }
+}

@@ -1,0 +1,82 @@
+//! What all sources share: where the machine's files are, the clock, and how a missing source is described.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use plimsoll_clock::Clock;
+use plimsoll_engine::Capability;
+
+use super::text::{Buffer, failure};
+use super::tree::Tree;
+
+/// The machine as its files show it.
+#[derive(Debug)]
+pub(super) struct Machine {
+    pub(super) clock: Arc<dyn Clock>,
+    /// `/`, or for tests a folder that looks like it.
+    pub(super) root: PathBuf,
+    pub(super) proc: PathBuf,
+    pub(super) sys: PathBuf,
+    pub(super) buffer: Buffer,
+    pub(super) tree: Tree,
+    /// Why the processes could not be listed, if so.
+    pub(super) unlisted: Option<String>,
+    pub(super) ticks_per_second: u64,
+    pub(super) page_bytes: u64,
+}
+
+impl Machine {
+    pub(super) fn at(root: &Path, clock: Arc<dyn Clock>) -> Self {
+        let (ticks_per_second, page_bytes) = units();
+        Self {
+            clock,
+            root: root.to_owned(),
+            proc: root.join("proc"),
+            sys: root.join("sys"),
+            buffer: Buffer::default(),
+            tree: Tree::default(),
+            unlisted: None,
+            ticks_per_second,
+            page_bytes,
+        }
+    }
+
+    /// Looks for new processes.
+    pub(super) fn list_processes(&mut self) {
+        let listed = self.tree.refresh(&self.proc, &mut self.buffer);
+        self.unlisted = listed.err().map(|error| failure(&self.proc, &error));
+    }
+
+    /// Where a path of the machine is.
+    pub(super) fn path(&self, absolute: &str) -> PathBuf {
+        self.root.join(absolute.trim_start_matches('/'))
+    }
+}
+
+/// Clock ticks in a second, and bytes in a page.
+#[cfg(target_os = "linux")]
+fn units() -> (u64, u64) {
+    (rustix::param::clock_ticks_per_second(), rustix::param::page_size() as u64)
+}
+
+/// Nothing is read where these would be needed.
+#[cfg(not(target_os = "linux"))]
+fn units() -> (u64, u64) {
+    (100, 4096)
+}
+
+/// What is lost without a source.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Missing {
+    /// What it is.
+    pub(super) name: &'static str,
+    /// What is lost, as a part of a sentence.
+    pub(super) cost: &'static str,
+}
+
+impl Missing {
+    /// It is missing for this reason.
+    pub(super) fn because(&self, reason: String) -> Capability {
+        Capability { name: self.name, works: false, cost: self.cost, remedy: Some(reason) }
+    }
+}

@@ -1,0 +1,110 @@
+//! What is mounted where, from `/proc/self/mountinfo`: proc(5).
+
+use std::path::Path;
+
+use super::disk::DeviceNumber;
+
+/// A mounted file system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mount {
+    /// The device that its files are said to be on; no real one where a file system has several or none.
+    pub device: DeviceNumber,
+    /// Which folder of the file system is mounted.
+    pub root: String,
+    /// Where.
+    pub folder: String,
+    /// Kind of file system: `ext4`, `cgroup2`.
+    pub kind: String,
+    /// What is mounted, such as a device's path.
+    pub source: String,
+    /// Options of the file system.
+    pub options: Vec<String>,
+}
+
+/// Reads the text of `/proc/self/mountinfo`. A line that can't be read is left out.
+pub fn parse(text: &str) -> Vec<Mount> {
+    text.lines().filter_map(parse_line).collect()
+}
+
+fn parse_line(line: &str) -> Option<Mount> {
+    // Any number of optional fields stands before the dash.
+    let (place, system) = line.split_once(" - ")?;
+    let mut place = place.split(' ').skip(2);
+    let device = DeviceNumber::parse(place.next()?)?;
+    let (root, folder) = (unescaped(place.next()?), unescaped(place.next()?));
+    let mut system = system.split(' ');
+    let (kind, source) = (system.next()?.to_owned(), unescaped(system.next()?));
+    let options = system.next().unwrap_or_default().split(',').map(unescaped).collect();
+    Some(Mount { device, root, folder, kind, source, options })
+}
+
+/// The mount that a path is on: the last of those whose place is the longest part of it, as later ones hide earlier ones.
+pub fn of_path<'m>(mounts: &'m [Mount], path: &Path) -> Option<&'m Mount> {
+    let over = mounts.iter().filter(|mount| path.starts_with(&mount.folder));
+    over.max_by_key(|mount| Path::new(&mount.folder).components().count())
+}
+
+/// Blanks, tabs, line ends and backslashes are written as three octal digits behind a backslash.
+fn unescaped(field: &str) -> String {
+    let mut parts = field.split('\\');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let code = part.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok()).filter(u8::is_ascii);
+        if let Some(code) = code {
+            text.push(char::from(code));
+            text.push_str(&part[3..]);
+        } else {
+            text.push('\\');
+            text.push_str(part);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TEXT: &str = "\
+22 27 0:21 / /proc rw,relatime - proc proc rw
+27 1 254:0 / / rw,relatime shared:1 master:2 - ext4 /dev/vda rw,discard
+36 35 98:0 /mnt1 /mnt/my\\040disk rw,noatime - btrfs /dev/sd\\134b rw,subvol=/mnt1
+37 35 98:1 / /mnt rw - xfs /dev/sdc rw
+38 35 98:2 / /mnt rw - ext4 /dev/sdd
+";
+
+    #[test]
+    fn optional_fields_and_escapes_are_read() {
+        let mounts = parse(TEXT);
+        assert_eq!(mounts.len(), 5);
+        assert_eq!((mounts[1].source.as_str(), mounts[1].kind.as_str()), ("/dev/vda", "ext4"));
+        assert_eq!(mounts[1].device, DeviceNumber { major: 254, minor: 0 });
+        let disk = &mounts[2];
+        assert_eq!((disk.folder.as_str(), disk.source.as_str()), ("/mnt/my disk", "/dev/sd\\b"));
+        assert_eq!(
+            (disk.root.as_str(), &disk.options[..]),
+            ("/mnt1", &["rw".to_owned(), "subvol=/mnt1".to_owned()][..])
+        );
+    }
+
+    #[test]
+    fn a_path_is_on_the_longest_and_last_mount_above_it() {
+        let mounts = parse(TEXT);
+        let source = |path: &str| of_path(&mounts, Path::new(path)).map(|mount| mount.source.as_str());
+        assert_eq!(source("/mnt/my disk/base/1"), Some("/dev/sd\\b"));
+        assert_eq!(source("/mnt/other"), Some("/dev/sdd"));
+        assert_eq!(source("/mntx"), Some("/dev/vda"));
+        assert_eq!(source("relative"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_without_harm(text in "([0-9]{1,12}|:|/|\\\\|\\\\0| - | |\n|é|[a-z]{1,4}){0,60}") {
+            for mount in parse(&text) {
+                let _ = of_path(std::slice::from_ref(&mount), Path::new("/a/b"));
+            }
+        }
+    }
+}
