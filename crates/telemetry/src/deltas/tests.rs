@@ -33,6 +33,7 @@ fn cpu_times(user_seconds: f64, idle_seconds: f64) -> CpuTimes {
         steal_seconds: Some(user_seconds / 10.0),
         cpus: Some(4),
         context_switches: Some((user_seconds * 100.0) as u64),
+        started: None,
         runnable: None,
         blocked: None,
     }

@@ -19,6 +19,8 @@ pub struct CpuTimes {
     pub cpus: Option<u32>,
     /// Context switches of all CPUs.
     pub context_switches: Option<u64>,
+    /// Processes and threads that were started.
+    pub started: Option<u64>,
     /// Threads that run or could run now.
     pub runnable: Option<u64>,
     /// Threads that wait for I/O now.
@@ -55,6 +57,7 @@ pub fn parse(text: &str, ticks_per_second: u64) -> Option<CpuTimes> {
         steal_seconds: times.get(7).copied().map(seconds),
         cpus: (cpus > 0).then_some(cpus),
         context_switches: count("ctxt"),
+        started: count("processes"),
         runnable: count("procs_running"),
         blocked: count("procs_blocked"),
     })
@@ -89,7 +92,7 @@ softirq 2719231 0 1 2
         assert_eq!((times.user_seconds, times.system_seconds), (2000.0, 360.0));
         assert_eq!((times.idle_seconds, times.iowait_seconds, times.steal_seconds), (980.0, Some(23.0), Some(47.0)));
         assert_eq!((times.cpus, times.context_switches), (Some(2), Some(92_786_868)));
-        assert_eq!((times.runnable, times.blocked), (Some(3), Some(1)));
+        assert_eq!((times.started, times.runnable, times.blocked), (Some(20_911), Some(3), Some(1)));
         assert!((times.busy_seconds() - 2360.0).abs() < 1e-9);
     }
 

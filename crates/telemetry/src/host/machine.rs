@@ -41,9 +41,9 @@ impl Machine {
         }
     }
 
-    /// Looks for new processes.
-    pub(super) fn list_processes(&mut self) {
-        let listed = self.tree.refresh(&self.proc, &mut self.buffer);
+    /// Looks for new processes, if any was started. `started` counts them.
+    pub(super) fn list_processes(&mut self, started: Option<u64>) {
+        let listed = self.tree.refresh(&self.proc, started, &mut self.buffer);
         self.unlisted = listed.err().map(|error| failure(&self.proc, &error));
     }
 

@@ -81,8 +81,10 @@ impl Sampler {
 
     /// Reads everything.
     pub fn read(&mut self) -> Snapshot {
+        let cpu = self.read_cpu();
+        let started = cpu.as_ref().ok().and_then(|sampled| sampled.value.started);
         Snapshot {
-            cpu: self.read_cpu(),
+            cpu,
             disks: self.read_disks(),
             network: self.read_network(),
             memory: self.read_memory(),
@@ -91,7 +93,7 @@ impl Sampler {
                 let (stalls, window) = windowed(clock.as_ref(), || stalls(&mut self.pressure, buffer));
                 stalls.map(|value| Sampled { value, window }).map_err(|reason| PRESSURE.because(reason))
             },
-            groups: self.read_groups(),
+            groups: self.read_groups(started),
         }
     }
 
@@ -124,11 +126,11 @@ impl Sampler {
         Ok(network)
     }
 
-    fn read_groups(&mut self) -> Vec<GroupSnapshot> {
+    fn read_groups(&mut self, started: Option<u64>) -> Vec<GroupSnapshot> {
         if self.groups.is_empty() {
             return Vec::new();
         }
-        self.machine.list_processes();
+        self.machine.list_processes(started);
         let machine = &mut self.machine;
         let read = |watch: &mut Watch| {
             let found = watch.group.read(machine);

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::io;
 use std::path::Path;
 
 use super::process::{ProcessId, parse_stat};
@@ -21,6 +22,8 @@ const LISTED_EACH_TIME: usize = 1024;
 pub(super) struct Tree {
     known: HashMap<u32, Known>,
     listings: u64,
+    /// How many had been started when they were last listed.
+    started: Option<u64>,
     rest: usize,
 }
 
@@ -32,19 +35,24 @@ struct Known {
 }
 
 impl Tree {
-    /// Looks for new processes, unless there are so many that it should not do so every time.
-    pub(super) fn refresh(&mut self, proc: &Path, buffer: &mut Buffer) -> std::io::Result<()> {
+    /// Looks for new processes, unless none was started, or there are so many that it should not do so every time. `started` was
+    /// read before, so one that is started meanwhile is found the next time.
+    pub(super) fn refresh(&mut self, proc: &Path, started: Option<u64>, buffer: &mut Buffer) -> io::Result<()> {
+        if started.is_some() && started == self.started {
+            return Ok(());
+        }
         if let Some(rest) = self.rest.checked_sub(1) {
             self.rest = rest;
             return Ok(());
         }
         self.list(proc, buffer)?;
+        self.started = started;
         self.rest = self.known.len() / LISTED_EACH_TIME;
         Ok(())
     }
 
     /// Looks for new processes.
-    pub(super) fn list(&mut self, proc: &Path, buffer: &mut Buffer) -> std::io::Result<()> {
+    fn list(&mut self, proc: &Path, buffer: &mut Buffer) -> io::Result<()> {
         self.listings += 1;
         let listing = self.listings;
         for entry in fs::read_dir(proc)?.flatten() {
@@ -138,7 +146,7 @@ mod tests {
         for (pid, parent) in [(1, 0), (10, 1), (11, 10), (5, 11), (20, 1)] {
             put(proc, pid, parent, u64::from(pid));
         }
-        tree.refresh(proc, &mut buffer).unwrap();
+        tree.refresh(proc, None, &mut buffer).unwrap();
         assert_eq!(pids(&tree, &[10]), [10, 11, 5]);
         assert_eq!(pids(&tree, &[11, 10, 20]), [10, 20, 11, 5], "a root below a root is counted once, below it");
         assert_eq!(pids(&tree, &[99]), [] as [u32; 0]);
@@ -146,7 +154,7 @@ mod tests {
         fs::remove_dir_all(proc.join("11")).unwrap();
         put(proc, 5, 1, 5);
         put(proc, 12, 10, 12);
-        tree.refresh(proc, &mut buffer).unwrap();
+        tree.refresh(proc, None, &mut buffer).unwrap();
         assert_eq!(pids(&tree, &[10]), [10, 12]);
         tree.forget(ProcessId { pid: 12, start_ticks: 11 });
         assert_eq!(pids(&tree, &[10]), [10, 12], "another process had that number");
@@ -159,14 +167,30 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (proc, mut buffer, mut tree) = (folder.path(), Buffer::default(), Tree::default());
         put(proc, 1, 0, 1);
-        tree.refresh(proc, &mut buffer).unwrap();
+        tree.refresh(proc, None, &mut buffer).unwrap();
         assert_eq!(tree.rest, 0);
         tree.rest = 1;
         put(proc, 2, 1, 2);
-        tree.refresh(proc, &mut buffer).unwrap();
+        tree.refresh(proc, None, &mut buffer).unwrap();
         assert_eq!(pids(&tree, &[1]), [1]);
-        tree.refresh(proc, &mut buffer).unwrap();
+        tree.refresh(proc, None, &mut buffer).unwrap();
         assert_eq!(pids(&tree, &[1]), [1, 2]);
+    }
+
+    #[test]
+    fn processes_are_listed_when_some_were_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let (proc, mut buffer, mut tree) = (folder.path(), Buffer::default(), Tree::default());
+        put(proc, 1, 0, 1);
+        tree.refresh(proc, Some(7), &mut buffer).unwrap();
+        put(proc, 2, 1, 2);
+        tree.refresh(proc, Some(7), &mut buffer).unwrap();
+        assert_eq!(pids(&tree, &[1]), [1]);
+        tree.refresh(proc, Some(8), &mut buffer).unwrap();
+        assert_eq!(pids(&tree, &[1]), [1, 2]);
+        put(proc, 3, 1, 3);
+        tree.refresh(proc, None, &mut buffer).unwrap();
+        assert_eq!(pids(&tree, &[1]), [1, 2, 3]);
     }
 
     #[test]
@@ -175,7 +199,7 @@ mod tests {
         put(folder.path(), 1, 2, 1);
         put(folder.path(), 2, 1, 2);
         let mut tree = Tree::default();
-        tree.refresh(folder.path(), &mut Buffer::default()).unwrap();
+        tree.refresh(folder.path(), None, &mut Buffer::default()).unwrap();
         assert_eq!(pids(&tree, &[1]).len(), 2);
     }
 }
