@@ -4,19 +4,27 @@
 //! Input that carries no information (no values, values that are not finite, rates that are not positive) gives `None`,
 //! never a number.
 
+pub mod autocorrelation;
+mod autoregression;
 pub mod compare;
 pub mod consistency;
+pub mod history;
 pub mod interval;
 pub mod ladder;
 mod logs;
 pub mod maximum;
 pub mod memory;
+mod partition;
+pub mod segments;
 pub mod summary;
 
+pub use autocorrelation::EffectiveSample;
 pub use compare::Comparison;
+pub use history::History;
 pub use interval::Interval;
 pub use ladder::Anchor;
 pub use memory::Memory;
+pub use segments::Segments;
 
 /// The confidence of published intervals.
 pub const DEFAULT_CONFIDENCE: f64 = 0.95;

@@ -1,0 +1,196 @@
+//! What a series of points does over time: whether it keeps a level, steps, drifts, warms up or flips between two levels,
+//! and which part of it is steady.
+//!
+//! Method: each shape is fitted under noise whose points follow each other (a first-order autoregression), and pays a price
+//! for its coefficients that noise alone seldom pays; the best one that can pay is the answer. That steady state is found
+//! by change points, and that "never" is an answer, is from Barrett and others, Virtual machine warmup blows hot and cold,
+//! Proceedings of the ACM on Programming Languages 1 (OOPSLA 2017) 52. Cuts: `partition`; noise: `autoregression`; two
+//! levels and outliers in modules of their own, with their sources. How often it errs is measured: docs/STATISTICS.md.
+
+mod fit;
+mod levels;
+pub(crate) mod outliers;
+mod steady;
+
+pub use levels::{Level, TwoLevels};
+pub use steady::{Steady, Unsteady};
+
+use crate::autoregression::Whitened;
+use crate::logs::t_quantile;
+use crate::partition;
+use crate::{DEFAULT_CONFIDENCE, autocorrelation, summary};
+
+/// Shorter series are not judged.
+pub const MINIMUM_POINTS: usize = 12;
+
+/// Differences below this share of the largest value are beneath the resolution of any clock or counter.
+const RESOLUTION: f64 = 1e-7;
+
+/// How a series is judged.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Terms {
+    /// Least points in a segment; at least 3 are taken, since two may be outliers.
+    pub minimum_segment: usize,
+    /// A drift of less than this share of the mean over the whole series leaves it steady.
+    pub tolerance: f64,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self { minimum_segment: 5, tolerance: 0.01 }
+    }
+}
+
+/// What was found in a series. Indices count its points from 0, ends are exclusive.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Segments {
+    /// What the series does.
+    pub pattern: Pattern,
+    /// Single points that are no part of it, and take no part in what else is said.
+    pub outliers: Vec<usize>,
+    /// Correlation of each point with the next one around the pattern, from 0 to 1.
+    pub coefficient: f64,
+    /// The part in which the series kept its level.
+    pub steady: Steady,
+}
+
+/// What a series does over time.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Pattern {
+    /// It keeps its level.
+    None,
+    /// It keeps its level but for single points.
+    OutliersOnly,
+    /// There is more than noise usually shows and less than would prove a change.
+    Undecided,
+    /// Its level changes at once, in these places.
+    Step(Vec<Change>),
+    /// It rises or falls all the time.
+    Drift(Drift),
+    /// It goes to and fro between two levels.
+    TwoLevel(TwoLevels),
+    /// It begins elsewhere and settles.
+    WarmUp(WarmUp),
+}
+
+impl Pattern {
+    /// The pattern as scripts see it.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::OutliersOnly => "outliers-only",
+            Self::Undecided => "undecided",
+            Self::Step(_) => "step",
+            Self::Drift(_) => "drift",
+            Self::TwoLevel(_) => "two-level",
+            Self::WarmUp(_) => "warm-up",
+        }
+    }
+}
+
+/// A change of level.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Change {
+    /// First point of the new level.
+    pub index: usize,
+    /// Level before, in the unit of the series.
+    pub before: f64,
+    /// Level after.
+    pub after: f64,
+    /// Lower end of the 95 % interval of the difference of the levels, given that there is a change here.
+    pub low: f64,
+    /// Upper end of that interval.
+    pub high: f64,
+}
+
+impl Change {
+    /// Level after over level before; `None` unless both are positive.
+    pub fn ratio(&self) -> Option<f64> {
+        (self.before > 0.0 && self.after > 0.0).then(|| self.after / self.before)
+    }
+}
+
+/// A steady rise or fall.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Drift {
+    /// Change per point, in the unit of the series.
+    pub per_point: f64,
+    /// Lower end of its 95 % interval, autocorrelation counted in.
+    pub low: f64,
+    /// Upper end of that interval.
+    pub high: f64,
+}
+
+/// A beginning that decays: `offset` times exp(-index / `points`) above the level that is reached.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WarmUp {
+    /// The level it settles at, in the unit of the series.
+    pub level: f64,
+    /// How far the first point is above the level; negative if it is below.
+    pub offset: f64,
+    /// Points in which the distance falls to 1/e.
+    pub points: f64,
+    /// First point at which the distance is lost in the noise.
+    pub settled: usize,
+}
+
+/// Judges a series of values that are evenly spaced in time.
+///
+/// `None` with fewer than [`MINIMUM_POINTS`], and for values that are not finite.
+pub fn segments(values: &[f64], terms: Terms) -> Option<Segments> {
+    if values.len() < MINIMUM_POINTS {
+        return None;
+    }
+    let (low, high) = summary::range(values)?;
+    let resolution = RESOLUTION * low.abs().max(high.abs()).max(f64::MIN_POSITIVE);
+    let (outliers, cleaned) = outliers::replace(values, resolution);
+    if let Some(levels) = levels::two_levels(&cleaned, resolution) {
+        let coefficient = within_levels(&cleaned, &levels);
+        let steady = Steady::Never(Unsteady::Flips);
+        return Some(Segments { pattern: Pattern::TwoLevel(levels), outliers, coefficient, steady });
+    }
+    let fitted = fit::best(&cleaned, terms, resolution)?;
+    let pattern = match fitted.shape {
+        fit::Shape::Level if outliers.is_empty() => Pattern::None,
+        fit::Shape::Level => Pattern::OutliersOnly,
+        fit::Shape::Unclear => Pattern::Undecided,
+        fit::Shape::Cuts(starts) => Pattern::Step(changes(&cleaned, &starts, fitted.coefficient)),
+        fit::Shape::Drift => Pattern::Drift(fit::drift(&cleaned, resolution)?),
+        fit::Shape::WarmUp(warm_up) => Pattern::WarmUp(warm_up),
+    };
+    let steady = steady::part(&pattern, values.len(), summary::mean(&cleaned)?, terms.tolerance);
+    Some(Segments { pattern, outliers, coefficient: fitted.coefficient, steady })
+}
+
+/// The changes at the starts of segments, with intervals from the noise that all segments share.
+fn changes(values: &[f64], starts: &[usize], coefficient: f64) -> Vec<Change> {
+    let mean = summary::mean(values).unwrap_or(0.0);
+    let centred: Vec<f64> = values.iter().map(|value| value - mean).collect();
+    let series = Whitened::of(&centred, coefficient);
+    let segments: Vec<(usize, usize)> = partition::segments(starts, values.len()).collect();
+    let squares: f64 = segments.iter().map(|(from, to)| series.cost(*from, *to)).sum();
+    let points = values.len() as f64;
+    let variance = squares / (points - segments.len() as f64).max(1.0);
+    let effective = points / autocorrelation::variance_factor(coefficient, points);
+    let quantile =
+        t_quantile(DEFAULT_CONFIDENCE, (effective - segments.len() as f64).max(2.0)).unwrap_or(f64::INFINITY);
+    let change = |pair: &[(usize, usize)]| {
+        let [before, after] = [pair[0], pair[1]].map(|(from, to)| series.level(from, to) + mean);
+        let weights = [pair[0], pair[1]].map(|(from, to)| 1.0 / series.weight(to - from));
+        let half = quantile * (variance * (weights[0] + weights[1])).sqrt();
+        Change { index: pair[1].0, before, after, low: after - before - half, high: after - before + half }
+    };
+    segments.windows(2).map(change).collect()
+}
+
+/// The first autocorrelation of what the two levels leave.
+fn within_levels(values: &[f64], levels: &TwoLevels) -> f64 {
+    let middle = f64::midpoint(levels.low.mean, levels.high.mean);
+    let level = |value: f64| if value > middle { levels.high.mean } else { levels.low.mean };
+    let rest: Vec<f64> = values.iter().map(|value| value - level(*value)).collect();
+    autocorrelation::coefficient(&rest).unwrap_or(0.0)
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;
