@@ -50,7 +50,7 @@ const FAST_SCAN: f64 = 5000.0;
 const MOVED_SETS: &[(&str, &str)] = &[("volume", "512MiB"), ("tables", "3")];
 
 /// On fast devices the latency of the last page would show in them.
-const FAST_MOVED_SETS: &[(&str, &str)] = &[("volume", "4GiB"), ("tables", "3")];
+const FAST_MOVED_SETS: &[(&str, &str)] = &[("volume", "16GiB"), ("tables", "3")];
 
 /// The level that is asked for is another for each.
 const CHANGE_SETS: &[(&str, &str)] = &[("volume", "640MiB"), ("chunk", "64MiB"), ("poll", "10ms")];
