@@ -57,7 +57,7 @@ fn postgresql_is_dumped_imported_and_copied() {
     assert!(tables["log_bytes"].as_u64() > tables["content_bytes"].as_u64(), "{tables}");
     let limit = record["results"][1]["note"].as_str().unwrap();
     assert!(
-        limit.starts_with("at least") && limit.contains("1.") && limit.contains("bytes of log for each"),
+        limit.starts_with("at least") && limit.contains("; 1.") && limit.contains(" bytes of log for each"),
         "{limit}"
     );
     let moved = record["repetitions"][2]["points"][2]["content_bytes"].as_u64().unwrap();

@@ -448,6 +448,15 @@ impl Probe {
         self.growth(metric).map(|value| value as u64)
     }
 
+    /// Pages that were not in the engine's cache: of a table by its own counter before and after, where the engine counts by
+    /// table, else of all that the session did.
+    pub fn misses(&self, before: Option<u64>, after: Option<u64>) -> Option<u64> {
+        match (before, after) {
+            (Some(before), Some(after)) => after.checked_sub(before),
+            _ => self.count(Metric::CacheMissPages),
+        }
+    }
+
     /// The present value of something that isn't cumulative.
     pub fn now(&self, metric: Metric) -> Option<f64> {
         self.after.iter().find(|reading| reading.metric == metric).map(|reading| reading.value)

@@ -95,10 +95,7 @@ impl Measure for Scan {
             session.query_count(&sql, &[])?;
             let seconds = context.clock.now().since(start).as_secs_f64();
             probe.stop(session)?;
-            let misses = match (misses_before, session.table_misses(table)?) {
-                (Some(before), Some(after)) => after.checked_sub(before),
-                _ => probe.count(Metric::CacheMissPages),
-            };
+            let misses = probe.misses(misses_before, session.table_misses(table)?);
             let device_bytes = probe.count(Metric::DeviceReadBytes);
             sum.add(size.table_bytes, misses.map(|pages| pages * page_bytes), device_bytes);
             let point = Point {

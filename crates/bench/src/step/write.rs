@@ -212,10 +212,7 @@ fn read_again(
     session.query_count(&sql, &[])?;
     let seconds = context.clock.now().since(start).as_secs_f64();
     probe.stop(session)?;
-    let misses = match (misses_before, session.table_misses(table)?) {
-        (Some(before), Some(after)) => after.checked_sub(before),
-        _ => probe.count(Metric::CacheMissPages),
-    };
+    let misses = probe.misses(misses_before, session.table_misses(table)?);
     context.keep(Point {
         label: Some(SCAN.to_owned()),
         started_seconds: context.seconds_since_start(start),
