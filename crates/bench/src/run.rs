@@ -227,6 +227,7 @@ fn blank_record(plan: &Plan<'_>, parameters: &Parameters, engine: &str, clock: &
         environment: BTreeMap::new(),
         catalog_edition: plan.catalog_edition.clone(),
         build: plan.build.clone(),
+        ceilings: Vec::new(),
         repetitions: Vec::new(),
         result: None,
         results: Vec::new(),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::{Clock, RealClock};
-use plimsoll_measurement::{Reading, Views};
+use plimsoll_measurement::{Ceiling, Reading, Views};
 
 use crate::capability::Capability;
 use crate::dialect::Dialect;
@@ -145,6 +145,25 @@ pub trait Database: Send + Sync {
     /// If the target can't be asked.
     fn levels(&self) -> Result<Option<Box<dyn Levels>>> {
         Ok(None)
+    }
+
+    /// A reader of the whole server's counters and gauges while something else works, over a line of its own. `None` where the engine
+    /// has nothing to read, or the user may not; [`Database::capabilities`] says what is lost then.
+    ///
+    /// # Errors
+    /// If the target can't be asked.
+    fn server_sampler(&self) -> Result<Option<Box<dyn Sampler>>> {
+        Ok(None)
+    }
+
+    /// The processes at the top of the engine's, if they are on this machine and may be looked at.
+    fn server_pids(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// What the target's figures are held against, as far as somebody says so. Unknown ceilings are left out.
+    fn ceilings(&self) -> Vec<Ceiling> {
+        Vec::new()
     }
 
     /// Counters of the engine's processes: device bytes, CPU. `None` for a server elsewhere or without permission.

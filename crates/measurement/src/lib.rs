@@ -5,6 +5,7 @@ pub mod histogram;
 pub mod reading;
 pub mod requests;
 pub mod run;
+pub mod samples;
 pub mod units;
 pub mod views;
 
@@ -13,6 +14,7 @@ pub use reading::{Metric, Moment, Reading, Window};
 pub use requests::{FileDelta, Phase, RequestKind, Seconds, WaitDelta};
 pub use run::{
     Client, ColdStart, CpuRow, CpuTable, Definition, Figure, Host, Minute, Point, Repetition, RunFailure, RunRecord,
-    Truth, Verdict,
+    SamplingCost, Stretch, Truth, Verdict,
 };
+pub use samples::{Ceiling, SampleColumn, SampleGap, Samples};
 pub use views::{FileRow, ResourceRow, StatementRow, Views, WaitRow};

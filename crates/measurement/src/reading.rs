@@ -85,6 +85,30 @@ pub enum Metric {
     LogWritePercent,
     /// Memory in use now, in percent of the engine's limit, where the engine reports one.
     MemoryPercent,
+    /// Pages that the engine looked for in its own cache, found or not.
+    CacheLookupPages,
+    /// Transactions that were committed.
+    Commits,
+    /// Time that sessions which had an answer or a request under way waited for their client.
+    ClientWaitSeconds,
+    /// Time that sessions waited for a worker or a connection of a pool.
+    WorkerWaitSeconds,
+    /// Time that sessions slept because a statement asked for it.
+    SleepWaitSeconds,
+    /// Sessions that work now and wait for nothing.
+    SessionsOnCpu,
+    /// Sessions that wait for data pages now.
+    SessionsReadingData,
+    /// Sessions that wait now for the log to be durable.
+    SessionsWritingLog,
+    /// Sessions that wait for others' locks now.
+    SessionsWaitingForLocks,
+    /// Sessions that are in the middle of something and wait for their client now.
+    SessionsWaitingForClients,
+    /// Sessions that sleep now because a statement asked for it.
+    SessionsAsleep,
+    /// Sessions that work now and wait for anything else.
+    SessionsWaitingForOthers,
 }
 
 impl Metric {
@@ -112,6 +136,18 @@ impl Metric {
             Self::DataIoPercent => "data_io_percent",
             Self::LogWritePercent => "log_write_percent",
             Self::MemoryPercent => "memory_percent",
+            Self::CacheLookupPages => "cache_lookup_pages",
+            Self::Commits => "commits",
+            Self::ClientWaitSeconds => "client_wait_seconds",
+            Self::WorkerWaitSeconds => "worker_wait_seconds",
+            Self::SleepWaitSeconds => "sleep_wait_seconds",
+            Self::SessionsOnCpu => "sessions_on_cpu",
+            Self::SessionsReadingData => "sessions_reading_data",
+            Self::SessionsWritingLog => "sessions_writing_log",
+            Self::SessionsWaitingForLocks => "sessions_waiting_for_locks",
+            Self::SessionsWaitingForClients => "sessions_waiting_for_clients",
+            Self::SessionsAsleep => "sessions_asleep",
+            Self::SessionsWaitingForOthers => "sessions_waiting_for_others",
         }
     }
 }

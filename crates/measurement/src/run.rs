@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::requests::{FileDelta, Phase, RequestKind, Seconds, WaitDelta};
+use crate::samples::{Ceiling, Samples};
 
 /// Version of the record's schema: major changes break readers, minor ones add fields.
 pub const SCHEMA_VERSION: &str = "1.0";
@@ -57,6 +58,9 @@ pub struct RunRecord {
     pub catalog_edition: Option<String>,
     /// Version of the program that measured.
     pub build: String,
+    /// What the figures are held against; unknown ceilings are absent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ceilings: Vec<Ceiling>,
     /// The repetitions a, b, c...
     pub repetitions: Vec<Repetition>,
     /// The headline figure; absent if nothing complete was measured.
@@ -120,6 +124,9 @@ pub struct Repetition {
     /// What was read from and written to the engine's files meanwhile, for tests that ask.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileDelta>,
+    /// What the engine and its machine said of themselves meanwhile, for each step of the test. Absent where nobody could be asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<Samples>,
     /// The points spread over minutes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub minutes: Vec<Minute>,
@@ -345,11 +352,42 @@ pub struct Truth {
     pub error_percent: Option<f64>,
 }
 
-/// Which limit bound, with evidence. `limit` is null until something is known.
+/// Which limit bound, with evidence. `limit` is null where there is not enough of it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// Name of the limit, or null.
+    /// Name of the limit: `cpu`, `data_iops`, `data_bandwidth`, `log_write`, `memory`, `locks`, `workers`, `network`, `device`,
+    /// `client`; `none` where nothing that can be seen bound; or null.
     pub limit: Option<String>,
+    /// Others that bound together with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
+    /// How far it was used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub utilisation_percent: Option<f64>,
+    /// Sentences a person can check.
+    pub evidence: Vec<String>,
+    /// The same for each stretch of time with a verdict of its own, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stretches: Vec<Stretch>,
+}
+
+/// A stretch of a repetition with one verdict.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Stretch {
+    /// The repetition: `a`, `b`, `c`...
+    pub repetition: String,
+    /// Name of the step within a test of several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    /// From, seconds after the repetition's start.
+    pub from_seconds: f64,
+    /// To.
+    pub to_seconds: f64,
+    /// Name of the limit as in [`Verdict::limit`].
+    pub limit: Option<String>,
+    /// Others that bound together with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
     /// How far it was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub utilisation_percent: Option<f64>,
@@ -393,9 +431,23 @@ pub struct Host {
     /// Whether our own client held the requests back; absent for tests that make none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<Client>,
+    /// What sampling cost our own process; absent where nothing was sampled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<SamplingCost>,
     /// Warnings that depend on the real machine.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+}
+
+/// What it cost us to look at the engine and the machine during the repetitions.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct SamplingCost {
+    /// Looks.
+    pub looks: u32,
+    /// CPU time of our own threads for them.
+    pub cpu_seconds: f64,
+    /// The same in percent of one core over the time in which was sampled.
+    pub core_percent: f64,
 }
 
 /// Whether our own client held the requests back.

@@ -98,7 +98,7 @@ fn a_record() -> impl Strategy<Value = RunRecord> {
                 reason: None,
                 error_percent: Some(value),
             }),
-            verdict: Verdict { limit: note.clone(), utilisation_percent: Some(value), evidence: Vec::new() },
+            verdict: Verdict { limit: note.clone(), utilisation_percent: Some(value), ..Verdict::default() },
             error: note.map(|message| RunFailure { kind: "k".into(), hint: Some(message.clone()), message, exit_code }),
             ..common::finished("run-1")
         }

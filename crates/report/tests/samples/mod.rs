@@ -30,6 +30,7 @@ pub fn bare(test: &str, target: &str) -> RunRecord {
         environment: BTreeMap::from([("page_size".into(), "8192".into()), ("journal_mode".into(), "wal".into())]),
         catalog_edition: None,
         build: "0.1.0".into(),
+        ceilings: Vec::new(),
         repetitions: Vec::new(),
         result: None,
         results: Vec::new(),
@@ -136,6 +137,7 @@ pub fn read_scan(target: &str, rate: f64) -> RunRecord {
         limit: Some("data_io".into()),
         utilisation_percent: Some(91.2),
         evidence: vec!["data IO stood at 91 % of its limit for 58 of 60 minutes".into()],
+        ..Verdict::default()
     };
     record.warnings = vec!["repetition c: the device could not be watched, so its cold start is not proven".into()];
     record

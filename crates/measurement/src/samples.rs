@@ -1,0 +1,105 @@
+//! Samples: what the engine and the machine said of themselves at even times during a repetition, as columns over one time axis.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The samples of a step of a repetition. Each value belongs to the interval that ends at its time; the first begins at `started_seconds`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Samples {
+    /// Name of the step within a test of several: `write`, `memory`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    /// When the first interval began, seconds after the repetition's start.
+    pub started_seconds: f64,
+    /// Ends of the intervals, seconds after the repetition's start.
+    pub seconds: Vec<f64>,
+    /// What was sampled, each as long as `seconds`.
+    pub columns: Vec<SampleColumn>,
+    /// When something could not be read, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gaps: Vec<SampleGap>,
+}
+
+/// One thing that was sampled.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct SampleColumn {
+    /// What it is: `cpu`, `data_reads`, `log_write_latency`, `waiting_for_log_write`, ...
+    pub metric: String,
+    /// Who said it: `engine` or `host`.
+    pub source: String,
+    /// Unit of the values: `cores`, `1/s`, `MB/s`, `ms`, `sessions`, `%`.
+    pub unit: String,
+    /// A value for each interval; null where it is not known.
+    pub values: Vec<Option<f64>>,
+}
+
+/// A time in which a source said nothing.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct SampleGap {
+    /// From, seconds after the repetition's start.
+    pub from_seconds: f64,
+    /// To.
+    pub to_seconds: f64,
+    /// Who: `engine` or `host`.
+    pub source: String,
+    /// Why.
+    pub reason: String,
+}
+
+impl Samples {
+    /// True if nothing was sampled.
+    pub fn is_empty(&self) -> bool {
+        self.seconds.is_empty()
+    }
+
+    /// The column of that name.
+    pub fn column(&self, metric: &str) -> Option<&SampleColumn> {
+        self.columns.iter().find(|column| column.metric == metric)
+    }
+
+    /// The intervals: from and to, seconds after the repetition's start.
+    pub fn intervals(&self) -> impl Iterator<Item = (f64, f64)> {
+        let starts = std::iter::once(self.started_seconds).chain(self.seconds.iter().copied());
+        starts.zip(self.seconds.iter().copied())
+    }
+}
+
+/// A ceiling that a figure is held against, such as 500 I/Os a second.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Ceiling {
+    /// Of what: one of [`Ceiling::RESOURCES`].
+    pub resource: String,
+    /// How much.
+    pub value: f64,
+    /// Its unit, that of the resource.
+    pub unit: String,
+    /// Who says so: `catalogue, S2 of v12-ga-2015-01`, `sys.dm_user_db_resource_governance`, `cgroup cpu.max`, ...
+    pub source: String,
+}
+
+impl Ceiling {
+    /// Resources that have ceilings, with their units. A ceiling of reads (or writes) alone has `data_read_` (`data_write_`).
+    pub const RESOURCES: [(&str, &str); 14] = [
+        ("cpu", "cores"),
+        ("data_iops", "1/s"),
+        ("data_read_iops", "1/s"),
+        ("data_write_iops", "1/s"),
+        ("data_bandwidth", "MB/s"),
+        ("data_read_bandwidth", "MB/s"),
+        ("data_write_bandwidth", "MB/s"),
+        ("log_iops", "1/s"),
+        ("log_bandwidth", "MB/s"),
+        ("memory", "MB"),
+        ("workers", "workers"),
+        ("sessions", "sessions"),
+        ("network", "MB/s"),
+        ("client_cpu", "cores"),
+    ];
+
+    /// A ceiling of a resource of [`Ceiling::RESOURCES`]; `None` for another, or one that is no positive number.
+    pub fn new(resource: &str, value: f64, source: impl Into<String>) -> Option<Self> {
+        let (resource, unit) = Self::RESOURCES.into_iter().find(|(name, _)| *name == resource)?;
+        let (resource, unit) = (resource.to_owned(), unit.to_owned());
+        (value.is_finite() && value > 0.0).then(|| Self { resource, value, unit, source: source.into() })
+    }
+}
