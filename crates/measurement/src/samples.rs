@@ -27,6 +27,9 @@ pub struct SampleColumn {
     pub metric: String,
     /// Who said it: `engine` or `host`.
     pub source: String,
+    /// Which one of several, such as the name of a disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
     /// Unit of the values: `cores`, `1/s`, `MB/s`, `ms`, `sessions`, `%`.
     pub unit: String,
     /// A value for each interval; null where it is not known.
