@@ -12,6 +12,7 @@ mod families;
 mod grid;
 mod moved;
 mod requests;
+pub mod steadiness;
 mod words;
 
 pub mod csv;
@@ -19,6 +20,7 @@ pub mod html;
 pub mod markdown;
 pub mod terminal;
 
+pub use steadiness::{Steadiness, steadiness};
 pub use words::bound;
 
 use plimsoll_measurement::RunRecord;

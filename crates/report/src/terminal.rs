@@ -6,6 +6,7 @@ use plimsoll_measurement::{CpuTable, Figure, RunRecord};
 
 use crate::accuracy::{self, Accuracy};
 use crate::grid::{Cell, Grid};
+use crate::steadiness::{self, steadiness};
 use crate::words::{self, UNKNOWN, flag_meaning, flag_symbol, number, plain};
 use crate::{cpu, facts, families, moved, requests};
 
@@ -111,6 +112,11 @@ pub fn run(record: &RunRecord, style: Style) -> String {
     page.grid("Waits", requests::waits(record));
     page.grid("Files", requests::files(record));
     page.grid("Repetitions", facts::repetitions(record));
+    let steady = steadiness(record);
+    page.grid("Steadiness", steadiness::table(&steady));
+    for remark in steadiness::remarks(&steady) {
+        page.wrapped("", &remark);
+    }
     page.grid("Stages", moved::stages(record));
     page.grid("Sizes", moved::sizes(record));
     page.grid("Cold start", facts::cold_starts(record));

@@ -31,6 +31,8 @@ pub struct TwoLevels {
     pub high: Level,
     /// Flips from one to the other.
     pub switches: usize,
+    /// True if the first stay is at the higher level; stays of the two levels follow each other in turn.
+    pub starts_high: bool,
 }
 
 /// One of two levels.
@@ -68,7 +70,7 @@ pub(super) fn two_levels(values: &[f64], resolution: f64) -> Option<TwoLevels> {
     };
     let (low, high) = (level(low_mean, false), level(high_mean, true));
     let both = low.share.min(high.share) >= LEAST_SHARE;
-    (both && switches >= SWITCHES).then_some(TwoLevels { low, high, switches })
+    (both && switches >= SWITCHES).then(|| TwoLevels { low, high, switches, starts_high: stays[0].is_high })
 }
 
 /// How many of the sorted values belong to the lower part. `None` if all are equal or there are too few.
@@ -134,7 +136,10 @@ mod tests {
     fn levels_shares_and_stays_are_found() {
         let values = pattern(&[(12, 200.0), (6, 500.0), (9, 200.0), (3, 500.0)]);
         let found = two_levels(&values, 1e-6).unwrap();
-        assert_eq!((found.low.dwells, found.high.dwells, found.switches), (vec![12, 9], vec![6, 3], 3));
+        assert_eq!(
+            (found.starts_high, found.low.dwells, found.high.dwells, found.switches),
+            (false, vec![12, 9], vec![6, 3], 3)
+        );
         assert!((found.low.share - 0.7).abs() < 1e-12 && (found.high.share - 0.3).abs() < 1e-12);
         assert!((found.low.mean - 201.0).abs() < 0.2 && (found.high.mean - 501.0).abs() < 0.2);
     }
@@ -159,6 +164,6 @@ mod tests {
     fn single_points_are_no_stay() {
         let values = pattern(&[(1, 500.0), (12, 200.0), (6, 500.0), (1, 200.0), (6, 500.0), (9, 200.0), (4, 500.0)]);
         let found = two_levels(&values, 1e-6).unwrap();
-        assert_eq!((found.low.dwells, found.high.dwells), (vec![13, 9], vec![13, 4]));
+        assert_eq!((found.starts_high, found.low.dwells, found.high.dwells), (false, vec![13, 9], vec![13, 4]));
     }
 }

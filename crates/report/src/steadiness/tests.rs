@@ -1,0 +1,184 @@
+//! Series of the seeds' kind: flips between 200 and 500 MB a minute, a drift, a warm-up, a step, and what has no series.
+
+use std::collections::BTreeMap;
+
+use plimsoll_measurement::units::MB;
+use plimsoll_measurement::{Definition, Host, Phase, Point, Repetition, RunRecord, Seconds, Verdict};
+
+use super::*;
+
+fn record(repetitions: Vec<Repetition>) -> RunRecord {
+    RunRecord {
+        schema_version: "1.0".into(),
+        run_id: "0195".into(),
+        test: "t".into(),
+        target: "lab:x".into(),
+        engine: "lab".into(),
+        engine_version: None,
+        clock: "virtual".into(),
+        started_at: String::new(),
+        ended_at: None,
+        virtual_seconds: None,
+        campaign: None,
+        parameters: BTreeMap::new(),
+        definition: Definition { hash: String::new(), text: String::new() },
+        target_fingerprint: None,
+        environment: BTreeMap::new(),
+        catalog_edition: None,
+        build: String::new(),
+        ceilings: Vec::new(),
+        repetitions,
+        result: None,
+        results: Vec::new(),
+        cpu_table: None,
+        truth: None,
+        verdict: Verdict::default(),
+        warnings: Vec::new(),
+        error: None,
+        host: Host::default(),
+    }
+}
+
+/// Between -1 and 1.
+fn noise(at: usize) -> f64 {
+    f64::from((at as u32 + 1).wrapping_mul(2_654_435_761) >> 16) / 32_768.0 - 1.0
+}
+
+/// Chunks of 100 MB at these rates, one after the other.
+fn chunks(rates: impl IntoIterator<Item = f64>) -> Repetition {
+    let mut now = 0.0;
+    let points = rates.into_iter().enumerate().map(|(index, rate)| {
+        let seconds = 6000.0 / rate;
+        now += seconds;
+        Point {
+            index: index as u32,
+            started_seconds: now - seconds,
+            seconds,
+            content_bytes: Some(100 * MB),
+            mb_per_minute: Some(rate),
+            ..Point::default()
+        }
+    });
+    Repetition { label: "a".into(), complete: true, points: points.collect(), ..Repetition::default() }
+}
+
+fn only(repetition: Repetition) -> Steadiness {
+    let mut all = steadiness(&record(vec![repetition]));
+    assert_eq!(all.len(), 1, "{all:?}");
+    all.remove(0)
+}
+
+#[test]
+fn flips_have_levels_shares_of_the_time_and_stays() {
+    // Twelve chunks at 500 take as long as five at 200 nearly: shares are of the time, not of the points.
+    let rate = |at: usize| if at % 20 < 12 { 500.0 } else { 200.0 };
+    let found = only(chunks((0..80).map(|at| rate(at) * (1.0 + 0.02 * noise(at)))));
+    assert_eq!((found.pattern, found.is_steady(), found.steady), ("two-level", false, None));
+    let [low, high] = &found.levels[..] else { panic!("{found:?}") };
+    assert!((low.value / 200.0 - 1.0).abs() < 0.02 && (high.value / 500.0 - 1.0).abs() < 0.02, "{found:?}");
+    // 32 chunks of 30 s against 48 of 12 s.
+    assert!((low.share_percent - 62.5).abs() < 1.0 && (low.share_percent + high.share_percent - 100.0).abs() < 1e-6);
+    assert_eq!((low.dwell_seconds.len(), high.dwell_seconds.len()), (4, 4));
+    assert!((low.dwell_seconds[0] - 240.0).abs() < 8.0 && (high.dwell_seconds[1] - 144.0).abs() < 5.0, "{found:?}");
+    let text = found.sentences.join(" ");
+    assert!(text.contains("flips between") && text.contains("7 flips") && text.contains("never"), "{text}");
+}
+
+#[test]
+fn a_drift_is_so_much_a_minute() {
+    // 60 chunks of about 12 s each, 0.2 % slower each: about 1 % a minute.
+    let found = only(chunks((0..60).map(|at| 500.0 * (1.0 - 0.002 * at as f64) * (1.0 + 0.005 * noise(at)))));
+    let drift = found.drift.expect("a drift");
+    assert_eq!((found.pattern, found.is_steady()), ("drift", false));
+    assert!(drift.percent_per_minute < -0.9 && drift.percent_per_minute > -1.1, "{drift:?}");
+    assert!(drift.low_percent < drift.percent_per_minute && drift.percent_per_minute < drift.high_percent);
+    assert!(found.sentences[0].starts_with("Repetition a falls all the time, by -"), "{:?}", found.sentences);
+}
+
+#[test]
+fn a_change_is_dated_and_what_comes_after_is_steady() {
+    let found = only(chunks((0..60).map(|at| (if at < 30 { 300.0 } else { 600.0 }) * (1.0 + 0.01 * noise(at)))));
+    assert_eq!(found.pattern, "step");
+    assert!((found.changes_seconds[0] - 600.0).abs() < 25.0, "{found:?}");
+    assert!((found.levels[0].share_percent - 66.7).abs() < 3.0, "{found:?}");
+    let (from, to) = found.steady_seconds.expect("a steady part");
+    assert!((from - found.changes_seconds[0]).abs() < 1e-9 && (to - found.to_seconds).abs() < 1e-9);
+    assert!((found.steady.unwrap().value / 600.0 - 1.0).abs() < 0.01);
+    assert!(found.sentences[0].contains("from 300 to ") && found.sentences[0].contains(" after "), "{found:?}");
+}
+
+/// Requests a second at these rates, in phases.
+fn seconds(operations: Vec<u64>, phases: Vec<Phase>) -> Repetition {
+    let seconds = Seconds {
+        latency_ms_p50: operations.iter().map(|count| (*count > 0).then(|| 1000.0 / *count as f64)).collect(),
+        content_bytes: operations.iter().map(|count| count * 1000).collect(),
+        operations,
+        ..Seconds::default()
+    };
+    Repetition { label: "b".into(), complete: true, seconds, phases, ..Repetition::default() }
+}
+
+fn phase(label: &str, started_seconds: f64, seconds: f64) -> Phase {
+    Phase { label: label.into(), started_seconds, seconds, ..Phase::default() }
+}
+
+#[test]
+fn a_warm_up_lasts_until_the_level_is_reached() {
+    let rate = |at: usize| 2000.0 * (1.0 - 0.5 * (-(at as f64) / 12.0).exp()) * (1.0 + 0.01 * noise(at));
+    let found = only(seconds((0..200).map(|at| rate(at) as u64).collect(), vec![phase("all", 0.0, 200.0)]));
+    assert_eq!((found.pattern, found.phase.as_deref(), found.unit, found.points), ("warm-up", None, "1/s", 199));
+    let warm_up = found.warm_up_seconds.expect("a warm-up");
+    assert!((25.0..75.0).contains(&warm_up), "{warm_up}");
+    assert!(found.is_steady() && found.steady_seconds.unwrap().0 >= warm_up);
+}
+
+#[test]
+fn phases_are_judged_by_themselves_and_asked_rates_by_their_response_times() {
+    let counts = (0..121).map(|at| ((if at < 60 { 400.0 } else { 800.0 }) * (1.0 + 0.03 * noise(at))) as u64).collect();
+    let asked = |phase: Phase| Phase { rate_asked: Some(800.0), ..phase };
+    let phases = vec![phase("1 session", 0.0, 60.0), asked(phase("800/s", 60.0, 60.0))];
+    let all = steadiness(&record(vec![seconds(counts, phases)]));
+    let seen: Vec<_> = all.iter().map(|one| (one.phase.as_deref().unwrap(), one.metric, one.pattern)).collect();
+    assert_eq!(seen, [("1 session", "request_rate", "none"), ("800/s", "latency_p50", "none")]);
+    assert!((all[1].from_seconds, all[1].to_seconds) == (60.0, 120.0));
+}
+
+#[test]
+fn rare_requests_are_counted_over_several_seconds() {
+    let every_other = |length: u64| (0..length).map(|at| at % 2).collect();
+    // Half a request a second: twenty seconds at a time.
+    let found = only(seconds(every_other(601), Vec::new()));
+    assert_eq!((found.points, found.pattern, found.levels[0].value), (30, "none", 0.5));
+    assert_eq!(steadiness(&record(vec![seconds(every_other(121), Vec::new())])), [], "six values are too few");
+}
+
+#[test]
+fn what_is_no_series_is_not_judged() {
+    let few = chunks(vec![100.0; 11]);
+    let mut rungs = chunks(vec![100.0; 20]);
+    for point in &mut rungs.points {
+        (point.mb_per_minute, point.content_bytes) = (None, None);
+    }
+    let mut broken = chunks(vec![f64::NAN; 20]);
+    broken.points.iter_mut().for_each(|point| point.seconds = f64::INFINITY);
+    let silent = seconds(vec![0; 60], vec![phase("all", 0.0, 60.0)]);
+    let outside = seconds(vec![100; 60], vec![phase("all", 100.0, 60.0), phase("none", 5.0, f64::NAN)]);
+    let nothing = Repetition::default();
+    assert_eq!(steadiness(&record(vec![few, rungs, broken, silent, outside, nothing])), []);
+}
+
+#[test]
+fn sessions_that_read_at_once_are_judged_by_the_minute() {
+    let mut at_once = chunks((0..40).map(|at| 100.0 + noise(at)));
+    at_once.points.iter_mut().for_each(|point| point.started_seconds = 0.0);
+    assert_eq!(steadiness(&record(vec![at_once.clone()])), []);
+    let minute = |minute: u32| plimsoll_measurement::Minute {
+        minute,
+        seconds: 60.0,
+        content_bytes: 400 * MB,
+        mb_per_minute: 400.0 + noise(minute as usize),
+    };
+    at_once.minutes = (0..20).map(minute).collect();
+    let found = only(at_once);
+    assert_eq!((found.points, found.pattern), (20, "none"));
+}
