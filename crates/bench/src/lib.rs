@@ -5,7 +5,6 @@
 
 pub mod dataset;
 pub mod definition;
-mod deltas;
 pub mod figures;
 pub mod generate;
 pub mod interrupt;
@@ -13,6 +12,7 @@ pub mod load;
 pub mod observer;
 pub mod parameters;
 pub mod run;
+mod sampling;
 pub mod schema;
 pub mod scratch;
 pub mod step;

@@ -16,6 +16,7 @@ use crate::figures::{Measured, Series, doubt_client, series, steady};
 use crate::interrupt::Interrupt;
 use crate::observer::Observer;
 use crate::parameters::Parameters;
+use crate::sampling::Sampling;
 use crate::scratch;
 use crate::step::{Context, LevelWords, Measure, Step, scan};
 use crate::truth;
@@ -36,6 +37,8 @@ pub struct Plan<'a> {
     pub levels: Option<LevelWords>,
     /// Whether to keep the data set.
     pub keep_data: bool,
+    /// Whether to leave the engine and its machine unwatched while measuring.
+    pub without_samples: bool,
     /// The campaign it belongs to.
     pub campaign: Option<String>,
     /// The target's URL without secrets.
@@ -272,6 +275,7 @@ fn measure(
         ("page_bytes".to_owned(), page_bytes.into()),
         ("settle_seconds".to_owned(), plan.settle.as_secs_f64().into()),
     ]);
+    let mut sampling = Sampling::new(plan.without_samples);
     let mut outcome = Ok(());
     // Preparing is repetition zero: it has the same context and no points.
     for number in 0..=plan.repetitions {
@@ -309,6 +313,7 @@ fn measure(
                 client: &mut record.host.client,
                 cpus: record.host.cpus,
                 host_warnings: &mut record.host.warnings,
+                sampling: &mut sampling,
                 facts: &mut facts,
             };
             if number == 0 {
@@ -319,7 +324,9 @@ fn measure(
                 context.observer.activity("settling");
                 context.wait(plan.settle)?;
             }
-            measure.repeat(&mut context)
+            let outcome = measure.repeat(&mut context);
+            context.end();
+            outcome
         });
         if number == 0 {
             record.host.preparation_seconds = Some(real.now().since(real_begun).as_secs_f64());
@@ -340,6 +347,8 @@ fn measure(
             outcome = outcome.and(Err(error));
         }
     }
+    record.ceilings = std::mem::take(&mut sampling.ceilings);
+    record.host.sampling = sampling.cost();
     record.warnings.extend(database.met());
     // The lease falls here, after the last session of the run is closed: only then may the place be removed.
     drop(lease);

@@ -84,6 +84,7 @@ fn found(engine: &dyn Engine, url: &str, setting: &str) -> (f64, String) {
         cold: Cold::default(),
         levels: None,
         keep_data: false,
+        without_samples: false,
         campaign: None,
         target: target.display().to_owned(),
         reference: None,

@@ -141,6 +141,9 @@ pub struct Run {
     /// Keep the data set of the scans at the target; later runs verify and reuse it.
     #[arg(long)]
     pub keep_data: bool,
+    /// Don't look at the server and its machine once a second while measuring; then nothing is said of what bound.
+    #[arg(long)]
+    pub no_samples: bool,
     #[command(flatten)]
     pub consent: Consent,
     /// Wait this long between provisioning and measuring, such as 5m.

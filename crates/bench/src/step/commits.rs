@@ -8,7 +8,7 @@ use plimsoll_engine::{ColumnType, RequestAccess, Requester, Result, Sampler, Ses
 use plimsoll_measurement::{FileRow, Point, RequestKind, Seconds, Times};
 
 use super::{Context, Measure};
-use crate::deltas;
+use plimsoll_telemetry::views;
 
 /// Points of a repetition.
 const POINTS: u64 = 10;
@@ -49,7 +49,9 @@ impl Measure for Commits {
         context.repetition.seconds = made.seconds;
         outcome?;
         let own_after = requester.views()?;
-        context.repetition.waits = deltas::waits(&own.waits, &own_after.waits, elapsed);
+        let waits = views::waits(&own.waits, &own_after.waits, elapsed);
+        waits.warning("waits").into_iter().for_each(|warning| context.warn(warning));
+        context.repetition.waits = waits.rows;
         // A session that knows of its files has said all; a server knows all of it soon after the session has ended.
         drop((requester, watched));
         let after = if own_after.files.is_empty() {
@@ -57,7 +59,9 @@ impl Measure for Commits {
         } else {
             own_after.files
         };
-        context.repetition.files = deltas::files(&files, &after, place.name());
+        let files = views::files(&files, &after, place.name());
+        files.warning("reads and writes").into_iter().for_each(|warning| context.warn(warning));
+        context.repetition.files = files.rows;
         session.drop_table(&table)
     }
 }
@@ -102,7 +106,7 @@ impl Made {
     fn insert(&mut self, context: &mut Context<'_>, requester: &mut dyn Requester, insert: &Statement) -> Result<()> {
         let commits = context.parameters.count("commits");
         let clock = std::sync::Arc::clone(context.clock);
-        context.repetition_start = clock.now();
+        context.begin();
         for part in 0..POINTS {
             context.observer.activity(&format!("inserting, {part} of {POINTS} parts are done"));
             let (first, end) = (part * commits / POINTS, (part + 1) * commits / POINTS);

@@ -83,7 +83,7 @@ impl Measure for Join {
         let mut probe = Probe::new(context.database);
         let stop_after = context.parameters.duration("stop_after").as_secs_f64();
         let (mut single, mut whole) = (true, self.sessions > 1);
-        context.repetition_start = context.clock.now();
+        context.begin();
         for rung in rungs(context.parameters.count("rows")) {
             // The whole machine first: its time tells what one session would take.
             for (sessions, goes_on) in [(self.sessions, &mut whole), (1, &mut single)] {

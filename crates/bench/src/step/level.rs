@@ -54,7 +54,7 @@ impl Measure for LevelChange {
         };
         let asked = context.parameters.choice("level").to_owned();
         let there = present(levels)?;
-        context.repetition_start = context.clock.now();
+        context.begin();
         probe(context, BEFORE)?;
         let outcome = change(context, levels, &asked, CHANGE, true).and_then(|()| probe(context, AFTER));
         self.going_back.store(true, Ordering::SeqCst);

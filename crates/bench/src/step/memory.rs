@@ -61,7 +61,7 @@ impl Measure for Memory {
         let session = session.as_mut();
         let mut search = Search::new(context.parameters.bytes("first_set") as f64, self.fits);
         let mut order = Order::new(context.parameters.count("seed"), &context.repetition.label);
-        context.repetition_start = context.clock.now();
+        context.begin();
         while let Some(set_bytes) = search.next_set() {
             let largest = context.parameters.bytes("largest_set") as f64;
             let set_bytes = set_bytes.min(largest);

@@ -28,6 +28,7 @@ use crate::load::mix::Mix;
 use crate::load::own::Own;
 use crate::observer::{Observer, Progress};
 use crate::parameters::Parameters;
+use crate::sampling::Sampling;
 
 /// A kind of step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -213,6 +214,8 @@ pub struct Context<'a> {
     pub cpus: u32,
     /// The same where it depends on the machine that runs a modelled target.
     pub host_warnings: &'a mut Vec<String>,
+    /// Looks at the engine and its machine meanwhile.
+    pub sampling: &'a mut Sampling,
     /// Facts that turned out during the run and belong to its parameters.
     pub facts: &'a mut std::collections::BTreeMap<String, serde_json::Value>,
 }
@@ -256,6 +259,7 @@ impl<'a> Context<'a> {
             client: &mut *self.client,
             cpus: self.cpus,
             host_warnings: &mut *self.host_warnings,
+            sampling: &mut *self.sampling,
             facts: &mut *self.facts,
         }
     }
@@ -313,6 +317,22 @@ impl<'a> Context<'a> {
     /// Records how a cold start was made.
     pub fn record_cold(&mut self, cold: ColdStart) {
         self.repetition.cold = Some(cold);
+    }
+
+    /// Begins to measure: the repetition's time runs from now on, and the engine is looked at.
+    pub fn begin(&mut self) {
+        for warning in self.sampling.begin(self.database, self.clock) {
+            self.warn_of_machine(warning);
+        }
+        self.repetition_start = self.clock.now();
+    }
+
+    /// Has measured.
+    pub(crate) fn end(&mut self) {
+        let phase = self.phase;
+        for warning in self.sampling.end(self.repetition, phase, self.place.name(), self.repetition_start) {
+            self.warn(warning);
+        }
     }
 
     /// Seconds since the repetition's start.

@@ -72,7 +72,7 @@ impl Read<'_> {
 
         context.observer.activity("reading into the client");
         let clock = Arc::clone(context.clock);
-        context.repetition_start = clock.now();
+        context.begin();
         let (next, working, finished) = (AtomicUsize::new(0), AtomicU64::new(readers), Mutex::default());
         let shared = &Readers {
             clock: clock.as_ref(),

@@ -85,7 +85,7 @@ impl Measure for Scan {
         let mut probe = Probe::new(context.database);
         let mut sum = Sums::default();
         context.observer.activity("scanning");
-        context.repetition_start = context.clock.now();
+        context.begin();
         for ((table, tally), size) in dataset.tables.iter().zip(&self.sizes) {
             context.interrupt.check()?;
             let sql = session.dialect().scan(&table.name, weak);

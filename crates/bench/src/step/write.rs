@@ -125,10 +125,10 @@ impl Measure for Write {
         let mut probe = Probe::new(context.database);
         let mut size = session.table_size(&target)?;
         context.observer.activity("writing chunks");
-        let begun = context.clock.now();
         if self.within.is_none() {
-            context.repetition_start = begun;
+            context.begin();
         }
+        let begun = context.clock.now();
         let (first_point, mut written_bytes) = (context.repetition.points.len(), 0);
         for chunk in 0.. {
             let run_for = context.clock.now().since(begun);

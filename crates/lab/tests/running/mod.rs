@@ -37,6 +37,7 @@ pub fn run(
         cold: Cold::default(),
         levels: None,
         keep_data: false,
+        without_samples: false,
         campaign: None,
         target: "lab:".to_owned(),
         reference: None,

@@ -3,9 +3,9 @@
 use plimsoll_engine::{Result, Sampler, Session};
 use plimsoll_measurement::{Metric, Moment, WaitRow};
 
-use crate::deltas;
 use crate::interrupt::Watched;
 use crate::step::{Context, Probe};
+use plimsoll_telemetry::views;
 
 /// Looks before and after; empty outside the stage in which rows are loaded.
 #[derive(Default)]
@@ -47,7 +47,9 @@ impl Evidence {
         let Some(mut looks) = self.0.take() else { return Ok(()) };
         let after = waits(&mut looks.server)?;
         let elapsed = context.clock.now().since(looks.start).as_secs_f64();
-        context.repetition.waits = deltas::waits(&looks.waits, &after, elapsed);
+        let waits = views::waits(&looks.waits, &after, elapsed);
+        waits.warning("waits").into_iter().for_each(|warning| context.warn(warning));
+        context.repetition.waits = waits.rows;
         Ok(())
     }
 }

@@ -81,7 +81,7 @@ impl Moves {
     fn move_all(&mut self, context: &mut Context<'_>) -> Result<()> {
         let unready = || contradiction("a database was moved before it was made".to_owned());
         let mover = self.mover.as_mut().ok_or_else(unready)?.as_mut();
-        context.repetition_start = context.clock.now();
+        context.begin();
         for source in &mut self.sources {
             if self.what == Move::Restore {
                 restore::restore(context, mover, source)?;

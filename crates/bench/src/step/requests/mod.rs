@@ -77,7 +77,7 @@ impl Measure for Requests {
         let most = phases.iter().map(|phase| phase.sessions).max().unwrap_or(1);
         let connect = context.requesters(access);
         let mut slots = (0..most).map(|_| connect().map(Slot::new)).collect::<Result<Vec<_>>>()?;
-        context.repetition_start = context.clock.now();
+        context.begin();
         let names = match own {
             Some(own) => own.kinds(),
             None => on_rows(context.mix, context.parameters, &targets, &phases[0])?.kinds(),

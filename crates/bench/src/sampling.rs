@@ -1,0 +1,88 @@
+//! Looks at the engine and its machine while a step measures, and puts into the record what they said: samples, waits, files, ceilings,
+//! and what looking cost.
+
+use std::sync::Arc;
+
+use plimsoll_clock::Clock;
+use plimsoll_engine::Database;
+use plimsoll_measurement::{Ceiling, Moment, Repetition, SamplingCost};
+use plimsoll_telemetry::{Recording, Sources, recording::Recorded, sources, views};
+
+/// The looks of a run.
+#[derive(Default)]
+pub struct Sampling {
+    is_off: bool,
+    recording: Option<Recording>,
+    seconds: f64,
+    cost: SamplingCost,
+    /// What figures are held against, by all that is known so far.
+    pub ceilings: Vec<Ceiling>,
+}
+
+impl Sampling {
+    /// Looks, unless `is_off`.
+    pub fn new(is_off: bool) -> Self {
+        Self { is_off, ..Self::default() }
+    }
+
+    /// A step begins to measure. One that begins again has measured nothing before. Gives what a reader should know.
+    pub fn begin(&mut self, database: &dyn Database, clock: &Arc<dyn Clock>) -> Vec<String> {
+        self.recording = None;
+        if self.is_off {
+            return Vec::new();
+        }
+        let (sources, warnings) = sources(database, clock);
+        self.add_ceilings(database.ceilings());
+        if !Sources::is_empty(&sources) {
+            let recording = Recording::start(clock, sources);
+            let is_local = database.description().local;
+            self.add_ceilings(if is_local { recording.ceilings() } else { Vec::new() });
+            self.recording = Some(recording);
+        }
+        warnings
+    }
+
+    /// The step has measured since `from`. `place` is the name of the run's place. Gives what a reader should know.
+    pub fn end(&mut self, repetition: &mut Repetition, phase: Option<&str>, place: &str, from: Moment) -> Vec<String> {
+        let Some(recording) = self.recording.take() else { return Vec::new() };
+        let Recorded { mut samples, looks, cpu_seconds, views: [before, after], elapsed_seconds } =
+            recording.finish(from);
+        self.cost.looks += looks;
+        self.cost.cpu_seconds += cpu_seconds;
+        self.seconds += elapsed_seconds;
+        samples.phase = phase.map(str::to_owned);
+        if !samples.is_empty() {
+            repetition.samples.push(samples);
+        }
+        let mut warnings = Vec::new();
+        // A step that asks for them itself knows better when to.
+        if repetition.waits.is_empty() {
+            let waits = views::waits(&before.waits, &after.waits, elapsed_seconds);
+            warnings.extend(waits.warning("waits"));
+            repetition.waits = waits.rows;
+        }
+        if repetition.files.is_empty() {
+            let files = views::files(&before.files, &after.files, place);
+            warnings.extend(files.warning("reads and writes"));
+            repetition.files = files.rows;
+        }
+        warnings
+    }
+
+    /// What it cost; `None` where nobody looked.
+    pub fn cost(&self) -> Option<SamplingCost> {
+        let core_percent = 100.0 * self.cost.cpu_seconds / self.seconds;
+        (self.cost.looks > 0 && core_percent.is_finite()).then_some(SamplingCost { core_percent, ..self.cost })
+    }
+
+    /// A machine and a service may hold the same resource to something: the lower ceiling is the one that is met.
+    fn add_ceilings(&mut self, ceilings: Vec<Ceiling>) {
+        for ceiling in ceilings {
+            match self.ceilings.iter_mut().find(|known| known.resource == ceiling.resource) {
+                Some(known) if known.value <= ceiling.value => {}
+                Some(known) => *known = ceiling,
+                None => self.ceilings.push(ceiling),
+            }
+        }
+    }
+}

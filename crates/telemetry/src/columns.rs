@@ -1,0 +1,70 @@
+//! Columns of samples from cumulative readings: rates, mean times, and what is of now. What is missing on a side of an
+//! interval, or went backwards in it, is a gap and never a zero.
+
+mod engine;
+mod host;
+
+pub use host::{CLIENT, SERVER};
+use plimsoll_measurement::{Moment, SampleColumn, SampleGap, Samples};
+
+use crate::recording::Look;
+
+/// Digits of a value that are kept: counters are no better, and records shall stay small.
+const DIGITS: usize = 6;
+
+/// The columns of these looks, with times after `from`; looks before it are left out but for the last one.
+pub(crate) fn of(looks: &[Look], from: Moment) -> Samples {
+    let first = looks.iter().rposition(|look| look.at <= from).unwrap_or(0);
+    let looks = &looks[first.min(looks.len())..];
+    // Two looks at one moment, as at an end that falls on a second, have nothing between them.
+    let mut kept: Vec<&Look> = Vec::with_capacity(looks.len());
+    for look in looks {
+        if kept.last().is_none_or(|last| look.at > last.at) {
+            kept.push(look);
+        }
+    }
+    let Some((start, rest)) = kept.split_first() else { return Samples::default() };
+    let mut columns = engine::columns(&kept);
+    columns.extend(host::columns(&kept));
+    for value in columns.iter_mut().flat_map(|column| &mut column.values) {
+        *value = value.filter(|value| value.is_finite()).map(rounded);
+    }
+    columns.retain(|column| column.values.iter().any(Option::is_some));
+    Samples {
+        phase: None,
+        started_seconds: seconds(from, start.at),
+        seconds: rest.iter().map(|look| seconds(from, look.at)).collect(),
+        columns,
+        gaps: engine::gaps(&kept, from),
+    }
+}
+
+/// Seconds from one moment to another, which may be before it.
+fn seconds(from: Moment, to: Moment) -> f64 {
+    if to >= from { to.since(from).as_secs_f64() } else { -from.since(to).as_secs_f64() }
+}
+
+fn rounded(value: f64) -> f64 {
+    format!("{value:.*e}", DIGITS - 1).parse().unwrap_or(value)
+}
+
+/// A column whose values are made of each two looks that follow one another.
+fn column(metric: &str, source: &str, unit: &str, values: Vec<Option<f64>>) -> SampleColumn {
+    let [metric, source, unit] = [metric, source, unit].map(str::to_owned);
+    SampleColumn { metric, source, of: None, unit, values }
+}
+
+/// Gaps that follow one another for the same reason are one.
+fn join(gaps: &mut Vec<SampleGap>) {
+    gaps.dedup_by(|later, earlier| {
+        let same = later.source == earlier.source && later.reason == earlier.reason;
+        let joined = same && (later.from_seconds - earlier.to_seconds).abs() < 1e-9;
+        if joined {
+            earlier.to_seconds = later.to_seconds;
+        }
+        joined
+    });
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! Columns of what the engine said.
+
+use plimsoll_measurement::{Metric, Moment, Reading, SampleColumn, SampleGap};
+
+use super::{column, join, seconds};
+use crate::recording::Look;
+
+/// How a value comes about.
+#[derive(Debug, Clone, Copy)]
+enum Make {
+    /// Growth a second, times this.
+    Rate(Metric, f64),
+    /// Growth of a sum for each by which a count grew, times this.
+    Each(Metric, Metric, f64),
+    /// As it was at the end.
+    Now(Metric),
+}
+
+use Make::{Each, Now, Rate};
+
+const PER_MB: f64 = 1.0 / (1 << 20) as f64;
+
+/// Name, unit, and where it comes from: the first that is known. Waits by the second are sessions: who waits all the time counts as
+/// one. An engine that doesn't add them up counts the sessions that wait at the end of the interval.
+const COLUMNS: [(&str, &str, &[Make]); 25] = [
+    ("cpu", "cores", &[Rate(Metric::EngineCpuSeconds, 1.0)]),
+    ("cpu_percent", "%", &[Now(Metric::CpuPercent)]),
+    ("data_io_percent", "%", &[Now(Metric::DataIoPercent)]),
+    ("log_write_percent", "%", &[Now(Metric::LogWritePercent)]),
+    ("memory_percent", "%", &[Now(Metric::MemoryPercent)]),
+    ("commits", "1/s", &[Rate(Metric::Commits, 1.0)]),
+    ("data_reads", "1/s", &[Rate(Metric::DataReads, 1.0)]),
+    ("data_writes", "1/s", &[Rate(Metric::DataWrites, 1.0)]),
+    ("log_writes", "1/s", &[Rate(Metric::LogWrites, 1.0)]),
+    ("device_read_rate", "MB/s", &[Rate(Metric::DeviceReadBytes, PER_MB)]),
+    ("device_write_rate", "MB/s", &[Rate(Metric::DeviceWriteBytes, PER_MB)]),
+    ("log_write_rate", "MB/s", &[Rate(Metric::LogWriteBytes, PER_MB)]),
+    ("cache_misses", "pages/s", &[Rate(Metric::CacheMissPages, 1.0)]),
+    ("cache_lookups", "pages/s", &[Rate(Metric::CacheLookupPages, 1.0)]),
+    ("data_read_latency", "ms", &[Each(Metric::DataReadStallSeconds, Metric::DataReads, 1e3)]),
+    ("data_write_latency", "ms", &[Each(Metric::DataWriteStallSeconds, Metric::DataWrites, 1e3)]),
+    ("log_write_latency", "ms", &[Each(Metric::LogWriteStallSeconds, Metric::LogWrites, 1e3)]),
+    ("waiting_for_log_governor", "sessions", &[Rate(Metric::LogRateGovernorWaitSeconds, 1.0)]),
+    ("waiting_for_log_write", "sessions", &[Rate(Metric::LogWriteWaitSeconds, 1.0), Now(Metric::SessionsWritingLog)]),
+    ("waiting_for_data_read", "sessions", &[Rate(Metric::DataReadWaitSeconds, 1.0), Now(Metric::SessionsReadingData)]),
+    ("waiting_for_lock", "sessions", &[Rate(Metric::LockWaitSeconds, 1.0), Now(Metric::SessionsWaitingForLocks)]),
+    ("waiting_for_client", "sessions", &[Rate(Metric::ClientWaitSeconds, 1.0), Now(Metric::SessionsWaitingForClients)]),
+    ("waiting_for_worker", "sessions", &[Rate(Metric::WorkerWaitSeconds, 1.0)]),
+    ("sleeping", "sessions", &[Rate(Metric::SleepWaitSeconds, 1.0), Now(Metric::SessionsAsleep)]),
+    ("on_cpu", "sessions", &[Rate(Metric::CpuWaitSeconds, 1.0), Now(Metric::SessionsOnCpu)]),
+];
+
+/// Waits for anything else are of now alone.
+const OTHERS: (&str, Metric) = ("waiting_for_others", Metric::SessionsWaitingForOthers);
+
+impl Make {
+    /// The value of an interval, where it is known.
+    fn value(self, before: &[Reading], after: &[Reading]) -> Option<f64> {
+        match self {
+            Rate(metric, times) => {
+                let (old, new) = (find(before, metric)?, find(after, metric)?);
+                let seconds = new.window.end.since(old.window.end).as_secs_f64();
+                let growth = new.value - old.value;
+                (seconds > 0.0 && growth >= 0.0).then(|| growth / seconds * times)
+            }
+            Each(sum, count, times) => {
+                let grown = |metric| Some(find(after, metric)?.value - find(before, metric)?.value);
+                let (sum, count) = (grown(sum)?, grown(count)?);
+                (sum >= 0.0 && count > 0.0).then(|| sum / count * times)
+            }
+            Now(metric) => Some(find(after, metric)?.value),
+        }
+    }
+}
+
+fn find(readings: &[Reading], metric: Metric) -> Option<&Reading> {
+    readings.iter().find(|reading| reading.metric == metric)
+}
+
+/// What was said; `None` where nobody was asked, or no answer came.
+fn said(look: &Look) -> Option<&[Reading]> {
+    look.engine.as_ref()?.as_deref().ok()
+}
+
+/// All columns, those without a value too.
+pub(super) fn columns(looks: &[&Look]) -> Vec<SampleColumn> {
+    let others: &[Make] = &[Now(OTHERS.1)];
+    let table = COLUMNS.into_iter().chain([(OTHERS.0, "sessions", others)]);
+    table
+        .map(|(metric, unit, makes)| {
+            let value = |pair: &[&Look]| {
+                let (before, after) = (said(pair[0])?, said(pair[1])?);
+                // After a restart what is of now is of other sessions, and still true.
+                makes.iter().find_map(|make| make.value(before, after))
+            };
+            column(metric, "engine", unit, looks.windows(2).map(value).collect())
+        })
+        .collect()
+}
+
+/// When the engine said nothing, or its counters began anew.
+pub(super) fn gaps(looks: &[&Look], from: Moment) -> Vec<SampleGap> {
+    let gap = |pair: &[&Look]| {
+        let reason = match (pair[0].engine.as_ref()?, pair[1].engine.as_ref()?) {
+            (_, Err(reason)) | (Err(reason), Ok(_)) => reason.clone(),
+            (Ok(before), Ok(after)) => backwards(before, after)?,
+        };
+        let [from_seconds, to_seconds] = [pair[0], pair[1]].map(|look| seconds(from, look.at));
+        Some(SampleGap { from_seconds, to_seconds, source: "engine".to_owned(), reason })
+    };
+    let mut gaps: Vec<SampleGap> = looks.windows(2).filter_map(gap).collect();
+    join(&mut gaps);
+    gaps
+}
+
+/// What is to be said of counters that went backwards.
+fn backwards(before: &[Reading], after: &[Reading]) -> Option<String> {
+    let cumulative = COLUMNS.iter().flat_map(|(_, _, makes)| makes.iter()).flat_map(|make| match *make {
+        Rate(metric, _) => [Some(metric), None],
+        Each(sum, count, _) => [Some(sum), Some(count)],
+        Now(_) => [None, None],
+    });
+    let fell = |metric: &Metric| matches!((find(before, *metric), find(after, *metric)), (Some(old), Some(new)) if new.value < old.value);
+    let metric = cumulative.flatten().find(fell)?;
+    let name = metric.name();
+    Some(format!("{name} went backwards: the server was restarted, or its statistics were reset"))
+}

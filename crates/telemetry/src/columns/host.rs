@@ -1,0 +1,90 @@
+//! Columns of what the machine said: its CPUs, the disk that was busiest, its network, and the CPU of the server and of ourselves.
+
+use plimsoll_measurement::SampleColumn;
+
+use super::column;
+use crate::deltas::{DiskDelta, HostDelta, InterfaceDelta};
+use crate::host::Snapshot;
+use crate::recording::Look;
+
+/// The name of the group of our own process.
+pub const CLIENT: &str = "client";
+/// The name of the group of the server's processes.
+pub const SERVER: &str = "server";
+
+const PER_MB: f64 = 1.0 / (1 << 20) as f64;
+
+type Of<T> = (&'static str, &'static str, fn(&T) -> Option<f64>);
+
+const DISK: [Of<DiskDelta>; 8] = [
+    ("disk_busy", "%", |disk| disk.utilisation_percent),
+    ("disk_reads", "1/s", |disk| disk.read_iops),
+    ("disk_writes", "1/s", |disk| disk.write_iops),
+    ("disk_read_rate", "MB/s", |disk| Some(disk.read_bytes_per_second? * PER_MB)),
+    ("disk_write_rate", "MB/s", |disk| Some(disk.write_bytes_per_second? * PER_MB)),
+    ("disk_queue", "requests", |disk| disk.mean_queue),
+    ("disk_read_latency", "ms", |disk| disk.read_await_ms),
+    ("disk_write_latency", "ms", |disk| disk.write_await_ms),
+];
+
+const MACHINE: [Of<HostDelta>; 5] = [
+    ("machine_cpu", "%", |host| host.cpu.as_ref()?.busy_percent),
+    ("stolen_cpu", "cores", |host| host.cpu.as_ref()?.steal_cpus),
+    ("io_stall", "%", |host| host.pressure.as_ref()?.io?.full_percent),
+    ("network_received", "MB/s", |host| network(host, |interface| interface.received_bytes_per_second)),
+    ("network_sent", "MB/s", |host| network(host, |interface| interface.sent_bytes_per_second)),
+];
+
+/// What all interfaces but the one that leads back here did together.
+fn network(host: &HostDelta, of: fn(&InterfaceDelta) -> Option<f64>) -> Option<f64> {
+    let outer: Vec<&InterfaceDelta> = host.interfaces.iter().filter(|interface| !interface.loopback).collect();
+    let known: Vec<f64> = outer.iter().filter_map(|interface| of(interface)).collect();
+    (!known.is_empty()).then(|| known.iter().sum::<f64>() * PER_MB)
+}
+
+/// All columns, those without a value too.
+pub(super) fn columns(looks: &[&Look]) -> Vec<SampleColumn> {
+    let snapshots: Vec<Option<&Snapshot>> = looks.iter().map(|look| look.host.as_ref()).collect();
+    if snapshots.iter().all(Option::is_none) {
+        return Vec::new();
+    }
+    let deltas: Vec<Option<HostDelta>> =
+        snapshots.windows(2).map(|pair| Some(HostDelta::between(pair[0]?, pair[1]?))).collect();
+    let values = |of: &dyn Fn(&HostDelta) -> Option<f64>| deltas.iter().map(|delta| of(delta.as_ref()?)).collect();
+    let mut columns: Vec<SampleColumn> =
+        MACHINE.iter().map(|(metric, unit, of)| column(metric, "host", unit, values(of))).collect();
+    for (group, cpu, throttled) in
+        [(SERVER, "server_cpu", "server_throttled"), (CLIENT, "client_cpu", "client_throttled")]
+    {
+        let find = |host: &HostDelta| host.groups.iter().find(|found| found.name == group).cloned();
+        columns.push(column(cpu, "host", "cores", values(&|host| find(host)?.cpu?.used_cpus)));
+        let held_back = |host: &HostDelta| {
+            let periods = find(host)?.throttling.into_iter().filter_map(|throttling| throttling.periods_percent);
+            periods.reduce(f64::max)
+        };
+        columns.push(column(throttled, "host", "%", values(&held_back)));
+    }
+    if let Some(name) = busiest(&snapshots) {
+        let find = |host: &HostDelta| host.disks.iter().find(|disk| disk.name == name).cloned();
+        columns.extend(DISK.iter().map(|(metric, unit, of)| SampleColumn {
+            of: Some(name.clone()),
+            ..column(metric, "host", unit, values(&|host| of(&find(host)?)))
+        }));
+    }
+    columns
+}
+
+/// The device that was busy for the longest time; of a disk and its part the disk, which is listed first.
+fn busiest(snapshots: &[Option<&Snapshot>]) -> Option<String> {
+    let mut known = snapshots.iter().flatten();
+    let (first, last) = (known.next()?, known.next_back()?);
+    let delta = HostDelta::between(first, last);
+    let mut best: Option<(f64, String)> = None;
+    for disk in delta.disks {
+        let busy = disk.utilisation_percent.unwrap_or(0.0);
+        if best.as_ref().is_none_or(|(most, _)| busy > *most) && busy > 0.0 {
+            best = Some((busy, disk.name));
+        }
+    }
+    best.map(|(_, name)| name)
+}

@@ -1,0 +1,261 @@
+//! Samplers at work while something is measured: a thread on the clock reads them at even times and keeps the cumulative
+//! readings; at the end they become columns of rates over one time axis.
+//!
+//! However long it goes on, memory and record stay small: of too many looks every second one is dropped, and the time between
+//! two of them doubles. As counters are cumulative, nothing is lost by that but detail.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use plimsoll_clock::{Clock, spawn};
+use plimsoll_engine::{Sampler, process};
+use plimsoll_measurement::{Ceiling, Moment, Reading, Samples, Views};
+
+use crate::ceilings;
+use crate::columns::{self, CLIENT, SERVER};
+use crate::host::{self, Snapshot};
+
+/// How often samplers are read, to begin with.
+pub const EVERY: Duration = Duration::from_secs(1);
+
+/// From so many looks on every second one is dropped: ten minutes of seconds, or two hours of twelves.
+const MOST_LOOKS: usize = 600;
+
+/// Who is asked.
+#[derive(Default)]
+pub struct Sources {
+    /// The whole server, by its views and counters.
+    pub engine: Option<Box<dyn Sampler>>,
+    /// The machine that we, and perhaps the server, work on.
+    pub host: Option<host::Sampler>,
+}
+
+impl Sources {
+    /// True if there is nobody to ask.
+    pub fn is_empty(&self) -> bool {
+        self.engine.is_none() && self.host.is_none()
+    }
+
+    /// The engine's views; empty where it has none, or doesn't answer.
+    fn views(&mut self) -> Views {
+        self.engine.as_mut().and_then(|engine| engine.views().ok()).unwrap_or_default()
+    }
+}
+
+/// What was said at one time; `None` where nobody was asked.
+#[derive(Debug, Clone)]
+pub(crate) struct Look {
+    pub at: Moment,
+    pub engine: Option<Result<Vec<Reading>, String>>,
+    pub host: Option<Snapshot>,
+}
+
+/// What a recording came to.
+#[derive(Debug, Clone, Default)]
+pub struct Recorded {
+    /// The samples.
+    pub samples: Samples,
+    /// How often was looked.
+    pub looks: u32,
+    /// CPU time of our own threads for that.
+    pub cpu_seconds: f64,
+    /// The engine's cumulative views, as far as it has some: at the beginning and at the end.
+    pub views: [Views; 2],
+    /// Time between the two.
+    pub elapsed_seconds: f64,
+}
+
+/// A recording that goes on until it is finished or dropped.
+pub struct Recording {
+    shared: Arc<Shared>,
+    before: Views,
+    start: Moment,
+}
+
+struct Shared {
+    clock: Arc<dyn Clock>,
+    over: AtomicBool,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// Not there while somebody looks: a server may take its time, and nobody waits for the lock meanwhile.
+    sources: Option<Sources>,
+    looks: Vec<Look>,
+    every: Duration,
+    looked: u32,
+    cpu_seconds: f64,
+}
+
+impl Recording {
+    /// Takes the first look and begins to look again and again. Without a thread for that there is the last one besides.
+    pub fn start(clock: &Arc<dyn Clock>, mut sources: Sources) -> Self {
+        let (before, start) = (sources.views(), clock.now());
+        let state = State { sources: Some(sources), looks: Vec::new(), every: EVERY, looked: 0, cpu_seconds: 0.0 };
+        let shared =
+            Arc::new(Shared { clock: Arc::clone(clock), over: AtomicBool::new(false), state: Mutex::new(state) });
+        shared.look();
+        let theirs = Arc::clone(&shared);
+        // It ends by itself: to wait for it would take time on the clock.
+        let _ = spawn(clock, "samples", move || theirs.work());
+        Self { shared, before, start }
+    }
+
+    /// What the machine holds the server to, else ourselves where the engine works in our process.
+    pub fn ceilings(&self) -> Vec<Ceiling> {
+        let state = self.shared.state();
+        let Some(snapshot) = state.looks.first().and_then(|look| look.host.as_ref()) else { return Vec::new() };
+        let has_server = snapshot.groups.iter().any(|group| group.name == SERVER);
+        ceilings::of_group(snapshot, if has_server { SERVER } else { CLIENT })
+    }
+
+    /// Takes the last look, unless one is under way at a server that doesn't answer; gives the samples since `from`.
+    pub fn finish(mut self, from: Moment) -> Recorded {
+        self.shared.over.store(true, Ordering::Relaxed);
+        self.shared.look();
+        let sources = self.shared.state().sources.take();
+        let elapsed_seconds = self.shared.clock.now().since(self.start).as_secs_f64();
+        // Without an answer at the end nothing has grown, as far as we know.
+        let (before, after) = match sources {
+            Some(mut sources) => (std::mem::take(&mut self.before), sources.views()),
+            None => <(Views, Views)>::default(),
+        };
+        let state = self.shared.state();
+        Recorded {
+            samples: columns::of(&state.looks, from),
+            looks: state.looked,
+            cpu_seconds: state.cpu_seconds,
+            views: [before, after],
+            elapsed_seconds,
+        }
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        self.shared.over.store(true, Ordering::Relaxed);
+        // They may hold a connection, which is closed here and outside of the lock.
+        let sources = self.shared.state().sources.take();
+        drop(sources);
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(&self) {
+        let mut next = self.clock.now();
+        while !self.over.load(Ordering::Relaxed) {
+            let (every, now) = (self.state().every, self.clock.now());
+            next = next.after(every);
+            if next < now {
+                // Who takes longer than the pause has the pause all the same.
+                next = now.after(every);
+            }
+            self.clock.sleep_until(next);
+            if !self.over.load(Ordering::Relaxed) {
+                self.look();
+            }
+        }
+    }
+
+    fn look(&self) {
+        let Some(mut sources) = self.state().sources.take() else { return };
+        let before = process::thread_cpu_seconds();
+        let look = Look {
+            at: self.clock.now(),
+            engine: sources.engine.as_mut().map(|engine| engine.sample().map_err(|error| error.message)),
+            host: sources.host.as_mut().map(host::Sampler::read),
+        };
+        let cost = process::thread_cpu_seconds() - before;
+        let mut state = self.state();
+        state.looked += 1;
+        state.cpu_seconds += cost;
+        state.looks.push(look);
+        state.sources = Some(sources);
+        if state.looks.len() > MOST_LOOKS {
+            let mut number = 0;
+            state.looks.retain(|_| {
+                number += 1;
+                number % 2 == 1
+            });
+            state.every *= 2;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_clock::{RealClock, VirtualClock, enter, windowed};
+    use plimsoll_engine::Result;
+    use plimsoll_measurement::Metric;
+
+    use super::*;
+
+    /// An engine that reads so many pages a second, and takes so long for its answer.
+    struct Engine {
+        clock: Arc<dyn Clock>,
+        takes: Duration,
+    }
+
+    impl Sampler for Engine {
+        fn sample(&mut self) -> Result<Vec<Reading>> {
+            let ((), window) = windowed(self.clock.as_ref(), || self.clock.sleep(self.takes));
+            Ok(vec![Reading { metric: Metric::DataReads, value: 7.0 * window.end.as_nanos() as f64 / 1e9, window }])
+        }
+    }
+
+    fn record(lasts: Duration, takes: Duration) -> Recorded {
+        let clock: Arc<dyn Clock> = Arc::new(VirtualClock::new());
+        let _on_clock = enter(&clock, "test");
+        let engine: Box<dyn Sampler> = Box::new(Engine { clock: Arc::clone(&clock), takes });
+        let start = clock.now();
+        let recording = Recording::start(&clock, Sources { engine: Some(engine), host: None });
+        clock.sleep(lasts);
+        recording.finish(start)
+    }
+
+    #[test]
+    fn it_looks_every_second_and_at_the_end() {
+        let recorded = record(Duration::from_millis(3500), Duration::ZERO);
+        assert_eq!(recorded.samples.seconds, [1.0, 2.0, 3.0, 3.5]);
+        let reads = recorded.samples.column("data_reads").unwrap();
+        assert_eq!(reads.values, [Some(7.0); 4]);
+        assert_eq!((recorded.looks, recorded.elapsed_seconds), (5, 3.5));
+    }
+
+    #[test]
+    fn a_long_recording_keeps_its_rates_and_stays_small() {
+        let recorded = record(Duration::from_hours(3), Duration::ZERO);
+        let samples = &recorded.samples;
+        assert!((MOST_LOOKS / 2..=MOST_LOOKS).contains(&samples.seconds.len()), "{}", samples.seconds.len());
+        assert_eq!((samples.started_seconds, samples.seconds.last()), (0.0, Some(&10_800.0)));
+        assert!(samples.column("data_reads").unwrap().values.iter().all(|value| *value == Some(7.0)));
+        let longest = samples.intervals().map(|(from, to)| to - from).fold(0.0, f64::max);
+        assert!(longest <= 64.0, "{longest}");
+    }
+
+    #[test]
+    fn who_answers_slowly_is_asked_less_often() {
+        let recorded = record(Duration::from_secs(20), Duration::from_secs(3));
+        assert!((4..=6).contains(&recorded.looks), "{}", recorded.looks);
+    }
+
+    #[test]
+    fn the_machine_is_looked_at_in_real_time() {
+        let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
+        let mut host = host::Sampler::new(Arc::clone(&clock));
+        host.watch(CLIENT, &[std::process::id()]);
+        let start = clock.now();
+        let recording = Recording::start(&clock, Sources { engine: None, host: Some(host) });
+        let cpu = recording.ceilings().into_iter().find(|ceiling| ceiling.resource == "cpu").expect("CPUs are known");
+        assert!(cpu.value > 0.0, "{cpu:?}");
+        clock.sleep(Duration::from_millis(50));
+        let recorded = recording.finish(start);
+        assert!(recorded.samples.column("machine_cpu").is_some() && recorded.samples.column("client_cpu").is_some());
+        assert!(recorded.cpu_seconds > 0.0 && recorded.looks >= 2);
+    }
+}

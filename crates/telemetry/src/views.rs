@@ -1,0 +1,204 @@
+//! What was waited for and what files were read and written between two looks at cumulative views. What shows up between them counts
+//! from 0 (reference, A8), as an engine lists a wait or a file only once there was something to count. What was there and went
+//! backwards began anew in between, so that nothing is known of it; it is left out, and [`Growth::began_anew`] names it.
+
+use plimsoll_measurement::{FileDelta, FileRow, WaitDelta, WaitRow};
+
+/// What grew, and what can't be said.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Growth<T> {
+    /// What grew.
+    pub rows: Vec<T>,
+    /// Names of what began anew: the server was restarted, or its statistics were reset.
+    pub began_anew: Vec<String>,
+}
+
+impl<T> Growth<T> {
+    /// A sentence about what began anew, if anything did.
+    pub fn warning(&self, what: &str) -> Option<String> {
+        let names = self.began_anew.join(", ");
+        let reason = "the server was restarted meanwhile, or its statistics were reset";
+        (!names.is_empty()).then(|| format!("{what} can't be told for {names}: {reason}"))
+    }
+}
+
+/// Part of a time in percent.
+fn percent(seconds: f64, elapsed_seconds: f64) -> f64 {
+    if elapsed_seconds > 0.0 { 100.0 * seconds / elapsed_seconds } else { 0.0 }
+}
+
+/// What was waited for, the longest first.
+pub fn waits(before: &[WaitRow], after: &[WaitRow], elapsed_seconds: f64) -> Growth<WaitDelta> {
+    let mut growth = Growth::default();
+    for row in after {
+        let old = before.iter().find(|old| old.name == row.name);
+        let seconds = row.seconds - old.map_or(0.0, |old| old.seconds);
+        let count = row.count.checked_sub(old.map_or(0, |old| old.count));
+        let Some(count) = count.filter(|_| seconds >= 0.0) else {
+            growth.began_anew.push(row.name.clone());
+            continue;
+        };
+        if seconds > 0.0 {
+            let elapsed_percent = percent(seconds, elapsed_seconds);
+            growth.rows.push(WaitDelta { wait: row.name.clone(), seconds, count: Some(count), elapsed_percent });
+        }
+    }
+    growth.rows.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+    growth
+}
+
+/// What was done to files, the one with the slowest writes first. `run` is the name of the run's place, which is different
+/// every time: files are called without it.
+pub fn files(before: &[FileRow], after: &[FileRow], run: &str) -> Growth<FileDelta> {
+    let mut growth = Growth::default();
+    for row in after {
+        let old = before.iter().find(|old| old.name == row.name && old.kind == row.kind);
+        let file = row.name.replace(run, "run");
+        let Some(grown) = Grown::of(old, row) else {
+            growth.began_anew.push(file);
+            continue;
+        };
+        if grown.counts.iter().flatten().any(|count| *count > 0) {
+            growth.rows.push(grown.delta(file));
+        }
+    }
+    growth.rows.sort_by(|a, b| b.write_latency_ms.unwrap_or(0.0).total_cmp(&a.write_latency_ms.unwrap_or(0.0)));
+    growth
+}
+
+/// Growth of a file's counters; what is unknown on a side is so between them.
+struct Grown {
+    /// Reads, writes, their bytes.
+    counts: [Option<u64>; 4],
+    /// Times that reads and writes took, in seconds.
+    stalls: [Option<f64>; 2],
+}
+
+impl Grown {
+    /// `None` if a counter went backwards. Of a file that wasn't there all counters were 0.
+    fn of(old: Option<&FileRow>, new: &FileRow) -> Option<Self> {
+        let counts = |row: &FileRow| [row.reads, row.writes, row.read_bytes, row.write_bytes];
+        let stalls = |row: &FileRow| [row.read_stall_seconds, row.write_stall_seconds];
+        let mut grown = Self { counts: counts(new), stalls: stalls(new) };
+        let Some(old) = old else { return Some(grown) };
+        for (new, old) in grown.counts.iter_mut().zip(counts(old)) {
+            *new = match new.zip(old) {
+                Some((new, old)) => Some(new.checked_sub(old)?),
+                None => None,
+            };
+        }
+        for (new, old) in grown.stalls.iter_mut().zip(stalls(old)) {
+            *new = match new.zip(old) {
+                Some((new, old)) => Some(Some(new - old).filter(|growth| *growth >= 0.0)?),
+                None => None,
+            };
+        }
+        Some(grown)
+    }
+
+    fn delta(&self, file: String) -> FileDelta {
+        let ([reads, writes, read_bytes, write_bytes], [read_stall, write_stall]) = (self.counts, self.stalls);
+        let each_ms = |stall: Option<f64>, count: Option<u64>| {
+            let (stall, count) = (stall?, count.filter(|count| *count > 0)?);
+            Some(1e3 * stall / count as f64)
+        };
+        FileDelta {
+            file,
+            reads,
+            writes,
+            read_bytes,
+            write_bytes,
+            read_latency_ms: each_ms(read_stall, reads),
+            write_latency_ms: each_ms(write_stall, writes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wait(name: &str, count: u64, seconds: f64) -> WaitRow {
+        WaitRow { name: name.to_owned(), count, seconds }
+    }
+
+    /// Fixture 11 of the reference: 50,000 inserts on four disks.
+    #[test]
+    fn waits_have_their_part_of_the_elapsed_time() {
+        for (elapsed, waited_ms, share, each_ms) in [
+            (36.0, 34_048.0, 94.6, 0.72),
+            (45.0, 42_762.0, 95.0, 0.90),
+            (104.0, 102_157.0, 98.2, 2.08),
+            (212.0, 207_050.0, 97.7, 4.24),
+        ] {
+            let (before, after) = (wait("log_write", 7, 1.5), wait("log_write", 50_007, 1.5 + waited_ms / 1e3));
+            let [delta] = &waits(&[before], &[after], elapsed).rows[..] else { panic!("one wait") };
+            assert!((delta.elapsed_percent - share).abs() < 0.05, "{delta:?}");
+            assert_eq!(delta.count, Some(50_000));
+            assert!((1e3 * elapsed / 50_000.0 - each_ms).abs() < 0.005);
+        }
+    }
+
+    #[test]
+    fn what_shows_up_meanwhile_counts_from_zero() {
+        let after = [wait("lock", 5, 0.5), wait("log_write", 3, 2.0), wait("cpu", 4, 1.0)];
+        let found = waits(&[wait("cpu", 4, 1.0), wait("lock", 4, 0.4)], &after, 10.0).rows;
+        let names: Vec<&str> = found.iter().map(|wait| wait.wait.as_str()).collect();
+        assert_eq!(names, ["log_write", "lock"]);
+        assert!((found[0].elapsed_percent - 20.0).abs() < 1e-9 && (found[1].seconds - 0.1).abs() < 1e-9);
+    }
+
+    #[test]
+    fn files_have_latencies_where_times_are_counted() {
+        let log = |writes, stall| FileRow {
+            name: "plimsoll_run_1.db-wal".to_owned(),
+            kind: "log",
+            writes: Some(writes),
+            write_bytes: Some(writes * 4096),
+            write_stall_seconds: stall,
+            ..FileRow::default()
+        };
+        let idle = FileRow { name: "idle".to_owned(), reads: Some(3), writes: Some(0), ..FileRow::default() };
+        let found = files(&[log(10, Some(1.0)), idle.clone()], &[idle, log(30, Some(1.5))], "plimsoll_run_1").rows;
+        let [file] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((file.file.as_str(), file.writes, file.write_bytes), ("run.db-wal", Some(20), Some(20 * 4096)));
+        assert!((file.write_latency_ms.unwrap() - 25.0).abs() < 1e-9);
+        assert_eq!((file.reads, file.read_latency_ms), (None, None));
+        assert_eq!(files(&[], &[log(4, None)], "x").rows[0].write_latency_ms, None);
+    }
+
+    #[test]
+    fn what_began_anew_is_named_and_never_negative() {
+        let found =
+            waits(&[wait("lock", 9, 2.0), wait("cpu", 4, 1.0)], &[wait("lock", 2, 0.5), wait("cpu", 5, 2.0)], 4.0);
+        assert_eq!(found.rows.iter().map(|row| row.wait.as_str()).collect::<Vec<_>>(), ["cpu"]);
+        assert_eq!(found.began_anew, ["lock"]);
+        assert!(found.warning("waits").unwrap().starts_with("waits can't be told for lock: the server was restarted"));
+        let file = |writes, stall| FileRow {
+            name: "data".to_owned(),
+            kind: "data",
+            writes: Some(writes),
+            write_stall_seconds: Some(stall),
+            ..FileRow::default()
+        };
+        for (before, after) in [(file(9, 1.0), file(3, 2.0)), (file(3, 2.0), file(9, 1.0))] {
+            let found = files(&[before], &[after], "run");
+            assert_eq!((found.rows.len(), found.began_anew), (0, vec!["data".to_owned()]));
+        }
+    }
+
+    /// A time that was not taken before has no growth: the script of the reference took it for 0 then.
+    #[test]
+    fn what_was_not_counted_before_has_no_growth() {
+        let file = |stall| FileRow {
+            name: "data".to_owned(),
+            kind: "data",
+            reads: Some(4),
+            read_stall_seconds: stall,
+            ..FileRow::default()
+        };
+        let (before, after) = (file(None), FileRow { reads: Some(8), ..file(Some(100.0)) });
+        let found = files(&[before], &[after], "run").rows;
+        assert_eq!((found[0].reads, found[0].read_latency_ms), (Some(4), None));
+    }
+}
