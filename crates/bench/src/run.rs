@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use plimsoll_analysis::binding;
 use plimsoll_analysis::consistency::minutes;
 use plimsoll_analysis::ladder::{Anchor, cpu_table};
 use plimsoll_clock::{Clock, RealClock};
@@ -100,6 +101,7 @@ pub fn execute(
         record.warnings.push(format!("what the target should show can't be computed: {error}"));
     }
     record.result = record.results.first().cloned();
+    record.verdict = binding::record::verdict(&record);
     if plan.definition.steps.contains(&Step::Join) {
         let reference = plan.reference.as_ref().map(|(id, repetitions)| (id.as_str(), repetitions.as_slice()));
         let mut table = cpu_table(&record.repetitions, reference, plan.anchor);

@@ -15,6 +15,8 @@ pub struct Sampling {
     recording: Option<Recording>,
     seconds: f64,
     cost: SamplingCost,
+    /// True if the target works on another machine, whose disks we don't see.
+    is_remote: bool,
     /// What figures are held against, by all that is known so far.
     pub ceilings: Vec<Ceiling>,
 }
@@ -35,8 +37,11 @@ impl Sampling {
         self.add_ceilings(database.ceilings());
         if !Sources::is_empty(&sources) {
             let recording = Recording::start(clock, sources);
-            let is_local = database.description().local;
-            self.add_ceilings(if is_local { recording.ceilings() } else { Vec::new() });
+            self.is_remote = !database.description().local;
+            self.add_ceilings(if self.is_remote { Vec::new() } else { recording.ceilings() });
+            // Where the engine works in our own threads its CPU is not told from ours.
+            let client = recording.client_cpus().filter(|_| !database.description().embedded);
+            self.add_ceilings(client.into_iter().collect());
             self.recording = Some(recording);
         }
         warnings
@@ -51,6 +56,7 @@ impl Sampling {
         self.cost.cpu_seconds += cpu_seconds;
         self.seconds += elapsed_seconds;
         samples.phase = phase.map(str::to_owned);
+        samples.columns.retain(|column| !self.is_remote || column.of.is_none());
         if !samples.is_empty() {
             repetition.samples.push(samples);
         }

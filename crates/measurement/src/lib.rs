@@ -13,8 +13,8 @@ pub use histogram::{Times, TimesData};
 pub use reading::{Metric, Moment, Reading, Window};
 pub use requests::{FileDelta, Phase, RequestKind, Seconds, WaitDelta};
 pub use run::{
-    Client, ColdStart, CpuRow, CpuTable, Definition, Figure, Host, Minute, Point, Repetition, RunFailure, RunRecord,
-    SamplingCost, Stretch, Truth, Verdict,
+    Client, ColdStart, CpuRow, CpuTable, Definition, Figure, Host, Lift, Minute, Point, Repetition, RunFailure,
+    RunRecord, SamplingCost, Stretch, Truth, Verdict,
 };
 pub use samples::{Ceiling, SampleColumn, SampleGap, Samples};
 pub use views::{FileRow, ResourceRow, StatementRow, Views, WaitRow};

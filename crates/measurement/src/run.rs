@@ -355,7 +355,7 @@ pub struct Truth {
 /// Which limit bound, with evidence. `limit` is null where there is not enough of it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// Name of the limit: `cpu`, `data_iops`, `data_bandwidth`, `log_write`, `memory`, `locks`, `workers`, `network`, `device`,
+    /// Name of the limit: `cpu`, `data_iops`, `data_bandwidth` (`data_io` where it can't be told which), `log_write`, `memory`, `locks`, `workers`, `network`, `device`,
     /// `client`; `none` where nothing that can be seen bound; or null.
     pub limit: Option<String>,
     /// Others that bound together with it.
@@ -366,9 +366,23 @@ pub struct Verdict {
     pub utilisation_percent: Option<f64>,
     /// Sentences a person can check.
     pub evidence: Vec<String>,
+    /// What the rate would gain, by a model of what was measured, the largest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lifts: Vec<Lift>,
     /// The same for each stretch of time with a verdict of its own, where there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stretches: Vec<Stretch>,
+}
+
+/// What something that is lifted would bring, by a model of what was measured.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Lift {
+    /// Name of the limit as in [`Verdict::limit`].
+    pub limit: String,
+    /// What is changed, in words: `20 % more`, `without the freeze`, ...
+    pub change: String,
+    /// How much higher the rate would be, in percent.
+    pub gain_percent: f64,
 }
 
 /// A stretch of a repetition with one verdict.

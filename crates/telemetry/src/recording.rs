@@ -110,6 +110,14 @@ impl Recording {
         ceilings::of_group(snapshot, if has_server { SERVER } else { CLIENT })
     }
 
+    /// CPUs that we may use ourselves.
+    pub fn client_cpus(&self) -> Option<Ceiling> {
+        let state = self.shared.state();
+        let own = ceilings::of_group(state.looks.first()?.host.as_ref()?, CLIENT);
+        let cpu = own.into_iter().find(|ceiling| ceiling.resource == "cpu")?;
+        Ceiling::new("client_cpu", cpu.value, cpu.source)
+    }
+
     /// Takes the last look, unless one is under way at a server that doesn't answer; gives the samples since `from`.
     pub fn finish(mut self, from: Moment) -> Recorded {
         self.shared.over.store(true, Ordering::Relaxed);

@@ -22,8 +22,9 @@ const PER_MB: f64 = 1.0 / (1 << 20) as f64;
 
 /// Name, unit, and where it comes from: the first that is known. Waits by the second are sessions: who waits all the time counts as
 /// one. An engine that doesn't add them up counts the sessions that wait at the end of the interval.
-const COLUMNS: [(&str, &str, &[Make]); 25] = [
+const COLUMNS: [(&str, &str, &[Make]); 26] = [
     ("cpu", "cores", &[Rate(Metric::EngineCpuSeconds, 1.0)]),
+    ("client_cpu", "cores", &[Rate(Metric::ClientCpuSeconds, 1.0)]),
     ("cpu_percent", "%", &[Now(Metric::CpuPercent)]),
     ("data_io_percent", "%", &[Now(Metric::DataIoPercent)]),
     ("log_write_percent", "%", &[Now(Metric::LogWritePercent)]),

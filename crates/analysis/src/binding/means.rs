@@ -1,0 +1,152 @@
+//! What the samples of a stretch of time say on average, and the parts of it in which everything stood still.
+
+use plimsoll_measurement::{Ceiling, Samples};
+
+/// An interval in which the rate is below this part of the usual one may be one in which everything stood still...
+const STILL_RATE: f64 = 0.1;
+/// ... if the device did less than this part of what it usually does as well.
+const STILL_IO: f64 = 0.1;
+/// Fewer requests in an interval than this come and go by chance.
+const LEAST_USUAL: f64 = 10.0;
+
+/// A stretch of time in which somebody worked.
+#[derive(Debug, Clone)]
+pub struct Stretch<'a> {
+    /// What was said meanwhile.
+    pub samples: &'a Samples,
+    /// From and to, seconds on the samples' axis.
+    pub between: (f64, f64),
+    /// Work done in each second of that axis: requests, or bytes; empty where that is not known.
+    pub seconds: &'a [f64],
+}
+
+/// Averages over the intervals of a stretch.
+#[derive(Debug, Clone)]
+pub struct Means<'a> {
+    stretch: &'a Stretch<'a>,
+    /// Which intervals count, by their place.
+    counted: Vec<usize>,
+    /// Part of the time in which everything stood still.
+    pub still: f64,
+}
+
+impl<'a> Means<'a> {
+    /// Averages over a stretch; intervals in which everything stood still are left out and said.
+    pub fn of(stretch: &'a Stretch<'a>) -> Self {
+        let (from, to) = stretch.between;
+        let inside = |(start, end): (f64, f64)| end.min(to) - start.max(from) > (end - start) / 2.0;
+        let all: Vec<usize> = stretch
+            .samples
+            .intervals()
+            .enumerate()
+            .filter(|(_, interval)| inside(*interval))
+            .map(|(at, _)| at)
+            .collect();
+        let mut means = Self { stretch, counted: all, still: 0.0 };
+        let (still, moving) = means.split();
+        let length = |places: &[usize]| places.iter().map(|at| means.length(*at)).sum::<f64>();
+        let total = length(&means.counted);
+        if total > 0.0 && !moving.is_empty() {
+            means.still = length(&still) / total;
+            means.counted = moving;
+        }
+        means
+    }
+
+    /// How many intervals count.
+    pub fn intervals(&self) -> usize {
+        self.counted.len()
+    }
+
+    /// The mean of a column, weighted by time. `None` where it is known for less than half of the time.
+    pub fn column(&self, metric: &str) -> Option<f64> {
+        let values = &self.stretch.samples.column(metric)?.values;
+        let (mut sum, mut known, mut total) = (0.0, 0.0, 0.0);
+        for at in &self.counted {
+            let seconds = self.length(*at);
+            total += seconds;
+            if let Some(value) = values.get(*at).copied().flatten() {
+                sum += value * seconds;
+                known += seconds;
+            }
+        }
+        (known > 0.0 && known >= total / 2.0).then(|| sum / known)
+    }
+
+    /// The sum of several columns' means, as far as they are known; `None` if none is.
+    pub fn sum(&self, metrics: &[&str]) -> Option<f64> {
+        metrics.iter().filter_map(|metric| self.column(metric)).reduce(|a, b| a + b)
+    }
+
+    /// Work a second in the time that counts. `None` where that isn't known.
+    pub fn rate(&self) -> Option<f64> {
+        let mut sum = (0.0, 0.0);
+        for at in &self.counted {
+            let (start, end) = self.interval(*at);
+            let (done, seconds) = self.done(start, end)?;
+            sum = (sum.0 + done, sum.1 + seconds);
+        }
+        (sum.1 > 0.0).then(|| sum.0 / sum.1)
+    }
+
+    fn interval(&self, at: usize) -> (f64, f64) {
+        let end = self.stretch.samples.seconds[at];
+        let start = if at == 0 { self.stretch.samples.started_seconds } else { self.stretch.samples.seconds[at - 1] };
+        (start, end)
+    }
+
+    fn length(&self, at: usize) -> f64 {
+        let (start, end) = self.interval(at);
+        end - start
+    }
+
+    /// Work done in an interval, and the time of it that lies within the stretch: each second's work is spread evenly over it.
+    fn done(&self, start: f64, end: f64) -> Option<(f64, f64)> {
+        let (from, to) = self.stretch.between;
+        let (start, end) = (start.max(from).max(0.0), end.min(to));
+        if self.stretch.seconds.is_empty() || end <= start {
+            return None;
+        }
+        let mut done = 0.0;
+        for second in start as usize..=end as usize {
+            let part = (end.min(second as f64 + 1.0) - start.max(second as f64)).max(0.0);
+            done += part * self.stretch.seconds.get(second).copied().unwrap_or(0.0);
+        }
+        Some((done, end - start))
+    }
+
+    /// Intervals in which everything stood still, and the others.
+    fn split(&self) -> (Vec<usize>, Vec<usize>) {
+        let rate = |at: usize| {
+            let (start, end) = self.interval(at);
+            self.done(start, end).map(|(done, seconds)| done / seconds)
+        };
+        let usual = median(self.counted.iter().filter_map(|at| rate(*at)));
+        let io = |at: usize| {
+            let known =
+                IO.iter().filter_map(|metric| self.stretch.samples.column(metric)?.values.get(at).copied().flatten());
+            known.reduce(|a, b| a + b)
+        };
+        let usual_io = median(self.counted.iter().filter_map(|at| io(*at)));
+        let is_still = |at: &usize| {
+            let slow = matches!((rate(*at), usual), (Some(rate), Some(usual)) if usual >= LEAST_USUAL && rate < STILL_RATE * usual);
+            let idle = matches!((io(*at), usual_io), (Some(io), Some(usual)) if usual > 0.0 && io < STILL_IO * usual);
+            slow && idle
+        };
+        self.counted.iter().partition(|at| is_still(at))
+    }
+}
+
+/// What a device that stands still does not do.
+const IO: [&str; 3] = ["data_reads", "data_writes", "log_writes"];
+
+fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
+/// The value of a ceiling.
+pub fn ceiling<'c>(ceilings: &'c [Ceiling], resource: &str) -> Option<&'c Ceiling> {
+    ceilings.iter().find(|ceiling| ceiling.resource == resource && ceiling.value > 0.0)
+}

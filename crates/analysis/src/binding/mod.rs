@@ -1,0 +1,259 @@
+//! Which limit bound: from what the engine and the machine said of themselves while somebody worked.
+//!
+//! A limit *binds* if more of it would raise the rate. That is asked of a model: the [`network`] of queues that delivers the measured
+//! rate with the measured utilisations. Each of the [`rules`] changes it in its own way, and who raises its rate is named. So two
+//! limits may bind together, and a resource at 90 % that is hidden behind another one isn't named.
+//!
+//! What isn't enough for that is said: no rate, no samples, time of sessions that nobody accounts for, a gain too close to call.
+
+pub mod means;
+pub mod network;
+pub mod record;
+pub mod rules;
+mod words;
+
+use plimsoll_measurement::{Ceiling, Lift};
+
+use means::{Means, Stretch, ceiling};
+use network::Network;
+use rules::{Change, MORE, NAMED_PERCENT, RULES, Rule, Station, Use};
+
+/// What is known of a stretch of time beside its samples.
+#[derive(Debug, Clone, Default)]
+pub struct Load {
+    /// Sessions that worked.
+    pub sessions: f64,
+    /// Requests a second that a schedule asked for; `None` where each follows the last answer.
+    pub asked: Option<f64>,
+    /// Part of the sessions' time that our own client needed, from 0 to 1, where that was measured beside the samples.
+    pub client: Option<f64>,
+}
+
+/// What was found of a limit.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The limit.
+    pub rule: &'static Rule,
+    /// How far it was used, from 0 to 1.
+    pub used: Option<Used>,
+    /// Sessions that waited for it on average.
+    pub waiting: Option<f64>,
+    /// How much higher the rate would be with what the rule changes, in percent.
+    pub gain_percent: f64,
+}
+
+/// The use of a ceiling.
+#[derive(Debug, Clone)]
+pub struct Used {
+    /// What was used, in the ceiling's unit.
+    pub value: f64,
+    /// Of what; `None` where the engine says a percentage.
+    pub ceiling: Option<Ceiling>,
+    /// The same as a part, from 0 to 1 and a little more.
+    pub part: f64,
+}
+
+/// What a stretch of time came to.
+#[derive(Debug, Clone)]
+pub struct Judged {
+    /// All limits of which something is known, those with the highest gain first.
+    pub found: Vec<Found>,
+    /// Those that are named, by their place; empty if nothing that can be seen bound, or if there is not enough evidence.
+    pub named: usize,
+    /// Why there is not enough evidence.
+    pub abstained: Option<String>,
+    /// Sentences a person can check.
+    pub evidence: Vec<String>,
+}
+
+impl Judged {
+    fn abstain(reason: &str) -> Self {
+        Self { found: Vec::new(), named: 0, abstained: Some(reason.to_owned()), evidence: Vec::new() }
+    }
+
+    /// The names of those that bound; `None` if there is not enough evidence.
+    pub fn limits(&self) -> Option<Vec<&'static str>> {
+        self.abstained.is_none().then(|| self.found[..self.named].iter().map(|found| found.rule.limit).collect())
+    }
+
+    /// What each limit would bring.
+    pub fn lifts(&self) -> Vec<Lift> {
+        let lift = |found: &Found| Lift {
+            limit: found.rule.limit.to_owned(),
+            change: found.rule.lift.to_owned(),
+            gain_percent: (found.gain_percent * 10.0).round() / 10.0,
+        };
+        self.found.iter().filter(|found| found.gain_percent >= 0.05).map(lift).collect()
+    }
+}
+
+/// Judges a stretch of time.
+pub fn judge(stretch: &Stretch<'_>, ceilings: &[Ceiling], load: &Load) -> Judged {
+    let means = Means::of(stretch);
+    if means.intervals() == 0 {
+        return Judged::abstain("nobody looked at the server and its machine meanwhile");
+    }
+    let Some(rate) = means.rate().filter(|rate| *rate > 0.0) else {
+        return Judged::abstain("it is not known how much was done in which second");
+    };
+    let Some(model) = Model::fitted(&means, ceilings, load, rate) else {
+        return Judged::abstain("the rate can't be brought together with what the sessions did");
+    };
+    let mut found: Vec<Found> = RULES.iter().filter_map(|rule| model.found(rule)).collect();
+    found.sort_by(|a, b| b.gain_percent.total_cmp(&a.gain_percent));
+    // Whoever does all that is asked has no limit yet.
+    let all_done = load.asked.is_some_and(|asked| rate * (1.0 - means.still) >= ALL_DONE * asked);
+    let named = if all_done { 0 } else { found.iter().take_while(|found| found.gain_percent >= NAMED_PERCENT).count() };
+    let abstained = if all_done { None } else { model.doubts(&found, named) };
+    let evidence = words::evidence(&model, &found, named, all_done);
+    Judged { found, named, abstained, evidence }
+}
+
+/// Part of what a schedule asks for that counts as all of it.
+const ALL_DONE: f64 = 0.98;
+
+/// The network that was fitted to a stretch of time, and where its parts come from.
+#[derive(Debug)]
+struct Model<'a> {
+    means: &'a Means<'a>,
+    ceilings: &'a [Ceiling],
+    load: &'a Load,
+    rate: f64,
+    network: Network,
+}
+
+impl<'a> Model<'a> {
+    fn fitted(means: &'a Means<'a>, ceilings: &'a [Ceiling], load: &'a Load, rate: f64) -> Option<Self> {
+        let used = |station: Station| part_of_station(means, ceilings, station).unwrap_or(0.0);
+        let network = Network::fitted(load.sessions, &Station::ALL.map(used), rate)?;
+        Some(Self { means, ceilings, load, rate, network })
+    }
+
+    fn used(&self, uses: &[Use]) -> Option<Used> {
+        highest(self.means, self.ceilings, uses)
+    }
+
+    /// Sessions that wait on average.
+    fn waiting(&self, rule: &Rule) -> Option<f64> {
+        self.means.sum(rule.waits)
+    }
+
+    /// What is known of a limit; `None` if nothing is.
+    fn found(&self, rule: &'static Rule) -> Option<Found> {
+        let (used, waiting) = (self.used(rule.uses), self.waiting(rule));
+        let gain_percent = match rule.change {
+            Change::More(station) => self.with_more(rule, station, used.as_ref(), waiting)?,
+            Change::Cheaper(station) => self.with_cheaper(station, waiting)?,
+            Change::Memory => self.with_memory(used.as_ref(), waiting)?,
+            Change::Without(rest) => {
+                let each = waiting? * (1.0 - rest) / self.rate;
+                self.network.gain_percent(self.network.demands.clone(), self.network.elsewhere - each)
+            }
+            Change::Unfrozen => {
+                if self.means.still <= 0.0 {
+                    return None;
+                }
+                100.0 * (1.0 / (1.0 - self.means.still) - 1.0)
+            }
+        };
+        gain_percent.is_finite().then_some(Found { rule, used, waiting, gain_percent })
+    }
+
+    /// More of what a station can do: of the limit alone, as the station's other limits stay.
+    fn with_more(&self, rule: &Rule, station: Station, used: Option<&Used>, waiting: Option<f64>) -> Option<f64> {
+        let Some(used) = used else {
+            // Nobody knows the ceiling: then a fifth faster.
+            if part_of_station(self.means, self.ceilings, station).is_some() || station == Station::Cpu {
+                return None;
+            }
+            let each = waiting? * (1.0 - 1.0 / MORE) / self.rate;
+            return Some(self.network.gain_percent(self.network.demands.clone(), self.network.elsewhere - each));
+        };
+        let others = RULES.iter().filter(|other| other.limit != rule.limit && other.change == rule.change);
+        let rest = others.filter_map(|other| Some(self.used(other.uses)?.part)).fold(0.0, f64::max);
+        let mut demands = self.network.demands.clone();
+        demands[station as usize] = (used.part / MORE).max(rest).min(1.0) / self.rate;
+        Some(self.network.gain_percent(demands, self.network.elsewhere))
+    }
+
+    /// What a request costs at a station, less a fifth.
+    fn with_cheaper(&self, station: Station, waiting: Option<f64>) -> Option<f64> {
+        let less = 1.0 - 1.0 / MORE_COST;
+        let mut demands = self.network.demands.clone();
+        let queued = demands[station as usize];
+        // All that a request needs there: of our own client as it was measured, else what its sessions spend there without the queue.
+        let each = match (self.load.client, self.means.column("client_cpu").filter(|_| queued > 0.0), waiting) {
+            (Some(part), ..) => part * self.load.sessions / self.rate,
+            (None, Some(cpu), _) => cpu / self.rate,
+            (None, None, Some(waiting)) => waiting / self.rate,
+            _ => return None,
+        };
+        demands[station as usize] *= 1.0 - less;
+        Some(self.network.gain_percent(demands, self.network.elsewhere - less * (each - queued).max(0.0)))
+    }
+
+    /// More memory: a part of the reads is not made.
+    fn with_memory(&self, used: Option<&Used>, waiting: Option<f64>) -> Option<f64> {
+        let (misses, lookups) = (self.means.column("cache_misses")?, self.means.column("cache_lookups")?);
+        if used.is_some_and(|used| used.part < FULL) || misses <= 0.0 || lookups <= misses {
+            return None;
+        }
+        let wanted = (lookups / DEPTH).max(misses);
+        let hits = 1.0 - misses / wanted;
+        // Of equally likely pages so many more are there with more memory.
+        let saved = ((MORE - 1.0) * hits / (1.0 - hits).max(0.01)).min(1.0);
+        let mut demands = self.network.demands.clone();
+        let queued = demands[Station::Data as usize];
+        demands[Station::Data as usize] *= 1.0 - saved;
+        let each = waiting.map_or(0.0, |waiting| (waiting / self.rate - queued).max(0.0));
+        Some(self.network.gain_percent(demands, self.network.elsewhere - saved * each))
+    }
+
+    /// Why there is not enough evidence for what is named, or for nothing.
+    fn doubts(&self, found: &[Found], named: usize) -> Option<String> {
+        let (low, high) = rules::DOUBT_PERCENT;
+        let close = found.iter().find(|found| (low..high).contains(&found.gain_percent));
+        match close {
+            Some(found) if named <= 1 => {
+                let (lift, gain) = (found.rule.lift, found.gain_percent);
+                Some(format!("{lift} would bring about {gain:.1} %, which is too close to call"))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A cost less 20 % is this part of what it was, seen the other way round.
+const MORE_COST: f64 = 1.0 / 0.8;
+/// Memory that is used from this part on is full.
+const FULL: f64 = 0.95;
+/// Pages that are looked up for one that may be missing: those above it in its tree are always there.
+const DEPTH: f64 = 2.5;
+
+/// The highest use of a station by all limits that lie there.
+fn part_of_station(means: &Means<'_>, ceilings: &[Ceiling], station: Station) -> Option<f64> {
+    let own =
+        RULES.iter().filter(|rule| matches!(rule.change, Change::More(of) | Change::Cheaper(of) if of == station));
+    let mut uses: Vec<&[Use]> = own.map(|rule| rule.uses).collect();
+    if station == Station::Network {
+        uses.push(rules::NETWORK);
+    }
+    uses.into_iter().filter_map(|uses| Some(highest(means, ceilings, uses)?.part)).reduce(f64::max)
+}
+
+/// The highest of several uses that are known.
+fn highest(means: &Means<'_>, ceilings: &[Ceiling], uses: &[Use]) -> Option<Used> {
+    let used = |of: &Use| {
+        let value = (means.sum(of.columns)? - means.sum(of.less).unwrap_or(0.0)).max(0.0);
+        if of.ceiling.is_empty() {
+            return Some(Used { value, ceiling: None, part: value / 100.0 });
+        }
+        let ceiling = ceiling(ceilings, of.ceiling)?.clone();
+        let part = value / ceiling.value;
+        Some(Used { value, ceiling: Some(ceiling), part })
+    };
+    uses.iter().filter_map(used).max_by(|a, b| a.part.total_cmp(&b.part))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,197 @@
+//! The limits that a verdict may name, as data: how their use is seen, which sessions wait for them, and what is changed to see what
+//! they cost.
+//!
+//! That a limit binds is meant as people mean it who ask what to buy: a fifth more of it, and the rate is higher. So a rule says what
+//! that fifth changes in the [network](super::network) that was fitted to what was measured. Utilisation and waits are read together,
+//! as in Gregg, Thinking methodically about performance, Communications of the ACM 56 (2013) 45-51; the classes of waits are those of
+//! the engines' own documentation (docs/ENGINES.md).
+
+/// Stations at which requests queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Station {
+    /// The server's quota of CPU.
+    Cpu,
+    /// The device of the data.
+    Data,
+    /// The device of the log, or what lets log through.
+    Log,
+    /// The client's own CPUs.
+    Client,
+    /// The network.
+    Network,
+}
+
+impl Station {
+    /// All of them, in the order of a network's demands.
+    pub const ALL: [Self; 5] = [Self::Cpu, Self::Data, Self::Log, Self::Client, Self::Network];
+}
+
+/// How the use of a limit is seen: the sum of some columns less others, for a ceiling.
+#[derive(Debug, Clone, Copy)]
+pub struct Use {
+    /// Columns whose sum is held against the ceiling.
+    pub columns: &'static [&'static str],
+    /// Columns that are taken off.
+    pub less: &'static [&'static str],
+    /// The ceiling; empty where the columns are percentages themselves.
+    pub ceiling: &'static str,
+}
+
+/// What is changed to see what a limit costs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Change {
+    /// A fifth more of what a station can do. Its waits without a known ceiling: a fifth faster.
+    More(Station),
+    /// A fifth less of what a request costs at the station, wherever that passes.
+    Cheaper(Station),
+    /// A fifth more memory: fewer reads of data.
+    Memory,
+    /// Nobody waits there any more, but for this part.
+    Without(f64),
+    /// Nothing stands still.
+    Unfrozen,
+}
+
+/// A limit that a verdict may name.
+#[derive(Debug, Clone, Copy)]
+pub struct Rule {
+    /// Its name as scripts see it.
+    pub limit: &'static str,
+    /// What it is, in a sentence's subject.
+    pub words: &'static str,
+    /// What is changed, in words.
+    pub lift: &'static str,
+    /// How its use is seen; the highest of them counts.
+    pub uses: &'static [Use],
+    /// Columns of sessions that wait for it.
+    pub waits: &'static [&'static str],
+    /// What is changed.
+    pub change: Change,
+}
+
+const fn part(columns: &'static [&'static str], ceiling: &'static str) -> Use {
+    Use { columns, less: &[], ceiling }
+}
+
+/// What is already a percentage.
+const fn percent(columns: &'static [&'static str]) -> Use {
+    Use { columns, less: &[], ceiling: "" }
+}
+
+/// All limits. The order is that in which they are told where they cost the same.
+pub const RULES: [Rule; 9] = [
+    Rule {
+        limit: "cpu",
+        words: "CPU",
+        lift: "20 % more CPU",
+        uses: &[
+            part(&["cpu"], "cpu"),
+            part(&["server_cpu"], "cpu"),
+            percent(&["cpu_percent"]),
+            percent(&["machine_cpu"]),
+        ],
+        waits: &["on_cpu"],
+        change: Change::More(Station::Cpu),
+    },
+    Rule {
+        limit: "data_iops",
+        words: "data I/Os a second",
+        lift: "20 % more data I/Os a second",
+        uses: &[
+            part(&["data_reads", "data_writes"], "data_iops"),
+            part(&["data_reads"], "data_read_iops"),
+            part(&["data_writes"], "data_write_iops"),
+            part(&["disk_reads"], "data_read_iops"),
+            part(&["disk_writes"], "data_write_iops"),
+        ],
+        waits: &["waiting_for_data_read"],
+        change: Change::More(Station::Data),
+    },
+    Rule {
+        limit: "data_bandwidth",
+        words: "data bandwidth",
+        lift: "20 % more data bandwidth",
+        uses: &[
+            // What an engine sends to its devices includes the log.
+            Use {
+                columns: &["device_read_rate", "device_write_rate"],
+                less: &["log_write_rate"],
+                ceiling: "data_bandwidth",
+            },
+            part(&["device_read_rate"], "data_read_bandwidth"),
+            Use { columns: &["device_write_rate"], less: &["log_write_rate"], ceiling: "data_write_bandwidth" },
+            part(&["disk_read_rate"], "data_read_bandwidth"),
+            part(&["disk_write_rate"], "data_write_bandwidth"),
+        ],
+        waits: &["waiting_for_data_read"],
+        change: Change::More(Station::Data),
+    },
+    Rule {
+        limit: "log_write",
+        words: "log writes",
+        lift: "20 % more log writes",
+        uses: &[
+            part(&["log_write_rate"], "log_bandwidth"),
+            part(&["log_writes"], "log_iops"),
+            percent(&["log_write_percent"]),
+        ],
+        waits: &["waiting_for_log_write", "waiting_for_log_governor"],
+        change: Change::More(Station::Log),
+    },
+    Rule {
+        limit: "memory",
+        words: "memory",
+        lift: "20 % more memory",
+        uses: &[percent(&["memory_percent"])],
+        waits: &["waiting_for_data_read"],
+        change: Change::Memory,
+    },
+    Rule {
+        limit: "device",
+        words: "a device that stands still at times",
+        lift: "a device that never stands still",
+        uses: &[],
+        waits: &[],
+        change: Change::Unfrozen,
+    },
+    Rule {
+        limit: "locks",
+        words: "others' locks",
+        lift: "the same rows spread over a hundred",
+        uses: &[],
+        waits: &["waiting_for_lock"],
+        change: Change::Without(0.01),
+    },
+    Rule {
+        limit: "workers",
+        words: "workers",
+        lift: "a worker for everybody",
+        uses: &[],
+        waits: &["waiting_for_worker"],
+        change: Change::Without(0.0),
+    },
+    Rule {
+        limit: "client",
+        words: "the client",
+        lift: "a client that needs 20 % less for a request",
+        uses: &[part(&["client_cpu"], "client_cpu")],
+        waits: &["waiting_for_client"],
+        change: Change::Cheaper(Station::Client),
+    },
+];
+
+/// The network has no limit of its own among the rules until a level's is known.
+pub const NETWORK: &[Use] = &[part(&["network_sent"], "network"), part(&["network_received"], "network")];
+
+/// How much more of a limit is tried.
+pub const MORE: f64 = 1.2;
+
+/// A gain from which a limit is named, in percent. Binding means 5 % and not binding less than 2 %; in between is nobody's land, in whose
+/// middle (of logarithms) this lies.
+pub const NAMED_PERCENT: f64 = 3.2;
+
+/// Gains so near to it, in percent, are too close to call.
+pub const DOUBT_PERCENT: (f64, f64) = (2.5, 4.0);
+
+/// Part of the sessions' time of which nobody knows what it went for, from which on there is not enough evidence.
+pub const MOST_UNKNOWN: f64 = 0.5;

@@ -1,0 +1,100 @@
+//! Constructed stretches: one limit, two, none, and too little evidence.
+
+use plimsoll_measurement::{SampleColumn, Samples};
+
+use super::*;
+
+/// Samples of ten seconds in which these columns stood still at these values.
+fn samples(columns: &[(&str, f64)]) -> Samples {
+    let column = |(metric, value): &(&str, f64)| SampleColumn {
+        metric: (*metric).to_owned(),
+        source: "engine".to_owned(),
+        values: vec![Some(*value); 10],
+        ..SampleColumn::default()
+    };
+    Samples {
+        seconds: (1..=10).map(f64::from).collect(),
+        columns: columns.iter().map(column).collect(),
+        ..Samples::default()
+    }
+}
+
+fn ceilings(of: &[(&str, f64)]) -> Vec<Ceiling> {
+    of.iter().map(|(resource, value)| Ceiling::new(resource, *value, "the test").unwrap()).collect()
+}
+
+fn judged(columns: &[(&str, f64)], of: &[(&str, f64)], load: &Load, seconds: &[f64]) -> Judged {
+    let samples = samples(columns);
+    judge(&Stretch { samples: &samples, between: (0.0, 10.0), seconds }, &ceilings(of), load)
+}
+
+fn closed(sessions: f64) -> Load {
+    Load { sessions, ..Load::default() }
+}
+
+const STEADY: [f64; 10] = [400.0; 10];
+
+#[test]
+fn a_full_device_is_named_with_what_it_stood_at() {
+    let columns = [("data_reads", 495.0), ("waiting_for_data_read", 14.0), ("cpu", 0.4)];
+    let judged = judged(&columns, &[("data_iops", 500.0), ("cpu", 2.0)], &closed(16.0), &STEADY);
+    assert_eq!(judged.limits(), Some(vec!["data_iops"]));
+    assert_eq!(
+        judged.evidence[0],
+        "data I/Os a second stood at 99 % of the limit on average: 495 of 500 1/s (the test)"
+    );
+    assert_eq!(judged.evidence[1], "14 of 16 sessions waited for data to be read on average");
+    assert!(judged.lifts()[0].gain_percent > 15.0, "{:?}", judged.lifts());
+}
+
+#[test]
+fn a_resource_behind_another_is_not_named() {
+    let columns = [("data_reads", 499.0), ("waiting_for_data_read", 10.0), ("log_write_rate", 9.0)];
+    let judged = judged(&columns, &[("data_iops", 500.0), ("log_bandwidth", 10.0)], &closed(16.0), &STEADY);
+    assert_eq!(judged.limits(), Some(vec!["data_iops"]));
+    assert!(judged.evidence.iter().any(|sentence| sentence.starts_with("next: log writes stood at 90 %")));
+}
+
+#[test]
+fn latencies_alone_are_no_limit() {
+    let columns = [("data_reads", 400.0), ("waiting_for_data_read", 3.0), ("cpu", 0.1)];
+    let judged = judged(&columns, &[("data_iops", 5000.0), ("cpu", 2.0)], &closed(4.0), &STEADY);
+    assert_eq!(judged.limits(), Some(vec![]));
+}
+
+#[test]
+fn locks_and_clients_are_named_by_the_time_that_they_take() {
+    let judged_of = |columns: &[(&str, f64)], client| {
+        judged(columns, &[("cpu", 2.0)], &Load { client, ..closed(8.0) }, &STEADY).limits().unwrap()
+    };
+    assert_eq!(judged_of(&[("waiting_for_lock", 6.5), ("cpu", 0.2)], None), ["locks"]);
+    assert_eq!(judged_of(&[("cpu", 0.2)], Some(0.6)), ["client"]);
+    assert_eq!(judged_of(&[("waiting_for_lock", 0.1), ("cpu", 0.2)], Some(0.05)), Vec::<&str>::new());
+}
+
+#[test]
+fn a_device_that_stands_still_is_named_beside_what_binds_else() {
+    let mut samples = samples(&[("data_reads", 499.0), ("waiting_for_data_read", 14.0)]);
+    for at in [3, 4] {
+        samples.columns[0].values[at] = Some(0.0);
+    }
+    let seconds = [400.0, 400.0, 400.0, 0.0, 0.0, 400.0, 400.0, 400.0, 400.0, 400.0];
+    let stretch = Stretch { samples: &samples, between: (0.0, 10.0), seconds: &seconds };
+    let judged = judge(&stretch, &ceilings(&[("data_iops", 500.0)]), &closed(16.0));
+    assert_eq!(judged.limits(), Some(vec!["device", "data_iops"]));
+    assert!(judged.evidence[0].starts_with("for 20 % of the time"), "{:?}", judged.evidence);
+}
+
+#[test]
+fn who_does_all_that_is_asked_has_no_limit() {
+    let load = Load { asked: Some(400.0), ..closed(16.0) };
+    let judged = judged(&[("data_reads", 495.0)], &[("data_iops", 500.0)], &load, &STEADY);
+    assert_eq!(judged.limits(), Some(vec![]));
+}
+
+#[test]
+fn without_samples_or_a_rate_there_is_not_enough_evidence() {
+    assert_eq!(judged(&[("cpu", 1.0)], &[("cpu", 1.0)], &closed(4.0), &[]).limits(), None);
+    let stretch = Stretch { samples: &Samples::default(), between: (0.0, 10.0), seconds: &STEADY };
+    assert_eq!(judge(&stretch, &[], &closed(4.0)).limits(), None);
+}

@@ -1,0 +1,90 @@
+//! Sentences that a person can check.
+
+use super::{Found, Model, Used};
+
+/// Sessions fewer than this are not worth a sentence.
+const LEAST_WAITING: f64 = 0.05;
+
+/// Evidence for what is named, and for what is next.
+pub(super) fn evidence(model: &Model<'_>, found: &[Found], named: usize, all_done: bool) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if all_done {
+        sentences.push("everything that was asked for was done, so nothing held the requests back".to_owned());
+    }
+    let still = model.means.still;
+    if still > 0.0 {
+        sentences.push(format!(
+            "for {} % of the time next to nothing was done, and the devices did nothing",
+            number(100.0 * still)
+        ));
+    }
+    let (bound, rest) = found.split_at(named);
+    for one in bound {
+        sentences.extend(one.used.as_ref().map(|used| stood(one, used)));
+        sentences.extend(waited(model, one));
+        sentences.push(format!("by the model {} would bring about {} % more", one.rule.lift, number(one.gain_percent)));
+    }
+    if named == 0 && !all_done {
+        sentences.push(
+            "by the model nothing that is known to be limited would bring more if there were more of it".to_owned(),
+        );
+    }
+    // What comes next: the highest use of those that did not bind, and where most sessions were.
+    let next =
+        rest.iter().filter_map(|one| Some((one, one.used.as_ref()?))).filter(|(one, _)| one.rule.limit != "memory");
+    if let Some((one, used)) = next.max_by(|(_, a), (_, b)| a.part.total_cmp(&b.part)) {
+        sentences.push(format!("next: {}", stood(one, used)));
+    }
+    if named == 0 {
+        let most = found.iter().filter(|one| one.waiting.is_some_and(|waiting| waiting >= LEAST_WAITING));
+        if let Some(one) = most.max_by(|a, b| a.waiting.unwrap_or(0.0).total_cmp(&b.waiting.unwrap_or(0.0))) {
+            sentences.extend(waited(model, one));
+        }
+        let asleep = model.means.column("sleeping").filter(|asleep| *asleep >= model.load.sessions / 2.0);
+        sentences.extend(asleep.map(|asleep| {
+            format!(
+                "{} of {} sessions slept because their statements asked for it",
+                number(asleep),
+                number(model.load.sessions)
+            )
+        }));
+    }
+    sentences
+}
+
+/// How far a limit was used.
+fn stood(one: &Found, used: &Used) -> String {
+    let percent = number(100.0 * used.part);
+    let words = one.rule.words;
+    match &used.ceiling {
+        Some(ceiling) => format!(
+            "{words} stood at {percent} % of the limit on average: {} of {} {} ({})",
+            number(used.value),
+            number(ceiling.value),
+            ceiling.unit,
+            ceiling.source
+        ),
+        None => format!("{words} stood at {percent} % of the limit on average, as the engine or the machine says"),
+    }
+}
+
+/// Who waited for it.
+fn waited(model: &Model<'_>, one: &Found) -> Option<String> {
+    let waiting = one.waiting.filter(|waiting| *waiting >= LEAST_WAITING)?;
+    let what = match one.rule.limit {
+        "cpu" => "computed or waited for CPU",
+        "data_iops" | "data_bandwidth" | "memory" => "waited for data to be read",
+        "log_write" => "waited for the log to be written",
+        "locks" => "waited for others' locks",
+        "workers" => "waited for a worker",
+        "client" => "waited for the client",
+        _ => return None,
+    };
+    Some(format!("{} of {} sessions {what} on average", number(waiting), number(model.load.sessions)))
+}
+
+/// Three digits, without zeros that say nothing.
+fn number(value: f64) -> String {
+    let text = plimsoll_measurement::units::format_significant(value);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
