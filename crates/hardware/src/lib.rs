@@ -16,6 +16,7 @@
 
 mod blob;
 mod bucket;
+mod client;
 mod cpu;
 mod device;
 mod disk;
@@ -30,6 +31,7 @@ mod time;
 mod volume;
 
 pub use blob::{Blob, Tier};
+pub use client::ClientSpec;
 pub use cpu::{CpuSpec, CpuWork};
 pub use device::{Cap, DeviceSpec, Done, Io, Kind};
 pub use disk::{Disk, LARGEST_IO_BYTES};

@@ -103,10 +103,10 @@ pub struct Limits {
 
 impl Limits {
     /// How many limits there can be.
-    pub(crate) const KINDS: usize = 6;
+    pub const KINDS: usize = 6;
 
     /// All of them with their names, in the order in which governors keep them.
-    pub(crate) fn named(&self) -> [(&'static str, Option<Limit>); Self::KINDS] {
+    pub fn named(&self) -> [(&'static str, Option<Limit>); Self::KINDS] {
         [
             ("iops", self.iops),
             ("read_iops", self.read_iops),

@@ -40,6 +40,7 @@ pub struct Machine {
     movement: Option<Device>,
     caps: Vec<CapState>,
     cpu: Cpu,
+    client: Option<Cpu>,
 }
 
 impl Machine {
@@ -53,6 +54,7 @@ impl Machine {
             temp: spec.temp.as_ref().map(|temp| Device::new(temp, &caps, seed, 2)),
             movement: spec.movement.as_ref().map(|movement| Device::new(movement, &caps, seed, 3)),
             cpu: Cpu::new(&spec.cpu),
+            client: spec.client.map(|client| Cpu::new(&client.cpu())),
             caps,
         }
     }
@@ -75,6 +77,12 @@ impl Machine {
         self.cpu.work(now, work)
     }
 
+    /// Books what a statement costs a session's client. When the client has made it; `now` where it takes no time.
+    pub fn request(&mut self, now: Moment) -> Moment {
+        let one = CpuWork { statements: 1, ..CpuWork::default() };
+        self.client.as_mut().map_or(now, |client| client.work(now, one))
+    }
+
     /// Tells the device how large its file is, for blobs whose limits follow it. False if no tier holds such a file;
     /// then the old limits stay.
     pub fn resize(&mut self, now: Moment, role: Role, file_bytes: u64) -> bool {
@@ -94,6 +102,9 @@ impl Machine {
         self.data.take_over(now, &old.data);
         self.log.take_over(now, &old.log);
         self.cpu.take_over(now, &old.cpu);
+        if let (Some(new), Some(old)) = (&mut self.client, &old.client) {
+            new.take_over(now, old);
+        }
         for (new, old) in [(&mut self.temp, old.temp), (&mut self.movement, old.movement)] {
             if let (Some(new), Some(old)) = (new, old) {
                 new.take_over(now, &old);

@@ -318,3 +318,22 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_client_makes_so_many_requests_whatever_the_server_does() {
+    let text = "[cpu]\nstatement_time = \"1ms\"\n[client]\ncores = 0.5\nrequest_time = \"2ms\"";
+    let mut machine = Machine::new(&Spec::parse("client.toml", text).unwrap(), 1);
+    // Half a core makes 250 a second, from however many sessions.
+    let mut sessions = [Moment::default(); 4];
+    for _ in 0..100 {
+        for session in &mut sessions {
+            *session = machine.request(*session);
+        }
+    }
+    assert_eq!(sessions.iter().max(), Some(&Moment::from_nanos(1_600_000_000)));
+    // The server's own CPU was not touched.
+    let one = CpuWork { statements: 1, ..CpuWork::default() };
+    assert_eq!(machine.compute(Moment::default(), one), Moment::from_nanos(1_000_000));
+    let mut without = Machine::new(&Spec::unlimited("none"), 1);
+    assert_eq!(without.request(Moment::from_nanos(7)), Moment::from_nanos(7));
+}

@@ -39,8 +39,16 @@ pub struct Counters {
     pub log_writes: Operations,
     /// Pages that were not in the pool, or were read ahead.
     pub pages_read: u64,
+    /// Pages that statements looked for in the pool, found or not.
+    pub pages_looked_up: u64,
+    /// Transactions that wrote and were committed.
+    pub commits: u64,
     /// CPU time charged, in nanoseconds.
     pub cpu_nanos: u64,
+    /// Time that sessions waited for their clients: no wait of the server's.
+    pub client_wait: Duration,
+    /// CPU time of the clients, in nanoseconds.
+    pub client_cpu_nanos: u64,
     /// Waits of all sessions.
     pub waits: Waits,
 }

@@ -10,9 +10,11 @@ use plimsoll_engine::{
     PlaceStatus, Result, Sampler, Session, Table, Work,
 };
 use plimsoll_hardware::Spec;
+use plimsoll_measurement::Ceiling;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::address::{Address, Subject};
+use crate::ceilings;
 use crate::fault::Faults;
 use crate::home::Home;
 use crate::level::{self, Level};
@@ -231,6 +233,16 @@ impl Database for LabDatabase {
             Box::new(LabLevels::new(inner, server, self.address.clone(), Arc::clone(&self.changes))) as Box<dyn Levels>
         };
         Ok(self.level.published.is_some().then(levels))
+    }
+
+    fn server_sampler(&self) -> Result<Option<Box<dyn Sampler>>> {
+        Ok(self.process_sampler())
+    }
+
+    /// Those of the level in effect.
+    fn ceilings(&self) -> Vec<Ceiling> {
+        let state = self.hardware.server.state();
+        ceilings::of(&state.spec, state.file_bytes(), self.description.scale)
     }
 
     fn process_sampler(&self) -> Option<Box<dyn Sampler>> {

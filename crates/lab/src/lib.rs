@@ -3,6 +3,7 @@
 //! of it runs in real or in virtual time. `docs/LAB.md` says what is modelled, what is left out, and how exact it is.
 
 pub mod address;
+mod ceilings;
 mod charge;
 mod checkpointer;
 pub mod counters;

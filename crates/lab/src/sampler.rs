@@ -33,6 +33,8 @@ impl Sampler for ServerSampler {
         let counters = &state.counters;
         let mut readings = vec![
             reading(Metric::CacheMissPages, counters.pages_read as f64),
+            reading(Metric::CacheLookupPages, counters.pages_looked_up as f64),
+            reading(Metric::Commits, counters.commits as f64),
             reading(Metric::DeviceReadBytes, counters.data_reads.bytes as f64),
             reading(Metric::DeviceWriteBytes, (counters.data_writes.bytes + counters.log_writes.bytes) as f64),
             reading(Metric::LogWriteBytes, counters.log_writes.bytes as f64),
@@ -45,6 +47,10 @@ impl Sampler for ServerSampler {
             reading(Metric::LogWriteStallSeconds, counters.log_writes.stall.as_secs_f64()),
         ];
         readings.extend(Wait::ALL.map(|wait| reading(wait.metric(), counters.waits.of(wait).1.as_secs_f64())));
+        if state.spec.client.is_some() {
+            readings.push(reading(Metric::ClientWaitSeconds, counters.client_wait.as_secs_f64()));
+            readings.push(reading(Metric::ClientCpuSeconds, counters.client_cpu_nanos as f64 / 1e9));
+        }
         if let Some(limit) = state.pool.limit() {
             readings.push(reading(Metric::MemoryPercent, 100.0 * state.pool.pages() as f64 / limit as f64));
         }

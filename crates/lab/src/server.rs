@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_hardware::{CpuSpec, CpuWork, Io, Kind, Machine, Role, Spec};
+use plimsoll_hardware::{CpuWork, Io, Kind, Machine, Role, Spec};
 use plimsoll_measurement::Moment;
 
 use crate::charge::{self, Work};
@@ -54,10 +54,13 @@ pub struct Server {
 pub struct Prices {
     step: AtomicU64,
     statement: AtomicU64,
+    client: AtomicBool,
 }
 
 impl Prices {
-    fn set(&self, cpu: &CpuSpec) {
+    fn set(&self, spec: &Spec) {
+        let cpu = &spec.cpu;
+        self.client.store(spec.client.is_some(), Ordering::Relaxed);
         self.step.store(cpu.step_ps.unwrap_or(0), Ordering::Relaxed);
         self.statement.store(cpu.statement_ps, Ordering::Relaxed);
     }
@@ -72,7 +75,12 @@ impl Prices {
         self.statement.load(Ordering::Relaxed)
     }
 
-    /// Whether anything costs something.
+    /// Whether a statement costs its client something.
+    pub fn has_client(&self) -> bool {
+        self.client.load(Ordering::Relaxed)
+    }
+
+    /// Whether anything costs the server something.
     pub fn is_limited(&self) -> bool {
         self.step_ps() > 0 || self.statement_ps() > 0
     }
@@ -91,7 +99,7 @@ impl Server {
         let machine = Machine::new(&spec, seed);
         let pages = spec.memory.map(|bytes| bytes / spec.page_bytes);
         let (page_bytes, prices) = (spec.page_bytes, Prices::default());
-        prices.set(&spec.cpu);
+        prices.set(&spec);
         let state = State {
             read_ahead: Sizes::of(page_bytes, spec.memory),
             spec,
@@ -134,7 +142,7 @@ impl Server {
         state.pool.set_limit(spec.memory.map(|bytes| bytes / spec.page_bytes));
         state.note_memory(now);
         state.read_ahead = Sizes::of(self.page_bytes, spec.memory);
-        self.prices.set(&spec.cpu);
+        self.prices.set(&spec);
         state.spec = spec;
     }
 
@@ -154,11 +162,10 @@ impl Server {
     pub fn resize(&self) {
         let now = self.clock.now();
         let mut state = self.state();
-        let bytes: u64 = state.files.iter().filter_map(|file| file.map.upgrade()).map(|map| map.len()).sum();
         // The size that the specification gives is what was set aside for the file.
         let set_aside =
             state.spec.data.volume.disks.iter().filter_map(|disk| Some(disk.blob.as_ref()?.file_bytes)).max();
-        let bytes = bytes.max(set_aside.unwrap_or(0));
+        let bytes = state.file_bytes().max(set_aside.unwrap_or(0));
         // A file that is too large for every tier keeps the limits of the largest.
         let _fits = state.machine.resize(now, Role::Data, bytes);
     }
@@ -206,6 +213,20 @@ impl Server {
         let end = self.clock.now();
         work.new_waits.add(reason, end.since(start));
         work.computing_since = end;
+    }
+
+    /// The client makes a statement, which the server hears of only then.
+    pub fn wait_for_client(&self, work: &Work) {
+        if !self.prices.has_client() {
+            return;
+        }
+        let start = self.clock.now();
+        let made = self.state().machine.request(start);
+        self.sleep(made, &work.cancelled);
+        let end = self.clock.now();
+        let mut state = self.state();
+        state.counters.client_wait += end.since(start);
+        state.counters.client_cpu_nanos += state.spec.client.map_or(0, |client| client.request_ps / 1000);
     }
 
     /// The present moment for who wants to know how long computing takes. Where CPU is not limited it takes no time in the
@@ -267,6 +288,7 @@ impl Server {
             if work.copies && state.pool.holds_any(PageOf { file, page }) {
                 return;
             }
+            state.counters.pages_looked_up += 1;
             let version = version.unwrap_or_else(|| {
                 // Whoever reads what is not durable yet may not report it before it is, wherever it lies.
                 if let Some(durable) = state.files[file as usize].copied_early.get(&page) {

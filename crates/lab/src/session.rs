@@ -78,6 +78,7 @@ impl Modelled for Hardware {
             file,
             turn,
             writing: false,
+            log_bytes_before: 0,
             begun: Moment::default(),
             statement: None,
             known: Vec::new(),
@@ -120,6 +121,8 @@ struct LabSession {
     turn: Arc<Turn>,
     /// True while the right to write is this session's.
     writing: bool,
+    /// Bytes that the session had written to the log when the right became its own.
+    log_bytes_before: u64,
     /// When the running statement began.
     begun: Moment,
     /// By which number the running statement is counted.
@@ -198,6 +201,7 @@ impl Follower for LabSession {
         let Some(mut work) = self.work.take() else {
             return Err(Error::new(ErrorKind::Internal, "a statement began within another"));
         };
+        self.server.wait_for_client(&work);
         self.begun = self.server.computing_now();
         self.statement = self.number(sql);
         work.pages_before = work.pages_read;
@@ -213,6 +217,7 @@ impl Follower for LabSession {
         if writes && !self.writing {
             let waited = self.turn.take(self.server.clock.as_ref());
             self.writing = true;
+            self.log_bytes_before = work.log_bytes;
             if !waited.is_zero() {
                 work.new_waits.add(Wait::Lock, waited);
                 work.computing_since = self.server.computing_now();
@@ -233,6 +238,9 @@ impl Follower for LabSession {
             pay(&self.server, &mut work, CpuWork { steps: steps.saturating_sub(charged), ..CpuWork::default() });
         }
         if autocommit {
+            if self.writing && work.log_bytes > self.log_bytes_before {
+                self.server.state().counters.commits += 1;
+            }
             self.pass_turn();
         }
         let outcome = if self.writing { Ok(()) } else { self.wait_for_log(&mut work) };

@@ -83,6 +83,11 @@ pub struct Shared {
 }
 
 impl State {
+    /// Bytes of the open files together.
+    pub fn file_bytes(&self) -> u64 {
+        self.files.iter().filter_map(|file| file.map.upgrade()).map(|map| map.len()).sum()
+    }
+
     /// Notes how much memory is in use in this interval, whose last note counts.
     pub fn note_memory(&mut self, now: Moment) {
         let interval = now.as_nanos() / MEMORY_INTERVAL_NANOS;

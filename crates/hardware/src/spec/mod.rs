@@ -9,7 +9,7 @@ use std::path::Path;
 
 pub use error::SpecError;
 
-use crate::{Cap, CpuSpec, DeviceSpec};
+use crate::{Cap, ClientSpec, CpuSpec, DeviceSpec};
 
 /// The page size where none is given, in bytes.
 pub(crate) const PAGE_BYTES: u64 = 4096;
@@ -35,6 +35,8 @@ pub struct Spec {
     pub movement: Option<DeviceSpec>,
     /// Limits that devices share.
     pub caps: Vec<Cap>,
+    /// The client, where what it needs is part of the model; `None`: it takes no time.
+    pub client: Option<ClientSpec>,
 }
 
 impl Spec {
@@ -50,6 +52,7 @@ impl Spec {
             temp: None,
             movement: None,
             caps: Vec::new(),
+            client: None,
         }
     }
 
@@ -107,6 +110,10 @@ impl Spec {
     ///
     /// [movement]                      # restores and changes of level; without it they go to the data device
     /// bandwidth = "150MiB/min"
+    ///
+    /// [client]                        # takes no time if left out
+    /// cores = 0.5
+    /// request_time = "200us"          # of its CPU, for each statement before the server hears of it
     /// "#)?;
     /// assert_eq!(spec.data.volume.disks.len(), 16);
     /// # Ok::<(), plimsoll_hardware::SpecError>(())
@@ -127,6 +134,7 @@ impl Spec {
         at("page_size", check_page(self.page_bytes))?;
         at("memory", check_memory(self.memory))?;
         at("cpu", self.cpu.check())?;
+        at("client", self.client.map_or(Ok(()), |client| client.check()))?;
         let names: Vec<&str> = self.caps.iter().map(|cap| cap.name.as_str()).collect();
         for (place, cap) in self.caps.iter().enumerate() {
             at(&format!("caps.{}", cap.name), cap.limits.check())?;

@@ -6,7 +6,7 @@ use toml::de::{DeTable, DeValue};
 use super::table::{Document, Field, Table};
 use super::value::{Unit, latency, limit, neighbour, size, span_ps};
 use super::{PAGE_BYTES, Spec, SpecError, check_memory, check_page};
-use crate::{Blob, Cap, CpuSpec, DeviceSpec, Disk, LARGEST_IO_BYTES, Layout, Limits, Tier, Volume};
+use crate::{Blob, Cap, ClientSpec, CpuSpec, DeviceSpec, Disk, LARGEST_IO_BYTES, Layout, Limits, Tier, Volume};
 
 const LIMITS: [&str; 6] = ["iops", "read_iops", "write_iops", "bandwidth", "read_bandwidth", "write_bandwidth"];
 const DISK: [&str; 6] = ["read_latency", "write_latency", "neighbour", "largest_io", "size", "blob"];
@@ -23,7 +23,7 @@ pub(super) fn spec(file: &str, stem: &str, text: &str) -> Result<Spec, SpecError
     })?;
     let root = Spanned::new(parsed.span(), DeValue::Table(parsed.into_inner()));
     let root = Field::root(document, &root).table()?;
-    root.known(&["name", "page_size", "memory", "cpu", "data", "log", "temp", "movement", "caps"])?;
+    root.known(&["name", "page_size", "memory", "cpu", "data", "log", "temp", "movement", "caps", "client"])?;
     let mut spec = Spec::unlimited(stem);
     if let Some(name) = root.read("name", name)? {
         spec.name = name;
@@ -33,6 +33,7 @@ pub(super) fn spec(file: &str, stem: &str, text: &str) -> Result<Spec, SpecError
     if let Some(cpu) = root.read("cpu", cpu)? {
         spec.cpu = cpu;
     }
+    spec.client = root.read("client", client)?;
     spec.caps = root.read("caps", caps)?.unwrap_or_default();
     let known: Vec<&str> = spec.caps.iter().map(|cap| cap.name.as_str()).collect();
     let device = |key| root.read(key, |field| device(field, &known));
@@ -96,6 +97,16 @@ fn cpu(field: &Field<'_>) -> Result<CpuSpec, SpecError> {
         page_ps: page_ps.unwrap_or(0),
         statement_ps: statement_ps.unwrap_or(0),
     })
+}
+
+fn client(field: &Field<'_>) -> Result<ClientSpec, SpecError> {
+    let table = field.table()?;
+    table.known(&["cores", "request_time"])?;
+    let cores = table.read("cores", Field::number)?.unwrap_or(1.0);
+    let request = table.need("request_time")?;
+    let client = ClientSpec { cores, request_ps: span_ps(&request, "the time of a request", "200us")? };
+    field.check(client.check())?;
+    Ok(client)
 }
 
 fn caps(field: &Field<'_>) -> Result<Vec<Cap>, SpecError> {

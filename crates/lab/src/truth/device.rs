@@ -131,6 +131,31 @@ impl<'a> Device<'a> {
         self.spec.volume.disks.first().map_or(0.0, |disk| disk.write_latency.mean())
     }
 
+    /// What all limits on the way let through for ever, one kind of limit for itself, in the order of [`Limits::named`]: a
+    /// governor and caps each as they are, disks of a stripe together. Without what a burst adds or a neighbour takes.
+    pub fn steady(&self) -> [Option<f64>; Limits::KINDS] {
+        let rates = |limits: &Limits| limits.named().map(|(_, limit)| limit.map(|limit| limit.rate.as_per_second()));
+        let tighter = |one: Option<f64>, other: Option<f64>| one.into_iter().chain(other).reduce(f64::min);
+        let mut steady = rates(&self.spec.governor);
+        for cap in self.caps.iter().filter(|cap| self.spec.caps.contains(&cap.name)) {
+            let cap = rates(&cap.limits);
+            steady = std::array::from_fn(|kind| tighter(steady[kind], cap[kind]));
+        }
+        let (disks, _) = self.share(1.0);
+        let disks: Vec<_> = self.spec.volume.disks.iter().take(disks).map(|disk| rates(&self.limits(disk))).collect();
+        // One that has no limit lets everything through.
+        let of_all = |kind: usize| disks.iter().map(|disk| disk[kind]).sum::<Option<f64>>();
+        std::array::from_fn(|kind| tighter(steady[kind], of_all(kind)))
+    }
+
+    /// Whether a limit on the way has a burst.
+    pub fn bursts(&self) -> bool {
+        let disks = self.spec.volume.disks.iter().map(|disk| self.limits(disk));
+        let caps = self.caps.iter().filter(|cap| self.spec.caps.contains(&cap.name)).map(|cap| cap.limits);
+        let mut all = std::iter::once(self.spec.governor).chain(caps).chain(disks);
+        all.any(|limits| limits.named().iter().any(|(_, limit)| limit.is_some_and(|limit| limit.burst.is_some())))
+    }
+
     /// A note on who else takes from the limits.
     pub fn neighbour(&self) -> Option<f64> {
         let neighbour = self.spec.volume.disks.first()?.neighbour.as_ref()?;

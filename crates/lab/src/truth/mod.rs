@@ -23,9 +23,10 @@ use plimsoll_engine::{Expected, Result};
 use plimsoll_hardware::Spec;
 use plimsoll_measurement::units::{MB, mb_per_minute};
 
-use crate::level::{Level, STEPS_PER_PAIR, STEPS_PER_SCANNED_ROW};
-use device::Device;
+pub use device::Device;
 pub use moves::level_change;
+
+use crate::level::{Level, STEPS_PER_PAIR, STEPS_PER_SCANNED_ROW};
 
 /// What `work` should show on a level at a scale of 1 to `scale`; `None` if nothing limits it, or if rows do not fit into
 /// a page.
