@@ -40,5 +40,5 @@ pub use limit::{Burst, Limit, Limits, Rate};
 pub use machine::{Machine, Resource, Role};
 pub use meter::{Grain, Meter};
 pub use neighbour::Neighbour;
-pub use spec::{Spec, SpecError};
+pub use spec::{Raise, Spec, SpecError};
 pub use volume::{Layout, SLAB_BYTES, Volume};

@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicBool;
 
 use plimsoll_measurement::Moment;
 
+use crate::locks::Lock;
 use crate::pool::PageOf;
 use crate::waits::Waits;
 use crate::wal::Frame;
@@ -49,6 +50,10 @@ pub struct Work {
     pub due: Moment,
     /// Pages of a checkpoint that go to the device together: the first, and how many.
     pub run: Option<(u32, u32)>,
+    /// Locks that the transaction has, in ascending order of their keys.
+    pub locks: Vec<Lock>,
+    /// True while the right to write is the session's.
+    pub may_write: bool,
     /// Set by a cancellation.
     pub cancelled: Arc<AtomicBool>,
 }

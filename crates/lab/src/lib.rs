@@ -13,6 +13,7 @@ mod file;
 mod home;
 pub mod level;
 mod levels;
+mod locks;
 mod mover;
 mod pool;
 mod readahead;

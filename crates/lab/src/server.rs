@@ -15,6 +15,7 @@ use plimsoll_measurement::Moment;
 use crate::charge::{self, Work};
 use crate::counters::{Counters, Statements};
 use crate::fault::Faults;
+use crate::locks::Locks;
 use crate::pool::{PageOf, Pool, Version};
 use crate::readahead::{Sizes, Stream};
 use crate::state::{FileState, State};
@@ -46,6 +47,8 @@ pub struct Server {
     is_virtual: bool,
     /// Faults to inject.
     pub faults: Faults,
+    /// Locks that transactions take by key.
+    pub locks: Locks,
     state: Mutex<State>,
 }
 
@@ -119,6 +122,7 @@ impl Server {
             prices,
             seed,
             faults,
+            locks: Locks::default(),
             state: Mutex::new(state),
         }
     }

@@ -17,6 +17,7 @@ use rusqlite::Connection;
 
 use crate::charge::{self, Work};
 use crate::checkpointer::{Checkpointer, threshold};
+use crate::locks;
 use crate::server::{Server, log_path};
 use crate::turn::Turn;
 use crate::vfs::Registered;
@@ -63,6 +64,7 @@ impl Modelled for Hardware {
             let steps = move || charge::guard(|| charge_steps(&server)).is_none();
             connection.progress_handler(STEPS, Some(steps)).map_err(failed)?;
         }
+        locks::register(connection, Arc::clone(&self.server)).map_err(failed)?;
         let file = self.server.file(path);
         self.server.resize();
         let turn = {
@@ -223,6 +225,7 @@ impl Follower for LabSession {
                 work.computing_since = self.server.computing_now();
             }
         }
+        work.may_write = self.writing;
         charge::install(work);
         Ok(())
     }
@@ -244,6 +247,9 @@ impl Follower for LabSession {
             self.pass_turn();
         }
         let outcome = if self.writing { Ok(()) } else { self.wait_for_log(&mut work) };
+        if autocommit {
+            work.locks.clear();
+        }
         self.server.statement_ended(self.statement, self.begun, &mut work);
         self.work = Some(work);
         outcome

@@ -1,6 +1,7 @@
 //! Specifications: what a machine consists of, from a catalogue's level or from a user's TOML file.
 
 mod error;
+mod raised;
 mod read;
 mod table;
 mod value;
@@ -8,6 +9,7 @@ mod value;
 use std::path::Path;
 
 pub use error::SpecError;
+pub use raised::Raise;
 
 use crate::{Cap, ClientSpec, CpuSpec, DeviceSpec};
 

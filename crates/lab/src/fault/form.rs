@@ -20,19 +20,22 @@ pub enum Fault {
     LatencySpike(f64, f64),
     /// Every so often, for so long, each I/O takes so many times as long.
     ThrottleStorm(Duration, Duration, f64),
+    /// Every so often, for so long, the devices stand still: no I/O is done.
+    DeviceFreeze(Duration, Duration),
     /// From this moment of the target's clock on everything stands still for so long.
     Freeze(Duration, Duration),
 }
 
 impl Fault {
     /// The names of the faults, with what they take.
-    pub const FORMS: [&'static str; 7] = [
+    pub const FORMS: [&'static str; 8] = [
         "io-error:PROBABILITY",
         "full-disk:SIZE",
         "torn-write:PROBABILITY",
         "power-loss:NUMBER-OF-IO",
         "latency-spike:PROBABILITY:FACTOR",
         "throttle-storm:EVERY:FOR:FACTOR",
+        "device-freeze:EVERY:FOR",
         "freeze:AT:FOR",
     ];
 
@@ -83,6 +86,13 @@ impl Fault {
                 }
                 expected(3, Self::ThrottleStorm(every, lasts, factor(2)?))
             }
+            "device-freeze" => {
+                let (every, lasts) = (duration(0)?, duration(1)?);
+                if lasts >= every {
+                    return Err(format!("a freeze of {} does not end before the next", argument(1)));
+                }
+                expected(2, Self::DeviceFreeze(every, lasts))
+            }
             "freeze" => expected(2, Self::Freeze(duration(0)?, duration(1)?)),
             _ => Err(format!("there is no fault '{name}', known are {}", Self::FORMS.join(", "))),
         }
@@ -100,6 +110,9 @@ impl fmt::Display for Fault {
             Self::LatencySpike(probability, factor) => write!(f, "latency-spike:{probability}:{factor}"),
             Self::ThrottleStorm(every, lasts, factor) => {
                 write!(f, "throttle-storm:{}s:{}s:{factor}", every.as_secs_f64(), lasts.as_secs_f64())
+            }
+            Self::DeviceFreeze(every, lasts) => {
+                write!(f, "device-freeze:{}s:{}s", every.as_secs_f64(), lasts.as_secs_f64())
             }
             Self::Freeze(at, lasts) => write!(f, "freeze:{}s:{}s", at.as_secs_f64(), lasts.as_secs_f64()),
         }
@@ -126,6 +139,7 @@ mod tests {
             "latency-spike:0.5",
             "latency-spike:0.5:inf",
             "throttle-storm:5s:60s:10",
+            "device-freeze:1s:1s",
             "freeze:5s",
             "freeze:5s:0s",
             "io-error:0.5:3",
@@ -145,6 +159,7 @@ mod tests {
             "power-loss:5000",
             "latency-spike:0.5:20",
             "throttle-storm:60s:0.5s:10",
+            "device-freeze:2s:0.25s",
             "freeze:5s:0.5s",
         ] {
             assert_eq!(Fault::parse(text).unwrap().to_string(), text);

@@ -175,11 +175,28 @@ impl Faults {
                 _ => {}
             }
         }
-        if factor <= 1.0 {
-            return at;
-        }
         // Several faults together may ask for more than a duration can say.
-        now.after(Duration::try_from_secs_f64(factor * at.since(now).as_secs_f64()).unwrap_or(Duration::MAX))
+        let slower = |wait: Duration| Duration::try_from_secs_f64(factor * wait.as_secs_f64()).unwrap_or(Duration::MAX);
+        let at = if factor <= 1.0 { at } else { now.after(slower(at.since(now))) };
+        self.after_freeze(now, at)
+    }
+
+    /// When an I/O is done that was asked for at `now` and would be done at `at`, of devices that stand still every so often:
+    /// what is asked for or would be done meanwhile is not done before the end.
+    fn after_freeze(&self, now: Moment, at: Moment) -> Moment {
+        let mut done = at;
+        for fault in &self.list {
+            let Fault::DeviceFreeze(every, lasts) = *fault else { continue };
+            for moment in [now, at] {
+                let within = u128::from(moment.as_nanos()) % every.as_nanos();
+                // The last part of every period, so that a run begins in calm.
+                if within >= every.as_nanos() - lasts.as_nanos() {
+                    let left = u64::try_from(every.as_nanos() - within).unwrap_or(u64::MAX);
+                    done = done.max(moment.after(Duration::from_nanos(left)));
+                }
+            }
+        }
+        done
     }
 
     /// True if everything may stand still.
@@ -335,6 +352,27 @@ mod tests {
         for (would, goes_on) in [(4999, 4999), (5000, 5500), (5499, 5500), (5500, 5500), (9000, 9000)] {
             assert_eq!(faults.thaw(at(would)), at(goes_on));
         }
+    }
+
+    #[test]
+    fn what_a_frozen_device_is_asked_for_is_done_at_the_end_at_the_earliest() {
+        let at = |ms: u64| Moment::from_nanos(ms * 1_000_000);
+        let faults = Faults::new(vec![Fault::parse("device-freeze:2s:500ms").unwrap()], 1, clock());
+        // Asked for, done without a freeze, done with it.
+        let cases = [
+            (0, 5, 5),
+            (1490, 1499, 1499),
+            (1498, 1503, 2000),
+            (1600, 1605, 2000),
+            (1990, 2300, 2300),
+            (2000, 2005, 2005),
+        ];
+        for (asked, would, done) in cases {
+            assert_eq!(faults.delay(at(asked), at(would)), at(done), "{asked}");
+        }
+        // Statements go on meanwhile: only I/O waits.
+        assert!(!faults.may_freeze());
+        assert_eq!(faults.thaw(at(1600)), at(1600));
     }
 
     #[test]

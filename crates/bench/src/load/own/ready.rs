@@ -1,5 +1,6 @@
 //! A workload that is ready to be made of one engine: its statements with the engine's placeholders, its parameters' values.
 
+use std::mem;
 use std::sync::OnceLock;
 
 use plimsoll_engine::{Answer, Dialect, Error, ErrorKind, Requester, Result, Statement, Value};
@@ -32,8 +33,8 @@ pub struct Ready {
 struct Kind {
     name: String,
     transaction: bool,
-    /// True if its transaction writes.
-    writes: bool,
+    /// True if its transaction needs the right to write from its begin.
+    needs_right: bool,
     sources: Vec<Source>,
     copies: u64,
     asked: Vec<Asked>,
@@ -100,10 +101,14 @@ impl Ready {
                     .map_err(|problem| format!("parameter {name} of {}: {problem}", request.name))
             };
             let sources = request.parameters.iter().map(source).collect::<std::result::Result<_, _>>()?;
-            let (mut asked, mut writes) = (Vec::new(), false);
+            let (mut asked, mut reads, mut writes, mut needs_right) = (Vec::new(), false, false, false);
             for one in &request.statements {
                 let sql = one.text.for_engine(engine).ok_or_else(|| lacking(engine))?;
-                writes |= text::writes(sql);
+                // A transaction that only takes locks by functions before it writes can do that without the right to write.
+                if text::writes(sql) && !mem::replace(&mut writes, true) {
+                    needs_right = reads || asked.is_empty();
+                }
+                reads |= !text::reads_no_table(sql);
                 let (placed, order) = text::placed(sql, dialect.is_positional(), |number| dialect.placeholder(number));
                 let copies = if sql.contains("{n}") { request.copies } else { 1 };
                 let statements = (1..=copies).map(|copy| statement(text::filled(&placed, copy, &own.variables), None));
@@ -118,7 +123,7 @@ impl Ready {
             kinds.push(Kind {
                 name: request.name.clone(),
                 transaction: request.transaction,
-                writes,
+                needs_right,
                 sources,
                 copies: request.copies,
                 asked,
@@ -215,7 +220,7 @@ impl<'a> Session<'a> {
         if !kind.transaction {
             return self.ask_all(kind, copy, requester);
         }
-        requester.ask(&work.begin[usize::from(kind.writes)], &[])?;
+        requester.ask(&work.begin[usize::from(kind.needs_right)], &[])?;
         let outcome = self.ask_all(kind, copy, requester).and_then(|made| {
             requester.ask(&work.commit, &[])?;
             Ok(made)

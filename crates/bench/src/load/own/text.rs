@@ -168,6 +168,12 @@ pub fn writes(sql: &str) -> bool {
         || words.windows(2).any(|pair| pair[0] == "for" && (pair[1] == "update" || pair[1] == "share"))
 }
 
+/// True if it reads and that of no table, as functions do that are called for what they do.
+pub fn reads_no_table(sql: &str) -> bool {
+    let is_from = |piece: Piece| matches!(piece, Piece::Word(range) if sql[range.clone()].eq_ignore_ascii_case("from"));
+    !writes(sql) && !pieces(sql).into_iter().any(is_from)
+}
+
 /// True if it looks for rows that should be there.
 pub fn seeks(sql: &str) -> bool {
     let first = sql.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
