@@ -129,8 +129,8 @@ impl<'a> Model<'a> {
         Some(Self { means, ceilings, load, rate, network })
     }
 
-    fn used(&self, uses: &[Use]) -> Option<Used> {
-        highest(self.means, self.ceilings, uses)
+    fn used(&self, rule: &Rule) -> Option<Used> {
+        highest(self.means, self.ceilings, rule)
     }
 
     /// Sessions that wait on average.
@@ -140,9 +140,14 @@ impl<'a> Model<'a> {
 
     /// What is known of a limit; `None` if nothing is.
     fn found(&self, rule: &'static Rule) -> Option<Found> {
-        let (used, waiting) = (self.used(rule.uses), self.waiting(rule));
+        let known = |other: &&Rule| other.station() == rule.station() && other.limit != rule.limit;
+        if rule.last_resort && RULES.iter().filter(known).any(|other| self.used(other).is_some()) {
+            return None;
+        }
+        let (used, waiting) = (self.used(rule), self.waiting(rule));
         let gain_percent = match rule.change {
-            Change::More(station) => self.with_more(rule, station, used.as_ref(), waiting)?,
+            Change::More(station) => self.with_more(rule, station, used.as_ref()?),
+            Change::Faster(station) => self.with_faster(station, waiting?)?,
             Change::Cheaper(station) => self.with_cheaper(station, waiting)?,
             Change::Memory => self.with_memory(used.as_ref(), waiting)?,
             Change::Without(rest) => {
@@ -160,20 +165,21 @@ impl<'a> Model<'a> {
     }
 
     /// More of what a station can do: of the limit alone, as the station's other limits stay.
-    fn with_more(&self, rule: &Rule, station: Station, used: Option<&Used>, waiting: Option<f64>) -> Option<f64> {
-        let Some(used) = used else {
-            // Nobody knows the ceiling: then a fifth faster.
-            if part_of_station(self.means, self.ceilings, station).is_some() || station == Station::Cpu {
-                return None;
-            }
-            let each = waiting? * (1.0 - 1.0 / MORE) / self.rate;
-            return Some(self.network.gain_percent(self.network.demands.clone(), self.network.elsewhere - each));
-        };
+    fn with_more(&self, rule: &Rule, station: Station, used: &Used) -> f64 {
         let others = RULES.iter().filter(|other| other.limit != rule.limit && other.change == rule.change);
-        let rest = others.filter_map(|other| Some(self.used(other.uses)?.part)).fold(0.0, f64::max);
+        let rest = others.filter_map(|other| Some(self.used(other)?.part)).fold(0.0, f64::max);
         let mut demands = self.network.demands.clone();
         demands[station as usize] = (used.part / MORE).max(rest).min(1.0) / self.rate;
-        Some(self.network.gain_percent(demands, self.network.elsewhere))
+        self.network.gain_percent(demands, self.network.elsewhere)
+    }
+
+    /// Shorter waits at a station of which nobody knows what it can do.
+    fn with_faster(&self, station: Station, waiting: f64) -> Option<f64> {
+        if part_of_station(self.means, self.ceilings, station).is_some() {
+            return None;
+        }
+        let each = waiting * (1.0 - 1.0 / MORE) / self.rate;
+        Some(self.network.gain_percent(self.network.demands.clone(), self.network.elsewhere - each))
     }
 
     /// What a request costs at a station, less a fifth.
@@ -232,27 +238,35 @@ const DEPTH: f64 = 2.5;
 
 /// The highest use of a station by all limits that lie there.
 fn part_of_station(means: &Means<'_>, ceilings: &[Ceiling], station: Station) -> Option<f64> {
-    let own =
-        RULES.iter().filter(|rule| matches!(rule.change, Change::More(of) | Change::Cheaper(of) if of == station));
-    let mut uses: Vec<&[Use]> = own.map(|rule| rule.uses).collect();
-    if station == Station::Network {
-        uses.push(rules::NETWORK);
-    }
-    uses.into_iter().filter_map(|uses| Some(highest(means, ceilings, uses)?.part)).reduce(f64::max)
+    let own = RULES.iter().filter(|rule| rule.station() == Some(station));
+    let uses = own.filter_map(|rule| highest(means, ceilings, rule));
+    let network = rules::NETWORK.iter().filter(|_| station == Station::Network);
+    let network = network.filter_map(|of| used(means, ceilings, of));
+    uses.chain(network).map(|used| used.part).reduce(f64::max)
 }
 
-/// The highest of several uses that are known.
-fn highest(means: &Means<'_>, ceilings: &[Ceiling], uses: &[Use]) -> Option<Used> {
-    let used = |of: &Use| {
-        let value = (means.sum(of.columns)? - means.sum(of.less).unwrap_or(0.0)).max(0.0);
-        if of.ceiling.is_empty() {
-            return Some(Used { value, ceiling: None, part: value / 100.0 });
-        }
-        let ceiling = ceiling(ceilings, of.ceiling)?.clone();
-        let part = value / ceiling.value;
-        Some(Used { value, ceiling: Some(ceiling), part })
+/// The highest use of a limit that is known.
+fn highest(means: &Means<'_>, ceilings: &[Ceiling], rule: &Rule) -> Option<Used> {
+    let is_first = || {
+        let own = means.sum(rule.waits).unwrap_or(0.0);
+        RULES.iter().all(|other| {
+            let differs = other.uses.iter().any(|of| of.shared) && other.waits != rule.waits;
+            !differs || means.sum(other.waits).unwrap_or(0.0) <= own
+        })
     };
-    uses.iter().filter_map(used).max_by(|a, b| a.part.total_cmp(&b.part))
+    let counted = rule.uses.iter().filter(|of| !of.shared || is_first());
+    counted.filter_map(|of| used(means, ceilings, of)).max_by(|a, b| a.part.total_cmp(&b.part))
+}
+
+/// How far a ceiling is used, where both are known.
+fn used(means: &Means<'_>, ceilings: &[Ceiling], of: &Use) -> Option<Used> {
+    let value = (means.sum(of.columns)? - means.sum(of.less).unwrap_or(0.0)).max(0.0);
+    if of.ceiling.is_empty() {
+        return Some(Used { value, ceiling: None, part: value / 100.0 });
+    }
+    let ceiling = ceiling(ceilings, of.ceiling)?.clone();
+    let part = value / ceiling.value;
+    Some(Used { value, ceiling: Some(ceiling), part })
 }
 
 #[cfg(test)]

@@ -35,13 +35,17 @@ pub struct Use {
     pub less: &'static [&'static str],
     /// The ceiling; empty where the columns are percentages themselves.
     pub ceiling: &'static str,
+    /// True if others than the rule's limit go to the same device: then it counts where most sessions that wait do so for this limit.
+    pub shared: bool,
 }
 
 /// What is changed to see what a limit costs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Change {
-    /// A fifth more of what a station can do. Its waits without a known ceiling: a fifth faster.
+    /// A fifth more of what a station can do.
     More(Station),
+    /// Waits a fifth shorter, where nobody knows what the station can do.
+    Faster(Station),
     /// A fifth less of what a request costs at the station, wherever that passes.
     Cheaper(Station),
     /// A fifth more memory: fewer reads of data.
@@ -67,19 +71,41 @@ pub struct Rule {
     pub waits: &'static [&'static str],
     /// What is changed.
     pub change: Change,
+    /// True for a rule that counts only where no other one knows how far its station was used.
+    pub last_resort: bool,
+}
+
+impl Rule {
+    /// The station that it is about.
+    pub const fn station(&self) -> Option<Station> {
+        match self.change {
+            Change::More(station) | Change::Faster(station) | Change::Cheaper(station) => Some(station),
+            Change::Memory | Change::Without(_) | Change::Unfrozen => None,
+        }
+    }
 }
 
 const fn part(columns: &'static [&'static str], ceiling: &'static str) -> Use {
-    Use { columns, less: &[], ceiling }
+    Use { columns, less: &[], ceiling, shared: false }
+}
+
+/// The same at a device that the log may lie on as well as the data.
+const fn disk(columns: &'static [&'static str], ceiling: &'static str) -> Use {
+    Use { columns, less: &[], ceiling, shared: true }
+}
+
+/// What an engine sends to its devices, which includes the log.
+const fn without_log(columns: &'static [&'static str], ceiling: &'static str) -> Use {
+    Use { columns, less: &["log_write_rate"], ceiling, shared: false }
 }
 
 /// What is already a percentage.
 const fn percent(columns: &'static [&'static str]) -> Use {
-    Use { columns, less: &[], ceiling: "" }
+    Use { columns, less: &[], ceiling: "", shared: false }
 }
 
 /// All limits. The order is that in which they are told where they cost the same.
-pub const RULES: [Rule; 9] = [
+pub const RULES: [Rule; 12] = [
     Rule {
         limit: "cpu",
         words: "CPU",
@@ -92,6 +118,7 @@ pub const RULES: [Rule; 9] = [
         ],
         waits: &["on_cpu"],
         change: Change::More(Station::Cpu),
+        last_resort: false,
     },
     Rule {
         limit: "data_iops",
@@ -101,30 +128,27 @@ pub const RULES: [Rule; 9] = [
             part(&["data_reads", "data_writes"], "data_iops"),
             part(&["data_reads"], "data_read_iops"),
             part(&["data_writes"], "data_write_iops"),
-            part(&["disk_reads"], "data_read_iops"),
-            part(&["disk_writes"], "data_write_iops"),
+            disk(&["disk_reads"], "data_read_iops"),
+            disk(&["disk_writes"], "data_write_iops"),
         ],
         waits: &["waiting_for_data_read"],
         change: Change::More(Station::Data),
+        last_resort: false,
     },
     Rule {
         limit: "data_bandwidth",
         words: "data bandwidth",
         lift: "20 % more data bandwidth",
         uses: &[
-            // What an engine sends to its devices includes the log.
-            Use {
-                columns: &["device_read_rate", "device_write_rate"],
-                less: &["log_write_rate"],
-                ceiling: "data_bandwidth",
-            },
+            without_log(&["device_read_rate", "device_write_rate"], "data_bandwidth"),
             part(&["device_read_rate"], "data_read_bandwidth"),
-            Use { columns: &["device_write_rate"], less: &["log_write_rate"], ceiling: "data_write_bandwidth" },
-            part(&["disk_read_rate"], "data_read_bandwidth"),
-            part(&["disk_write_rate"], "data_write_bandwidth"),
+            without_log(&["device_write_rate"], "data_write_bandwidth"),
+            disk(&["disk_read_rate"], "data_read_bandwidth"),
+            disk(&["disk_write_rate"], "data_write_bandwidth"),
         ],
         waits: &["waiting_for_data_read"],
         change: Change::More(Station::Data),
+        last_resort: false,
     },
     Rule {
         limit: "log_write",
@@ -133,10 +157,40 @@ pub const RULES: [Rule; 9] = [
         uses: &[
             part(&["log_write_rate"], "log_bandwidth"),
             part(&["log_writes"], "log_iops"),
+            disk(&["disk_writes"], "data_write_iops"),
+            disk(&["disk_write_rate"], "data_write_bandwidth"),
             percent(&["log_write_percent"]),
         ],
         waits: &["waiting_for_log_write", "waiting_for_log_governor"],
         change: Change::More(Station::Log),
+        last_resort: false,
+    },
+    Rule {
+        limit: "data_io",
+        words: "data I/O",
+        lift: "20 % more data I/O",
+        uses: &[percent(&["data_io_percent"])],
+        waits: &["waiting_for_data_read"],
+        change: Change::More(Station::Data),
+        last_resort: true,
+    },
+    Rule {
+        limit: "data_io",
+        words: "reads of data",
+        lift: "reads of data that take a fifth less time",
+        uses: &[],
+        waits: &["waiting_for_data_read"],
+        change: Change::Faster(Station::Data),
+        last_resort: true,
+    },
+    Rule {
+        limit: "log_write",
+        words: "writes of the log",
+        lift: "writes of the log that take a fifth less time",
+        uses: &[],
+        waits: &["waiting_for_log_write", "waiting_for_log_governor"],
+        change: Change::Faster(Station::Log),
+        last_resort: true,
     },
     Rule {
         limit: "memory",
@@ -145,6 +199,7 @@ pub const RULES: [Rule; 9] = [
         uses: &[percent(&["memory_percent"])],
         waits: &["waiting_for_data_read"],
         change: Change::Memory,
+        last_resort: false,
     },
     Rule {
         limit: "device",
@@ -153,6 +208,7 @@ pub const RULES: [Rule; 9] = [
         uses: &[],
         waits: &[],
         change: Change::Unfrozen,
+        last_resort: false,
     },
     Rule {
         limit: "locks",
@@ -161,6 +217,7 @@ pub const RULES: [Rule; 9] = [
         uses: &[],
         waits: &["waiting_for_lock"],
         change: Change::Without(0.01),
+        last_resort: false,
     },
     Rule {
         limit: "workers",
@@ -169,6 +226,7 @@ pub const RULES: [Rule; 9] = [
         uses: &[],
         waits: &["waiting_for_worker"],
         change: Change::Without(0.0),
+        last_resort: false,
     },
     Rule {
         limit: "client",
@@ -177,6 +235,7 @@ pub const RULES: [Rule; 9] = [
         uses: &[part(&["client_cpu"], "client_cpu")],
         waits: &["waiting_for_client"],
         change: Change::Cheaper(Station::Client),
+        last_resort: false,
     },
 ];
 

@@ -73,7 +73,7 @@ fn waited(model: &Model<'_>, one: &Found) -> Option<String> {
     let waiting = one.waiting.filter(|waiting| *waiting >= LEAST_WAITING)?;
     let what = match one.rule.limit {
         "cpu" => "computed or waited for CPU",
-        "data_iops" | "data_bandwidth" | "memory" => "waited for data to be read",
+        "data_iops" | "data_bandwidth" | "data_io" | "memory" => "waited for data to be read",
         "log_write" => "waited for the log to be written",
         "locks" => "waited for others' locks",
         "workers" => "waited for a worker",
