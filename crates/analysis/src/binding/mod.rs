@@ -16,7 +16,7 @@ use plimsoll_measurement::{Ceiling, Lift};
 
 use means::{Means, Stretch, ceiling};
 use network::Network;
-use rules::{Change, MORE, NAMED_PERCENT, RULES, Rule, Station, Use};
+use rules::{Change, Counts, MORE, NAMED_PERCENT, RULES, Rule, Station, Use};
 
 /// What is known of a stretch of time beside its samples.
 #[derive(Debug, Clone, Default)]
@@ -250,12 +250,17 @@ fn highest(means: &Means<'_>, ceilings: &[Ceiling], rule: &Rule) -> Option<Used>
     let is_first = || {
         let own = means.sum(rule.waits).unwrap_or(0.0);
         RULES.iter().all(|other| {
-            let differs = other.uses.iter().any(|of| of.shared) && other.waits != rule.waits;
+            let is_shared = other.uses.iter().any(|of| of.counts == Counts::WhereMostWait);
+            let differs = is_shared && other.waits != rule.waits;
             !differs || means.sum(other.waits).unwrap_or(0.0) <= own
         })
     };
-    let counted = rule.uses.iter().filter(|of| !of.shared || is_first());
-    counted.filter_map(|of| used(means, ceilings, of)).max_by(|a, b| a.part.total_cmp(&b.part))
+    let among = |counts: &dyn Fn(Counts) -> bool| {
+        let known = rule.uses.iter().filter(|of| counts(of.counts)).filter_map(|of| used(means, ceilings, of));
+        known.max_by(|a, b| a.part.total_cmp(&b.part))
+    };
+    let of_ours = |counts| counts == Counts::Always || (counts == Counts::WhereMostWait && is_first());
+    among(&of_ours).or_else(|| among(&|counts| counts == Counts::WithoutBetter))
 }
 
 /// How far a ceiling is used, where both are known.

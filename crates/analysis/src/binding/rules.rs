@@ -35,8 +35,19 @@ pub struct Use {
     pub less: &'static [&'static str],
     /// The ceiling; empty where the columns are percentages themselves.
     pub ceiling: &'static str,
-    /// True if others than the rule's limit go to the same device: then it counts where most sessions that wait do so for this limit.
-    pub shared: bool,
+    /// When it counts.
+    pub counts: Counts,
+}
+
+/// When the use of a ceiling counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counts {
+    /// Whenever it is known.
+    Always,
+    /// Others than the rule's limit go to the same device: where most sessions that wait do so for this limit.
+    WhereMostWait,
+    /// An engine's own percentages are of intervals that ended earlier: where nothing better is known.
+    WithoutBetter,
 }
 
 /// What is changed to see what a limit costs.
@@ -86,22 +97,27 @@ impl Rule {
 }
 
 const fn part(columns: &'static [&'static str], ceiling: &'static str) -> Use {
-    Use { columns, less: &[], ceiling, shared: false }
+    Use { columns, less: &[], ceiling, counts: Counts::Always }
 }
 
 /// The same at a device that the log may lie on as well as the data.
 const fn disk(columns: &'static [&'static str], ceiling: &'static str) -> Use {
-    Use { columns, less: &[], ceiling, shared: true }
+    Use { columns, less: &[], ceiling, counts: Counts::WhereMostWait }
 }
 
 /// What an engine sends to its devices, which includes the log.
 const fn without_log(columns: &'static [&'static str], ceiling: &'static str) -> Use {
-    Use { columns, less: &["log_write_rate"], ceiling, shared: false }
+    Use { columns, less: &["log_write_rate"], ceiling, counts: Counts::Always }
 }
 
-/// What is already a percentage.
+/// What the engine says as a percentage.
 const fn percent(columns: &'static [&'static str]) -> Use {
-    Use { columns, less: &[], ceiling: "", shared: false }
+    Use { columns, less: &[], ceiling: "", counts: Counts::WithoutBetter }
+}
+
+/// What the machine says as a percentage.
+const fn machine(columns: &'static [&'static str]) -> Use {
+    Use { columns, less: &[], ceiling: "", counts: Counts::Always }
 }
 
 /// All limits. The order is that in which they are told where they cost the same.
@@ -114,7 +130,7 @@ pub const RULES: [Rule; 12] = [
             part(&["cpu"], "cpu"),
             part(&["server_cpu"], "cpu"),
             percent(&["cpu_percent"]),
-            percent(&["machine_cpu"]),
+            machine(&["machine_cpu"]),
         ],
         waits: &["on_cpu"],
         change: Change::More(Station::Cpu),

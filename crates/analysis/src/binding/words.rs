@@ -5,6 +5,9 @@ use super::{Found, Model, Used};
 /// Sessions fewer than this are not worth a sentence.
 const LEAST_WAITING: f64 = 0.05;
 
+/// A part of the time that is worth a sentence.
+const LEAST_STILL: f64 = 0.01;
+
 /// Evidence for what is named, and for what is next.
 pub(super) fn evidence(model: &Model<'_>, found: &[Found], named: usize, all_done: bool) -> Vec<String> {
     let mut sentences = Vec::new();
@@ -12,7 +15,7 @@ pub(super) fn evidence(model: &Model<'_>, found: &[Found], named: usize, all_don
         sentences.push("everything that was asked for was done, so nothing held the requests back".to_owned());
     }
     let still = model.means.still;
-    if still > 0.0 {
+    if still >= LEAST_STILL {
         sentences.push(format!(
             "for {} % of the time next to nothing was done, and the devices did nothing",
             number(100.0 * still)
