@@ -2,6 +2,7 @@
 
 mod child;
 mod generators;
+mod induced;
 mod sessions;
 mod stall;
 mod tasks;
@@ -21,6 +22,8 @@ The tasks of the repository.
                                     --write puts the table into docs/GENERATORS.md
   cargo xtask sessions              memory of a session, with 2,000 of them on a stub and 200 on a real server
   cargo xtask stall                 the stall test: a frozen server, and what the percentiles say of it
+  cargo xtask induced [--program FILE [postgresql|mariadb]]
+                                    limits that are induced on real servers, and whether verdicts name them; needs root
   cargo xtask help                  this text
 
 Exit codes: that of the step that failed; 2 for wrong usage; 3 if something has to be installed first.
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
         ["compare-generators", rest @ ..] => generators::compare(rest),
         ["sessions"] => sessions::sessions(),
         ["stall"] => stall::stall(),
+        ["induced", rest @ ..] => induced::induced(rest),
         ["help" | "-h" | "--help"] => {
             say(HELP);
             Ok(())

@@ -104,7 +104,7 @@ pub fn judge(stretch: &Stretch<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
     // Whoever does all that is asked has no limit yet.
     let all_done = load.asked.is_some_and(|asked| rate * (1.0 - means.still) >= ALL_DONE * asked);
     let named = if all_done { 0 } else { found.iter().take_while(|found| found.gain_percent >= NAMED_PERCENT).count() };
-    let abstained = if all_done { None } else { model.doubts(&found, named) };
+    let abstained = if all_done { None } else { doubts(&found, named) };
     let evidence = words::evidence(&model, &found, named, all_done);
     Judged { found, named, abstained, evidence }
 }
@@ -214,18 +214,18 @@ impl<'a> Model<'a> {
         let each = waiting.map_or(0.0, |waiting| (waiting / self.rate - queued).max(0.0));
         Some(self.network.gain_percent(demands, self.network.elsewhere - saved * each))
     }
+}
 
-    /// Why there is not enough evidence for what is named, or for nothing.
-    fn doubts(&self, found: &[Found], named: usize) -> Option<String> {
-        let (low, high) = rules::DOUBT_PERCENT;
-        let close = found.iter().find(|found| (low..high).contains(&found.gain_percent));
-        match close {
-            Some(found) if named <= 1 => {
-                let (lift, gain) = (found.rule.lift, found.gain_percent);
-                Some(format!("{lift} would bring about {gain:.1} %, which is too close to call"))
-            }
-            _ => None,
+/// Why there is not enough evidence for what is named, or for nothing.
+fn doubts(found: &[Found], named: usize) -> Option<String> {
+    let (low, high) = rules::DOUBT_PERCENT;
+    let close = found.iter().find(|found| (low..high).contains(&found.gain_percent));
+    match close {
+        Some(found) if named <= 1 => {
+            let (lift, gain) = (found.rule.lift, found.gain_percent);
+            Some(format!("{lift} would bring about {gain:.1} %, which is too close to call"))
         }
+        _ => None,
     }
 }
 

@@ -141,9 +141,10 @@ fn spread(repetition: &Repetition, phase: Option<&str>) -> Vec<f64> {
         if seconds.len() <= end as usize {
             seconds.resize(end as usize + 1, 0.0);
         }
-        for second in start as usize..=end as usize {
+        let first = start as usize;
+        for (done, second) in seconds[first..=end as usize].iter_mut().zip(first..) {
             let part = (end.min(second as f64 + 1.0) - start.max(second as f64)).max(0.0);
-            seconds[second] += work as f64 * part / point.seconds;
+            *done += work as f64 * part / point.seconds;
         }
     }
     seconds
