@@ -21,6 +21,7 @@ use crate::level::{self, Level};
 use crate::levels::{Changes, LabLevels};
 use crate::mover::LabMover;
 use crate::sampler::ServerSampler;
+use crate::scenario::Scenario;
 use crate::server::Server;
 use crate::session::{Hardware, PRIVATE_PAGES};
 use crate::truth;
@@ -45,6 +46,24 @@ impl LabDatabase {
         let address = Address::parse(url)?;
         let level = level::find(&address)?;
         Self::on(level, &address, clock)
+    }
+
+    /// Opens the lab of a scenario.
+    pub fn scenario(scenario: &Scenario, clock: Arc<dyn Clock>) -> Result<Self> {
+        let name = scenario.spec.name.clone();
+        let provenance = [("hardware".to_owned(), format!("drawn for the scenario {name}"))].into();
+        let spec = scenario.spec.clone();
+        let subject = Subject::File(format!("{name}.toml").into());
+        let address = Address {
+            subject,
+            is_virtual: clock.kind() == "virtual",
+            scale: 1,
+            seed: scenario.seed,
+            neighbour: true,
+            file: None,
+            faults: scenario.faults.clone(),
+        };
+        Self::on(Level { spec, name, edition: None, published: None, disk: None, provenance }, &address, clock)
     }
 
     /// Opens a lab on this hardware.

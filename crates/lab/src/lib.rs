@@ -19,6 +19,7 @@ mod pool;
 mod readahead;
 mod sampler;
 mod scale;
+pub mod scenario;
 pub mod server;
 mod session;
 pub mod state;

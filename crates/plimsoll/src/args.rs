@@ -387,6 +387,25 @@ pub struct Verify {
     /// The table as Markdown too; - for standard output.
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
+    /// Instead: seeded scenarios whose limit is found by reruns, and the verdict on each; exits with 1 if more than 10 % have none or
+    /// more than 1 % a wrong one.
+    #[arg(long, value_enum, value_name = "HALF", num_args = 0..=1, default_missing_value = "both",
+          conflicts_with_all = ["level", "edition", "clock", "row", "json", "markdown"])]
+    pub verdicts: Option<Halves>,
+    /// So many scenarios only.
+    #[arg(long, value_name = "N", requires = "verdicts")]
+    pub limit: Option<usize>,
+}
+
+/// Which half of the scenarios.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Halves {
+    /// Those that rules are made by.
+    Developing,
+    /// Those that rules are tried on.
+    HeldOut,
+    /// All.
+    Both,
 }
 
 /// A clock of the lab.

@@ -55,7 +55,10 @@ fn run(arguments: Arguments, printer: &Printer) -> Result<u8, Failure> {
         Command::Report(options) => commands::report::report(&options, &settings, printer),
         Command::Clean(options) => commands::clean::clean(&options, printer),
         Command::Catalog(options) => commands::catalog::catalog(&options, printer),
-        Command::Lab(Lab { action: LabAction::Verify(options) }) => commands::verify::verify(&options, printer),
+        Command::Lab(Lab { action: LabAction::Verify(options) }) => match options.verdicts {
+            Some(halves) => commands::verdicts::verdicts(&options, halves, printer),
+            None => commands::verify::verify(&options, printer),
+        },
         Command::Doctor(options) => commands::doctor::doctor(&options, &settings, printer),
         Command::Completions { shell } => Ok(commands::generated::completions(shell, printer)),
         Command::Man => commands::generated::man(printer),

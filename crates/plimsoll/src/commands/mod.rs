@@ -11,4 +11,5 @@ pub mod report;
 pub mod run;
 pub mod runs;
 pub mod tests;
+pub mod verdicts;
 pub mod verify;

@@ -1,0 +1,40 @@
+//! Numbers drawn from a seed.
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
+
+/// A source of numbers.
+#[derive(Debug)]
+pub struct Draw(Xoshiro256PlusPlus);
+
+impl Draw {
+    /// Numbers of this seed.
+    pub fn new(seed: u64) -> Self {
+        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
+    }
+
+    /// From 0 to 1.
+    fn unit(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// All alike between two.
+    pub fn between(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * self.unit()
+    }
+
+    /// Between two, all orders of magnitude alike.
+    pub fn scale(&mut self, low: f64, high: f64) -> f64 {
+        (self.between(low.ln(), high.ln())).exp()
+    }
+
+    /// True with this probability.
+    pub fn chance(&mut self, probability: f64) -> bool {
+        self.unit() < probability
+    }
+
+    /// One of them.
+    pub fn one<T: Copy>(&mut self, of: &[T]) -> T {
+        of[((self.unit() * of.len() as f64) as usize).min(of.len() - 1)]
+    }
+}

@@ -1,0 +1,187 @@
+//! What the sessions of a scenario do: tables and requests as the text of a definition of one's own, and what a request demands.
+
+use super::demand::{Demand, FRAME, PAGE};
+use super::draw::Draw;
+use super::{Class, Family};
+
+/// A workload.
+pub struct Workload {
+    /// What a request demands.
+    pub demand: Demand,
+    /// Bytes of a page.
+    pub page_bytes: u64,
+    /// Pages that memory has.
+    pub memory_pages: f64,
+    /// Set-up and requests.
+    pub text: String,
+    /// How many copies `{n}` stands for.
+    pub copies: u64,
+    /// How many keys its transactions lock; 0 if they lock none.
+    pub locked_keys: u64,
+}
+
+/// Bytes of a page where a workload does not want larger ones, and of a text of which two are in one.
+const PAGE_BYTES: u64 = 4096;
+const ROW_BYTES: u64 = 1700;
+
+/// Demand of one statement that reads so often, pages of so many bytes.
+fn reads(reads: f64, page_bytes: f64) -> Demand {
+    Demand { statements: 1.0, steps: 14.0, reads, read_bytes: reads * page_bytes, ..Demand::default() }
+}
+
+/// Demand of a transaction of so many statements that leaves so many frames in the log.
+fn writes(statements: f64, frames: f64) -> Demand {
+    let log_bytes = frames * FRAME;
+    Demand { statements, steps: 40.0, commits: 1.0, log_bytes, dirty_pages: frames, ..Demand::default() }
+}
+
+impl Workload {
+    /// The workload of a family for scenarios that aim at a class.
+    pub fn of(family: Family, draw: &mut Draw, aims_at: Class) -> Self {
+        match family {
+            Family::PointReads | Family::Lookups | Family::LargePages => by_key(family, draw, aims_at),
+            Family::RangeScans => scans(draw),
+            Family::Updates => updates(draw),
+            Family::Inserts => inserts(draw),
+            Family::HotRows | Family::Transfers => locking(family, draw, aims_at),
+            Family::Mixed => mixed(draw, aims_at),
+        }
+    }
+
+    /// One on pages of the usual size, without copies and locks.
+    fn plain(demand: Demand, memory_pages: f64, text: String) -> Self {
+        Self { demand, page_bytes: PAGE_BYTES, memory_pages, text, copies: 1, locked_keys: 0 }
+    }
+}
+
+fn by_key(family: Family, draw: &mut Draw, aims_at: Class) -> Workload {
+    let is_large = family == Family::LargePages;
+    let (row, page_bytes) = if is_large { (7400, 16_384) } else { (ROW_BYTES, PAGE_BYTES) };
+    let (memory, pages) = memory_and_pages(draw, aims_at, is_large);
+    let rows = 2.0 * pages;
+    // Some pages have the addresses of others.
+    let misses = (1.0 - (memory - pages / 100.0 - 8.0) / pages).clamp(0.0, 1.0);
+    if family == Family::Lookups {
+        return Workload::plain(reads(2.0 * misses, PAGE), memory, lookups(rows / 2.0, row));
+    }
+    let text = format!(
+        "{}\n[[request]]\nname = \"read\"\nstatements = [\"SELECT c FROM t WHERE id = :id\"]\n[request.parameters]\nid = {{ uniform = [1, {rows:.0}] }}\n",
+        setup(&[("t", rows, row)])
+    );
+    Workload { page_bytes, ..Workload::plain(reads(misses, page_bytes as f64), memory, text) }
+}
+
+fn scans(draw: &mut Draw) -> Workload {
+    let pages = draw.between(100.0, 150.0).round();
+    let text = format!(
+        "{}\n[[request]]\nname = \"scan\"\nstatements = [\"SELECT sum(n) FROM t{{n}}\"]\n",
+        setup(&[("t{n}", pages, 3900)])
+    );
+    let read_bytes = (pages + 2.0) * PAGE;
+    let demand = Demand { statements: 1.0, steps: 9.0 * pages, reads: 9.0, read_bytes, ..Demand::default() };
+    Workload { copies: 60, ..Workload::plain(demand, 560.0, text) }
+}
+
+fn updates(draw: &mut Draw) -> Workload {
+    let pages = draw.scale(300.0, 900.0).round();
+    let rows = 2.0 * pages;
+    let text = format!(
+        "{}\n[[request]]\nname = \"update\"\nstatements = [\"UPDATE t SET n = n + 1 WHERE id = :id\"]\n[request.parameters]\nid = {{ uniform = [1, {rows:.0}] }}\n",
+        setup(&[("t", rows, ROW_BYTES)])
+    );
+    Workload::plain(writes(1.0, 1.0), pages * draw.between(3.0, 6.0) + 300.0, text)
+}
+
+/// A new page at the end changes its parent and the first page beside itself.
+fn inserts(draw: &mut Draw) -> Workload {
+    let row = draw.between(1100.0, 3800.0) as u64;
+    let in_a_page = (4080 / (row + 10)) as f64;
+    let text = format!(
+        "{}\n[[request]]\nname = \"insert\"\nstatements = [\"INSERT INTO t (n, c) VALUES (:number, :text)\"]\n[request.parameters]\nnumber = {{ uniform = [1, 1000000] }}\ntext = {{ text = {row} }}\n",
+        setup(&[("t", 200.0, row)])
+    );
+    Workload::plain(writes(1.0, 1.0 + 2.0 / in_a_page), 4000.0, text)
+}
+
+fn locking(family: Family, draw: &mut Draw, aims_at: Class) -> Workload {
+    let keys = if aims_at == Class::Locks { draw.one(&[1, 1, 1, 2]) } else { 1000 };
+    let (statements, demand) = if family == Family::Transfers {
+        // The second key is one of another range, and higher than any of the first.
+        let text = "[\"SELECT lab_lock(:one)\", \"SELECT lab_lock(:other)\", \"UPDATE t SET n = n - 1 WHERE id = :one\", \
+                    \"UPDATE t SET n = n + 1 WHERE id = :other\"]\n[request.parameters]\none = { uniform = [1, {keys}] }\n\
+                    other = { plus = [\"one\", {keys}] }\n";
+        (text, writes(6.0, 2.0))
+    } else {
+        let text = "[\"SELECT lab_lock(:id)\", \"UPDATE t SET n = n + 1 WHERE id = :id\"]\n[request.parameters]\n\
+                    id = { uniform = [1, {keys}] }\n";
+        (text, writes(4.0, 1.0))
+    };
+    let text =
+        format!("{}\n[[request]]\nname = \"change\"\nstatements = {statements}", setup(&[("t", 2000.0, ROW_BYTES)]));
+    Workload { locked_keys: keys, ..Workload::plain(demand, 4000.0, text) }
+}
+
+fn mixed(draw: &mut Draw, aims_at: Class) -> Workload {
+    let (memory, pages) = memory_and_pages(draw, aims_at, false);
+    let share = draw.between(0.15, 0.5);
+    let (rows, small) = (2.0 * pages, (memory * 0.25).round().max(40.0));
+    let text = format!(
+        "{}\n[[request]]\nname = \"read\"\nweight = {:.3}\nstatements = [\"SELECT c FROM t WHERE id = :id\"]\n[request.parameters]\nid = {{ uniform = [1, {rows:.0}] }}\n\n[[request]]\nname = \"update\"\nweight = {share:.3}\nstatements = [\"UPDATE u SET n = n + 1 WHERE id = :id\"]\n[request.parameters]\nid = {{ uniform = [1, {small:.0}] }}\n",
+        setup(&[("t", rows, ROW_BYTES), ("u", small, ROW_BYTES)]),
+        1.0 - share,
+    );
+    // The pages that are changed stay in memory.
+    let misses = (1.0 - memory * 0.7 / pages).clamp(0.0, 1.0);
+    let (read, write) = (reads(misses, PAGE), writes(1.0, 1.0));
+    let of = |part: fn(&Demand) -> f64| (1.0 - share) * part(&read) + share * part(&write);
+    let demand = Demand {
+        statements: 1.0,
+        steps: of(|demand| demand.steps),
+        reads: of(|demand| demand.reads),
+        read_bytes: of(|demand| demand.read_bytes),
+        commits: share,
+        log_bytes: of(|demand| demand.log_bytes),
+        dirty_pages: of(|demand| demand.dirty_pages),
+    };
+    Workload::plain(demand, memory, text)
+}
+
+/// Pages of memory and of the tables. A little more memory matters only where the working set is meant not to fit.
+fn memory_and_pages(draw: &mut Draw, aims_at: Class, is_large: bool) -> (f64, f64) {
+    let fits = |draw: &mut Draw| {
+        let pages = draw.scale(250.0, 800.0).round();
+        (pages * draw.between(1.3, 2.0) + 50.0, pages)
+    };
+    match aims_at {
+        Class::Memory => {
+            let pages = draw.scale(600.0, 1200.0).round();
+            (pages * draw.between(0.5, 0.88), pages)
+        }
+        Class::Cpu | Class::Client if draw.chance(0.5) => fits(draw),
+        _ => {
+            let memory = if is_large { draw.between(90.0, 130.0) } else { draw.between(160.0, 240.0) };
+            (memory, (memory / draw.between(0.05, 0.08)).round())
+        }
+    }
+}
+
+/// Tables of so many rows with texts of so many bytes.
+fn setup(tables: &[(&str, f64, u64)]) -> String {
+    let statements = tables.iter().map(|(name, rows, bytes)| {
+        format!(
+            "    \"CREATE TABLE {name} (id INTEGER PRIMARY KEY, n INTEGER NOT NULL, c TEXT NOT NULL)\",\n    \"INSERT INTO {name} WITH RECURSIVE s(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM s WHERE id < {rows:.0}) SELECT id, 1000, printf('%.*c', {bytes}, 'x') FROM s\",\n"
+        )
+    });
+    format!("[setup]\nstatements = [\n{}]\n", statements.collect::<String>())
+}
+
+/// Two tables of the same size; a row of one names a row of the other.
+fn lookups(rows: f64, row: u64) -> String {
+    let name = |from: &str| format!("UPDATE {from} SET n = 1 + (id * 7919) % {rows:.0}");
+    let setup = setup(&[("orders", rows, row), ("customers", rows, row)]);
+    let setup = setup.trim_end().trim_end_matches(']');
+    format!(
+        "{setup}    \"{}\",\n]\n\n[[request]]\nname = \"lookup\"\nstatements = [\"SELECT o.c, c.c FROM orders o JOIN customers c ON c.id = o.n WHERE o.id = :id\"]\n[request.parameters]\nid = {{ uniform = [1, {rows:.0}] }}\n",
+        name("orders")
+    )
+}

@@ -1,0 +1,140 @@
+//! `plimsoll lab verify --verdicts`: seeded scenarios whose true limit is found by reruns, and what the tool's verdict says of each.
+//! The halves have other workloads and other seeds: rules are made on the one and tried on the other.
+//!
+//! For each class and half there are [`CASES`] cases. A case that is not clear is replaced by the next seed of the same family and
+//! aim, at most [`MOST_SEEDS`] times; how many were is said. Nothing about a verdict decides what is replaced.
+
+mod table;
+mod truth;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use plimsoll_bench::Interrupt;
+use plimsoll_lab::scenario::{Class, Half, MOST_SEEDS, case};
+use plimsoll_measurement::exit;
+use signal_hook::consts::SIGTERM;
+
+pub use table::Table;
+pub use truth::{Outcome, Runner};
+
+use super::run::this_machine;
+use crate::args::{Halves, Verify};
+use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::signals;
+
+/// Cases of each class in each half.
+const CASES: u64 = 12;
+
+/// What became of a case.
+pub enum Case {
+    /// It is clear; so many seeds before it were not.
+    Clear(Box<Outcome>, u64),
+    /// None of its seeds is.
+    Unclear,
+}
+
+/// Runs scenarios and compares verdicts with what binds.
+pub fn verdicts(options: &Verify, halves: Halves, printer: &Printer) -> Result<u8, Failure> {
+    let interrupt = Interrupt::default();
+    let runner = Runner { host: this_machine(), interrupt: interrupt.clone(), printer: printer.clone() };
+    signals::listen(&interrupt, printer)?;
+    // Classes take turns, so that the first few are of all kinds.
+    let cases = (0..CASES).flat_map(|number| {
+        Half::ALL.into_iter().flat_map(move |half| Class::ALL.into_iter().map(move |class| (half, class, number)))
+    });
+    let wanted = |half: Half| {
+        matches!(
+            (halves, half),
+            (Halves::Both, _) | (Halves::Developing, Half::Developing) | (Halves::HeldOut, Half::HeldOut)
+        )
+    };
+    let mut cases: Vec<(Half, Class, u64)> = cases.filter(|(half, ..)| wanted(*half)).collect();
+    cases.truncate(options.limit.unwrap_or(usize::MAX));
+    let (table, outcome) = all(&runner, &cases, printer);
+    printer.result(&table.text());
+    if let Some(signal) = interrupt.signal() {
+        return Ok(if signal == SIGTERM { exit::TERMINATED } else { exit::INTERRUPTED });
+    }
+    outcome?;
+    Ok(if table.is_right() { exit::DONE } else { exit::NEGATIVE })
+}
+
+/// Runs the cases, two at a time; what is finished is in the table also when something fails.
+fn all(runner: &Runner, cases: &[(Half, Class, u64)], printer: &Printer) -> (Table, Result<(), Failure>) {
+    let (next, workers) =
+        (AtomicUsize::new(0), thread::available_parallelism().map_or(1, |cpus| cpus.get().min(cases.len())));
+    let (sender, finished) = mpsc::channel();
+    let (mut table, mut failed) = (Table::default(), Ok(()));
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            let (sender, next) = (sender.clone(), &next);
+            scope.spawn(move || {
+                while let Some((half, class, number)) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let found = clear(runner, *half, *class, *number);
+                    let is_over = found.is_err();
+                    if sender.send(found).is_err() || is_over {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        for (done, found) in (1..).zip(finished) {
+            match found {
+                Ok(found) => {
+                    if let Case::Clear(outcome, replaced) = &found {
+                        printer.remark(&format!("{done} of {}: {}", cases.len(), table::line(outcome, *replaced)));
+                    }
+                    table.add(found);
+                }
+                Err(error) => {
+                    // The others have no more to begin.
+                    next.store(cases.len(), Ordering::Relaxed);
+                    failed = Err(error);
+                }
+            }
+        }
+    });
+    (table, failed)
+}
+
+/// The first of a case's seeds that is clear.
+fn clear(runner: &Runner, half: Half, class: Class, number: u64) -> Result<Case, Failure> {
+    for nth in 0..MOST_SEEDS {
+        let outcome = runner.truth(&case(half, class, number, nth))?;
+        if outcome.is_clear() {
+            return Ok(Case::Clear(Box::new(outcome), nth));
+        }
+        runner.printer.remark(&format!("replaced: {}", table::line(&outcome, nth)));
+    }
+    Ok(Case::Unclear)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::args::Arguments;
+
+    /// One of each kind of change: a limit raised, a cost cut, a fault removed, a row spread.
+    #[test]
+    fn what_a_scenario_aims_at_is_what_binds() {
+        let printer = Printer::new(&Arguments::parse_from(["plimsoll", "--quiet", "catalog"]));
+        let runner = Runner { host: this_machine(), interrupt: Interrupt::default(), printer };
+        for (half, class) in [
+            (Half::HeldOut, Class::LogWrite),
+            (Half::HeldOut, Class::Client),
+            (Half::Developing, Class::Device),
+            (Half::HeldOut, Class::Locks),
+            (Half::HeldOut, Class::Nothing),
+        ] {
+            let outcome = runner.truth(&case(half, class, 0, 0)).unwrap_or_else(|error| panic!("{}", error.message));
+            assert!(outcome.is_clear(), "{}", table::line(&outcome, 0));
+            assert_eq!(outcome.binding(), [class.name()], "{}", table::line(&outcome, 0));
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What binds a scenario, by running it again (*counterfactual*): as it is, and with each thing changed that a limit could be, one
+//! at a time. No rule about utilisation or waits takes part, and no verdict.
+//!
+//! - A change *lifts* if the rate with it is at least [`LIFTS`] higher, and *does nothing* if it is less than [`NOTHING`] higher (or
+//!   lower). What is between makes the case unclear: the next seed takes its place, and the cases that were replaced are counted.
+//! - What binds is every change that lifts: one limit, or several that bind together. If no change lifts, nothing binds.
+//! - A second limit is *near* if what binds, raised by a fifth, gives at most [`NEAR`]: something else binds within 10 % then, as it
+//!   would give 20 % by itself.
+
+use std::sync::Arc;
+
+use plimsoll_bench::observer::Unobserved;
+use plimsoll_bench::run::Plan;
+use plimsoll_bench::{Interrupt, definition::Definition, execute};
+use plimsoll_clock::{Clock, VirtualClock, enter};
+use plimsoll_engine::Target;
+use plimsoll_lab::LabDatabase;
+use plimsoll_lab::scenario::{Class, Scenario};
+use plimsoll_measurement::{Host, RunRecord};
+
+use super::super::run::plan;
+use crate::failure::Failure;
+use crate::printer::Printer;
+
+/// From this gain on a change lifts the rate.
+pub const LIFTS: f64 = 0.05;
+
+/// Below this gain a change does nothing.
+pub const NOTHING: f64 = 0.02;
+
+/// A limit raised by a fifth that gives no more than this has another within 10 %, one of a hundred allowed for noise.
+pub const NEAR: f64 = 0.11;
+
+/// What became of a scenario.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// Requests a second as it is.
+    pub rate: f64,
+    /// How much higher the rate is with each change, as a part of it.
+    pub gains: Vec<(Class, f64)>,
+    /// The run's record, with the tool's verdict.
+    pub record: RunRecord,
+}
+
+impl Outcome {
+    /// Names of what binds; `none` alone if nothing does.
+    pub fn binding(&self) -> Vec<&'static str> {
+        binding(&self.gains)
+    }
+
+    /// Whether every change either lifts or does nothing.
+    pub fn is_clear(&self) -> bool {
+        self.gains.iter().all(|(_, gain)| *gain >= LIFTS || *gain < NOTHING)
+    }
+
+    /// Whether another limit is within 10 % of the one that binds, or several bind together.
+    pub fn has_second(&self) -> bool {
+        let limits =
+            self.gains.iter().filter(|(class, gain)| *gain >= LIFTS && !matches!(class, Class::Device | Class::Locks));
+        self.binding().len() > 1 || limits.clone().any(|(_, gain)| *gain <= NEAR)
+    }
+
+    /// What the tool says: the limit and those that bound with it; nothing if it abstains.
+    pub fn verdict(&self) -> Vec<&str> {
+        let verdict = &self.record.verdict;
+        verdict.limit.iter().chain(&verdict.also).map(String::as_str).collect()
+    }
+}
+
+fn binding(gains: &[(Class, f64)]) -> Vec<&'static str> {
+    let mut lifting: Vec<&str> =
+        gains.iter().filter(|(_, gain)| *gain >= LIFTS).map(|(class, _)| class.name()).collect();
+    if lifting.is_empty() {
+        lifting.push(Class::Nothing.name());
+    }
+    lifting
+}
+
+/// Who runs scenarios.
+#[derive(Clone)]
+pub struct Runner {
+    /// This machine.
+    pub host: Host,
+    /// Requests to stop.
+    pub interrupt: Interrupt,
+    /// Who hears of a clock that stands still.
+    pub printer: Printer,
+}
+
+impl Runner {
+    /// Runs a scenario and all its changes.
+    pub fn truth(&self, scenario: &Scenario) -> Result<Outcome, Failure> {
+        let record = self.run(scenario)?;
+        let rate = rate(&record)?;
+        let mut gains = Vec::new();
+        for class in Class::ALL {
+            let Some(changed) = scenario.without(class) else { continue };
+            gains.push((class, self::rate(&self.run(&changed)?)? / rate - 1.0));
+        }
+        Ok(Outcome { scenario: scenario.clone(), rate, gains, record })
+    }
+
+    /// A run on a lab of its own, in a thread of its own: a thread on a virtual clock is bound to one CPU from then on.
+    fn run(&self, scenario: &Scenario) -> Result<RunRecord, Failure> {
+        let work = || -> Result<RunRecord, Failure> {
+            let printer = self.printer.clone();
+            let clock: Arc<dyn Clock> =
+                Arc::new(VirtualClock::with_watchdog(Box::new(move |sentence: &str| printer.stalled(sentence))));
+            let _on_clock = enter(&clock, "run");
+            let database = LabDatabase::scenario(scenario, Arc::clone(&clock))?;
+            let name = format!("{}-{}", scenario.family.name(), scenario.seed);
+            let definition = Definition::parse(&format!("{name}.toml"), &scenario.test())
+                .map_err(|error| Failure::usage(error.to_string()))?;
+            let target = Target::parse(&format!("lab:{name}.toml?scale=1&seed={}", scenario.seed))?;
+            let plan = Plan { repetitions: 1, ..plan(&definition, definition.parameters(false), &target, &self.host) };
+            Ok(execute(&plan, &database, &clock, &self.interrupt, &mut Unobserved))
+        };
+        let record = std::thread::scope(|scope| scope.spawn(work).join())
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        match &record.error {
+            None => Ok(record),
+            Some(error) => Err(Failure {
+                message: format!("{}: {}", record.target, error.message),
+                hint: error.hint.clone(),
+                exit_code: error.exit_code,
+            }),
+        }
+    }
+}
+
+fn rate(record: &RunRecord) -> Result<f64, Failure> {
+    let figure = record.results.iter().find(|figure| figure.metric == "request_rate");
+    figure.map(|figure| figure.value).filter(|rate| *rate > 0.0).ok_or_else(|| {
+        Failure::usage(format!("{} has no rate", record.target)).hint("the scenario asks for nothing that is answered")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lifts_binds_and_what_is_between_the_thresholds_is_not_clear() {
+        let of = |gains: &[(Class, f64)]| binding(gains).join("+");
+        assert_eq!(of(&[(Class::Cpu, 0.019), (Class::Memory, -0.3)]), "none");
+        assert_eq!(of(&[(Class::Cpu, 0.05), (Class::Memory, 0.0)]), "cpu");
+        assert_eq!(of(&[(Class::DataIops, 0.2), (Class::Memory, 0.07)]), "data_iops+memory");
+        assert_eq!(of(&[]), "none");
+    }
+}
