@@ -43,7 +43,7 @@ impl SlowDevice {
         ran(Command::new("mount").args(["-o", "loop"]).arg(&image).arg(&mount))?;
         let mut device = Self { folder, number: String::new() };
         let source = ran(Command::new("findmnt").args(["-n", "-o", "MAJ:MIN"]).arg(device.folder()))?;
-        device.number = source.trim().to_owned();
+        source.trim().clone_into(&mut device.number);
         // Servers run as somebody else.
         for path in [device.folder.path(), &mount] {
             ran(Command::new("chmod").arg("755").arg(path))?;
