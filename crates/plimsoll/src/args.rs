@@ -289,6 +289,8 @@ pub enum CsvRows {
     Waits,
     /// What was read from and written to files of the engine.
     Files,
+    /// What the engine and the machine said of themselves, second by second.
+    Samples,
 }
 
 /// Verdicts that make `compare` fail.

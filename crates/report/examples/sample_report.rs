@@ -10,5 +10,6 @@ fn main() -> std::io::Result<()> {
     let options = html::Options { title: "Sample report".into(), generated_at: Some("2026-03-02T08:00:00Z".into()) };
     let mut records = samples::all();
     records.extend(samples::requests::all());
+    records.extend(samples::sampled::all());
     std::fs::write(path, html::report(&records, &options))
 }

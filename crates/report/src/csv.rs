@@ -1,7 +1,8 @@
-//! CSV by RFC 4180: one row per measured point, or second, kind, phase and so on of requests, ready for a spreadsheet or a
+//! CSV by RFC 4180: one row per measured point, or second, kind, phase and so on of requests, or sampled value, ready for a spreadsheet or a
 //! data frame. Unknown values are empty cells.
 
 mod requests;
+mod samples;
 
 use plimsoll_measurement::{Point, Repetition, RunRecord};
 
@@ -67,6 +68,8 @@ pub enum Rows {
     Waits,
     /// What was read from and written to files of the engine.
     Files,
+    /// What the engine and the machine said of themselves: a value of one metric in one interval.
+    Samples,
 }
 
 /// All rows of the kind, of all repetitions of the runs, below one line of column names. Lines end with CR LF.
@@ -79,6 +82,7 @@ pub fn table(records: &[RunRecord], rows: Rows) -> String {
         Rows::Histograms => requests::histograms(records),
         Rows::Waits => requests::waits(records),
         Rows::Files => requests::files(records),
+        Rows::Samples => samples::samples(records),
     }
 }
 

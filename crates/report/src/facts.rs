@@ -340,6 +340,7 @@ pub fn origin(record: &RunRecord) -> Option<Grid> {
         ("Real time", seconds(host.real_seconds)),
         ("Preparation", seconds(host.preparation_seconds)),
         ("Client CPU time", seconds(host.client_cpu_seconds)),
+        ("Sampling", crate::evidence::sampling(record)),
     ];
     pairs(known.into_iter().filter_map(|(name, value)| Some((name, value?))))
 }

@@ -1,5 +1,5 @@
-//! One self-contained HTML file: no script, no font, no request. Headline first, then what bound it, how steady it was,
-//! what proves it, and at the end everything needed to judge or repeat it.
+//! One self-contained HTML file: no script, no font, no request. What was delivered first, then what bound it, how steady
+//! it was, and under which conditions: everything needed to judge or repeat it.
 
 mod compare;
 mod plots;

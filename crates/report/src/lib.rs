@@ -7,6 +7,7 @@ pub mod accuracy;
 mod campaign;
 mod chart;
 mod cpu;
+mod evidence;
 mod facts;
 mod families;
 mod grid;

@@ -6,7 +6,7 @@ use crate::accuracy::{self, Accuracy};
 use crate::campaign::campaign;
 use crate::grid::Grid;
 use crate::words::{self, flag_meaning, flag_symbol, plain};
-use crate::{cpu, facts, moved, requests};
+use crate::{cpu, evidence, facts, moved, requests};
 
 /// A report over the runs, in the order given.
 pub fn report(records: &[RunRecord]) -> String {
@@ -60,6 +60,9 @@ fn summary(records: &[RunRecord]) -> Option<Grid> {
     grid.compact()
 }
 
+/// The heading of a part of a run's story.
+const PART: &str = "### ";
+
 /// The lines so far.
 struct Page {
     lines: Vec<String>,
@@ -95,15 +98,23 @@ impl Page {
             self.paragraph("**Warnings**".to_owned());
             self.list(&warnings);
         }
-        self.headline(record);
-        if let Some(verdict) = words::verdict(&record.verdict) {
-            self.paragraph(format!("**Limit: {}**", safe(&verdict)));
-            self.list(&record.verdict.evidence);
+        self.delivered(record);
+        self.bound(record);
+        self.part("How steady it was");
+        self.tables([("Repetitions", facts::repetitions(record)), ("Per minute", facts::minutes(record))]);
+        self.conditions(record);
+    }
+
+    /// The heading of a part of the story; those without content go when the next comes.
+    fn part(&mut self, title: &str) {
+        self.leave_empty_part();
+        self.paragraph(format!("{PART}{title}"));
+    }
+
+    fn leave_empty_part(&mut self) {
+        if self.lines.last().is_some_and(|line| line.starts_with(PART)) {
+            self.lines.truncate(self.lines.len() - 2);
         }
-        if let Some((sentence, _)) = words::client(record) {
-            self.paragraph(safe(&sentence));
-        }
-        self.sections(record);
     }
 
     fn headline(&mut self, record: &RunRecord) {
@@ -118,42 +129,63 @@ impl Page {
         }
     }
 
-    fn sections(&mut self, record: &RunRecord) {
-        let ladder = record.cpu_table.as_ref();
+    fn delivered(&mut self, record: &RunRecord) {
+        self.part("What was delivered");
+        self.headline(record);
         self.tables([("Figures", facts::figures(record)), ("Requests", requests::mix(record))]);
         if let Some(sentence) = requests::exactness(record) {
             self.paragraph(safe(&sentence));
         }
-        let sections = [
+        let ladder = record.cpu_table.as_ref();
+        self.tables([
             ("Phases", requests::phases(record)),
-            ("Waits", requests::waits(record)),
-            ("Files", requests::files(record)),
-            ("Repetitions", facts::repetitions(record)),
             ("Stages", moved::stages(record)),
             ("Sizes", moved::sizes(record)),
-            ("Cold start", facts::cold_starts(record)),
-            ("Resources", facts::resources(record)),
             ("Working sets", facts::memory(record)),
             ("CPU ladder", ladder.and_then(cpu::table)),
-        ];
-        self.tables(sections);
+        ]);
         if let Some(ladder) = ladder {
             let sentences: Vec<String> =
                 cpu::anchors(ladder).into_iter().chain([cpu::HOW_TO_READ.to_owned()]).collect();
             self.paragraph(safe(&sentences.join(" ")));
         }
+    }
+
+    fn bound(&mut self, record: &RunRecord) {
+        self.part("What bound it");
+        if let Some(verdict) = words::verdict(&record.verdict) {
+            let meaning = words::limit_meaning(record.verdict.limit.as_deref());
+            self.paragraph(format!("**Limit: {}** {meaning}", safe(&verdict)).trim_end().to_owned());
+            self.list(&record.verdict.evidence);
+        }
+        if let Some((sentence, _)) = words::client(record) {
+            self.paragraph(safe(&sentence));
+        }
         self.tables([
-            ("Per minute", facts::minutes(record)),
+            ("Stretches", evidence::stretches(record)),
+            ("Waits", requests::waits(record)),
+            ("Files", requests::files(record)),
+            ("Resources", facts::resources(record)),
+        ]);
+    }
+
+    fn conditions(&mut self, record: &RunRecord) {
+        self.part("Under which conditions");
+        self.tables([
+            ("Cold start", facts::cold_starts(record)),
+            ("Ceilings", evidence::ceilings(record)),
+            ("Not known", evidence::gaps(record)),
             ("Parameters", facts::parameters(record)),
             ("Environment", facts::environment(record)),
             ("Origin", facts::origin(record)),
         ]);
+        self.leave_empty_part();
     }
 
     fn tables<const N: usize>(&mut self, sections: [(&str, Option<Grid>); N]) {
         for (title, grid) in sections {
             if grid.is_some() {
-                self.paragraph(format!("### {title}"));
+                self.paragraph(format!("#### {title}"));
                 self.table(grid);
             }
         }

@@ -8,7 +8,7 @@ use crate::accuracy::{self, Accuracy};
 use crate::grid::{Cell, Grid};
 use crate::steadiness::{self, steadiness};
 use crate::words::{self, UNKNOWN, flag_meaning, flag_symbol, number, plain};
-use crate::{cpu, facts, families, moved, requests};
+use crate::{cpu, evidence, facts, families, moved, requests};
 
 /// How the text is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,8 +77,8 @@ const RED: &str = "31";
 const YELLOW: &str = "33";
 const DIM: &str = "2";
 
-/// A run: headline with its interval, the limit that bound, repetitions, proof of the cold start, the CPU ladder or the
-/// working sets where the test has them, warnings, and the error if there is one.
+/// A run: what was delivered (headline with its interval, and what else the test found), what bound it, how steady it was,
+/// under which conditions; warnings, and the error if there is one.
 pub fn run(record: &RunRecord, style: Style) -> String {
     let mut page = Page { style, text: String::new() };
     page.line(&style.paint(BOLD, &format!("{} on {}", plain(&record.test), plain(&record.target))));
@@ -95,36 +95,15 @@ pub fn run(record: &RunRecord, style: Style) -> String {
         page.wrapped("  ", &words::truth(truth));
         page.wrapped("  ", &words::why_true(truth));
     }
-    if let Some(verdict) = words::verdict(&record.verdict) {
-        page.heading("Limit", &verdict);
-        record.verdict.evidence.iter().for_each(|sentence| page.wrapped("  - ", sentence));
-    }
-    if let Some((sentence, warns)) = words::client(record) {
-        page.gap();
-        page.wrapped(if warns { "! " } else { "" }, &sentence);
-    }
-    page.grid("Figures", facts::figures(record));
-    page.grid("Requests", requests::mix(record));
-    if let Some(sentence) = requests::exactness(record) {
-        page.wrapped("", &sentence);
-    }
-    page.grid("Phases", requests::phases(record));
-    page.grid("Waits", requests::waits(record));
-    page.grid("Files", requests::files(record));
+    page.delivered(record);
+    page.bound(record);
     page.grid("Repetitions", facts::repetitions(record));
     let steady = steadiness(record);
     page.grid("Steadiness", steadiness::table(&steady));
     for remark in steadiness::remarks(&steady) {
         page.wrapped("", &remark);
     }
-    page.grid("Stages", moved::stages(record));
-    page.grid("Sizes", moved::sizes(record));
-    page.grid("Cold start", facts::cold_starts(record));
-    page.grid("CPU ladder", record.cpu_table.as_ref().and_then(cpu::table));
-    for sentence in record.cpu_table.iter().flat_map(cpu::anchors) {
-        page.wrapped("", &sentence);
-    }
-    page.grid("Working sets", facts::memory(record));
+    page.conditions(record);
     page.messages(record);
     page.text
 }
@@ -257,6 +236,46 @@ impl Page {
         }
     }
 
+    fn delivered(&mut self, record: &RunRecord) {
+        self.grid("Figures", facts::figures(record));
+        self.grid("Requests", requests::mix(record));
+        if let Some(sentence) = requests::exactness(record) {
+            self.wrapped("", &sentence);
+        }
+        self.grid("Phases", requests::phases(record));
+        self.grid("Stages", moved::stages(record));
+        self.grid("Sizes", moved::sizes(record));
+        self.grid("CPU ladder", record.cpu_table.as_ref().and_then(cpu::table));
+        for sentence in record.cpu_table.iter().flat_map(cpu::anchors) {
+            self.wrapped("", &sentence);
+        }
+        self.grid("Working sets", facts::memory(record));
+    }
+
+    fn bound(&mut self, record: &RunRecord) {
+        if let Some(verdict) = words::verdict(&record.verdict) {
+            self.heading("Limit", &verdict);
+            record.verdict.evidence.iter().for_each(|sentence| self.wrapped("  - ", sentence));
+        }
+        if let Some((sentence, warns)) = words::client(record) {
+            self.gap();
+            self.wrapped(if warns { "! " } else { "" }, &sentence);
+        }
+        self.grid("Stretches", evidence::stretches(record).map(without_evidence));
+        self.grid("Waits", requests::waits(record));
+        self.grid("Files", requests::files(record));
+    }
+
+    fn conditions(&mut self, record: &RunRecord) {
+        self.grid("Cold start", facts::cold_starts(record));
+        self.grid("Ceilings", evidence::ceilings(record));
+        self.grid("Not known", evidence::gaps(record));
+        if let Some(cost) = evidence::sampling(record) {
+            self.gap();
+            self.wrapped("Sampling: ", &cost);
+        }
+    }
+
     fn grid(&mut self, title: &str, grid: Option<Grid>) {
         let Some(grid) = grid else { return };
         self.heading(title, "");
@@ -302,6 +321,12 @@ impl Page {
         }
         self.line(&format!("{start}{line}"));
     }
+}
+
+/// Stretches without their sentences, which are those of the verdict again and too long for a column.
+fn without_evidence(mut stretches: Grid) -> Grid {
+    stretches.drop_column("Evidence");
+    stretches
 }
 
 /// Columns that a narrow terminal can do without, the first to go first.

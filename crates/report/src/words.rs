@@ -21,8 +21,12 @@ pub fn plain(text: &str) -> String {
 /// `read_rate` as a heading: `Read rate`.
 pub fn title(name: &str) -> String {
     let words: Vec<String> = plain(name).split('_').map(spelled).collect();
-    let spaced = words.join(" ");
-    let mut letters = spaced.chars();
+    capital(&words.join(" "))
+}
+
+/// The text with a capital at its beginning.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
@@ -33,8 +37,11 @@ fn spelled(word: &str) -> String {
 
 /// A number for people; `None` if it is not finite.
 pub fn number(value: f64) -> Option<String> {
-    value.is_finite().then(|| format_significant(value))
+    value.is_finite().then(|| if value.abs() < UNREADABLE { format_significant(value) } else { format!("{value:.2e}") })
 }
+
+/// From here on a number has more digits than anybody reads.
+const UNREADABLE: f64 = 1e15;
 
 /// A count, every digit of it.
 pub fn whole(count: u64) -> String {
@@ -66,8 +73,12 @@ pub fn value(record: &RunRecord, figure: &Figure) -> String {
     format!("{}{}", bound(record, &figure.unit), quantity(figure.value, &figure.unit))
 }
 
-/// What stands before a figure of this unit. In virtual time the client's own time does not pass.
+/// What stands before a figure of this unit. In virtual time the client's own time does not pass, but a modelled client's does.
 pub fn bound(record: &RunRecord, unit: &str) -> &'static str {
+    let verdict = &record.verdict;
+    if verdict.limit.iter().chain(&verdict.also).any(|limit| limit == CLIENT) {
+        return bound_by(Some(WAS_THE_LIMIT), unit);
+    }
     let client = record.host.client.as_ref().filter(|_| record.clock != "virtual");
     bound_by(client.map(|client| client.verdict.as_str()), unit)
 }
@@ -178,16 +189,65 @@ pub fn time(record: &RunRecord) -> String {
     }
 }
 
+/// A limit by the name that the record has for it: its name in a sentence, and what it means that it bound.
+const LIMITS: [(&str, &str, &str); 12] = [
+    ("cpu", "CPU", "The work waited for processor time."),
+    ("data_io", "data IO", "Reads and writes of data were held back."),
+    ("data_iops", "data IOPS", "Reads and writes of data were held back by how many there may be in a second."),
+    (
+        "data_bandwidth",
+        "data bandwidth",
+        "Reads and writes of data were held back by how many MB there may be in a second.",
+    ),
+    ("log_write", "log write", "Changes waited until the log had taken them."),
+    ("memory", "memory", "The working set does not fit into the cache, so that pages were read again and again."),
+    ("locks", "locks", "Sessions waited for each other."),
+    ("workers", "workers", "Requests waited until the server had a worker for them."),
+    ("network", "network", "What goes between the client and the server took the time."),
+    ("device", "device", "The device was slow to answer, below what it is allowed to do."),
+    ("client", "client", "The target waited for the client, so the figures are lower bounds of what it can do."),
+    (NO_LIMIT, "nothing that can be seen", "Nothing that was watched held the target back."),
+];
+
+/// The limit of a verdict that nothing bound.
+const NO_LIMIT: &str = "none";
+
+/// The limit that makes rates lower bounds.
+const CLIENT: &str = "client";
+
+/// A limit's name within a sentence: `log write`.
+pub fn limit_name(limit: &str) -> String {
+    let known = LIMITS.iter().find(|(name, ..)| *name == limit);
+    known.map_or_else(|| plain(limit).replace('_', " "), |(_, words, _)| (*words).to_owned())
+}
+
+/// Limits that bound together, the first one first: `CPU and log write`; that there was not enough evidence for one.
+pub fn limits(limit: Option<&str>, also: &[String]) -> String {
+    let Some(limit) = limit else { return "Not enough evidence".to_owned() };
+    let names: Vec<String> = std::iter::once(limit).chain(also.iter().map(String::as_str)).map(limit_name).collect();
+    let joined = match names.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    };
+    capital(&joined)
+}
+
+/// What it means that a limit bound; empty for one that nobody knows.
+pub fn limit_meaning(limit: Option<&str>) -> &'static str {
+    LIMITS.iter().find(|(name, ..)| Some(*name) == limit).map_or("", |(.., meaning)| meaning)
+}
+
 /// The limit that bound, in one line; `None` until something is known.
 pub fn verdict(verdict: &Verdict) -> Option<String> {
-    let limit = match &verdict.limit {
-        Some(limit) => title(limit),
-        None if verdict.evidence.is_empty() => return None,
-        None => return Some("no limit could be named".to_owned()),
-    };
-    Some(match verdict.utilisation_percent.and_then(percent) {
-        Some(used) => format!("{limit}, used to {used}"),
-        None => limit,
+    if verdict.limit.is_none() && verdict.evidence.is_empty() {
+        return None;
+    }
+    let limits = limits(verdict.limit.as_deref(), &verdict.also);
+    let bound = verdict.limit.as_deref().is_some_and(|limit| limit != NO_LIMIT);
+    Some(match verdict.utilisation_percent.and_then(percent).filter(|_| bound) {
+        Some(used) => format!("{limits}, used to {used}"),
+        None => limits,
     })
 }
 
@@ -287,9 +347,28 @@ mod tests {
     }
 
     #[test]
+    fn a_verdict_is_said_in_words() {
+        let said = |limit: Option<&str>, also: &[&str], evidence: &[&str]| {
+            let strings = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+            let (limit, also, evidence) = (limit.map(str::to_owned), strings(also), strings(evidence));
+            verdict(&Verdict { limit, also, utilisation_percent: Some(97.5), evidence, ..Verdict::default() })
+        };
+        assert_eq!(said(Some("log_write"), &[], &[]).unwrap(), "Log write, used to 97.5 %");
+        assert_eq!(
+            said(Some("cpu"), &["data_iops", "locks"], &[]).unwrap(),
+            "CPU, data IOPS and locks, used to 97.5 %"
+        );
+        assert_eq!(said(Some("none"), &[], &[]).unwrap(), "Nothing that can be seen");
+        assert_eq!(said(None, &[], &["no counter"]).unwrap(), "Not enough evidence");
+        assert_eq!(said(None, &[], &[]), None);
+        assert_eq!(said(Some("<new_one>"), &[], &[]).unwrap(), "<new one>, used to 97.5 %");
+    }
+
+    #[test]
     fn what_is_not_finite_is_unknown() {
         assert_eq!(quantity(f64::NAN, "MB"), UNKNOWN);
         assert_eq!(percent(f64::INFINITY), None);
+        assert_eq!(number(-1e300).unwrap(), "-1.00e300");
         assert_eq!(confidence(0.95), "95 %");
         assert_eq!(confidence(0.999), "99.9 %");
     }

@@ -31,6 +31,7 @@ fn terminal_shows_each_kind_of_run() {
         ("scale", samples::requests::scale(s2)),
         ("batches", samples::requests::batches("postgres://db.example/shop")),
         ("insert_latency", samples::requests::insert_latency("lab:disk.toml")),
+        ("sampled", samples::sampled::mix(s2, 600)),
     ];
     for (name, record) in runs.into_iter().chain(requests) {
         insta::assert_snapshot!(format!("terminal_{name}"), terminal::run(&record, PLAIN));
@@ -86,7 +87,14 @@ fn markdown_reports_all_runs() {
     let s2 = "lab:azure-sql-db/S2@v12-ga-2015-01";
     let mut scan = samples::read_scan(s2, 354.0);
     scan.repetitions.iter_mut().for_each(|repetition| repetition.minutes.truncate(2));
-    let records = [scan, samples::cpu_join(s2, 1.0), samples::memory(s2), samples::failed(), samples::single()];
+    let records = [
+        scan,
+        samples::cpu_join(s2, 1.0),
+        samples::memory(s2),
+        samples::failed(),
+        samples::single(),
+        samples::sampled::mix(s2, 120),
+    ];
     let text = markdown::report(&records);
     assert!(!text.contains("<script") && !text.contains("<b>"));
     insta::assert_snapshot!("markdown", text);
@@ -120,6 +128,25 @@ fn csv_has_all_that_requests_recorded() {
     let seconds = of(csv::Rows::Seconds, "mix-b,lab:x,b,1");
     let others = [csv::Rows::Requests, csv::Rows::Phases, csv::Rows::Waits, csv::Rows::Files].map(rows);
     insta::assert_snapshot!("csv_requests", format!("{seconds}\n{}", others.join("\n")).replace("\r\n", "\n"));
+}
+
+#[test]
+fn csv_has_every_sample() {
+    let text = csv::table(&[samples::sampled::mix("lab:x", 20)], csv::Rows::Samples);
+    assert_eq!(text.matches("\r\n").count(), 1 + 3 * 22 * 20);
+    assert!(
+        text.starts_with("run_id,test,target,repetition,phase,source,metric,of,unit,from_seconds,to_seconds,value\r\n")
+    );
+    let rows = |from: &str| text.lines().filter(|row| row.contains(from)).collect::<Vec<_>>();
+    assert_eq!(
+        rows(",b,,engine,cpu,")[10..13],
+        [
+            "0195-mix-b,mix-b,lab:x,b,,engine,cpu,,cores,10,11,0.919921728515625",
+            "0195-mix-b,mix-b,lab:x,b,,engine,cpu,,cores,11,12,",
+            "0195-mix-b,mix-b,lab:x,b,,engine,cpu,,cores,12,13,0.9728786561547259",
+        ]
+    );
+    assert!(rows(",host,temperature,").iter().all(|row| row.ends_with(',')), "what is not known is empty");
 }
 
 #[test]
@@ -159,6 +186,7 @@ fn no_page_shows_what_is_not_a_number() {
     broken.result.as_mut().unwrap().value = f64::INFINITY;
     let mut records = samples::all();
     records.extend(samples::requests::all());
+    records.extend(samples::sampled::all());
     let mut seconds = samples::requests::mix("lab:x", 60);
     seconds.repetitions[0].seconds.latency_ms_p99[3] = Some(f64::NAN);
     seconds.repetitions[1].seconds.latency_ms_p50.clear();
@@ -210,7 +238,7 @@ fn captions(page: &str) -> Vec<&str> {
 #[test]
 fn requests_have_charts_of_what_there_is_to_see() {
     let mix = page(&[samples::requests::mix("lab:x", 7200)]);
-    let [rate, latency, errors, distribution, minutes] = captions(&mix)[..] else { panic!("{:?}", captions(&mix)) };
+    let [distribution, rate, latency, errors, minutes] = captions(&mix)[..] else { panic!("{:?}", captions(&mix)) };
     assert_eq!(rate, "Requests a second in every repetition, means of 20 s");
     assert_eq!(latency, "Response times by second in every repetition; of 20 s each, the mean p50 and the worst p99");
     assert!(
@@ -226,13 +254,30 @@ fn requests_have_charts_of_what_there_is_to_see() {
     let ladder = page(&[samples::requests::ladder("lab:x")]);
     let expected =
         ["Answers a second over the rate asked for", "Response times over the rate", "Requests that were due"];
-    for (caption, expected) in captions(&ladder)[3..].iter().zip(expected) {
+    for (caption, expected) in captions(&ladder)[1..].iter().zip(expected) {
         assert!(caption.starts_with(expected), "{caption}");
     }
     assert!(ladder.contains(">3,000/s holds</text>") && ladder.contains("real start</text>"));
     let scale = page(&[samples::requests::scale("lab:x")]);
-    assert_eq!(captions(&scale).last(), Some(&"Answers a second over the number of sessions"));
+    assert_eq!(captions(&scale)[1], "Answers a second over the number of sessions");
     assert_eq!(scale.matches("class=\"spread c0\"").count(), 4, "the spread of repetitions at each number of sessions");
+}
+
+#[test]
+fn every_face_tells_the_story_in_order() {
+    let mut record = samples::sampled::scan("lab:x", 114.0);
+    record.verdict.evidence = vec!["as counted".into()];
+    let records = [record];
+    // Each occurs for the last time in the part to which it belongs.
+    let story = ["95 % interval", "as counted", "Slowest", "drop-os-cache"];
+    for text in [page(&records), markdown::report(&records), terminal::run(&records[0], PLAIN)] {
+        let places: Vec<usize> = story.iter().map(|word| text.rfind(word).expect(word)).collect();
+        assert!(places.is_sorted(), "{places:?}");
+    }
+    let page = page(&records);
+    let parts: Vec<&str> = page.split("<h3>").skip(1).filter_map(|rest| rest.split('<').next()).collect();
+    let expected = ["What was delivered", "What bound it", "How steady it was", "Under which conditions"];
+    assert_eq!(parts, expected);
 }
 
 #[test]

@@ -36,6 +36,7 @@ pub fn report(options: &Report, settings: &Settings, printer: &Printer) -> Resul
             CsvRows::Histograms => csv::Rows::Histograms,
             CsvRows::Waits => csv::Rows::Waits,
             CsvRows::Files => csv::Rows::Files,
+            CsvRows::Samples => csv::Rows::Samples,
         };
         write(path, &csv::table(&records, rows), printer)?;
     }

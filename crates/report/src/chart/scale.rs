@@ -1,6 +1,6 @@
 //! Scales: from values to places in the drawing, with round ticks.
 
-use plimsoll_measurement::units::format_significant;
+use crate::words::number;
 
 /// How an axis spreads its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,7 +127,7 @@ impl Kind {
 
 /// A tick's value without needless zeros.
 pub fn tick_text(value: f64) -> String {
-    let text = format_significant(value);
+    let text = number(value).unwrap_or_default();
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 

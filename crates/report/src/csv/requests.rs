@@ -156,7 +156,7 @@ fn listed<T>(records: &[RunRecord], columns: &[Column<T>], list: fn(&Repetition)
 }
 
 /// Rows of the repetitions, below one line of column names.
-fn table<'a>(
+pub(super) fn table<'a>(
     records: &[RunRecord],
     names: impl Iterator<Item = &'a str>,
     rows: impl Fn(&Repetition) -> Vec<Vec<String>>,

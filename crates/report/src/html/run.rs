@@ -1,11 +1,12 @@
-//! One run in full: what was found, what bound it, how steady it was, what proves it, and how it was made.
+//! One run in full, as a story: what was delivered, what bound it and why one should believe it, how steady it was, under
+//! which conditions.
 
 use maud::{Markup, html};
 use plimsoll_measurement::RunRecord;
 
 use super::{anchor, plots, requests, table};
 use crate::words::{self, plain};
-use crate::{cpu, facts, moved};
+use crate::{cpu, evidence, facts, moved};
 
 /// Points up to which a chart's values are also given as a table.
 const POINTS_IN_A_TABLE: usize = 60;
@@ -20,26 +21,57 @@ pub fn article(at: usize, record: &RunRecord) -> Markup {
                 ", " (words::time(record)) ", " (words::state(record))
             }
             (messages(record))
-            (headline(record))
-            (verdict(record))
-            (requests::section(record))
-            @for phase in plots::phases(record) {
-                @if let Some(chart) = plots::rates(record, phase) {
-                    (chart)
-                    (table::folded("Values of this chart", facts::point_rates(record, phase, POINTS_IN_A_TABLE).as_ref()))
-                }
-            }
-            (table::section("Repetitions", facts::repetitions(record).as_ref()))
-            (table::section("Stages", moved::stages(record).as_ref()))
-            (table::section("Sizes", moved::sizes(record).as_ref()))
-            (table::section("Cold start", facts::cold_starts(record).as_ref()))
-            (table::section("Resources", facts::resources(record).as_ref()))
-            (ladder(record))
-            @if let Some(chart) = plots::memory(record) { (chart) }
-            (table::section("Working sets", facts::memory(record).as_ref()))
-            (table::section("Per minute", facts::minutes(record).as_ref()))
-            (conditions(record))
+            (part("What was delivered", &delivered(record)))
+            (part("What bound it", &bound(record)))
+            (part("How steady it was", &steady(record)))
+            (part("Under which conditions", &conditions(record)))
         }
+    }
+}
+
+/// A part of the story; none without content.
+fn part(title: &str, content: &Markup) -> Markup {
+    if content.0.is_empty() {
+        Markup::default()
+    } else {
+        html! { section.part { h3 { (title) } (content) } }
+    }
+}
+
+fn delivered(record: &RunRecord) -> Markup {
+    html! {
+        (headline(record))
+        (requests::delivered(record))
+        (table::section("Stages", moved::stages(record).as_ref()))
+        (table::section("Sizes", moved::sizes(record).as_ref()))
+        (ladder(record))
+        @if let Some(chart) = plots::memory(record) { (chart) }
+        (table::section("Working sets", facts::memory(record).as_ref()))
+    }
+}
+
+fn bound(record: &RunRecord) -> Markup {
+    html! {
+        (verdict(record))
+        (requests::client(record))
+        (table::section("Stretches", evidence::stretches(record).as_ref()))
+        (table::section("Waits", crate::requests::waits(record).as_ref()))
+        (table::section("Files", crate::requests::files(record).as_ref()))
+        (table::section("Resources", facts::resources(record).as_ref()))
+    }
+}
+
+fn steady(record: &RunRecord) -> Markup {
+    html! {
+        (requests::course(record))
+        @for phase in plots::phases(record) {
+            @if let Some(chart) = plots::rates(record, phase) {
+                (chart)
+                (table::folded("Values of this chart", facts::point_rates(record, phase, POINTS_IN_A_TABLE).as_ref()))
+            }
+        }
+        (table::section("Repetitions", facts::repetitions(record).as_ref()))
+        (table::section("Per minute", facts::minutes(record).as_ref()))
     }
 }
 
@@ -78,7 +110,7 @@ fn verdict(record: &RunRecord) -> Markup {
     let Some(verdict) = words::verdict(&record.verdict) else { return Markup::default() };
     html! {
         div.message.verdict {
-            p { b { "Limit: " (verdict) } }
+            p { b { "Limit: " (verdict) } " " (words::limit_meaning(record.verdict.limit.as_deref())) }
             @if !record.verdict.evidence.is_empty() {
                 ul { @for sentence in &record.verdict.evidence { li { (plain(sentence)) } } }
             }
@@ -90,7 +122,7 @@ fn ladder(record: &RunRecord) -> Markup {
     let Some(cpu) = &record.cpu_table else { return Markup::default() };
     let Some(grid) = cpu::table(cpu) else { return Markup::default() };
     html! {
-        h3 { "CPU ladder" }
+        h4 { "CPU ladder" }
         (table::table(&grid))
         (table::legend(&[&grid]))
         p.quiet { @for sentence in cpu::anchors(cpu) { (sentence) " " } (cpu::HOW_TO_READ) }
@@ -100,6 +132,8 @@ fn ladder(record: &RunRecord) -> Markup {
 
 fn conditions(record: &RunRecord) -> Markup {
     html! {
+        (table::section("Cold start", facts::cold_starts(record).as_ref()))
+        (table::section("Ceilings", evidence::ceilings(record).as_ref()))
         div.conditions {
             div { (table::section("Parameters", facts::parameters(record).as_ref())) }
             div { (table::section("Environment", facts::environment(record).as_ref())) }

@@ -16,7 +16,7 @@ pub fn section(title: &str, grid: Option<&Grid>) -> Markup {
     if grid.rows.len() > ROWS_IN_THE_OPEN {
         return folded(&format!("{title} ({} rows)", grid.rows.len()), Some(grid));
     }
-    html! { h3 { (title) } (table(grid)) (legend(&[grid])) }
+    html! { h4 { (title) } (table(grid)) (legend(&[grid])) }
 }
 
 /// The grid behind a line that opens it.

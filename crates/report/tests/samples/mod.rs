@@ -1,6 +1,7 @@
 //! Records as the tests and the sample page need them. All values are made by fixed formulas.
 
 pub mod requests;
+pub mod sampled;
 
 use std::collections::BTreeMap;
 
