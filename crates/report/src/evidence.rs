@@ -3,11 +3,13 @@
 use plimsoll_measurement::units::format_seconds;
 use plimsoll_measurement::{RunRecord, SampleGap};
 
+use crate::chart::Series;
 use crate::grid::Grid;
-use crate::words::{limits, percent, plain, quantity, title};
+use crate::sampled::{NEAR_PERCENT, series, utilisation};
+use crate::words::{limits, number, percent, plain, quantity, title};
 
 /// A moment of a repetition, seconds after its start.
-fn moment_in(seconds: f64) -> String {
+pub fn moment_in(seconds: f64) -> String {
     if seconds > 0.0 { format_seconds(seconds) } else { "0 s".to_owned() }
 }
 
@@ -34,6 +36,82 @@ pub fn stretches(record: &RunRecord) -> Option<Grid> {
         ]);
     }
     grid.compact()
+}
+
+/// Rows: resources whose use is known, over all repetitions.
+pub fn used(record: &RunRecord) -> Option<Grid> {
+    let mut grid = Grid::default()
+        .text("Resource")
+        .number("Ceiling")
+        .number("Mean, %")
+        .number("Highest, %")
+        .number(format!("Time at {NEAR_PERCENT:.0} % or more"))
+        .text("Who says so");
+    let all = record.repetitions.iter().flat_map(|repetition| &repetition.samples);
+    let uses = joined(
+        all.flat_map(|samples| utilisation(record, samples)).map(|one| ((one.ceiling, one.said_by), one.series)),
+    );
+    for ((ceiling, said_by), series) in uses {
+        let Some((mean, _, highest)) = series.summary() else { continue };
+        let known = || series.steps.iter().filter(|(.., value)| value.is_finite());
+        let seconds: f64 = known().map(|(from, to, _)| to - from).sum();
+        let near: f64 = known().filter(|(.., value)| *value >= NEAR_PERCENT).map(|(from, to, _)| to - from).sum();
+        grid.row(vec![
+            series.name.into(),
+            ceiling.into(),
+            number(mean).into(),
+            number(highest).into(),
+            percent(near / seconds * 100.0).into(),
+            said_by.into(),
+        ]);
+    }
+    grid.compact()
+}
+
+/// Rows: all columns that were sampled, over all repetitions.
+pub fn columns(record: &RunRecord) -> Option<Grid> {
+    let mut grid = Grid::default()
+        .text("What")
+        .text("Unit")
+        .text("Said by")
+        .number("Mean")
+        .number("Lowest")
+        .number("Highest")
+        .number("Known, % of the time");
+    let all = record.repetitions.iter().flat_map(|repetition| &repetition.samples);
+    let columns = all.flat_map(|samples| samples.columns.iter().map(move |column| (samples, column)));
+    let columns = joined(
+        columns.map(|(samples, column)| ((plain(&column.unit), plain(&column.source)), series(samples, column))),
+    );
+    for ((unit, source), series) in columns {
+        let [mean, lowest, highest] =
+            series.summary().map_or([None; 3], |(mean, low, high)| [Some(mean), Some(low), Some(high)]);
+        let seconds: f64 = series.steps.iter().map(|(from, to, _)| to - from).sum();
+        let known = series.steps.iter().filter(|(.., value)| value.is_finite());
+        let known: f64 = known.map(|(from, to, _)| to - from).sum();
+        grid.row(vec![
+            series.name.into(),
+            unit.into(),
+            source.into(),
+            mean.and_then(number).into(),
+            lowest.and_then(number).into(),
+            highest.and_then(number).into(),
+            number(known / seconds * 100.0).into(),
+        ]);
+    }
+    grid.compact()
+}
+
+/// Courses of the same name and kind as one, in order of appearance.
+fn joined<K: PartialEq>(all: impl Iterator<Item = (K, Series)>) -> Vec<(K, Series)> {
+    let mut joined: Vec<(K, Series)> = Vec::new();
+    for (kind, series) in all {
+        match joined.iter_mut().find(|(other, known)| *other == kind && known.name == series.name) {
+            Some((_, known)) => known.steps.extend(series.steps),
+            None => joined.push((kind, series)),
+        }
+    }
+    joined
 }
 
 /// Rows: ceilings that figures were held against, and who says so.

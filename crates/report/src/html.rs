@@ -5,6 +5,7 @@ mod compare;
 mod plots;
 mod plots_phases;
 mod plots_requests;
+mod plots_samples;
 mod requests;
 mod run;
 mod table;

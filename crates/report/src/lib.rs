@@ -14,6 +14,7 @@ mod grid;
 mod moved;
 mod requests;
 pub mod steadiness;
+mod sampled;
 mod words;
 
 pub mod csv;

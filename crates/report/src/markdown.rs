@@ -162,6 +162,7 @@ impl Page {
             self.paragraph(safe(&sentence));
         }
         self.tables([
+            ("Used of each ceiling", evidence::used(record)),
             ("Stretches", evidence::stretches(record)),
             ("Waits", requests::waits(record)),
             ("Files", requests::files(record)),

@@ -261,6 +261,7 @@ impl Page {
             self.gap();
             self.wrapped(if warns { "! " } else { "" }, &sentence);
         }
+        self.grid("Used of each ceiling", evidence::used(record));
         self.grid("Stretches", evidence::stretches(record).map(without_evidence));
         self.grid("Waits", requests::waits(record));
         self.grid("Files", requests::files(record));
@@ -330,7 +331,8 @@ fn without_evidence(mut stretches: Grid) -> Grid {
 }
 
 /// Columns that a narrow terminal can do without, the first to go first.
-const SPARED: [&str; 12] = [
+const SPARED: [&str; 13] = [
+    "Who says so",
     "Mean, s",
     "Timings",
     "Accesses",

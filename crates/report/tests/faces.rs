@@ -2,7 +2,7 @@
 
 mod samples;
 
-use plimsoll_measurement::RunRecord;
+use plimsoll_measurement::{Repetition, RunRecord, SampleColumn, Samples};
 use plimsoll_report::terminal::{self, Comparison, RunSummary, Style};
 use plimsoll_report::{csv, html, json_line, markdown};
 
@@ -278,6 +278,112 @@ fn every_face_tells_the_story_in_order() {
     let parts: Vec<&str> = page.split("<h3>").skip(1).filter_map(|rest| rest.split('<').next()).collect();
     let expected = ["What was delivered", "What bound it", "How steady it was", "Under which conditions"];
     assert_eq!(parts, expected);
+}
+
+/// Paths of a class in a chart whose description begins so.
+fn paths<'a>(page: &'a str, chart: &str, class: &str) -> Vec<&'a str> {
+    let chart =
+        page.split(&format!("aria-label=\"{chart}")).nth(1).expect(chart).split("</svg>").next().unwrap_or_default();
+    chart
+        .split(&format!("class=\"{class}"))
+        .skip(1)
+        .filter_map(|rest| rest.split("d=\"").nth(1)?.split('"').next())
+        .collect()
+}
+
+#[test]
+fn samples_are_a_panel_with_gaps_and_the_limit_that_bound() {
+    let page = page(&[samples::sampled::mix("lab:x", 100)]);
+    let panel = |label: &str| format!("What was delivered, used and waited for in repetition {label}");
+    for label in ["a", "b", "c"] {
+        let captions = captions(&page).into_iter().filter(|caption| **caption == panel(label)).count();
+        assert_eq!(captions, 1, "{label}");
+    }
+    // The engine's lines are broken where it was away, the machine's are not; what adds up is broken as well.
+    let of_b =
+        |class: &str| paths(&page, &panel("b"), class).iter().map(|path| path.matches('M').count()).collect::<Vec<_>>();
+    assert_eq!(of_b("line c2 d0"), [2, 1, 2, 1], "log bandwidth and latency, each with its sign beside the name");
+    assert_eq!(of_b("line c5 d1"), [1, 1], "CPU of the client");
+    assert_eq!(of_b("area f2 c2 p1")[0], 2);
+    assert!(page.contains("Not known: the server was away: &lt;connection&gt; reset"));
+    assert!(
+        page.contains("100 % is: CPU 2.00 cores (cgroup cpu.max); Data IOPS 320 1/s (catalogue, S2 of v12-ga-2015-01)")
+    );
+    let bands = page.matches("class=\"band f2\"").count();
+    assert_eq!(
+        (bands, page.matches("class=\"band fx\"").count()),
+        (4 * 2, 4 * 2),
+        "in both panels of three repetitions"
+    );
+    // Whatever is not known of columns is listed, and what nobody knows the name of is drawn by its unit.
+    assert!(page.contains("<td class=\"\">Temperature</td><td class=\"\">°C</td>") && page.contains(">hits/s</text>"));
+    assert!(!page.contains("<b>cache"));
+}
+
+#[test]
+fn samples_of_any_length_and_size_are_drawn_or_left_out() {
+    let with = |change: &dyn Fn(&mut Samples)| {
+        let mut record = samples::sampled::mix("lab:x", 60);
+        record.repetitions.iter_mut().flat_map(|repetition| &mut repetition.samples).for_each(change);
+        let page = page(std::slice::from_ref(&record));
+        let texts = [page.clone(), terminal::run(&record, PLAIN), markdown::report(&[record])];
+        for text in texts {
+            let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
+            assert!(!words.iter().any(|word| ["NaN", "inf", "None"].contains(word)), "{text}");
+        }
+        page
+    };
+    let panels =
+        |page: &str| captions(page).iter().filter(|caption| caption.starts_with("What was delivered, used")).count();
+    let of_length = |length: usize| {
+        with(&|samples| {
+            samples.seconds.truncate(length);
+            samples.columns.iter_mut().for_each(|column| column.values.truncate(length));
+        })
+    };
+    assert_eq!(panels(&of_length(0)), 0);
+    assert_eq!(panels(&of_length(1)), 3);
+    let no_columns = with(&|samples| samples.columns.clear());
+    assert_eq!(panels(&no_columns), 3, "what was delivered is known");
+    let nulls = with(&|samples| samples.columns.iter_mut().for_each(|column| column.values.fill(None)));
+    assert!(!nulls.contains("Used, % of the ceiling") && nulls.contains("What was sampled, in numbers"));
+    let huge = with(&|samples| samples.columns.iter_mut().for_each(|column| column.values.fill(Some(f64::MAX))));
+    assert_eq!(panels(&huge), 3);
+    let mixed = with(&|samples| {
+        for (at, value) in samples.columns.iter_mut().flat_map(|column| column.values.iter_mut().enumerate()) {
+            *value =
+                [Some(1e300), Some(-5.0), None, Some(0.0), Some(f64::NAN), Some(f64::INFINITY), Some(1e-300)][at % 7];
+        }
+    });
+    assert_eq!(panels(&mixed), 3);
+    with(&|samples| samples.seconds.iter_mut().for_each(|second| *second = -*second));
+    with(&|samples| samples.seconds.iter_mut().step_by(3).for_each(|second| *second = f64::NAN));
+    with(&|samples| samples.columns.iter_mut().step_by(2).for_each(|column| column.values.truncate(7)));
+    let hostile = with(&|samples| {
+        for column in &mut samples.columns {
+            column.metric = "</title><script>alert('x')</script>\u{1b}[31m".into();
+            column.of = Some("\"><img src=x>".into());
+            column.unit = "<b>".into();
+        }
+        samples.phase = Some("\" onload=\"x".into());
+    });
+    assert!(!hostile.contains("<script") && !hostile.contains("<img") && !hostile.contains("\" onload"));
+}
+
+#[test]
+fn page_of_many_watched_repetitions_stays_readable() {
+    let mut record = samples::sampled::mix("lab:x", 600);
+    let mut repetition = record.repetitions.remove(0);
+    let columns = repetition.samples[0].columns.clone();
+    let more = columns
+        .iter()
+        .take(18)
+        .map(|column| SampleColumn { metric: format!("{}_too", column.metric), ..column.clone() });
+    repetition.samples[0].columns.extend(more);
+    assert_eq!(repetition.samples[0].columns.len(), 40);
+    record.repetitions = ('a'..='z').map(|label| Repetition { label: label.into(), ..repetition.clone() }).collect();
+    let page = page(&[record]);
+    assert!(page.len() < 2_500_000, "{} bytes", page.len());
 }
 
 #[test]

@@ -5,10 +5,13 @@ mod bar;
 mod decimate;
 mod labels;
 mod line;
+mod panel;
 mod scale;
 
 pub use bar::{Bar, BarChart};
+pub use labels::MOST as NAMED_AT_MOST;
 pub use line::{Line, LineChart, Look, Mark, Spot};
+pub use panel::{Band, Gap, INK, Panel, Series, Shape, Strip, Tone};
 pub use scale::{Axis, Kind};
 
 /// Width of every drawing in its own units; the page scales it.

@@ -42,6 +42,9 @@ impl Axis {
     }
 }
 
+/// Larger values have no place on any axis: their round neighbours may be no numbers any more.
+const LARGEST: f64 = 1e300;
+
 /// An axis that knows its range and its place.
 #[derive(Debug, Clone)]
 pub struct Scale {
@@ -56,7 +59,8 @@ pub struct Scale {
 impl Scale {
     /// A scale that has a place for all values, from `start` to `end` in the drawing. `None` without usable values.
     pub fn covering(kind: Kind, values: impl Iterator<Item = f64>, (start, end): (f64, f64)) -> Option<Self> {
-        let usable = values.filter(|value| value.is_finite() && (!kind.is_logarithmic() || *value > 0.0));
+        let drawable = |value: &f64| value.abs() <= LARGEST && (!kind.is_logarithmic() || *value > 0.0);
+        let usable = values.filter(drawable);
         let (low, high) = usable.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
         if low > high {
             return None;
@@ -77,9 +81,22 @@ impl Scale {
         Some(Self { kind, low, high, start, end, step })
     }
 
+    /// A scale from `low` to `high`, from `start` to `end` in the drawing. `None` if there is nothing between them.
+    pub fn spanning(low: f64, high: f64, (start, end): (f64, f64)) -> Option<Self> {
+        let step = round_step((high - low) / 10.0);
+        (low.is_finite() && high.is_finite() && low < high).then_some(Self {
+            kind: Kind::Elapsed,
+            low,
+            high,
+            start,
+            end,
+            step,
+        })
+    }
+
     /// The place of a value; `None` where the axis has none.
     pub fn at(&self, value: f64) -> Option<f64> {
-        if !value.is_finite() {
+        if !value.is_finite() || value.abs() > LARGEST {
             return None;
         }
         let share = match self.kind {
@@ -196,6 +213,14 @@ mod tests {
         assert_eq!(times.ticks(), [2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0]);
         assert_eq!(times.at(200.0), Some(100.0));
         assert!(scale(Kind::Log, &[3.0, 3.0]).at(3.0).unwrap().is_finite());
+    }
+
+    #[test]
+    fn what_is_larger_than_anything_has_no_place() {
+        let wide = scale(Kind::FromZero, &[f64::MAX, -f64::MAX, 1e300]);
+        assert_eq!((wide.at(f64::MAX), wide.at(1e300)), (None, Some(100.0)));
+        assert_eq!(wide.ticks().len(), 6);
+        assert!(scale(Kind::Log, &[1e-300, 1e300, f64::INFINITY]).ticks().len() <= 11);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 use plimsoll_measurement::RunRecord;
 
-use super::{anchor, plots, requests, table};
+use super::{anchor, plots, plots_samples, requests, table};
 use crate::words::{self, plain};
 use crate::{cpu, evidence, facts, moved};
 
@@ -54,6 +54,8 @@ fn bound(record: &RunRecord) -> Markup {
     html! {
         (verdict(record))
         (requests::client(record))
+        (table::section("Used of each ceiling", evidence::used(record).as_ref()))
+        (plots_samples::panels(record))
         (table::section("Stretches", evidence::stretches(record).as_ref()))
         (table::section("Waits", crate::requests::waits(record).as_ref()))
         (table::section("Files", crate::requests::files(record).as_ref()))

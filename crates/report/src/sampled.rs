@@ -1,0 +1,312 @@
+//! What the samples of a repetition say: how far each resource was used of its ceiling, what sessions waited for, how long
+//! reads and writes took, and the rest by unit.
+
+use plimsoll_measurement::{Ceiling, RunRecord, SampleColumn, Samples};
+
+use crate::chart::{Series, Tone};
+use crate::words::{plain, quantity, title};
+
+/// Time at or above this part of a ceiling counts as near it, in percent.
+pub const NEAR_PERCENT: f64 = 90.0;
+
+/// How a resource's use is found: its name among the ceilings, the columns whose sum is held against a ceiling (the first
+/// that are there), and the column in which an engine states the percentage itself.
+struct Resource {
+    name: &'static str,
+    used: &'static [&'static [&'static str]],
+    percent: Option<&'static str>,
+}
+
+/// The resources in the order in which they are drawn.
+const RESOURCES: [Resource; 14] = [
+    Resource { name: "cpu", used: &[&["cpu"], &["server_cpu"]], percent: Some("cpu_percent") },
+    Resource {
+        name: "data_iops",
+        used: &[&["data_reads", "data_writes"], &["disk_reads", "disk_writes"]],
+        percent: Some("data_io_percent"),
+    },
+    Resource { name: "data_read_iops", used: &[&["data_reads"], &["disk_reads"]], percent: None },
+    Resource { name: "data_write_iops", used: &[&["data_writes"], &["disk_writes"]], percent: None },
+    Resource {
+        name: "data_bandwidth",
+        used: &[&["device_read_rate", "device_write_rate"], &["disk_read_rate", "disk_write_rate"]],
+        percent: Some("data_io_percent"),
+    },
+    Resource { name: "data_read_bandwidth", used: &[&["device_read_rate"], &["disk_read_rate"]], percent: None },
+    Resource { name: "data_write_bandwidth", used: &[&["device_write_rate"], &["disk_write_rate"]], percent: None },
+    Resource { name: "log_iops", used: &[&["log_writes"]], percent: Some("log_write_percent") },
+    Resource { name: "log_bandwidth", used: &[&["log_write_rate"]], percent: Some("log_write_percent") },
+    Resource { name: "memory", used: &[], percent: Some("memory_percent") },
+    Resource { name: "workers", used: &[&["workers"]], percent: Some("workers_percent") },
+    Resource { name: "sessions", used: &[&["sessions"]], percent: Some("sessions_percent") },
+    // A network's ceiling holds in each direction.
+    Resource { name: "network", used: &[&["network_sent"], &["network_received"]], percent: None },
+    Resource { name: "client_cpu", used: &[&["client_cpu"]], percent: None },
+];
+
+/// Colour and variant by what occurs in a name; the first that does counts. A limit, its use and its waits have one colour.
+const LOOKS: [(&str, Tone, usize); 20] = [
+    ("none", None, 0),
+    ("sleeping", None, 0),
+    ("client", Some(5), 1),
+    ("network", Some(5), 0),
+    ("log_governor", Some(2), 1),
+    ("log_write_rate", Some(2), 1),
+    ("log_bandwidth", Some(2), 0),
+    ("log", Some(2), 0),
+    ("lock", Some(3), 0),
+    ("worker", Some(3), 1),
+    ("session", Some(3), 2),
+    ("memory", Some(4), 0),
+    ("cache", Some(4), 1),
+    ("data_write", Some(1), 1),
+    ("bandwidth", Some(1), 1),
+    ("data", Some(1), 0),
+    ("disk", Some(1), 2),
+    ("device", Some(1), 3),
+    ("machine", Some(0), 2),
+    ("cpu", Some(0), 0),
+];
+
+/// Reasons of sessions in the order in which they are stacked; others stand above them.
+const REASONS: [&str; 8] = [
+    "on_cpu",
+    "waiting_for_data_read",
+    "waiting_for_log_write",
+    "waiting_for_log_governor",
+    "waiting_for_lock",
+    "waiting_for_worker",
+    "waiting_for_client",
+    "sleeping",
+];
+
+/// How what has this name is drawn.
+pub fn look(name: &str) -> (Tone, usize) {
+    let known = LOOKS.iter().find(|(part, ..)| name.contains(part));
+    known.map_or((None, 0), |(_, tone, variant)| (*tone, *variant))
+}
+
+/// A resource's use in percent of its ceiling.
+pub struct Use {
+    /// The resource: `data_iops`, or what a column is called.
+    pub resource: String,
+    /// What is 100 %; absent where it is the engine that says how many percent.
+    pub ceiling: Option<String>,
+    /// Who says so.
+    pub said_by: String,
+    /// Whose columns it is read from: `engine` or `host`.
+    pub source: String,
+    /// The percentages.
+    pub series: Series,
+}
+
+/// How far each resource was used: of its ceiling where that is known, else by what the engine says of itself.
+pub fn utilisation(record: &RunRecord, samples: &Samples) -> Vec<Use> {
+    let mut uses: Vec<Use> = Vec::new();
+    for resource in &RESOURCES {
+        let ceilings =
+            record.ceilings.iter().filter(|ceiling| ceiling.resource == resource.name && ceiling.value > 0.0);
+        uses.extend(ceilings.flat_map(|ceiling| of_ceiling(samples, resource, ceiling)));
+    }
+    for resource in &RESOURCES {
+        // The engine's own percentage says the same again where one with its colour is known.
+        let (tone, _) = look(resource.name);
+        let is_known = |one: &Use| one.series.tone == tone && (tone != Some(5) || one.resource == resource.name);
+        let stated = resource.percent.and_then(|metric| samples.column(metric)).filter(|column| column.unit == "%");
+        if let Some(column) = stated.filter(|_| !uses.iter().any(is_known)) {
+            let said_by = format!("the {} itself", plain(&column.source));
+            let series = Series { name: of_name(&title(metric_of(&column.metric)), column), ..series(samples, column) };
+            uses.push(Use {
+                resource: column.metric.clone(),
+                ceiling: None,
+                said_by,
+                source: column.source.clone(),
+                series,
+            });
+        }
+    }
+    tell_apart(uses.iter_mut().map(|one| &mut one.series));
+    uses
+}
+
+/// `cpu_percent` as `cpu`: the axis says that it is percent.
+fn metric_of(metric: &str) -> &str {
+    metric.strip_suffix("_percent").unwrap_or(metric)
+}
+
+/// The use of a resource of one ceiling; of a network in each direction.
+fn of_ceiling(samples: &Samples, resource: &Resource, ceiling: &Ceiling) -> Vec<Use> {
+    let columns = |names: &&&[&str]| -> Option<Vec<&SampleColumn>> {
+        names.iter().map(|name| samples.column(name).filter(|column| column.unit == ceiling.unit)).collect()
+    };
+    let is_network = resource.name == "network";
+    let found = resource.used.iter().filter_map(|names| columns(&names)).take(if is_network { 2 } else { 1 });
+    let one = |columns: Vec<&SampleColumn>| {
+        let value = |at: usize| -> Option<f64> {
+            columns.iter().map(|column| column.values.get(at).copied().flatten()).sum::<Option<f64>>()
+        };
+        let name = if is_network { title(&columns[0].metric) } else { title(resource.name) };
+        let (tone, variant) = look(if is_network { &columns[0].metric } else { resource.name });
+        let steps = steps(samples, |at| value(at).map(|value| value / ceiling.value * 100.0));
+        Use {
+            resource: resource.name.to_owned(),
+            ceiling: Some(quantity(ceiling.value, &ceiling.unit)),
+            said_by: plain(&ceiling.source),
+            source: columns[0].source.clone(),
+            series: Series { name, tone, variant, steps },
+        }
+    };
+    found.map(one).collect()
+}
+
+/// Percentages that are no resource's use: of the machine, of its disks, the time in which a server was throttled.
+pub fn percentages(samples: &Samples) -> Vec<(&SampleColumn, Series)> {
+    let stated = |metric: &str| RESOURCES.iter().any(|resource| resource.percent == Some(metric));
+    all_of(samples, |column| column.unit == "%" && !stated(&column.metric))
+}
+
+/// Sessions by what they did or waited for, in the order in which they are stacked.
+pub fn sessions(samples: &Samples) -> Vec<(&SampleColumn, Series)> {
+    let mut reasons = all_of(samples, |column| column.unit == "sessions");
+    let place = |metric: &str| REASONS.iter().position(|reason| *reason == metric).unwrap_or(REASONS.len());
+    reasons.sort_by_key(|(column, _)| place(&column.metric));
+    for (column, series) in &mut reasons {
+        let reason = column.metric.strip_prefix("waiting_for_").unwrap_or(&column.metric);
+        series.name = of_name(&title(reason), column);
+    }
+    reasons
+}
+
+/// How long reads and writes took.
+pub fn latencies(samples: &Samples) -> Vec<(&SampleColumn, Series)> {
+    let mut all = all_of(samples, |column| column.unit == "ms");
+    for (column, series) in &mut all {
+        series.name = of_name(&title(column.metric.strip_suffix("_latency").unwrap_or(&column.metric)), column);
+    }
+    all
+}
+
+/// All columns by unit, in the order of the columns, but those of the units that have strips of their own.
+pub fn others(samples: &Samples) -> Vec<(&str, Vec<(&str, Series)>)> {
+    let mut units: Vec<(&str, Vec<(&str, Series)>)> = Vec::new();
+    for (column, series) in all_of(samples, |column| !["%", "sessions", "ms"].contains(&column.unit.as_str())) {
+        match units.iter_mut().find(|(unit, _)| *unit == column.unit) {
+            Some((_, same)) => same.push((&column.source, series)),
+            None => units.push((&column.unit, vec![(&column.source, series)])),
+        }
+    }
+    units
+}
+
+fn all_of(samples: &Samples, wanted: impl Fn(&SampleColumn) -> bool) -> Vec<(&SampleColumn, Series)> {
+    let columns = samples.columns.iter().filter(|column| wanted(column));
+    let mut all: Vec<(&SampleColumn, Series)> = columns.map(|column| (column, series(samples, column))).collect();
+    tell_apart(all.iter_mut().map(|(_, series)| series));
+    all
+}
+
+/// A column as it is.
+pub fn series(samples: &Samples, column: &SampleColumn) -> Series {
+    let (tone, variant) = look(&column.metric);
+    let steps = steps(samples, |at| column.values.get(at).copied().flatten());
+    Series { name: of_name(&title(&column.metric), column), tone, variant, steps }
+}
+
+fn of_name(name: &str, column: &SampleColumn) -> String {
+    column.of.as_deref().map_or_else(|| name.to_owned(), |of| format!("{name}, {}", plain(of)))
+}
+
+/// The intervals with their values; what is no number is not known.
+fn steps(samples: &Samples, value: impl Fn(usize) -> Option<f64>) -> Vec<(f64, f64, f64)> {
+    let known = |(from, to): &(f64, f64)| from.is_finite() && to.is_finite() && to > from;
+    let intervals = samples.intervals().enumerate().filter(|(_, interval)| known(interval));
+    let value = |at: usize| value(at).filter(|value| value.is_finite()).unwrap_or(f64::NAN);
+    intervals.map(|(at, (from, to))| (from, to, value(at))).collect()
+}
+
+/// No two series of a strip are drawn alike while there are variants left.
+fn tell_apart<'a>(all: impl Iterator<Item = &'a mut Series>) {
+    let mut taken: Vec<(Tone, usize)> = Vec::new();
+    for series in all {
+        let free =
+            (0..5).map(|more| (series.variant + more) % 5).find(|variant| !taken.contains(&(series.tone, *variant)));
+        series.variant = free.unwrap_or(series.variant);
+        taken.push((series.tone, series.variant));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_measurement::run::json_schema;
+
+    fn column(metric: &str, unit: &str, values: &[Option<f64>]) -> SampleColumn {
+        let (metric, source, unit) = (metric.into(), "engine".into(), unit.into());
+        SampleColumn { metric, source, of: None, unit, values: values.to_vec() }
+    }
+
+    fn record(ceilings: &[(&str, f64)]) -> RunRecord {
+        let value = serde_json::json!({
+            "schema_version": "1.0", "run_id": "r", "test": "t", "target": "x", "engine": "e", "clock": "real",
+            "started_at": "", "parameters": {}, "definition": {"hash": "", "text": ""}, "build": "", "repetitions": [],
+            "verdict": {"limit": null, "evidence": []}, "warnings": [], "host": {"platform": "", "cpus": 1}
+        });
+        let mut record: RunRecord = serde_json::from_value(value).unwrap();
+        record.ceilings = ceilings.iter().map(|(name, value)| Ceiling::new(name, *value, "s").unwrap()).collect();
+        record
+    }
+
+    fn samples(columns: Vec<SampleColumn>) -> Samples {
+        Samples { started_seconds: 1.0, seconds: vec![2.0, 4.0], columns, ..Samples::default() }
+    }
+
+    #[test]
+    fn use_is_the_sum_of_columns_against_the_ceiling_and_unknown_where_one_of_them_is() {
+        let samples = samples(vec![
+            column("data_reads", "1/s", &[Some(100.0), Some(50.0)]),
+            column("data_writes", "1/s", &[Some(60.0), None]),
+            column("data_io_percent", "%", &[Some(1.0), Some(1.0)]),
+            column("cpu_percent", "%", &[None, Some(30.0)]),
+        ]);
+        let uses = utilisation(&record(&[("data_iops", 320.0)]), &samples);
+        assert_eq!(uses.iter().map(|one| one.series.name.as_str()).collect::<Vec<_>>(), ["Data IOPS", "CPU"]);
+        assert_eq!((uses[0].ceiling.as_deref(), uses[0].said_by.as_str()), (Some("320 1/s"), "s"));
+        assert_eq!(uses[0].series.steps[0], (1.0, 2.0, 50.0));
+        assert!(uses[0].series.steps[1].2.is_nan() && uses[1].series.steps[0].2.is_nan());
+        // Without a ceiling it is what the engine says.
+        let stated = utilisation(&record(&[]), &samples);
+        assert_eq!(stated.iter().map(|one| one.series.name.as_str()).collect::<Vec<_>>(), ["CPU", "Data IO"]);
+    }
+
+    #[test]
+    fn a_ceiling_in_another_unit_is_no_ceiling_of_the_column() {
+        let samples = samples(vec![column("cpu", "s", &[Some(1.0), Some(1.0)])]);
+        assert!(utilisation(&record(&[("cpu", 2.0)]), &samples).is_empty());
+    }
+
+    #[test]
+    fn every_resource_with_a_ceiling_has_a_use() {
+        assert!(json_schema()["$defs"]["Ceiling"].is_object());
+        for (name, _) in Ceiling::RESOURCES {
+            assert!(RESOURCES.iter().any(|resource| resource.name == name), "{name}");
+            assert_ne!(look(name).0, None, "{name} has a colour");
+        }
+    }
+
+    #[test]
+    fn intervals_that_are_none_are_left_out_and_columns_may_be_short() {
+        let mut all = samples(vec![column("x", "u", &[Some(1.0)])]);
+        all.seconds = vec![2.0, 1.5, f64::NAN, 7.0];
+        let steps = series(&all, &all.columns[0]).steps;
+        assert_eq!(steps.len(), 1);
+        assert_eq!(others(&all)[0].0, "u");
+    }
+
+    #[test]
+    fn lines_of_one_colour_differ() {
+        let columns = (0..4).map(|at| column(&format!("unknown_{at}"), "u", &[Some(1.0), None])).collect();
+        let all = samples(columns);
+        let variants: Vec<usize> = others(&all)[0].1.iter().map(|(_, series)| series.variant).collect();
+        assert_eq!(variants, [0, 1, 2, 3]);
+    }
+}
