@@ -114,6 +114,15 @@ fn joined<K: PartialEq>(all: impl Iterator<Item = (K, Series)>) -> Vec<(K, Serie
     joined
 }
 
+/// Rows: what would raise the rate, by a model of what was measured.
+pub fn lifts(record: &RunRecord) -> Option<Grid> {
+    let mut grid = Grid::default().text("With").number("Higher rate, %");
+    for lift in &record.verdict.lifts {
+        grid.row(vec![plain(&lift.change).into(), number(lift.gain_percent).into()]);
+    }
+    grid.compact()
+}
+
 /// Rows: ceilings that figures were held against, and who says so.
 pub fn ceilings(record: &RunRecord) -> Option<Grid> {
     let mut grid = Grid::default().text("Resource").number("Ceiling").text("Who says so");

@@ -13,8 +13,8 @@ mod families;
 mod grid;
 mod moved;
 mod requests;
-pub mod steadiness;
 mod sampled;
+pub mod steadiness;
 mod words;
 
 pub mod csv;

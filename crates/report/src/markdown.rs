@@ -5,6 +5,7 @@ use plimsoll_measurement::RunRecord;
 use crate::accuracy::{self, Accuracy};
 use crate::campaign::campaign;
 use crate::grid::Grid;
+use crate::steadiness::{self, steadiness};
 use crate::words::{self, flag_meaning, flag_symbol, plain};
 use crate::{cpu, evidence, facts, moved, requests};
 
@@ -101,7 +102,10 @@ impl Page {
         self.delivered(record);
         self.bound(record);
         self.part("How steady it was");
-        self.tables([("Repetitions", facts::repetitions(record)), ("Per minute", facts::minutes(record))]);
+        let steady = steadiness(record);
+        self.tables([("Repetitions", facts::repetitions(record)), ("Steadiness", steadiness::table(&steady))]);
+        self.list(&steadiness::remarks(&steady));
+        self.tables([("Per minute", facts::minutes(record))]);
         self.conditions(record);
     }
 
@@ -162,6 +166,7 @@ impl Page {
             self.paragraph(safe(&sentence));
         }
         self.tables([
+            (words::LIFTS, evidence::lifts(record)),
             ("Used of each ceiling", evidence::used(record)),
             ("Stretches", evidence::stretches(record)),
             ("Waits", requests::waits(record)),
@@ -193,6 +198,9 @@ impl Page {
     }
 
     fn list(&mut self, items: &[String]) {
+        if items.is_empty() {
+            return;
+        }
         self.lines.push(String::new());
         self.lines.extend(items.iter().map(|item| format!("- {}", safe(item))));
     }

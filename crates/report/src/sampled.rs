@@ -1,48 +1,15 @@
 //! What the samples of a repetition say: how far each resource was used of its ceiling, what sessions waited for, how long
 //! reads and writes took, and the rest by unit.
 
-use plimsoll_measurement::{Ceiling, RunRecord, SampleColumn, Samples};
+use plimsoll_analysis::binding::means::ceiling;
+use plimsoll_analysis::binding::rules::{NETWORK, RULES, Use as Seen};
+use plimsoll_measurement::{RunRecord, SampleColumn, Samples};
 
 use crate::chart::{Series, Tone};
 use crate::words::{plain, quantity, title};
 
 /// Time at or above this part of a ceiling counts as near it, in percent.
 pub const NEAR_PERCENT: f64 = 90.0;
-
-/// How a resource's use is found: its name among the ceilings, the columns whose sum is held against a ceiling (the first
-/// that are there), and the column in which an engine states the percentage itself.
-struct Resource {
-    name: &'static str,
-    used: &'static [&'static [&'static str]],
-    percent: Option<&'static str>,
-}
-
-/// The resources in the order in which they are drawn.
-const RESOURCES: [Resource; 14] = [
-    Resource { name: "cpu", used: &[&["cpu"], &["server_cpu"]], percent: Some("cpu_percent") },
-    Resource {
-        name: "data_iops",
-        used: &[&["data_reads", "data_writes"], &["disk_reads", "disk_writes"]],
-        percent: Some("data_io_percent"),
-    },
-    Resource { name: "data_read_iops", used: &[&["data_reads"], &["disk_reads"]], percent: None },
-    Resource { name: "data_write_iops", used: &[&["data_writes"], &["disk_writes"]], percent: None },
-    Resource {
-        name: "data_bandwidth",
-        used: &[&["device_read_rate", "device_write_rate"], &["disk_read_rate", "disk_write_rate"]],
-        percent: Some("data_io_percent"),
-    },
-    Resource { name: "data_read_bandwidth", used: &[&["device_read_rate"], &["disk_read_rate"]], percent: None },
-    Resource { name: "data_write_bandwidth", used: &[&["device_write_rate"], &["disk_write_rate"]], percent: None },
-    Resource { name: "log_iops", used: &[&["log_writes"]], percent: Some("log_write_percent") },
-    Resource { name: "log_bandwidth", used: &[&["log_write_rate"]], percent: Some("log_write_percent") },
-    Resource { name: "memory", used: &[], percent: Some("memory_percent") },
-    Resource { name: "workers", used: &[&["workers"]], percent: Some("workers_percent") },
-    Resource { name: "sessions", used: &[&["sessions"]], percent: Some("sessions_percent") },
-    // A network's ceiling holds in each direction.
-    Resource { name: "network", used: &[&["network_sent"], &["network_received"]], percent: None },
-    Resource { name: "client_cpu", used: &[&["client_cpu"]], percent: None },
-];
 
 /// Colour and variant by what occurs in a name; the first that does counts. A limit, its use and its waits have one colour.
 const LOOKS: [(&str, Tone, usize); 20] = [
@@ -100,69 +67,66 @@ pub struct Use {
     pub series: Series,
 }
 
-/// How far each resource was used: of its ceiling where that is known, else by what the engine says of itself.
+/// How far each resource was used, seen as the verdict's rules see it: of its ceiling where that is known, else by what the
+/// engine or the machine says of itself.
 pub fn utilisation(record: &RunRecord, samples: &Samples) -> Vec<Use> {
     let mut uses: Vec<Use> = Vec::new();
-    for resource in &RESOURCES {
-        let ceilings =
-            record.ceilings.iter().filter(|ceiling| ceiling.resource == resource.name && ceiling.value > 0.0);
-        uses.extend(ceilings.flat_map(|ceiling| of_ceiling(samples, resource, ceiling)));
-    }
-    for resource in &RESOURCES {
-        // The engine's own percentage says the same again where one with its colour is known.
-        let (tone, _) = look(resource.name);
-        let is_known = |one: &Use| one.series.tone == tone && (tone != Some(5) || one.resource == resource.name);
-        let stated = resource.percent.and_then(|metric| samples.column(metric)).filter(|column| column.unit == "%");
-        if let Some(column) = stated.filter(|_| !uses.iter().any(is_known)) {
-            let said_by = format!("the {} itself", plain(&column.source));
-            let series = Series { name: of_name(&title(metric_of(&column.metric)), column), ..series(samples, column) };
-            uses.push(Use {
-                resource: column.metric.clone(),
-                ceiling: None,
-                said_by,
-                source: column.source.clone(),
-                series,
-            });
+    for seen in RULES.iter().flat_map(|rule| rule.uses).filter(|seen| !seen.ceiling.is_empty()) {
+        if uses.iter().all(|one| one.resource != seen.ceiling) {
+            uses.extend(of_ceiling(record, samples, seen, seen.ceiling));
         }
+    }
+    // A network's ceiling holds in each direction.
+    uses.extend(NETWORK.iter().filter_map(|seen| of_ceiling(record, samples, seen, seen.columns.first()?)));
+    for seen in RULES.iter().flat_map(|rule| rule.uses).filter(|seen| seen.ceiling.is_empty()) {
+        let stated = seen.columns.first().and_then(|metric| samples.column(metric)).filter(|column| column.unit == "%");
+        let Some(column) = stated else { continue };
+        // A percentage says the same again where something with its colour is known.
+        let stated = series(samples, column);
+        if uses.iter().any(|one| one.series.tone == stated.tone) {
+            continue;
+        }
+        let name = of_name(&title(column.metric.strip_suffix("_percent").unwrap_or(&column.metric)), column);
+        uses.push(Use {
+            resource: column.metric.clone(),
+            ceiling: None,
+            said_by: format!("the {} itself", plain(&column.source)),
+            source: column.source.clone(),
+            series: Series { name, ..stated },
+        });
     }
     tell_apart(uses.iter_mut().map(|one| &mut one.series));
     uses
 }
 
-/// `cpu_percent` as `cpu`: the axis says that it is percent.
-fn metric_of(metric: &str) -> &str {
-    metric.strip_suffix("_percent").unwrap_or(metric)
+/// A use of a ceiling under this name; `None` where the ceiling or all its columns are not known.
+fn of_ceiling(record: &RunRecord, samples: &Samples, seen: &Seen, name: &str) -> Option<Use> {
+    let ceiling = ceiling(&record.ceilings, seen.ceiling)?;
+    let columns = |names: &[&str]| -> Vec<&SampleColumn> {
+        let known = names.iter().filter_map(|name| samples.column(name));
+        known.filter(|column| column.unit == ceiling.unit).collect()
+    };
+    let (counted, less) = (columns(seen.columns), columns(seen.less));
+    let source = counted.first()?.source.clone();
+    let sum = |columns: &[&SampleColumn], at: usize| -> Option<f64> {
+        columns.iter().map(|column| column.values.get(at).copied().flatten()).sum()
+    };
+    let used = |at: usize| Some((sum(&counted, at)? - sum(&less, at)?).max(0.0) / ceiling.value * 100.0);
+    let (tone, variant) = look(name);
+    Some(Use {
+        resource: seen.ceiling.to_owned(),
+        ceiling: Some(quantity(ceiling.value, &ceiling.unit)),
+        said_by: plain(&ceiling.source),
+        source,
+        series: Series { name: title(name), tone, variant, steps: steps(samples, used) },
+    })
 }
 
-/// The use of a resource of one ceiling; of a network in each direction.
-fn of_ceiling(samples: &Samples, resource: &Resource, ceiling: &Ceiling) -> Vec<Use> {
-    let columns = |names: &&&[&str]| -> Option<Vec<&SampleColumn>> {
-        names.iter().map(|name| samples.column(name).filter(|column| column.unit == ceiling.unit)).collect()
-    };
-    let is_network = resource.name == "network";
-    let found = resource.used.iter().filter_map(|names| columns(&names)).take(if is_network { 2 } else { 1 });
-    let one = |columns: Vec<&SampleColumn>| {
-        let value = |at: usize| -> Option<f64> {
-            columns.iter().map(|column| column.values.get(at).copied().flatten()).sum::<Option<f64>>()
-        };
-        let name = if is_network { title(&columns[0].metric) } else { title(resource.name) };
-        let (tone, variant) = look(if is_network { &columns[0].metric } else { resource.name });
-        let steps = steps(samples, |at| value(at).map(|value| value / ceiling.value * 100.0));
-        Use {
-            resource: resource.name.to_owned(),
-            ceiling: Some(quantity(ceiling.value, &ceiling.unit)),
-            said_by: plain(&ceiling.source),
-            source: columns[0].source.clone(),
-            series: Series { name, tone, variant, steps },
-        }
-    };
-    found.map(one).collect()
-}
-
-/// Percentages that are no resource's use: of the machine, of its disks, the time in which a server was throttled.
-pub fn percentages(samples: &Samples) -> Vec<(&SampleColumn, Series)> {
-    let stated = |metric: &str| RESOURCES.iter().any(|resource| resource.percent == Some(metric));
-    all_of(samples, |column| column.unit == "%" && !stated(&column.metric))
+/// Percentages that are none of these uses, nor the same again: of the machine, of its disks, of the time in which a server
+/// was throttled.
+pub fn percentages<'a>(samples: &'a Samples, uses: &[Use]) -> Vec<(&'a SampleColumn, Series)> {
+    let drawn = |metric: &str| uses.iter().any(|one| one.resource == metric) || metric.ends_with("_percent");
+    all_of(samples, |column| column.unit == "%" && !drawn(&column.metric))
 }
 
 /// Sessions by what they did or waited for, in the order in which they are stacked.
@@ -238,7 +202,7 @@ fn tell_apart<'a>(all: impl Iterator<Item = &'a mut Series>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_measurement::run::json_schema;
+    use plimsoll_measurement::Ceiling;
 
     fn column(metric: &str, unit: &str, values: &[Option<f64>]) -> SampleColumn {
         let (metric, source, unit) = (metric.into(), "engine".into(), unit.into());
@@ -285,12 +249,24 @@ mod tests {
     }
 
     #[test]
-    fn every_resource_with_a_ceiling_has_a_use() {
-        assert!(json_schema()["$defs"]["Ceiling"].is_object());
+    fn every_resource_that_has_a_ceiling_has_a_colour() {
         for (name, _) in Ceiling::RESOURCES {
-            assert!(RESOURCES.iter().any(|resource| resource.name == name), "{name}");
-            assert_ne!(look(name).0, None, "{name} has a colour");
+            assert_ne!(look(name).0, None, "{name}");
         }
+    }
+
+    #[test]
+    fn a_network_has_two_directions_and_the_log_is_no_data() {
+        let samples = samples(vec![
+            column("network_sent", "MB/s", &[Some(5.0), Some(1.0)]),
+            column("network_received", "MB/s", &[Some(2.0), Some(2.0)]),
+            column("device_write_rate", "MB/s", &[Some(8.0), Some(3.0)]),
+            column("log_write_rate", "MB/s", &[Some(3.0), Some(4.0)]),
+        ]);
+        let uses = utilisation(&record(&[("network", 10.0), ("data_bandwidth", 10.0)]), &samples);
+        let shown: Vec<_> = uses.iter().map(|one| (one.series.name.as_str(), one.series.steps[0].2)).collect();
+        assert_eq!(shown, [("Data bandwidth", 50.0), ("Network sent", 50.0), ("Network received", 20.0)]);
+        assert!(uses[0].series.steps[1].2.abs() < 1e-9, "never below nothing");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use plimsoll_measurement::{CpuTable, Figure, RunRecord};
 use crate::accuracy::{self, Accuracy};
 use crate::grid::{Cell, Grid};
 use crate::steadiness::{self, steadiness};
-use crate::words::{self, UNKNOWN, flag_meaning, flag_symbol, number, plain};
+use crate::words::{self, LIFTS, UNKNOWN, flag_meaning, flag_symbol, number, plain};
 use crate::{cpu, evidence, facts, families, moved, requests};
 
 /// How the text is drawn.
@@ -261,6 +261,7 @@ impl Page {
             self.gap();
             self.wrapped(if warns { "! " } else { "" }, &sentence);
         }
+        self.grid(LIFTS, evidence::lifts(record));
         self.grid("Used of each ceiling", evidence::used(record));
         self.grid("Stretches", evidence::stretches(record).map(without_evidence));
         self.grid("Waits", requests::waits(record));

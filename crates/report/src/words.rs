@@ -189,6 +189,9 @@ pub fn time(record: &RunRecord) -> String {
     }
 }
 
+/// Heading of what would raise the rate.
+pub const LIFTS: &str = "What would lift it, by a model of what was measured";
+
 /// A limit by the name that the record has for it: its name in a sentence, and what it means that it bound.
 const LIMITS: [(&str, &str, &str); 12] = [
     ("cpu", "CPU", "The work waited for processor time."),

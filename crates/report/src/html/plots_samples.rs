@@ -49,7 +49,7 @@ fn of_step(record: &RunRecord, repetition: &Repetition, samples: &Samples) -> Ma
     let strips = [
         vec![delivered(repetition, samples, span)],
         used(samples, &uses),
-        machine(samples),
+        machine(samples, &uses),
         waited(samples),
         lasted(samples),
     ];
@@ -57,7 +57,7 @@ fn of_step(record: &RunRecord, repetition: &Repetition, samples: &Samples) -> Ma
     let panel = |title: String, strips: Vec<Strip>| Panel {
         title,
         span,
-        bands: bands(record, repetition, samples),
+        bands: bands(record, repetition, samples, span),
         bands_title: "Limit".to_owned(),
         strips,
         pieces: pieces(record),
@@ -92,31 +92,41 @@ fn pieces(record: &RunRecord) -> usize {
     (PIECES / columns.max(1)).clamp(COARSEST, FINEST)
 }
 
-/// The verdicts of the repetition's stretches; of one without stretches that of the run is no band.
-fn bands(record: &RunRecord, repetition: &Repetition, samples: &Samples) -> Vec<Band> {
-    let of_step = record.verdict.stretches.iter().filter(|stretch| {
-        stretch.repetition == repetition.label && (stretch.phase.is_none() || stretch.phase == samples.phase)
-    });
-    let band = |stretch: &Stretch| {
-        let name = words::limits(stretch.limit.as_deref(), &stretch.also);
-        let short = match stretch.limit.as_deref() {
-            None => vec!["?".to_owned()],
-            Some("none") => vec!["Nothing seen".to_owned(), "Nothing".to_owned()],
-            limit => vec![words::limits(limit, &[])],
-        };
-        let used = stretch.utilisation_percent.and_then(percent).map(|used| format!(", used to {used}"));
-        let evidence = stretch.evidence.iter().map(|sentence| format!(". {}", plain(sentence)));
-        let about = std::iter::once(format!("{name}{}", used.unwrap_or_default())).chain(evidence).collect();
-        let (tone, _) = stretch.limit.as_deref().map_or((None, 0), sampled::look);
-        Band {
-            from: stretch.from_seconds,
-            to: stretch.to_seconds,
-            tone,
-            names: std::iter::once(name).chain(short).collect(),
-            about,
-        }
+/// The verdicts of the repetition's stretches. Where none has one of its own, that of the run holds for all of it.
+fn bands(record: &RunRecord, repetition: &Repetition, samples: &Samples, span: (f64, f64)) -> Vec<Band> {
+    let verdict = &record.verdict;
+    if verdict.stretches.is_empty() && words::verdict(verdict).is_some() {
+        return vec![band(
+            span,
+            verdict.limit.as_deref(),
+            &verdict.also,
+            verdict.utilisation_percent,
+            &verdict.evidence,
+        )];
+    }
+    // A stretch may be of a phase of requests, which are all of one step.
+    let of_step = |stretch: &&Stretch| {
+        stretch.repetition == repetition.label && (samples.phase.is_none() || stretch.phase == samples.phase)
     };
-    of_step.map(band).collect()
+    let band = |stretch: &Stretch| {
+        let between = (stretch.from_seconds, stretch.to_seconds);
+        band(between, stretch.limit.as_deref(), &stretch.also, stretch.utilisation_percent, &stretch.evidence)
+    };
+    verdict.stretches.iter().filter(of_step).map(band).collect()
+}
+
+fn band((from, to): (f64, f64), limit: Option<&str>, also: &[String], used: Option<f64>, evidence: &[String]) -> Band {
+    let name = words::limits(limit, also);
+    let short = match limit {
+        None => vec!["?".to_owned()],
+        Some("none") => vec!["Nothing seen".to_owned(), "Nothing".to_owned()],
+        limit => vec![words::limits(limit, &[])],
+    };
+    let used = used.and_then(percent).map_or_else(String::new, |used| format!(", used to {used}"));
+    let said: Vec<String> =
+        std::iter::once(format!("{name}{used}")).chain(evidence.iter().map(|one| plain(one))).collect();
+    let (tone, _) = limit.map_or((None, 0), sampled::look);
+    Band { from, to, tone, about: said.join(". "), names: std::iter::once(name).chain(short).collect() }
 }
 
 fn strip(axis: Axis, series: Vec<Series>) -> Strip {
@@ -188,8 +198,8 @@ fn used(samples: &Samples, uses: &[Use]) -> Vec<Strip> {
     strips(&Axis::new("Used, % of the ceiling", Kind::FromZero), Some(100.0), Shape::Lines, samples, all)
 }
 
-fn machine(samples: &Samples) -> Vec<Strip> {
-    let all = by_source(sampled::percentages(samples));
+fn machine(samples: &Samples, uses: &[Use]) -> Vec<Strip> {
+    let all = by_source(sampled::percentages(samples, uses));
     strips(&Axis::new("Other shares, %", Kind::FromZero), Some(100.0), Shape::Lines, samples, all)
 }
 
@@ -225,6 +235,11 @@ fn coarseness(samples: &Samples, (from, to): (f64, f64), pieces: usize) -> Marku
     html! { p.quiet { "Lines are means of about " (length) "; the shade behind them goes from the lowest to the highest sample." } }
 }
 
+/// What 100 % of a use is, and who says so.
+fn hundred(one: &Use) -> String {
+    one.ceiling.as_ref().map_or_else(|| format!("by {}", one.said_by), |ceiling| format!("{ceiling} ({})", one.said_by))
+}
+
 /// What the lines are held against, and what was not known.
 fn notes(samples: &Samples, uses: &[Use]) -> Markup {
     let shown: Vec<&Use> = uses.iter().filter(|one| one.series.summary().is_some()).collect();
@@ -233,7 +248,7 @@ fn notes(samples: &Samples, uses: &[Use]) -> Markup {
         @if !shown.is_empty() {
             p.quiet {
                 "100 % is: "
-                @for (at, one) in shown.iter().enumerate() { @if at > 0 { "; " } (one.series.name) " " (one.ceiling.as_deref().unwrap_or("as said by")) " (" (one.said_by) ")" } "."
+                @for (at, one) in shown.iter().enumerate() { @if at > 0 { "; " } (one.series.name) " " (hundred(one)) } "."
             }
         }
         @for gap in gaps {

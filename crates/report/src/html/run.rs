@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use plimsoll_measurement::RunRecord;
 
 use super::{anchor, plots, plots_samples, requests, table};
+use crate::steadiness::{self, steadiness};
 use crate::words::{self, plain};
 use crate::{cpu, evidence, facts, moved};
 
@@ -54,6 +55,7 @@ fn bound(record: &RunRecord) -> Markup {
     html! {
         (verdict(record))
         (requests::client(record))
+        (table::section(words::LIFTS, evidence::lifts(record).as_ref()))
         (table::section("Used of each ceiling", evidence::used(record).as_ref()))
         (plots_samples::panels(record))
         (table::section("Stretches", evidence::stretches(record).as_ref()))
@@ -64,7 +66,10 @@ fn bound(record: &RunRecord) -> Markup {
 }
 
 fn steady(record: &RunRecord) -> Markup {
+    let steady = steadiness(record);
     html! {
+        @for remark in steadiness::remarks(&steady) { p { (remark) } }
+        (table::section("Steadiness", steadiness::table(&steady).as_ref()))
         (requests::course(record))
         @for phase in plots::phases(record) {
             @if let Some(chart) = plots::rates(record, phase) {
