@@ -6,6 +6,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+/// Repetitions are labelled by letters.
+pub const MOST_REPETITIONS_OF_A_RUN: i64 = 26;
+
 /// Finds out what a database and its storage really deliver, names the limit, and says what would lift it.
 #[derive(Debug, Parser)]
 #[command(name = "plimsoll", version, about, long_about = None, arg_required_else_help = true, max_term_width = 110)]
@@ -127,7 +130,7 @@ pub struct Run {
     #[arg(long, value_name = "K=V")]
     pub set: Vec<String>,
     /// Repetitions a, b, c...; the interval comes from them [default: the definition's, 3].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=26))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_REPETITIONS_OF_A_RUN))]
     pub repetitions: Option<u32>,
     /// Seek the highest rate of requests at which this percentile of the response times holds, such as p99=20ms.
     #[arg(long, value_name = "PERCENTILE=TIME")]
@@ -263,6 +266,9 @@ pub struct Compare {
     /// Ratios within this margin count as equal, such as 5%.
     #[arg(long, value_name = "PERCENT", default_value = "5%")]
     pub margin: String,
+    /// Compare even what did not measure the same: other tests, parameters or scales. The ratios may mean nothing then.
+    #[arg(long)]
+    pub anyway: bool,
     /// Exit with 1 if any comparison says so.
     #[arg(long, value_enum, value_name = "VERDICT")]
     pub fail_on: Option<FailOn>,

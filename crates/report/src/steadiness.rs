@@ -14,7 +14,7 @@ use plimsoll_measurement::RunRecord;
 use plimsoll_measurement::units::format_seconds;
 
 use crate::grid::Grid;
-use crate::words::{number, plain};
+use crate::words::{count, number, plain};
 
 use series::Series;
 
@@ -52,6 +52,8 @@ pub struct Steadiness {
     pub rolling: Option<(f64, f64)>,
     /// The part that kept its level, seconds after the repetition's start; absent where it never did.
     pub steady_seconds: Option<(f64, f64)>,
+    /// Why it never did: it drifts, flips, or changed or settled too late.
+    pub unsteady: Option<&'static str>,
     /// The mean of the steady part, and what it is worth.
     pub steady: Option<Mean>,
     /// The same in words, each sentence by itself.
@@ -113,9 +115,9 @@ fn judge(series: &Series) -> Option<Steadiness> {
     let values: Vec<f64> = series.spots.iter().map(|spot| spot.value).collect();
     let found = segments::segments(&values, Terms::default())?;
     let (from_seconds, to_seconds) = (series.starts_at(0), series.ends_before(values.len()));
-    let steady = match found.steady {
-        Steady::Reached { from, to } => Some((from, to)),
-        Steady::Never(_) => None,
+    let (steady, unsteady) = match found.steady {
+        Steady::Reached { from, to } => (Some((from, to)), None),
+        Steady::Never(reason) => (None, Some(reason.reason())),
     };
     // What is far off is no part of a level, and takes no part in its mean.
     let kept = |(from, to): (usize, usize)| -> Vec<f64> {
@@ -142,10 +144,11 @@ fn judge(series: &Series) -> Option<Steadiness> {
         outliers: found.outliers.len(),
         rolling: whole_windows,
         steady_seconds: steady.map(|(from, to)| (series.starts_at(from), series.ends_before(to))),
+        unsteady,
         steady: steady.and_then(|part| mean(&kept(part))),
         sentences: Vec::new(),
     };
-    judged.sentences = sentences::of(&judged, found.steady);
+    judged.sentences = sentences::of(&judged);
     Some(judged)
 }
 
@@ -216,6 +219,38 @@ fn drift(series: &Series, values: &[f64], pattern: &Pattern) -> Option<Drift> {
         low_percent: percent(drift.low),
         high_percent: percent(drift.high),
     })
+}
+
+/// What has to be known of series before the figure is held against another, a sentence for each kind: those that never reached
+/// a steady state, by their reasons, and those that changed their level on the way. Nothing where all were steady.
+pub fn unsteady(all: &[Steadiness]) -> Vec<String> {
+    let mut reasons: Vec<(&str, usize)> = Vec::new();
+    for one in all {
+        let reason = match (one.unsteady, one.pattern) {
+            (Some(reason), _) => reason,
+            (None, "step") => CHANGED,
+            _ => continue,
+        };
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, count)) => *count += 1,
+            None => reasons.push((reason, 1)),
+        }
+    }
+    let whole = whole(all);
+    let sentence = |(reason, count): (&str, usize)| {
+        let what = if reason == CHANGED { "" } else { "never reached a steady state: " };
+        format!("{count} of {whole} {what}{reason}")
+    };
+    reasons.into_iter().map(sentence).collect()
+}
+
+/// Said of a level that changed early enough for the rest to be steady; the figure is of both.
+const CHANGED: &str = "changed its level on the way, and the figure is of both levels";
+
+/// How many series there are, and of what.
+fn whole(all: &[Steadiness]) -> String {
+    let in_phases = all.iter().any(|one| one.phase.is_some());
+    if in_phases { format!("{} phases of repetitions", all.len()) } else { count(all.len(), "repetition") }
 }
 
 /// What a reader has to know of series that did anything but keep their level, each in a paragraph; of many the first ones.

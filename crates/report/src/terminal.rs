@@ -70,6 +70,8 @@ pub struct Comparison {
     pub confidence: f64,
     /// What it means, in a word or a sentence.
     pub verdict: String,
+    /// What has to be known of the runs before the ratio is trusted.
+    pub notes: Vec<String>,
 }
 
 const BOLD: &str = "1";
@@ -168,6 +170,9 @@ pub fn comparison(comparisons: &[Comparison], style: Style) -> String {
         page.wrapped("  candidate  ", &one.candidate);
         page.line(&style.paint(BOLD, &format!("  ratio      {}", ratio(one))));
         page.wrapped("  verdict    ", &one.verdict);
+        for note in &one.notes {
+            page.wrapped("  ! ", note);
+        }
     }
     page.text
 }

@@ -51,8 +51,16 @@ fn terminal_lists_and_compares() {
         high: Some(2.28),
         confidence: 0.95,
         verdict: "better".into(),
+        notes: vec!["baseline: 2 of 3 series never reached a steady state: it flips between two levels".into()],
     };
-    let unknown = Comparison { ratio: None, low: None, high: None, verdict: "undecided".into(), ..comparison.clone() };
+    let unknown = Comparison {
+        ratio: None,
+        low: None,
+        high: None,
+        verdict: "undecided".into(),
+        notes: Vec::new(),
+        ..comparison.clone()
+    };
     insta::assert_snapshot!("terminal_comparison", terminal::comparison(&[comparison, unknown], PLAIN));
     let ladder = samples::cpu_join("x", 1.0).cpu_table.unwrap();
     insta::assert_snapshot!("terminal_cpu", terminal::cpu_table(&ladder, PLAIN));

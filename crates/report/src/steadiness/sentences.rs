@@ -1,6 +1,5 @@
 //! What was found, in sentences that a person can check against the chart.
 
-use plimsoll_analysis::segments::Steady;
 use plimsoll_analysis::summary;
 
 use super::{Level, Steadiness};
@@ -21,7 +20,7 @@ pub(super) fn pattern(name: &str) -> &'static str {
 }
 
 /// The sentences: what it did, single points, the rolling mean, why it was never steady, what its mean is worth.
-pub(super) fn of(one: &Steadiness, steady: Steady) -> Vec<String> {
+pub(super) fn of(one: &Steadiness) -> Vec<String> {
     let mut sentences = vec![format!("{} {}.", subject(one), what(one))];
     if one.outliers > 0 && one.pattern != "outliers-only" {
         sentences.push(format!("{} far off and left out of this.", are(one.outliers)));
@@ -29,8 +28,8 @@ pub(super) fn of(one: &Steadiness, steady: Steady) -> Vec<String> {
     if let Some((low, high)) = one.rolling.and_then(|(low, high)| Some((number(low)?, number(high)?))) {
         sentences.push(format!("Its rolling mean of ten points went from {low} to {high} {}.", one.unit));
     }
-    if let Steady::Never(reason) = steady {
-        sentences.push(format!("It never reached a steady state: {}.", reason.reason()));
+    if let Some(reason) = one.unsteady {
+        sentences.push(format!("It never reached a steady state: {reason}."));
     }
     if let Some(mean) = one.steady {
         let (low, high) = mean.interval;

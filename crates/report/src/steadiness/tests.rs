@@ -92,6 +92,10 @@ fn a_drift_is_so_much_a_minute() {
     assert_eq!((found.pattern, found.is_steady()), ("drift", false));
     assert!(drift.percent_per_minute < -0.9 && drift.percent_per_minute > -1.1, "{drift:?}");
     assert!(drift.low_percent < drift.percent_per_minute && drift.percent_per_minute < drift.high_percent);
+    assert_eq!(
+        unsteady(std::slice::from_ref(&found)),
+        ["1 of 1 repetition never reached a steady state: it drifts to its end"]
+    );
     assert!(found.sentences[0].starts_with("Repetition a falls all the time, by -"), "{:?}", found.sentences);
 }
 

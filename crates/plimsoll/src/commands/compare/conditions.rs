@@ -1,0 +1,343 @@
+//! What differs between two runs beside what was measured, and whether a ratio of them means anything then.
+//!
+//! Two targets, levels, editions or engines may always be held against each other: that is what comparing is for. What is
+//! asked of them has to be the same, and what stands around it is named.
+
+use std::collections::BTreeSet;
+
+use plimsoll_bench::definition::Definition;
+use plimsoll_bench::parameters::{PARAMETERS, Parameter, ParameterValue, Parameters};
+use plimsoll_bench::step::Step;
+use plimsoll_measurement::RunRecord;
+use serde_json::Value;
+
+/// Something that differs between two runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// What it is: `engine version`, the name of a parameter or of a setting.
+    pub what: String,
+    /// What comes of it.
+    pub weight: Weight,
+    /// Its values in the first and in the second run; absent where it isn't known or doesn't exist.
+    pub values: [Option<String>; 2],
+}
+
+/// What a difference means for a ratio.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weight {
+    /// Something else was measured: the ratio means nothing.
+    Refuses,
+    /// The ratio may be a consequence of it.
+    Warns,
+    /// The same, and it is one of the settings that the target states about itself, of which there may be dozens.
+    Setting,
+    /// It is what is compared.
+    Compared,
+}
+
+/// Parameters that say how much or how long is measured, not what: rates stand beside each other where they differ.
+const AMOUNTS: [&str; 12] = [
+    "duration",
+    "at_least",
+    "at_most",
+    "stop_after",
+    "first_set",
+    "largest_set",
+    "source",
+    "poll",
+    "give_up",
+    "shrink",
+    "seed",
+    "level",
+];
+/// The same where all that is measured is a rate over the volume; the times and caches of others depend on it.
+const VOLUMES: [&str; 2] = ["volume", "tables"];
+/// Isolation is compared on purpose: read-scan-weak is there to be held against read-scan.
+const COMPARED_ON_PURPOSE: &str = "isolation";
+/// Facts beside the parameters that are worth a warning.
+const FACTS: [&str; 5] = ["data_reused", "settle_seconds", "page_bytes", "group", "join_split"];
+
+/// What differs between two runs.
+pub fn differences(base: &RunRecord, other: &RunRecord) -> Vec<Difference> {
+    let mut found = Differences(Vec::new());
+    let text = |text: &str| Some(text.to_owned());
+    let definitions = [base, other].map(|run| Definition::parse("stored definition", &run.definition.text).ok());
+    // Another text may say the same: titles and usual values change from release to release.
+    let is_one_test = match &definitions {
+        [Some(a), Some(b)] => a.steps == b.steps && a.mix == b.mix && a.own == b.own,
+        _ => base.definition.hash == other.definition.hash,
+    };
+    let weight = if is_one_test { Weight::Warns } else { Weight::Refuses };
+    found.add("test", weight, text(&base.test), text(&other.test));
+    if !is_one_test && base.test == other.test {
+        found.add("definition", weight, text(&base.definition.hash), text(&other.definition.hash));
+    }
+    found.add("target", Weight::Compared, text(&base.target), text(&other.target));
+    found.add("engine", Weight::Warns, text(&base.engine), text(&other.engine));
+    let is_one_engine = base.engine == other.engine;
+    if is_one_engine {
+        found.add("engine version", Weight::Warns, base.engine_version.clone(), other.engine_version.clone());
+    }
+    found.add("catalogue edition", Weight::Warns, base.catalog_edition.clone(), other.catalog_edition.clone());
+    let is_rate_of_volume = definitions.iter().flatten().all(|definition| {
+        definition.steps.iter().all(|step| matches!(step, Step::Scan | Step::Write | Step::Join | Step::Memory))
+    });
+    let has_join = definitions.iter().flatten().any(|definition| definition.steps.contains(&Step::Join));
+    for parameter in PARAMETERS {
+        let is_amount = AMOUNTS.contains(&parameter.name)
+            || parameter.name == COMPARED_ON_PURPOSE
+            || (is_rate_of_volume && VOLUMES.contains(&parameter.name))
+            // A join is shared by as many sessions as there are CPUs: it is the machine that differs.
+            || (has_join && parameter.name == "sessions");
+        let weight = if is_amount { Weight::Warns } else { Weight::Refuses };
+        let [a, b] = [(base, &definitions[0]), (other, &definitions[1])].map(|(run, definition)| {
+            let factor = if parameter.scales { scale_of(run) } else { 1 };
+            let usual = || usual(parameter, definition.as_ref()?);
+            run.parameters.get(parameter.name).cloned().or_else(usual).map(|value| unscaled(&value, factor).to_string())
+        });
+        found.add(parameter.name, weight, a, b);
+    }
+    let variables = definitions.iter().flatten().filter_map(|definition| definition.own.as_ref());
+    let variables: BTreeSet<&String> = variables.flat_map(|own| own.variables.keys()).collect();
+    let value = |run: &RunRecord, name: &str| run.parameters.get(name).map(ToString::to_string);
+    for name in variables {
+        found.add(name, Weight::Refuses, value(base, name), value(other, name));
+    }
+    // A scale is a part of an engine's own nature: held against an engine without one it is no difference of the test.
+    let scale_weight = if is_one_engine { Weight::Refuses } else { Weight::Warns };
+    let scale = |run: &RunRecord| Some(format!("1/{}", scale_of(run)));
+    found.add("scale", scale_weight, scale(base), scale(other));
+    for name in FACTS.into_iter().filter(|name| is_one_engine || *name != "page_bytes") {
+        found.add(name, Weight::Warns, value(base, name), value(other, name));
+    }
+    found.add("clock", Weight::Warns, text(&base.clock), text(&other.clock));
+    found.add("plimsoll", Weight::Warns, text(&base.build), text(&other.build));
+    found.add("client machine", Weight::Warns, base.host.name.clone(), other.host.name.clone());
+    let platform = |run: &RunRecord| Some(format!("{}, {} CPUs", run.host.platform, run.host.cpus));
+    found.add("client platform", Weight::Warns, platform(base), platform(other));
+    found.add("client's load", Weight::Warns, load(base), load(other));
+    if is_one_engine {
+        let names: BTreeSet<&String> = base.environment.keys().chain(other.environment.keys()).collect();
+        for name in names.into_iter().filter(|name| *name != "scale") {
+            let [a, b] = [base, other].map(|run| run.environment.get(name).cloned());
+            found.add(name, Weight::Setting, a, b);
+        }
+    }
+    found.0
+}
+
+/// Whether the client held requests back; nothing where it was free, and in virtual time, where it never does.
+fn load(run: &RunRecord) -> Option<String> {
+    let client = run.host.client.as_ref().filter(|client| run.clock != "virtual" && client.verdict != "free")?;
+    Some(client.verdict.clone())
+}
+
+fn scale_of(run: &RunRecord) -> u64 {
+    run.parameters.get("scale").and_then(Value::as_u64).filter(|scale| *scale > 0).unwrap_or(1)
+}
+
+struct Differences(Vec<Difference>);
+
+impl Differences {
+    fn add(&mut self, what: &str, weight: Weight, a: Option<String>, b: Option<String>) {
+        if a != b {
+            self.0.push(Difference { what: what.to_owned(), weight, values: [a, b] });
+        }
+    }
+}
+
+/// What a parameter is where a run has none: runs of an older release do without those that came later.
+fn usual(parameter: &Parameter, definition: &Definition) -> Option<Value> {
+    let mut parameters = Parameters::default();
+    parameters.set(parameter.name, parameter.default?, &definition.steps).ok()?;
+    parameters.value(parameter.name).map(ParameterValue::to_json)
+}
+
+/// Volumes are those of a full target: a scaled one is asked for less of the same.
+fn unscaled(value: &Value, factor: u64) -> Value {
+    match value {
+        Value::Array(all) => all.iter().map(|one| unscaled(one, factor)).collect(),
+        one => one.as_u64().map_or_else(|| one.clone(), |number| number.saturating_mul(factor).into()),
+    }
+}
+
+/// The differences of a kind, each with its values: `volume (104857600 against 20971520)`.
+pub fn listed(differences: &[Difference], wanted: impl Fn(Weight) -> bool) -> Option<String> {
+    let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".to_owned());
+    let full = |one: &Difference| format!("{} ({} against {})", one.what, shown(&one.values[0]), shown(&one.values[1]));
+    joined(differences.iter().filter(|one| wanted(one.weight)).map(full).collect())
+}
+
+/// One line about what may be behind a ratio; the values of settings only where they are wanted.
+pub fn summary(differences: &[Difference], in_full: bool) -> Option<String> {
+    if in_full {
+        return listed(differences, |weight| matches!(weight, Weight::Warns | Weight::Setting));
+    }
+    let warns = differences.iter().filter(|one| one.weight == Weight::Warns);
+    let mut parts: Vec<String> = warns.map(|one| one.what.clone()).collect();
+    let settings = differences.iter().filter(|one| one.weight == Weight::Setting).count();
+    if settings > 0 {
+        parts.push(format!("{settings} setting{} of the target", if settings == 1 { "" } else { "s" }));
+    }
+    Some(format!("{}; --verbose shows the values", joined(parts)?))
+}
+
+fn joined(mut parts: Vec<String>) -> Option<String> {
+    let last = parts.pop()?;
+    Some(if parts.is_empty() { last } else { format!("{} and {last}", parts.join(", ")) })
+}
+
+/// The differences as scripts see them; unknown values are absent.
+pub fn json(differences: &[Difference]) -> Value {
+    let one = |difference: &Difference| {
+        let mut object = serde_json::json!({"what": difference.what});
+        for (side, value) in ["baseline", "candidate"].into_iter().zip(&difference.values) {
+            if let Some(value) = value {
+                object[side] = value.as_str().into();
+            }
+        }
+        if difference.weight == Weight::Refuses {
+            object["refuses"] = true.into();
+        }
+        object
+    };
+    differences.iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(test: &str, changes: &[(&str, Value)]) -> RunRecord {
+        let definition = plimsoll_bench::definition::find_builtin(test).unwrap();
+        let text = r#"{"schema_version": "1.0", "run_id": "", "test": "", "target": "sqlite:a", "engine": "sqlite",
+            "clock": "real", "started_at": "", "parameters": {}, "definition": {"hash": "", "text": ""}, "build": "1",
+            "repetitions": [], "verdict": {"limit": null, "evidence": []}, "warnings": [],
+            "host": {"platform": "linux", "cpus": 2}}"#;
+        let mut run: RunRecord = serde_json::from_str(text).unwrap();
+        run.test = test.to_owned();
+        run.definition.text.clone_from(&definition.text);
+        run.definition.hash = definition.hash();
+        run.parameters = definition.parameters.iter().map(|(name, value)| (name.to_owned(), value.to_json())).collect();
+        run.parameters.extend(changes.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        run
+    }
+
+    fn weights(base: &RunRecord, other: &RunRecord) -> Vec<(String, Weight)> {
+        differences(base, other).into_iter().map(|one| (one.what, one.weight)).collect()
+    }
+
+    #[test]
+    fn another_test_is_refused_but_for_the_weak_scan() {
+        assert_eq!(weights(&run("insert", &[]), &run("insert", &[])), []);
+        let found = weights(&run("insert", &[]), &run("mix-a", &[]));
+        assert_eq!(found, [("test".to_owned(), Weight::Refuses)]);
+        let found = weights(&run("read-scan", &[]), &run("read-scan-weak", &[]));
+        assert_eq!(found, [("test".to_owned(), Weight::Warns), ("isolation".to_owned(), Weight::Warns)]);
+        let mut changed = run("insert", &[]);
+        changed.definition.text = changed.definition.text.replace("insert = 1", "update = 1");
+        changed.definition.hash = "1".to_owned();
+        assert_eq!(weights(&run("insert", &[]), &changed), [("definition".to_owned(), Weight::Refuses)]);
+        let mut reworded = run("insert", &[]);
+        reworded.definition.text = reworded.definition.text.replace("Single-row inserts", "Inserts");
+        reworded.definition.hash = "1".to_owned();
+        assert_eq!(weights(&run("insert", &[]), &reworded), []);
+    }
+
+    #[test]
+    fn runs_of_a_release_that_did_not_know_a_parameter_had_its_usual_value() {
+        let mut old = run("read-scan", &[]);
+        assert!(old.parameters.remove("into").is_some() && old.parameters.remove("readers").is_some());
+        assert_eq!(weights(&old, &run("read-scan", &[])), []);
+        let found = weights(&old, &run("read-scan", &[("into", "client".into())]));
+        assert_eq!(found, [("into".to_owned(), Weight::Refuses)]);
+    }
+
+    #[test]
+    fn a_definition_that_cannot_be_read_is_another_one() {
+        let mut old = run("insert", &[]);
+        (old.definition.text, old.definition.hash) = ("of another age = [".to_owned(), "2".to_owned());
+        assert_eq!(weights(&old, &run("insert", &[])), [("definition".to_owned(), Weight::Refuses)]);
+        assert_eq!(weights(&old, &old), []);
+    }
+
+    #[test]
+    fn what_is_asked_refuses_and_how_much_of_it_warns() {
+        let asked = |name: &str, value: Value| weights(&run("insert", &[]), &run("insert", &[(name, value)]));
+        for (name, value) in
+            [("sessions", 9.into()), ("rate", 100.into()), ("volume", 1.into()), ("keys", "zipf".into())]
+        {
+            assert_eq!(asked(name, value), [(name.to_owned(), Weight::Refuses)]);
+        }
+        for (name, value) in [("seed", 2.into()), ("duration", 20.0.into()), ("data_reused", true.into())] {
+            assert_eq!(asked(name, value), [(name.to_owned(), Weight::Warns)]);
+        }
+        assert_eq!(asked("rows_per_table", 5.into()), [], "a consequence of others");
+        let scans = weights(&run("read-scan", &[]), &run("read-scan", &[("volume", (200 << 20).into())]));
+        assert_eq!(scans, [("volume".to_owned(), Weight::Warns)]);
+    }
+
+    #[test]
+    fn volumes_are_full_ones_and_scales_belong_to_their_engine() {
+        let base = run("insert", &[("volume", (1_u64 << 30).into())]);
+        let scaled = |scale: u64| {
+            let volume = (1_u64 << 30) / scale;
+            RunRecord {
+                engine: "lab".to_owned(),
+                ..run("insert", &[("volume", volume.into()), ("scale", scale.into())])
+            }
+        };
+        let found = weights(&base, &scaled(64));
+        assert_eq!(found, [("engine".to_owned(), Weight::Warns), ("scale".to_owned(), Weight::Warns)]);
+        assert_eq!(weights(&scaled(16), &scaled(64)), [("scale".to_owned(), Weight::Refuses)]);
+    }
+
+    #[test]
+    fn variables_of_a_definition_are_what_is_asked() {
+        let text = "name = \"mine\"\ntitle = \"t\"\nabout = \"a\"\nsteps = [\"requests\"]\nrepetitions = 3\n\
+            [variables]\nscale_of_rows = 10\n[[request]]\nname = \"one\"\nstatements = [\"SELECT 1\"]\n";
+        let of = |rows: u64| {
+            let mut run = run("insert", &[("scale_of_rows", rows.into())]);
+            run.definition.text = text.to_owned();
+            run
+        };
+        assert!(Definition::parse("mine", text).is_ok(), "{:?}", Definition::parse("mine", text));
+        assert_eq!(weights(&of(10), &of(10)), []);
+        assert_eq!(weights(&of(10), &of(20)), [("scale_of_rows".to_owned(), Weight::Refuses)]);
+    }
+
+    #[test]
+    fn targets_are_what_is_compared_and_settings_are_counted() {
+        let base = run("read-scan", &[]);
+        let mut other = run("read-scan", &[]);
+        other.target = "sqlite:b".to_owned();
+        other.environment.insert("cache_size".to_owned(), "-4000".to_owned());
+        other.environment.insert("synchronous".to_owned(), "2".to_owned());
+        other.engine_version = Some("3.46".to_owned());
+        let found = differences(&base, &other);
+        let expected = "engine version and 2 settings of the target; --verbose shows the values";
+        assert_eq!(summary(&found, false).unwrap(), expected);
+        assert!(summary(&found, true).unwrap().contains("cache_size (unknown against -4000)"));
+        assert_eq!(listed(&found, |weight| weight == Weight::Refuses), None);
+        let json = json(&found);
+        assert_eq!(json[0], serde_json::json!({"what": "target", "baseline": "sqlite:a", "candidate": "sqlite:b"}));
+        assert_eq!(json[1], serde_json::json!({"what": "engine version", "candidate": "3.46"}));
+        // Of another engine the settings say nothing here.
+        other.engine = "postgresql".to_owned();
+        assert_eq!(weights(&base, &other).len(), 2);
+    }
+
+    #[test]
+    fn the_client_is_a_condition() {
+        let base = run("insert", &[]);
+        let mut other = run("insert", &[]);
+        other.host.name = Some("b".to_owned());
+        other.host.cpus = 8;
+        let limited = plimsoll_measurement::Client { verdict: "was-the-limit".to_owned(), ..Default::default() };
+        other.host.client = Some(limited);
+        let names: Vec<String> = weights(&base, &other).into_iter().map(|(what, _)| what).collect();
+        assert_eq!(names, ["client machine", "client platform", "client's load"]);
+        other.clock = "virtual".to_owned();
+        assert!(!weights(&base, &other).iter().any(|(what, _)| what == "client's load"));
+    }
+}
