@@ -319,7 +319,7 @@ fn rights_that_are_missing_cost_what_depends_on_them_only() {
     };
     let visitor = try_open(&as_user("visitor"), None).unwrap();
     assert_eq!(allowed(&*visitor), ["local_infile"]);
-    assert_eq!(allowed(&*open(server)).len(), 5);
+    assert_eq!(allowed(&*open(server)).len(), 6);
     let error = visitor.claim(&place("denied"), ClaimMode::Exclusive).err().unwrap();
     assert_eq!(error.kind, ErrorKind::Permission);
     assert!(error.hint.unwrap().contains("GRANT ALL ON `plimsoll\\_%`.* TO the account of 'visitor'"));

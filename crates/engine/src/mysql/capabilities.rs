@@ -24,7 +24,7 @@ enum Found {
     Setting(&'static str),
 }
 
-const KNOWN: [Known; 5] = [
+const KNOWN: [Known; 7] = [
     Known {
         name: "making places",
         found: Found::Places,
@@ -40,7 +40,8 @@ const KNOWN: [Known; 5] = [
     Known {
         name: "PROCESS",
         found: Found::Grant("PROCESS"),
-        cost: "sessions of other users' dead runs are not seen",
+        cost: "sessions of other users' dead runs are not seen; what sessions wait for is left out while another user is connected, \
+               and idle transactions always",
         remedy: "GRANT PROCESS ON *.* TO user",
     },
     Known {
@@ -54,6 +55,18 @@ const KNOWN: [Known; 5] = [
         found: Found::Setting("SELECT @@global.local_infile"),
         cost: "rows are loaded by INSERT",
         remedy: "SET GLOBAL local_infile = ON",
+    },
+    Known {
+        name: "performance_schema",
+        found: Found::Setting("SELECT @@global.performance_schema"),
+        cost: "how long reads and writes of files take, and waits by name, are left out",
+        remedy: "performance_schema = ON in the server's option file, and a restart",
+    },
+    Known {
+        name: "SELECT on performance_schema",
+        found: Found::Query("SELECT 1 FROM performance_schema.file_summary_by_event_name LIMIT 1"),
+        cost: "the same, where performance_schema is on",
+        remedy: "GRANT SELECT ON performance_schema.* TO user",
     },
 ];
 

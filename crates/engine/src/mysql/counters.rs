@@ -14,17 +14,24 @@ use crate::error::{ErrorKind, Result};
 use crate::process;
 use crate::table::Table;
 
-/// Status of the whole server by name, as far as it is a number.
-fn status(connection: &mut Connection, names: &[&str]) -> Result<BTreeMap<String, u64>> {
+/// The question for [`status_of`].
+pub(super) fn status_sql(names: &[&str]) -> String {
     let list: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
-    let rows = connection.ask(&format!("SHOW GLOBAL STATUS WHERE Variable_name IN ({})", list.join(", ")))?;
-    Ok(rows
-        .into_iter()
+    format!("SHOW GLOBAL STATUS WHERE Variable_name IN ({})", list.join(", "))
+}
+
+/// Status of the whole server by name, as far as it is a number.
+pub(super) fn status_of(rows: Vec<Vec<Option<String>>>) -> BTreeMap<String, u64> {
+    rows.into_iter()
         .filter_map(|row| match <[Option<String>; 2]>::try_from(row).ok()? {
             [Some(name), Some(value)] => Some((name.to_ascii_lowercase(), value.parse().ok()?)),
             _ => None,
         })
-        .collect())
+        .collect()
+}
+
+fn status(connection: &mut Connection, names: &[&str]) -> Result<BTreeMap<String, u64>> {
+    connection.ask(&status_sql(names)).map(status_of)
 }
 
 /// Pages that were read from files, read-ahead included; bytes of the log; and bytes that were read, if no cache of the
@@ -43,11 +50,12 @@ pub(super) fn sample(connection: &mut Connection, clock: &dyn Clock, is_direct: 
         .collect())
 }
 
+/// What [`log_rows`] are made of.
+pub(super) const LOG_STATUS: [&str; 3] = ["Innodb_log_writes", "Innodb_os_log_written", "Innodb_os_log_fsyncs"];
+
 /// The log as the whole server wrote and synced it; nobody takes the times.
-pub(super) fn files(connection: &mut Connection) -> Result<Vec<FileRow>> {
-    let names = ["Innodb_log_writes", "Innodb_os_log_written", "Innodb_os_log_fsyncs"];
-    let status = status(connection, &names)?;
-    let value = |name: &str| status.get(&name.to_ascii_lowercase()).copied();
+pub(super) fn log_rows(status: &BTreeMap<String, u64>) -> Vec<FileRow> {
+    let [writes, bytes, syncs] = LOG_STATUS.map(|name| status.get(&name.to_ascii_lowercase()).copied());
     let file = |name: &str, writes, write_bytes| FileRow {
         name: name.to_owned(),
         kind: "log",
@@ -55,9 +63,13 @@ pub(super) fn files(connection: &mut Connection) -> Result<Vec<FileRow>> {
         write_bytes,
         ..FileRow::default()
     };
-    let rows =
-        [file("redo log writes", value(names[0]), value(names[1])), file("redo log syncs", value(names[2]), None)];
-    Ok(rows.into_iter().filter(|row| row.writes.is_some()).collect())
+    let rows = [file("redo log writes", writes, bytes), file("redo log syncs", syncs, None)];
+    rows.into_iter().filter(|row| row.writes.is_some()).collect()
+}
+
+/// [`log_rows`] over a session.
+pub(super) fn files(connection: &mut Connection) -> Result<Vec<FileRow>> {
+    Ok(log_rows(&status(connection, &LOG_STATUS)?))
 }
 
 /// Has the server look at some pages of a table and renew its statistics, in its own log only.

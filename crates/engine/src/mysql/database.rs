@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
+use plimsoll_measurement::Ceiling;
 
 use super::connect::Connector;
 use super::counters::{self, ProcessSampler};
@@ -14,6 +15,7 @@ use super::load::Way;
 use super::mover::MySqlMover;
 use super::place::{self, Owner};
 use super::requester::MySqlRequester;
+use super::sampler::ServerSampler;
 use super::session::MySqlSession;
 use super::{capabilities, cold, orphans};
 use crate::capability::Capability;
@@ -51,14 +53,15 @@ pub(super) struct MySqlDatabase {
     description: Description,
     known: Known,
     data_directory: Option<PathBuf>,
+    ceilings: Vec<Ceiling>,
 }
 
 impl MySqlDatabase {
     /// Connects and asks the server who it is.
     pub(super) fn open(connector: Connector, clock: Arc<dyn Clock>) -> Result<Self> {
         let described = describe::describe(&mut connector.connect(CONTROL)?, &connector)?;
-        let describe::Described { description, known, data_directory } = described;
-        Ok(Self { connector: Arc::new(connector), clock, description, known, data_directory })
+        let describe::Described { description, known, data_directory, ceilings } = described;
+        Ok(Self { connector: Arc::new(connector), clock, description, known, data_directory, ceilings })
     }
 }
 
@@ -153,6 +156,20 @@ impl Database for MySqlDatabase {
         let setting = self.description.settings.get("innodb_old_blocks_time");
         let rest = Duration::from_millis(setting.and_then(|ms| ms.parse().ok()).unwrap_or(OLD_BLOCKS_MS));
         if rest.is_zero() { rest } else { rest + REST_MARGIN }
+    }
+
+    fn server_sampler(&self) -> Result<Option<Box<dyn Sampler>>> {
+        Ok(Some(Box::new(ServerSampler::open(&self.connector, &self.clock, self.known)?)))
+    }
+
+    fn server_pids(&self) -> Vec<u32> {
+        let connection = self.connector.connect(CONTROL).ok();
+        let pid = connection.and_then(|mut connection| counters::process_of(&mut connection, self.connector.loopback));
+        pid.into_iter().collect()
+    }
+
+    fn ceilings(&self) -> Vec<Ceiling> {
+        self.ceilings.clone()
     }
 
     fn process_sampler(&self) -> Option<Box<dyn Sampler>> {

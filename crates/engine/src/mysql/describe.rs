@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::thread::available_parallelism;
 
+use plimsoll_measurement::Ceiling;
+
 use super::connect::Connector;
 use super::connection::Connection;
 use super::counters;
@@ -74,6 +76,8 @@ pub(super) struct Described {
     pub(super) known: Known,
     /// Where tables are, for a server on this machine.
     pub(super) data_directory: Option<PathBuf>,
+    /// What its settings hold it to.
+    pub(super) ceilings: Vec<Ceiling>,
 }
 
 /// Asks the server.
@@ -112,5 +116,19 @@ pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Re
         settings,
     };
     let known = Known { page_bytes, way, is_direct };
-    Ok(Described { description, known, data_directory: directory.map(PathBuf::from).filter(|path| path.is_dir()) })
+    let data_directory = directory.map(PathBuf::from).filter(|path| path.is_dir());
+    Ok(Described { description, known, data_directory, ceilings: ceilings(connection) })
+}
+
+/// The server's own cache, and the sessions that it lets in.
+fn ceilings(connection: &mut Connection) -> Vec<Ceiling> {
+    let settings = [
+        ("memory", "innodb_buffer_pool_size", "@@global.innodb_buffer_pool_size / 1048576"),
+        ("sessions", "max_connections", "@@global.max_connections"),
+    ];
+    let ceiling = |(resource, name, sql): (&str, &str, &str)| {
+        let value = connection.ask_one(&format!("SELECT {sql}")).ok()??.parse().ok()?;
+        Ceiling::new(resource, value, format!("setting {name}"))
+    };
+    settings.into_iter().filter_map(ceiling).collect()
 }

@@ -28,6 +28,8 @@ mod product;
 mod requester;
 mod restore;
 mod rows;
+mod sampled;
+mod sampler;
 mod session;
 mod time;
 mod url;

@@ -161,6 +161,15 @@ impl Connector {
         line::connect(&config, &self.tls, self.timeout, &self.errors)
     }
 
+    /// A connection that waits no longer than this for anything.
+    pub(super) fn connect_hurried(&self, application_name: &str, patience: Duration) -> Result<Line> {
+        let mut config = self.config.clone();
+        config.application_name(application_name);
+        let (mut line, _) = line::connect(&config, &self.tls, self.timeout.min(patience), &self.errors)?;
+        line.hurry(patience).map_err(|error| self.errors.lost(&error.to_string()))?;
+        Ok(line)
+    }
+
     fn alive(&self) -> Config {
         let mut config = self.config.clone();
         config

@@ -15,10 +15,10 @@ use crate::process;
 use crate::table::Table;
 
 /// From this version on a session can be told to publish its counts at once.
-const FLUSH_VERSION: u32 = 150_000;
+pub(super) const FLUSH_VERSION: u32 = 150_000;
 /// From these versions on the server counts writes of its log: first in a view of their own, then in that of all I/O.
-const LOG_VIEW_VERSION: u32 = 140_000;
-const IO_VIEW_VERSION: u32 = 180_000;
+pub(super) const LOG_VIEW_VERSION: u32 = 140_000;
+pub(super) const IO_VIEW_VERSION: u32 = 180_000;
 /// Before [`FLUSH_VERSION`], it publishes at most every half second, at the end of a statement.
 const PUBLISH_PAUSE: Duration = Duration::from_millis(600);
 /// Processes come and go while they are read; after so many disturbed readings the last one counts.
@@ -64,11 +64,12 @@ pub(super) fn sample(client: &mut Client, errors: &Errors, clock: &dyn Clock, pl
     Ok(readings)
 }
 
-/// The log as the whole server wrote and synced it, with times where the server takes them (`track_wal_io_timing`). Counts
-/// of other sessions come late; those of a session that has ended are there soon. Before version 14 nobody counted.
-pub(super) fn files(client: &mut Client, errors: &Errors, server_version: u32) -> Result<Vec<FileRow>> {
+/// The question for [`file_rows`]: the log as the whole server wrote and synced it, with times where the server takes them
+/// (`track_wal_io_timing`). Counts of other sessions come late; those of a session that has ended are there soon. Before
+/// version 14 nobody counted.
+pub(super) fn files_sql(server_version: u32) -> Option<String> {
     let source = match server_version {
-        ..LOG_VIEW_VERSION => return Ok(Vec::new()),
+        ..LOG_VIEW_VERSION => return None,
         LOG_VIEW_VERSION..IO_VIEW_VERSION => {
             "wal_write AS writes, wal_bytes::int8 AS bytes, wal_write_time AS write_time, wal_sync AS syncs, \
              wal_sync_time AS sync_time FROM pg_stat_wal"
@@ -78,29 +79,31 @@ pub(super) fn files(client: &mut Client, errors: &Errors, server_version: u32) -
              sum(fsyncs)::int8 AS syncs, sum(fsync_time) AS sync_time FROM pg_stat_io WHERE object = 'wal'"
         }
     };
-    let sql = format!(
-        "SELECT writes, bytes, CASE WHEN timed THEN write_time / 1000 END, syncs, CASE WHEN timed THEN sync_time / 1000 END \
+    Some(format!(
+        "SELECT writes::float8, bytes::float8, CASE WHEN timed THEN write_time / 1000 END, syncs::float8, \
+         CASE WHEN timed THEN sync_time / 1000 END \
          FROM (SELECT {source}) counts, (SELECT current_setting('track_wal_io_timing')::bool AS timed) settings"
-    );
-    let failed = |error: postgres::Error| errors.running(&error);
-    let row = client.query_one(&sql, &[]).map_err(failed)?;
-    let count =
-        |index| row.try_get::<_, Option<i64>>(index).map(|count| count.and_then(|count| u64::try_from(count).ok()));
-    let seconds = |index| row.try_get::<_, Option<f64>>(index);
-    let file = |name: &str| FileRow { name: name.to_owned(), kind: "log", ..FileRow::default() };
-    Ok(vec![
-        FileRow {
-            writes: count(0).map_err(failed)?,
-            write_bytes: count(1).map_err(failed)?,
-            write_stall_seconds: seconds(2).map_err(failed)?,
-            ..file("WAL writes")
-        },
-        FileRow {
-            writes: count(3).map_err(failed)?,
-            write_stall_seconds: seconds(4).map_err(failed)?,
-            ..file("WAL syncs")
-        },
-    ])
+    ))
+}
+
+/// Writes and syncs of the log, from the columns of an answer to [`files_sql`].
+pub(super) fn file_rows(number: &dyn Fn(usize) -> Option<f64>) -> [FileRow; 2] {
+    let file = |name: &str, count: usize, bytes: Option<f64>, seconds: usize| FileRow {
+        name: name.to_owned(),
+        kind: "log",
+        writes: number(count).map(|count| count as u64),
+        write_bytes: bytes.map(|bytes| bytes as u64),
+        write_stall_seconds: number(seconds),
+        ..FileRow::default()
+    };
+    [file("WAL writes", 0, number(1), 2), file("WAL syncs", 3, None, 4)]
+}
+
+/// What [`files_sql`] asks for, over a session.
+pub(super) fn files(client: &mut Client, errors: &Errors, server_version: u32) -> Result<Vec<FileRow>> {
+    let Some(sql) = files_sql(server_version) else { return Ok(Vec::new()) };
+    let row = client.query_one(&sql, &[]).map_err(|error| errors.running(&error))?;
+    Ok(file_rows(&|index| row.try_get(index).ok().flatten()).to_vec())
 }
 
 /// The parent of all processes of the server that serves this connection, if they are on this machine.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_clock::Clock;
+use plimsoll_measurement::Ceiling;
 
 use super::connect::Connector;
 use super::counters::{self, ProcessSampler};
@@ -11,8 +12,10 @@ use super::lease::PostgresLease;
 use super::mover::{self, PostgresMover};
 use super::place::{self, Owner};
 use super::requester::WireRequester;
+use super::sampler::ServerSampler;
 use super::session::PostgresSession;
-use super::{cold, orphans};
+use super::{capabilities, cold, orphans};
+use crate::capability::Capability;
 use crate::database::{
     ClaimMode, Cold, ColdFollower, Database, Description, Lease, Place, PlaceKind, PlaceStatus, Sampler, Session,
 };
@@ -43,6 +46,13 @@ impl PostgresDatabase {
 impl Database for PostgresDatabase {
     fn description(&self) -> &Description {
         &self.server.description
+    }
+
+    /// None at all if the server can't be asked now.
+    fn capabilities(&self) -> Vec<Capability> {
+        let client = self.connector.connect(CONTROL);
+        let detected = client.and_then(|mut client| capabilities::detect(&mut client, &self.connector.errors));
+        detected.unwrap_or_default()
     }
 
     fn claim(&self, place: &Place, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
@@ -133,6 +143,19 @@ impl Database for PostgresDatabase {
 
     fn mover(&self, run: &Place) -> Result<Option<Box<dyn Mover>>> {
         Ok(Some(Box::new(PostgresMover::new(&self.connector, &self.clock, run, self.server.version))))
+    }
+
+    fn server_sampler(&self) -> Result<Option<Box<dyn Sampler>>> {
+        Ok(Some(Box::new(ServerSampler::open(&self.connector, &self.clock, self.server.version)?)))
+    }
+
+    fn server_pids(&self) -> Vec<u32> {
+        let client = self.connector.connect(CONTROL).ok();
+        client.and_then(|mut client| counters::postmaster(&mut client, self.connector.loopback)).into_iter().collect()
+    }
+
+    fn ceilings(&self) -> Vec<Ceiling> {
+        self.server.ceilings.clone()
     }
 
     fn process_sampler(&self) -> Option<Box<dyn Sampler>> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::thread::available_parallelism;
 
+use plimsoll_measurement::Ceiling;
 use postgres::Client;
 
 use super::connect::Connector;
@@ -55,6 +56,8 @@ pub(super) struct Server {
     pub(super) data_directory: Option<PathBuf>,
     /// Where new tables go, for a server on this machine: the tablespace's folder, or the cluster's.
     pub(super) table_directory: Option<PathBuf>,
+    /// What its settings hold it to.
+    pub(super) ceilings: Vec<Ceiling>,
 }
 
 /// Asks the server.
@@ -98,7 +101,23 @@ pub(super) fn describe(client: &mut Client, connector: &Connector) -> Result<Ser
         fingerprint: format!("{}/{database}", system.unwrap_or_else(|| connector.errors.address().to_owned())),
         warnings,
     };
-    Ok(Server { description, version: number.unsigned_abs(), data_directory, table_directory })
+    let ceilings = ceilings(client);
+    Ok(Server { description, version: number.unsigned_abs(), data_directory, table_directory, ceilings })
+}
+
+/// The server's own cache, and the sessions that it lets in of users without privileges. The system's cache holds pages as well,
+/// and of that the server knows nothing.
+fn ceilings(client: &mut Client) -> Vec<Ceiling> {
+    let sql = "SELECT pg_size_bytes(current_setting('shared_buffers')) / 1048576.0::float8, \
+               sum(CASE WHEN name = 'max_connections' THEN setting::float8 ELSE -setting::float8 END), \
+               string_agg(name, ' - ' ORDER BY name) FROM pg_settings \
+               WHERE name IN ('max_connections', 'superuser_reserved_connections', 'reserved_connections')";
+    let Ok(row) = client.query_one(sql, &[]) else { return Vec::new() };
+    let number = |index| row.try_get::<_, Option<f64>>(index).ok().flatten();
+    let names = row.try_get::<_, Option<String>>(2).ok().flatten().unwrap_or_default();
+    let memory = number(0).and_then(|value| Ceiling::new("memory", value, "setting shared_buffers"));
+    let sessions = number(1).and_then(|value| Ceiling::new("sessions", value, format!("settings {names}")));
+    memory.into_iter().chain(sessions).collect()
 }
 
 /// The folder of the tablespace that new tables are made in; `None` for the default one, which lies in the cluster's folder.

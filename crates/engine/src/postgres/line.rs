@@ -185,6 +185,14 @@ impl Line {
         Ok((tag, self.inbox.at(message)))
     }
 
+    /// From now on nothing is waited for longer than this.
+    pub(super) fn hurry(&mut self, patience: Duration) -> io::Result<()> {
+        match &mut self.stream {
+            Stream::Plain(socket) => socket.set_timeout(Some(patience)),
+            Stream::Protected(_, socket) => socket.lock().set_timeout(Some(patience)),
+        }
+    }
+
     /// Gives memory back that a large answer or load took.
     pub(super) fn shrink(&mut self) {
         self.inbox.shrink();
@@ -207,11 +215,7 @@ impl Drop for Line {
         // The server would notice anyhow, and say so in its log.
         self.out.clear();
         frontend::terminate(&mut self.out);
-        let hurried = match &mut self.stream {
-            Stream::Plain(socket) => socket.set_timeout(Some(FAREWELL)),
-            Stream::Protected(_, socket) => socket.lock().set_timeout(Some(FAREWELL)),
-        };
-        let _ = hurried.and_then(|()| self.send());
+        let _ = self.hurry(FAREWELL).and_then(|()| self.send());
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod answer;
 mod blocking;
+mod capabilities;
 mod cold;
 mod connect;
 mod copy;
@@ -19,6 +20,8 @@ mod password;
 mod place;
 mod requester;
 mod restore;
+mod sampled;
+mod sampler;
 mod session;
 mod tls;
 mod url;

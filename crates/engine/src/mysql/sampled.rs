@@ -1,0 +1,336 @@
+//! What a sampler asks a MariaDB or MySQL server, and what it makes of the answers.
+//!
+//! Source: the manuals' chapters on status variables, thread states and the Performance Schema, and what a MariaDB 10.11 was seen to
+//! count. What is MySQL's own was tried on no server.
+
+use std::collections::BTreeMap;
+
+use plimsoll_measurement::Metric;
+
+use super::product::Product;
+
+/// Status of the whole server that is read.
+pub(super) const STATUS: [&str; 17] = [
+    "Com_commit",
+    "Handler_commit",
+    "Innodb_buffer_pool_read_requests",
+    "Innodb_data_pending_reads",
+    "Innodb_data_read",
+    "Innodb_data_reads",
+    "Innodb_data_writes",
+    "Innodb_log_writes",
+    "Innodb_os_log_fsyncs",
+    "Innodb_os_log_written",
+    "Innodb_pages_read",
+    "Innodb_pages_written",
+    "Innodb_row_lock_current_waits",
+    "Innodb_row_lock_time",
+    "Innodb_row_lock_waits",
+    "Threads_connected",
+    "Uptime",
+];
+
+/// All sessions: of those of other users a user without the privilege PROCESS sees nothing. To have them counted by the server
+/// costs it six times as much as to send them.
+pub(super) const SESSIONS: &str = "SHOW PROCESSLIST";
+
+/// Transactions that wait for a row lock, and those whose session runs no statement.
+pub(super) const TRANSACTIONS: &str = "SELECT SUM(trx_state = 'LOCK WAIT'), SUM(trx_state <> 'LOCK WAIT' AND trx_query IS NULL) \
+    FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id NOT IN (0, CONNECTION_ID())";
+
+/// Reads and writes of InnoDB's files with their times, where the Performance Schema is on.
+pub(super) const FILES: &str = "SELECT EVENT_NAME = 'wait/io/file/innodb/innodb_data_file', COUNT_READ, SUM_TIMER_READ, \
+    COUNT_WRITE, SUM_TIMER_WRITE, COUNT_MISC, SUM_TIMER_MISC FROM performance_schema.file_summary_by_event_name \
+    WHERE EVENT_NAME IN ('wait/io/file/innodb/innodb_data_file', 'wait/io/file/innodb/innodb_log_file') \
+    AND COUNT_READ + COUNT_WRITE > 0 ORDER BY 1";
+
+/// The same by file, for InnoDB's and the binary log's.
+pub(super) const BY_FILE: &str = "SELECT FILE_NAME, EVENT_NAME = 'wait/io/file/innodb/innodb_data_file', COUNT_READ, \
+    SUM_NUMBER_OF_BYTES_READ, SUM_TIMER_READ, COUNT_WRITE, SUM_NUMBER_OF_BYTES_WRITE, SUM_TIMER_WRITE \
+    FROM performance_schema.file_summary_by_instance WHERE EVENT_NAME IN ('wait/io/file/innodb/innodb_data_file', \
+    'wait/io/file/innodb/innodb_log_file', 'wait/io/file/sql/binlog') AND COUNT_READ + COUNT_WRITE > 0";
+
+/// Waits by name. Those for a table's rows have waits for files and locks inside them, and count these twice.
+pub(super) const WAITS: &str = "SELECT EVENT_NAME, COUNT_STAR, SUM_TIMER_WAIT \
+    FROM performance_schema.events_waits_summary_global_by_event_name WHERE EVENT_NAME LIKE 'wait/%' \
+    AND EVENT_NAME <> 'wait/io/table/sql/handler' AND EVENT_NAME <> 'idle' AND SUM_TIMER_WAIT > 0";
+
+/// The Performance Schema counts time in picoseconds.
+pub(super) const TIMER: f64 = 1e-12;
+
+/// Values of the status by name in small letters.
+pub(super) type Status = BTreeMap<String, u64>;
+
+/// A value of the status.
+pub(super) fn of(status: &Status, name: &str) -> Option<f64> {
+    status.get(&name.to_ascii_lowercase()).map(|value| *value as f64)
+}
+
+/// Counters of the status that need no more thought.
+pub(super) fn counters(status: &Status, product: Product, is_direct: bool) -> Vec<(Metric, f64)> {
+    let writes = match product {
+        Product::MariaDb => "Innodb_data_writes",
+        // There the others have the log's in them.
+        Product::MySql => "Innodb_pages_written",
+    };
+    let log = match (of(status, "Innodb_log_writes"), of(status, "Innodb_os_log_fsyncs")) {
+        (Some(writes), syncs) => Some(writes + syncs.unwrap_or(0.0)),
+        (None, _) => None,
+    };
+    let direct = |value: Option<f64>| value.filter(|_| is_direct);
+    [
+        (Metric::CacheMissPages, of(status, "Innodb_pages_read")),
+        (Metric::CacheLookupPages, of(status, "Innodb_buffer_pool_read_requests")),
+        (Metric::DeviceReadBytes, direct(of(status, "Innodb_data_read"))),
+        (Metric::LogWriteBytes, of(status, "Innodb_os_log_written")),
+        (Metric::DataReads, of(status, "Innodb_data_reads")),
+        (Metric::DataWrites, of(status, writes)),
+        (Metric::LogWrites, log),
+    ]
+    .into_iter()
+    .filter_map(|(metric, value)| Some((metric, value?)))
+    .collect()
+}
+
+/// What two readings of the status tell of the time between them, beside growth.
+#[derive(Debug, Default)]
+pub(super) struct Follow {
+    last: Option<Last>,
+    commits: f64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Last {
+    commits: [f64; 2],
+    uptime: f64,
+    waits: f64,
+    waiting: f64,
+}
+
+impl Follow {
+    /// Commits, where each statement is its own transaction: the server counts commits of statements, also of those inside
+    /// transactions, and COMMITs as such. And the time waited for row locks, which is counted when a wait ends: as long as the
+    /// same ones wait it is not known.
+    pub(super) fn next(&mut self, status: &Status) -> Vec<(Metric, f64)> {
+        let value = |name: &str| of(status, name);
+        let mut known = Vec::new();
+        let now = (|| {
+            Some(Last {
+                commits: [value("Handler_commit")?, value("Com_commit")?],
+                uptime: value("Uptime")?,
+                waits: value("Innodb_row_lock_waits")?,
+                waiting: value("Innodb_row_lock_current_waits")?,
+            })
+        })();
+        let last = std::mem::replace(&mut self.last, now);
+        let Some(now) = now else { return known };
+        // A server that was restarted begins anew.
+        let last = last.filter(|last| now.uptime >= last.uptime);
+        let grown = last.map(|last| [now.commits[0] - last.commits[0], now.commits[1] - last.commits[1]]);
+        match grown {
+            None => known.push((Metric::Commits, self.commits)),
+            Some([all, explicit]) if all >= 0.0 && explicit == 0.0 => {
+                self.commits += all;
+                known.push((Metric::Commits, self.commits));
+            }
+            Some(_) => {}
+        }
+        let ended = last.map(|last| last.waiting + (now.waits - last.waits) - now.waiting);
+        let all_wait_on = last.is_some_and(|last| last.waiting > 0.0) && ended <= Some(0.0);
+        if let Some(milliseconds) = value("Innodb_row_lock_time").filter(|_| !all_wait_on) {
+            known.push((Metric::LockWaitSeconds, milliseconds / 1e3));
+        }
+        known
+    }
+}
+
+/// What sessions do, by the beginnings of their states; the first that fits counts. Others work, and wait for what the server
+/// doesn't tell: for pages, for row locks, or for nothing.
+const STATES: [(&str, Metric); 14] = [
+    ("User sleep", Metric::SessionsAsleep),
+    ("User lock", Metric::SessionsWaitingForLocks),
+    ("Commit", Metric::SessionsWritingLog),
+    ("Waiting for handler commit", Metric::SessionsWritingLog),
+    ("Waiting for prior transaction to", Metric::SessionsWritingLog),
+    ("Writing to net", Metric::SessionsWaitingForClients),
+    ("Sending to client", Metric::SessionsWaitingForClients),
+    ("Reading from net", Metric::SessionsWaitingForClients),
+    ("System lock", Metric::SessionsWaitingForLocks),
+    ("Table lock", Metric::SessionsWaitingForLocks),
+    ("Locked", Metric::SessionsWaitingForLocks),
+    ("Waiting for table", Metric::SessionsWaitingForLocks),
+    ("Waiting for global", Metric::SessionsWaitingForLocks),
+    ("Waiting", Metric::SessionsWaitingForOthers),
+];
+
+/// Commands of those who do nothing for a client.
+const IDLE: [&str; 7] = ["Sleep", "Daemon", "Binlog Dump", "Binlog Dump GTID", "Connect", "Slave_IO", "Slave_SQL"];
+
+/// Users of the server's own threads.
+const SYSTEM: [&str; 2] = ["system user", "event_scheduler"];
+
+/// What is known of sessions besides their list.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Beside {
+    /// Number of the session that asks.
+    pub(super) own: u32,
+    /// Sessions that are connected, ours that asks among them.
+    pub(super) connected: Option<f64>,
+    /// Transactions that wait for row locks.
+    pub(super) row_locks: f64,
+    /// Transactions whose session runs no statement, where these are seen.
+    pub(super) idle_in_transaction: Option<f64>,
+    /// Reads of pages that are under way.
+    pub(super) pending_reads: f64,
+}
+
+/// Gauges from the rows of [`SESSIONS`]. `None` if there are sessions that are not seen.
+pub(super) fn gauges(rows: &[Vec<Option<String>>], beside: Beside) -> Option<Vec<(Metric, f64)>> {
+    let (mut known, mut working, mut seen) = (BTreeMap::new(), 0.0, 0.0);
+    for row in rows {
+        let text = |index: usize| row.get(index).and_then(Option::as_deref).unwrap_or_default();
+        if !SYSTEM.contains(&text(1)) {
+            seen += 1.0;
+        }
+        if IDLE.contains(&text(4)) || text(0).parse() == Ok(beside.own) {
+            continue;
+        }
+        let state = text(6);
+        let begins =
+            |(name, _): &&(&str, Metric)| state.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name));
+        match STATES.iter().find(begins) {
+            Some((_, metric)) => *known.entry(*metric).or_insert(0.0) += 1.0,
+            None => working += 1.0,
+        }
+    }
+    if beside.connected.is_some_and(|connected| seen < connected) {
+        return None;
+    }
+    let of = |metric: Metric| known.get(&metric).copied().unwrap_or(0.0);
+    let waiting = beside.row_locks.min(working);
+    let reading = beside.pending_reads.min(working - waiting);
+    let clients = beside.idle_in_transaction.map(|idle| of(Metric::SessionsWaitingForClients) + idle);
+    let values = [
+        (Metric::SessionsOnCpu, Some(working - waiting - reading)),
+        (Metric::SessionsReadingData, Some(reading)),
+        (Metric::SessionsWritingLog, Some(of(Metric::SessionsWritingLog))),
+        (Metric::SessionsWaitingForLocks, Some(of(Metric::SessionsWaitingForLocks) + waiting)),
+        (Metric::SessionsWaitingForClients, clients),
+        (Metric::SessionsAsleep, Some(of(Metric::SessionsAsleep))),
+        (Metric::SessionsWaitingForOthers, Some(of(Metric::SessionsWaitingForOthers))),
+    ];
+    Some(values.into_iter().filter_map(|(metric, value)| Some((metric, value?))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(values: &[(&str, u64)]) -> Status {
+        values.iter().map(|(name, value)| (name.to_ascii_lowercase(), *value)).collect()
+    }
+
+    fn find(values: &[(Metric, f64)], metric: Metric) -> Option<f64> {
+        values.iter().find(|(known, _)| *known == metric).map(|(_, value)| *value)
+    }
+
+    fn row(id: usize, user: &str, command: &str, state: &str) -> Vec<Option<String>> {
+        [&id.to_string(), user, "localhost", "test", command, "0", state, "SELECT 1"]
+            .map(|text| Some(text.to_owned()))
+            .to_vec()
+    }
+
+    #[test]
+    fn the_log_is_in_none_of_mysqls_writes_of_data() {
+        let status = status(&[
+            ("Innodb_data_writes", 9),
+            ("Innodb_pages_written", 5),
+            ("Innodb_log_writes", 3),
+            ("Innodb_os_log_fsyncs", 2),
+            ("Innodb_data_read", 7),
+        ]);
+        let (maria, mysql) = (counters(&status, Product::MariaDb, true), counters(&status, Product::MySql, false));
+        assert_eq!((find(&maria, Metric::DataWrites), find(&mysql, Metric::DataWrites)), (Some(9.0), Some(5.0)));
+        assert_eq!(find(&maria, Metric::LogWrites), Some(5.0));
+        assert_eq!((find(&maria, Metric::DeviceReadBytes), find(&mysql, Metric::DeviceReadBytes)), (Some(7.0), None));
+        assert_eq!(find(&maria, Metric::CacheMissPages), None);
+    }
+
+    #[test]
+    fn commits_are_known_where_statements_are_transactions() {
+        let mut follow = Follow::default();
+        let mut next = |handler, com, uptime| {
+            let values = [
+                ("Handler_commit", handler),
+                ("Com_commit", com),
+                ("Uptime", uptime),
+                ("Innodb_row_lock_waits", 0),
+                ("Innodb_row_lock_current_waits", 0),
+            ];
+            find(&follow.next(&status(&values)), Metric::Commits)
+        };
+        assert_eq!(next(100, 5, 10), Some(0.0));
+        assert_eq!(next(130, 5, 11), Some(30.0));
+        // In transactions statements count as well.
+        assert_eq!(next(190, 15, 12), None);
+        assert_eq!(next(200, 15, 13), Some(40.0));
+        // Restarted.
+        assert_eq!(next(3, 0, 1), Some(40.0));
+        assert_eq!(next(5, 0, 2), Some(42.0));
+    }
+
+    #[test]
+    fn a_wait_that_goes_on_is_not_counted_and_so_not_known() {
+        let mut follow = Follow::default();
+        let mut next = |waits, waiting, milliseconds| {
+            let values = [
+                ("Handler_commit", 0),
+                ("Com_commit", 0),
+                ("Uptime", 1),
+                ("Innodb_row_lock_waits", waits),
+                ("Innodb_row_lock_current_waits", waiting),
+                ("Innodb_row_lock_time", milliseconds),
+            ];
+            find(&follow.next(&status(&values)), Metric::LockWaitSeconds)
+        };
+        assert_eq!(next(10, 1, 4_000), Some(4.0));
+        assert_eq!(next(10, 1, 4_000), None);
+        assert_eq!(next(12, 3, 4_000), None);
+        assert_eq!(next(12, 2, 7_000), Some(7.0));
+        assert_eq!(next(12, 0, 9_000), Some(9.0));
+        assert_eq!(next(12, 0, 9_000), Some(9.0));
+    }
+
+    #[test]
+    fn sessions_are_counted_by_what_they_do() {
+        let states = [
+            ("Sleep", ""),
+            ("Query", "Sending data"),
+            ("Query", "Sending data"),
+            ("Query", "Sending data"),
+            ("Execute", "Updating"),
+            ("Query", "Commit"),
+            ("Query", "User sleep"),
+            ("Query", "Waiting for table metadata lock"),
+            ("Query", "Waiting for semi-sync ACK from slave"),
+            ("Query", "Writing to net"),
+            ("Query", "starting"),
+        ];
+        let sessions = states.iter().enumerate();
+        let mut rows: Vec<_> = sessions.map(|(id, (command, state))| row(id, "bench", command, state)).collect();
+        rows.push(row(99, "system user", "Daemon", "InnoDB purge worker"));
+        let beside = Beside {
+            own: 10,
+            connected: Some(11.0),
+            row_locks: 1.0,
+            idle_in_transaction: Some(2.0),
+            pending_reads: 2.0,
+        };
+        let values: Vec<f64> = gauges(&rows, beside).unwrap().into_iter().map(|(_, value)| value).collect();
+        assert_eq!(values, [1.0, 2.0, 1.0, 2.0, 3.0, 1.0, 1.0]);
+        // What isn't seen isn't said.
+        assert_eq!(gauges(&rows, Beside { connected: Some(12.0), ..beside }), None);
+        let blind = gauges(&rows, Beside { idle_in_transaction: None, ..beside }).unwrap();
+        assert_eq!(find(&blind, Metric::SessionsWaitingForClients), None);
+    }
+}
