@@ -139,19 +139,35 @@ impl Connector {
     pub(super) fn connect(&self, application: &str) -> Result<Box<dyn Wire>> {
         let mut pauses = PAUSES.iter();
         loop {
-            let Failed { fault, endpoint } = match self.try_all(application)? {
+            let failed = match self.try_all(application)? {
                 Ok(wire) => return Ok(wire),
                 Err(failed) => failed,
             };
-            let (Some(number), Some(pause)) = (error::is_transient(&fault), pauses.next()) else {
-                let is_strict = self.login.encrypt == Encrypt::Strict;
-                let seconds = self.login.connect_timeout_s;
-                return Err(self.errors.connecting(&address(endpoint), seconds, is_strict, fault));
+            let (Some(number), Some(pause)) = (error::is_transient(&failed.fault), pauses.next()) else {
+                return Err(self.refused(failed));
             };
             self.retries.fetch_add(1, Ordering::Relaxed);
             tracing::info!(number, "the server is not ready to let us in; trying again");
             self.clock.sleep(*pause);
         }
+    }
+
+    /// A connection that is not tried again: whoever asks will do so by himself.
+    pub(super) fn connect_once(&self, application: &str) -> Result<Box<dyn Wire>> {
+        self.try_all(application)?.map_err(|failed| self.refused(failed))
+    }
+
+    fn refused(&self, Failed { fault, endpoint }: Failed<'_>) -> Error {
+        let is_strict = self.login.encrypt == Encrypt::Strict;
+        self.errors.connecting(&address(endpoint), self.login.connect_timeout_s, is_strict, fault)
+    }
+
+    /// The same, but nothing takes longer than this.
+    pub(super) fn hurried(&self, seconds: u32) -> Self {
+        let mut other = self.clone();
+        other.login.connect_timeout_s = seconds.min(self.login.connect_timeout_s);
+        other.login.command_timeout_s = seconds;
+        other
     }
 
     /// The first server that lets us in, else what the last one said.

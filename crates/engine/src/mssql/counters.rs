@@ -57,19 +57,7 @@ pub(super) fn sample(control: &mut Control<'_>, clock: &dyn Clock, abilities: Ab
     if abilities.has(Ability::SeeFiles) {
         let (files, window) = windowed(clock, || files(control));
         let files = files?;
-        let sum = |is_log: bool, of: fn(&File) -> u64| {
-            files.iter().filter(|file| file.is_log == is_log).map(of).sum::<u64>() as f64
-        };
-        put(Metric::CacheMissPages, sum(false, |file| file.read_bytes / PAGE_BYTES), window);
-        put(Metric::DeviceReadBytes, sum(false, |file| file.read_bytes), window);
-        put(Metric::DeviceWriteBytes, sum(false, |file| file.write_bytes) + sum(true, |file| file.write_bytes), window);
-        put(Metric::LogWriteBytes, sum(true, |file| file.write_bytes), window);
-        put(Metric::DataReads, sum(false, |file| file.reads), window);
-        put(Metric::DataWrites, sum(false, |file| file.writes), window);
-        put(Metric::LogWrites, sum(true, |file| file.writes), window);
-        put(Metric::DataReadStallSeconds, sum(false, |file| file.read_stall_ms) / 1e3, window);
-        put(Metric::DataWriteStallSeconds, sum(false, |file| file.write_stall_ms) / 1e3, window);
-        put(Metric::LogWriteStallSeconds, sum(true, |file| file.write_stall_ms) / 1e3, window);
+        sums(&files, |metric, value| put(metric, value, window));
     }
     let (cpu, window) = windowed(clock, || control.number(sql::OWN_CPU, &[]));
     // A server without that view, or another server, doesn't count it.
@@ -77,6 +65,29 @@ pub(super) fn sample(control: &mut Control<'_>, clock: &dyn Clock, abilities: Ab
         put(Metric::EngineCpuSeconds, milliseconds as f64 / 1e3, window);
     }
     Ok(readings)
+}
+
+/// Sums over the files.
+fn sums(files: &[File], mut put: impl FnMut(Metric, f64)) {
+    let sum = |is_log: bool, of: fn(&File) -> u64| {
+        files.iter().filter(|file| file.is_log == is_log).map(of).sum::<u64>() as f64
+    };
+    put(Metric::CacheMissPages, sum(false, |file| file.read_bytes / PAGE_BYTES));
+    put(Metric::DeviceReadBytes, sum(false, |file| file.read_bytes));
+    put(Metric::DeviceWriteBytes, sum(false, |file| file.write_bytes) + sum(true, |file| file.write_bytes));
+    put(Metric::LogWriteBytes, sum(true, |file| file.write_bytes));
+    put(Metric::DataReads, sum(false, |file| file.reads));
+    put(Metric::DataWrites, sum(false, |file| file.writes));
+    put(Metric::LogWrites, sum(true, |file| file.writes));
+    put(Metric::DataReadStallSeconds, sum(false, |file| file.read_stall_ms) / 1e3);
+    put(Metric::DataWriteStallSeconds, sum(false, |file| file.write_stall_ms) / 1e3);
+    put(Metric::LogWriteStallSeconds, sum(true, |file| file.write_stall_ms) / 1e3);
+}
+
+/// What rows of files count.
+pub(super) fn file_readings(rows: &[Row], put: impl FnMut(Metric, f64)) {
+    let files: Vec<File> = rows.iter().filter_map(File::of).collect();
+    sums(&files, put);
 }
 
 /// How much of the level's memory is in use, in Azure.
@@ -126,13 +137,13 @@ fn file_row(file: File) -> FileRow {
     }
 }
 
-fn wait_row(row: &Row) -> Option<WaitRow> {
+pub(super) fn wait_row(row: &Row) -> Option<WaitRow> {
     let count = u64::try_from(whole(row, 1)?).ok()?;
     Some(WaitRow { name: text_of(row, 0)?, count, seconds: whole(row, 2)? as f64 / 1e3 })
 }
 
 /// The view has the time of day of its server; only how long ago that was is of use to us.
-fn resource_row(row: &Row, now: Moment) -> Option<ResourceRow> {
+pub(super) fn resource_row(row: &Row, now: Moment) -> Option<ResourceRow> {
     let ago = Duration::from_secs(u64::try_from(whole(row, 0)?).ok()?);
     let percent = |index| match row.get(index) {
         Value::Float(percent) => Some(percent),

@@ -4,16 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
+use plimsoll_measurement::Ceiling;
 
 use super::cold;
 use super::connect::Connector;
 use super::copies::{self, Copies};
-use super::describe::{self, Server};
+use super::describe::{self, Ability, Server};
 use super::lease::MssqlLease;
 use super::level::MssqlLevels;
 use super::mover::MssqlMover;
 use super::orphans;
 use super::place::{self, CONTROL, Control, Owner};
+use super::sampler::ServerSampler;
 use super::session::MssqlSession;
 use super::sql::Product;
 use crate::capability::Capability;
@@ -182,6 +184,19 @@ impl Database for MssqlDatabase {
             return Ok(None);
         }
         Ok(Some(Box::new(MssqlLevels::new(&self.connector, &self.server.database))))
+    }
+
+    fn server_sampler(&self) -> Result<Option<Box<dyn Sampler>>> {
+        let Server { product, abilities, .. } = self.server;
+        let sees = [Ability::SeeFiles, Ability::SeeWaits, Ability::SeeSessions, Ability::SeeResources];
+        if !sees.into_iter().any(|ability| abilities.has(ability)) {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(ServerSampler::open(&self.connector, &self.clock, product, abilities)?)))
+    }
+
+    fn ceilings(&self) -> Vec<Ceiling> {
+        self.server.ceilings.clone()
     }
 
     /// The server's processes are elsewhere; what it counts itself, sessions tell.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_measurement::Ceiling;
+
 use super::connect::Connector;
 use super::place::{Control, text_of, whole};
 use super::sql::{self, Product, Text};
@@ -19,6 +21,8 @@ pub(super) const PAGE_BYTES: u64 = 8_192;
 /// What is to be said beside the counter "Target Server Memory": it said 3 GB at levels whose memory was much less (reference,
 /// 2.13).
 const NO_LIMIT: &str = "what the server aims at, which need not be what the level lets it use";
+
+const MB: f64 = (1 << 20) as f64;
 
 const WORD: ColumnType = ColumnType::Text(400);
 
@@ -44,6 +48,7 @@ pub(super) enum Ability {
     SeeLimits,
     SeeResources,
     MakeProcedures,
+    SeeWaits,
 }
 
 impl Abilities {
@@ -109,9 +114,17 @@ pub(super) const KNOWN: &[Known] = &[
         azure_grant: DATABASE_STATE,
     },
     Known {
+        ability: Ability::SeeWaits,
+        name: "waits of the server",
+        cost: "what all sessions waited for together is left out",
+        products: EVERYWHERE,
+        grant: STATE,
+        azure_grant: DATABASE_STATE,
+    },
+    Known {
         ability: Ability::SeeSessions,
         name: "other sessions",
-        cost: "sessions that a killed run left are found only when they end by themselves",
+        cost: "sessions that a killed run left are found only when they end by themselves; what sessions do during a test is left out",
         products: EVERYWHERE,
         grant: STATE,
         azure_grant: DATABASE_STATE,
@@ -210,11 +223,14 @@ pub(super) struct Server {
     pub(super) database: String,
     /// How often a connection had to be tried again until here.
     pub(super) retries: u32,
+    /// What is in force there.
+    pub(super) ceilings: Vec<Ceiling>,
 }
 
 /// Asks the server.
 pub(super) fn describe(control: &mut Control<'_>, connector: &Connector) -> Result<Server> {
-    let mut probe = Probe { control, abilities: Abilities::default(), product: Product::Server };
+    let abilities = Abilities::default();
+    let mut probe = Probe { control, abilities, product: Product::Server, ceilings: Vec::new() };
     let identity = probe.one(sql::IDENTITY, &[WORD, WORD, BigInt, WORD, WORD, WORD])?;
     let identity = identity.unwrap_or_default();
     let stated = |index: usize| if identity.len() > index { text_of(&identity, index) } else { None };
@@ -249,7 +265,12 @@ pub(super) fn describe(control: &mut Control<'_>, connector: &Connector) -> Resu
     probe.database_settings(&mut settings, &mut warnings)?;
     probe.files(&mut settings)?;
     let is_alone = probe.level(&mut settings)?;
+    let mut ceilings = std::mem::take(&mut probe.ceilings);
     let cpus = probe.seen(Ability::SeeSchedulers, sql::SCHEDULERS)?;
+    // In Azure a level may have less than what its server shows.
+    if let Some(cpus) = cpus.filter(|_| product != Product::Database) {
+        ceilings.extend(Ceiling::new("cpu", cpus as f64, "sys.dm_os_schedulers"));
+    }
     if let Some(kilobytes) = probe.one(sql::TARGET_MEMORY, &[BigInt])?.and_then(|row| whole(&row, 0)) {
         settings.insert("target_server_memory".to_owned(), format!("{} MB ({NO_LIMIT})", kilobytes / 1024));
     }
@@ -264,6 +285,9 @@ pub(super) fn describe(control: &mut Control<'_>, connector: &Connector) -> Resu
         let works = probe.answers(text, if text.sql.contains("@P1") { &values } else { &[] })?;
         probe.abilities.set(ability, works);
     }
+    let waits = if product == Product::Database { sql::DATABASE_WAITS } else { sql::SERVER_WAITS };
+    let works = probe.answers(waits, &[])?;
+    probe.abilities.set(Ability::SeeWaits, works);
     let together = probe.one(sql::PUTS_TOGETHER, &[WORD])?.and_then(|row| text_of(&row, 0));
     probe.abilities.set(Ability::LoadInBulk, together.as_deref() == Some("a,b"));
     let may = probe.one(sql::MAY_MAKE_PROCEDURES, &[BigInt])?.and_then(|row| whole(&row, 0));
@@ -309,7 +333,34 @@ pub(super) fn describe(control: &mut Control<'_>, connector: &Connector) -> Resu
         edition: None,
     };
     let retries = connector.retries();
-    Ok(Server { description, product, abilities, capabilities, free_bytes, database, retries })
+    Ok(Server { description, product, abilities, capabilities, free_bytes, database, retries, ceilings })
+}
+
+/// Limits in force, by the columns of [`sql::GOVERNANCE`]. Of two of a resource the lower is met.
+fn governed(row: &Row) -> Vec<Ceiling> {
+    let number = |index: usize| match row.get(index) {
+        Value::Float(number) => Some(number),
+        _ => whole(row, index).map(|number| number as f64),
+    };
+    let limits = [
+        ("cpu", number(2), "cpu_limit"),
+        ("sessions", number(4), "max_sessions"),
+        ("workers", number(5), "primary_group_max_workers"),
+        ("log_bandwidth", number(6).map(|bytes| bytes / MB), "primary_max_log_rate"),
+        ("data_iops", number(7), "primary_group_max_io"),
+        ("data_iops", number(8), "pool_max_io"),
+    ];
+    let mut ceilings: Vec<Ceiling> = Vec::new();
+    for (resource, value, column) in limits {
+        let source = format!("sys.dm_user_db_resource_governance, {column}");
+        let Some(ceiling) = value.and_then(|value| Ceiling::new(resource, value, source)) else { continue };
+        match ceilings.iter_mut().find(|known| known.resource == resource) {
+            Some(known) if known.value <= ceiling.value => {}
+            Some(known) => *known = ceiling,
+            None => ceilings.push(ceiling),
+        }
+    }
+    ceilings
 }
 
 /// True for a service objective whose databases share a server.
@@ -357,6 +408,7 @@ struct Probe<'a, 'b> {
     control: &'a mut Control<'b>,
     abilities: Abilities,
     product: Product,
+    ceilings: Vec<Ceiling>,
 }
 
 impl Probe<'_, '_> {
@@ -472,6 +524,7 @@ impl Probe<'_, '_> {
                 };
                 settings.insert((*name).to_owned(), value);
             }
+            self.ceilings = governed(&row);
         }
         let works = self.answers(sql::RESOURCES, &[])?;
         self.abilities.set(Ability::SeeResources, works);

@@ -21,6 +21,8 @@ mod place;
 mod plan;
 mod program;
 mod qualify;
+mod sampled;
+mod sampler;
 mod session;
 mod sql;
 #[cfg(test)]

@@ -29,6 +29,7 @@ pub(super) struct Text {
 const ALL: &[Product] = &[Product::Server, Product::Database, Product::Instance];
 const AZURE_DATABASE: &[Product] = &[Product::Database];
 const SERVER: &[Product] = &[Product::Server];
+const INSTANCE: &[Product] = &[Product::Instance];
 const OWN_FILES: &[Product] = &[Product::Server, Product::Instance];
 
 macro_rules! texts {
@@ -112,6 +113,45 @@ texts! {
          CAST(v.io_stall_read_ms AS bigint), CAST(v.num_of_writes AS bigint), CAST(v.num_of_bytes_written AS bigint), \
          CAST(v.io_stall_write_ms AS bigint) FROM sys.dm_io_virtual_file_stats(DB_ID(), NULL) v \
          JOIN sys.database_files f ON f.file_id = v.file_id ORDER BY f.file_id";
+    // With the time of the server, by which the counts are this old.
+    FILE_STATISTICS_TIMED "file statistics and their time" ALL
+        "SELECT CAST(f.name AS nvarchar(128)), CAST(f.type AS int), CAST(v.num_of_reads AS bigint), CAST(v.num_of_bytes_read AS bigint), \
+         CAST(v.io_stall_read_ms AS bigint), CAST(v.num_of_writes AS bigint), CAST(v.num_of_bytes_written AS bigint), \
+         CAST(v.io_stall_write_ms AS bigint), CAST(v.sample_ms AS bigint) FROM sys.dm_io_virtual_file_stats(DB_ID(), NULL) v \
+         JOIN sys.database_files f ON f.file_id = v.file_id ORDER BY f.file_id";
+    // Waits that have ended. Those of the server's own threads for work are of no use and most of the time.
+    SERVER_WAITS "waits of the server" OWN_FILES
+        "SELECT CAST(w.wait_type AS nvarchar(60)), CAST(w.waiting_tasks_count AS bigint), CAST(w.wait_time_ms AS bigint) \
+         FROM sys.dm_os_wait_stats w WHERE w.waiting_tasks_count > 0 AND w.wait_type NOT LIKE N'%QUEUE' \
+         AND w.wait_type NOT LIKE N'%SLEEP%' AND w.wait_type NOT LIKE N'%IDLE%' AND w.wait_type NOT LIKE N'XE%' \
+         AND w.wait_type NOT LIKE N'SQLTRACE%' AND w.wait_type NOT LIKE N'BROKER%' AND w.wait_type NOT LIKE N'DIRTY_PAGE%' \
+         AND w.wait_type NOT LIKE N'QDS%' AND w.wait_type NOT LIKE N'HADR_WORK%' AND w.wait_type NOT LIKE N'HADR_TIMER%' \
+         ORDER BY w.wait_type";
+    DATABASE_WAITS "waits of the database" AZURE_DATABASE
+        "SELECT CAST(w.wait_type AS nvarchar(60)), CAST(w.waiting_tasks_count AS bigint), CAST(w.wait_time_ms AS bigint) \
+         FROM sys.dm_db_wait_stats w WHERE w.waiting_tasks_count > 0 ORDER BY w.wait_type";
+    // Sessions of users but this one that have a request, or an open transaction without one.
+    SESSIONS "what sessions do" ALL
+        "SELECT CAST(COALESCE(r.status, s.status) AS nvarchar(60)), CAST(r.wait_type AS nvarchar(60)), COUNT_BIG(*), \
+         MAX(CAST(r.wait_time AS bigint)) FROM sys.dm_exec_sessions s \
+         LEFT JOIN sys.dm_exec_requests r ON r.session_id = s.session_id \
+         WHERE s.is_user_process = 1 AND s.session_id <> @@SPID AND (r.session_id IS NOT NULL OR s.open_transaction_count > 0) \
+         GROUP BY COALESCE(r.status, s.status), r.wait_type";
+    // A row is known by its end.
+    NEWEST_RESOURCES "newest resource use" AZURE_DATABASE
+        "SELECT TOP (1) CONVERT(nvarchar(23), r.end_time, 126), CAST(DATEDIFF(millisecond, r.end_time, GETUTCDATE()) AS bigint), \
+         CAST(r.avg_cpu_percent AS float), CAST(r.avg_data_io_percent AS float), CAST(r.avg_log_write_percent AS float), \
+         CAST(r.avg_memory_usage_percent AS float) FROM sys.dm_db_resource_stats r ORDER BY r.end_time DESC";
+    // In master: means of five minutes, of the last day.
+    RESOURCES_OF_DAYS "resource use of the last day" AZURE_DATABASE
+        "SELECT CAST(DATEDIFF(second, r.end_time, GETUTCDATE()) AS bigint), CAST(r.avg_cpu_percent AS float), \
+         CAST(r.avg_data_io_percent AS float), CAST(r.avg_log_write_percent AS float), CAST(NULL AS float) \
+         FROM sys.resource_stats r WHERE r.database_name = @P1 AND r.end_time > DATEADD(day, -1, GETUTCDATE()) ORDER BY r.end_time";
+    // In master: of the last hour. What is I/O there is no percentage.
+    INSTANCE_RESOURCES "resource use of an instance" INSTANCE
+        "SELECT CAST(DATEDIFF(second, r.end_time, GETUTCDATE()) AS bigint), CAST(r.avg_cpu_percent AS float), \
+         CAST(NULL AS float), CAST(NULL AS float), CAST(NULL AS float) \
+         FROM sys.server_resource_stats r WHERE r.end_time > DATEADD(hour, -1, GETUTCDATE()) ORDER BY r.end_time";
     OWN_CPU "CPU of the session" ALL
         "SELECT CAST(s.cpu_time AS bigint) FROM sys.dm_exec_sessions s WHERE s.session_id = @@SPID";
     OWN_WAITS "waits of the session" ALL

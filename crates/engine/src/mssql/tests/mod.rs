@@ -3,6 +3,7 @@
 mod moving;
 mod permissions;
 mod requests;
+mod sampling;
 mod scripted;
 mod shapes;
 
@@ -91,6 +92,7 @@ fn everything() -> Script {
             [Said::Rows(vec![file("sales", 0, 10 << 20, 1 << 20), file("sales_log", 1, 0, 4 << 20)])],
         )
         .on("session_wait_stats", [Said::Rows(vec![vec![Text("PAGEIOLATCH_SH"), BigInt(12), BigInt(340)]])])
+        .on("dm_os_wait_stats", [Said::Rows(vec![vec![Text("WRITELOG"), BigInt(3), BigInt(30)]])])
         .row("dm_exec_query_stats", &[BigInt(2), BigInt(128)])
         .row("sys.allocation_units", &[BigInt(81_920), BigInt(0)])
         .row("cpu_time", &[BigInt(1234)])
@@ -128,6 +130,7 @@ fn azure() -> Script {
             ],
         )
         .row("MaxSizeInBytes", &[BigInt(250 << 30), BigInt(50 << 30)])
+        .on("dm_db_wait_stats", [Said::Rows(vec![vec![Text("WRITELOG"), BigInt(3), BigInt(30)]])])
         .on("dm_db_resource_stats", [Said::Rows(vec![vec![BigInt(20), Float(12.5), Float(80.0), Null, Float(40.0)]])])
 }
 
@@ -185,6 +188,7 @@ fn what_is_missing_costs_what_depends_on_it_and_no_more() {
         ("dm_io_virtual_file_stats", 300, "file statistics", Ability::SeeFiles),
         ("dm_exec_query_stats", 297, "plan cache statistics", Ability::SeePlans),
         ("session_wait_stats", 208, "waits of sessions", Ability::SeeOwnWaits),
+        ("dm_os_wait_stats", 300, "waits of the server", Ability::SeeWaits),
         ("dm_os_schedulers", 300, "CPUs of the server", Ability::SeeSchedulers),
         ("dm_os_volume_stats", 300, "free space", Ability::SeeSpace),
         ("sys.allocation_units", 208, "sizes of tables", Ability::SeeSizes),
