@@ -3,6 +3,7 @@
 
 mod compare;
 mod plots;
+mod plots_more;
 mod plots_phases;
 mod plots_requests;
 mod plots_samples;
@@ -61,6 +62,7 @@ pub fn report(records: &[RunRecord], options: &Options) -> String {
                         None => (cards(records)),
                     }
                     (compare::section(records))
+                    (plots_more::used_by_run(records))
                     @for (at, record) in records.iter().enumerate() { (run::article(at, record)) }
                     (how_to_read())
                 }

@@ -1,6 +1,6 @@
 //! Moves of whole databases, as tables: the time of their stages, and their rates by size.
 
-use plimsoll_measurement::units::{format_seconds, mb_per_minute};
+use plimsoll_measurement::units::{MB, format_seconds, mb_per_minute};
 use plimsoll_measurement::{Point, Repetition, RunRecord};
 
 use crate::grid::Grid;
@@ -57,6 +57,42 @@ pub fn stages(record: &RunRecord) -> Option<Grid> {
         grid.row([plain(&repetition.label).into(), size].into_iter().chain(times).collect());
     }
     grid.compact()
+}
+
+/// A stage of the move of databases of one size, in every complete repetition.
+pub struct OfSize {
+    /// The stage.
+    pub stage: String,
+    /// The size as it is called.
+    pub size: String,
+    /// Content that was moved.
+    pub megabytes: f64,
+    /// How long it took each time.
+    pub seconds: Vec<f64>,
+    /// How much a minute each time.
+    pub rates: Vec<f64>,
+}
+
+/// The stages that moved content, for each size, where there were several sizes.
+pub fn by_size(record: &RunRecord) -> Vec<OfSize> {
+    let sizes = distinct(moved(record).map(|(size, _)| size).filter(|size| !size.is_empty()));
+    let names = distinct(moved(record).map(|(_, name)| name));
+    let of = |(name, size): (&str, &str)| {
+        let complete = record.repetitions.iter().filter(|repetition| repetition.complete);
+        let moves: Vec<(f64, u64)> = complete.filter_map(|repetition| stage_of(repetition, (size, name))).collect();
+        let content = moves.iter().map(|(_, content)| *content).max().filter(|content| *content > 0)?;
+        Some(OfSize {
+            stage: plain(name),
+            size: plain(size),
+            megabytes: content as f64 / MB as f64,
+            seconds: moves.iter().map(|(seconds, _)| *seconds).collect(),
+            rates: moves.iter().filter_map(|(seconds, content)| mb_per_minute(*content, *seconds)).collect(),
+        })
+    };
+    if sizes.len() < 2 {
+        return Vec::new();
+    }
+    names.iter().flat_map(|name| sizes.iter().map(|size| (*name, *size))).filter_map(of).collect()
 }
 
 /// Rows: sizes of databases that were moved one after another, with the mean rate of each stage that moved content. Nothing

@@ -180,10 +180,18 @@ fn of_name(name: &str, column: &SampleColumn) -> String {
     column.of.as_deref().map_or_else(|| name.to_owned(), |of| format!("{name}, {}", plain(of)))
 }
 
+/// An interval shorter than this part of the usual one says more of its ends than of the time: what waited long is counted
+/// in the moment in which it ends.
+const SHORTEST_PART: f64 = 0.25;
+
 /// The intervals with their values; what is no number is not known.
 fn steps(samples: &Samples, value: impl Fn(usize) -> Option<f64>) -> Vec<(f64, f64, f64)> {
-    let known = |(from, to): &(f64, f64)| from.is_finite() && to.is_finite() && to > from;
-    let intervals = samples.intervals().enumerate().filter(|(_, interval)| known(interval));
+    let mut lengths: Vec<f64> =
+        samples.intervals().map(|(from, to)| to - from).filter(|length| length.is_finite() && *length > 0.0).collect();
+    lengths.sort_by(f64::total_cmp);
+    let shortest = lengths.get(lengths.len() / 2).map_or(0.0, |usual| usual * SHORTEST_PART);
+    let counts = |(from, to): &(f64, f64)| to - from >= shortest && to > from && to.is_finite();
+    let intervals = samples.intervals().enumerate().filter(|(_, interval)| counts(interval));
     let value = |at: usize| value(at).filter(|value| value.is_finite()).unwrap_or(f64::NAN);
     intervals.map(|(at, (from, to))| (from, to, value(at))).collect()
 }
@@ -276,6 +284,13 @@ mod tests {
         let steps = series(&all, &all.columns[0]).steps;
         assert_eq!(steps.len(), 1);
         assert_eq!(others(&all)[0].0, "u");
+    }
+
+    #[test]
+    fn a_rest_of_an_interval_is_no_interval() {
+        let mut all = samples(vec![column("x", "u", &[Some(1.0), Some(1.0), Some(40.0)])]);
+        all.seconds = vec![2.0, 3.0, 3.05];
+        assert_eq!(series(&all, &all.columns[0]).steps, [(1.0, 2.0, 1.0), (2.0, 3.0, 1.0)]);
     }
 
     #[test]

@@ -213,8 +213,9 @@ fn every_chart_says_what_it_is_and_links_lead_somewhere() {
     let page = page(&samples::all());
     let charts = page.matches("<figure class=\"chart\">").count();
     assert_eq!(charts, page.matches("role=\"img\" aria-label=\"").count());
-    // Bars of the two figures with several runs, rates of 5 scans and a write, two ladders, one memory.
-    assert_eq!(charts, 2 + 6 + 2 + 1);
+    // Bars of the two figures with several runs, rates of 5 scans and a write (and of the minutes of all but the shortest), two
+    // ladders, one memory.
+    assert_eq!(charts, 2 + 6 + 5 + 2 + 1);
     for at in 1..=samples::all().len() {
         assert!(page.contains(&format!("href=\"#run-{at}\"")) && page.contains(&format!("id=\"run-{at}\"")));
     }
@@ -326,6 +327,32 @@ fn samples_are_a_panel_with_gaps_and_the_limit_that_bound() {
     // Whatever is not known of columns is listed, and what nobody knows the name of is drawn by its unit.
     assert!(page.contains("<td class=\"\">Temperature</td><td class=\"\">°C</td>") && page.contains(">hits/s</text>"));
     assert!(!page.contains("<b>cache"));
+}
+
+#[test]
+fn use_is_drawn_by_table_and_by_run() {
+    let runs = [samples::sampled::scan("lab:S2", 354.0), samples::sampled::scan("lab:S3", 702.0)];
+    let page = page(&runs);
+    let caption = "Data IO: how far it was used at each table";
+    let of = |what: &str| captions(&page).iter().filter(|one| **one == format!("{caption} {what}")).count();
+    assert_eq!((of("of read-scan, means of the repetitions"), of("in every repetition")), (1, 2));
+    let lines = paths(&page, &format!("{caption} of read-scan"), "line c0 d0");
+    assert_eq!(lines[0].matches(['M', 'L']).count(), 20, "a point for each table: {}", lines[0]);
+    assert!(!self::page(&[samples::read_scan("lab:S2", 354.0)]).contains(caption), "nothing was sampled");
+    let mut short = samples::sampled::scan("lab:S2", 354.0);
+    short.repetitions.iter_mut().flat_map(|one| &mut one.samples).for_each(|samples| samples.columns.clear());
+    assert!(!self::page(&[short]).contains(caption));
+}
+
+#[test]
+fn moves_of_several_sizes_are_drawn_over_the_size() {
+    let page = page(&[samples::sampled::import("lab:x")]);
+    for caption in
+        ["Time of each stage over the size of the database", "Rate of each stage over the size of the database"]
+    {
+        assert!(captions(&page).contains(&caption), "{:?}", captions(&page));
+        assert_eq!(paths(&page, caption, "line c")[0].matches('L').count(), 2, "three sizes");
+    }
 }
 
 #[test]

@@ -23,15 +23,23 @@ pub fn phases(record: &RunRecord) -> Vec<Option<&str>> {
 /// Fewer minutes of requests than this are no chart.
 const FEW_MINUTES: usize = 3;
 
-/// Rate of every point, all repetitions overlaid; for chunked writes with their rolling average.
-pub fn rates(record: &RunRecord, phase: Option<&str>) -> Option<Markup> {
-    let writes = record.test == "write-chunk" || phase == Some("write");
-    let step = match record.test.as_str() {
-        _ if writes => "Chunk",
+fn is_write(record: &RunRecord, phase: Option<&str>) -> bool {
+    record.test == "write-chunk" || phase == Some("write")
+}
+
+/// What a point is.
+pub fn step(record: &RunRecord, phase: Option<&str>) -> &'static str {
+    match record.test.as_str() {
+        _ if is_write(record, phase) => "Chunk",
         "read-scan" | "read-scan-weak" => "Table",
         _ if record.repetitions.iter().any(|repetition| !repetition.seconds.is_empty()) => "Minute",
         _ => "Point",
-    };
+    }
+}
+
+/// Rate of every point, all repetitions overlaid; for chunked writes with their rolling average.
+pub fn rates(record: &RunRecord, phase: Option<&str>) -> Option<Markup> {
+    let (writes, step) = (is_write(record, phase), step(record, phase));
     let mut lines = Vec::new();
     for (at, repetition) in record.repetitions.iter().enumerate() {
         let spots = spots(repetition, |point| {

@@ -22,6 +22,9 @@ const COARSEST: usize = 50;
 /// More reasons of gaps than this are not written below a panel.
 const MOST_GAPS: usize = 4;
 
+/// What is never more than this part of the largest could not be seen on top of it.
+const LEAST_PART: f64 = 0.005;
+
 /// The panels of a run: of the first repetition that was watched in the open, of the others folded.
 pub fn panels(record: &RunRecord) -> Markup {
     let watched =
@@ -203,13 +206,16 @@ fn machine(samples: &Samples, uses: &[Use]) -> Vec<Strip> {
     strips(&Axis::new("Other shares, %", Kind::FromZero), Some(100.0), Shape::Lines, samples, all)
 }
 
-/// Sessions by what they did or waited for. One that is seldom known would leave no time in which all are: it is no part of
-/// the stack.
+/// Sessions by what they did or waited for. A reason that is seldom known would leave no time in which all are, and one that
+/// hardly occurs could not be seen: they are no part of the stack, and stand among the numbers.
 fn waited(samples: &Samples) -> Vec<Strip> {
     let mut all = by_source(sampled::sessions(samples));
     let known = |series: &Series| series.steps.iter().filter(|(.., value)| value.is_finite()).count();
     let most = all.iter().map(|(_, series)| known(series)).max().unwrap_or(0);
     all.retain(|(_, series)| known(series) * 2 > most);
+    let highest = |series: &Series| series.summary().map_or(0.0, |(.., highest)| highest);
+    let least = all.iter().map(|(_, series)| highest(series)).fold(0.0, f64::max) * LEAST_PART;
+    all.retain(|(_, series)| highest(series) >= least);
     let axis = Axis::new("Sessions on the CPU, or waiting for", Kind::FromZero);
     strips(&axis, None, Shape::Stack, samples, all)
 }

@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 use plimsoll_measurement::RunRecord;
 
-use super::{anchor, plots, plots_samples, requests, table};
+use super::{anchor, plots, plots_more, plots_samples, requests, table};
 use crate::steadiness::{self, steadiness};
 use crate::words::{self, plain};
 use crate::{cpu, evidence, facts, moved};
@@ -44,6 +44,7 @@ fn delivered(record: &RunRecord) -> Markup {
         (headline(record))
         (requests::delivered(record))
         (table::section("Stages", moved::stages(record).as_ref()))
+        (plots_more::moves(record))
         (table::section("Sizes", moved::sizes(record).as_ref()))
         (ladder(record))
         @if let Some(chart) = plots::memory(record) { (chart) }
@@ -58,6 +59,7 @@ fn bound(record: &RunRecord) -> Markup {
         (table::section(words::LIFTS, evidence::lifts(record).as_ref()))
         (table::section("Used of each ceiling", evidence::used(record).as_ref()))
         (plots_samples::panels(record))
+        @if let Some(chart) = plots_more::used_by_point(record) { (chart) }
         (table::section("Stretches", evidence::stretches(record).as_ref()))
         (table::section("Waits", crate::requests::waits(record).as_ref()))
         (table::section("Files", crate::requests::files(record).as_ref()))
@@ -78,6 +80,7 @@ fn steady(record: &RunRecord) -> Markup {
             }
         }
         (table::section("Repetitions", facts::repetitions(record).as_ref()))
+        @if let Some(chart) = plots_more::minutes(record) { (chart) }
         (table::section("Per minute", facts::minutes(record).as_ref()))
     }
 }

@@ -1,9 +1,9 @@
 //! Records of runs that were watched: samples with gaps, ceilings, and verdicts by stretches.
 
 use plimsoll_measurement::run::{SamplingCost, Stretch};
-use plimsoll_measurement::{Ceiling, Lift, RunRecord, SampleColumn, SampleGap, Samples, Verdict, WaitDelta};
+use plimsoll_measurement::{Ceiling, Lift, Point, RunRecord, SampleColumn, SampleGap, Samples, Verdict, WaitDelta};
 
-use super::{read_scan, requests, wobble};
+use super::{bare, figure, moved, read_scan, repetition, requests, wobble};
 
 /// A column; `value` is asked for each interval by its number.
 fn column(
@@ -181,7 +181,35 @@ pub fn scan(target: &str, rate: f64) -> RunRecord {
     record
 }
 
+/// An import of databases of three sizes, twice.
+pub fn import(target: &str) -> RunRecord {
+    let mut record = bare("import", target);
+    for (at, label) in ["a", "b"].iter().enumerate() {
+        let mut points = Vec::new();
+        let mut started = 0.0;
+        for (size, megabytes) in [("256 MB", 256), ("1 GB", 1024), ("4 GB", 4096)] {
+            for (stage, rate) in [("dump", 900.0), ("load", 300.0 + 20.0 * at as f64 - megabytes as f64 / 100.0)] {
+                let point = Point {
+                    label: Some(format!("{size}: {stage}")),
+                    ..moved(points.len() as u32, megabytes, rate, started)
+                };
+                started += point.seconds;
+                points.push(point);
+            }
+        }
+        record.repetitions.push(repetition(label, points));
+    }
+    record.result = Some(figure("import_rate", 280.0, "MB/min", Some(12.0)));
+    record.results = record.result.iter().cloned().collect();
+    record
+}
+
 /// One of each, as a page shows them.
 pub fn all() -> Vec<RunRecord> {
-    vec![mix("lab:azure-sql-db/S2@v12-ga-2015-01", 360), scan("lab:azure-sql-db/S2@v12-ga-2015-01", 354.0)]
+    vec![
+        mix("lab:azure-sql-db/S2@v12-ga-2015-01", 360),
+        scan("lab:azure-sql-db/S2@v12-ga-2015-01", 354.0),
+        scan("lab:azure-sql-db/S3@v12-ga-2015-01", 702.0),
+        import("postgres://db.example/shop"),
+    ]
 }
