@@ -38,6 +38,26 @@ pub fn stretches(record: &RunRecord) -> Option<Grid> {
     grid.compact()
 }
 
+/// Rows: the limits of all stretches, with the time that each bound; the longest first.
+pub fn time_by_limit(record: &RunRecord) -> Option<Grid> {
+    let mut times: Vec<(String, f64)> = Vec::new();
+    for stretch in &record.verdict.stretches {
+        let limit = limits(stretch.limit.as_deref(), &stretch.also);
+        let seconds = (stretch.to_seconds - stretch.from_seconds).max(0.0);
+        match times.iter_mut().find(|(known, _)| *known == limit) {
+            Some((_, sum)) => *sum += seconds,
+            None => times.push((limit, seconds)),
+        }
+    }
+    times.sort_by(|one, other| other.1.total_cmp(&one.1));
+    let all: f64 = times.iter().map(|(_, seconds)| seconds).sum();
+    let mut grid = Grid::default().text("Limit").number("Time").number("Share");
+    for (limit, seconds) in times {
+        grid.row(vec![limit.into(), moment_in(seconds).into(), percent(seconds / all * 100.0).into()]);
+    }
+    grid.compact()
+}
+
 /// Rows: resources whose use is known, over all repetitions.
 pub fn used(record: &RunRecord) -> Option<Grid> {
     let mut grid = Grid::default()

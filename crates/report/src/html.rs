@@ -127,6 +127,10 @@ fn how_to_read() -> Markup {
                      "without answers." }
                 li { "The limit is named only where the counters show it; the evidence stands beside it. "
                      "An en dash (" (words::UNKNOWN) ") means not known, never zero." }
+                li { "Charts that share a time axis show what happened at once: what was delivered, how far each resource was "
+                     "used of its ceiling, what sessions did or waited for (their mean number), and how long reads and "
+                     "writes took. The band above them names the limit that bound. Hatched is a time about which nothing is "
+                     "known; of many samples a line is the mean, the shade behind it their range." }
                 li { "Symbols beside a value and circles in a chart mark points to read with care; hover over them for "
                      "the reason. All times are UTC." }
             }

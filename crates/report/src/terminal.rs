@@ -268,7 +268,11 @@ impl Page {
         }
         self.grid(LIFTS, evidence::lifts(record));
         self.grid("Used of each ceiling", evidence::used(record));
-        self.grid("Stretches", evidence::stretches(record).map(without_evidence));
+        if record.verdict.stretches.len() > MOST_STRETCHES {
+            self.grid("Stretches by limit", evidence::time_by_limit(record));
+        } else {
+            self.grid("Stretches", evidence::stretches(record).map(without_evidence));
+        }
         self.grid("Waits", requests::waits(record));
         self.grid("Files", requests::files(record));
     }
@@ -329,6 +333,9 @@ impl Page {
         self.line(&format!("{start}{line}"));
     }
 }
+
+/// More stretches than this are summed up by limit; files have them all.
+const MOST_STRETCHES: usize = 12;
 
 /// Stretches without their sentences, which are those of the verdict again and too long for a column.
 fn without_evidence(mut stretches: Grid) -> Grid {

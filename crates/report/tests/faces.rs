@@ -330,6 +330,24 @@ fn samples_are_a_panel_with_gaps_and_the_limit_that_bound() {
 }
 
 #[test]
+fn many_stretches_are_summed_up_in_a_terminal() {
+    let mut record = samples::sampled::mix("lab:x", 100);
+    assert!(terminal::run(&record, PLAIN).contains("Nothing that can be seen"));
+    let again = record.verdict.stretches.clone();
+    record.verdict.stretches.extend(again);
+    let text = terminal::run(&record, PLAIN);
+    let sums = text.split("Stretches by limit").nth(1).expect("the sums").lines().skip(4).take(3);
+    let sums: Vec<String> = sums.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let expected = [
+        "Log write 7 min 50 s 78.3 %",
+        "Nothing that can be seen 2 min 00 s 20.0 %",
+        "Not enough evidence 10.0 s 1.67 %",
+    ];
+    assert_eq!(sums, expected);
+    assert!(markdown::report(&[record]).contains("| b | 60.0 s | 1 min 40 s | Log write |"));
+}
+
+#[test]
 fn use_is_drawn_by_table_and_by_run() {
     let runs = [samples::sampled::scan("lab:S2", 354.0), samples::sampled::scan("lab:S3", 702.0)];
     let page = page(&runs);
