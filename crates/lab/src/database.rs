@@ -50,6 +50,10 @@ impl LabDatabase {
 
     /// Opens the lab of a scenario.
     pub fn scenario(scenario: &Scenario, clock: Arc<dyn Clock>) -> Result<Self> {
+        // Without its limits a scenario would go on and on in no time.
+        Spec::parse(&scenario.spec.name, &scenario.hardware).map_err(|error| {
+            Error::new(ErrorKind::Internal, format!("a scenario's hardware can't be read: {error}"))
+        })?;
         let name = scenario.spec.name.clone();
         let provenance = [("hardware".to_owned(), format!("drawn for the scenario {name}"))].into();
         let spec = scenario.spec.clone();

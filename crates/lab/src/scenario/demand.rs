@@ -161,7 +161,7 @@ impl Hardware {
         // It comes and goes so often that what it takes is the same in every run, whenever its requests begin.
         let neighbour = |device: &str| {
             let is = self.neighbour == Some(device);
-            if is { "neighbour = { rates = [0.8, 1.0], dwell = \"50ms\" }\n" } else { "" }
+            if is { "neighbour = { rates = [0.85, 1.0], dwell = \"100ms\" }\n" } else { "" }
         };
         let _ = write!(
             text,

@@ -187,9 +187,11 @@ impl Family {
                 (prices, sessions / (think + seconds), sessions as u64, pace)
             }
             Pace::Full | Pace::Offered => {
+                // Where two limits are near each other, a few sessions wait at one while the other idles.
+                let few = draw.between(16.0, 32.0).round();
                 let crowd = draw.between(2.2, 4.0);
                 let rate = wanted.min(MOST_SESSIONS / (crowd * seconds));
-                (prices, rate, (rate * seconds * crowd).ceil().clamp(6.0, MOST_SESSIONS) as u64, pace)
+                (prices, rate, (rate * seconds * crowd).ceil().clamp(few, MOST_SESSIONS) as u64, pace)
             }
         }
     }
