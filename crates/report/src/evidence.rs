@@ -31,7 +31,7 @@ pub fn stretches(record: &RunRecord) -> Option<Grid> {
             moment_in(stretch.from_seconds).into(),
             moment_in(stretch.to_seconds).into(),
             limits(stretch.limit.as_deref(), &stretch.also).into(),
-            stretch.utilisation_percent.and_then(percent).into(),
+            stretch.utilisation_percent.filter(|_| stretch.limit.is_some()).and_then(percent).into(),
             (!evidence.is_empty()).then(|| evidence.join("; ")).into(),
         ]);
     }

@@ -88,7 +88,7 @@ impl Time {
     }
 
     const fn title(&self) -> &'static str {
-        if self.unit > 1.0 { "Time since the repetition's start, min" } else { "Time since the repetition's start, s" }
+        if self.unit > 1.0 { "Time since the start, min" } else { "Time since the start, s" }
     }
 
     fn ticks(&self) -> impl Iterator<Item = (f64, f64)> {

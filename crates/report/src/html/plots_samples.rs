@@ -125,7 +125,8 @@ fn band((from, to): (f64, f64), limit: Option<&str>, also: &[String], used: Opti
         Some("none") => vec!["Nothing seen".to_owned(), "Nothing".to_owned()],
         limit => vec![words::limits(limit, &[])],
     };
-    let used = used.and_then(percent).map_or_else(String::new, |used| format!(", used to {used}"));
+    let used =
+        used.filter(|_| limit.is_some()).and_then(percent).map_or_else(String::new, |used| format!(", used to {used}"));
     let said: Vec<String> =
         std::iter::once(format!("{name}{used}")).chain(evidence.iter().map(|one| plain(one))).collect();
     let (tone, _) = limit.map_or((None, 0), sampled::look);
@@ -136,12 +137,15 @@ fn strip(axis: Axis, series: Vec<Series>) -> Strip {
     Strip { axis, shape: Shape::Lines, mark: None, series, gaps: Vec::new() }
 }
 
+/// Unit of what is read from memory and, many times slower, from the device.
+const ACCESSES: &str = "accesses a second";
+
 /// What a point delivered a second or minute, and in which unit.
 fn rate(point: &Point) -> Option<(f64, &'static str)> {
     let over_time = |amount: f64| (point.seconds > 0.0).then(|| amount / point.seconds);
     let moved = point_rate(point).map(|rate| (rate, "MB/min"));
     let joined = || Some((over_time(point.join_rows? as f64 * point.join_rows? as f64 / 1e6)?, "Mpairs/s"));
-    let accessed = || Some((over_time(point.accesses? as f64)?, "accesses a second"));
+    let accessed = || Some((over_time(point.accesses? as f64)?, ACCESSES));
     let answered = || Some((over_time(point.operations? as f64)?, "answers a second"));
     moved.or_else(joined).or_else(accessed).or_else(answered)
 }
@@ -170,7 +174,9 @@ fn delivered(repetition: &Repetition, samples: &Samples, span: (f64, f64)) -> St
     let inside = |(from, to, _): &(f64, f64, f64)| *to > span.0 && *from < span.1;
     let series =
         Series { name: unit.to_owned(), tone: INK, variant: 0, steps: steps.into_iter().filter(inside).collect() };
-    strip(Axis::new("Delivered", Kind::FromZero), vec![series])
+    let (title, kind) =
+        if unit == ACCESSES { ("Delivered (logarithmic)", Kind::Log) } else { ("Delivered", Kind::FromZero) };
+    strip(Axis::new(title, kind), vec![series])
 }
 
 /// Strips of so many lines that each has its name.
