@@ -18,6 +18,7 @@ use super::modelled::Modelled;
 use super::mover::SqliteMover;
 use super::options::{self, Options, set_journal_mode};
 use super::session::SqliteSession;
+use crate::capability::Capability;
 use crate::database::{
     ClaimMode, Cold, ColdFollower, Database, Description, Lease, Place, PlaceKind, PlaceStatus, Sampler, Session,
     WeakIsolation,
@@ -235,6 +236,13 @@ impl SqliteDatabase {
 impl Database for SqliteDatabase {
     fn description(&self) -> &Description {
         &self.description
+    }
+
+    /// Counters belong to a connection here, and nobody else sees them.
+    fn capabilities(&self) -> Vec<Capability> {
+        let cost =
+            "SQLite counts for each connection alone, so that a run has only what the machine says of its process";
+        vec![Capability { name: "counters of all sessions", works: false, cost, remedy: None }]
     }
 
     fn claim(&self, place: &Place, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
