@@ -289,7 +289,7 @@ impl OpenFile {
                     let Some(work) = work else { return start };
                     self.server.write_run(self.file, work);
                     let due = work.due.max(start);
-                    self.server.wait(work, due, Wait::Lock);
+                    self.server.wait(work, due, Wait::Turn);
                     due
                 });
                 self.server.faults.synced((self.file, false), start, due);

@@ -221,7 +221,7 @@ impl Follower for LabSession {
             self.writing = true;
             self.log_bytes_before = work.log_bytes;
             if !waited.is_zero() {
-                work.new_waits.add(Wait::Lock, waited);
+                work.new_waits.add(Wait::Turn, waited);
                 work.computing_since = self.server.computing_now();
             }
         }

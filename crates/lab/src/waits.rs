@@ -13,15 +13,18 @@ pub enum Wait {
     LogWrite,
     /// For the log to be durable: the governor let no more bytes through.
     LogRateGovernor,
-    /// For the right to write, or for pages of a checkpoint.
+    /// For others' locks.
     Lock,
+    /// For the right to write, which one session has at a time.
+    Turn,
     /// For CPU, its own work included.
     Cpu,
 }
 
 impl Wait {
     /// All of them, in order.
-    pub const ALL: [Self; 5] = [Self::DataRead, Self::LogWrite, Self::LogRateGovernor, Self::Lock, Self::Cpu];
+    pub const ALL: [Self; 6] =
+        [Self::DataRead, Self::LogWrite, Self::LogRateGovernor, Self::Lock, Self::Turn, Self::Cpu];
 
     /// Its name in the server's views.
     pub const fn name(self) -> &'static str {
@@ -30,6 +33,7 @@ impl Wait {
             Self::LogWrite => "log_write",
             Self::LogRateGovernor => "log_rate_governor",
             Self::Lock => "lock",
+            Self::Turn => "write_turn",
             Self::Cpu => "cpu",
         }
     }
@@ -41,6 +45,7 @@ impl Wait {
             Self::LogWrite => Metric::LogWriteWaitSeconds,
             Self::LogRateGovernor => Metric::LogRateGovernorWaitSeconds,
             Self::Lock => Metric::LockWaitSeconds,
+            Self::Turn => Metric::WriteTurnWaitSeconds,
             Self::Cpu => Metric::CpuWaitSeconds,
         }
     }

@@ -11,7 +11,7 @@ pub mod views;
 
 pub use histogram::{Times, TimesData};
 pub use reading::{Metric, Moment, Reading, Window};
-pub use requests::{FileDelta, Phase, RequestKind, Seconds, WaitDelta};
+pub use requests::{FileDelta, Phase, RequestKind, Seconds, Silence, WaitDelta};
 pub use run::{
     Client, ColdStart, CpuRow, CpuTable, Definition, Figure, Host, Lift, Minute, Point, Repetition, RunFailure,
     RunRecord, SamplingCost, Stretch, Truth, Verdict,

@@ -91,6 +91,8 @@ pub enum Metric {
     Commits,
     /// Time that sessions which had an answer or a request under way waited for their client.
     ClientWaitSeconds,
+    /// Time that sessions waited for the right to write, where there is one writer at a time.
+    WriteTurnWaitSeconds,
     /// Time that sessions waited for a worker or a connection of a pool.
     WorkerWaitSeconds,
     /// Time that sessions slept because a statement asked for it.
@@ -139,6 +141,7 @@ impl Metric {
             Self::CacheLookupPages => "cache_lookup_pages",
             Self::Commits => "commits",
             Self::ClientWaitSeconds => "client_wait_seconds",
+            Self::WriteTurnWaitSeconds => "write_turn_wait_seconds",
             Self::WorkerWaitSeconds => "worker_wait_seconds",
             Self::SleepWaitSeconds => "sleep_wait_seconds",
             Self::SessionsOnCpu => "sessions_on_cpu",

@@ -76,6 +76,15 @@ pub struct Phase {
     pub holds: Option<bool>,
 }
 
+/// A time in which no request of any session was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Silence {
+    /// When it began, seconds after the repetition's start.
+    pub started_seconds: f64,
+    /// How long it lasted, to a hundredth of a second.
+    pub seconds: f64,
+}
+
 /// What a session waited for.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct WaitDelta {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::requests::{FileDelta, Phase, RequestKind, Seconds, WaitDelta};
+use crate::requests::{FileDelta, Phase, RequestKind, Seconds, Silence, WaitDelta};
 use crate::samples::{Ceiling, Samples};
 
 /// Version of the record's schema: major changes break readers, minor ones add fields.
@@ -115,6 +115,9 @@ pub struct Repetition {
     /// The same second by second.
     #[serde(default, skip_serializing_if = "Seconds::is_empty")]
     pub seconds: Seconds,
+    /// Times in which no request at all was answered, longer than chance explains; the longest thousand, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub silences: Vec<Silence>,
     /// The same by rate, number of sessions or size of batches, in the order in which they were tried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<Phase>,

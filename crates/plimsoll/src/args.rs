@@ -398,7 +398,7 @@ pub struct Verify {
     /// Instead: seeded scenarios whose limit is found by reruns, and the verdict on each; exits with 1 if more than 10 % have none or
     /// more than 1 % a wrong one.
     #[arg(long, value_enum, value_name = "HALF", num_args = 0..=1, default_missing_value = "both",
-          conflicts_with_all = ["level", "edition", "clock", "row", "json", "markdown"])]
+          conflicts_with_all = ["level", "edition", "clock", "row", "markdown"])]
     pub verdicts: Option<Halves>,
     /// So many scenarios only.
     #[arg(long, value_name = "N", requires = "verdicts")]

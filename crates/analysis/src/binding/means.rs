@@ -1,11 +1,13 @@
 //! What the samples of a stretch of time say on average, and the parts of it in which everything stood still.
 
-use plimsoll_measurement::{Ceiling, Samples};
+use plimsoll_measurement::{Ceiling, Samples, Silence};
 
 /// An interval in which the rate is below this part of the usual one may be one in which everything stood still...
 const STILL_RATE: f64 = 0.1;
 /// ... if the device did less than this part of what it usually does as well.
 const STILL_IO: f64 = 0.1;
+/// No more than this part of the time is taken for standing still: something was done in the rest.
+const MOST_STILL: f64 = 0.95;
 /// Fewer requests in an interval than this come and go by chance.
 const LEAST_USUAL: f64 = 10.0;
 
@@ -18,6 +20,8 @@ pub struct Stretch<'a> {
     pub between: (f64, f64),
     /// Work done in each second of that axis: requests, or bytes; empty where that is not known.
     pub seconds: &'a [f64],
+    /// Times in which nobody was answered; empty also where that is not known.
+    pub silences: &'a [Silence],
 }
 
 /// Averages over the intervals of a stretch.
@@ -28,6 +32,8 @@ pub struct Means<'a> {
     counted: Vec<usize>,
     /// Part of the time in which everything stood still.
     pub still: f64,
+    /// Part of the time that counts in which everything moved: columns are averages over all of it.
+    pub moving: f64,
 }
 
 impl<'a> Means<'a> {
@@ -42,13 +48,25 @@ impl<'a> Means<'a> {
             .filter(|(_, interval)| inside(*interval))
             .map(|(at, _)| at)
             .collect();
-        let mut means = Self { stretch, counted: all, still: 0.0 };
+        let all_again = all.clone();
+        let mut means = Self { stretch, counted: all, still: 0.0, moving: 1.0 };
         let (still, moving) = means.split();
         let length = |places: &[usize]| places.iter().map(|at| means.length(*at)).sum::<f64>();
         let total = length(&means.counted);
         if total > 0.0 && !moving.is_empty() {
             means.still = length(&still) / total;
             means.counted = moving;
+        }
+        // Silences are seen to a hundredth of a second; whole intervals only where nobody noted those.
+        let covered = |silence: &Silence| {
+            let end = silence.started_seconds + silence.seconds;
+            (end.min(to) - silence.started_seconds.max(from)).max(0.0)
+        };
+        let silent: f64 = stretch.silences.iter().map(covered).sum();
+        if silent > 0.0 && to > from {
+            means.counted = all_again;
+            means.still = (silent / (to - from)).min(MOST_STILL);
+            means.moving = 1.0 - means.still;
         }
         means
     }
@@ -86,7 +104,7 @@ impl<'a> Means<'a> {
             let (done, seconds) = self.done(start, end)?;
             sum = (sum.0 + done, sum.1 + seconds);
         }
-        (sum.1 > 0.0).then(|| sum.0 / sum.1)
+        (sum.1 > 0.0).then(|| sum.0 / sum.1 / self.moving)
     }
 
     fn interval(&self, at: usize) -> (f64, f64) {

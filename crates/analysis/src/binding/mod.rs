@@ -155,7 +155,10 @@ impl<'a> Model<'a> {
                 self.network.gain_percent(self.network.demands.clone(), self.network.elsewhere - each)
             }
             Change::Unfrozen => {
-                if self.means.still <= 0.0 {
+                let still = self.means.still;
+                // Those who had no answer waited for a device then, and not for each other or for CPU.
+                let devices = self.means.sum(&rules::DEVICES).unwrap_or(0.0);
+                if still <= 0.0 || devices < FOR_DEVICES * still * self.load.sessions {
                     return None;
                 }
                 100.0 * (1.0 / (1.0 - self.means.still) - 1.0)
@@ -231,6 +234,8 @@ fn doubts(found: &[Found], named: usize) -> Option<String> {
 
 /// A cost less 20 % is this part of what it was, seen the other way round.
 const MORE_COST: f64 = 1.0 / 0.8;
+/// When everything stands still for the device's sake, so large a part of the sessions at least waits for it.
+const FOR_DEVICES: f64 = 0.8;
 /// Memory that is used from this part on is full.
 const FULL: f64 = 0.95;
 /// Pages that are looked up for one that may be missing: those above it in its tree are always there.
@@ -270,7 +275,8 @@ fn used(means: &Means<'_>, ceilings: &[Ceiling], of: &Use) -> Option<Used> {
         return Some(Used { value, ceiling: None, part: value / 100.0 });
     }
     let ceiling = ceiling(ceilings, of.ceiling)?.clone();
-    let part = value / ceiling.value;
+    // What stood still for a part of the time was used for the rest of it.
+    let part = value / means.moving / ceiling.value;
     Some(Used { value, ceiling: Some(ceiling), part })
 }
 

@@ -95,7 +95,8 @@ fn parts(record: &RunRecord, repetition: &Repetition, client: Option<f64>) -> Ve
         let end = samples.seconds.last().copied().unwrap_or(0.0);
         let phases: Vec<&Phase> = repetition.phases.iter().filter(|phase| phase.seconds >= SHORTEST_SECONDS).collect();
         let mut add = |phase: Option<String>, between: (f64, f64), load: Load| {
-            let stretch = Stretch { samples, between: settled(between), seconds: &seconds };
+            let silences = &repetition.silences;
+            let stretch = Stretch { samples, between: settled(between), seconds: &seconds, silences };
             let judged = judge(&stretch, &record.ceilings, &load);
             let done: f64 = seconds.iter().skip(between.0 as usize).take((between.1 - between.0).ceil() as usize).sum();
             let rate = done / (between.1 - between.0).max(f64::MIN_POSITIVE);

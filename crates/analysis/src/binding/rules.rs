@@ -258,6 +258,9 @@ pub const RULES: [Rule; 12] = [
 /// The network has no limit of its own among the rules until a level's is known.
 pub const NETWORK: &[Use] = &[part(&["network_sent"], "network"), part(&["network_received"], "network")];
 
+/// Columns of sessions that wait for a device.
+pub const DEVICES: [&str; 3] = ["waiting_for_data_read", "waiting_for_log_write", "waiting_for_log_governor"];
+
 /// How much more of a limit is tried.
 pub const MORE: f64 = 1.2;
 

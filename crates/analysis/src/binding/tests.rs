@@ -25,7 +25,7 @@ fn ceilings(of: &[(&str, f64)]) -> Vec<Ceiling> {
 
 fn judged(columns: &[(&str, f64)], of: &[(&str, f64)], load: &Load, seconds: &[f64]) -> Judged {
     let samples = samples(columns);
-    judge(&Stretch { samples: &samples, between: (0.0, 10.0), seconds }, &ceilings(of), load)
+    judge(&Stretch { samples: &samples, between: (0.0, 10.0), seconds, silences: &[] }, &ceilings(of), load)
 }
 
 fn closed(sessions: f64) -> Load {
@@ -79,7 +79,7 @@ fn a_device_that_stands_still_is_named_beside_what_binds_else() {
         samples.columns[0].values[at] = Some(0.0);
     }
     let seconds = [400.0, 400.0, 400.0, 0.0, 0.0, 400.0, 400.0, 400.0, 400.0, 400.0];
-    let stretch = Stretch { samples: &samples, between: (0.0, 10.0), seconds: &seconds };
+    let stretch = Stretch { samples: &samples, between: (0.0, 10.0), seconds: &seconds, silences: &[] };
     let judged = judge(&stretch, &ceilings(&[("data_iops", 500.0)]), &closed(16.0));
     assert_eq!(judged.limits(), Some(vec!["device", "data_iops"]));
     assert!(judged.evidence[0].starts_with("for 20 % of the time"), "{:?}", judged.evidence);
@@ -95,6 +95,6 @@ fn who_does_all_that_is_asked_has_no_limit() {
 #[test]
 fn without_samples_or_a_rate_there_is_not_enough_evidence() {
     assert_eq!(judged(&[("cpu", 1.0)], &[("cpu", 1.0)], &closed(4.0), &[]).limits(), None);
-    let stretch = Stretch { samples: &Samples::default(), between: (0.0, 10.0), seconds: &STEADY };
+    let stretch = Stretch { samples: &Samples::default(), between: (0.0, 10.0), seconds: &STEADY, silences: &[] };
     assert_eq!(judge(&stretch, &[], &closed(4.0)).limits(), None);
 }

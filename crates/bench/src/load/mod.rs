@@ -10,5 +10,6 @@ pub mod recorder;
 pub mod request;
 pub mod rows;
 pub mod schedule;
+mod silence;
 pub mod watch;
 pub mod worker;

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plimsoll_engine::ErrorKind;
-use plimsoll_measurement::{Moment, RequestKind, Seconds, Times};
+use plimsoll_measurement::{Moment, RequestKind, Seconds, Silence, Times};
 
 use super::request::Made;
+use super::silence::Slots;
 
 /// A request that was answered.
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +55,7 @@ pub struct Recorder {
     start: Moment,
     kinds: Vec<OfKind>,
     seconds: Seconds,
+    slots: Slots,
     /// Times since somebody took them; see [`Recorder::take_recent`].
     recent: Times,
     /// Only beside a schedule.
@@ -77,6 +79,7 @@ impl Recorder {
             start,
             kinds: kinds.iter().map(of_kind).collect(),
             seconds: Seconds::default(),
+            slots: Slots::default(),
             recent: Times::new(),
             lag: scheduled.then(Box::default),
         }
@@ -101,6 +104,7 @@ impl Recorder {
         kind.rows += made.rows;
         kind.content_bytes += made.content_bytes;
         self.seconds.answered(second(self.start, answer.ended), made.rows_examined, made.rows, made.content_bytes);
+        self.slots.answered(u64::try_from(answer.ended.since(self.start).as_nanos()).unwrap_or(u64::MAX));
     }
 
     /// Counts a request that failed for good.
@@ -140,11 +144,17 @@ impl Recorder {
             sum.slept.merge(&more.slept);
         }
         self.seconds.merge(&other.seconds);
+        self.slots.merge(&other.slots);
     }
 
     /// The seconds so far.
     pub fn seconds(&self) -> &Seconds {
         &self.seconds
+    }
+
+    /// Times between two moments, in seconds after the start, in which nobody was answered.
+    pub fn silences(&self, from_seconds: f64, to_seconds: f64) -> Vec<Silence> {
+        self.slots.silences(from_seconds, to_seconds)
     }
 
     /// How late requests started; only beside a schedule.

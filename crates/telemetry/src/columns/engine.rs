@@ -22,7 +22,7 @@ const PER_MB: f64 = 1.0 / (1 << 20) as f64;
 
 /// Name, unit, and where it comes from: the first that is known. Waits by the second are sessions: who waits all the time counts as
 /// one. An engine that doesn't add them up counts the sessions that wait at the end of the interval.
-const COLUMNS: [(&str, &str, &[Make]); 26] = [
+const COLUMNS: [(&str, &str, &[Make]); 27] = [
     ("cpu", "cores", &[Rate(Metric::EngineCpuSeconds, 1.0)]),
     ("client_cpu", "cores", &[Rate(Metric::ClientCpuSeconds, 1.0)]),
     ("cpu_percent", "%", &[Now(Metric::CpuPercent)]),
@@ -45,6 +45,7 @@ const COLUMNS: [(&str, &str, &[Make]); 26] = [
     ("waiting_for_log_write", "sessions", &[Rate(Metric::LogWriteWaitSeconds, 1.0), Now(Metric::SessionsWritingLog)]),
     ("waiting_for_data_read", "sessions", &[Rate(Metric::DataReadWaitSeconds, 1.0), Now(Metric::SessionsReadingData)]),
     ("waiting_for_lock", "sessions", &[Rate(Metric::LockWaitSeconds, 1.0), Now(Metric::SessionsWaitingForLocks)]),
+    ("waiting_for_turn", "sessions", &[Rate(Metric::WriteTurnWaitSeconds, 1.0)]),
     ("waiting_for_client", "sessions", &[Rate(Metric::ClientWaitSeconds, 1.0), Now(Metric::SessionsWaitingForClients)]),
     ("waiting_for_worker", "sessions", &[Rate(Metric::WorkerWaitSeconds, 1.0)]),
     ("sleeping", "sessions", &[Rate(Metric::SleepWaitSeconds, 1.0), Now(Metric::SessionsAsleep)]),

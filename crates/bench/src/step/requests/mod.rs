@@ -133,6 +133,8 @@ impl Measure for Requests {
             percentiles.resize(first.max(percentiles.len()), (None, None));
             percentiles.truncate(first);
             percentiles.extend(of_phase.percentiles);
+            let ended = record.started_seconds + record.seconds;
+            context.repetition.silences.extend(recorder.silences(record.started_seconds, ended));
             context.repetition.phases.push(record);
             outcome = of_phase.outcome;
         }

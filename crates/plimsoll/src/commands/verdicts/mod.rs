@@ -53,8 +53,10 @@ pub fn verdicts(options: &Verify, halves: Halves, printer: &Printer) -> Result<u
     };
     let mut cases: Vec<(Half, Class, u64)> = cases.filter(|(half, ..)| wanted(*half)).collect();
     cases.truncate(options.limit.unwrap_or(usize::MAX));
-    let (table, outcome) = all(&runner, &cases, printer);
-    printer.result(&table.text());
+    let (table, outcome) = all(&runner, &cases, options.json, printer);
+    if !options.json {
+        printer.result(&table.text());
+    }
     if let Some(signal) = interrupt.signal() {
         return Ok(if signal == SIGTERM { exit::TERMINATED } else { exit::INTERRUPTED });
     }
@@ -63,7 +65,7 @@ pub fn verdicts(options: &Verify, halves: Halves, printer: &Printer) -> Result<u
 }
 
 /// Runs the cases, two at a time; what is finished is in the table also when something fails.
-fn all(runner: &Runner, cases: &[(Half, Class, u64)], printer: &Printer) -> (Table, Result<(), Failure>) {
+fn all(runner: &Runner, cases: &[(Half, Class, u64)], json: bool, printer: &Printer) -> (Table, Result<(), Failure>) {
     let (next, workers) =
         (AtomicUsize::new(0), thread::available_parallelism().map_or(1, |cpus| cpus.get().min(cases.len())));
     let (sender, finished) = mpsc::channel();
@@ -87,6 +89,9 @@ fn all(runner: &Runner, cases: &[(Half, Class, u64)], printer: &Printer) -> (Tab
                 Ok(found) => {
                     if let Case::Clear(outcome, replaced) = &found {
                         printer.remark(&format!("{done} of {}: {}", cases.len(), table::line(outcome, *replaced)));
+                        if json {
+                            printer.result(&outcome.json(*replaced).to_string());
+                        }
                     }
                     table.add(found);
                 }

@@ -62,6 +62,23 @@ impl Outcome {
         self.binding().len() > 1 || limits.clone().any(|(_, gain)| *gain <= NEAR)
     }
 
+    /// The case for scripts, with the run's record.
+    pub fn json(&self, replaced: u64) -> serde_json::Value {
+        let gains: serde_json::Map<String, serde_json::Value> =
+            self.gains.iter().map(|(class, gain)| (class.name().to_owned(), (100.0 * gain).into())).collect();
+        serde_json::json!({
+            "half": self.scenario.half.name(),
+            "family": self.scenario.family.name(),
+            "aims_at": self.scenario.aims_at.name(),
+            "seed": self.scenario.seed,
+            "replaced": replaced,
+            "rate": self.rate,
+            "gains_percent": gains,
+            "binding": self.binding(),
+            "record": self.record,
+        })
+    }
+
     /// What the tool says: the limit and those that bound with it; nothing if it abstains.
     pub fn verdict(&self) -> Vec<&str> {
         let verdict = &self.record.verdict;
