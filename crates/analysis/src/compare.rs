@@ -67,7 +67,45 @@ pub fn compare(a: &[f64], b: &[f64], terms: Terms) -> Option<Comparison> {
     if !(terms.confidence > 0.0 && terms.confidence < 1.0) {
         return None;
     }
-    let (a, b) = (LogSample::of(a)?, LogSample::of(b)?);
+    compare_samples(LogSample::of(a)?, LogSample::of(b)?, terms)
+}
+
+/// A side of a comparison of which no more is left than its figure.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Summary {
+    /// Geometric mean of the repetitions; positive.
+    pub value: f64,
+    /// Upper end of its interval, by Student's t on logarithms; absent with a single repetition.
+    pub high: Option<f64>,
+    /// Confidence of that interval, between 0 and 1.
+    pub confidence: f64,
+    /// Repetitions behind it.
+    pub repetitions: u32,
+}
+
+/// The same as [`compare`] from figures alone: an interval of known confidence gives the spread back.
+pub fn compare_summaries(a: Summary, b: Summary, terms: Terms) -> Option<Comparison> {
+    if !(terms.confidence > 0.0 && terms.confidence < 1.0) {
+        return None;
+    }
+    compare_samples(a.sample()?, b.sample()?, terms)
+}
+
+impl Summary {
+    fn sample(&self) -> Option<LogSample> {
+        let count = f64::from(self.repetitions);
+        let spread = |high: f64| {
+            let half = (high / self.value).ln();
+            let error = half / t_quantile(self.confidence, count - 1.0)?;
+            (half.is_finite() && half >= 0.0).then_some(error * error * count)
+        };
+        let variance = self.high.filter(|_| self.repetitions > 1).and_then(spread);
+        let is_usable = self.value.is_finite() && self.value > 0.0 && self.repetitions > 0;
+        is_usable.then_some(LogSample { first: self.value, mean: 0.0, variance, count })
+    }
+}
+
+fn compare_samples(a: LogSample, b: LogSample, terms: Terms) -> Option<Comparison> {
     let scale = b.first / a.first;
     let difference = b.mean - a.mean;
     let ratio = scale * difference.exp();
@@ -170,6 +208,24 @@ mod tests {
         assert!((4.0 - half - result.low.unwrap().ln()).abs() < 1e-9, "{result:?}");
         // Between the tabled quantiles of 2 and 3 degrees of freedom, near the latter.
         assert!((3.182 * 1.29..3.3 * 1.30).contains(&half), "{half}");
+    }
+
+    #[test]
+    fn figures_compare_as_their_repetitions_do() {
+        let (a, b) = ([100.0, 104.0, 97.0], [120.0, 131.0, 118.0, 125.0]);
+        let summary = |values: &[f64]| {
+            let interval = crate::interval::interval(values, 0.95).unwrap();
+            let repetitions = values.len() as u32;
+            Summary { value: interval.value, high: interval.high, confidence: 0.95, repetitions }
+        };
+        let (exact, found) =
+            (compare(&a, &b, RATES).unwrap(), compare_summaries(summary(&a), summary(&b), RATES).unwrap());
+        let near = |one: f64, other: f64| (one / other - 1.0).abs() < 1e-9;
+        assert!(near(exact.ratio, found.ratio) && near(exact.low.unwrap(), found.low.unwrap()), "{exact:?} {found:?}");
+        assert!(near(exact.high.unwrap(), found.high.unwrap()) && exact.verdict == found.verdict);
+        let single = compare_summaries(summary(&a[..1]), summary(&b), RATES).unwrap();
+        assert_eq!((single.low, single.verdict), (None, Verdict::Undecided));
+        assert_eq!(compare_summaries(Summary { value: 0.0, ..summary(&a) }, summary(&b), RATES), None);
     }
 
     #[test]

@@ -55,6 +55,16 @@ fn dtu_multiples_of_the_reference() {
     }
 }
 
+/// The reference machine: 4.9 s at 7,500 rows are its 500 DTU, ten times S2 and about five times S3 (reference 3.7).
+#[test]
+fn the_reference_machine_has_its_dtu() {
+    let machine = run(&[(7500, 8, 4.9)]);
+    let table = cpu_table(&machine, None, Some(s2_fit()));
+    assert!(near(table.rows[0].dtu_multiple, 500.0, 2.0), "{table:?}");
+    let s3 = cpu_table(&run(&[(7500, 4, 24.0)]), Some(("i7", &machine)), None);
+    assert!(near(s3.rows[0].reference_multiple, 0.2, 0.01), "{s3:?}");
+}
+
 #[test]
 fn a_measured_anchor_serves_the_rungs_it_has() {
     let s2 = run(&S2.map(|(rows, seconds)| (rows, 2, seconds)));

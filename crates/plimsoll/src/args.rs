@@ -66,6 +66,8 @@ pub enum Command {
     Show(Show),
     /// Hold runs against a first one: ratios with intervals.
     Compare(Compare),
+    /// Has it got slower? A figure over all runs of a test on a target: changes of level, their dates and sizes.
+    History(History),
     /// Write a report about stored runs.
     Report(Report),
     /// Remove what killed runs left at a target.
@@ -277,6 +279,38 @@ pub struct Compare {
     pub json: bool,
 }
 
+/// `history`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Six runs at least are needed. Runs that measured something else (other parameters, another server) are left out and named.
+Examples:
+  plimsoll history read-scan --target postgres://me@db.example/sales
+  plimsoll history insert --target sqlite:./data.db --metric latency_p99 --html history.html
+  plimsoll history write-chunk --fail-on worse --quiet      exit code 1 if the level is worse than the first or the one before")]
+pub struct History {
+    /// Name of the test.
+    #[arg(value_name = "TEST")]
+    pub test: String,
+    /// Target URL; not needed where all stored runs of the test are on one target.
+    #[arg(long, value_name = "URL")]
+    pub target: Option<String>,
+    /// The figure, such as read_rate or latency_p99 [default: the headline].
+    #[arg(long, value_name = "NAME")]
+    pub metric: Option<String>,
+    /// Runs have to be like this one: server and parameters [default: the newest that has the figure].
+    #[arg(long, value_name = "RUN")]
+    pub like: Option<String>,
+    /// An HTML page with the figure over dates; - for standard output.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Exit with 1 if the level is worse than the first one, or than the one before it.
+    #[arg(long, value_enum, value_name = "VERDICT")]
+    pub fail_on: Option<FailOn>,
+    /// One JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// What the rows of a CSV table are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum CsvRows {
@@ -299,10 +333,10 @@ pub enum CsvRows {
     Samples,
 }
 
-/// Verdicts that make `compare` fail.
+/// Verdicts that make `compare` and `history` fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
-    /// A run is worse than the base.
+    /// It is worse.
     Worse,
 }
 
@@ -316,6 +350,9 @@ pub struct Report {
     /// All runs of this campaign, oldest first.
     #[arg(long, value_name = "NAME")]
     pub campaign: Option<String>,
+    /// What counts as 100 % in the table of a campaign, a run or a target [default: the first target].
+    #[arg(long, value_name = "RUN|URL")]
+    pub base: Option<String>,
     /// One HTML file with charts that needs nothing else; - for standard output.
     #[arg(long, value_name = "FILE", group = "output")]
     pub html: Option<PathBuf>,

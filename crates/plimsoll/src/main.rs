@@ -52,6 +52,7 @@ fn run(arguments: Arguments, printer: &Printer) -> Result<u8, Failure> {
         Command::Runs(options) => commands::runs::runs(&options, &settings, printer),
         Command::Show(options) => commands::runs::show(&options, &settings, printer),
         Command::Compare(options) => commands::compare::compare(&options, &settings, printer),
+        Command::History(options) => commands::history::history(&options, &settings, printer),
         Command::Report(options) => commands::report::report(&options, &settings, printer),
         Command::Clean(options) => commands::clean::clean(&options, printer),
         Command::Catalog(options) => commands::catalog::catalog(&options, printer),

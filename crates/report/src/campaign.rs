@@ -1,36 +1,40 @@
-//! A campaign: the same tests on several targets in one table, a row for each test and a column for each target.
+//! A campaign: the same tests on several targets, versions and dates in one table, a row for each test and a column for each
+//! target; where a target was measured in several versions, or on several days, a column for each of these.
 
+use plimsoll_analysis::compare::{Summary, Terms, compare_summaries};
 use plimsoll_measurement::{Figure, RunRecord};
 
 use crate::grid::{Cell, Grid};
 use crate::words::{bound, interval_ends, number, plain, title};
 
-/// What was measured, and what that is of the first target.
+/// What was measured, and what that is of the first column.
 pub struct Campaign {
     /// Rows: columns that don't bear their target's own name, and that.
     pub columns: Option<Grid>,
     /// Rows: the tests. Headlines with their intervals.
     pub values: Grid,
-    /// The first target's column.
+    /// The first column.
     pub base: String,
-    /// The values in percent of the first target's; `None` if no test ran there and elsewhere.
+    /// The values in percent of the first column's, with their intervals; `None` if no test ran there and elsewhere.
     pub shares: Option<Grid>,
+    /// The same as figures, each with its name.
+    pub bars: Vec<(String, Figure)>,
 }
 
-/// The runs as a table, where there are at least two tests that have a headline on at least two targets. Of several runs of
-/// one test on one target the last counts.
+/// The runs as a table, where there are at least two tests that have a headline in at least two columns. Of several runs of
+/// one test in one column the last counts.
 pub fn campaign(records: &[RunRecord]) -> Option<Campaign> {
-    let targets = distinct(records.iter().map(|record| record.target.as_str()));
+    let columns = columns(records);
     let kinds = distinct(records.iter().filter_map(Kind::of));
-    let found = |kind: Kind<'_>, target: &str| -> Option<(&RunRecord, &Figure)> {
-        let of = |record: &&RunRecord| record.target == target && Kind::of(record) == Some(kind);
+    let found = |kind: Kind<'_>, column: &Column<'_>| -> Option<(&RunRecord, &Figure)> {
+        let of = |record: &&RunRecord| column.holds(record) && Kind::of(record) == Some(kind);
         records.iter().rev().find(of).and_then(|record| Some((record, record.result.as_ref()?)))
     };
-    let shared = |kind: &&Kind<'_>| targets.iter().filter(|target| found(**kind, target).is_some()).count() > 1;
-    if targets.len() < 2 || kinds.iter().filter(shared).count() < 2 {
+    let shared = |kind: &&Kind<'_>| columns.iter().filter(|column| found(**kind, column).is_some()).count() > 1;
+    if columns.len() < 2 || kinds.iter().filter(shared).count() < 2 {
         return None;
     }
-    let names = names(records, &targets);
+    let names = names(records, &columns);
     let grid = |titles: &[String]| {
         let grid = Grid::default().text("Test").text("Figure");
         titles.iter().fold(grid, |grid, title| grid.number(title.clone()))
@@ -39,24 +43,124 @@ pub fn campaign(records: &[RunRecord]) -> Option<Campaign> {
         let figure = format!("{}, {}", title(kind.metric), plain(unit));
         [plain(kind.test).into(), figure.into()].into_iter().chain(cells).collect::<Vec<Cell>>()
     };
-    let (mut values, mut shares) = (grid(&names), grid(&names[1..]));
+    let (mut values, mut shares, mut bars) = (grid(&names), grid(&names[1..]), Vec::new());
     for kind in &kinds {
-        let cells: Vec<_> = targets.iter().map(|target| found(*kind, target)).collect();
-        let shown = cells.iter().map(|cell| cell.and_then(|(record, figure)| shown(record, figure)).into());
-        values.row(row(*kind, kind.unit, shown.collect()));
-        let Some((_, base)) = cells[0].filter(|(_, base)| base.value > 0.0) else { continue };
-        let share = |cell: &Option<(&RunRecord, &Figure)>| Some(100.0 * cell.as_ref()?.1.value / base.value);
-        let of_base: Vec<Option<f64>> = cells[1..].iter().map(share).collect();
+        let cells: Vec<_> = columns.iter().map(|column| found(*kind, column)).collect();
+        let in_cell = |cell: &Option<(&RunRecord, &Figure)>| cell.and_then(|(record, figure)| shown(record, figure));
+        values.row(row(*kind, kind.unit, cells.iter().map(|cell| in_cell(cell).into()).collect()));
+        // A bound is nothing that others could be parts of.
+        let is_estimate = |(record, _): &(&RunRecord, &Figure)| bound(record, kind.unit).is_empty();
+        let Some(base) = cells[0].filter(is_estimate) else { continue };
+        let of_base: Vec<Option<(&RunRecord, Figure)>> = cells[1..]
+            .iter()
+            .map(|cell| cell.and_then(|(record, figure)| Some((record, share(base.1, figure)?))))
+            .collect();
+        for (name, (_, figure)) in
+            names[1..].iter().zip(&of_base).filter_map(|(name, share)| Some((name, share.as_ref()?)))
+        {
+            bars.push((format!("{}: {name}", plain(kind.test)), figure.clone()));
+        }
         if of_base.iter().any(Option::is_some) {
-            shares.row(row(*kind, "%", of_base.into_iter().map(|share| share.and_then(number).into()).collect()));
+            let cell = |share: &Option<(&RunRecord, Figure)>| {
+                let (record, figure) = share.as_ref()?;
+                Some(format!("{}{}", bound(record, kind.unit), with_interval(figure)?))
+            };
+            shares.row(row(*kind, "%", of_base.iter().map(|share| cell(share).into()).collect()));
         }
     }
-    let mut columns = Grid::default().text("Column").text("Target");
-    for (name, target) in names.iter().zip(&targets).filter(|(name, target)| **name != plain(target)) {
-        columns.row(vec![name.clone().into(), plain(target).into()]);
+    let mut legend = Grid::default().text("Column").text("Target");
+    for (name, column) in names.iter().zip(&columns).filter(|(name, column)| **name != plain(column.target)) {
+        legend.row(vec![name.clone().into(), plain(column.target).into()]);
     }
     let base = names[0].clone();
-    Some(Campaign { columns: columns.compact(), base, values, shares: (!shares.rows.is_empty()).then_some(shares) })
+    Some(Campaign {
+        columns: legend.compact(),
+        base,
+        values,
+        shares: (!shares.rows.is_empty()).then_some(shares),
+        bars,
+    })
+}
+
+/// A figure in percent of another. With the interval of the ratio where both have one.
+fn share(base: &Figure, figure: &Figure) -> Option<Figure> {
+    let side = |figure: &Figure| Summary {
+        value: figure.value,
+        high: figure.high,
+        confidence: figure.confidence,
+        repetitions: figure.repetitions,
+    };
+    // What is good is not asked here.
+    let terms = Terms { higher_is_better: true, margin: 0.0, confidence: base.confidence };
+    let compared = compare_summaries(side(base), side(figure), terms);
+    let percent = |ratio: f64| 100.0 * ratio;
+    let value =
+        compared.map(|compared| compared.ratio).or_else(|| (base.value > 0.0).then(|| figure.value / base.value))?;
+    Some(Figure {
+        metric: figure.metric.clone(),
+        value: percent(value),
+        unit: "%".to_owned(),
+        low: compared.and_then(|compared| compared.low).map(percent),
+        high: compared.and_then(|compared| compared.high).map(percent),
+        point_cv_percent: None,
+        note: None,
+        truth: None,
+        ..figure.clone()
+    })
+}
+
+/// A target, or a part of what was measured there.
+#[derive(Clone, Copy)]
+struct Column<'a> {
+    target: &'a str,
+    /// Given where it was measured in several versions.
+    version: Option<&'a str>,
+    /// Given where one test was run on several days.
+    day: Option<&'a str>,
+}
+
+impl Column<'_> {
+    fn holds(&self, record: &RunRecord) -> bool {
+        record.target == self.target
+            && self.version.is_none_or(|version| record.engine_version.as_deref() == Some(version))
+            && self.day.is_none_or(|wanted| day(record) == Some(wanted))
+    }
+}
+
+/// The day of a run; the calendar of a model is none.
+fn day(record: &RunRecord) -> Option<&str> {
+    if record.clock == "virtual" { None } else { record.started_at.get(..10) }
+}
+
+/// The columns in the order in which targets, then versions, then days appear.
+fn columns(records: &[RunRecord]) -> Vec<Column<'_>> {
+    let mut columns = Vec::new();
+    for target in distinct(records.iter().map(|record| record.target.as_str())) {
+        let whole = Column { target, version: None, day: None };
+        let measured = |column: Column<'_>| -> Vec<&RunRecord> {
+            records.iter().filter(|record| column.holds(record) && record.result.is_some()).collect()
+        };
+        let versions = distinct(measured(whole).into_iter().filter_map(|record| record.engine_version.as_deref()));
+        let parts = if versions.len() > 1 {
+            versions.into_iter().map(|version| Column { version: Some(version), ..whole }).collect()
+        } else {
+            vec![whole]
+        };
+        for part in parts {
+            let runs = measured(part);
+            let of_kind = |kind: Kind<'_>| {
+                let own = runs.iter().filter(|record| Kind::of(record) == Some(kind));
+                distinct(own.filter_map(|record| day(record))).len()
+            };
+            if distinct(runs.iter().filter_map(|record| Kind::of(record))).into_iter().any(|kind| of_kind(kind) > 1) {
+                let days = distinct(runs.iter().filter_map(|record| day(record)));
+                columns.extend(days.into_iter().map(|day| Column { day: Some(day), ..part }));
+            } else {
+                columns.push(part);
+            }
+        }
+    }
+    columns
 }
 
 /// What has to be the same for two headlines to stand in one row.
@@ -74,29 +178,40 @@ impl<'a> Kind<'a> {
     }
 }
 
-/// A value with its interval.
+/// A value with its interval, and on which side the target's own lies where the client was the limit.
 fn shown(record: &RunRecord, figure: &Figure) -> Option<String> {
-    let value = format!("{}{}", bound(record, &figure.unit), number(figure.value)?);
+    Some(format!("{}{}", bound(record, &figure.unit), with_interval(figure)?))
+}
+
+fn with_interval(figure: &Figure) -> Option<String> {
+    let value = number(figure.value)?;
     Some(interval_ends(figure).map_or_else(|| value.clone(), |interval| format!("{value} ({interval})")))
 }
 
-/// Engine and version where these tell the targets apart, else the targets themselves.
-fn names(records: &[RunRecord], targets: &[&str]) -> Vec<String> {
-    let name = |target: &&str| {
+/// Engine and version where these tell the columns apart, else the targets themselves; with the day where there are several.
+fn names(records: &[RunRecord], columns: &[Column<'_>]) -> Vec<String> {
+    // What a packager adds says nothing here.
+    let number = |version: &str| version.split([' ', '-']).next().map(str::to_owned);
+    let dated = |name: String, column: &Column<'_>| match column.day {
+        Some(day) => format!("{name}, {}", plain(day)),
+        None => name,
+    };
+    let short = |column: &Column<'_>| {
         // A lab's version is that of SQLite, and its name says more.
-        let of = records.iter().rev().find(|record| record.target == *target && record.engine != "lab");
-        // What a packager adds says nothing here.
-        let number = |version: &str| version.split([' ', '-']).next().map(str::to_owned);
+        let of = records.iter().rev().find(|record| column.holds(record) && record.engine != "lab");
         let version = of.and_then(|record| Some((record, number(record.engine_version.as_ref()?)?)));
         let version = version.map(|(record, version)| format!("{} {version}", record.engine));
-        version.map_or_else(|| plain(target), |version| plain(&version))
+        dated(version.map_or_else(|| plain(column.target), |version| plain(&version)), column)
     };
-    let names: Vec<String> = targets.iter().map(name).collect();
-    if distinct(names.iter()).len() == targets.len() {
-        names
-    } else {
-        targets.iter().map(|target| plain(target)).collect()
+    let names: Vec<String> = columns.iter().map(short).collect();
+    if distinct(names.iter()).len() == columns.len() {
+        return names;
     }
+    let long = |column: &Column<'_>| {
+        let version = column.version.map_or_else(String::new, |version| format!(", {}", plain(version)));
+        dated(format!("{}{version}", plain(column.target)), column)
+    };
+    columns.iter().map(long).collect()
 }
 
 /// Each once, in order of appearance.

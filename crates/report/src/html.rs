@@ -2,6 +2,7 @@
 //! it was, and under which conditions: everything needed to judge or repeat it.
 
 mod compare;
+mod history;
 mod plots;
 mod plots_more;
 mod plots_phases;
@@ -14,6 +15,7 @@ mod table;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plimsoll_measurement::RunRecord;
 
+pub use self::history::history;
 use crate::campaign::campaign;
 use crate::words;
 
@@ -30,6 +32,26 @@ pub struct Options {
 
 /// A page about the runs, in the order given.
 pub fn report(records: &[RunRecord], options: &Options) -> String {
+    let body = html! {
+        @if records.is_empty() { p { "No runs." } }
+        @match campaign(records) {
+            // Its table says more in less space than a card for each run does.
+            Some(campaign) => {
+                section { (compare::by_target(&campaign)) }
+                details { summary { "Each run by itself" } (cards(records)) }
+            }
+            None => (cards(records)),
+        }
+        (compare::section(records))
+        (plots_more::used_by_run(records))
+        @for (at, record) in records.iter().enumerate() { (run::article(at, record)) }
+        (how_to_read())
+    };
+    frame(options, &words::count(records.len(), "run"), &body)
+}
+
+/// The page around a body: it needs nothing else, and can't fetch or run anything.
+fn frame(options: &Options, about: &str, body: &Markup) -> String {
     let title = if options.title.is_empty() { "Plimsoll report" } else { &options.title };
     let page = html! {
         (DOCTYPE)
@@ -47,25 +69,11 @@ pub fn report(records: &[RunRecord], options: &Options) -> String {
                 header.page {
                     h1 { (words::plain(title)) }
                     p.quiet {
-                        (words::count(records.len(), "run"))
+                        (about)
                         @if let Some(moment) = &options.generated_at { ", report of " (words::moment(moment)) }
                     }
                 }
-                main {
-                    @if records.is_empty() { p { "No runs." } }
-                    @match campaign(records) {
-                        // Its table says more in less space than a card for each run does.
-                        Some(campaign) => {
-                            section { (compare::by_target(&campaign)) }
-                            details { summary { "Each run by itself" } (cards(records)) }
-                        }
-                        None => (cards(records)),
-                    }
-                    (compare::section(records))
-                    (plots_more::used_by_run(records))
-                    @for (at, record) in records.iter().enumerate() { (run::article(at, record)) }
-                    (how_to_read())
-                }
+                main { (body) }
             }
         }
     };

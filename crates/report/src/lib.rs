@@ -11,6 +11,7 @@ mod evidence;
 mod facts;
 mod families;
 mod grid;
+pub mod history;
 mod moved;
 mod requests;
 mod sampled;

@@ -6,6 +6,7 @@ use plimsoll_measurement::{CpuTable, Figure, RunRecord};
 
 use crate::accuracy::{self, Accuracy};
 use crate::grid::{Cell, Grid};
+use crate::history::History;
 use crate::steadiness::{self, steadiness};
 use crate::words::{self, LIFTS, UNKNOWN, flag_meaning, flag_symbol, number, plain};
 use crate::{cpu, evidence, facts, families, moved, requests};
@@ -157,6 +158,23 @@ pub fn accuracy(rows: &[Accuracy], style: Style) -> String {
     let mut page = Page { style, text: String::new() };
     for (title, grid) in accuracy::tables(rows) {
         page.grid(title, grid);
+    }
+    page.text
+}
+
+/// A figure over the runs of a test: the answer, the levels, what changed with them, and the runs.
+pub fn history(history: &History, style: Style) -> String {
+    let mut page = Page { style, text: String::new() };
+    let what = format!("{} of {} on {}", words::title(&history.metric), plain(&history.test), plain(&history.target));
+    page.line(&style.paint(BOLD, &what));
+    page.wrapped("  ", &history.answer());
+    page.grid("Levels", history.levels());
+    for remark in history.remarks() {
+        page.wrapped("", &remark);
+    }
+    page.grid("Runs", history.table());
+    for sentence in &history.left_out {
+        page.wrapped("! ", sentence);
     }
     page.text
 }

@@ -213,9 +213,9 @@ fn every_chart_says_what_it_is_and_links_lead_somewhere() {
     let page = page(&samples::all());
     let charts = page.matches("<figure class=\"chart\">").count();
     assert_eq!(charts, page.matches("role=\"img\" aria-label=\"").count());
-    // Bars of the two figures with several runs, rates of 5 scans and a write (and of the minutes of all but the shortest), two
+    // Bars of the campaign, of the two figures with several runs, rates of 5 scans and a write (and of the minutes of all but the shortest), two
     // ladders, one memory.
-    assert_eq!(charts, 2 + 6 + 5 + 2 + 1);
+    assert_eq!(charts, 1 + 2 + 6 + 5 + 2 + 1);
     for at in 1..=samples::all().len() {
         assert!(page.contains(&format!("href=\"#run-{at}\"")) && page.contains(&format!("id=\"run-{at}\"")));
     }

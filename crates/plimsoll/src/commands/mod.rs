@@ -6,6 +6,7 @@ pub mod compare;
 pub mod demo;
 pub mod doctor;
 pub mod generated;
+pub mod history;
 pub mod multiples;
 pub mod report;
 pub mod run;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use plimsoll_measurement::{RunRecord, exit};
 use plimsoll_report::{csv, html, markdown};
-use plimsoll_store::{Filter, Store};
+use plimsoll_store::{Filter, SHORTEST_PREFIX, Store};
 use tempfile::NamedTempFile;
 
 use super::multiples;
@@ -20,6 +20,9 @@ use crate::settings::Settings;
 pub fn report(options: &Report, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     let store = settings.open_store()?;
     let mut records = records(options, store.as_ref())?;
+    if let Some(base) = &options.base {
+        put_first(&mut records, base)?;
+    }
     multiples::apply(&options.multiples, store.as_ref(), &mut records)?;
     if let Some(path) = &options.html {
         write(path, &page(&records, &options.title), printer)?;
@@ -45,8 +48,13 @@ pub fn report(options: &Report, settings: &Settings, printer: &Printer) -> Resul
 
 /// The HTML page of these runs, made now.
 pub fn page(records: &[RunRecord], title: &str) -> String {
+    html::report(records, &made_now(title))
+}
+
+/// What stands at the head of a page that is made now.
+pub fn made_now(title: &str) -> html::Options {
     let now = jiff::Timestamp::now();
-    html::report(records, &html::Options { title: title.to_owned(), generated_at: Some(format!("{now:.0}")) })
+    html::Options { title: title.to_owned(), generated_at: Some(format!("{now:.0}")) }
 }
 
 fn records(options: &Report, store: &dyn Store) -> Result<Vec<RunRecord>, Failure> {
@@ -60,6 +68,22 @@ fn records(options: &Report, store: &dyn Store) -> Result<Vec<RunRecord>, Failur
         ids.extend(found.into_iter().rev().map(|run| run.run_id));
     }
     ids.iter().map(|id| store.load(id).map_err(Failure::from)).collect()
+}
+
+/// Puts the runs first that others are held against: a run, or all of a target.
+fn put_first(records: &mut [RunRecord], base: &str) -> Result<(), Failure> {
+    let target = plimsoll_engine::Target::parse(base).map(|target| target.display().to_owned());
+    let is_run = |record: &RunRecord| base.len() >= SHORTEST_PREFIX && record.run_id.starts_with(base);
+    let is_base = |record: &RunRecord| match &target {
+        Ok(target) => record.target == *target,
+        Err(_) => is_run(record),
+    };
+    if !records.iter().any(is_base) {
+        return Err(Failure::usage(format!("--base {base} is no run and no target of this report"))
+            .hint("name one of its runs by its id, or a target by its URL"));
+    }
+    records.sort_by_key(|record| !is_base(record));
+    Ok(())
 }
 
 /// Writes a file beside its final name and renames it, so that a full disk leaves no half report. `-` is standard output; a

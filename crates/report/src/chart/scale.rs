@@ -13,6 +13,8 @@ pub enum Kind {
     FromZero,
     /// Logarithmic; values that are not positive have no place on it.
     Log,
+    /// Dates as days since 1970, from the first to the last.
+    Date,
     /// Percentiles: a value is one in how many is beyond, so that 90, 99 and 99.9 % are equally far apart.
     Tail,
 }
@@ -68,6 +70,8 @@ impl Scale {
         let (low, high, step) = match kind {
             Kind::Index if low >= high => (low - 0.5, high + 0.5, 1.0),
             Kind::Index => (low, high, round_step((high - low) / 10.0).max(1.0)),
+            Kind::Date if low >= high => (low - 0.5, high + 0.5, 0.5),
+            Kind::Date => (low, high, date_step((high - low) / 8.0)),
             Kind::Elapsed => (0.0, if high > 0.0 { high } else { 1.0 }, round_step(high / 10.0)),
             Kind::FromZero => {
                 let (low, high) = (low.min(0.0), if high > 0.0 || low < 0.0 { high.max(0.0) } else { 1.0 });
@@ -116,7 +120,7 @@ impl Scale {
                 .chain((1..12).map(|nines| 10_f64.powi(nines)))
                 .filter(|tick| *tick <= self.high)
                 .collect(),
-            Kind::Index | Kind::Elapsed | Kind::FromZero => {
+            Kind::Index | Kind::Date | Kind::Elapsed | Kind::FromZero => {
                 let first = (self.low / self.step - 1e-9).ceil();
                 let count = (self.high / self.step + 1e-9).floor() - first;
                 let inside = |value: &f64| *value >= self.low - 1e-9 && *value <= self.high + 1e-9;
@@ -133,6 +137,9 @@ impl Kind {
 
     /// What is written at a tick.
     pub fn tick_text(self, tick: f64) -> String {
+        if self == Self::Date {
+            return date_text(tick);
+        }
         if self != Self::Tail {
             return tick_text(tick);
         }
@@ -140,6 +147,38 @@ impl Kind {
         let digits = (tick.log10().round() as usize).saturating_sub(2);
         format!("{:.digits$}", 100.0 - 100.0 / tick)
     }
+}
+
+/// Lengths that calendars and clocks are divided into, in days.
+const DATE_STEPS: [f64; 13] = [
+    1.0 / 1440.0,
+    5.0 / 1440.0,
+    15.0 / 1440.0,
+    1.0 / 24.0,
+    3.0 / 24.0,
+    6.0 / 24.0,
+    12.0 / 24.0,
+    1.0,
+    2.0,
+    7.0,
+    14.0,
+    28.0,
+    91.0,
+];
+
+/// The smallest of them that is not below `step`, or a round number of years.
+fn date_step(step: f64) -> f64 {
+    DATE_STEPS.into_iter().find(|round| *round >= step).unwrap_or_else(|| 365.0 * round_step(step / 365.0))
+}
+
+/// The date, or the time of the day where it isn't midnight.
+fn date_text(days: f64) -> String {
+    let minutes = (days * 1440.0).round() as i64;
+    let format = if minutes % 1440 == 0 { "%Y-%m-%d" } else { "%m-%d %H:%M" };
+    jiff::Timestamp::from_second(minutes * 60).map_or_else(
+        |_| tick_text(days),
+        |moment| moment.to_zoned(jiff::tz::TimeZone::UTC).strftime(format).to_string(),
+    )
 }
 
 /// A tick's value without needless zeros.
@@ -204,6 +243,20 @@ mod tests {
         let time = scale(Kind::Elapsed, &[0.5, 59.5]);
         assert_eq!((time.at(0.0), time.at(59.5)), (Some(0.0), Some(100.0)));
         assert_eq!(time.ticks(), [0.0, 10.0, 20.0, 30.0, 40.0, 50.0]);
+    }
+
+    #[test]
+    fn dates_have_ticks_at_midnight_or_round_times() {
+        let texts = |low: f64, high: f64| -> Vec<String> {
+            scale(Kind::Date, &[low, high]).ticks().into_iter().map(|tick| Kind::Date.tick_text(tick)).collect()
+        };
+        assert_eq!(
+            texts(20_513.4, 20_516.9),
+            ["03-01 12:00", "2026-03-02", "03-02 12:00", "2026-03-03", "03-03 12:00", "2026-03-04", "03-04 12:00"]
+        );
+        assert_eq!(texts(20_513.0, 20_513.0), ["02-28 12:00", "2026-03-01", "03-01 12:00"]);
+        assert!(texts(16_000.0, 20_513.0).len() <= 10);
+        assert!(texts(20_513.500, 20_513.502).len() <= 4);
     }
 
     #[test]

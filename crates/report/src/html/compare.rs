@@ -36,8 +36,25 @@ pub fn by_target(campaign: &Campaign) -> Markup {
         @if let Some(shares) = &campaign.shares {
             h3 { "In percent of " (campaign.base) }
             (table::table(shares))
+            @if let Some(chart) = percentages(campaign) { (chart) }
         }
     }
+}
+
+/// More bars than this are no picture.
+const MOST_BARS: usize = 48;
+
+/// All tests and targets in one chart, in percent of the first column.
+fn percentages(campaign: &Campaign) -> Option<Markup> {
+    if campaign.bars.len() > MOST_BARS {
+        return None;
+    }
+    let bars = campaign.bars.iter().map(|(label, figure)| {
+        let value = words::quantity(figure.value, &figure.unit);
+        Bar { label: label.clone(), value, figure, truth: None }
+    });
+    let axis = format!("% of {}", campaign.base);
+    BarChart { axis, title: format!("In percent of {}", campaign.base), bars: bars.collect() }.render()
 }
 
 fn bars(family: &Family<'_>) -> Option<Markup> {

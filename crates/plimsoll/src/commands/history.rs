@@ -1,0 +1,279 @@
+//! `plimsoll history`: a figure over all stored runs of a test on a target. Has it got slower, when, and what changed then?
+
+use plimsoll_analysis::history::{self, Shift, Terms};
+use plimsoll_bench::figures::{Series, joins_at_common_rungs, series_of};
+use plimsoll_engine::Target;
+use plimsoll_measurement::{RunRecord, exit};
+use plimsoll_report::history::{FEWEST_RUNS, History, Run};
+use plimsoll_report::{html, terminal};
+use plimsoll_store::{Filter, RunSummary, Store};
+use serde_json::json;
+
+use super::compare::conditions::{self, Weight, differences};
+use super::compare::{is_higher_better, short};
+use super::report::{made_now, write};
+use crate::args::{self, FailOn};
+use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::settings::Settings;
+
+/// Shows the history of a test on a target.
+pub fn history(options: &args::History, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
+    let store = settings.open_store()?;
+    let found = Chosen::choose(options, store.as_ref())?;
+    let told = found.told();
+    if let Some(path) = &options.html {
+        let title = format!("Has {} got slower?", found.reference.test);
+        write(path, &html::history(&told, &made_now(&title)), printer)?;
+    }
+    if options.json {
+        printer.result(&found.json(&told).to_string());
+    } else if options.html.as_deref() != Some(std::path::Path::new("-")) {
+        printer.result(&terminal::history(&told, printer.style()));
+    }
+    let is_negative = options.fail_on == Some(FailOn::Worse) && told.is_worse();
+    Ok(if is_negative { exit::NEGATIVE } else { exit::DONE })
+}
+
+/// The runs that measured the same on one target, in the order in which they were made.
+struct Chosen {
+    /// What the others have to be like.
+    reference: RunRecord,
+    metric: String,
+    unit: &'static str,
+    /// Each with its values.
+    runs: Vec<(RunRecord, Series)>,
+    /// Each with the reason.
+    left_out: Vec<(String, String)>,
+}
+
+impl Chosen {
+    fn choose(options: &args::History, store: &dyn Store) -> Result<Self, Failure> {
+        let summaries = candidates(options, store)?;
+        let reference = match &options.like {
+            Some(id) => store.load(id)?,
+            None => newest_usable(&summaries, options.metric.as_deref(), store)?,
+        };
+        if reference.test != options.test {
+            let message = format!("run {} is a {}, not a {}", short(&reference.run_id), reference.test, options.test);
+            return Err(Failure::usage(message).hint("name a run of the test with --like"));
+        }
+        let own = series_of(&reference);
+        let wanted = options.metric.clone().or_else(|| reference.result.as_ref().map(|figure| figure.metric.clone()));
+        let wanted = wanted.or_else(|| own.first().map(|series| series.metric.to_owned())).unwrap_or_default();
+        let Some(series) = own.iter().find(|series| series.metric == wanted) else {
+            let known: Vec<&str> = own.iter().map(|series| series.metric).collect();
+            let message = format!("run {} has no figure '{wanted}'", short(&reference.run_id));
+            return Err(Failure::usage(message).hint(format!("it has {}", known.join(", "))));
+        };
+        let mut chosen = Self {
+            metric: wanted,
+            unit: series.unit,
+            reference: reference.clone(),
+            runs: Vec::new(),
+            left_out: Vec::new(),
+        };
+        // A figure may be stated under another URL; the fingerprint tells the server.
+        for summary in summaries.iter().rev() {
+            let mut run = store.load(&summary.run_id)?;
+            match chosen.values(&run) {
+                Ok(values) => {
+                    // Its conditions are enough from here on, and a run may have many seconds.
+                    run.repetitions.clear();
+                    chosen.runs.push((run, values));
+                }
+                Err(why) => chosen.left_out.push((run.run_id, why)),
+            }
+        }
+        Ok(chosen)
+    }
+
+    /// The run's values if it measured what the reference did, else why not.
+    fn values(&self, run: &RunRecord) -> Result<Series, String> {
+        if self.reference.target_fingerprint != run.target_fingerprint {
+            return Err("another server or database answered at this URL".to_owned());
+        }
+        let differences = differences(&self.reference, run);
+        if let Some(list) = conditions::listed(&differences, |weight| weight == Weight::Refuses) {
+            return Err(format!("it did not measure the same: {list}"));
+        }
+        let all = if run.cpu_table.is_some() && self.reference.cpu_table.is_some() {
+            // Only equal N compare.
+            let own = joins_at_common_rungs(&self.reference, &self.reference);
+            let pairs = joins_at_common_rungs(&self.reference, run).into_iter();
+            let is_top = |a: &Series| own.iter().any(|(top, _)| top.metric == a.metric && top.values == a.values);
+            pairs.filter(|(a, _)| is_top(a)).map(|(_, b)| b).collect()
+        } else {
+            series_of(run)
+        };
+        let series = all.into_iter().find(|series| series.metric == self.metric && series.unit == self.unit);
+        let series = series.ok_or("it has no complete repetition with this figure")?;
+        if series.bound || series.doubt.is_some() || !plimsoll_report::bound(run, series.unit).is_empty() {
+            return Err("its figure is a bound or in doubt".to_owned());
+        }
+        if history::Run::of(&series.values).is_none() {
+            return Err("its figure is not above zero".to_owned());
+        }
+        Ok(series)
+    }
+
+    fn told(&self) -> History {
+        let judged: Vec<history::Run> =
+            self.runs.iter().filter_map(|(_, series)| history::Run::of(&series.values)).collect();
+        let found = history::history(&judged, Terms::new(is_higher_better(self.unit)));
+        let run = |(run, series): &(RunRecord, Series)| {
+            let figure = series.figure();
+            Run {
+                run_id: short(&run.run_id).to_owned(),
+                at: moment_of(run),
+                value: figure.as_ref().map_or(f64::NAN, |figure| figure.value),
+                interval: figure.as_ref().and_then(|figure| figure.low.zip(figure.high)),
+                repetitions: series.values.len(),
+                version: run.engine_version.clone(),
+            }
+        };
+        let shifts = found.iter().flat_map(|found| &found.shifts);
+        let beside = shifts.map(|shift| conditions::summary(&self.beside(shift), true)).collect();
+        let left_out = self.left_out.iter().map(|(id, why)| format!("{}: {why}", short(id)));
+        History {
+            test: self.reference.test.clone(),
+            target: self.reference.target.clone(),
+            metric: self.metric.clone(),
+            unit: self.unit.to_owned(),
+            runs: self.runs.iter().map(run).collect(),
+            found,
+            beside,
+            left_out: left_out.collect(),
+        }
+    }
+
+    /// What differs between the last run on the old level and the first one on the new.
+    fn beside(&self, shift: &Shift) -> Vec<conditions::Difference> {
+        let before = shift.index.checked_sub(1).and_then(|before| self.runs.get(before));
+        before.zip(self.runs.get(shift.index)).map_or_else(Vec::new, |(a, b)| differences(&a.0, &b.0))
+    }
+
+    fn json(&self, told: &History) -> serde_json::Value {
+        let found = told.found.as_ref();
+        let full_id = |at: usize| self.runs.get(at).map(|(run, _)| run.run_id.as_str());
+        let at = |at: usize| told.runs.get(at).map(|run| run.at.as_str());
+        let run = |(index, run): (usize, &Run)| {
+            let is_odd = found.is_some_and(|found| found.outliers.contains(&index));
+            let mut object = json!({"run_id": full_id(index), "at": run.at, "value": run.value,
+                "repetitions": run.repetitions, "outlier": is_odd});
+            // Unknown is absent, never null.
+            if let Some((low, high)) = run.interval {
+                (object["low"], object["high"]) = (low.into(), high.into());
+            }
+            if let Some(version) = &run.version {
+                object["engine_version"] = version.as_str().into();
+            }
+            object
+        };
+        let shift = |shift: &Shift| {
+            json!({"run_id": full_id(shift.index), "at": at(shift.index), "ratio": shift.ratio, "low": shift.low,
+                "high": shift.high, "verdict": shift.verdict.name(), "differences": conditions::json(&self.beside(shift))})
+        };
+        let stretch = |one: &history::Stretch| json!({"from": at(one.from), "to": at(one.to - 1), "runs": one.to - one.from, "value": one.value});
+        let left_out = self.left_out.iter().map(|(id, why)| json!({"run_id": id, "why": why}));
+        let mut object = json!({
+            "schema_version": plimsoll_measurement::run::SCHEMA_VERSION,
+            "test": told.test,
+            "target": told.target,
+            "metric": told.metric,
+            "unit": told.unit,
+            "higher_is_better": is_higher_better(self.unit),
+            "verdict": told.verdict(),
+            "minimum_runs": FEWEST_RUNS,
+            "runs": told.runs.iter().enumerate().map(run).collect::<Vec<_>>(),
+            "levels": found.map_or_else(Vec::new, |found| found.stretches.iter().map(stretch).collect()),
+            "changes": found.map_or_else(Vec::new, |found| found.shifts.iter().map(shift).collect()),
+            "left_out": left_out.collect::<Vec<_>>(),
+        });
+        if let Some(overall) = found.and_then(|found| found.overall) {
+            object["overall"] = json!({"ratio": overall.ratio, "low": overall.low, "high": overall.high,
+                "verdict": overall.verdict.name()});
+        }
+        object
+    }
+}
+
+/// The runs of the test on the target, the newest first.
+fn candidates(options: &args::History, store: &dyn Store) -> Result<Vec<RunSummary>, Failure> {
+    let target = match &options.target {
+        Some(url) => Some(Target::parse(url)?.display().to_owned()),
+        None => None,
+    };
+    let found =
+        store.list(&Filter { test: Some(options.test.clone()), target: target.clone(), ..Filter::default() })?;
+    let Some(first) = found.first() else {
+        let message = match &target {
+            Some(target) => format!("no run of {} on {target} is stored", options.test),
+            None => format!("no run of {} is stored", options.test),
+        };
+        return Err(Failure::usage(message).hint("'plimsoll runs' lists what there is"));
+    };
+    if target.is_none() && found.iter().any(|run| run.target != first.target) {
+        let mut targets: Vec<&str> = found.iter().map(|run| run.target.as_str()).collect();
+        targets.sort_unstable();
+        targets.dedup();
+        let message = format!("{} has runs on {} targets", options.test, targets.len());
+        return Err(Failure::usage(message).hint(format!("name one with --target: {}", targets.join(", "))));
+    }
+    // The same server under other URLs.
+    let Some(fingerprint) = store.load(&first.run_id)?.target_fingerprint else { return Ok(found) };
+    let others =
+        store.list(&Filter { test: Some(options.test.clone()), target: Some(fingerprint), ..Filter::default() })?;
+    let mut all = found;
+    let known: std::collections::BTreeSet<String> = all.iter().map(|run| run.run_id.clone()).collect();
+    all.extend(others.into_iter().filter(|run| !known.contains(&run.run_id)));
+    all.sort_by(|a, b| b.run_id.cmp(&a.run_id));
+    Ok(all)
+}
+
+/// The newest run that has a figure.
+fn newest_usable(summaries: &[RunSummary], metric: Option<&str>, store: &dyn Store) -> Result<RunRecord, Failure> {
+    for summary in summaries {
+        let run = store.load(&summary.run_id)?;
+        let all = series_of(&run);
+        if all.iter().any(|series| metric.is_none_or(|metric| series.metric == metric)) {
+            return Ok(run);
+        }
+    }
+    let what = metric.map_or_else(String::new, |metric| format!(" with a figure '{metric}'"));
+    let message = format!("none of {} stored runs has a complete repetition{what}", summaries.len());
+    Err(Failure {
+        message,
+        hint: Some("'plimsoll show RUN' has the figures of a run".to_owned()),
+        exit_code: exit::INCOMPLETE,
+    })
+}
+
+/// When the run was made. Virtual time says when the model was, so there the id tells, which begins with the moment.
+fn moment_of(run: &RunRecord) -> String {
+    let real = || {
+        let milliseconds = i64::from_str_radix(run.run_id.get(..12)?, 16).ok()?;
+        let moment = jiff::Timestamp::from_millisecond(milliseconds).ok()?;
+        Some(format!("{moment:.0}"))
+    };
+    if run.clock == "virtual" { real().unwrap_or_else(|| run.started_at.clone()) } else { run.started_at.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_in_virtual_time_is_dated_by_its_id() {
+        let text = r#"{"schema_version": "1.0", "run_id": "01a20423cd507202b5128d6c67cd0781", "test": "", "target": "",
+            "engine": "", "clock": "virtual", "started_at": "2015-01-31T00:00:00.000Z", "parameters": {},
+            "definition": {"hash": "", "text": ""}, "build": "", "repetitions": [],
+            "verdict": {"limit": null, "evidence": []}, "warnings": [], "host": {"platform": "", "cpus": 1}}"#;
+        let mut run: RunRecord = serde_json::from_str(text).unwrap();
+        assert!(moment_of(&run).starts_with("2026-11-22T16:"), "{}", moment_of(&run));
+        run.run_id = "mine".to_owned();
+        assert_eq!(moment_of(&run), run.started_at);
+        run.clock = "real".to_owned();
+        assert_eq!(moment_of(&run), run.started_at);
+    }
+}

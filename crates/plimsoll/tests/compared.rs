@@ -1,0 +1,199 @@
+//! Comparisons and histories of stored runs whose figures are made, so that what has to be found is known.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::Scene;
+use plimsoll_bench::definition::find_builtin;
+use plimsoll_measurement::units::MB;
+use plimsoll_measurement::{Point, Repetition, RunRecord};
+use plimsoll_store::{SqliteStore, Store as _};
+
+const TARGET: &str = "sqlite:./data.db";
+
+/// A run of `test` at these rates, one a repetition, as an early release would have stored it: without anything that isn't needed.
+fn run(number: u32, test: &str, rates: &[f64]) -> RunRecord {
+    let definition = find_builtin(test).unwrap();
+    let text = r#"{"schema_version": "1.0", "run_id": "", "test": "", "target": "sqlite:./data.db", "engine": "sqlite",
+        "engine_version": "3.50.4", "clock": "real", "started_at": "", "ended_at": "2026-03-01T11:00:00Z",
+        "target_fingerprint": "sqlite-1", "parameters": {"page_bytes": 4096}, "definition": {"hash": "", "text": ""},
+        "build": "plimsoll 0.1.0", "repetitions": [], "verdict": {"limit": null, "evidence": []}, "warnings": [],
+        "host": {"platform": "linux", "cpus": 2}}"#;
+    let mut run: RunRecord = serde_json::from_str(text).unwrap();
+    run.run_id = format!("01a2{number:08x}7000800000000000");
+    test.clone_into(&mut run.test);
+    run.started_at = format!("2026-03-{:02}T10:00:00.000Z", number + 1);
+    (run.definition.hash, run.definition.text) = (definition.hash(), definition.text.clone());
+    let repetition = |(at, rate): (usize, &f64)| {
+        let point = Point {
+            seconds: 60.0,
+            content_bytes: Some((rate * MB as f64) as u64),
+            mb_per_minute: Some(*rate),
+            ..Point::default()
+        };
+        let label = char::from(b'a' + at as u8).to_string();
+        Repetition { label, complete: true, points: vec![point], ..Repetition::default() }
+    };
+    run.repetitions = rates.iter().enumerate().map(repetition).collect();
+    run
+}
+
+fn keep(scene: &Scene, runs: &[RunRecord]) {
+    let mut store = SqliteStore::open(scene.store()).unwrap();
+    for run in runs {
+        store.begin(run).unwrap();
+    }
+}
+
+/// Twelve runs, the last five a tenth slower and on another version.
+fn slower() -> Vec<RunRecord> {
+    let noise = [1.0, 0.996, 1.003, 0.999, 1.004, 0.998, 1.001];
+    let all = (0..12_u32).map(|number| {
+        let level = if number < 7 { 500.0 } else { 450.0 } * noise[number as usize % 7];
+        let mut run = run(number, "read-scan", &[level, level * 1.01, level * 0.99]);
+        if number >= 7 {
+            run.engine_version = Some("3.51.0".to_owned());
+        }
+        run
+    });
+    all.collect()
+}
+
+#[test]
+fn what_did_not_measure_the_same_is_refused_unless_wanted() {
+    let scene = Scene::new();
+    let mut other = run(1, "read-scan", &[500.0, 510.0, 490.0]);
+    other.parameters.insert("row".to_owned(), "900".into());
+    keep(&scene, &[run(0, "read-scan", &[400.0, 404.0, 398.0]), other, run(2, "write-chunk", &[40.0, 41.0])]);
+    let ids = ["01a200000000", "01a200000001", "01a200000002"];
+    scene.say(&["compare", ids[0], ids[1]]).failed(2, &["did not measure the same", "row", "900", "--anyway"]);
+    scene.say(&["compare", ids[0], ids[2]]).failed(2, &["test (read-scan against write-chunk)"]);
+    let said = scene.say(&["compare", ids[0], ids[1], "--anyway", "--json"]);
+    assert!(said.code == 0 && said.err.contains("may mean nothing"), "{said:#?}");
+    let object = &said.json()[0];
+    assert_eq!((&object["comparable"], &object["verdict"]), (&false.into(), &"better".into()));
+    let expected = serde_json::json!([{"what": "row", "candidate": "\"900\"", "refuses": true}]);
+    assert_eq!(object["differences"], expected);
+    // Nothing in common is not to be had by any means.
+    scene.say(&["compare", ids[0], ids[2], "--anyway"]).failed(2, &["no figure in common"]);
+}
+
+#[test]
+fn an_undecided_comparison_says_how_many_repetitions_would_tell() {
+    let scene = Scene::new();
+    let mut other = run(1, "read-scan", &[106.0, 109.0, 101.0]);
+    other.target = "postgres://db/x".to_owned();
+    other.engine = "postgresql".to_owned();
+    keep(&scene, &[run(0, "read-scan", &[100.0, 104.0, 97.0]), other]);
+    let said = scene.say(&["compare", "01a200000000", "01a200000001", "--margin", "1%", "--json"]);
+    let object = &said.json()[0];
+    let count = object["repetitions_to_decide"].as_u64().unwrap();
+    assert!(said.code == 0 && object["verdict"] == "undecided" && count > 3, "{said:#?}");
+    assert!(said.err.contains("differ in engine"), "two engines are compared with a warning: {said:#?}");
+    let said = scene.say(&["compare", "01a200000000", "01a200000001", "--margin", "1%"]);
+    assert!(said.out.contains(&format!("about {count} repetitions a side would tell; there are 3")), "{said:#?}");
+    for margin in ["-5%", "100%", "NaN", "1e300"] {
+        scene.say(&["compare", "01a200000000", "01a200000001", &format!("--margin={margin}")]).failed(2, &["--margin"]);
+    }
+}
+
+#[test]
+fn a_history_finds_the_change_and_what_came_with_it() {
+    let scene = Scene::new();
+    keep(&scene, &slower());
+    let said = scene.say(&["history", "read-scan", "--fail-on", "worse"]);
+    assert_eq!(said.code, 1, "{said:#?}");
+    for words in ["It has got worse: -", "2026-03-08 10:00", "engine version (3.50.4 against 3.51.0)"] {
+        assert!(said.out.contains(words), "{words}: {said:#?}");
+    }
+    let object = scene.say(&["history", "read-scan", "--target", TARGET, "--json"]).json().remove(0);
+    assert_eq!((&object["verdict"], &object["changes"][0]["verdict"]), (&"worse".into(), &"worse".into()));
+    assert_eq!(object["changes"][0]["run_id"], "01a2000000077000800000000000");
+    assert_eq!(object["changes"][0]["differences"][0]["what"], "engine version");
+    assert!((object["overall"]["ratio"].as_f64().unwrap() - 0.9).abs() < 0.01, "{object:#}");
+    let page = scene.path("history.html");
+    assert_eq!(scene.say(&["history", "read-scan", "--html", page.to_str().unwrap(), "--json"]).code, 0);
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("<svg") && page.contains("level 2") && !page.contains("http://"));
+}
+
+#[test]
+fn a_history_without_a_change_raises_no_alarm() {
+    let scene = Scene::new();
+    keep(&scene, &slower()[..7]);
+    let said = scene.say(&["history", "read-scan", "--fail-on", "worse"]);
+    assert!(said.code == 0 && said.out.contains("No change was found in 7 runs"), "{said:#?}");
+}
+
+#[test]
+fn runs_that_cannot_be_held_together_are_left_out_and_named() {
+    let scene = Scene::new();
+    let mut runs = slower();
+    runs[0].target_fingerprint = Some("sqlite-2".to_owned());
+    runs[1].parameters.insert("cache".to_owned(), "warm".into());
+    runs[2].repetitions.clear();
+    runs[3].definition.text = "of another age".to_owned();
+    runs[4].repetitions[0].points[0].content_bytes = Some(0);
+    runs[4].repetitions.truncate(1);
+    // Under another URL, and the same server still.
+    runs[5].target = "sqlite:/elsewhere/data.db".to_owned();
+    keep(&scene, &runs);
+    let object = scene.say(&["history", "read-scan", "--target", TARGET, "--json"]).json().remove(0);
+    assert_eq!(object["runs"].as_array().unwrap().len(), 7, "{object:#}");
+    let why: Vec<&str> =
+        object["left_out"].as_array().unwrap().iter().map(|one| one["why"].as_str().unwrap()).collect();
+    for (why, expected) in why.iter().zip(["another server", "cache", "no complete", "did not measure", "no complete"])
+    {
+        assert!(why.contains(expected), "{expected}: {why}");
+    }
+    assert_eq!(why.len(), 5);
+    scene.say(&["history", "read-scan"]).failed(2, &["2 targets", "--target"]);
+    let like = scene.say(&["history", "read-scan", "--target", TARGET, "--like", "01a200000001", "--json"]);
+    assert_eq!(like.json()[0]["runs"].as_array().unwrap().len(), 1, "{like:#?}");
+}
+
+#[test]
+fn few_runs_no_runs_and_wrong_words() {
+    let scene = Scene::new();
+    scene.say(&["history", "read-scan"]).failed(2, &["no run of read-scan"]);
+    keep(&scene, &[run(0, "read-scan", &[])]);
+    scene.say(&["history", "read-scan"]).failed(7, &["complete repetition"]);
+    scene.say(&["compare", "latest", "latest"]).failed(7, &["no complete repetition"]);
+    keep(&scene, &[run(1, "read-scan", &[500.0])]);
+    let said = scene.say(&["history", "read-scan", "--fail-on", "worse"]);
+    assert!(said.code == 0 && said.out.contains("1 run: at least 6 are needed"), "{said:#?}");
+    let itself = scene.say(&["compare", "latest", "latest"]);
+    assert!(itself.code == 0 && itself.out.contains("single repetitions show no spread"), "{itself:#?}");
+    scene.say(&["history", "read-scan", "--metric", "read_rat"]).failed(7, &["read_rat"]);
+    scene.say(&["history", "read-scan", "--target", "sqlite:./other.db"]).failed(2, &["no run", "other.db"]);
+    scene.say(&["history", "read-scan", "--like", "0000"]).failed(2, &["0000"]);
+}
+
+#[test]
+fn a_campaign_has_the_base_that_is_wanted() {
+    let scene = Scene::new();
+    let mut runs = Vec::new();
+    for (number, target, factor) in [(0, TARGET, 1.0), (2, "sqlite:./big.db", 2.0)] {
+        for (more, test) in [(0, "read-scan"), (1, "write-chunk")] {
+            let rates = [100.0 * factor, 101.0 * factor, 99.0 * factor];
+            let mut run = run(number + more, test, &rates);
+            run.target = target.to_owned();
+            run.campaign = Some("c".to_owned());
+            let figure = r#"{"metric": "rate", "value": 1, "unit": "MB/min", "confidence": 0.95, "repetitions": 3}"#;
+            let mut figure: plimsoll_measurement::Figure = serde_json::from_str(figure).unwrap();
+            (figure.value, figure.low, figure.high) = (rates[0], Some(rates[0] * 0.98), Some(rates[0] * 1.02));
+            run.result = Some(figure);
+            runs.push(run);
+        }
+    }
+    keep(&scene, &runs);
+    let report = |more: &[&str]| scene.say(&[&["report", "--campaign", "c", "--markdown", "-"], more].concat());
+    assert!(report(&[]).out.contains("In percent of sqlite:./data.db"), "{:#?}", report(&[]));
+    for base in ["sqlite:./big.db", "01a200000003"] {
+        let said = report(&["--base", base]);
+        assert!(said.out.contains("In percent of sqlite:./big.db") && said.out.contains("| 50.0 (4"), "{said:#?}");
+    }
+    report(&["--base", "sqlite:./none.db"]).failed(2, &["--base"]);
+    report(&["--base", ""]).failed(2, &["--base"]);
+}

@@ -1,0 +1,121 @@
+//! Campaigns over versions and dates, and pages of histories.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[expect(dead_code, reason = "faces.rs uses all of it")]
+mod samples;
+
+use plimsoll_analysis::history::{self, Terms};
+use plimsoll_measurement::RunRecord;
+use plimsoll_report::history::{History, Run};
+use plimsoll_report::terminal::{self, Style};
+use plimsoll_report::{html, markdown};
+
+/// A run at a rate that is exact to 2 %.
+fn run(test: &str, target: &str, version: &str, started_at: &str, rate: f64) -> RunRecord {
+    let mut record =
+        if test == "read-scan" { samples::read_scan(target, 1.0) } else { samples::write_chunk(target, 12) };
+    record.engine = "postgresql".into();
+    record.engine_version = Some(version.into());
+    record.clock = "real".into();
+    record.started_at = started_at.into();
+    let figure = record.result.as_mut().unwrap();
+    (figure.value, figure.low, figure.high) = (rate, Some(rate / 1.02), Some(rate * 1.02));
+    record
+}
+
+const TARGET: &str = "postgres://db.example/shop";
+const MARCH: &str = "2026-03-01T10:00:00Z";
+const APRIL: &str = "2026-04-01T10:00:00Z";
+
+/// What is said between two headings.
+fn tables(records: &[RunRecord]) -> String {
+    let text = markdown::report(records);
+    let start = text.find("## Tests by target").expect("the table is there");
+    let end = start + 3 + text[start + 3..].find("## ").expect("the runs follow");
+    text[start..end].to_owned()
+}
+
+#[test]
+fn versions_of_one_target_are_columns() {
+    let runs = [
+        run("read-scan", TARGET, "15.3", MARCH, 500.0),
+        run("write-chunk", TARGET, "15.3", MARCH, 100.0),
+        run("read-scan", TARGET, "15.4", MARCH, 450.0),
+        run("write-chunk", TARGET, "15.4", MARCH, 130.0),
+    ];
+    let text = tables(&runs);
+    assert!(text.contains("| Test | Figure | postgresql 15.3 | postgresql 15.4 |"), "{text}");
+    // Welch's t on the logarithms of three and three: half as wide again as that of one side.
+    assert!(text.contains("| Read rate, % | 90.0 (88.") && text.contains("| Write rate, % | 130 (12"), "{text}");
+    let page = html::report(&runs, &html::Options::default());
+    assert!(page.contains("<figcaption>In percent of postgresql 15.3"));
+    assert!(page.contains("write-chunk: postgresql 15.4"));
+}
+
+#[test]
+fn days_are_columns_where_a_test_was_run_on_several() {
+    let mut runs = vec![
+        run("read-scan", TARGET, "15.3", MARCH, 500.0),
+        run("write-chunk", TARGET, "15.3", MARCH, 100.0),
+        run("read-scan", TARGET, "15.3", APRIL, 450.0),
+        run("write-chunk", TARGET, "15.3", APRIL, 130.0),
+    ];
+    let text = tables(&runs);
+    assert!(text.contains("| postgresql 15.3, 2026-03-01 | postgresql 15.3, 2026-04-01 |"), "{text}");
+    // Different tests on different days are one column still, and virtual time has no days.
+    for (at, record) in runs.iter_mut().enumerate() {
+        record.clock = "virtual".into();
+        record.target = format!("{TARGET}{}", at / 2);
+    }
+    assert!(tables(&runs).contains("| postgres://db.example/shop0 | postgres://db.example/shop1 |"));
+}
+
+#[test]
+fn what_is_held_against_a_bound_has_no_percentage() {
+    let limited = |mut record: RunRecord| {
+        let client = plimsoll_measurement::Client { verdict: "was-the-limit".into(), ..Default::default() };
+        record.host.client = Some(client);
+        record
+    };
+    let base = [run("read-scan", "a:", "1", MARCH, 500.0), run("write-chunk", "a:", "1", MARCH, 100.0)];
+    let other = [run("read-scan", "b:", "2", MARCH, 450.0), run("write-chunk", "b:", "2", MARCH, 130.0)];
+    let bounded: Vec<RunRecord> = base.iter().cloned().map(limited).chain(other.iter().cloned()).collect();
+    assert!(!tables(&bounded).contains("In percent"));
+    let above: Vec<RunRecord> = base.iter().cloned().chain(other.iter().cloned().map(limited)).collect();
+    assert!(tables(&above).contains("at least 90.0 (88."), "{}", tables(&above));
+}
+
+fn slower() -> History {
+    let values = [500.0, 502.0, 497.0, 501.0, 499.0, 503.0, 500.0, 450.0, 448.0, 452.0, 451.0, 449.0];
+    let run = |(at, value): (usize, &f64)| Run {
+        run_id: format!("0195{at:02}"),
+        at: format!("2026-03-{:02}T10:00:00Z", at * 2 + 1),
+        value: *value,
+        interval: Some((value * 0.98, value * 1.02)),
+        repetitions: 3,
+        version: Some(if at < 7 { "15.3" } else { "15.4" }.into()),
+    };
+    let judged: Vec<history::Run> =
+        values.iter().map(|value| history::Run { value: *value, log_error: None }).collect();
+    History {
+        test: "read-scan".into(),
+        target: TARGET.into(),
+        metric: "read_rate".into(),
+        unit: "MB/min".into(),
+        runs: values.iter().enumerate().map(run).collect(),
+        found: history::history(&judged, Terms::new(true)),
+        beside: vec![Some("engine version (15.3 against 15.4)".into())],
+        left_out: vec!["0194: it did not measure the same: volume (1 against 2)".into()],
+    }
+}
+
+#[test]
+fn a_history_is_an_answer_levels_and_runs() {
+    insta::assert_snapshot!("terminal_history", terminal::history(&slower(), Style { color: false, width: 100 }));
+    let page = html::history(&slower(), &html::Options { title: "<b>".into(), generated_at: None });
+    assert!(!page.contains("<b>") && page.contains("It has got worse") && page.contains("level 2"));
+    for (open, close) in [("<svg", "</svg>"), ("<path", "</path>"), ("<table", "</table>")] {
+        assert_eq!(page.matches(open).count(), page.matches(close).count(), "{open}");
+    }
+}
