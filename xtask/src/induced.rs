@@ -248,6 +248,15 @@ fn on_server(program: &Path, is_mariadb: bool) -> Vec<Row> {
         let outcome = run(program, &server_of_ours, &device, case);
         if let Ok(verdict) = &outcome {
             complain(&format!("  {}: {}", Row::name(verdict), verdict.evidence.join("; ")));
+            for part in &verdict.stretches {
+                let limit = part.limit.as_deref().unwrap_or("not enough evidence");
+                complain(&format!(
+                    "    {}: {limit} {}: {}",
+                    part.repetition,
+                    part.also.join(" "),
+                    part.evidence.join("; ")
+                ));
+            }
         }
         rows.push(Row { server: server_of_ours.name(), case: case.name, right: case.right, outcome });
     }

@@ -40,6 +40,7 @@ pub fn of(spec: &Spec, file_bytes: u64, scale: u64) -> Vec<Ceiling> {
     add("log_bandwidth", writes(3, 5).map(mb), &note);
     let memory_note = if scale > 1 { format!("at a scale of 1/{scale}") } else { String::new() };
     add("memory", spec.memory.map(|bytes| mb(bytes as f64)), &memory_note);
+    add("data", (file_bytes > 0).then(|| mb(file_bytes as f64)), &memory_note);
     ceilings
 }
 

@@ -82,7 +82,7 @@ pub struct Ceiling {
 
 impl Ceiling {
     /// Resources that have ceilings, with their units. A ceiling of reads (or writes) alone has `data_read_` (`data_write_`).
-    pub const RESOURCES: [(&str, &str); 14] = [
+    pub const RESOURCES: [(&str, &str); 15] = [
         ("cpu", "cores"),
         ("data_iops", "1/s"),
         ("data_read_iops", "1/s"),
@@ -93,6 +93,8 @@ impl Ceiling {
         ("log_iops", "1/s"),
         ("log_bandwidth", "MB/s"),
         ("memory", "MB"),
+        // How large the data is: what memory is held against, and no ceiling itself.
+        ("data", "MB"),
         ("workers", "workers"),
         ("sessions", "sessions"),
         ("network", "MB/s"),

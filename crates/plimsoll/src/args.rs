@@ -146,9 +146,8 @@ pub struct Run {
     /// Keep the data set of the scans at the target; later runs verify and reuse it.
     #[arg(long)]
     pub keep_data: bool,
-    /// Don't look at the server and its machine once a second while measuring; then nothing is said of what bound.
-    #[arg(long)]
-    pub no_samples: bool,
+    #[command(flatten)]
+    pub looks: Looks,
     #[command(flatten)]
     pub consent: Consent,
     /// Wait this long between provisioning and measuring, such as 5m.
@@ -175,6 +174,14 @@ pub struct LevelOptions {
     /// level-change: shell command whose last line is the level in effect.
     #[arg(long, value_name = "COMMAND", requires = "level_command")]
     pub level_check: Option<String>,
+}
+
+/// What is looked at meanwhile.
+#[derive(Debug, Args)]
+pub struct Looks {
+    /// Don't look at the server and its machine once a second while measuring; then nothing is said of what bound.
+    #[arg(long)]
+    pub no_samples: bool,
 }
 
 /// What has to be allowed.

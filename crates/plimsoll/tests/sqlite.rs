@@ -46,7 +46,8 @@ fn every_test_gives_a_complete_run_that_meets_the_published_schema() {
         assert!(
             number(&result["low"]) <= number(&result["value"]) && number(&result["value"]) <= number(&result["high"])
         );
-        assert_eq!(record["verdict"], serde_json::json!({"limit": null, "evidence": []}));
+        let evidence = record["verdict"]["evidence"].as_array().unwrap();
+        assert!(!evidence.is_empty(), "{test}: a run was looked at, so something is said of its limit");
         assert!(record["ended_at"].is_string() && record.get("error").is_none(), "{test}");
     }
     assert!(scene.leftovers().is_empty(), "{:?}", scene.leftovers());

@@ -37,38 +37,36 @@ pub struct Means<'a> {
 }
 
 impl<'a> Means<'a> {
-    /// Averages over a stretch; intervals in which everything stood still are left out and said.
-    pub fn of(stretch: &'a Stretch<'a>) -> Self {
+    /// Averages over all of a stretch.
+    pub fn plain(stretch: &'a Stretch<'a>) -> Self {
         let (from, to) = stretch.between;
         let inside = |(start, end): (f64, f64)| end.min(to) - start.max(from) > (end - start) / 2.0;
-        let all: Vec<usize> = stretch
-            .samples
-            .intervals()
-            .enumerate()
-            .filter(|(_, interval)| inside(*interval))
-            .map(|(at, _)| at)
-            .collect();
-        let all_again = all.clone();
-        let mut means = Self { stretch, counted: all, still: 0.0, moving: 1.0 };
-        let (still, moving) = means.split();
-        let length = |places: &[usize]| places.iter().map(|at| means.length(*at)).sum::<f64>();
-        let total = length(&means.counted);
-        if total > 0.0 && !moving.is_empty() {
-            means.still = length(&still) / total;
-            means.counted = moving;
-        }
-        // Silences are seen to a hundredth of a second; whole intervals only where nobody noted those.
+        let all = stretch.samples.intervals().enumerate().filter(|(_, interval)| inside(*interval));
+        Self { stretch, counted: all.map(|(at, _)| at).collect(), still: 0.0, moving: 1.0 }
+    }
+
+    /// Averages over the time of a stretch in which something moved. `is_still` says of a part of the time in which nobody was answered
+    /// whether that is to be taken so; if not, the averages are plain. Silences are seen to a hundredth of a second; where nobody
+    /// noted them whole intervals count.
+    pub fn of(stretch: &'a Stretch<'a>, is_still: impl Fn(f64) -> bool) -> Self {
+        let plain = Self::plain(stretch);
+        let (from, to) = stretch.between;
         let covered = |silence: &Silence| {
             let end = silence.started_seconds + silence.seconds;
             (end.min(to) - silence.started_seconds.max(from)).max(0.0)
         };
         let silent: f64 = stretch.silences.iter().map(covered).sum();
         if silent > 0.0 && to > from {
-            means.counted = all_again;
-            means.still = (silent / (to - from)).min(MOST_STILL);
-            means.moving = 1.0 - means.still;
+            let still = (silent / (to - from)).min(MOST_STILL);
+            return if is_still(still) { Self { still, moving: 1.0 - still, ..plain } } else { plain };
         }
-        means
+        let (idle, moving) = plain.split();
+        let length = |places: &[usize]| places.iter().map(|at| plain.length(*at)).sum::<f64>();
+        let total = length(&plain.counted);
+        if total <= 0.0 || idle.is_empty() || moving.is_empty() {
+            return plain;
+        }
+        Self { still: length(&idle) / total, counted: moving, ..plain }
     }
 
     /// How many intervals count.

@@ -89,7 +89,7 @@ impl Judged {
 
 /// Judges a stretch of time.
 pub fn judge(stretch: &Stretch<'_>, ceilings: &[Ceiling], load: &Load) -> Judged {
-    let means = Means::of(stretch);
+    let means = Means::of(stretch, |still| standing_still_is_the_devices(stretch, still, load));
     if means.intervals() == 0 {
         return Judged::abstain("nobody looked at the server and its machine meanwhile");
     }
@@ -103,10 +103,19 @@ pub fn judge(stretch: &Stretch<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
     found.sort_by(|a, b| b.gain_percent.total_cmp(&a.gain_percent));
     // Whoever does all that is asked has no limit yet.
     let all_done = load.asked.is_some_and(|asked| rate * (1.0 - means.still) >= ALL_DONE * asked);
-    let named = if all_done { 0 } else { found.iter().take_while(|found| found.gain_percent >= NAMED_PERCENT).count() };
-    let abstained = if all_done { None } else { doubts(&found, named) };
+    // What brings much less than the first is not what one would change.
+    let least = found.first().map_or(0.0, |first| SECOND_PART * first.gain_percent).max(NAMED_PERCENT);
+    let named = if all_done { 0 } else { found.iter().take_while(|found| found.gain_percent >= least).count() };
+    let abstained = if all_done { None } else { doubts(&found) };
     let evidence = words::evidence(&model, &found, named, all_done);
     Judged { found, named, abstained, evidence }
+}
+
+/// Whether those who had no answer for this part of the time waited for a device then, and not for each other, or for a quota of CPU
+/// that comes in pieces.
+fn standing_still_is_the_devices(stretch: &Stretch<'_>, still: f64, load: &Load) -> bool {
+    let waited = Means::plain(stretch).sum(&rules::DEVICES).unwrap_or(0.0);
+    waited >= FOR_DEVICES * still * load.sessions
 }
 
 /// Part of what a schedule asks for that counts as all of it.
@@ -155,10 +164,7 @@ impl<'a> Model<'a> {
                 self.network.gain_percent(self.network.demands.clone(), self.network.elsewhere - each)
             }
             Change::Unfrozen => {
-                let still = self.means.still;
-                // Those who had no answer waited for a device then, and not for each other or for CPU.
-                let devices = self.means.sum(&rules::DEVICES).unwrap_or(0.0);
-                if still <= 0.0 || devices < FOR_DEVICES * still * self.load.sessions {
+                if self.means.still <= 0.0 {
                     return None;
                 }
                 100.0 * (1.0 / (1.0 - self.means.still) - 1.0)
@@ -207,39 +213,42 @@ impl<'a> Model<'a> {
         if used.is_some_and(|used| used.part < FULL) || misses <= 0.0 || lookups <= misses {
             return None;
         }
-        let wanted = (lookups / DEPTH).max(misses);
-        let hits = 1.0 - misses / wanted;
+        let size = |resource| ceiling(self.ceilings, resource).map(|ceiling| ceiling.value);
+        // Of data of a known size that part is in memory, at least; else by what was found of what was looked for.
+        let hits = match size("memory").zip(size("data")) {
+            Some((memory, data)) => (memory / data).min(1.0),
+            None => 1.0 - misses / (lookups - ABOVE * self.rate * self.means.moving).max(misses),
+        };
         // Of equally likely pages so many more are there with more memory.
         let saved = ((MORE - 1.0) * hits / (1.0 - hits).max(0.01)).min(1.0);
         let mut demands = self.network.demands.clone();
-        let queued = demands[Station::Data as usize];
         demands[Station::Data as usize] *= 1.0 - saved;
-        let each = waiting.map_or(0.0, |waiting| (waiting / self.rate - queued).max(0.0));
+        // What a read takes beside the device's limits: its latency.
+        let limited = self.network.time_at(Station::Data as usize);
+        let each = waiting.map_or(0.0, |waiting| (waiting / self.rate - limited).max(0.0));
+        let each = each.min(self.network.elsewhere);
         Some(self.network.gain_percent(demands, self.network.elsewhere - saved * each))
     }
 }
 
-/// Why there is not enough evidence for what is named, or for nothing.
-fn doubts(found: &[Found], named: usize) -> Option<String> {
+/// Why there is not enough evidence for what is named, or for nothing: what would bring most is too close to call.
+fn doubts(found: &[Found]) -> Option<String> {
     let (low, high) = rules::DOUBT_PERCENT;
-    let close = found.iter().find(|found| (low..high).contains(&found.gain_percent));
-    match close {
-        Some(found) if named <= 1 => {
-            let (lift, gain) = (found.rule.lift, found.gain_percent);
-            Some(format!("{lift} would bring about {gain:.1} %, which is too close to call"))
-        }
-        _ => None,
-    }
+    let first = found.first().filter(|found| (low..high).contains(&found.gain_percent))?;
+    let (lift, gain) = (first.rule.lift, first.gain_percent);
+    Some(format!("{lift} would bring about {gain:.1} %, which is too close to call"))
 }
 
+/// A limit that brings less than this part of what the first one brings is not named beside it.
+const SECOND_PART: f64 = 0.1;
 /// A cost less 20 % is this part of what it was, seen the other way round.
 const MORE_COST: f64 = 1.0 / 0.8;
 /// When everything stands still for the device's sake, so large a part of the sessions at least waits for it.
 const FOR_DEVICES: f64 = 0.8;
 /// Memory that is used from this part on is full.
 const FULL: f64 = 0.95;
-/// Pages that are looked up for one that may be missing: those above it in its tree are always there.
-const DEPTH: f64 = 2.5;
+/// Pages that a request looks up on the way to those that may be missing: what is above them in their tree is always there.
+const ABOVE: f64 = 2.0;
 
 /// The highest use of a station by all limits that lie there.
 fn part_of_station(means: &Means<'_>, ceilings: &[Ceiling], station: Station) -> Option<f64> {

@@ -78,20 +78,31 @@ impl Network {
 
     /// Requests a second.
     pub fn rate(&self) -> f64 {
+        self.solved().0
+    }
+
+    /// Seconds that a request spends at a station, those in its queue included.
+    pub fn time_at(&self, station: usize) -> f64 {
+        self.solved().1.get(station).copied().unwrap_or(0.0)
+    }
+
+    /// Requests a second, and the time that each spends at the stations.
+    fn solved(&self) -> (f64, Vec<f64>) {
         let total: f64 = self.demands.iter().sum::<f64>() + self.elsewhere;
         if total <= 0.0 {
-            return f64::INFINITY;
+            return (f64::INFINITY, self.demands.clone());
         }
         if let Some(norm) = self.overlap {
             let largest = self.demands.iter().copied().fold(0.0, f64::max);
             let parts: f64 = self.demands.iter().map(|demand| (demand / largest).powf(norm)).sum();
-            return self.sessions / (largest * parts.powf(1.0 / norm) + self.elsewhere);
+            let rate = self.sessions / (largest * parts.powf(1.0 / norm) + self.elsewhere);
+            return (rate, self.demands.clone());
         }
         let others = (self.sessions - 1.0) / self.sessions;
         let mut queues: Vec<f64> = self.demands.iter().map(|demand| self.sessions * demand / total).collect();
-        let mut rate = 0.0;
+        let (mut rate, mut times) = (0.0, self.demands.clone());
         for _ in 0..MOST_ROUNDS {
-            let times: Vec<f64> = self
+            times = self
                 .demands
                 .iter()
                 .zip(&queues)
@@ -112,7 +123,7 @@ impl Network {
         }
         // No station does more than it can.
         let most = self.demands.iter().copied().fold(0.0, f64::max);
-        if most > 0.0 { rate.min(1.0 / most) } else { rate }
+        (if most > 0.0 { rate.min(1.0 / most) } else { rate }, times)
     }
 
     /// How much higher the rate would be if the stations' demands and the time elsewhere were these, in percent; lower is negative.

@@ -64,24 +64,40 @@ pub fn verdict(record: &RunRecord) -> Verdict {
         parts.iter().filter(same).all(|other| other.rate <= part.rate || other.phase.is_none())
     };
     let heard: Vec<&Part> = parts.iter().filter(fastest).collect();
-    let Some(most) = most_common(&heard) else { return Verdict::default() };
-    let (limit, also, utilisation_percent, evidence) = said(&most.judged);
-    let first = parts[0].limits();
-    let several = parts.iter().any(|part| part.limits() != first) || parts.iter().any(|part| part.phase.is_some());
+    let Some(first) = parts.first() else { return Verdict::default() };
+    let several = parts.iter().any(|part| part.limits() != first.limits() || part.phase.is_some());
     let stretches = if several { parts.iter().map(Part::told).collect() } else { Vec::new() };
-    let agree = heard.iter().filter(|part| part.limits() == most.limits()).count();
-    if 2 * agree <= heard.len() && heard.len() > 1 {
-        let evidence = vec!["not enough evidence: the repetitions were held back by different limits".to_owned()];
+    let Some(agreed) = agreed(&heard) else {
+        let mut reasons: Vec<String> = heard.iter().filter_map(|part| part.judged.abstained.clone()).collect();
+        reasons.dedup();
+        if reasons.len() != 1 {
+            reasons = vec!["the repetitions were held back by different limits".to_owned()];
+        }
+        let evidence = reasons.iter().map(|reason| format!("not enough evidence: {reason}")).collect();
         return Verdict { evidence, stretches, ..Verdict::default() };
-    }
-    Verdict { limit, also, utilisation_percent, evidence, lifts: most.judged.lifts(), stretches }
+    };
+    let speaks = |part: &&&Part| part.limits().as_ref() == Some(&agreed);
+    let Some(spokesman) = heard.iter().find(speaks).or_else(|| heard.first()) else { return Verdict::default() };
+    let (_, _, utilisation_percent, evidence) = said(&spokesman.judged);
+    let mut names = agreed.into_iter().map(str::to_owned);
+    let limit = Some(names.next().unwrap_or_else(|| NONE.to_owned()));
+    let (also, lifts) = (names.collect(), spokesman.judged.lifts());
+    Verdict { limit, also, utilisation_percent, evidence, lifts, stretches }
 }
 
-/// The first of those that say what most say.
-fn most_common<'a>(parts: &[&'a Part]) -> Option<&'a Part> {
-    let count = |part: &Part| parts.iter().filter(|other| other.limits() == part.limits()).count();
-    let most = parts.iter().map(|part| count(part)).max()?;
-    parts.iter().find(|part| count(part) == most).copied()
+/// The limits that more than half of them name, in the order of the first; none if more than half say that nothing bound. `None` if
+/// they don't agree.
+fn agreed(parts: &[&Part]) -> Option<Vec<&'static str>> {
+    let said: Vec<Vec<&'static str>> = parts.iter().filter_map(|part| part.limits()).collect();
+    let is_most = |count: usize| 2 * count > parts.len();
+    let mut names: Vec<&'static str> = Vec::new();
+    for name in said.iter().flatten() {
+        if !names.contains(name) && is_most(said.iter().filter(|limits| limits.contains(name)).count()) {
+            names.push(name);
+        }
+    }
+    let nothing = said.iter().filter(|limits| limits.is_empty()).count();
+    (!names.is_empty() || is_most(nothing)).then_some(names)
 }
 
 /// The stretches of a repetition.

@@ -266,7 +266,7 @@ pub const MORE: f64 = 1.2;
 
 /// A gain from which a limit is named, in percent. Binding means 5 % and not binding less than 2 %; in between is nobody's land, in whose
 /// middle (of logarithms) this lies.
-pub const NAMED_PERCENT: f64 = 3.2;
+pub const NAMED_PERCENT: f64 = 3.3;
 
 /// Gains so near to it, in percent, are too close to call.
 pub const DOUBT_PERCENT: (f64, f64) = (2.5, 4.0);

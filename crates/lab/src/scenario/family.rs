@@ -13,6 +13,9 @@ use crate::fault::Fault;
 /// The most sessions.
 const MOST_SESSIONS: f64 = 64.0;
 
+/// Requests a second that are few: they are made for five times as long.
+const FEW: f64 = 100.0;
+
 /// A kind of workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
@@ -99,6 +102,8 @@ impl Family {
         let workload = Workload::of(self, &mut draw, aims_at);
         let demand = workload.demand;
         let (prices, rate, sessions, pace) = self.pace(&mut draw, aims_at, &demand);
+        // A rate of few requests is a matter of chance in a short time.
+        let seconds = if rate < FEW { 5 * SECONDS } else { SECONDS };
         let room = self.headroom(&mut draw, aims_at, &demand, pace);
         let is_wide = |room: f64| room <= 1.0 || room > 1.6;
         let device = if demand.log_bytes > 0.0 { "log" } else { "data" };
@@ -117,7 +122,7 @@ impl Family {
         let (mut faults, name) = (Vec::new(), format!("{}-{seed}", self.name()));
         if aims_at == Class::Device {
             // A whole number of them falls into the time that is measured, whenever it begins.
-            let every = f64::from(SECONDS) / draw.scale(4.0, 20.0).round();
+            let every = f64::from(seconds) / draw.scale(4.0, 20.0).round();
             let millis = |seconds: f64| Duration::from_millis((seconds * 1e3).round() as u64);
             faults.push(Fault::DeviceFreeze(millis(every), millis(every * draw.between(0.12, 0.35))));
         }
@@ -127,7 +132,7 @@ impl Family {
             Pace::Full | Pace::Latency => String::new(),
         };
         let test = format!(
-            "name = \"{name}\"\ntitle = \"{} from {sessions} sessions\"\nsteps = [\"requests\"]\ncopies = {}\n\n{}\n[parameters]\nsessions = {sessions}\nduration = \"{SECONDS}s\"\nseed = {seed}\n{pace}",
+            "name = \"{name}\"\ntitle = \"{} from {sessions} sessions\"\nsteps = [\"requests\"]\ncopies = {}\n\n{}\n[parameters]\nsessions = {sessions}\nduration = \"{seconds}s\"\nseed = {seed}\n{pace}",
             self.name(),
             workload.copies,
             workload.text

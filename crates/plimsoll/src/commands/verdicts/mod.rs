@@ -131,11 +131,11 @@ mod tests {
         let printer = Printer::new(&Arguments::parse_from(["plimsoll", "--quiet", "catalog"]));
         let runner = Runner { host: this_machine(), interrupt: Interrupt::default(), printer };
         for (half, class) in [
-            (Half::HeldOut, Class::LogWrite),
-            (Half::HeldOut, Class::Client),
+            (Half::Developing, Class::LogWrite),
+            (Half::Developing, Class::Client),
             (Half::Developing, Class::Device),
-            (Half::HeldOut, Class::Locks),
-            (Half::HeldOut, Class::Nothing),
+            (Half::Developing, Class::Locks),
+            (Half::Developing, Class::Nothing),
         ] {
             let outcome = runner.truth(&case(half, class, 0, 0)).unwrap_or_else(|error| panic!("{}", error.message));
             assert!(outcome.is_clear(), "{}", table::line(&outcome, 0));

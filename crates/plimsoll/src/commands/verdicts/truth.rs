@@ -75,6 +75,7 @@ impl Outcome {
             "rate": self.rate,
             "gains_percent": gains,
             "binding": self.binding(),
+            "hardware": self.scenario.hardware,
             "record": self.record,
         })
     }
