@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn what_another_session_was_answered_breaks_a_silence() {
-        let mut all = slots(4_000, &[1_000..2_000]);
+        let mut all = slots(4_000, &[1_000..2_000, 4_000..4_000]);
         let mut other = Slots::default();
         other.answered(1_500_000_000);
         all.merge(&other);
