@@ -35,9 +35,9 @@ struct Figures {
 }
 
 /// Everything the runs need.
-struct Setting {
+pub(crate) struct Setting {
     server: Postgres,
-    ours: Ours,
+    pub(crate) ours: Ours,
     binaries: std::path::PathBuf,
     seconds: u32,
     folder: tempfile::TempDir,
@@ -140,7 +140,7 @@ fn parse(arguments: &[&str]) -> Option<(u32, u32, bool)> {
 }
 
 /// A server that lets everybody in and gives no guarantees, with the tables of both.
-fn prepare(program: std::path::PathBuf, seconds: u32) -> Result<Setting, String> {
+pub(crate) fn prepare(program: std::path::PathBuf, seconds: u32) -> Result<Setting, String> {
     let said = |error: &dyn std::fmt::Display| error.to_string();
     let server = Postgres::builder()
         .shared_buffers_mb(1024)
@@ -275,14 +275,14 @@ fn pairs_of<'a>(setting: &Setting, case: &'a Case, pairs: u32) -> Result<Row<'a>
 
 /// Median of the ratios of pairs, and the ranks between which it lies with 95 % confidence, whatever their distribution.
 #[derive(Debug, Clone, Copy)]
-struct Ratio {
-    median: f64,
-    low: f64,
-    high: f64,
+pub(crate) struct Ratio {
+    pub(crate) median: f64,
+    pub(crate) low: f64,
+    pub(crate) high: f64,
 }
 
 impl Ratio {
-    fn of(ours: &[f64], theirs: &[f64]) -> Option<Self> {
+    pub(crate) fn of(ours: &[f64], theirs: &[f64]) -> Option<Self> {
         let mut ratios: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
         let median = summary::median(&ratios)?;
         ratios.sort_by(f64::total_cmp);

@@ -3,6 +3,7 @@
 mod child;
 mod generators;
 mod induced;
+mod sampling;
 mod sessions;
 mod stall;
 mod tasks;
@@ -24,6 +25,8 @@ The tasks of the repository.
   cargo xtask stall                 the stall test: a frozen server, and what the percentiles say of it
   cargo xtask induced [--program FILE [postgresql|mariadb]]
                                     limits that are induced on real servers, and whether verdicts name them; needs root
+  cargo xtask sampling [--program FILE]
+                                    what looking at a server once a second costs its throughput, in interleaved pairs
   cargo xtask help                  this text
 
 Exit codes: that of the step that failed; 2 for wrong usage; 3 if something has to be installed first.
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         ["sessions"] => sessions::sessions(),
         ["stall"] => stall::stall(),
         ["induced", rest @ ..] => induced::induced(rest),
+        ["sampling", rest @ ..] => sampling::sampling(rest),
         ["help" | "-h" | "--help"] => {
             say(HELP);
             Ok(())

@@ -162,14 +162,14 @@ fn a_transaction_that_takes_its_time_makes_others_wait_for_the_lock() {
         clock.sleep(Duration::from_secs(1));
         second.execute("UPDATE t SET Number = Number + 1 WHERE RowId = 1", &[]).unwrap();
         assert_eq!(second.query_count("SELECT Number FROM t WHERE RowId = 1", &[]).unwrap(), 2);
-        counter(&second.sample().unwrap(), Metric::LockWaitSeconds)
+        counter(&second.sample().unwrap(), Metric::WriteTurnWaitSeconds)
     };
     let holder: Box<dyn FnOnce() -> f64 + Send> = Box::new(holder);
     let outcomes = in_threads(clock, vec![("holder".to_owned(), holder), ("waiter".to_owned(), Box::new(waiter))]);
     let waited: Vec<f64> = outcomes.into_iter().map(|outcome| outcome.unwrap()).collect();
     assert!((6.0..6.1).contains(&waited[1]), "{waited:?}");
     let readings = bench.lab.process_sampler().unwrap().sample().unwrap();
-    assert!((counter(&readings, Metric::LockWaitSeconds) - waited[1]).abs() < 1e-9);
+    assert!((counter(&readings, Metric::WriteTurnWaitSeconds) - waited[1]).abs() < 1e-9);
 }
 
 #[test]

@@ -125,21 +125,25 @@ mod tests {
     use super::*;
     use crate::args::Arguments;
 
-    /// One of each kind of change: a limit raised, a cost cut, a fault removed, a row spread.
+    /// One of each kind of change (a limit raised, a cost cut, a fault removed, a row spread): the case hits what it aims at, and the
+    /// verdict names that.
     #[test]
-    fn what_a_scenario_aims_at_is_what_binds() {
+    fn what_a_scenario_aims_at_is_what_binds_and_what_is_named() {
         let printer = Printer::new(&Arguments::parse_from(["plimsoll", "--quiet", "catalog"]));
         let runner = Runner { host: this_machine(), interrupt: Interrupt::default(), printer };
-        for (half, class) in [
-            (Half::Developing, Class::LogWrite),
-            (Half::Developing, Class::Client),
-            (Half::Developing, Class::Device),
-            (Half::Developing, Class::Locks),
-            (Half::Developing, Class::Nothing),
+        for (class, number) in [
+            (Class::LogWrite, 2),
+            (Class::Memory, 0),
+            (Class::Client, 0),
+            (Class::Device, 0),
+            (Class::Locks, 0),
+            (Class::Nothing, 0),
         ] {
-            let outcome = runner.truth(&case(half, class, 0, 0)).unwrap_or_else(|error| panic!("{}", error.message));
-            assert!(outcome.is_clear(), "{}", table::line(&outcome, 0));
-            assert_eq!(outcome.binding(), [class.name()], "{}", table::line(&outcome, 0));
+            let scenario = case(Half::Developing, class, number, 0);
+            let outcome = runner.truth(&scenario).unwrap_or_else(|error| panic!("{}", error.message));
+            let line = table::line(&outcome, 0);
+            assert!(outcome.is_clear(), "{line}");
+            assert_eq!((outcome.binding(), outcome.verdict()), (vec![class.name()], vec![class.name()]), "{line}");
         }
     }
 }
