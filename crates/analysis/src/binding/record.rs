@@ -1,6 +1,6 @@
 //! The verdict about a run: each repetition, step and phase by itself, and what most of them say.
 
-use plimsoll_measurement::{Phase, Repetition, RunRecord, Samples, Stretch as Told, Verdict};
+use plimsoll_measurement::{Phase, Repetition, RunRecord, Stretch as Told, Verdict};
 
 use super::means::Stretch;
 use super::{Judged, Load, judge};
@@ -168,8 +168,3 @@ fn spread(repetition: &Repetition, phase: Option<&str>) -> Vec<f64> {
 }
 
 const MOST_SECONDS: f64 = 1e7;
-
-/// Whether a step's samples say anything.
-pub fn has_samples(record: &RunRecord) -> bool {
-    record.repetitions.iter().flat_map(|repetition| &repetition.samples).any(|samples: &Samples| !samples.is_empty())
-}
