@@ -18,6 +18,8 @@ use limits::{Group, Limit, SlowDevice};
 
 /// Rows of the table: some 100 MB, far more than the server's cache.
 const ROWS: u32 = 400_000;
+/// Rows that fit into it.
+const FEW_ROWS: u32 = 5_000;
 /// How long a repetition takes.
 const SECONDS: u32 = 12;
 
@@ -26,6 +28,8 @@ struct Case {
     name: &'static str,
     /// The request's statements on PostgreSQL and on MariaDB; `:aid` is any row.
     statements: [&'static str; 2],
+    /// Rows of which `:aid` is one.
+    rows: u32,
     sessions: u32,
     /// Requests a second by a schedule; 0 for none.
     rate: u32,
@@ -55,6 +59,7 @@ const CASES: &[Case] = &[
     Case {
         name: "buffers too small, on a device of 150 reads a second",
         statements: POINT,
+        rows: ROWS,
         sessions: 8,
         rate: 0,
         server: &[Limit::Reads(150), Limit::MemoryMb(96)],
@@ -65,6 +70,7 @@ const CASES: &[Case] = &[
     Case {
         name: "buffers too small, data in the system's cache",
         statements: PART,
+        rows: ROWS,
         sessions: 8,
         rate: 0,
         server: &[],
@@ -74,6 +80,8 @@ const CASES: &[Case] = &[
     Case {
         name: "synchronous commits on a device of 60 writes a second",
         statements: UPDATE,
+        // They stay in the buffers: else they would have to be read first, from a device that is busy with writes.
+        rows: FEW_ROWS,
         sessions: 4,
         rate: 0,
         server: &[Limit::Writes(60)],
@@ -83,6 +91,7 @@ const CASES: &[Case] = &[
     Case {
         name: "0.3 CPUs for the server",
         statements: PART,
+        rows: ROWS,
         sessions: 8,
         rate: 0,
         server: &[Limit::Cpus(0.3)],
@@ -92,6 +101,7 @@ const CASES: &[Case] = &[
     Case {
         name: "everybody updates one row",
         statements: HOT,
+        rows: ROWS,
         sessions: 12,
         rate: 0,
         server: &[],
@@ -102,6 +112,7 @@ const CASES: &[Case] = &[
     Case {
         name: "0.1 CPUs for the client",
         statements: POINT,
+        rows: ROWS,
         sessions: 4,
         rate: 0,
         server: &[],
@@ -111,6 +122,7 @@ const CASES: &[Case] = &[
     Case {
         name: "statements that sleep",
         statements: SLEEP,
+        rows: ROWS,
         sessions: 8,
         rate: 0,
         server: &[],
@@ -120,6 +132,7 @@ const CASES: &[Case] = &[
     Case {
         name: "50 requests a second by a schedule",
         statements: POINT,
+        rows: ROWS,
         sessions: 4,
         rate: 50,
         server: &[],
@@ -294,7 +307,7 @@ fn text(case: &Case, is_mariadb: bool) -> String {
     let statement = case.statements[usize::from(is_mariadb)];
     let rate = if case.rate > 0 { format!("rate = {}\n", case.rate) } else { String::new() };
     let drawn = if statement.contains(":aid") {
-        format!("\n[request.parameters]\naid = {{ uniform = [1, {ROWS}] }}\n")
+        format!("\n[request.parameters]\naid = {{ uniform = [1, {}] }}\n", case.rows)
     } else {
         String::new()
     };

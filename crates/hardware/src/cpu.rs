@@ -2,7 +2,9 @@
 //!
 //! work = statements x cost of a statement + steps x cost of a step + pages x cost of a page; done = max(now + work, the quota's end). The quota is a
 //! bucket like any other (picoseconds of CPU as units, `cores` x 10^12 of them a second): with fewer busy sessions than
-//! cores each runs at full speed, with more the quota is shared in the order of booking.
+//! cores each runs at full speed, with more the quota is shared in the order of booking. Who holds up others goes first, as
+//! priority inheritance has it (Sha, Rajkumar and Lehoczky, Priority inheritance protocols, IEEE Transactions on Computers 39
+//! (1990) 1175-1185): such work has a bucket with the same quota that sees no other work, and the others' bucket sees all.
 //! Left out: the scheduler's time slices (a booking is served as a whole), caches, frequency and hyper-threads.
 
 use plimsoll_measurement::Moment;
@@ -87,6 +89,8 @@ impl CpuSpec {
 pub(crate) struct Cpu {
     spec: CpuSpec,
     quota: Bucket,
+    /// The same quota as those see it who go first.
+    first: Bucket,
     pub meter: Meter,
 }
 
@@ -95,27 +99,30 @@ impl Cpu {
         // A specification that passed its check has such a rate.
         let rate = Rate::per_second(spec.cores * PS_PER_SECOND as f64).unwrap_or(Rate::MAX);
         let quota = Bucket::new(Timeline::new(rate, None, 0), 0);
-        Self { spec: *spec, quota, meter: Meter::new(spec.is_limited()) }
+        Self { spec: *spec, first: quota.clone(), quota, meter: Meter::new(spec.is_limited()) }
     }
 
     /// Starts at `now` with what was booked on another.
     pub(crate) fn take_over(&mut self, now: Moment, other: &Self) {
-        self.quota.skip_to(from_moment(now));
-        self.quota.take_over(&other.quota);
+        for (ours, theirs) in [(&mut self.quota, &other.quota), (&mut self.first, &other.first)] {
+            ours.skip_to(from_moment(now));
+            ours.take_over(theirs);
+        }
         self.meter.take_over(&other.meter);
     }
 
-    /// Books the work of one session.
-    pub(crate) fn work(&mut self, now: Moment, work: CpuWork) -> Moment {
+    /// Books the work of one session, before that of others if it holds them up.
+    pub(crate) fn work(&mut self, now: Moment, work: CpuWork, goes_first: bool) -> Moment {
         if !self.spec.is_limited() {
             return now;
         }
         let work: Ps = self.spec.time_ps(work);
-        let start = from_moment(now);
+        let (start, units) = (from_moment(now), u64::try_from(work).unwrap_or(u64::MAX));
         let from = self.quota.free_at(start);
-        let to = self.quota.book(start, u64::try_from(work).unwrap_or(u64::MAX));
+        let to = self.quota.book(start, units);
         self.meter.add(start, 0, Busy { from, to, work: to - from });
-        to_moment(to.max(start.saturating_add(work)))
+        let through = if goes_first { self.first.book(start, units) } else { to };
+        to_moment(through.max(start.saturating_add(work)))
     }
 }
 
@@ -139,7 +146,7 @@ mod tests {
         let mut cpu = cpu(2.0);
         let mut now = Moment::default();
         for turn in 1..=100 {
-            now = cpu.work(now, TEN_MS);
+            now = cpu.work(now, TEN_MS, false);
             assert_eq!(now, at_ms(turn * 10));
         }
     }
@@ -150,7 +157,7 @@ mod tests {
         let mut sessions = [Moment::default(); 3];
         for _ in 0..200 {
             for session in &mut sessions {
-                *session = cpu.work(*session, TEN_MS);
+                *session = cpu.work(*session, TEN_MS, false);
             }
         }
         // 600 pieces of 10 ms on two cores take three seconds.
@@ -159,20 +166,34 @@ mod tests {
     }
 
     #[test]
+    fn who_holds_up_others_goes_first_and_takes_no_more_than_there_is() {
+        let mut cpu = cpu(0.5);
+        for _ in 0..10 {
+            cpu.work(Moment::default(), TEN_MS, false);
+        }
+        // Ten others have booked 200 ms of half a core; what goes first waits for none of it,
+        assert_eq!(cpu.work(Moment::default(), TEN_MS, true), at_ms(20));
+        // but for what went first before,
+        assert_eq!(cpu.work(Moment::default(), TEN_MS, true), at_ms(40));
+        // and the others wait for all.
+        assert_eq!(cpu.work(Moment::default(), TEN_MS, false), at_ms(260));
+    }
+
+    #[test]
     fn part_of_a_core_is_slower_and_pages_cost_too() {
-        assert_eq!(cpu(0.1).work(Moment::default(), TEN_MS), at_ms(100));
-        assert_eq!(cpu(1.0).work(at_ms(5), CpuWork { pages: 1_000, ..TEN_MS }), at_ms(25));
+        assert_eq!(cpu(0.1).work(Moment::default(), TEN_MS, false), at_ms(100));
+        assert_eq!(cpu(1.0).work(at_ms(5), CpuWork { pages: 1_000, ..TEN_MS }, false), at_ms(25));
         let most = CpuWork { statements: u64::MAX, steps: u64::MAX, pages: u64::MAX };
-        assert_eq!(Cpu::new(&CpuSpec::unlimited()).work(at_ms(5), most), at_ms(5));
+        assert_eq!(Cpu::new(&CpuSpec::unlimited()).work(at_ms(5), most, false), at_ms(5));
     }
 
     #[test]
     fn a_statement_has_a_price_of_its_own() {
         let hundred = CpuWork { statements: 100, ..CpuWork::default() };
-        assert_eq!(cpu(1.0).work(at_ms(5), hundred), at_ms(9));
+        assert_eq!(cpu(1.0).work(at_ms(5), hundred, false), at_ms(9));
         // It alone makes a CPU that is limited.
         let spec = CpuSpec { statement_ps: 1_000_000_000, ..CpuSpec::unlimited() };
-        assert_eq!(Cpu::new(&spec).work(at_ms(0), CpuWork { steps: 7, pages: 7, statements: 2 }), at_ms(2));
+        assert_eq!(Cpu::new(&spec).work(at_ms(0), CpuWork { steps: 7, pages: 7, statements: 2 }, false), at_ms(2));
     }
 
     #[test]

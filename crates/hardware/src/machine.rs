@@ -74,13 +74,18 @@ impl Machine {
     /// Books CPU work of one session. When the session has done it: after the work itself at the speed of one core, or
     /// when the quota has it through, if later.
     pub fn compute(&mut self, now: Moment, work: CpuWork) -> Moment {
-        self.cpu.work(now, work)
+        self.cpu.work(now, work, false)
+    }
+
+    /// The same of a session that holds up others: it waits for no work of sessions that don't.
+    pub fn compute_first(&mut self, now: Moment, work: CpuWork) -> Moment {
+        self.cpu.work(now, work, true)
     }
 
     /// Books what a statement costs a session's client. When the client has made it; `now` where it takes no time.
     pub fn request(&mut self, now: Moment) -> Moment {
         let one = CpuWork { statements: 1, ..CpuWork::default() };
-        self.client.as_mut().map_or(now, |client| client.work(now, one))
+        self.client.as_mut().map_or(now, |client| client.work(now, one, false))
     }
 
     /// Tells the device how large its file is, for blobs whose limits follow it. False if no tier holds such a file;

@@ -62,7 +62,7 @@ impl LabDatabase {
             subject,
             is_virtual: clock.kind() == "virtual",
             scale: 1,
-            seed: scenario.seed,
+            seed: scenario.luck,
             neighbour: true,
             file: None,
             faults: scenario.faults.clone(),

@@ -392,7 +392,8 @@ impl Server {
 
     /// Books CPU time; gives when it is done.
     pub fn cpu(&self, state: &mut State, work: &mut Work, now: Moment, cpu: CpuWork) -> Moment {
-        let done = state.machine.compute(now, cpu);
+        // Others wait for whoever may write: he goes first.
+        let done = if work.may_write { state.machine.compute_first(now, cpu) } else { state.machine.compute(now, cpu) };
         let nanos = u64::try_from(state.spec.cpu.time_ps(cpu) / 1000).unwrap_or(u64::MAX);
         work.cpu_nanos += nanos;
         state.counters.cpu_nanos += nanos;

@@ -207,6 +207,7 @@ impl Follower for LabSession {
         self.begun = self.server.computing_now();
         self.statement = self.number(sql);
         work.pages_before = work.pages_read;
+        work.may_write = self.writing;
         work.computing_since = self.begun;
         if self.server.faults.may_freeze() {
             let now = self.server.clock.now();

@@ -367,6 +367,10 @@ pub struct Verdict {
     /// How far it was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub utilisation_percent: Option<f64>,
+    /// How much higher the rate would be if a device's limit that bound were used to the full: rate / utilisation. Absent where it was,
+    /// and where the CPU stood at 90 % or more or isn't known, as it may end before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub theoretical_gain_percent: Option<f64>,
     /// Sentences a person can check.
     pub evidence: Vec<String>,
     /// What the rate would gain, by a model of what was measured, the largest first.

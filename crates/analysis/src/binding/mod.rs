@@ -14,6 +14,7 @@ mod words;
 
 use plimsoll_measurement::{Ceiling, Lift};
 
+use crate::maximum::{Maximum, theoretical_maximum};
 use means::{Means, Stretch, ceiling};
 use network::Network;
 use rules::{Change, Counts, MORE, NAMED_PERCENT, RULES, Rule, Station, Use};
@@ -64,16 +65,25 @@ pub struct Judged {
     pub abstained: Option<String>,
     /// Sentences a person can check.
     pub evidence: Vec<String>,
+    /// What the first of those that are named would do if it were used to the full, where it wasn't.
+    pub maximum: Option<Maximum>,
 }
 
 impl Judged {
     fn abstain(reason: &str) -> Self {
-        Self { found: Vec::new(), named: 0, abstained: Some(reason.to_owned()), evidence: Vec::new() }
+        Self { found: Vec::new(), named: 0, abstained: Some(reason.to_owned()), evidence: Vec::new(), maximum: None }
     }
 
     /// The names of those that bound; `None` if there is not enough evidence.
     pub fn limits(&self) -> Option<Vec<&'static str>> {
         self.abstained.is_none().then(|| self.found[..self.named].iter().map(|found| found.rule.limit).collect())
+    }
+
+    /// How much more the rate would be if the limit were used to the full, where nothing is to be held against that.
+    pub fn theoretical_gain_percent(&self) -> Option<f64> {
+        let used = self.found.first()?.used.as_ref()?;
+        self.maximum.filter(|maximum| maximum.reservation.is_none())?;
+        Some((1000.0 * (1.0 / used.part - 1.0)).round() / 10.0)
     }
 
     /// What each limit would bring.
@@ -106,9 +116,10 @@ pub fn judge(stretch: &Stretch<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
     // What brings much less than the first is not what one would change.
     let least = found.first().map_or(0.0, |first| SECOND_PART * first.gain_percent).max(NAMED_PERCENT);
     let named = if all_done { 0 } else { found.iter().take_while(|found| found.gain_percent >= least).count() };
-    let abstained = if all_done { None } else { doubts(&found) };
-    let evidence = words::evidence(&model, &found, named, all_done);
-    Judged { found, named, abstained, evidence }
+    let abstained = if all_done { None } else { unseen(&means, load).or_else(|| doubts(&found, least)) };
+    let maximum = model.maximum(&found[..named]);
+    let evidence = words::evidence(&model, &found, named, all_done, maximum);
+    Judged { found, named, abstained, evidence, maximum }
 }
 
 /// Whether those who had no answer for this part of the time waited for a device then, and not for each other, or for a quota of CPU
@@ -173,6 +184,15 @@ impl<'a> Model<'a> {
         gain_percent.is_finite().then_some(Found { rule, used, waiting, gain_percent })
     }
 
+    /// The rate at full use of a device's limit that bound without being used to the full (reference 2.9 and A33).
+    fn maximum(&self, bound: &[Found]) -> Option<Maximum> {
+        let devices = [Some(Station::Data), Some(Station::Log)];
+        let first = bound.first().filter(|found| devices.contains(&found.rule.station()))?;
+        let used = first.used.as_ref().filter(|used| used.part < USED_TO_THE_FULL)?;
+        let cpu = part_of_station(self.means, self.ceilings, Station::Cpu);
+        theoretical_maximum(self.rate, 100.0 * used.part, cpu.map(|part| 100.0 * part))
+    }
+
     /// More of what a station can do: of the limit alone, as the station's other limits stay.
     fn with_more(&self, rule: &Rule, station: Station, used: &Used) -> f64 {
         let others = RULES.iter().filter(|other| other.limit != rule.limit && other.change == rule.change);
@@ -231,14 +251,27 @@ impl<'a> Model<'a> {
     }
 }
 
-/// Why there is not enough evidence for what is named, or for nothing: what would bring most is too close to call.
-fn doubts(found: &[Found]) -> Option<String> {
-    let (low, high) = rules::DOUBT_PERCENT;
-    let first = found.first().filter(|found| (low..high).contains(&found.gain_percent))?;
-    let (lift, gain) = (first.rule.lift, first.gain_percent);
+/// Why there is not enough evidence for what is named, or for nothing: gains that are too close to call.
+fn doubts(found: &[Found], least: f64) -> Option<String> {
+    let is_within = |(low, high): (f64, f64), found: &Found| (low..high).contains(&found.gain_percent);
+    let first = found.first().filter(|first| is_within(rules::DOUBT_PERCENT, first));
+    // What brings much less than the first is not named anyway.
+    let mut others = found.iter().skip(1).filter(|_| least <= NAMED_PERCENT);
+    let doubtful = first.or_else(|| others.find(|other| is_within(rules::SECOND_DOUBT_PERCENT, other)))?;
+    let (lift, gain) = (doubtful.rule.lift, doubtful.gain_percent);
     Some(format!("{lift} would bring about {gain:.1} %, which is too close to call"))
 }
 
+/// Why there is not enough evidence where most sessions wait for others of whom nothing is seen.
+fn unseen(means: &Means<'_>, load: &Load) -> Option<String> {
+    rules::UNSEEN.iter().find_map(|(column, words, part)| {
+        let waiting = means.column(column).filter(|waiting| *waiting >= part * load.sessions)?;
+        Some(format!("{waiting:.1} of {:.0} sessions wait {words}", load.sessions))
+    })
+}
+
+/// A limit that is used from this part on is used to the full.
+const USED_TO_THE_FULL: f64 = 0.98;
 /// A limit that brings less than this part of what the first one brings is not named beside it.
 const SECOND_PART: f64 = 0.1;
 /// A cost less 20 % is this part of what it was, seen the other way round.

@@ -82,7 +82,8 @@ pub fn verdict(record: &RunRecord) -> Verdict {
     let mut names = agreed.into_iter().map(str::to_owned);
     let limit = Some(names.next().unwrap_or_else(|| NONE.to_owned()));
     let (also, lifts) = (names.collect(), spokesman.judged.lifts());
-    Verdict { limit, also, utilisation_percent, evidence, lifts, stretches }
+    let theoretical_gain_percent = spokesman.judged.theoretical_gain_percent();
+    Verdict { limit, also, utilisation_percent, theoretical_gain_percent, evidence, lifts, stretches }
 }
 
 /// The limits that more than half of them name, in the order of the first; none if more than half say that nothing bound. `None` if

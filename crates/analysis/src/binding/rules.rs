@@ -268,8 +268,12 @@ pub const MORE: f64 = 1.2;
 /// middle (of logarithms) this lies.
 pub const NAMED_PERCENT: f64 = 3.3;
 
-/// Gains so near to it, in percent, are too close to call.
+/// A gain of what would bring most that is too close to call, in percent.
 pub const DOUBT_PERCENT: (f64, f64) = (2.5, 4.0);
+/// The same of anything else.
+pub const SECOND_DOUBT_PERCENT: (f64, f64) = (2.9, 3.8);
 
-/// Part of the sessions' time of which nobody knows what it went for, from which on there is not enough evidence.
-pub const MOST_UNKNOWN: f64 = 0.5;
+/// Waits for something that others do meanwhile, of which nobody knows what they wait for themselves. Where they take this part of the
+/// sessions' time or more there is not enough evidence.
+pub const UNSEEN: [(&str, &str, f64); 1] =
+    [("waiting_for_turn", "for the right to write, which one has at a time: what that one waits for is not seen", 0.2)];

@@ -98,3 +98,19 @@ fn without_samples_or_a_rate_there_is_not_enough_evidence() {
     let stretch = Stretch { samples: &Samples::default(), between: (0.0, 10.0), seconds: &STEADY, silences: &[] };
     assert_eq!(judge(&stretch, &[], &closed(4.0)).limits(), None);
 }
+
+#[test]
+fn a_limit_that_is_not_used_to_the_full_has_a_theoretical_maximum_unless_the_cpu_may_end_before() {
+    let of = |cpu: Option<f64>| {
+        let mut columns = vec![("data_reads", 440.0), ("waiting_for_data_read", 9.5)];
+        columns.extend(cpu.map(|cpu| ("cpu", cpu)));
+        let judged = judged(&columns, &[("data_iops", 500.0), ("cpu", 1.0)], &closed(10.0), &STEADY);
+        assert_eq!(judged.limits(), Some(vec!["data_iops"]));
+        (judged.theoretical_gain_percent(), judged.evidence[1].clone())
+    };
+    let (gain, sentence) = of(Some(0.2));
+    assert_eq!(gain, Some(13.6));
+    assert_eq!(sentence, "used to the full it would let 13.6 % more through, which is its theoretical maximum");
+    let (gain, sentence) = of(None);
+    assert!(gain.is_none() && sentence.contains("unless the CPU ends before"), "{sentence}");
+}

@@ -1,6 +1,7 @@
 //! Sentences that a person can check.
 
 use super::{Found, Model, Used};
+use crate::maximum::{Maximum, Reservation};
 
 /// Sessions fewer than this are not worth a sentence.
 const LEAST_WAITING: f64 = 0.05;
@@ -9,7 +10,13 @@ const LEAST_WAITING: f64 = 0.05;
 const LEAST_STILL: f64 = 0.01;
 
 /// Evidence for what is named, and for what is next.
-pub(super) fn evidence(model: &Model<'_>, found: &[Found], named: usize, all_done: bool) -> Vec<String> {
+pub(super) fn evidence(
+    model: &Model<'_>,
+    found: &[Found],
+    named: usize,
+    all_done: bool,
+    maximum: Option<Maximum>,
+) -> Vec<String> {
     let mut sentences = Vec::new();
     if all_done {
         sentences.push("everything that was asked for was done, so nothing held the requests back".to_owned());
@@ -22,8 +29,11 @@ pub(super) fn evidence(model: &Model<'_>, found: &[Found], named: usize, all_don
         ));
     }
     let (bound, rest) = found.split_at(named);
-    for one in bound {
+    for (place, one) in bound.iter().enumerate() {
         sentences.extend(one.used.as_ref().map(|used| stood(one, used)));
+        if place == 0 {
+            sentences.extend(maximum.map(|maximum| at_full_use(model.rate, maximum)));
+        }
         sentences.extend(waited(model, one));
         sentences.push(format!("by the model {} would bring about {} % more", one.rule.lift, number(one.gain_percent)));
     }
@@ -68,6 +78,18 @@ fn stood(one: &Found, used: &Used) -> String {
             ceiling.source
         ),
         None => format!("{words} stood at {percent} % of the limit on average, as the engine or the machine says"),
+    }
+}
+
+/// What a limit would let through if it were used to the full.
+fn at_full_use(rate: f64, maximum: Maximum) -> String {
+    let more = number(100.0 * (maximum.rate / rate - 1.0));
+    match maximum.reservation {
+        None => format!("used to the full it would let {more} % more through, which is its theoretical maximum"),
+        Some(Reservation::CpuBusy) => "its theoretical maximum is not given, as the CPU may end before".to_owned(),
+        Some(Reservation::CpuUnknown) => format!(
+            "used to the full it would let {more} % more through, unless the CPU ends before, of which nothing is known"
+        ),
     }
 }
 

@@ -11,5 +11,6 @@ pub mod request;
 pub mod rows;
 pub mod schedule;
 mod silence;
+pub mod think;
 pub mod watch;
 pub mod worker;

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use plimsoll_measurement::Moment;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
+use rand_xoshiro::rand_core::SeedableRng as _;
+
+use super::think::exponential;
 
 /// How starts are spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,9 +106,7 @@ impl Schedule {
         let starts = match self.arrivals {
             Arrivals::Constant => next.number as f64,
             Arrivals::Poisson => {
-                // A draw from (0, 1], by an exact library: the same on every machine.
-                let draw = ((next.random.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
-                next.expected -= libm::log(draw);
+                next.expected += exponential(&mut next.random);
                 next.expected
             }
         };

@@ -12,6 +12,7 @@ use plimsoll_measurement::Moment;
 use super::recorder::{Answered, Recorder};
 use super::request::{Made, Maker, Workload};
 use super::schedule::Schedule;
+use super::think::Think;
 use crate::interrupt::{Interrupt, Watched};
 
 /// How often a request is tried again after an error that passes, and how long is waited before the first time; the
@@ -39,7 +40,7 @@ pub struct Shared<'a> {
     /// Intended starts; without one each request begins when the last is answered.
     pub schedule: Option<&'a Schedule>,
     /// Pause between an answer and the next request, without a schedule.
-    pub think: Duration,
+    pub think: Think,
     /// When the phase begins.
     pub start: Moment,
     /// When it ends.
@@ -150,6 +151,7 @@ fn run(shared: &Shared<'_>, maker: &mut dyn Maker, slot: &mut Slot, number: u64,
     let recorder = &shared.recorders[number as usize % shared.recorders.len()];
     // Reading a clock costs more than recording: where one request follows the other, the end of one is the next one's start.
     let mut last_end = None;
+    let mut pauses = shared.think.of(number).filter(|_| shared.schedule.is_none());
     loop {
         let mut started = last_end.take().unwrap_or_else(|| shared.clock.now());
         let (mut intended, mut slept) = (started, false);
@@ -191,8 +193,8 @@ fn run(shared: &Shared<'_>, maker: &mut dyn Maker, slot: &mut Slot, number: u64,
                 failed(shared, &error, slot)?;
             }
         }
-        if shared.schedule.is_none() && !shared.think.is_zero() {
-            shared.clock.sleep(shared.think);
+        if let Some(pauses) = &mut pauses {
+            shared.clock.sleep(pauses.next());
             last_end = None;
         }
     }

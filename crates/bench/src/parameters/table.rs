@@ -173,7 +173,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "arrivals",
         kind: Kind::Choice(&["constant", "poisson"]),
-        about: "How the schedule spreads requests.",
+        about: "How the schedule spreads requests, or how sessions think: always as long, or exponentially.",
         scales: false,
         steps: &[Step::Requests],
         default: Some("constant"),

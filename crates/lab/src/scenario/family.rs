@@ -37,11 +37,21 @@ pub enum Family {
     Inserts,
     /// Transactions that change two rows under two locks.
     Transfers,
+    /// Rows by a second index.
+    IndexReads,
+    /// Rows that fill a page, by key.
+    Documents,
+    /// Rows whose indexed value is changed by key, a commit each.
+    IndexedUpdates,
+    /// Transactions that read one of very few rows and change it.
+    Reservations,
+    /// Reads of a large table by index, and rows of a small one added or changed.
+    Feed,
 }
 
 impl Family {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 14] = [
         Self::PointReads,
         Self::RangeScans,
         Self::Updates,
@@ -51,6 +61,11 @@ impl Family {
         Self::LargePages,
         Self::Inserts,
         Self::Transfers,
+        Self::IndexReads,
+        Self::Documents,
+        Self::IndexedUpdates,
+        Self::Reservations,
+        Self::Feed,
     ];
 
     /// Its name.
@@ -65,14 +80,21 @@ impl Family {
             Self::LargePages => "large-pages",
             Self::Inserts => "inserts",
             Self::Transfers => "transfers",
+            Self::IndexReads => "index-reads",
+            Self::Documents => "documents",
+            Self::IndexedUpdates => "indexed-updates",
+            Self::Reservations => "reservations",
+            Self::Feed => "feed",
         }
     }
 
     /// The half it belongs to.
     pub const fn half(self) -> Half {
         match self {
-            Self::PointReads | Self::RangeScans | Self::Updates | Self::HotRows | Self::Mixed => Half::Developing,
-            Self::Lookups | Self::LargePages | Self::Inserts | Self::Transfers => Half::HeldOut,
+            Self::IndexReads | Self::Documents | Self::IndexedUpdates | Self::Reservations | Self::Feed => {
+                Half::HeldOut
+            }
+            _ => Half::Developing,
         }
     }
 
@@ -85,13 +107,13 @@ impl Family {
     pub fn aims_at(self, class: Class) -> bool {
         use Class::{Client, Cpu, DataBandwidth, DataIops, Device, Locks, LogWrite, Memory, Nothing};
         let classes: &[Class] = match self {
-            Self::PointReads | Self::Lookups => &[DataIops, Memory, Cpu, Client, Device, Nothing],
+            Self::PointReads | Self::Lookups | Self::IndexReads => &[DataIops, Memory, Cpu, Client, Device, Nothing],
             Self::RangeScans => &[DataBandwidth],
-            Self::LargePages => &[DataBandwidth, Memory, Nothing],
-            Self::Updates | Self::Inserts => &[LogWrite, Cpu, Client, Device, Nothing],
-            Self::HotRows => &[Locks],
+            Self::LargePages | Self::Documents => &[DataBandwidth, Memory, Nothing],
+            Self::Updates | Self::Inserts | Self::IndexedUpdates => &[LogWrite, Cpu, Client, Device, Nothing],
+            Self::HotRows | Self::Reservations => &[Locks],
             Self::Transfers => &[Locks, LogWrite, Cpu],
-            Self::Mixed => &[DataIops, LogWrite, Cpu, Device, Nothing],
+            Self::Mixed | Self::Feed => &[DataIops, LogWrite, Cpu, Device, Nothing],
         };
         classes.contains(&class)
     }
@@ -128,11 +150,11 @@ impl Family {
         }
         let pace = match pace {
             Pace::Offered => format!("rate = {}\narrivals = \"poisson\"\n", rate.round()),
-            Pace::Thinking(seconds) => format!("think = \"{:.3}ms\"\n", seconds * 1e3),
+            Pace::Thinking(seconds) => format!("think = \"{:.3}ms\"\narrivals = \"poisson\"\n", seconds * 1e3),
             Pace::Full | Pace::Latency => String::new(),
         };
         let test = format!(
-            "name = \"{name}\"\ntitle = \"{} from {sessions} sessions\"\nsteps = [\"requests\"]\ncopies = {}\n\n{}\n[parameters]\nsessions = {sessions}\nduration = \"{seconds}s\"\nseed = {seed}\n{pace}",
+            "name = \"{name}\"\ntitle = \"{} from {sessions} sessions\"\nsteps = [\"requests\"]\ncopies = {}\n\n{}\n[parameters]\nsessions = {sessions}\nduration = \"{seconds}s\"\nseed = {{luck}}\n{pace}",
             self.name(),
             workload.copies,
             workload.text
@@ -145,6 +167,7 @@ impl Family {
             family: self,
             aims_at,
             seed,
+            luck: seed,
             hardware: text,
             spec,
             faults,

@@ -39,12 +39,14 @@ impl Workload {
     /// The workload of a family for scenarios that aim at a class.
     pub fn of(family: Family, draw: &mut Draw, aims_at: Class) -> Self {
         match family {
-            Family::PointReads | Family::Lookups | Family::LargePages => by_key(family, draw, aims_at),
+            Family::PointReads | Family::Lookups | Family::LargePages | Family::IndexReads | Family::Documents => {
+                by_key(family, draw, aims_at)
+            }
             Family::RangeScans => scans(draw),
-            Family::Updates => updates(draw),
+            Family::Updates | Family::IndexedUpdates => updates(family, draw),
             Family::Inserts => inserts(draw),
-            Family::HotRows | Family::Transfers => locking(family, draw, aims_at),
-            Family::Mixed => mixed(draw, aims_at),
+            Family::HotRows | Family::Transfers | Family::Reservations => locking(family, draw, aims_at),
+            Family::Mixed | Family::Feed => mixed(family, draw, aims_at),
         }
     }
 
@@ -55,41 +57,56 @@ impl Workload {
 }
 
 fn by_key(family: Family, draw: &mut Draw, aims_at: Class) -> Workload {
-    let is_large = family == Family::LargePages;
-    let (row, page_bytes) = if is_large { (7400, 16_384) } else { (ROW_BYTES, PAGE_BYTES) };
-    let (memory, pages) = memory_and_pages(draw, aims_at, is_large);
-    let rows = 2.0 * pages;
+    let (row, page_bytes, in_a_page) = match family {
+        Family::LargePages => (7400, 16_384, 2.0),
+        Family::Documents => (7400, 8192, 1.0),
+        _ => (ROW_BYTES, PAGE_BYTES, 2.0),
+    };
+    let (memory, pages) = memory_and_pages(draw, aims_at, page_bytes > PAGE_BYTES);
+    let rows = in_a_page * pages;
     // Some pages have the addresses of others.
     let misses = (1.0 - (memory - pages / 100.0 - 8.0) / pages).clamp(0.0, 1.0);
-    if family == Family::Lookups {
-        return Workload::plain(reads(2.0 * misses, PAGE), memory, lookups(rows / 2.0, row));
+    let read = |statement: &str, setup: String| {
+        format!(
+            "{setup}\n[[request]]\nname = \"read\"\nstatements = [\"{statement}\"]\n[request.parameters]\nid = {{ uniform = [1, {rows:.0}] }}\n"
+        )
+    };
+    match family {
+        Family::Lookups => Workload::plain(reads(2.0 * misses, PAGE), memory, lookups(rows / 2.0, row)),
+        Family::IndexReads => {
+            let text = read("SELECT c FROM t WHERE n = :id", setup(&[("t", rows, row)], &indexed("t", rows)));
+            Workload::plain(Demand { steps: 20.0, ..reads(misses, PAGE) }, memory, text)
+        }
+        _ => {
+            let text = read("SELECT c FROM t WHERE id = :id", setup(&[("t", rows, row)], &[]));
+            Workload { page_bytes, ..Workload::plain(reads(misses, page_bytes as f64), memory, text) }
+        }
     }
-    let text = format!(
-        "{}\n[[request]]\nname = \"read\"\nstatements = [\"SELECT c FROM t WHERE id = :id\"]\n[request.parameters]\nid = {{ uniform = [1, {rows:.0}] }}\n",
-        setup(&[("t", rows, row)])
-    );
-    Workload { page_bytes, ..Workload::plain(reads(misses, page_bytes as f64), memory, text) }
 }
 
 fn scans(draw: &mut Draw) -> Workload {
     let pages = draw.between(100.0, 150.0).round();
     let text = format!(
         "{}\n[[request]]\nname = \"scan\"\nstatements = [\"SELECT sum(n) FROM t{{n}}\"]\n",
-        setup(&[("t{n}", pages, 3900)])
+        setup(&[("t{n}", pages, 3900)], &[])
     );
     let read_bytes = (pages + 2.0) * PAGE;
     let demand = Demand { statements: 1.0, steps: 9.0 * pages, reads: 9.0, read_bytes, ..Demand::default() };
     Workload { copies: 60, ..Workload::plain(demand, 560.0, text) }
 }
 
-fn updates(draw: &mut Draw) -> Workload {
+/// An index of a few pages has an entry taken from one and put into another, mostly.
+fn updates(family: Family, draw: &mut Draw) -> Workload {
     let pages = draw.scale(300.0, 900.0).round();
     let rows = 2.0 * pages;
+    let is_indexed = family == Family::IndexedUpdates;
+    let (value, more, frames) = if is_indexed { (":n", indexed("t", rows), 2.7) } else { ("n + 1", Vec::new(), 1.0) };
+    let number = if is_indexed { format!("n = {{ uniform = [1, {rows:.0}] }}\n") } else { String::new() };
     let text = format!(
-        "{}\n[[request]]\nname = \"update\"\nstatements = [\"UPDATE t SET n = n + 1 WHERE id = :id\"]\n[request.parameters]\nid = {{ uniform = [1, {rows:.0}] }}\n",
-        setup(&[("t", rows, ROW_BYTES)])
+        "{}\n[[request]]\nname = \"update\"\nstatements = [\"UPDATE t SET n = {value} WHERE id = :id\"]\n[request.parameters]\nid = {{ uniform = [1, {rows:.0}] }}\n{number}",
+        setup(&[("t", rows, ROW_BYTES)], &more)
     );
-    Workload::plain(writes(1.0, 1.0), pages * draw.between(3.0, 6.0) + 300.0, text)
+    Workload::plain(writes(1.0, frames), pages * draw.between(3.0, 6.0) + 300.0, text)
 }
 
 /// A new page at the end changes its parent and the first page beside itself.
@@ -98,36 +115,52 @@ fn inserts(draw: &mut Draw) -> Workload {
     let in_a_page = (4080 / (row + 10)) as f64;
     let text = format!(
         "{}\n[[request]]\nname = \"insert\"\nstatements = [\"INSERT INTO t (n, c) VALUES (:number, :text)\"]\n[request.parameters]\nnumber = {{ uniform = [1, 1000000] }}\ntext = {{ text = {row} }}\n",
-        setup(&[("t", 200.0, row)])
+        setup(&[("t", 200.0, row)], &[])
     );
     Workload::plain(writes(1.0, 1.0 + 2.0 / in_a_page), 4000.0, text)
 }
 
 fn locking(family: Family, draw: &mut Draw, aims_at: Class) -> Workload {
     let keys = if aims_at == Class::Locks { draw.one(&[1, 1, 1, 2]) } else { 1000 };
-    let (statements, demand) = if family == Family::Transfers {
+    let (statements, demand) = match family {
         // The second key is one of another range, and higher than any of the first.
-        let text = "[\"SELECT lab_lock(:one)\", \"SELECT lab_lock(:other)\", \"UPDATE t SET n = n - 1 WHERE id = :one\", \
-                    \"UPDATE t SET n = n + 1 WHERE id = :other\"]\n[request.parameters]\none = { uniform = [1, {keys}] }\n\
-                    other = { plus = [\"one\", {keys}] }\n";
-        (text, writes(6.0, 2.0))
-    } else {
-        let text = "[\"SELECT lab_lock(:id)\", \"UPDATE t SET n = n + 1 WHERE id = :id\"]\n[request.parameters]\n\
-                    id = { uniform = [1, {keys}] }\n";
-        (text, writes(4.0, 1.0))
+        Family::Transfers => (
+            "[\"SELECT lab_lock(:one)\", \"SELECT lab_lock(:other)\", \"UPDATE t SET n = n - 1 WHERE id = :one\", \
+             \"UPDATE t SET n = n + 1 WHERE id = :other\"]\n[request.parameters]\none = { uniform = [1, {keys}] }\n\
+             other = { plus = [\"one\", {keys}] }\n",
+            writes(6.0, 2.0),
+        ),
+        Family::Reservations => (
+            "[\"SELECT lab_lock(:id)\", \"SELECT n FROM t WHERE id = :id\", \"UPDATE t SET n = n - 1 WHERE id = :id\"]\n\
+             [request.parameters]\nid = { uniform = [1, {keys}] }\n",
+            writes(5.0, 1.0),
+        ),
+        _ => (
+            "[\"SELECT lab_lock(:id)\", \"UPDATE t SET n = n + 1 WHERE id = :id\"]\n[request.parameters]\n\
+             id = { uniform = [1, {keys}] }\n",
+            writes(4.0, 1.0),
+        ),
     };
-    let text =
-        format!("{}\n[[request]]\nname = \"change\"\nstatements = {statements}", setup(&[("t", 2000.0, ROW_BYTES)]));
+    let text = format!(
+        "{}\n[[request]]\nname = \"change\"\nstatements = {statements}",
+        setup(&[("t", 2000.0, ROW_BYTES)], &[])
+    );
     Workload { locked_keys: keys, ..Workload::plain(demand, 4000.0, text) }
 }
 
-fn mixed(draw: &mut Draw, aims_at: Class) -> Workload {
+fn mixed(family: Family, draw: &mut Draw, aims_at: Class) -> Workload {
     let (memory, pages) = memory_and_pages(draw, aims_at, false);
     let share = draw.between(0.15, 0.5);
     let (rows, small) = (2.0 * pages, (memory * 0.25).round().max(40.0));
+    let (select, change, more) = if family == Family::Feed {
+        let change = "INSERT INTO u (id, n, c) VALUES (:id, 1, '') ON CONFLICT (id) DO UPDATE SET n = n + 1";
+        ("SELECT c FROM t WHERE n = :id", change, indexed("t", rows))
+    } else {
+        ("SELECT c FROM t WHERE id = :id", "UPDATE u SET n = n + 1 WHERE id = :id", Vec::new())
+    };
     let text = format!(
-        "{}\n[[request]]\nname = \"read\"\nweight = {:.3}\nstatements = [\"SELECT c FROM t WHERE id = :id\"]\n[request.parameters]\nid = {{ uniform = [1, {rows:.0}] }}\n\n[[request]]\nname = \"update\"\nweight = {share:.3}\nstatements = [\"UPDATE u SET n = n + 1 WHERE id = :id\"]\n[request.parameters]\nid = {{ uniform = [1, {small:.0}] }}\n",
-        setup(&[("t", rows, ROW_BYTES), ("u", small, ROW_BYTES)]),
+        "{}\n[[request]]\nname = \"read\"\nweight = {:.3}\nstatements = [\"{select}\"]\n[request.parameters]\nid = {{ uniform = [1, {rows:.0}] }}\n\n[[request]]\nname = \"write\"\nweight = {share:.3}\nstatements = [\"{change}\"]\n[request.parameters]\nid = {{ uniform = [1, {small:.0}] }}\n",
+        setup(&[("t", rows, ROW_BYTES), ("u", small, ROW_BYTES)], &more),
         1.0 - share,
     );
     // The pages that are changed stay in memory.
@@ -165,23 +198,31 @@ fn memory_and_pages(draw: &mut Draw, aims_at: Class, is_large: bool) -> (f64, f6
     }
 }
 
-/// Tables of so many rows with texts of so many bytes.
-fn setup(tables: &[(&str, f64, u64)]) -> String {
-    let statements = tables.iter().map(|(name, rows, bytes)| {
+/// Tables of so many rows with texts of so many bytes, and what is done to them then.
+fn setup(tables: &[(&str, f64, u64)], more: &[String]) -> String {
+    let tables = tables.iter().map(|(name, rows, bytes)| {
         format!(
             "    \"CREATE TABLE {name} (id INTEGER PRIMARY KEY, n INTEGER NOT NULL, c TEXT NOT NULL)\",\n    \"INSERT INTO {name} WITH RECURSIVE s(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM s WHERE id < {rows:.0}) SELECT id, 1000, printf('%.*c', {bytes}, 'x') FROM s\",\n"
         )
     });
-    format!("[setup]\nstatements = [\n{}]\n", statements.collect::<String>())
+    let more = more.iter().map(|statement| format!("    \"{statement}\",\n"));
+    format!("[setup]\nstatements = [\n{}]\n", tables.chain(more).collect::<String>())
+}
+
+/// Every number once, in no order of the keys.
+fn numbered(table: &str, rows: f64) -> String {
+    format!("UPDATE {table} SET n = 1 + (id * 7919) % {rows:.0}")
+}
+
+/// The same, with an index on the numbers.
+fn indexed(table: &str, rows: f64) -> Vec<String> {
+    vec![numbered(table, rows), format!("CREATE INDEX {table}_n ON {table} (n)")]
 }
 
 /// Two tables of the same size; a row of one names a row of the other.
 fn lookups(rows: f64, row: u64) -> String {
-    let name = |from: &str| format!("UPDATE {from} SET n = 1 + (id * 7919) % {rows:.0}");
-    let setup = setup(&[("orders", rows, row), ("customers", rows, row)]);
-    let setup = setup.trim_end().trim_end_matches(']');
+    let setup = setup(&[("orders", rows, row), ("customers", rows, row)], &[numbered("orders", rows)]);
     format!(
-        "{setup}    \"{}\",\n]\n\n[[request]]\nname = \"lookup\"\nstatements = [\"SELECT o.c, c.c FROM orders o JOIN customers c ON c.id = o.n WHERE o.id = :id\"]\n[request.parameters]\nid = {{ uniform = [1, {rows:.0}] }}\n",
-        name("orders")
+        "{setup}\n[[request]]\nname = \"lookup\"\nstatements = [\"SELECT o.c, c.c FROM orders o JOIN customers c ON c.id = o.n WHERE o.id = :id\"]\n[request.parameters]\nid = {{ uniform = [1, {rows:.0}] }}\n"
     )
 }

@@ -21,6 +21,7 @@ use crate::load::recorder::{Recorder, Sums};
 use crate::load::request::Workload;
 use crate::load::rows::Target;
 use crate::load::schedule::{Arrivals, Rate, Schedule};
+use crate::load::think::Think;
 use crate::load::watch::{LOOK_EVERY, Watch};
 use crate::load::worker::{Needed, Shared, Slot, State, work};
 
@@ -228,7 +229,7 @@ fn run(
         workload,
         connect: &connect,
         schedule: schedule.as_ref(),
-        think: parameters.duration("think"),
+        think: Think { mean: parameters.duration("think"), arrivals, seed: schedule_seed },
         start,
         end,
         recorders: &recorders,

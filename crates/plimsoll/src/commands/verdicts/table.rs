@@ -15,7 +15,7 @@ pub struct Table {
 }
 
 /// The columns of [`line`].
-const HEADER: &str = "half        family       aims at        seed      rate/s  truth                     verdict";
+const HEADER: &str = "half        family           aims at        seed      rate/s  truth                     verdict";
 
 /// A case in a line: what it is, its rate, what binds, what the tool says, and how much each change gives.
 pub fn line(outcome: &Outcome, replaced: u64) -> String {
@@ -25,7 +25,7 @@ pub fn line(outcome: &Outcome, replaced: u64) -> String {
     let near = if outcome.has_second() { ", another near" } else { "" };
     let after = if replaced > 0 { format!(", seed {} of the case", replaced + 1) } else { String::new() };
     format!(
-        "{:<11} {:<12} {:<14} {:<9} {:>6.0}  {:<25} {:<25} ({}{near}{after})",
+        "{:<11} {:<16} {:<14} {:<9} {:>6.0}  {:<25} {:<25} ({}, by chance {:+.1} %{near}{after})",
         scenario.half.name(),
         scenario.family.name(),
         scenario.aims_at.name(),
@@ -33,7 +33,8 @@ pub fn line(outcome: &Outcome, replaced: u64) -> String {
         outcome.rate,
         joined(&outcome.binding()),
         verdict(outcome),
-        gains.join(", ")
+        gains.join(", "),
+        100.0 * outcome.by_chance
     )
 }
 

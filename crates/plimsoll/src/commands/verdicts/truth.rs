@@ -3,6 +3,9 @@
 //!
 //! - A change *lifts* if the rate with it is at least [`LIFTS`] higher, and *does nothing* if it is less than [`NOTHING`] higher (or
 //!   lower). What is between makes the case unclear: the next seed takes its place, and the cases that were replaced are counted.
+//! - A case whose rate differs by [`NOTHING`] or more when it runs again with nothing changed but its random numbers is not clear
+//!   either: what a change gives can't be told from chance there. A gain near a threshold is the mean of two, the second with other
+//!   random numbers on both sides.
 //! - What binds is every change that lifts: one limit, or several that bind together. If no change lifts, nothing binds.
 //! - A second limit is *near* if what binds, raised by a fifth, gives at most [`NEAR`]: something else binds within 10 % then, as it
 //!   would give 20 % by itself.
@@ -28,6 +31,9 @@ pub const LIFTS: f64 = 0.05;
 /// Below this gain a change does nothing.
 pub const NOTHING: f64 = 0.02;
 
+/// Gains so near to the thresholds that chance may decide: they are the mean of two, with other random numbers.
+const DECIDED_TWICE: std::ops::Range<f64> = 0.01..0.07;
+
 /// A limit raised by a fifth that gives no more than this has another within 10 %, one of a hundred allowed for noise.
 pub const NEAR: f64 = 0.11;
 
@@ -38,6 +44,8 @@ pub struct Outcome {
     pub scenario: Scenario,
     /// Requests a second as it is.
     pub rate: f64,
+    /// How much higher the rate is with other random numbers and nothing else changed, as a part of it.
+    pub by_chance: f64,
     /// How much higher the rate is with each change, as a part of it.
     pub gains: Vec<(Class, f64)>,
     /// The run's record, with the tool's verdict.
@@ -50,9 +58,9 @@ impl Outcome {
         binding(&self.gains)
     }
 
-    /// Whether every change either lifts or does nothing.
+    /// Whether every change either lifts or does nothing, and chance alone does nothing.
     pub fn is_clear(&self) -> bool {
-        self.gains.iter().all(|(_, gain)| *gain >= LIFTS || *gain < NOTHING)
+        self.by_chance.abs() < NOTHING && self.gains.iter().all(|(_, gain)| *gain >= LIFTS || *gain < NOTHING)
     }
 
     /// Whether another limit is within 10 % of the one that binds, or several bind together.
@@ -73,6 +81,7 @@ impl Outcome {
             "seed": self.scenario.seed,
             "replaced": replaced,
             "rate": self.rate,
+            "by_chance_percent": 100.0 * self.by_chance,
             "gains_percent": gains,
             "binding": self.binding(),
             "hardware": self.scenario.hardware,
@@ -112,12 +121,19 @@ impl Runner {
     pub fn truth(&self, scenario: &Scenario) -> Result<Outcome, Failure> {
         let record = self.run(scenario)?;
         let rate = rate(&record)?;
+        let other = scenario.again();
+        let other_rate = self::rate(&self.run(&other)?)?;
+        let by_chance = other_rate / rate - 1.0;
         let mut gains = Vec::new();
         for class in Class::ALL {
             let Some(changed) = scenario.without(class) else { continue };
-            gains.push((class, self::rate(&self.run(&changed)?)? / rate - 1.0));
+            let mut gain = self::rate(&self.run(&changed)?)? / rate - 1.0;
+            if DECIDED_TWICE.contains(&gain) {
+                gain = f64::midpoint(gain, self::rate(&self.run(&changed.again())?)? / other_rate - 1.0);
+            }
+            gains.push((class, gain));
         }
-        Ok(Outcome { scenario: scenario.clone(), rate, gains, record })
+        Ok(Outcome { scenario: scenario.clone(), rate, by_chance, gains, record })
     }
 
     /// A run on a lab of its own, in a thread of its own: a thread on a virtual clock is bound to one CPU from then on.
@@ -131,7 +147,7 @@ impl Runner {
             let name = format!("{}-{}", scenario.family.name(), scenario.seed);
             let definition = Definition::parse(&format!("{name}.toml"), &scenario.test())
                 .map_err(|error| Failure::usage(error.to_string()))?;
-            let target = Target::parse(&format!("lab:{name}.toml?scale=1&seed={}", scenario.seed))?;
+            let target = Target::parse(&format!("lab:{name}.toml?scale=1&seed={}", scenario.luck))?;
             let plan = Plan { repetitions: 1, ..plan(&definition, definition.parameters(false), &target, &self.host) };
             Ok(execute(&plan, &database, &clock, &self.interrupt, &mut Unobserved))
         };
