@@ -43,7 +43,7 @@ pub enum Family {
     Documents,
     /// Rows whose indexed value is changed by key, a commit each.
     IndexedUpdates,
-    /// Transactions that read one of very few rows and change it.
+    /// Transactions that change one of very few rows and read what is left.
     Reservations,
     /// Reads of a large table by index, and rows of a small one added or changed.
     Feed,

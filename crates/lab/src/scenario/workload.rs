@@ -131,7 +131,7 @@ fn locking(family: Family, draw: &mut Draw, aims_at: Class) -> Workload {
             writes(6.0, 2.0),
         ),
         Family::Reservations => (
-            "[\"SELECT lab_lock(:id)\", \"SELECT n FROM t WHERE id = :id\", \"UPDATE t SET n = n - 1 WHERE id = :id\"]\n\
+            "[\"SELECT lab_lock(:id)\", \"UPDATE t SET n = n - 1 WHERE id = :id\", \"SELECT n FROM t WHERE id = :id\"]\n\
              [request.parameters]\nid = { uniform = [1, {keys}] }\n",
             writes(5.0, 1.0),
         ),

@@ -144,6 +144,7 @@ pub fn mix(target: &str, length: usize) -> RunRecord {
         limit: Some("log_write".into()),
         also: Vec::new(),
         utilisation_percent: Some(98.1),
+        theoretical_gain_percent: None,
         evidence: vec![
             "log writes stood at 98 % of 5.3 MB/s for 80 % of the time".into(),
             "2.8 of 6 sessions waited for the log's governor, more than for anything else".into(),
