@@ -39,7 +39,7 @@ impl Think {
 
 impl Pauses {
     /// The next one.
-    pub fn next(&mut self) -> Duration {
+    pub fn draw(&mut self) -> Duration {
         match self.think.arrivals {
             Arrivals::Constant => self.think.mean,
             Arrivals::Poisson => self.think.mean.mul_f64(exponential(&mut self.random).min(LONGEST)),
@@ -61,10 +61,10 @@ mod tests {
     fn pauses_are_alike_or_exponential() {
         let think = |arrivals| Think { mean: Duration::from_millis(20), arrivals, seed: 7 };
         let mut alike = think(Arrivals::Constant).of(0).unwrap();
-        assert_eq!((alike.next(), alike.next()), (Duration::from_millis(20), Duration::from_millis(20)));
+        assert_eq!((alike.draw(), alike.draw()), (Duration::from_millis(20), Duration::from_millis(20)));
         let draws = |session| -> Vec<f64> {
             let mut pauses = think(Arrivals::Poisson).of(session).unwrap();
-            (0..20_000).map(|_| pauses.next().as_secs_f64()).collect()
+            (0..20_000).map(|_| pauses.draw().as_secs_f64()).collect()
         };
         let (one, other) = (draws(0), draws(1));
         assert!(one != other && one == draws(0));

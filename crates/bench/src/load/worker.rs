@@ -194,7 +194,7 @@ fn run(shared: &Shared<'_>, maker: &mut dyn Maker, slot: &mut Slot, number: u64,
             }
         }
         if let Some(pauses) = &mut pauses {
-            shared.clock.sleep(pauses.next());
+            shared.clock.sleep(pauses.draw());
             last_end = None;
         }
     }

@@ -140,6 +140,7 @@ impl Scenario {
     }
 
     /// The same with other luck: how far its rate is a matter of chance.
+    #[must_use]
     pub fn again(&self) -> Self {
         Self { luck: self.luck + OTHER_LUCK, ..self.clone() }
     }
