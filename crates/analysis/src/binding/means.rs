@@ -69,6 +69,12 @@ impl<'a> Means<'a> {
         Self { still: length(&idle) / total, counted: moving, ..plain }
     }
 
+    /// Each interval of the samples by itself, those outside of the stretch too.
+    pub fn each(&self) -> impl Iterator<Item = Self> {
+        let one = |at| Self { stretch: self.stretch, counted: vec![at], still: 0.0, moving: 1.0 };
+        (0..self.stretch.samples.seconds.len()).map(one)
+    }
+
     /// How many intervals count.
     pub fn intervals(&self) -> usize {
         self.counted.len()

@@ -15,6 +15,7 @@ mod words;
 use plimsoll_measurement::{Ceiling, Lift};
 
 use crate::maximum::{Maximum, theoretical_maximum};
+use crate::summary;
 use means::{Means, Stretch, ceiling};
 use network::Network;
 use rules::{Change, Counts, MORE, NAMED_PERCENT, RULES, Rule, Station, Use};
@@ -99,7 +100,7 @@ impl Judged {
 
 /// Judges a stretch of time.
 pub fn judge(stretch: &Stretch<'_>, ceilings: &[Ceiling], load: &Load) -> Judged {
-    let means = Means::of(stretch, |still| standing_still_is_the_devices(stretch, still, load));
+    let means = Means::of(stretch, |still| standing_still_is_the_devices(stretch, ceilings, still, load));
     if means.intervals() == 0 {
         return Judged::abstain("nobody looked at the server and its machine meanwhile");
     }
@@ -116,17 +117,21 @@ pub fn judge(stretch: &Stretch<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
     // What brings much less than the first is not what one would change.
     let least = found.first().map_or(0.0, |first| SECOND_PART * first.gain_percent).max(NAMED_PERCENT);
     let named = if all_done { 0 } else { found.iter().take_while(|found| found.gain_percent >= least).count() };
-    let abstained = if all_done { None } else { unseen(&means, load).or_else(|| doubts(&found, least)) };
+    let abstained = if all_done { None } else { unseen(&means, load).or_else(|| doubts(&found)) };
     let maximum = model.maximum(&found[..named]);
     let evidence = words::evidence(&model, &found, named, all_done, maximum);
     Judged { found, named, abstained, evidence, maximum }
 }
 
-/// Whether those who had no answer for this part of the time waited for a device then, and not for each other, or for a quota of CPU
-/// that comes in pieces.
-fn standing_still_is_the_devices(stretch: &Stretch<'_>, still: f64, load: &Load) -> bool {
-    let waited = Means::plain(stretch).sum(&rules::DEVICES).unwrap_or(0.0);
-    waited >= FOR_DEVICES * still * load.sessions
+/// Whether those who had no answer for this part of the time waited for a device then, and not for each other, or for a limit that
+/// comes in pieces, as quotas of CPU and of I/Os do: of that, more would have been used in the rest of the time than there is.
+fn standing_still_is_the_devices(stretch: &Stretch<'_>, ceilings: &[Ceiling], still: f64, load: &Load) -> bool {
+    let plain = Means::plain(stretch);
+    let waited = plain.sum(&rules::DEVICES).unwrap_or(0.0);
+    // Of limits of rates: memory that is full stays so.
+    let rates = RULES.iter().filter(|rule| rule.station().is_some()).filter_map(|rule| highest(&plain, ceilings, rule));
+    let most = rates.filter(|used| used.ceiling.is_some()).map(|used| used.part).fold(0.0, f64::max);
+    waited >= FOR_DEVICES * still * load.sessions && most / (1.0 - still) <= MOST_USED
 }
 
 /// Part of what a schedule asks for that counts as all of it.
@@ -156,6 +161,18 @@ impl<'a> Model<'a> {
     /// Sessions that wait on average.
     fn waiting(&self, rule: &Rule) -> Option<f64> {
         self.means.sum(rule.waits)
+    }
+
+    /// How long an operation takes at a limit, and how long while the limit was hardly used: milliseconds, with what it is in words.
+    fn latency(&self, rule: &Rule) -> Option<(&'static str, f64, Option<f64>)> {
+        let (column, words) = *rule.latency.iter().find(|(column, _)| self.means.column(column).is_some())?;
+        let is_at_ease = |one: &Means<'_>| {
+            highest(one, self.ceilings, rule).is_some_and(|used| used.part > 0.0 && used.part <= AT_EASE)
+        };
+        let at_ease: Vec<f64> =
+            self.means.each().filter(is_at_ease).filter_map(|one| one.column(column)).filter(|ms| *ms > 0.0).collect();
+        let unthrottled = summary::median(&at_ease).filter(|_| at_ease.len() >= LEAST_AT_EASE);
+        Some((words, self.means.column(column)?, unthrottled))
     }
 
     /// What is known of a limit; `None` if nothing is.
@@ -198,7 +215,8 @@ impl<'a> Model<'a> {
         let others = RULES.iter().filter(|other| other.limit != rule.limit && other.change == rule.change);
         let rest = others.filter_map(|other| Some(self.used(other)?.part)).fold(0.0, f64::max);
         let mut demands = self.network.demands.clone();
-        demands[station as usize] = (used.part / MORE).max(rest).min(1.0) / self.rate;
+        // Nothing is used by more than there is: what is above that is how it was counted.
+        demands[station as usize] = (used.part.min(1.0) / MORE).max(rest.min(1.0)) / self.rate;
         self.network.gain_percent(demands, self.network.elsewhere)
     }
 
@@ -242,7 +260,10 @@ impl<'a> Model<'a> {
         // Of equally likely pages so many more are there with more memory.
         let saved = ((MORE - 1.0) * hits / (1.0 - hits).max(0.01)).min(1.0);
         let mut demands = self.network.demands.clone();
-        demands[Station::Data as usize] *= 1.0 - saved;
+        let column = |metric| self.means.column(metric).unwrap_or(0.0);
+        let (reads, writes) = (column("data_reads"), column("data_writes"));
+        let of_reads = if writes > 0.0 { reads / (reads + writes) } else { 1.0 };
+        demands[Station::Data as usize] *= 1.0 - saved * of_reads;
         // What a read takes beside the device's limits: its latency.
         let limited = self.network.time_at(Station::Data as usize);
         let each = waiting.map_or(0.0, |waiting| (waiting / self.rate - limited).max(0.0));
@@ -252,11 +273,12 @@ impl<'a> Model<'a> {
 }
 
 /// Why there is not enough evidence for what is named, or for nothing: gains that are too close to call.
-fn doubts(found: &[Found], least: f64) -> Option<String> {
+fn doubts(found: &[Found]) -> Option<String> {
     let is_within = |(low, high): (f64, f64), found: &Found| (low..high).contains(&found.gain_percent);
     let first = found.first().filter(|first| is_within(rules::DOUBT_PERCENT, first));
-    // What brings much less than the first is not named anyway.
-    let mut others = found.iter().skip(1).filter(|_| least <= NAMED_PERCENT);
+    // What brings much less than the first would not be changed first anyway.
+    let least = found.first().map_or(0.0, |first| SECOND_DOUBT_PART * first.gain_percent);
+    let mut others = found.iter().skip(1).filter(|other| other.gain_percent >= least);
     let doubtful = first.or_else(|| others.find(|other| is_within(rules::SECOND_DOUBT_PERCENT, other)))?;
     let (lift, gain) = (doubtful.rule.lift, doubtful.gain_percent);
     Some(format!("{lift} would bring about {gain:.1} %, which is too close to call"))
@@ -270,10 +292,17 @@ fn unseen(means: &Means<'_>, load: &Load) -> Option<String> {
     })
 }
 
+/// Intervals in which at most this part of a limit is used show what it does unthrottled, if there are so many of them.
+const AT_EASE: f64 = 0.5;
+const LEAST_AT_EASE: usize = 2;
 /// A limit that is used from this part on is used to the full.
 const USED_TO_THE_FULL: f64 = 0.98;
 /// A limit that brings less than this part of what the first one brings is not named beside it.
 const SECOND_PART: f64 = 0.1;
+/// ... and that it may bind too is a doubt only where it brings this part.
+const SECOND_DOUBT_PART: f64 = 0.25;
+/// In the time in which something moved no more than this part of a limit can have been used, with what is counted late.
+const MOST_USED: f64 = 1.1;
 /// A cost less 20 % is this part of what it was, seen the other way round.
 const MORE_COST: f64 = 1.0 / 0.8;
 /// When everything stands still for the device's sake, so large a part of the sessions at least waits for it.

@@ -70,8 +70,8 @@ pub fn verdict(record: &RunRecord) -> Verdict {
     let Some(agreed) = agreed(&heard) else {
         let mut reasons: Vec<String> = heard.iter().filter_map(|part| part.judged.abstained.clone()).collect();
         reasons.dedup();
-        if reasons.len() != 1 {
-            reasons = vec!["the repetitions were held back by different limits".to_owned()];
+        if reasons.is_empty() {
+            reasons.push("the repetitions were held back by different limits".to_owned());
         }
         let evidence = reasons.iter().map(|reason| format!("not enough evidence: {reason}")).collect();
         return Verdict { evidence, stretches, ..Verdict::default() };

@@ -80,6 +80,8 @@ pub struct Rule {
     pub uses: &'static [Use],
     /// Columns of sessions that wait for it.
     pub waits: &'static [&'static str],
+    /// Columns of how long one operation takes, the first that is known counts, and what it is in words.
+    pub latency: &'static [(&'static str, &'static str)],
     /// What is changed.
     pub change: Change,
     /// True for a rule that counts only where no other one knows how far its station was used.
@@ -100,7 +102,7 @@ const fn part(columns: &'static [&'static str], ceiling: &'static str) -> Use {
     Use { columns, less: &[], ceiling, counts: Counts::Always }
 }
 
-/// The same at a device that the log may lie on as well as the data.
+/// The same at a device that the log may lie on as well as the data, or of what goes on beside the sessions.
 const fn disk(columns: &'static [&'static str], ceiling: &'static str) -> Use {
     Use { columns, less: &[], ceiling, counts: Counts::WhereMostWait }
 }
@@ -120,6 +122,10 @@ const fn machine(columns: &'static [&'static str]) -> Use {
     Use { columns, less: &[], ceiling: "", counts: Counts::Always }
 }
 
+const READS: [(&str, &str); 2] = [("data_read_latency", "a read of data"), ("disk_read_latency", "a read of the disk")];
+const LOG_WRITES: [(&str, &str); 2] =
+    [("log_write_latency", "a write of the log"), ("disk_write_latency", "a write of the disk")];
+
 /// All limits. The order is that in which they are told where they cost the same.
 pub const RULES: [Rule; 12] = [
     Rule {
@@ -133,6 +139,7 @@ pub const RULES: [Rule; 12] = [
             machine(&["machine_cpu"]),
         ],
         waits: &["on_cpu"],
+        latency: &[],
         change: Change::More(Station::Cpu),
         last_resort: false,
     },
@@ -143,11 +150,12 @@ pub const RULES: [Rule; 12] = [
         uses: &[
             part(&["data_reads", "data_writes"], "data_iops"),
             part(&["data_reads"], "data_read_iops"),
-            part(&["data_writes"], "data_write_iops"),
+            disk(&["data_writes"], "data_write_iops"),
             disk(&["disk_reads"], "data_read_iops"),
             disk(&["disk_writes"], "data_write_iops"),
         ],
         waits: &["waiting_for_data_read"],
+        latency: &READS,
         change: Change::More(Station::Data),
         last_resort: false,
     },
@@ -158,11 +166,12 @@ pub const RULES: [Rule; 12] = [
         uses: &[
             without_log(&["device_read_rate", "device_write_rate"], "data_bandwidth"),
             part(&["device_read_rate"], "data_read_bandwidth"),
-            without_log(&["device_write_rate"], "data_write_bandwidth"),
+            Use { counts: Counts::WhereMostWait, ..without_log(&["device_write_rate"], "data_write_bandwidth") },
             disk(&["disk_read_rate"], "data_read_bandwidth"),
             disk(&["disk_write_rate"], "data_write_bandwidth"),
         ],
         waits: &["waiting_for_data_read"],
+        latency: &READS,
         change: Change::More(Station::Data),
         last_resort: false,
     },
@@ -178,6 +187,7 @@ pub const RULES: [Rule; 12] = [
             percent(&["log_write_percent"]),
         ],
         waits: &["waiting_for_log_write", "waiting_for_log_governor"],
+        latency: &LOG_WRITES,
         change: Change::More(Station::Log),
         last_resort: false,
     },
@@ -187,6 +197,7 @@ pub const RULES: [Rule; 12] = [
         lift: "20 % more data I/O",
         uses: &[percent(&["data_io_percent"])],
         waits: &["waiting_for_data_read"],
+        latency: &READS,
         change: Change::More(Station::Data),
         last_resort: true,
     },
@@ -196,6 +207,7 @@ pub const RULES: [Rule; 12] = [
         lift: "reads of data that take a fifth less time",
         uses: &[],
         waits: &["waiting_for_data_read"],
+        latency: &READS,
         change: Change::Faster(Station::Data),
         last_resort: true,
     },
@@ -205,6 +217,7 @@ pub const RULES: [Rule; 12] = [
         lift: "writes of the log that take a fifth less time",
         uses: &[],
         waits: &["waiting_for_log_write", "waiting_for_log_governor"],
+        latency: &LOG_WRITES,
         change: Change::Faster(Station::Log),
         last_resort: true,
     },
@@ -214,6 +227,7 @@ pub const RULES: [Rule; 12] = [
         lift: "20 % more memory",
         uses: &[percent(&["memory_percent"])],
         waits: &["waiting_for_data_read"],
+        latency: &[],
         change: Change::Memory,
         last_resort: false,
     },
@@ -223,6 +237,7 @@ pub const RULES: [Rule; 12] = [
         lift: "a device that never stands still",
         uses: &[],
         waits: &[],
+        latency: &[],
         change: Change::Unfrozen,
         last_resort: false,
     },
@@ -232,6 +247,7 @@ pub const RULES: [Rule; 12] = [
         lift: "the same rows spread over a hundred",
         uses: &[],
         waits: &["waiting_for_lock"],
+        latency: &[],
         change: Change::Without(0.01),
         last_resort: false,
     },
@@ -241,6 +257,7 @@ pub const RULES: [Rule; 12] = [
         lift: "a worker for everybody",
         uses: &[],
         waits: &["waiting_for_worker"],
+        latency: &[],
         change: Change::Without(0.0),
         last_resort: false,
     },
@@ -250,6 +267,7 @@ pub const RULES: [Rule; 12] = [
         lift: "a client that needs 20 % less for a request",
         uses: &[part(&["client_cpu"], "client_cpu")],
         waits: &["waiting_for_client"],
+        latency: &[],
         change: Change::Cheaper(Station::Client),
         last_resort: false,
     },

@@ -1,6 +1,6 @@
 //! Constructed stretches: one limit, two, none, and too little evidence.
 
-use plimsoll_measurement::{SampleColumn, Samples};
+use plimsoll_measurement::{SampleColumn, Samples, Silence};
 
 use super::*;
 
@@ -113,4 +113,47 @@ fn a_limit_that_is_not_used_to_the_full_has_a_theoretical_maximum_unless_the_cpu
     assert_eq!(sentence, "used to the full it would let 13.6 % more through, which is its theoretical maximum");
     let (gain, sentence) = of(None);
     assert!(gain.is_none() && sentence.contains("unless the CPU ends before"), "{sentence}");
+}
+
+#[test]
+fn latencies_stand_beside_those_of_the_seconds_in_which_there_was_no_need_to_wait() {
+    let mut samples = samples(&[("data_reads", 495.0), ("data_read_latency", 24.0), ("waiting_for_data_read", 14.0)]);
+    for (column, early) in [(0, 100.0), (1, 1.5)] {
+        samples.columns[column].values[..3].fill(Some(early));
+    }
+    let stretch = Stretch { samples: &samples, between: (4.0, 10.0), seconds: &STEADY, silences: &[] };
+    let judged = judge(&stretch, &ceilings(&[("data_iops", 500.0)]), &closed(16.0));
+    let sentence = "a read of data took 24 ms on average, against 1.5 while at most half of the limit was used";
+    assert!(judged.evidence.iter().any(|one| one == sentence), "{:?}", judged.evidence);
+}
+
+#[test]
+fn a_quota_that_comes_in_pieces_is_no_device_that_stands_still() {
+    let silences: Vec<Silence> =
+        (0..100).map(|tenth| Silence { started_seconds: f64::from(tenth) / 10.0, seconds: 0.07 }).collect();
+    let of = |cpu: f64| {
+        let samples = samples(&[("cpu", cpu), ("waiting_for_data_read", 7.0), ("data_reads", 10.0)]);
+        let stretch = Stretch { samples: &samples, between: (0.0, 10.0), seconds: &STEADY, silences: &silences };
+        judge(&stretch, &ceilings(&[("cpu", 0.3)]), &closed(8.0)).limits()
+    };
+    // 0.29 of 0.3 cores in the three tenths of the time in which something moved would be three times what there is.
+    assert_eq!(of(0.29).unwrap()[0], "cpu");
+    assert_eq!(of(0.01).unwrap()[0], "device");
+}
+
+#[test]
+fn what_is_used_by_more_than_there_is_is_used_to_the_full() {
+    let columns = [("log_writes", 75.0), ("waiting_for_log_write", 3.9)];
+    let judged = judged(&columns, &[("log_iops", 60.0)], &closed(4.0), &[75.0; 10]);
+    assert_eq!(judged.limits(), Some(vec!["log_write"]));
+}
+
+#[test]
+fn memory_saves_no_writes() {
+    let columns = |reads| {
+        [("data_reads", reads), ("data_writes", 490.0 - reads), ("cache_misses", reads), ("cache_lookups", 4000.0)]
+    };
+    let of = |reads| judged(&columns(reads), &[("data_iops", 500.0)], &closed(16.0), &STEADY).limits();
+    assert_eq!(of(2.0), Some(vec!["data_iops"]));
+    assert!(of(450.0).unwrap().contains(&"memory"));
 }

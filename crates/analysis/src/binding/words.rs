@@ -35,6 +35,7 @@ pub(super) fn evidence(
             sentences.extend(maximum.map(|maximum| at_full_use(model.rate, maximum)));
         }
         sentences.extend(waited(model, one));
+        sentences.extend(took(model, one));
         sentences.push(format!("by the model {} would bring about {} % more", one.rule.lift, number(one.gain_percent)));
     }
     if named == 0 && !all_done {
@@ -106,6 +107,13 @@ fn waited(model: &Model<'_>, one: &Found) -> Option<String> {
         _ => return None,
     };
     Some(format!("{} of {} sessions {what} on average", number(waiting), number(model.load.sessions)))
+}
+
+/// How long an operation took, and how long while there was no need to wait.
+fn took(model: &Model<'_>, one: &Found) -> Option<String> {
+    let (what, ms, unthrottled) = model.latency(one.rule)?;
+    let against = unthrottled.map(|ms| format!(", against {} while at most half of the limit was used", number(ms)));
+    Some(format!("{what} took {} ms on average{}", number(ms), against.unwrap_or_default()))
 }
 
 /// Three digits, without zeros that say nothing.
