@@ -11,7 +11,7 @@ use crate::tasks::{self, Outcome};
 use crate::{complain, say};
 
 /// Pairs, and seconds of a run.
-const PAIRS: u32 = 24;
+const PAIRS: u32 = 30;
 const SECONDS: u32 = 10;
 /// The throughput with samples is at least this part of that without: in the median, and at the lower end of its interval.
 const BARS: (f64, f64) = (0.99, 0.98);

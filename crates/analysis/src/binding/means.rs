@@ -69,10 +69,18 @@ impl<'a> Means<'a> {
         Self { still: length(&idle) / total, counted: moving, ..plain }
     }
 
-    /// Each interval of the samples by itself, those outside of the stretch too.
+    /// Each interval that counts by itself.
     pub fn each(&self) -> impl Iterator<Item = Self> {
-        let one = |at| Self { stretch: self.stretch, counted: vec![at], still: 0.0, moving: 1.0 };
-        (0..self.stretch.samples.seconds.len()).map(one)
+        self.counted.iter().map(|at| self.one(*at))
+    }
+
+    /// Each interval of the samples by itself, those outside of the stretch too.
+    pub fn each_of_all(&self) -> impl Iterator<Item = Self> {
+        (0..self.stretch.samples.seconds.len()).map(|at| self.one(at))
+    }
+
+    fn one(&self, at: usize) -> Self {
+        Self { stretch: self.stretch, counted: vec![at], still: 0.0, moving: 1.0 }
     }
 
     /// How many intervals count.

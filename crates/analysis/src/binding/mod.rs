@@ -163,14 +163,25 @@ impl<'a> Model<'a> {
         self.means.sum(rule.waits)
     }
 
+    /// In how many of the intervals in which its use is known a limit was used by [`NEARLY_FULL`] or more.
+    fn nearly_full(&self, rule: &Rule) -> (usize, usize) {
+        let parts = self.means.each().filter_map(|one| highest(&one, self.ceilings, rule)).map(|used| used.part);
+        parts.fold((0, 0), |(full, all), part| (full + usize::from(part >= NEARLY_FULL), all + 1))
+    }
+
     /// How long an operation takes at a limit, and how long while the limit was hardly used: milliseconds, with what it is in words.
     fn latency(&self, rule: &Rule) -> Option<(&'static str, f64, Option<f64>)> {
         let (column, words) = *rule.latency.iter().find(|(column, _)| self.means.column(column).is_some())?;
         let is_at_ease = |one: &Means<'_>| {
             highest(one, self.ceilings, rule).is_some_and(|used| used.part > 0.0 && used.part <= AT_EASE)
         };
-        let at_ease: Vec<f64> =
-            self.means.each().filter(is_at_ease).filter_map(|one| one.column(column)).filter(|ms| *ms > 0.0).collect();
+        let at_ease: Vec<f64> = self
+            .means
+            .each_of_all()
+            .filter(is_at_ease)
+            .filter_map(|one| one.column(column))
+            .filter(|ms| *ms > 0.0)
+            .collect();
         let unthrottled = summary::median(&at_ease).filter(|_| at_ease.len() >= LEAST_AT_EASE);
         Some((words, self.means.column(column)?, unthrottled))
     }
@@ -292,6 +303,8 @@ fn unseen(means: &Means<'_>, load: &Load) -> Option<String> {
     })
 }
 
+/// The part of a limit from which on an interval is counted (reference, 5.6).
+const NEARLY_FULL: f64 = 0.9;
 /// Intervals in which at most this part of a limit is used show what it does unthrottled, if there are so many of them.
 const AT_EASE: f64 = 0.5;
 const LEAST_AT_EASE: usize = 2;

@@ -41,7 +41,7 @@ fn a_full_device_is_named_with_what_it_stood_at() {
     assert_eq!(judged.limits(), Some(vec!["data_iops"]));
     assert_eq!(
         judged.evidence[0],
-        "data I/Os a second stood at 99 % of the limit on average: 495 of 500 1/s (the test)"
+        "data I/Os a second stood at 99 % of the limit on average: 495 of 500 1/s (the test), at 90 % or more in 10 of 10 intervals"
     );
     assert_eq!(judged.evidence[1], "14 of 16 sessions waited for data to be read on average");
     assert!(judged.lifts()[0].gain_percent > 15.0, "{:?}", judged.lifts());

@@ -30,7 +30,10 @@ pub(super) fn evidence(
     }
     let (bound, rest) = found.split_at(named);
     for (place, one) in bound.iter().enumerate() {
-        sentences.extend(one.used.as_ref().map(|used| stood(one, used)));
+        sentences.extend(one.used.as_ref().map(|used| {
+            let (full, all) = model.nearly_full(one.rule);
+            format!("{}, at 90 % or more in {full} of {all} intervals", stood(one, used))
+        }));
         if place == 0 {
             sentences.extend(maximum.map(|maximum| at_full_use(model.rate, maximum)));
         }

@@ -24,6 +24,8 @@ pub struct Patterns {
     pub two_level: Count,
     /// Largest error of a level in percent among those found.
     pub worst_level_percent: f64,
+    /// The same against the mean of the points that were drawn there, which is all that a series says of its level.
+    pub worst_of_points_percent: f64,
     /// Largest error of a share in points among those found.
     pub worst_share_points: f64,
 }
@@ -53,11 +55,15 @@ impl Patterns {
                 self.steps.add(hit);
                 self.steps_by_size[usize::from(*size >= 7.0) + usize::from(*size >= 10.0)].add(hit);
             }
-            Truth::TwoLevel(levels, low_share) => {
+            Truth::TwoLevel(levels, drawn, low_share) => {
                 let Pattern::TwoLevel(two) = &found.pattern else { return self.two_level.add(false) };
                 let means = [two.low.mean, two.high.mean];
-                let level_error = means.iter().zip(levels).map(|(mean, level)| 100.0 * (mean / level - 1.0).abs());
-                let level_error = level_error.fold(0.0, f64::max);
+                let off = |levels: &[f64; 2]| {
+                    let errors = means.iter().zip(levels).map(|(mean, level)| 100.0 * (mean / level - 1.0).abs());
+                    errors.fold(0.0, f64::max)
+                };
+                let level_error = off(levels);
+                self.worst_of_points_percent = self.worst_of_points_percent.max(off(drawn));
                 let share_error = 100.0 * (two.low.share - low_share).abs();
                 self.worst_level_percent = self.worst_level_percent.max(level_error);
                 self.worst_share_points = self.worst_share_points.max(share_error);
@@ -91,6 +97,7 @@ impl Patterns {
             ("… of 10 to 15", large, "–"),
             ("Two levels recovered", self.two_level.cell(), "all"),
             ("… largest error of a level", format!("{:.2} %", self.worst_level_percent), "2 %"),
+            ("… of the mean of its points", format!("{:.2} %", self.worst_of_points_percent), "–"),
             ("… largest error of a share", format!("{:.2} points", self.worst_share_points), "5 points"),
         ];
         let bars = bars.map(|(what, result, bar)| vec![what.to_owned(), result, bar.to_owned()]);

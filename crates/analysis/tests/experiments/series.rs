@@ -24,8 +24,8 @@ pub enum Truth {
     Step(usize, f64),
     /// A straight line.
     Drift,
-    /// Two levels, and the share of points on the lower one.
-    TwoLevel([f64; 2], f64),
+    /// Two levels, the means of the points that were drawn on each, and the share of points on the lower one.
+    TwoLevel([f64; 2], [f64; 2], f64),
     /// An exponential approach.
     WarmUp,
     /// Noise with one to four single points or pairs far away.
@@ -143,7 +143,7 @@ fn two_levels(random: &mut Random, values: &mut [f64]) -> Truth {
     let points = values.len();
     let levels = [LEVEL / random.between(1.3, 4.0), LEVEL];
     let mut is_high = random.below(2) == 1;
-    let (mut at, mut low_points) = (0, 0);
+    let (mut at, mut low_points, mut sums) = (0, 0, [0.0, 0.0]);
     while at < points {
         let stay = random.between(points as f64 / 20.0, points as f64 / 5.0).max(3.0) as usize;
         let end = (at + stay).min(points);
@@ -151,7 +151,9 @@ fn two_levels(random: &mut Random, values: &mut [f64]) -> Truth {
             values[at..end].iter_mut().for_each(|value| *value *= levels[0] / LEVEL);
             low_points += end - at;
         }
+        sums[usize::from(is_high)] += values[at..end].iter().sum::<f64>();
         (at, is_high) = (end, !is_high);
     }
-    Truth::TwoLevel(levels, low_points as f64 / points as f64)
+    let means = [sums[0] / low_points as f64, sums[1] / (points - low_points) as f64];
+    Truth::TwoLevel(levels, means, low_points as f64 / points as f64)
 }
