@@ -132,8 +132,9 @@ mod tests {
         let printer = Printer::new(&Arguments::parse_from(["plimsoll", "--quiet", "catalog"]));
         let runner = Runner { host: this_machine(), interrupt: Interrupt::default(), printer };
         for (class, number) in [
-            (Class::LogWrite, 2),
-            (Class::Memory, 0),
+            (Class::LogWrite, 0),
+            (Class::Cpu, 1),
+            (Class::Memory, 4),
             (Class::Client, 0),
             (Class::Device, 0),
             (Class::Locks, 0),
