@@ -103,10 +103,13 @@ pub fn client(record: &RunRecord) -> Option<(String, bool)> {
     let (verdict, warns) = match client.verdict.as_str() {
         "free" => ("The client was free".to_owned(), false),
         "near-its-limit" => ("The client was near its limit".to_owned(), true),
-        WAS_THE_LIMIT => (
-            "The client was the limit: rates are lower bounds, and response times may be shorter than shown".to_owned(),
-            true,
-        ),
+        WAS_THE_LIMIT => {
+            // Where both work on one machine its CPUs can be what binds, and a client elsewhere would leave the server more of them.
+            let other = record.verdict.limit.as_deref().is_some_and(|limit| !["client", "none"].contains(&limit));
+            let who =
+                if other { "Beside that limit the client held sessions back" } else { "The client was the limit" };
+            (format!("{who}: rates are lower bounds, and response times may be shorter than shown"), true)
+        }
         other => (format!("The client: {}", plain(other)), true),
     };
     let evidence: Vec<String> =
