@@ -117,6 +117,10 @@ pub fn judge(stretch: &Stretch<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
     // What brings much less than the first is not what one would change.
     let least = found.first().map_or(0.0, |first| SECOND_PART * first.gain_percent).max(NAMED_PERCENT);
     let named = if all_done { 0 } else { found.iter().take_while(|found| found.gain_percent >= least).count() };
+    if all_done {
+        // More of anything would bring nothing: no more is asked for.
+        found.iter_mut().for_each(|found| found.gain_percent = 0.0);
+    }
     let abstained = if all_done { None } else { unseen(&means, load).or_else(|| doubts(&found)) };
     let maximum = model.maximum(&found[..named]);
     let evidence = words::evidence(&model, &found, named, all_done, maximum);
@@ -223,7 +227,9 @@ impl<'a> Model<'a> {
 
     /// More of what a station can do: of the limit alone, as the station's other limits stay.
     fn with_more(&self, rule: &Rule, station: Station, used: &Used) -> f64 {
-        let others = RULES.iter().filter(|other| other.limit != rule.limit && other.change == rule.change);
+        // What counts only where nothing better is known says nothing of another limit.
+        let is_other = |other: &&Rule| other.limit != rule.limit && other.change == rule.change && !other.last_resort;
+        let others = RULES.iter().filter(is_other);
         let rest = others.filter_map(|other| Some(self.used(other)?.part)).fold(0.0, f64::max);
         let mut demands = self.network.demands.clone();
         // Nothing is used by more than there is: what is above that is how it was counted.

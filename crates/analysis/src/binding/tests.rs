@@ -90,6 +90,7 @@ fn who_does_all_that_is_asked_has_no_limit() {
     let load = Load { asked: Some(400.0), ..closed(16.0) };
     let judged = judged(&[("data_reads", 495.0)], &[("data_iops", 500.0)], &load, &STEADY);
     assert_eq!(judged.limits(), Some(vec![]));
+    assert_eq!(judged.lifts(), []);
 }
 
 #[test]
@@ -156,4 +157,12 @@ fn memory_saves_no_writes() {
     let of = |reads| judged(&columns(reads), &[("data_iops", 500.0)], &closed(16.0), &STEADY).limits();
     assert_eq!(of(2.0), Some(vec!["data_iops"]));
     assert!(of(450.0).unwrap().contains(&"memory"));
+}
+
+#[test]
+fn an_engine_s_own_percentage_of_the_same_limit_is_no_second_one() {
+    let columns = [("device_read_rate", 5.92), ("data_io_percent", 98.0), ("waiting_for_data_read", 0.97)];
+    let judged = judged(&columns, &[("data_bandwidth", 6.0)], &closed(1.0), &STEADY);
+    assert_eq!(judged.limits(), Some(vec!["data_bandwidth"]));
+    assert!(judged.lifts()[0].gain_percent > 15.0, "{:?}", judged.lifts());
 }
