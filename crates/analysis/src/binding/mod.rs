@@ -119,7 +119,9 @@ pub fn judge(stretch: &Stretch<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
     let named = if all_done { 0 } else { found.iter().take_while(|found| found.gain_percent >= least).count() };
     if all_done {
         // More of anything would bring nothing: no more is asked for.
-        found.iter_mut().for_each(|found| found.gain_percent = 0.0);
+        for found in &mut found {
+            found.gain_percent = 0.0;
+        }
     }
     let abstained = if all_done { None } else { unseen(&means, load).or_else(|| doubts(&found)) };
     let maximum = model.maximum(&found[..named]);
