@@ -34,11 +34,17 @@ impl Sampling {
             return Vec::new();
         }
         let (sources, warnings) = sources(database, clock);
-        self.add_ceilings(database.ceilings());
+        let own = database.ceilings();
+        // Whose CPU is modelled has nothing of the machine's.
+        let is_modelled = own.iter().any(|ceiling| ceiling.resource == "cpu") && database.description().embedded;
+        self.add_ceilings(own);
         if !Sources::is_empty(&sources) {
             let recording = Recording::start(clock, sources);
             self.is_remote = !database.description().local;
-            self.add_ceilings(if self.is_remote { Vec::new() } else { recording.ceilings() });
+            if !self.is_remote {
+                self.add_ceilings(recording.ceilings());
+                self.add_ceilings(recording.machine_cpus().filter(|_| !is_modelled).into_iter().collect());
+            }
             // Where the engine works in our own threads its CPU is not told from ours.
             let client = recording.client_cpus().filter(|_| !database.description().embedded);
             self.add_ceilings(client.into_iter().collect());

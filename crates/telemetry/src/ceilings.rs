@@ -23,9 +23,18 @@ pub fn of_group(snapshot: &Snapshot, of: &str) -> Vec<Ceiling> {
     ceilings
 }
 
+/// CPUs of the machine, which all processes share.
+pub fn of_machine(snapshot: &Snapshot) -> Option<Ceiling> {
+    let host = HostDelta::between(snapshot, snapshot);
+    let is_machines = |limit: &&LimitUse| limit.scope == Scope::Machine && matches!(limit.limited, Limited::Cpus);
+    Ceiling::new("machine_cpu", host.limits.iter().find(is_machines)?.limit, MACHINE)
+}
+
+const MACHINE: &str = "CPUs of the machine";
+
 fn ceiling(limit: &LimitUse) -> Option<Ceiling> {
     let source = match &limit.scope {
-        Scope::Machine => "CPUs of the machine".to_owned(),
+        Scope::Machine => MACHINE.to_owned(),
         Scope::Affinity => "CPUs that its processes may run on".to_owned(),
         Scope::Cgroup(path) => format!("CPU quota of control group {path}"),
         Scope::CgroupDevice(path, device) => format!("I/O limit of control group {path} at device {device}"),

@@ -110,6 +110,11 @@ impl Recording {
         ceilings::of_group(snapshot, if has_server { SERVER } else { CLIENT })
     }
 
+    /// CPUs of the machine that we work on, which all processes share.
+    pub fn machine_cpus(&self) -> Option<Ceiling> {
+        ceilings::of_machine(self.shared.state().looks.first()?.host.as_ref()?)
+    }
+
     /// CPUs that we may use ourselves.
     pub fn client_cpus(&self) -> Option<Ceiling> {
         let state = self.shared.state();

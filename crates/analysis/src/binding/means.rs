@@ -5,7 +5,7 @@ use plimsoll_measurement::{Ceiling, Samples, Silence};
 /// An interval in which the rate is below this part of the usual one may be one in which everything stood still...
 const STILL_RATE: f64 = 0.1;
 /// ... if the device did less than this part of what it usually does as well.
-const STILL_IO: f64 = 0.1;
+pub(super) const STILL_IO: f64 = 0.1;
 /// No more than this part of the time is taken for standing still: something was done in the rest.
 const MOST_STILL: f64 = 0.95;
 /// Fewer requests in an interval than this come and go by chance.
@@ -30,6 +30,8 @@ pub struct Means<'a> {
     stretch: &'a Stretch<'a>,
     /// Which intervals count, by their place.
     counted: Vec<usize>,
+    /// A column that is left out.
+    hidden: Option<&'static str>,
     /// Part of the time in which everything stood still.
     pub still: f64,
     /// Part of the time that counts in which everything moved: columns are averages over all of it.
@@ -42,7 +44,7 @@ impl<'a> Means<'a> {
         let (from, to) = stretch.between;
         let inside = |(start, end): (f64, f64)| end.min(to) - start.max(from) > (end - start) / 2.0;
         let all = stretch.samples.intervals().enumerate().filter(|(_, interval)| inside(*interval));
-        Self { stretch, counted: all.map(|(at, _)| at).collect(), still: 0.0, moving: 1.0 }
+        Self { stretch, counted: all.map(|(at, _)| at).collect(), hidden: None, still: 0.0, moving: 1.0 }
     }
 
     /// Averages over the time of a stretch in which something moved. `is_still` says of a part of the time in which nobody was answered
@@ -74,13 +76,35 @@ impl<'a> Means<'a> {
         self.counted.iter().map(|at| self.one(*at))
     }
 
+    /// I/Os a second in the intervals in which nobody was answered for most of the time, as a part of those in the others. `None` where
+    /// there are no such intervals, or no I/Os.
+    pub fn io_in_silence(&self) -> Option<f64> {
+        let is_silent = |at: usize| {
+            let (start, end) = self.interval(at);
+            let inside = |silence: &Silence| {
+                let over = silence.started_seconds + silence.seconds;
+                (over.min(end) - silence.started_seconds.max(start)).max(0.0)
+            };
+            self.stretch.silences.iter().map(inside).sum::<f64>() >= MOSTLY * (end - start)
+        };
+        let (silent, others): (Vec<usize>, Vec<usize>) = self.counted.iter().partition(|at| is_silent(**at));
+        let io = |counted: Vec<usize>| Self { counted, ..*self }.sum(&DEVICE_IO);
+        let part = io(silent)? / io(others)?;
+        part.is_finite().then_some(part)
+    }
+
     /// Each interval of the samples by itself, those outside of the stretch too.
     pub fn each_of_all(&self) -> impl Iterator<Item = Self> {
         (0..self.stretch.samples.seconds.len()).map(|at| self.one(at))
     }
 
     fn one(&self, at: usize) -> Self {
-        Self { stretch: self.stretch, counted: vec![at], still: 0.0, moving: 1.0 }
+        Self { counted: vec![at], still: 0.0, moving: 1.0, ..*self }
+    }
+
+    /// The same as if a column were not known.
+    pub fn without(&self, metric: &'static str) -> Self {
+        Self { hidden: Some(metric), counted: self.counted.clone(), ..*self }
     }
 
     /// How many intervals count.
@@ -90,7 +114,8 @@ impl<'a> Means<'a> {
 
     /// The mean of a column, weighted by time. `None` where it is known for less than half of the time.
     pub fn column(&self, metric: &str) -> Option<f64> {
-        let values = &self.stretch.samples.column(metric)?.values;
+        let column = self.stretch.samples.column(metric).filter(|_| self.hidden != Some(metric));
+        let values = &column?.values;
         let (mut sum, mut known, mut total) = (0.0, 0.0, 0.0);
         for at in &self.counted {
             let seconds = self.length(*at);
@@ -169,6 +194,10 @@ impl<'a> Means<'a> {
 
 /// What a device that stands still does not do.
 const IO: [&str; 3] = ["data_reads", "data_writes", "log_writes"];
+/// The same as the machine counts it, when it is done.
+const DEVICE_IO: [&str; 2] = ["disk_reads", "disk_writes"];
+/// An interval in which nobody was answered for this part of it.
+const MOSTLY: f64 = 0.8;
 
 fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();

@@ -123,16 +123,24 @@ fn parts(record: &RunRecord, repetition: &Repetition, client: Option<f64>) -> Ve
             let several = repetition.phases.len() > 1;
             for phase in phases {
                 let between = (phase.started_seconds, phase.started_seconds + phase.seconds);
-                let load = Load { sessions: f64::from(phase.sessions), asked: phase.rate_asked, client };
+                let sessions = f64::from(phase.sessions);
+                let load = Load { sessions, busy: busy(phase), asked: phase.rate_asked, client };
                 add(several.then(|| phase.label.clone()), between, load);
             }
         } else {
             let sessions = repetition.points.iter().filter_map(|point| point.sessions).max().unwrap_or(1);
-            let load = Load { sessions: f64::from(sessions), asked: None, client: None };
+            let sessions = f64::from(sessions);
+            let load = Load { sessions, busy: Some(sessions), asked: None, client: None };
             add(samples.phase.clone(), (0.0, end), load);
         }
     }
     parts
+}
+
+/// Sessions that waited for an answer, on average: the sum of all response times by the time that passed, which is Little's law.
+fn busy(phase: &Phase) -> Option<f64> {
+    let times = phase.times_uncorrected.as_ref().unwrap_or(&phase.times);
+    (times.count > 0 && phase.seconds > 0.0).then(|| times.sum_us / 1e6 / phase.seconds)
 }
 
 /// A stretch without its beginning.

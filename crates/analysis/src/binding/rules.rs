@@ -117,10 +117,8 @@ const fn percent(columns: &'static [&'static str]) -> Use {
     Use { columns, less: &[], ceiling: "", counts: Counts::WithoutBetter }
 }
 
-/// What the machine says as a percentage.
-const fn machine(columns: &'static [&'static str]) -> Use {
-    Use { columns, less: &[], ceiling: "", counts: Counts::Always }
-}
+/// The ceiling of CPUs that the server shares with everybody on its machine.
+pub const MACHINE_CPU: &str = "machine_cpu";
 
 const READS: [(&str, &str); 2] = [("data_read_latency", "a read of data"), ("disk_read_latency", "a read of the disk")];
 const LOG_WRITES: [(&str, &str); 2] =
@@ -131,12 +129,12 @@ pub const RULES: [Rule; 12] = [
     Rule {
         limit: "cpu",
         words: "CPU",
-        lift: "20 % more CPU",
+        lift: "20 % more CPU cores",
         uses: &[
             part(&["cpu"], "cpu"),
             part(&["server_cpu"], "cpu"),
+            part(&["server_cpu", "client_cpu", "other_cpu"], MACHINE_CPU),
             percent(&["cpu_percent"]),
-            machine(&["machine_cpu"]),
         ],
         waits: &["on_cpu"],
         latency: &[],
@@ -278,6 +276,17 @@ pub const NETWORK: &[Use] = &[part(&["network_sent"], "network"), part(&["networ
 
 /// Columns of sessions that wait for a device.
 pub const DEVICES: [&str; 3] = ["waiting_for_data_read", "waiting_for_log_write", "waiting_for_log_governor"];
+
+/// What sessions wait for, and where they queue for it: as far as that is known it is seen.
+pub const WAITS: [(&[&str], Option<Station>); 7] = [
+    (&["waiting_for_data_read"], Some(Station::Data)),
+    (&["waiting_for_log_write", "waiting_for_log_governor"], Some(Station::Log)),
+    (&["waiting_for_lock"], None),
+    (&["waiting_for_turn"], None),
+    (&["waiting_for_worker"], None),
+    (&["sleeping"], None),
+    (&[], Some(Station::Network)),
+];
 
 /// How much more of a limit is tried.
 pub const MORE: f64 = 1.2;

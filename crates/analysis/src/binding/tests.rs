@@ -166,3 +166,86 @@ fn an_engine_s_own_percentage_of_the_same_limit_is_no_second_one() {
     assert_eq!(judged.limits(), Some(vec!["data_bandwidth"]));
     assert!(judged.lifts()[0].gain_percent > 15.0, "{:?}", judged.lifts());
 }
+
+/// Server and client on a machine of two cores that they share with others.
+fn on_one_machine(server: f64, client: f64, others: f64, load: &Load) -> Judged {
+    let columns = [("server_cpu", server), ("client_cpu", client), ("other_cpu", others)];
+    judged(&columns, &[("cpu", 2.0), ("machine_cpu", 2.0), ("client_cpu", 2.0)], load, &STEADY)
+}
+
+#[test]
+fn what_the_client_needs_less_of_a_cpu_is_there_for_the_server() {
+    let both = on_one_machine(1.45, 0.53, 0.0, &closed(16.0));
+    assert_eq!(both.limits(), Some(vec!["cpu", "client"]));
+    let client = both.lifts().into_iter().find(|lift| lift.limit == "client").unwrap();
+    // A fifth of 0.53 of 1.98 cores.
+    assert!((5.0..6.0).contains(&client.gain_percent), "{client:?}");
+    // A server with a CPU quota of its own has nothing of that.
+    let columns = [("server_cpu", 0.5), ("client_cpu", 0.2), ("other_cpu", 0.0)];
+    let of = [("cpu", 0.5), ("machine_cpu", 2.0), ("client_cpu", 2.0)];
+    assert_eq!(judged(&columns, &of, &closed(16.0), &STEADY).limits(), Some(vec!["cpu"]));
+}
+
+#[test]
+fn others_work_on_the_same_cpus_is_no_limit_of_the_server() {
+    let judged = on_one_machine(0.2, 0.1, 1.7, &closed(8.0));
+    assert!(
+        judged.abstained.as_ref().is_some_and(|reason| reason.starts_with("85 % of the machine's CPU")),
+        "{judged:?}"
+    );
+    let judged = on_one_machine(1.7, 0.1, 0.18, &closed(16.0));
+    assert_eq!(judged.limits(), Some(vec!["cpu"]));
+    assert!(judged.evidence.iter().any(|sentence| sentence.starts_with("9 % of the machine's CPU")), "{judged:?}");
+}
+
+#[test]
+fn one_session_computes_on_one_core() {
+    let of = |cores: f64, sessions| {
+        let used = cores.min(sessions);
+        judged(&[("cpu", used)], &[("cpu", cores)], &closed(sessions), &STEADY)
+    };
+    for (cores, sessions, limits) in
+        [(0.5, 1.0, vec!["cpu"]), (1.0, 1.0, vec![]), (2.0, 1.0, vec![]), (2.0, 16.0, vec!["cpu"])]
+    {
+        assert_eq!(of(cores, sessions).limits(), Some(limits), "{sessions} sessions on {cores} cores");
+    }
+    let faster =
+        "a session computes on one core at a time: by the model cores that are 20 % faster would bring about 20 % more";
+    assert!(of(2.0, 1.0).evidence.iter().any(|sentence| sentence.starts_with(faster)), "{:?}", of(2.0, 1.0).evidence);
+}
+
+#[test]
+fn who_works_in_parallel_may_use_more_cores_than_are_seen() {
+    let judged = judged(&[("server_cpu", 1.2)], &[("cpu", 2.0)], &closed(1.0), &STEADY);
+    assert!(judged.abstained.as_ref().is_some_and(|reason| reason.contains("work in parallel")), "{judged:?}");
+}
+
+#[test]
+fn time_of_which_nothing_is_seen_is_not_nothing() {
+    let load = Load { busy: Some(1.0), ..closed(1.0) };
+    let of = |columns: &[(&str, f64)]| judged(columns, &[("cpu", 2.0), ("machine_cpu", 2.0)], &load, &STEADY).abstained;
+    // An engine that says nothing of waits, and computes for two fifths of the time.
+    let reason = of(&[("client_cpu", 0.4), ("disk_busy", 55.0)]).unwrap();
+    assert_eq!(
+        reason,
+        "of 1.0 sessions with a request under way 0.6 neither computed nor waited for anything that is seen; the busiest disk had something to do for 55 % of the time"
+    );
+    assert_eq!(of(&[("client_cpu", 0.95)]), None);
+    assert_eq!(of(&[("client_cpu", 0.4), ("sleeping", 0.6)]), None);
+    // The machine may have seen it.
+    let reason = of(&[("server_cpu", 0.7), ("other_cpu", 0.1), ("io_stall", 28.0)]).unwrap();
+    assert!(reason.starts_with("for 28 % of the time all that had something to do on the machine waited for storage"));
+}
+
+#[test]
+fn a_device_that_serves_others_meanwhile_does_not_stand_still() {
+    let silences = [Silence { started_seconds: 3.0, seconds: 3.0 }];
+    let of = |writes: f64| {
+        let mut samples = samples(&[("waiting_for_log_write", 7.0), ("disk_writes", 60.0), ("log_writes", 50.0)]);
+        samples.columns[1].values[3..6].fill(Some(writes));
+        let stretch = Stretch { samples: &samples, between: (0.0, 10.0), seconds: &STEADY, silences: &silences };
+        judge(&stretch, &ceilings(&[("data_write_iops", 100.0)]), &closed(8.0)).limits()
+    };
+    assert_eq!(of(0.0).unwrap()[0], "device");
+    assert!(!of(100.0).unwrap_or_default().contains(&"device"));
+}

@@ -1,10 +1,15 @@
 //! Sentences that a person can check.
 
-use super::{Found, Model, Used};
+use super::model::Model;
+use super::rules::{NAMED_PERCENT, Station};
+use super::{Found, Used};
 use crate::maximum::{Maximum, Reservation};
 
 /// Sessions fewer than this are not worth a sentence.
 const LEAST_WAITING: f64 = 0.05;
+
+/// Others' part of the CPU that is worth a sentence.
+const LEAST_OTHERS: f64 = 0.05;
 
 /// A part of the time that is worth a sentence.
 const LEAST_STILL: f64 = 0.01;
@@ -24,7 +29,7 @@ pub(super) fn evidence(
     let still = model.means.still;
     if still >= LEAST_STILL {
         sentences.push(format!(
-            "for {} % of the time next to nothing was done, and the devices did nothing",
+            "for {} % of the time next to nothing was done, while those who worked waited for a device",
             number(100.0 * still)
         ));
     }
@@ -46,6 +51,9 @@ pub(super) fn evidence(
             "by the model nothing that is known to be limited would bring more if there were more of it".to_owned(),
         );
     }
+    if !all_done {
+        sentences.extend(cores(model, bound));
+    }
     // What comes next: the highest use of those that did not bind, and where most sessions were.
     let next =
         rest.iter().filter_map(|one| Some((one, one.used.as_ref()?))).filter(|(one, _)| one.rule.limit != "memory");
@@ -65,6 +73,24 @@ pub(super) fn evidence(
                 number(model.load.sessions)
             )
         }));
+    }
+    sentences
+}
+
+/// Whose CPU it was, and what only faster cores would do.
+fn cores(model: &Model<'_>, bound: &[Found]) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let is_bound = bound.iter().any(|found| found.rule.station() == Some(Station::Cpu));
+    if let Some((cores, all)) = model.others().filter(|(cores, all)| is_bound && *cores >= LEAST_OTHERS * all) {
+        let percent = number(100.0 * cores / all);
+        sentences
+            .push(format!("{percent} % of the machine's CPU went to other processes and to the system's own threads"));
+    }
+    if let Some(gain) = model.with_faster_cores().filter(|gain| !is_bound && *gain >= NAMED_PERCENT) {
+        sentences.push(format!(
+            "a session computes on one core at a time: by the model cores that are 20 % faster would bring about {} % more, and more cores would not",
+            number(gain)
+        ));
     }
     sentences
 }

@@ -42,6 +42,13 @@ fn network(host: &HostDelta, of: fn(&InterfaceDelta) -> Option<f64>) -> Option<f
     (!known.is_empty()).then(|| known.iter().sum::<f64>() * PER_MB)
 }
 
+/// CPUs at work for processes that are not watched, and for nobody: interrupts.
+fn others(host: &HostDelta) -> Option<f64> {
+    let watched = host.groups.iter().map(|group| group.cpu?.used_cpus).sum::<Option<f64>>()?;
+    // The two are read one after the other.
+    Some((host.cpu.as_ref()?.busy_cpus()? - watched).max(0.0))
+}
+
 /// All columns, those without a value too.
 pub(super) fn columns(looks: &[&Look]) -> Vec<SampleColumn> {
     let snapshots: Vec<Option<&Snapshot>> = looks.iter().map(|look| look.host.as_ref()).collect();
@@ -64,6 +71,7 @@ pub(super) fn columns(looks: &[&Look]) -> Vec<SampleColumn> {
         };
         columns.push(column(throttled, "host", "%", values(&held_back)));
     }
+    columns.push(column("other_cpu", "host", "cores", values(&others)));
     if let Some(name) = busiest(&snapshots) {
         let find = |host: &HostDelta| host.disks.iter().find(|disk| disk.name == name).cloned();
         columns.extend(DISK.iter().map(|(metric, unit, of)| SampleColumn {

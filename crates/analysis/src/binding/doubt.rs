@@ -1,0 +1,110 @@
+//! Why there is not enough evidence, although limits were found or none was: a wrong verdict would be worse than none.
+
+use super::Found;
+use super::model::Model;
+use super::rules::{DOUBT_PERCENT, MORE, NAMED_PERCENT, SECOND_DOUBT_PERCENT, Station, UNSEEN, WAITS};
+
+/// The reason, if there is one. The first `named` of those found would be named.
+pub(super) fn of(model: &Model<'_>, found: &[Found], named: usize) -> Option<String> {
+    let bound = &found[..named];
+    turns(model)
+        .or_else(|| stalled(model, bound))
+        .or_else(|| others(model, bound))
+        .or_else(|| in_parallel(model, bound))
+        .or_else(|| unexplained(model, found, named))
+        .or_else(|| too_close(found))
+}
+
+/// Gains that are too close to call.
+fn too_close(found: &[Found]) -> Option<String> {
+    let is_within = |(low, high): (f64, f64), found: &Found| (low..high).contains(&found.gain_percent);
+    let first = found.first().filter(|first| is_within(DOUBT_PERCENT, first));
+    // What brings much less than the first would not be changed first anyway.
+    let least = found.first().map_or(0.0, |first| SECOND_DOUBT_PART * first.gain_percent);
+    let mut others = found.iter().skip(1).filter(|other| other.gain_percent >= least);
+    let doubtful = first.or_else(|| others.find(|other| is_within(SECOND_DOUBT_PERCENT, other)))?;
+    let (lift, gain) = (doubtful.rule.lift, doubtful.gain_percent);
+    Some(format!("{lift} would bring about {gain:.1} %, which is too close to call"))
+}
+
+/// Most sessions wait for others of whom nothing is seen.
+fn turns(model: &Model<'_>) -> Option<String> {
+    UNSEEN.iter().find_map(|(column, words, part)| {
+        let waiting = model.means.column(column).filter(|waiting| *waiting >= part * model.load.sessions)?;
+        Some(format!("{waiting:.1} of {:.0} sessions wait {words}", model.load.sessions))
+    })
+}
+
+/// The CPUs are full, but of somebody else's work: whether it gives way or holds up the server, and whether it would take more if there
+/// were more, is not seen.
+fn others(model: &Model<'_>, named: &[Found]) -> Option<String> {
+    let cpu = named.iter().find(|found| found.rule.station() == Some(Station::Cpu))?;
+    let (cores, all) = model.others().filter(|(cores, all)| *cores >= OTHERS_PART * all)?;
+    let means = model.means.without("other_cpu");
+    let own = Model::fitted(&means, model.ceilings, model.load, model.rate)?.found(cpu.rule)?;
+    let percent = 100.0 * cores / all;
+    (own.gain_percent < NAMED_PERCENT).then(|| {
+        format!(
+            "{percent:.0} % of the machine's CPU went to other processes and to the system's own threads, and whether that held up the server is not seen"
+        )
+    })
+}
+
+/// All that had something to do on the machine waited for storage, and no limit of storage is known to have bound.
+fn stalled(model: &Model<'_>, bound: &[Found]) -> Option<String> {
+    model.others()?;
+    let stalled = model.means.column("io_stall").filter(|percent| *percent >= LEAST_STALLED_PERCENT)?;
+    let is_storage = |found: &Found| STORAGE.contains(&found.rule.limit);
+    (!bound.iter().any(is_storage)).then(|| {
+        format!(
+            "for {stalled:.0} % of the time all that had something to do on the machine waited for storage, which the engine's own waits don't show"
+        )
+    })
+}
+
+/// Sessions that use more cores than they are would use so many more, or not.
+fn in_parallel(model: &Model<'_>, bound: &[Found]) -> Option<String> {
+    let cpu = bound.iter().find(|found| found.rule.station() == Some(Station::Cpu))?.used.as_ref()?;
+    let is_parallel = cpu.ceiling.is_some() && cpu.value > model.load.sessions && cpu.part < FULL_CPU;
+    let (cores, sessions) = (cpu.value, model.load.sessions);
+    is_parallel.then(|| {
+        format!("{sessions:.0} sessions used {cores:.1} cores, so they work in parallel, and how many more they would use is not seen")
+    })
+}
+
+/// More would be gained from what sessions did of which nothing was seen than from any limit.
+fn unexplained(model: &Model<'_>, found: &[Found], named: usize) -> Option<String> {
+    let (sessions, busy) = (model.load.sessions, model.load.busy?.min(model.load.sessions));
+    let mut seen = model.computing();
+    for (columns, station) in WAITS {
+        let waited = model.means.sum(columns).unwrap_or(0.0);
+        let queued = station.map_or(0.0, |station| model.rate * model.network.time_at(station as usize));
+        seen += waited.max(queued * model.means.moving);
+    }
+    let client = model.means.column("waiting_for_client").unwrap_or(0.0);
+    let unseen = (busy - seen).min(sessions - seen - client);
+    let gain = model.less_elsewhere(unseen * (1.0 - 1.0 / MORE));
+    let first = found.first().filter(|_| named > 0).map_or(0.0, |first| first.gain_percent);
+    if unseen < LEAST_UNSEEN * busy || gain < NAMED_PERCENT.max(first) {
+        return None;
+    }
+    let disk = model.means.column("disk_busy").filter(|busy| *busy >= 1.0);
+    let disk = disk
+        .map_or(String::new(), |busy| format!("; the busiest disk had something to do for {busy:.0} % of the time"));
+    Some(format!(
+        "of {busy:.1} sessions with a request under way {unseen:.1} neither computed nor waited for anything that is seen{disk}"
+    ))
+}
+
+/// ... and that it may bind too is a doubt only where it brings this part.
+const SECOND_DOUBT_PART: f64 = 0.25;
+/// Part of the CPUs from which it is worth a word that others use them. Interrupts are counted there too.
+const OTHERS_PART: f64 = 0.1;
+/// Part of the time from which a fifth faster storage is worth a word, in percent.
+const LEAST_STALLED_PERCENT: f64 = 20.0;
+/// Limits of storage, and those that are met by it.
+const STORAGE: [&str; 6] = ["data_iops", "data_bandwidth", "data_io", "log_write", "memory", "device"];
+/// CPUs of which this part is used are full.
+const FULL_CPU: f64 = 0.9;
+/// Part of the busy sessions that is not explained by chance.
+const LEAST_UNSEEN: f64 = 0.2;

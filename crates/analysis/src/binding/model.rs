@@ -1,0 +1,257 @@
+//! The network of queues that was fitted to a stretch of time, and what each rule's change would bring in it.
+
+use plimsoll_measurement::Ceiling;
+
+use super::means::{Means, ceiling};
+use super::network::Network;
+use super::rules::{Change, Counts, MACHINE_CPU, MORE, RULES, Rule, Station, Use};
+use super::usage::{highest, part_of_station, used};
+use super::{Found, Load, Used};
+use crate::maximum::{Maximum, theoretical_maximum};
+use crate::summary;
+
+/// The network, and where its parts come from.
+#[derive(Debug)]
+pub(super) struct Model<'a> {
+    pub means: &'a Means<'a>,
+    pub ceilings: &'a [Ceiling],
+    pub load: &'a Load,
+    /// Requests a second while something moved.
+    pub rate: f64,
+    pub network: Network,
+    /// CPUs that the server and our client share with everybody, where they do.
+    shared: Option<Shared>,
+}
+
+/// CPUs of a machine on which both server and client work.
+#[derive(Debug, Clone, Copy)]
+struct Shared {
+    /// CPUs.
+    cpus: f64,
+    /// CPUs at work for our client.
+    client: f64,
+}
+
+impl<'a> Model<'a> {
+    /// `None` if no network delivers this rate.
+    pub fn fitted(means: &'a Means<'a>, ceilings: &'a [Ceiling], load: &'a Load, rate: f64) -> Option<Self> {
+        let shared = shared(means, ceilings);
+        let used = |station: Station| match station {
+            // The client queues for the same CPUs then.
+            Station::Client if shared.is_some() => 0.0,
+            station => part_of_station(means, ceilings, station).unwrap_or(0.0),
+        };
+        let network = Network::fitted(load.sessions, &Station::ALL.map(used), rate)?;
+        Some(Self { means, ceilings, load, rate, network, shared })
+    }
+
+    /// How far a limit was used.
+    pub fn used(&self, rule: &Rule) -> Option<Used> {
+        highest(self.means, self.ceilings, rule)
+    }
+
+    /// Sessions that wait on average.
+    pub fn waiting(&self, rule: &Rule) -> Option<f64> {
+        self.means.sum(rule.waits)
+    }
+
+    /// In how many of the intervals in which its use is known a limit was used by [`NEARLY_FULL`] or more.
+    pub fn nearly_full(&self, rule: &Rule) -> (usize, usize) {
+        let parts = self.means.each().filter_map(|one| highest(&one, self.ceilings, rule)).map(|used| used.part);
+        parts.fold((0, 0), |(full, all), part| (full + usize::from(part >= NEARLY_FULL), all + 1))
+    }
+
+    /// How long an operation takes at a limit, and how long while the limit was hardly used: milliseconds, with what it is in words.
+    pub fn latency(&self, rule: &Rule) -> Option<(&'static str, f64, Option<f64>)> {
+        let (column, words) = *rule.latency.iter().find(|(column, _)| self.means.column(column).is_some())?;
+        let is_at_ease = |one: &Means<'_>| {
+            highest(one, self.ceilings, rule).is_some_and(|used| used.part > 0.0 && used.part <= AT_EASE)
+        };
+        let at_ease: Vec<f64> = self
+            .means
+            .each_of_all()
+            .filter(is_at_ease)
+            .filter_map(|one| one.column(column))
+            .filter(|ms| *ms > 0.0)
+            .collect();
+        let unthrottled = summary::median(&at_ease).filter(|_| at_ease.len() >= LEAST_AT_EASE);
+        Some((words, self.means.column(column)?, unthrottled))
+    }
+
+    /// What is known of a limit; `None` if nothing is.
+    pub fn found(&self, rule: &'static Rule) -> Option<Found> {
+        let known = |other: &&Rule| other.station() == rule.station() && other.limit != rule.limit;
+        if rule.last_resort && RULES.iter().filter(known).any(|other| self.used(other).is_some()) {
+            return None;
+        }
+        let (used, waiting) = (self.used(rule), self.waiting(rule));
+        let gain_percent = match rule.change {
+            Change::More(station) => self.with_more(rule, station, used.as_ref()?),
+            Change::Faster(station) => self.with_faster(station, waiting?)?,
+            Change::Cheaper(station) => self.with_cheaper(station, waiting)?,
+            Change::Memory => self.with_memory(used.as_ref(), waiting)?,
+            Change::Without(rest) => self.less_elsewhere(waiting? * (1.0 - rest)),
+            Change::Unfrozen => {
+                if self.means.still <= 0.0 {
+                    return None;
+                }
+                100.0 * (1.0 / (1.0 - self.means.still) - 1.0)
+            }
+        };
+        gain_percent.is_finite().then_some(Found { rule, used, waiting, gain_percent })
+    }
+
+    /// The rate at full use of a device's limit that bound without being used to the full (reference 2.9 and A33).
+    pub fn maximum(&self, bound: &[Found]) -> Option<Maximum> {
+        let devices = [Some(Station::Data), Some(Station::Log)];
+        let first = bound.first().filter(|found| devices.contains(&found.rule.station()))?;
+        let used = first.used.as_ref().filter(|used| used.part < USED_TO_THE_FULL)?;
+        let cpu = part_of_station(self.means, self.ceilings, Station::Cpu);
+        theoretical_maximum(self.rate, 100.0 * used.part, cpu.map(|part| 100.0 * part))
+    }
+
+    /// CPUs at work for processes that are neither the server's nor ours, with all there are, where the server's CPUs are not its own.
+    pub fn others(&self) -> Option<(f64, f64)> {
+        Some((self.means.column("other_cpu")?, ceiling(self.ceilings, "machine_cpu")?.value))
+    }
+
+    /// Sessions that compute on average, or wait for CPU.
+    pub fn computing(&self) -> f64 {
+        let side_by_side = |used: Used| Some(used.part.min(1.0) * cores(&used)? * beside(cores(&used)?));
+        let beside_queue = self.highest_of(Station::Cpu).and_then(side_by_side).unwrap_or(0.0);
+        self.rate * self.network.time_at(Station::Cpu as usize) + beside_queue
+    }
+
+    /// The gain if so many sessions less were elsewhere, beside the stations.
+    pub fn less_elsewhere(&self, sessions: f64) -> f64 {
+        self.network.gain_percent(self.network.demands.clone(), self.network.elsewhere - sessions / self.rate)
+    }
+
+    /// The highest use of a station.
+    fn highest_of(&self, station: Station) -> Option<Used> {
+        let own = RULES.iter().filter(|rule| rule.station() == Some(station));
+        own.filter_map(|rule| self.used(rule)).max_by(|a, b| a.part.total_cmp(&b.part))
+    }
+
+    /// What cores would bring that are a fifth faster, where it is known how many there are: not only queues for them get shorter.
+    pub fn with_faster_cores(&self) -> Option<f64> {
+        let used = self.highest_of(Station::Cpu)?;
+        let (part, cores) = (used.part.min(1.0), cores(&used)?);
+        let mut demands = self.network.demands.clone();
+        demands[Station::Cpu as usize] = part / MORE / self.rate;
+        let shorter = part * cores * beside(cores) * (1.0 - 1.0 / MORE) / self.rate;
+        Some(self.network.gain_percent(demands, self.network.elsewhere - shorter))
+    }
+
+    /// More of what a station can do: of the limit alone, as the station's other limits stay.
+    fn with_more(&self, rule: &Rule, station: Station, used: &Used) -> f64 {
+        // What counts only where nothing better is known says nothing of another limit.
+        let is_other = |other: &&Rule| other.limit != rule.limit && other.change == rule.change && !other.last_resort;
+        let others = RULES.iter().filter(is_other);
+        let rest = others.filter_map(|other| Some(self.used(other)?.part)).fold(0.0, f64::max);
+        let mut demands = self.network.demands.clone();
+        // Nothing is used by more than there is: what is above that is how it was counted.
+        let part = used.part.min(1.0);
+        demands[station as usize] = (part / MORE).max(rest.min(1.0)) / self.rate;
+        // ... unless it is seen to work in parallel.
+        let cores = cores(used).filter(|_| station == Station::Cpu && used.value <= self.network.sessions);
+        let longer = cores.map_or(0.0, |cores| part * cores / self.rate * (beside(MORE * cores) - beside(cores)));
+        self.network.gain_percent(demands, self.network.elsewhere + longer)
+    }
+
+    /// Shorter waits at a station of which nobody knows what it can do.
+    fn with_faster(&self, station: Station, waiting: f64) -> Option<f64> {
+        if part_of_station(self.means, self.ceilings, station).is_some() {
+            return None;
+        }
+        Some(self.less_elsewhere(waiting * (1.0 - 1.0 / MORE)))
+    }
+
+    /// What a request costs at a station, less a fifth.
+    fn with_cheaper(&self, station: Station, waiting: Option<f64>) -> Option<f64> {
+        let less = 1.0 - 1.0 / MORE_COST;
+        let mut demands = self.network.demands.clone();
+        if let Some(shared) = self.shared {
+            // What our client needs less of the CPUs of both is there for the server, unless the server has a limit of its own.
+            let of_server = |of: &&Use| of.ceiling != MACHINE_CPU && of.counts == Counts::Always;
+            let uses = RULES.iter().filter(|rule| rule.station() == Some(Station::Cpu)).flat_map(|rule| rule.uses);
+            let own = uses.filter(of_server).filter_map(|of| used(self.means, self.ceilings, of));
+            let own = own.map(|used| used.part.min(1.0)).fold(0.0, f64::max);
+            let (saved, before) = (less * shared.client / self.rate, demands[Station::Cpu as usize]);
+            let after = (before - saved / shared.cpus).max(own / self.rate).min(before);
+            demands[Station::Cpu as usize] = after;
+            let beside = (saved - (before - after)).max(0.0);
+            return Some(self.network.gain_percent(demands, self.network.elsewhere - beside));
+        }
+        let queued = demands[station as usize];
+        // All that a request needs there: of our own client as it was measured, else what its sessions spend there without the queue.
+        let each = match (self.load.client, self.means.column("client_cpu").filter(|_| queued > 0.0), waiting) {
+            (Some(part), ..) => part * self.load.sessions / self.rate,
+            (None, Some(cpu), _) => cpu / self.rate,
+            (None, None, Some(waiting)) => waiting / self.rate,
+            _ => return None,
+        };
+        demands[station as usize] *= 1.0 - less;
+        Some(self.network.gain_percent(demands, self.network.elsewhere - less * (each - queued).max(0.0)))
+    }
+
+    /// More memory: a part of the reads is not made.
+    fn with_memory(&self, used: Option<&Used>, waiting: Option<f64>) -> Option<f64> {
+        let (misses, lookups) = (self.means.column("cache_misses")?, self.means.column("cache_lookups")?);
+        if used.is_some_and(|used| used.part < FULL) || misses <= 0.0 || lookups <= misses {
+            return None;
+        }
+        let size = |resource| ceiling(self.ceilings, resource).map(|ceiling| ceiling.value);
+        // Of data of a known size that part is in memory, at least; else by what was found of what was looked for.
+        let hits = match size("memory").zip(size("data")) {
+            Some((memory, data)) => (memory / data).min(1.0),
+            None => 1.0 - misses / (lookups - ABOVE * self.rate * self.means.moving).max(misses),
+        };
+        // Of equally likely pages so many more are there with more memory.
+        let saved = ((MORE - 1.0) * hits / (1.0 - hits).max(0.01)).min(1.0);
+        let mut demands = self.network.demands.clone();
+        let column = |metric| self.means.column(metric).unwrap_or(0.0);
+        let (reads, writes) = (column("data_reads"), column("data_writes"));
+        let of_reads = if writes > 0.0 { reads / (reads + writes) } else { 1.0 };
+        demands[Station::Data as usize] *= 1.0 - saved * of_reads;
+        // What a read takes beside the device's limits: its latency.
+        let limited = self.network.time_at(Station::Data as usize);
+        let each = waiting.map_or(0.0, |waiting| (waiting / self.rate - limited).max(0.0));
+        let each = each.min(self.network.elsewhere);
+        Some(self.network.gain_percent(demands, self.network.elsewhere - saved * each))
+    }
+}
+
+/// Cores that a part of is used; `None` where only a percentage is known.
+fn cores(used: &Used) -> Option<f64> {
+    used.ceiling.as_ref().map(|ceiling| ceiling.value)
+}
+
+/// What part of the work at so many cores passes beside the queue: a session computes on one core at a time, which is seen as a queue
+/// that all cores serve together, and a rest of the time that passes whatever the load (Seidmann, Schweitzer and Shalev-Oren,
+/// Computerized closed queueing network models of flexible manufacturing systems, Large Scale Systems 12 (1987) 91-107).
+fn beside(cores: f64) -> f64 {
+    (1.0 - 1.0 / cores).max(0.0)
+}
+
+/// The CPUs that server and client share: those of a machine, where the client is not held to fewer of them. Of an engine that works in
+/// our own threads nobody knows what is the client's.
+fn shared(means: &Means<'_>, ceilings: &[Ceiling]) -> Option<Shared> {
+    let cpus = ceiling(ceilings, MACHINE_CPU)?.value;
+    let of_client = ceiling(ceilings, "client_cpu")?.value;
+    Some(Shared { cpus, client: means.column("client_cpu")? }).filter(|_| of_client >= cpus)
+}
+
+/// The part of a limit from which on an interval is counted (reference, 5.6).
+const NEARLY_FULL: f64 = 0.9;
+/// Intervals in which at most this part of a limit is used show what it does unthrottled, if there are so many of them.
+const AT_EASE: f64 = 0.5;
+const LEAST_AT_EASE: usize = 2;
+/// A limit that is used from this part on is used to the full.
+const USED_TO_THE_FULL: f64 = 0.98;
+/// A cost less 20 % is this part of what it was, seen the other way round.
+const MORE_COST: f64 = 1.0 / 0.8;
+/// Memory that is used from this part on is full.
+const FULL: f64 = 0.95;
+/// Pages that a request looks up on the way to those that may be missing: what is above them in their tree is always there.
+const ABOVE: f64 = 2.0;

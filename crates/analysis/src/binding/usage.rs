@@ -1,0 +1,46 @@
+//! How far limits were used.
+
+use plimsoll_measurement::Ceiling;
+
+use super::Used;
+use super::means::{Means, ceiling};
+use super::rules::{Counts, NETWORK, RULES, Rule, Station, Use};
+
+/// The highest use of a station by all limits that lie there.
+pub(super) fn part_of_station(means: &Means<'_>, ceilings: &[Ceiling], station: Station) -> Option<f64> {
+    let own = RULES.iter().filter(|rule| rule.station() == Some(station));
+    let uses = own.filter_map(|rule| highest(means, ceilings, rule));
+    let network = NETWORK.iter().filter(|_| station == Station::Network);
+    let network = network.filter_map(|of| used(means, ceilings, of));
+    uses.chain(network).map(|used| used.part).reduce(f64::max)
+}
+
+/// The highest use of a limit that is known.
+pub(super) fn highest(means: &Means<'_>, ceilings: &[Ceiling], rule: &Rule) -> Option<Used> {
+    let is_first = || {
+        let own = means.sum(rule.waits).unwrap_or(0.0);
+        RULES.iter().all(|other| {
+            let is_shared = other.uses.iter().any(|of| of.counts == Counts::WhereMostWait);
+            let differs = is_shared && other.waits != rule.waits;
+            !differs || means.sum(other.waits).unwrap_or(0.0) <= own
+        })
+    };
+    let among = |counts: &dyn Fn(Counts) -> bool| {
+        let known = rule.uses.iter().filter(|of| counts(of.counts)).filter_map(|of| used(means, ceilings, of));
+        known.max_by(|a, b| a.part.total_cmp(&b.part))
+    };
+    let of_ours = |counts| counts == Counts::Always || (counts == Counts::WhereMostWait && is_first());
+    among(&of_ours).or_else(|| among(&|counts| counts == Counts::WithoutBetter))
+}
+
+/// How far a ceiling is used, where both are known.
+pub(super) fn used(means: &Means<'_>, ceilings: &[Ceiling], of: &Use) -> Option<Used> {
+    let value = (means.sum(of.columns)? - means.sum(of.less).unwrap_or(0.0)).max(0.0);
+    if of.ceiling.is_empty() {
+        return Some(Used { value, ceiling: None, part: value / 100.0 });
+    }
+    let ceiling = ceiling(ceilings, of.ceiling)?.clone();
+    // What stood still for a part of the time was used for the rest of it.
+    let part = value / means.moving / ceiling.value;
+    Some(Used { value, ceiling: Some(ceiling), part })
+}
