@@ -30,6 +30,8 @@ pub struct Load {
     pub sessions: f64,
     /// Sessions that waited for an answer on average; `None` where that is not known.
     pub busy: Option<f64>,
+    /// Requests that were answered; `None` where something else was done.
+    pub answers: Option<u64>,
     /// Requests a second that a schedule asked for; `None` where each follows the last answer.
     pub asked: Option<f64>,
     /// Part of the sessions' time that our own client needed, from 0 to 1, where that was measured beside the samples.
@@ -112,6 +114,13 @@ pub fn judge(stretch: &Stretch<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
     let Some(rate) = means.rate().filter(|rate| *rate > 0.0) else {
         return Judged::abstain("it is not known how much was done in which second");
     };
+    if let Some(answers) = load.answers.filter(|answers| (*answers as f64) < LEAST_ANSWERS * load.sessions) {
+        let few = format!(
+            "{answers} answers to {:.0} sessions are too few: as many requests may be cut off at the ends",
+            load.sessions
+        );
+        return Judged::abstain(&few);
+    }
     let Some(model) = Model::fitted(&means, ceilings, load, rate) else {
         return Judged::abstain("the rate can't be brought together with what the sessions did");
     };
@@ -147,6 +156,8 @@ fn standing_still_is_the_devices(stretch: &Stretch<'_>, ceilings: &[Ceiling], st
     waited >= FOR_DEVICES * still * load.sessions && most / (1.0 - still) <= MOST_USED && !at_work
 }
 
+/// Requests for each session from which on those at the ends don't matter.
+const LEAST_ANSWERS: f64 = 5.0;
 /// Part of what a schedule asks for that counts as all of it.
 const ALL_DONE: f64 = 0.98;
 

@@ -39,6 +39,7 @@ impl<'a> Model<'a> {
         let used = |station: Station| match station {
             // The client queues for the same CPUs then.
             Station::Client if shared.is_some() => 0.0,
+            Station::Cpu if has_core_each(means, ceilings, load) => 0.0,
             station => part_of_station(means, ceilings, station).unwrap_or(0.0),
         };
         let network = Network::fitted(load.sessions, &Station::ALL.map(used), rate)?;
@@ -117,7 +118,7 @@ impl<'a> Model<'a> {
 
     /// Sessions that compute on average, or wait for CPU.
     pub fn computing(&self) -> f64 {
-        let side_by_side = |used: Used| Some(used.part.min(1.0) * cores(&used)? * beside(cores(&used)?));
+        let side_by_side = |used: Used| Some(used.part.min(1.0) * cores(&used)? * self.beside(cores(&used)?));
         let beside_queue = self.highest_of(Station::Cpu).and_then(side_by_side).unwrap_or(0.0);
         self.rate * self.network.time_at(Station::Cpu as usize) + beside_queue
     }
@@ -125,6 +126,11 @@ impl<'a> Model<'a> {
     /// The gain if so many sessions less were elsewhere, beside the stations.
     pub fn less_elsewhere(&self, sessions: f64) -> f64 {
         self.network.gain_percent(self.network.demands.clone(), self.network.elsewhere - sessions / self.rate)
+    }
+
+    /// What part of the work at so many cores passes beside their queue.
+    fn beside(&self, cores: f64) -> f64 {
+        if self.network.demands[Station::Cpu as usize] > 0.0 { beside(cores) } else { 1.0 }
     }
 
     /// The highest use of a station.
@@ -138,8 +144,8 @@ impl<'a> Model<'a> {
         let used = self.highest_of(Station::Cpu)?;
         let (part, cores) = (used.part.min(1.0), cores(&used)?);
         let mut demands = self.network.demands.clone();
-        demands[Station::Cpu as usize] = part / MORE / self.rate;
-        let shorter = part * cores * beside(cores) * (1.0 - 1.0 / MORE) / self.rate;
+        demands[Station::Cpu as usize] /= MORE;
+        let shorter = part * cores * self.beside(cores) * (1.0 - 1.0 / MORE) / self.rate;
         Some(self.network.gain_percent(demands, self.network.elsewhere - shorter))
     }
 
@@ -150,11 +156,14 @@ impl<'a> Model<'a> {
         let others = RULES.iter().filter(is_other);
         let rest = others.filter_map(|other| Some(self.used(other)?.part)).fold(0.0, f64::max);
         let mut demands = self.network.demands.clone();
+        if demands[station as usize] <= 0.0 {
+            return 0.0;
+        }
         // Nothing is used by more than there is: what is above that is how it was counted.
         let part = used.part.min(1.0);
-        demands[station as usize] = (part / MORE).max(rest.min(1.0)) / self.rate;
-        // ... unless it is seen to work in parallel.
+        // A session that is seen to use several cores may use more.
         let cores = cores(used).filter(|_| station == Station::Cpu && used.value <= self.network.sessions);
+        demands[station as usize] = (part / MORE).max(rest.min(1.0)) / self.rate;
         let longer = cores.map_or(0.0, |cores| part * cores / self.rate * (beside(MORE * cores) - beside(cores)));
         self.network.gain_percent(demands, self.network.elsewhere + longer)
     }
@@ -202,9 +211,10 @@ impl<'a> Model<'a> {
             return None;
         }
         let size = |resource| ceiling(self.ceilings, resource).map(|ceiling| ceiling.value);
-        // Of data of a known size that part is in memory, at least; else by what was found of what was looked for.
-        let hits = match size("memory").zip(size("data")) {
-            Some((memory, data)) => (memory / data).min(1.0),
+        // Of data of a known size that part is in memory, at least; else by what was found of what was looked for. The size is that of
+        // the beginning: who finds too little in memory that should hold all of it has made more since.
+        let hits = match size("memory").zip(size("data")).filter(|(memory, data)| memory < data) {
+            Some((memory, data)) => memory / data,
             None => 1.0 - misses / (lookups - ABOVE * self.rate * self.means.moving).max(misses),
         };
         // Of equally likely pages so many more are there with more memory.
@@ -232,6 +242,18 @@ fn cores(used: &Used) -> Option<f64> {
 /// Computerized closed queueing network models of flexible manufacturing systems, Large Scale Systems 12 (1987) 91-107).
 fn beside(cores: f64) -> f64 {
     (1.0 - 1.0 / cores).max(0.0)
+}
+
+/// Whether there is a core for each session, so that nobody queues: sessions compute on one core each unless they are seen to use more,
+/// and others leave them alone.
+fn has_core_each(means: &Means<'_>, ceilings: &[Ceiling], load: &Load) -> bool {
+    let rules = RULES.iter().filter(|rule| rule.station() == Some(Station::Cpu));
+    let Some(used) = rules.filter_map(|rule| highest(means, ceilings, rule)).max_by(|a, b| a.part.total_cmp(&b.part))
+    else {
+        return false;
+    };
+    let others = means.column("other_cpu").unwrap_or(0.0);
+    cores(&used).is_some_and(|cores| load.sessions + others <= cores && used.value <= load.sessions + others)
 }
 
 /// The CPUs that server and client share: those of a machine, where the client is not held to fewer of them. Of an engine that works in

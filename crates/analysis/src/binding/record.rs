@@ -124,13 +124,14 @@ fn parts(record: &RunRecord, repetition: &Repetition, client: Option<f64>) -> Ve
             for phase in phases {
                 let between = (phase.started_seconds, phase.started_seconds + phase.seconds);
                 let sessions = f64::from(phase.sessions);
-                let load = Load { sessions, busy: busy(phase), asked: phase.rate_asked, client };
+                let answers = Some(phase.operations);
+                let load = Load { sessions, busy: busy(phase), answers, asked: phase.rate_asked, client };
                 add(several.then(|| phase.label.clone()), between, load);
             }
         } else {
             let sessions = repetition.points.iter().filter_map(|point| point.sessions).max().unwrap_or(1);
             let sessions = f64::from(sessions);
-            let load = Load { sessions, busy: Some(sessions), asked: None, client: None };
+            let load = Load { sessions, busy: Some(sessions), ..Load::default() };
             add(samples.phase.clone(), (0.0, end), load);
         }
     }

@@ -94,6 +94,27 @@ fn who_does_all_that_is_asked_has_no_limit() {
 }
 
 #[test]
+fn a_few_answers_tell_nothing() {
+    let of = |answers| {
+        let load = Load { answers: Some(answers), ..closed(16.0) };
+        judged(&[("data_reads", 495.0)], &[("data_iops", 500.0)], &load, &STEADY).limits()
+    };
+    assert_eq!((of(79), of(80)), (None, Some(vec!["data_iops"])));
+}
+
+#[test]
+fn data_that_has_grown_since_is_not_all_in_memory() {
+    let columns =
+        [("data_reads", 37.0), ("cache_misses", 37.0), ("cache_lookups", 60.0), ("waiting_for_data_read", 3.5)];
+    let of = |data| {
+        let judged =
+            judged(&columns, &[("data_iops", 40.0), ("memory", 8.0), ("data", data)], &closed(4.0), &[1.0; 10]);
+        judged.lifts().into_iter().find(|lift| lift.limit == "memory").unwrap().gain_percent
+    };
+    assert!(of(1.1) < 15.0 && of(80.0) < 5.0 && of(9.0) > 50.0, "{} {} {}", of(1.1), of(80.0), of(9.0));
+}
+
+#[test]
 fn without_samples_or_a_rate_there_is_not_enough_evidence() {
     assert_eq!(judged(&[("cpu", 1.0)], &[("cpu", 1.0)], &closed(4.0), &[]).limits(), None);
     let stretch = Stretch { samples: &Samples::default(), between: (0.0, 10.0), seconds: &STEADY, silences: &[] };

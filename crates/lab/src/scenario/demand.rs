@@ -56,6 +56,16 @@ impl Prices {
         demand.statements * self.statement_us / 1e6 + demand.steps * self.step_ns / 1e9 + pages * self.page_us / 1e6
     }
 
+    /// The same with CPU time that is so many times what else a request takes.
+    pub fn with_cpu(mut self, demand: &Demand, times: f64) -> Self {
+        let cpu = self.cpu_seconds(demand);
+        let dearer = times * (self.seconds(demand) - cpu) / cpu;
+        for price in [&mut self.statement_us, &mut self.step_ns, &mut self.page_us] {
+            *price *= dearer;
+        }
+        self
+    }
+
     /// Seconds that a request of a session takes where nothing is limited.
     pub fn seconds(&self, demand: &Demand) -> f64 {
         self.cpu_seconds(demand) + demand.reads * self.read_ms / 1e3 + demand.commits * self.log_ms / 1e3

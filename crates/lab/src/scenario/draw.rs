@@ -5,17 +5,25 @@ use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
 /// A source of numbers.
 #[derive(Debug)]
-pub struct Draw(Xoshiro256PlusPlus);
+pub struct Draw {
+    seed: u64,
+    numbers: Xoshiro256PlusPlus,
+}
 
 impl Draw {
     /// Numbers of this seed.
     pub fn new(seed: u64) -> Self {
-        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
+        Self { seed, numbers: Xoshiro256PlusPlus::seed_from_u64(seed) }
+    }
+
+    /// Other numbers of the same seed, which leave alone what is drawn here.
+    pub fn beside(&self, what: u64) -> Self {
+        Self::new(self.seed ^ what)
     }
 
     /// From 0 to 1.
     fn unit(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+        (self.numbers.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// All alike between two.

@@ -13,6 +13,10 @@ use crate::fault::Fault;
 /// The most sessions.
 const MOST_SESSIONS: f64 = 64.0;
 
+/// What is drawn beside the rest, by which no other number changes.
+const LENGTHS: u64 = 0x6c65_6e67;
+const COMPUTING: u64 = 0x636f_7265;
+
 /// Requests a second that are few: they are made for five times as long.
 const FEW: f64 = 100.0;
 
@@ -124,9 +128,13 @@ impl Family {
         let workload = Workload::of(self, &mut draw, aims_at);
         let demand = workload.demand;
         let (prices, rate, sessions, pace) = self.pace(&mut draw, aims_at, &demand);
-        // A rate of few requests is a matter of chance in a short time.
-        let seconds = if rate < FEW { 5 * SECONDS } else { SECONDS };
-        let room = self.headroom(&mut draw, aims_at, &demand, pace);
+        // A rate of few requests is a matter of chance in a short time; some of the others last a minute as well.
+        let is_long = rate < FEW || draw.beside(LENGTHS).chance(0.2);
+        let seconds = if is_long { 5 * SECONDS } else { SECONDS };
+        let mut room = self.headroom(&mut draw, aims_at, &demand, pace);
+        if let Pace::Computing(cores) = pace {
+            room.cpu = cores / (rate * prices.cpu_seconds(&demand));
+        }
         let is_wide = |room: f64| room <= 1.0 || room > 1.6;
         let device = if demand.log_bytes > 0.0 { "log" } else { "data" };
         let wide = if device == "log" { is_wide(room.log) } else { is_wide(room.iops) && is_wide(room.bandwidth) };
@@ -151,7 +159,7 @@ impl Family {
         let pace = match pace {
             Pace::Offered => format!("rate = {}\narrivals = \"poisson\"\n", rate.round()),
             Pace::Thinking(seconds) => format!("think = \"{:.3}ms\"\narrivals = \"poisson\"\n", seconds * 1e3),
-            Pace::Full | Pace::Latency => String::new(),
+            Pace::Full | Pace::Latency | Pace::Computing(_) => String::new(),
         };
         let test = format!(
             "name = \"{name}\"\ntitle = \"{} from {sessions} sessions\"\nsteps = [\"requests\"]\ncopies = {}\n\n{}\n[parameters]\nsessions = {sessions}\nduration = \"{seconds}s\"\nseed = {{luck}}\n{pace}",
@@ -208,13 +216,20 @@ impl Family {
             Pace::Latency => {
                 let sessions = if aims_at == Class::Nothing { draw.between(1.0, 6.0) } else { draw.between(8.0, 20.0) };
                 let sessions = sessions.floor().min((2500.0 * seconds).ceil().max(1.0));
+                let mut other = draw.beside(COMPUTING);
+                if aims_at == Class::Nothing && demand.log_bytes <= 0.0 && other.chance(0.6) {
+                    // Each has a core for itself, on which it computes for half of its time or more.
+                    let prices = prices.with_cpu(demand, other.scale(1.0, 8.0));
+                    let cores = sessions * other.one(&[1.0, 1.5, 2.0]);
+                    return (prices, sessions / prices.seconds(demand), sessions as u64, Pace::Computing(cores));
+                }
                 (prices, sessions / seconds, sessions as u64, pace)
             }
             Pace::Thinking(think) => {
                 let sessions = (wanted * (think + seconds)).ceil().clamp(4.0, MOST_SESSIONS);
                 (prices, sessions / (think + seconds), sessions as u64, pace)
             }
-            Pace::Full | Pace::Offered => {
+            Pace::Full | Pace::Offered | Pace::Computing(_) => {
                 // Where two limits are near each other, a few sessions wait at one while the other idles.
                 let few = draw.between(16.0, 32.0).round();
                 let crowd = draw.between(2.2, 4.0);
@@ -240,7 +255,7 @@ impl Family {
                 room.client = None;
             }
             // A limit takes part in the time of every request: where sessions are few it has to be far away.
-            (Class::Nothing, Pace::Latency) => room.times(14.0),
+            (Class::Nothing, Pace::Latency | Pace::Computing(_)) => room.times(14.0),
             (_, Pace::Latency) => room.times(5.0),
             (_, Pace::Thinking(_)) => room.times(1.3),
             // Two that bind together.
@@ -265,6 +280,8 @@ enum Pace {
     Full,
     /// As fast as possible from so few that latencies decide.
     Latency,
+    /// The same where the time is that of a core, of which there are enough: so many.
+    Computing(f64),
     /// With a pause after each, in seconds.
     Thinking(f64),
     /// By a schedule.
