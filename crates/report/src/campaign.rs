@@ -5,13 +5,13 @@ use plimsoll_analysis::compare::{Summary, Terms, compare_summaries};
 use plimsoll_measurement::{Figure, RunRecord};
 
 use crate::grid::{Cell, Grid};
-use crate::words::{bound, interval_ends, number, plain, title};
+use crate::words::{bound, interval_ends, limit_in_a_cell, number, plain, title};
 
 /// What was measured, and what that is of the first column.
 pub struct Campaign {
     /// Rows: columns that don't bear their target's own name, and that.
     pub columns: Option<Grid>,
-    /// Rows: the tests. Headlines with their intervals.
+    /// Rows: the tests. Headlines with their intervals, and beside them what bound where that is known.
     pub values: Grid,
     /// The first column.
     pub base: String,
@@ -43,11 +43,25 @@ pub fn campaign(records: &[RunRecord]) -> Option<Campaign> {
         let figure = format!("{}, {}", title(kind.metric), plain(unit));
         [plain(kind.test).into(), figure.into()].into_iter().chain(cells).collect::<Vec<Cell>>()
     };
-    let (mut values, mut shares, mut bars) = (grid(&names), grid(&names[1..]), Vec::new());
+    // Beside each column what bound there, if that is known of one run at least.
+    let limit =
+        |(record, _): (&RunRecord, &Figure)| limit_in_a_cell(record.verdict.limit.as_deref(), &record.verdict.also);
+    let has_limit = |column: &Column<'_>| kinds.iter().any(|kind| found(*kind, column).and_then(limit).is_some());
+    let limited: Vec<bool> = columns.iter().map(has_limit).collect();
+    let values = Grid::default().text("Test").text("Figure");
+    let mut values = names.iter().zip(&limited).fold(values, |grid, (name, limited)| {
+        let grid = grid.number(name.clone());
+        if *limited { grid.text("Limit") } else { grid }
+    });
+    let (mut shares, mut bars) = (grid(&names[1..]), Vec::new());
     for kind in &kinds {
         let cells: Vec<_> = columns.iter().map(|column| found(*kind, column)).collect();
-        let in_cell = |cell: &Option<(&RunRecord, &Figure)>| cell.and_then(|(record, figure)| shown(record, figure));
-        values.row(row(*kind, kind.unit, cells.iter().map(|cell| in_cell(cell).into()).collect()));
+        let in_cells = |(cell, limited): (&Option<(&RunRecord, &Figure)>, &bool)| {
+            let value: Cell = cell.and_then(|(record, figure)| shown(record, figure)).into();
+            [Some(value), limited.then(|| cell.and_then(limit).into())]
+        };
+        let in_cells = cells.iter().zip(&limited).flat_map(in_cells).flatten().collect();
+        values.row(row(*kind, kind.unit, in_cells));
         // A bound is nothing that others could be parts of.
         let is_estimate = |(record, _): &(&RunRecord, &Figure)| bound(record, kind.unit).is_empty();
         let Some(base) = cells[0].filter(is_estimate) else { continue };

@@ -7,7 +7,9 @@ use plimsoll_measurement::units::{MB, format_bytes, format_seconds, mb_per_minut
 use plimsoll_measurement::{Figure, Point, Repetition, RunRecord};
 
 use crate::grid::{Cell, Grid};
-use crate::words::{NOT_PUBLISHED, bound, interval, megabytes, number, plain, repetition_state, title};
+use crate::words::{
+    NOT_PUBLISHED, bound, interval, limit_in_a_cell, megabytes, number, plain, repetition_state, title,
+};
 
 /// The point's rate in MB per minute, where it moved data.
 pub fn point_rate(point: &Point) -> Option<f64> {
@@ -96,10 +98,16 @@ fn bounded(record: &RunRecord, figure: &Figure) -> Cell {
     number(figure.value).map(|value| format!("{}{value}", bound(record, &figure.unit))).into()
 }
 
-/// Rows: the headlines of several runs with what they should be.
+/// Rows: the headlines of several runs with what bound them and what they should be.
 pub fn headlines<'a>(runs: impl IntoIterator<Item = (String, &'a RunRecord, &'a Figure)>) -> Option<Grid> {
-    let mut grid =
-        Grid::default().text("Run").number("Value").text("Unit").text("Interval").number("Truth").number("Error, %");
+    let mut grid = Grid::default()
+        .text("Run")
+        .number("Value")
+        .text("Unit")
+        .text("Interval")
+        .text("Limit")
+        .number("Truth")
+        .number("Error, %");
     for (name, record, figure) in runs {
         let [truth, error] = truth(figure);
         grid.row(vec![
@@ -107,6 +115,7 @@ pub fn headlines<'a>(runs: impl IntoIterator<Item = (String, &'a RunRecord, &'a 
             bounded(record, figure),
             plain(&figure.unit).into(),
             interval(figure).into(),
+            limit_in_a_cell(record.verdict.limit.as_deref(), &record.verdict.also).into(),
             truth,
             error,
         ]);

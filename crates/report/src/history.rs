@@ -7,7 +7,7 @@ use plimsoll_analysis::history::{self, Shift, Stretch};
 
 use crate::chart::{Axis, Kind, Line, LineChart, Look, Spot};
 use crate::grid::{Cell, Grid};
-use crate::words::{count, minute, number, plain, quantity, signed_percent, title};
+use crate::words::{count, ends, minute, number, plain, quantity, signed_percent, title};
 
 /// Fewer runs can't have two levels.
 pub const FEWEST_RUNS: usize = 6;
@@ -144,7 +144,7 @@ impl History {
     /// Rows: the runs.
     pub(crate) fn table(&self) -> Option<Grid> {
         let mut grid = Grid::default()
-            .text("Started (UTC)")
+            .text("Date (UTC)")
             .text("Run")
             .number(format!("{}, {}", title(&self.metric), plain(&self.unit)))
             .number("95 % interval")
@@ -152,7 +152,7 @@ impl History {
             .text("Version")
             .number("Level");
         for (at, run) in self.runs.iter().enumerate() {
-            let ends = run.interval.and_then(|(low, high)| Some(format!("{} to {}", number(low)?, number(high)?)));
+            let ends = run.interval.and_then(|(low, high)| ends(run.value, low, high));
             grid.row(vec![
                 minute(&run.at).into(),
                 plain(&run.run_id).into(),

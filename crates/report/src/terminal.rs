@@ -33,6 +33,8 @@ pub struct RunSummary {
     pub target: String,
     /// The headline figure with its unit; absent if nothing complete was measured.
     pub headline: Option<String>,
+    /// What bound it; absent without enough evidence.
+    pub limit: Option<String>,
     /// How the run ended.
     pub state: String,
 }
@@ -45,12 +47,13 @@ impl From<&RunRecord> for RunSummary {
             test: record.test.clone(),
             target: record.target.clone(),
             headline: record.result.as_ref().map(|figure| words::value(record, figure)),
+            limit: words::limit_in_a_cell(record.verdict.limit.as_deref(), &record.verdict.also),
             state: words::state(record),
         }
     }
 }
 
-pub use words::{bound_by as bound, ended as state};
+pub use words::{bound_by as bound, ended as state, limit_in_a_cell as limit};
 
 /// One figure of a run against the same figure of another.
 #[derive(Debug, Clone, PartialEq)]
@@ -116,8 +119,14 @@ pub fn runs(runs: &[RunSummary], style: Style) -> String {
     if runs.is_empty() {
         return "No runs.\n".to_owned();
     }
-    let mut grid =
-        Grid::default().text("Run").text("Started (UTC)").text("Test").text("Target").number("Headline").text("State");
+    let mut grid = Grid::default()
+        .text("Run")
+        .text("Started (UTC)")
+        .text("Test")
+        .text("Target")
+        .number("Headline")
+        .text("Limit")
+        .text("State");
     for run in runs {
         grid.row(vec![
             plain(&run.run_id).into(),
@@ -125,17 +134,27 @@ pub fn runs(runs: &[RunSummary], style: Style) -> String {
             plain(&run.test).into(),
             plain(&run.target).into(),
             run.headline.as_deref().map(plain).into(),
+            run.limit.as_deref().map(plain).into(),
             plain(&run.state).into(),
         ]);
+    }
+    // That all came to their end is the least that there is to say.
+    let all_complete = runs.iter().all(|run| run.state == "complete");
+    for title in all_complete.then_some("State").into_iter().chain(["Limit"]) {
+        if grid.width() > style.width {
+            grid.drop_column(title);
+        }
     }
     drawn(&grid, style)
 }
 
-/// The headline and how long it took to get it.
+/// The headline, what bound it and how long it took to get it.
 pub fn in_a_line(record: &RunRecord) -> String {
     let headline = record.result.as_ref();
     let headline = headline.map_or_else(|| words::no_result(record), |figure| words::value(record, figure));
-    format!("{headline}, {}", words::time(record))
+    let limit = words::limit_in_a_cell(record.verdict.limit.as_deref(), &record.verdict.also);
+    let limit = limit.map_or_else(String::new, |limit| format!(", limit: {limit}"));
+    format!("{headline}{limit}, {}", words::time(record))
 }
 
 /// The headlines of several runs side by side, each with what it should be where that was published.
@@ -198,10 +217,10 @@ pub fn comparison(comparisons: &[Comparison], style: Style) -> String {
 fn ratio(one: &Comparison) -> String {
     let Some(ratio) = one.ratio.filter(|ratio| ratio.is_finite()) else { return UNKNOWN.to_owned() };
     let change = words::signed_percent((ratio - 1.0) * 100.0).unwrap_or_default();
-    let ends = one.low.and_then(number).zip(one.high.and_then(number));
+    let ends = one.low.zip(one.high).and_then(|(low, high)| words::ends(ratio, low, high));
     let interval = ends.map_or_else(
         || "no interval".to_owned(),
-        |(low, high)| format!("{} interval {low} to {high}", words::confidence(one.confidence)),
+        |ends| format!("{} interval {ends}", words::confidence(one.confidence)),
     );
     format!("{} ({change}), {interval}", number(ratio).unwrap_or_default())
 }
@@ -362,7 +381,9 @@ fn without_evidence(mut stretches: Grid) -> Grid {
 }
 
 /// Columns that a narrow terminal can do without, the first to go first.
-const SPARED: [&str; 13] = [
+const SPARED: [&str; 15] = [
+    "Repetitions",
+    "Version",
     "Who says so",
     "Mean, s",
     "Timings",

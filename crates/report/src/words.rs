@@ -127,7 +127,9 @@ pub fn quantity(amount: f64, unit: &str) -> String {
 pub fn interval(figure: &Figure) -> String {
     let bound = |bound: Option<f64>| bound.and_then(number);
     match (bound(figure.low), bound(figure.high)) {
-        (Some(low), Some(high)) => format!("{} interval {low} to {high}", confidence(figure.confidence)),
+        (Some(_), Some(_)) => {
+            format!("{} interval {}", confidence(figure.confidence), interval_ends(figure).unwrap_or_default())
+        }
         (Some(low), None) => format!("at least {low}"),
         (None, Some(high)) => format!("at most {high}"),
         (None, None) => "no interval".to_owned(),
@@ -136,7 +138,18 @@ pub fn interval(figure: &Figure) -> String {
 
 /// The interval's ends for a cell: `570 to 610`; `None` unless both are known.
 pub fn interval_ends(figure: &Figure) -> Option<String> {
-    Some(format!("{} to {}", number(figure.low?)?, number(figure.high?)?))
+    ends(figure.value, figure.low?, figure.high?)
+}
+
+/// Two ends around a value: `570 to 610`, or `±<0.1` where both are shown as the value is: less than its last place.
+pub fn ends(value: f64, low: f64, high: f64) -> Option<String> {
+    let (low, high) = (number(low)?, number(high)?);
+    // Nothing but zero itself is shown as 0.
+    if low == high && number(value).as_ref() == Some(&low) && low != "0" && !low.contains('e') {
+        let decimals = low.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+        return Some(format!("±<{:.decimals$}", 0.1_f64.powi(decimals as i32)));
+    }
+    Some(format!("{low} to {high}"))
 }
 
 /// A confidence of 0.95 as `95 %`.
@@ -229,14 +242,21 @@ pub fn limit_name(limit: &str) -> String {
 
 /// Limits that bound together, the first one first: `CPU and log write`; that there was not enough evidence for one.
 pub fn limits(limit: Option<&str>, also: &[String]) -> String {
-    let Some(limit) = limit else { return "Not enough evidence".to_owned() };
+    limit.map_or_else(|| "Not enough evidence".to_owned(), |limit| capital(&joined_limits(limit, also)))
+}
+
+/// What bound, for a cell: `log write and locks`, `none` where nothing did; `None` where there is not enough evidence.
+pub fn limit_in_a_cell(limit: Option<&str>, also: &[String]) -> Option<String> {
+    limit.map(|limit| if limit == NO_LIMIT { NO_LIMIT.to_owned() } else { joined_limits(limit, also) })
+}
+
+fn joined_limits(limit: &str, also: &[String]) -> String {
     let names: Vec<String> = std::iter::once(limit).chain(also.iter().map(String::as_str)).map(limit_name).collect();
-    let joined = match names.split_last() {
+    match names.split_last() {
         Some((last, [])) => last.clone(),
         Some((last, others)) => format!("{} and {last}", others.join(", ")),
         None => String::new(),
-    };
-    capital(&joined)
+    }
 }
 
 /// What it means that a limit bound; empty for one that nobody knows.
@@ -368,6 +388,26 @@ mod tests {
         assert_eq!(said(None, &[], &["no counter"]).unwrap(), "Not enough evidence");
         assert_eq!(said(None, &[], &[]), None);
         assert_eq!(said(Some("<new_one>"), &[], &[]).unwrap(), "<new one>, used to 97.5 %");
+    }
+
+    #[test]
+    fn what_bound_fits_into_a_cell() {
+        let said = |limit, also: &[&str]| {
+            limit_in_a_cell(limit, &also.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(said(Some("cpu"), &["log_write"]).unwrap(), "CPU and log write");
+        assert_eq!(said(Some("none"), &[]).unwrap(), "none");
+        assert_eq!(said(None, &[]), None);
+    }
+
+    #[test]
+    fn ends_that_are_shown_as_the_value_are_said_to_be_nearer_than_its_last_place() {
+        assert_eq!(ends(12.3, 12.28, 12.32).unwrap(), "±<0.1");
+        assert_eq!(ends(12.3, 12.28, 12.38).unwrap(), "12.3 to 12.4");
+        assert_eq!(ends(1_234.0, 1_233.9, 1_234.1).unwrap(), "±<1");
+        assert_eq!(ends(0.0456, 0.0456, 0.0456).unwrap(), "±<0.0001");
+        // A value outside of its ends is no exact one.
+        assert_eq!(ends(15.0, 12.3, 12.3).unwrap(), "12.3 to 12.3");
     }
 
     #[test]

@@ -45,12 +45,48 @@ fn versions_of_one_target_are_columns() {
         run("write-chunk", TARGET, "15.4", MARCH, 130.0),
     ];
     let text = tables(&runs);
-    assert!(text.contains("| Test | Figure | postgresql 15.3 | postgresql 15.4 |"), "{text}");
+    assert!(text.contains("| Test | Figure | postgresql 15.3 | Limit | postgresql 15.4 | Limit |"), "{text}");
     // Welch's t on the logarithms of three and three: half as wide again as that of one side.
     assert!(text.contains("| Read rate, % | 90.0 (88.") && text.contains("| Write rate, % | 130 (12"), "{text}");
     let page = html::report(&runs, &html::Options::default());
     assert!(page.contains("<figcaption>In percent of postgresql 15.3"));
     assert!(page.contains("write-chunk: postgresql 15.4"));
+}
+
+#[test]
+fn what_bound_stands_beside_what_was_delivered() {
+    let bound_by = |mut record: RunRecord, limit: Option<&str>, also: &[&str]| {
+        record.verdict.limit = limit.map(str::to_owned);
+        record.verdict.also = also.iter().map(|name| (*name).to_owned()).collect();
+        record
+    };
+    let read = |target, version| run("read-scan", target, version, MARCH, 500.0);
+    let write = |target, version| run("write-chunk", target, version, MARCH, 100.0);
+    let runs = [
+        bound_by(read("a:", "1"), Some("data_bandwidth"), &["cpu"]),
+        bound_by(write("a:", "1"), Some("none"), &[]),
+        bound_by(read("b:", "2"), None, &[]),
+        bound_by(write("b:", "2"), Some("log_write"), &[]),
+    ];
+    let text = tables(&runs);
+    assert!(text.contains("| postgresql 1 | Limit | postgresql 2 | Limit |"), "{text}");
+    assert!(text.contains(" | data bandwidth and CPU | 500 (490 to 510) | – |"), "{text}");
+    assert!(text.contains(" | none | 100 (98.0 to 102) | log write |"), "{text}");
+    let page = html::report(&runs, &html::Options::default());
+    let first = page.find("Each run by itself").unwrap();
+    assert!(page[..first].contains(">data bandwidth and CPU</td>"), "before anything is unfolded");
+    let style = Style { color: false, width: 100 };
+    let beside = terminal::side_by_side(&runs, style);
+    assert!(beside.contains("Limit") && beside.contains("log write"), "{beside}");
+    assert!(terminal::in_a_line(&runs[3]).contains("limit: log write"));
+    let list: Vec<terminal::RunSummary> = runs.iter().map(terminal::RunSummary::from).collect();
+    let [narrow, wide] = [60, 140].map(|width| terminal::runs(&list, Style { width, ..style }));
+    assert!(wide.contains("log write") && wide.contains("State"), "{wide}");
+    assert!(!narrow.contains("log write") && !narrow.contains("State"), "{narrow}");
+    assert!(terminal::runs(&list, style).contains("log write"), "it stays before what is the same of all");
+    // Where it is known of no run of a column there is no room for it.
+    let unknown = runs.map(|record| bound_by(record, None, &[]));
+    assert!(!tables(&unknown).contains("Limit"), "{}", tables(&unknown));
 }
 
 #[test]
@@ -62,13 +98,13 @@ fn days_are_columns_where_a_test_was_run_on_several() {
         run("write-chunk", TARGET, "15.3", APRIL, 130.0),
     ];
     let text = tables(&runs);
-    assert!(text.contains("| postgresql 15.3, 2026-03-01 | postgresql 15.3, 2026-04-01 |"), "{text}");
+    assert!(text.contains("| postgresql 15.3, 2026-03-01 | Limit | postgresql 15.3, 2026-04-01 |"), "{text}");
     // Different tests on different days are one column still, and virtual time has no days.
     for (at, record) in runs.iter_mut().enumerate() {
         record.clock = "virtual".into();
         record.target = format!("{TARGET}{}", at / 2);
     }
-    assert!(tables(&runs).contains("| postgres://db.example/shop0 | postgres://db.example/shop1 |"));
+    assert!(tables(&runs).contains("| postgres://db.example/shop0 | Limit | postgres://db.example/shop1 |"));
 }
 
 #[test]
@@ -113,6 +149,9 @@ fn slower() -> History {
 #[test]
 fn a_history_is_an_answer_levels_and_runs() {
     insta::assert_snapshot!("terminal_history", terminal::history(&slower(), Style { color: false, width: 100 }));
+    let narrow = terminal::history(&slower(), Style { color: false, width: 64 });
+    let runs = &narrow[narrow.find("Runs\n").unwrap()..];
+    assert!(runs.contains("Date (UTC)") && !runs.contains("Repetitions"), "{runs}");
     let page = html::history(&slower(), &html::Options { title: "<b>".into(), generated_at: None });
     assert!(!page.contains("<b>") && page.contains("It has got worse") && page.contains("level 2"));
     for (open, close) in [("<svg", "</svg>"), ("<path", "</path>"), ("<table", "</table>")] {

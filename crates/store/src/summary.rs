@@ -43,6 +43,12 @@ pub struct RunSummary {
     /// Whether the client held the requests back, in real time: `free`, `near-its-limit`, `was-the-limit`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_verdict: Option<String>,
+    /// What bound it, `none` if nothing did; absent without enough evidence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<String>,
+    /// Limits that bound together with it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
     /// The headline figure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<Figure>,
@@ -61,6 +67,8 @@ impl From<RunRecord> for RunSummary {
             campaign: run.campaign,
             client_verdict: run.host.client.filter(|_| run.clock != "virtual").map(|client| client.verdict),
             error_kind: run.error.map(|error| error.kind),
+            limit: run.verdict.limit,
+            also: run.verdict.also,
             result: run.result,
         }
     }

@@ -58,6 +58,7 @@ fn row(run: &RunSummary) -> terminal::RunSummary {
         test: run.test.clone(),
         target: run.target.clone(),
         headline,
+        limit: terminal::limit(run.limit.as_deref(), &run.also),
         state: terminal::state(run.error_kind.as_deref(), run.ended_at.is_some(), run.complete),
     }
 }

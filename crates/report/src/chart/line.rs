@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::scale::{Axis, Scale};
 use super::{LETTER, WIDTH, coordinate, decimate, labels};
-use crate::words::{UNKNOWN, flag_meaning, number};
+use crate::words::{UNKNOWN, ends, flag_meaning, number};
 
 /// About so many markers a series has at most, so that they don't become a band.
 const MARKERS_AT_MOST: usize = 48;
@@ -260,8 +260,8 @@ impl LineChart {
 
     fn tooltip(&self, line: &Line, spot: &Spot) -> String {
         let value = number(spot.y).unwrap_or_else(|| UNKNOWN.to_owned());
-        let range = spot.range.and_then(|(low, high)| number(low).zip(number(high)));
-        let range = range.map_or_else(String::new, |(low, high)| format!(", {low} to {high}"));
+        let range = spot.range.and_then(|(low, high)| ends(spot.y, low, high));
+        let range = range.map_or_else(String::new, |ends| format!(", {ends}"));
         let what = format!("{}, {}: {value}{range} ({})", line.name, spot.label, self.y.title);
         let flags = spot.flags.iter().map(|flag| format!("{flag}: {}", flag_meaning(flag)));
         std::iter::once(what).chain(flags).collect::<Vec<_>>().join("; ")

@@ -150,10 +150,15 @@ impl Kind {
 }
 
 /// Lengths that calendars and clocks are divided into, in days.
-const DATE_STEPS: [f64; 13] = [
+const DATE_STEPS: [f64; 18] = [
+    1.0 / 86_400.0,
+    5.0 / 86_400.0,
+    15.0 / 86_400.0,
     1.0 / 1440.0,
+    2.0 / 1440.0,
     5.0 / 1440.0,
     15.0 / 1440.0,
+    30.0 / 1440.0,
     1.0 / 24.0,
     3.0 / 24.0,
     6.0 / 24.0,
@@ -173,9 +178,13 @@ fn date_step(step: f64) -> f64 {
 
 /// The date, or the time of the day where it isn't midnight.
 fn date_text(days: f64) -> String {
-    let minutes = (days * 1440.0).round() as i64;
-    let format = if minutes % 1440 == 0 { "%Y-%m-%d" } else { "%m-%d %H:%M" };
-    jiff::Timestamp::from_second(minutes * 60).map_or_else(
+    let seconds = (days * 86_400.0).round() as i64;
+    let format = match seconds {
+        midnight if midnight % 86_400 == 0 => "%Y-%m-%d",
+        minute if minute % 60 == 0 => "%m-%d %H:%M",
+        _ => "%H:%M:%S",
+    };
+    jiff::Timestamp::from_second(seconds).map_or_else(
         |_| tick_text(days),
         |moment| moment.to_zoned(jiff::tz::TimeZone::UTC).strftime(format).to_string(),
     )
@@ -256,7 +265,14 @@ mod tests {
         );
         assert_eq!(texts(20_513.0, 20_513.0), ["02-28 12:00", "2026-03-01", "03-01 12:00"]);
         assert!(texts(16_000.0, 20_513.0).len() <= 10);
-        assert!(texts(20_513.500, 20_513.502).len() <= 4);
+        assert_eq!(texts(20_513.500, 20_513.502), ["03-01 12:00", "03-01 12:01", "03-01 12:02"]);
+        // Runs of one minute.
+        let second = 1.0 / 86_400.0;
+        assert_eq!(
+            texts(20_513.5 - 3.0 * second, 20_513.5 + 22.0 * second),
+            ["03-01 12:00", "12:00:05", "12:00:10", "12:00:15", "12:00:20"]
+        );
+        assert!(texts(20_513.5, 20_513.5 + 9.0 / 1440.0).len() >= 4);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use plimsoll_analysis::summary;
 
 use super::{Level, Steadiness};
-use crate::words::{count, number, plain, quantity, signed_percent};
+use crate::words::{count, ends, number, plain, quantity, signed_percent};
 use plimsoll_measurement::units::format_seconds;
 
 /// The pattern for a cell.
@@ -33,7 +33,7 @@ pub(super) fn of(one: &Steadiness) -> Vec<String> {
     }
     if let Some(mean) = one.steady {
         let (low, high) = mean.interval;
-        let ends = number(low).zip(number(high)).map_or_else(String::new, |(low, high)| format!(", {low} to {high}"));
+        let ends = ends(mean.value, low, high).map_or_else(String::new, |ends| format!(", {ends}"));
         let part = if one.pattern == "step" || one.pattern == "warm-up" { "What is steady of it" } else { "It" };
         sentences.push(format!(
             "{part} has a mean of {}{ends} (95 % interval within this repetition), and is worth {} independent points.",
