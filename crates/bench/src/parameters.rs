@@ -2,7 +2,7 @@
 
 mod table;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use plimsoll_engine::{Error, ErrorKind};
@@ -85,7 +85,11 @@ impl ParameterValue {
 
 /// The parameters of one test, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Parameters(BTreeMap<&'static str, ParameterValue>);
+pub struct Parameters {
+    values: BTreeMap<&'static str, ParameterValue>,
+    /// Those that somebody chose for this run.
+    by_hand: BTreeSet<&'static str>,
+}
 
 impl Parameters {
     /// Reads `text` as the value of `name` for a test with these steps, and keeps it.
@@ -95,13 +99,27 @@ impl Parameters {
     pub fn set(&mut self, name: &str, text: &str, steps: &[Step]) -> Result<(), String> {
         let parameter = find(name, steps)?;
         let value = parameter.kind.parse(text).map_err(|why| format!("{name} = {text}: {why}"))?;
-        self.0.insert(parameter.name, value);
+        self.values.insert(parameter.name, value);
+        Ok(())
+    }
+
+    /// The same with a value that somebody chose for this run: it is taken as it is or refused, never fitted to a target.
+    ///
+    /// # Errors
+    /// Those of [`Self::set`].
+    pub fn set_by_hand(&mut self, name: &str, text: &str, steps: &[Step]) -> Result<(), String> {
+        self.set(name, text, steps)?;
+        self.by_hand.insert(find(name, steps)?.name);
+        // A time that was chosen is meant as it is said.
+        if name == "duration" && self.contains("shrink") && !self.by_hand.contains("shrink") {
+            self.values.insert("shrink", ParameterValue::Choice("volumes".to_owned()));
+        }
         Ok(())
     }
 
     /// A size in bytes; 0 if the test has none.
     pub fn bytes(&self, name: &str) -> u64 {
-        match self.0.get(name) {
+        match self.values.get(name) {
             Some(ParameterValue::Bytes(value)) => *value,
             _ => 0,
         }
@@ -109,7 +127,7 @@ impl Parameters {
 
     /// A number, the first if there are several; 0 if the test has none.
     pub fn count(&self, name: &str) -> u64 {
-        match self.0.get(name) {
+        match self.values.get(name) {
             Some(ParameterValue::Count(value) | ParameterValue::Ramp(value, _)) => *value,
             Some(ParameterValue::Levels(levels)) => levels.first().copied().unwrap_or(0),
             _ => 0,
@@ -118,12 +136,12 @@ impl Parameters {
 
     /// The value of a parameter as it was read.
     pub fn value(&self, name: &str) -> Option<&ParameterValue> {
-        self.0.get(name)
+        self.values.get(name)
     }
 
     /// A time; zero if the test has none.
     pub fn duration(&self, name: &str) -> Duration {
-        match self.0.get(name) {
+        match self.values.get(name) {
             Some(ParameterValue::Duration(value)) => *value,
             _ => Duration::ZERO,
         }
@@ -131,7 +149,7 @@ impl Parameters {
 
     /// A word; empty if the test has none.
     pub fn choice(&self, name: &str) -> &str {
-        match self.0.get(name) {
+        match self.values.get(name) {
             Some(ParameterValue::Choice(word)) => word,
             _ => "",
         }
@@ -139,7 +157,7 @@ impl Parameters {
 
     /// Sizes in bytes; none if the test has none.
     pub fn sizes(&self, name: &str) -> &[u64] {
-        match self.0.get(name) {
+        match self.values.get(name) {
             Some(ParameterValue::Sizes(sizes)) => sizes,
             _ => &[],
         }
@@ -147,13 +165,13 @@ impl Parameters {
 
     /// The same parameters but for a size.
     pub(crate) fn with_bytes(mut self, name: &'static str, bytes: u64) -> Self {
-        self.0.insert(name, ParameterValue::Bytes(bytes));
+        self.values.insert(name, ParameterValue::Bytes(bytes));
         self
     }
 
     /// Puts the values of others in place of these.
     pub fn overlay(&mut self, others: &Self) {
-        self.0.extend(others.0.iter().map(|(name, value)| (*name, value.clone())));
+        self.values.extend(others.values.iter().map(|(name, value)| (*name, value.clone())));
     }
 
     /// The parameters for a target whose volumes are divided by `scale`: sizes are divided too, as far as each allows, and
@@ -165,10 +183,10 @@ impl Parameters {
             return scaled;
         }
         if self.contains("tables") {
-            scaled.0.insert("tables", ParameterValue::Count(scan::tables(self)));
+            scaled.values.insert("tables", ParameterValue::Count(scan::tables(self)));
         }
         for parameter in PARAMETERS.iter().filter(|parameter| parameter.scales) {
-            match (parameter.kind, scaled.0.get_mut(parameter.name)) {
+            match (parameter.kind, scaled.values.get_mut(parameter.name)) {
                 (Kind::Bytes(least, _), Some(ParameterValue::Bytes(bytes))) => *bytes = (*bytes / scale).max(least),
                 (Kind::Sizes(least, _), Some(ParameterValue::Sizes(sizes))) => {
                     for bytes in sizes.iter_mut() {
@@ -180,7 +198,7 @@ impl Parameters {
             }
         }
         if self.choice("shrink") == "all"
-            && let Some(ParameterValue::Duration(duration)) = scaled.0.get_mut("duration")
+            && let Some(ParameterValue::Duration(duration)) = scaled.values.get_mut("duration")
         {
             let shortest = Duration::from_secs(1);
             *duration = (*duration / u32::try_from(scale).unwrap_or(u32::MAX)).max(shortest);
@@ -189,12 +207,18 @@ impl Parameters {
     }
 
     /// # Errors
-    /// If sizes of a series would become smaller than they may be on a target whose volumes are divided by `scale`: two of
-    /// them could become one.
+    /// If sizes of a series, or a size that was set by hand, would become smaller than they may be on a target whose volumes
+    /// are divided by `scale`: two of a series could become one.
     pub(crate) fn check_scale(&self, scale: u64) -> plimsoll_engine::Result<()> {
-        for parameter in PARAMETERS.iter().filter(|parameter| parameter.scales) {
-            let Kind::Sizes(least, _) = parameter.kind else { continue };
-            if let Some(small) = self.sizes(parameter.name).iter().find(|bytes| **bytes / scale < least) {
+        for parameter in PARAMETERS.iter().filter(|parameter| scale > 1 && parameter.scales) {
+            let (least, sizes) = match (parameter.kind, self.values.get(parameter.name)) {
+                (Kind::Sizes(least, _), Some(ParameterValue::Sizes(sizes))) => (least, sizes.as_slice()),
+                (Kind::Bytes(least, _), Some(ParameterValue::Bytes(size))) if self.by_hand.contains(parameter.name) => {
+                    (least, std::slice::from_ref(size))
+                }
+                _ => continue,
+            };
+            if let Some(small) = sizes.iter().find(|bytes| **bytes / scale < least) {
                 let [small, least] = [*small, least.saturating_mul(scale)].map(units::format_bytes);
                 let message = format!("{}: {small} is less than {least}, the least on this target", parameter.name);
                 return Err(Error::new(ErrorKind::Usage, message)
@@ -206,12 +230,12 @@ impl Parameters {
 
     /// All of them in order of their names.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &ParameterValue)> {
-        self.0.iter().map(|(name, value)| (*name, value))
+        self.values.iter().map(|(name, value)| (*name, value))
     }
 
     /// True if `name` has a value.
     pub fn contains(&self, name: &str) -> bool {
-        self.0.contains_key(name)
+        self.values.contains_key(name)
     }
 }
 
@@ -316,6 +340,7 @@ fn levels(text: &str, low: u64, high: u64) -> Result<ParameterValue, String> {
     if let Some((from, to)) = text.split_once("..") {
         return match (number(from)?, number(to)?) {
             (0, 0) => Err("a ramp from 0 to 0 never begins".to_owned()),
+            (from, to) if from > to => Err(format!("a ramp rises: {to}..{from}")),
             (from, to) => Ok(ParameterValue::Ramp(from, to)),
         };
     }
@@ -339,9 +364,23 @@ mod tests {
         assert_eq!(levels("8", 0, 10), Ok(ParameterValue::Levels(vec![8])));
         assert_eq!(levels("1, 2,4", 0, 10), Ok(ParameterValue::Levels(vec![1, 2, 4])));
         assert_eq!(levels("1k..2k", 0, 10_000), Ok(ParameterValue::Ramp(1000, 2000)));
-        for bad in
-            ["", ",", "1,,2", "11", "1..11", "0..0", "1,0", "..", "1..", "-1", "x", "0.4", "1.5", &"1,".repeat(200)]
-        {
+        for bad in [
+            "",
+            ",",
+            "1,,2",
+            "11",
+            "1..11",
+            "0..0",
+            "10..1",
+            "1,0",
+            "..",
+            "1..",
+            "-1",
+            "x",
+            "0.4",
+            "1.5",
+            &"1,".repeat(200),
+        ] {
             assert!(levels(bad, 0, 10).is_err(), "{bad}");
         }
     }
@@ -379,5 +418,29 @@ mod tests {
         assert_eq!(scan.scaled(1), scan);
         let write = find_builtin("write-chunk").unwrap().parameters_at(false, 1024).scaled(1024);
         assert_eq!((write.bytes("chunk"), write.bytes("source")), (102_400, 1 << 14), "not below what is allowed");
+    }
+
+    #[test]
+    fn what_was_set_by_hand_is_kept_or_refused() {
+        let select = find_builtin("direct-select").unwrap();
+        let seconds = |sets: &[(&str, &str)]| {
+            let mut parameters = select.parameters_at(false, 64);
+            for (name, value) in sets {
+                parameters.set_by_hand(name, value, &select.steps).unwrap();
+            }
+            parameters.scaled(64).duration("duration").as_secs_f64()
+        };
+        assert!((seconds(&[]) - 1800.0 / 64.0).abs() < 1e-9);
+        assert!((seconds(&[("duration", "30s")]) - 30.0).abs() < 1e-9);
+        // Who says so as well gets it, in either order.
+        assert!((seconds(&[("duration", "64s"), ("shrink", "all")]) - 1.0).abs() < 1e-9);
+        assert!((seconds(&[("shrink", "all"), ("duration", "64s")]) - 1.0).abs() < 1e-9);
+        let checked = |volume: &str, scale: u64| {
+            let mut parameters = select.parameters_at(false, scale);
+            parameters.set_by_hand("volume", volume, &select.steps).unwrap();
+            parameters.check_scale(scale).map_err(|error| error.message)
+        };
+        assert_eq!(checked("20MiB", 64).unwrap_err(), "volume: 20.0 MB is less than 64.0 MB, the least on this target");
+        assert_eq!((checked("64MiB", 64), checked("1MiB", 1)), (Ok(()), Ok(())));
     }
 }

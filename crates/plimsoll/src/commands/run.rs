@@ -251,7 +251,7 @@ impl Chosen {
         let mut parameters = self.definition.parameters_at(self.short, scale);
         for (key, value) in &self.sets {
             parameters
-                .set(key, value, &self.definition.steps)
+                .set_by_hand(key, value, &self.definition.steps)
                 .map_err(|error| Failure::usage(format!("--set {error}")))?;
         }
         Ok(parameters)
