@@ -153,7 +153,7 @@ pub(crate) fn steady(value: f64) -> f64 {
 }
 
 /// Requests a second, their content a minute, and percentiles of the response times over all kinds. Of several phases the
-/// one with the highest rate counts, of a search the highest rate that held in each repetition.
+/// one with the highest rate counts, of a search the highest rate of each repetition that held in all its tries.
 fn requests(repetitions: &[&Repetition]) -> Vec<Series> {
     let searched = repetitions.iter().any(|repetition| repetition.phases.iter().any(|phase| phase.holds.is_some()));
     let batches = repetitions.iter().any(|repetition| repetition.phases.iter().any(|phase| phase.batch_rows.is_some()));
@@ -164,7 +164,7 @@ fn requests(repetitions: &[&Repetition]) -> Vec<Series> {
             let phases = repetition.phases.iter().filter(|phase| phase.operations > 0);
             match best {
                 Some(label) => phases.into_iter().find(|phase| phase.label == label),
-                None => phases.filter(|phase| phase.holds == Some(true)).max_by(|a, b| a.rate.total_cmp(&b.rate)),
+                None => phases.filter(|phase| held(repetition, phase)).max_by(|a, b| a.rate.total_cmp(&b.rate)),
             }
         })
         .collect();
@@ -197,6 +197,11 @@ fn requests(repetitions: &[&Repetition]) -> Vec<Series> {
         percentile("latency_p99.9", 99.9),
         of("content_rate", "MB/min", &|phase| phase.mb_per_minute.filter(|rate| *rate > 0.0)),
     ]
+}
+
+/// True if a search found that a rate holds, in all its tries.
+fn held(repetition: &Repetition, phase: &Phase) -> bool {
+    repetition.phases.iter().filter(|other| other.label == phase.label).all(|other| other.holds == Some(true))
 }
 
 /// Percentiles of the response times over all kinds of requests.
@@ -433,6 +438,21 @@ mod tests {
         assert_eq!(made[0].repetitions, 2);
         assert!(made[0].point_cv_percent.unwrap() > 0.0);
         assert!(figures(&[Step::Write], &repetitions[2..], TARGET).is_empty(), "no complete repetition, no figure");
+    }
+
+    #[test]
+    fn of_a_search_the_highest_rate_that_held_in_all_its_tries_counts() {
+        let phase = |rate: f64, holds: bool| Phase {
+            label: format!("{rate}/s"),
+            operations: 1,
+            rate,
+            holds: Some(holds),
+            ..Phase::default()
+        };
+        let mut searched = repetition("a", true, Vec::new());
+        searched.phases = vec![phase(100.0, true), phase(200.0, false), phase(200.0, true), phase(400.0, false)];
+        let found = figures(&[Step::Requests], &[searched], TARGET);
+        assert_eq!((found[0].metric.as_str(), found[0].value), ("request_rate", 100.0), "{found:?}");
     }
 
     #[test]

@@ -109,7 +109,7 @@ pub struct Repetition {
     pub cold: Option<ColdStart>,
     /// The measured steps in order.
     pub points: Vec<Point>,
-    /// Requests by kind, for tests that make them.
+    /// Requests by kind, for tests that make them; of a search for the highest rate those at the rate that was found.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<RequestKind>,
     /// The same second by second.

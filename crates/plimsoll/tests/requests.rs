@@ -116,11 +116,14 @@ fn the_highest_rate_that_meets_a_goal_is_found() {
         .iter()
         .map(|phase| (phase["rate_asked"].as_f64().unwrap(), phase["holds"].as_bool().unwrap()))
         .collect();
-    let best = tried.iter().filter(|(_, holds)| *holds).map(|(rate, _)| *rate).fold(0.0, f64::max);
+    let always = |rate: f64| tried.iter().filter(|(other, _)| (other - rate).abs() < 1e-9).all(|(_, holds)| *holds);
+    let best = tried.iter().filter(|(rate, _)| always(*rate)).map(|(rate, _)| *rate).fold(0.0, f64::max);
     let least = tried.iter().filter(|(_, holds)| !*holds).map(|(rate, _)| *rate).fold(f64::INFINITY, f64::min);
     assert!(best > 0.0 && least / best < 1.04, "{tried:?}");
     let value = record["result"]["value"].as_f64().unwrap();
     assert!((value / best - 1.0).abs() < 0.02, "{value} {best}");
+    let found = phases(&record).iter().find(|phase| phase["rate_asked"] == best).unwrap();
+    assert_eq!(operations(&record), found["operations"].as_u64().unwrap(), "no request of a rate that was too much");
     for bad in ["p99", "p98=1s", "p99=fast", "p99=20", "p99=0s"] {
         assert_eq!(run(folder.path(), &["update", "--find-knee", bad, "--target", lab]).0, Some(2), "{bad}");
     }

@@ -157,8 +157,17 @@ pub fn exactness(record: &RunRecord) -> Option<String> {
     } else {
         ""
     };
+    let all_hold = |phases: &[Phase], one: &Phase| {
+        phases.iter().filter(|other| other.label == one.label).all(|other| other.holds == Some(true))
+    };
+    let found = |phases: &[Phase]| phases.iter().any(|phase| all_hold(phases, phase));
+    let which = if record.repetitions.iter().any(|repetition| found(&repetition.phases)) {
+        " Of each the requests at the highest rate that met the goal in all its tries."
+    } else {
+        ""
+    };
     Some(format!(
-        "All repetitions together. Percentiles come from histograms and are exact to {} %; one is left out where no \
+        "All repetitions together.{which} Percentiles come from histograms and are exact to {} %; one is left out where no \
          request can be beyond it.{from}",
         number(error)?.trim_end_matches('0').trim_end_matches('.')
     ))

@@ -77,7 +77,8 @@ pub fn at_rate(phase: &Phase, rate: f64) -> Phase {
 }
 
 /// A search for the highest rate at which a goal holds: it doubles while the goal holds, and then halves the gap on a
-/// logarithmic scale. A rate breaks the goal when it does so twice.
+/// logarithmic scale. A rate breaks the goal when it does so twice. One that did so once and then held is no answer, but since a
+/// disturbance may have done that, the search goes on above it; if nothing holds there, below it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Search {
     goal: Duration,
@@ -87,6 +88,8 @@ pub struct Search {
     breaks: Option<f64>,
     /// A rate that broke the goal once: a disturbance may do that, so it is tried again.
     doubted: Option<f64>,
+    /// A rate above all that hold that broke the goal once and then held.
+    wavered: Option<f64>,
     tries: u32,
 }
 
@@ -108,20 +111,24 @@ impl Search {
             0 => FIRST_RATE,
             rate => rate as f64,
         };
-        let search = Self { goal, percent, next, holds: None, breaks: None, doubted: None, tries: 0 };
+        let search = Self { goal, percent, next, holds: None, breaks: None, doubted: None, wavered: None, tries: 0 };
         (!goal.is_zero()).then_some(search)
     }
 
     /// The next rate to try; `None` when the search is over.
     pub fn propose(&mut self) -> Option<f64> {
         self.tries += 1;
-        if self.tries > MOST_TRIES || self.breaks.is_some_and(|breaks| breaks <= 1.0) {
-            return None;
+        if self.is_closed(self.wavered) {
+            self.breaks = self.wavered.take();
+            self.next = self.between();
         }
-        match (self.holds, self.breaks) {
-            (Some(holds), Some(breaks)) if breaks / holds <= CLOSE_ENOUGH || breaks - holds <= 1.0 => None,
-            _ => Some(self.next),
-        }
+        let is_over = self.tries > MOST_TRIES || self.breaks.is_some_and(|breaks| breaks <= 1.0);
+        (!is_over && !self.is_closed(self.holds)).then_some(self.next)
+    }
+
+    /// True if hardly anything is left between a rate and one that breaks the goal.
+    fn is_closed(&self, rate: Option<f64>) -> bool {
+        rate.zip(self.breaks).is_some_and(|(rate, breaks)| breaks / rate <= CLOSE_ENOUGH || breaks - rate <= 1.0)
     }
 
     /// Whether a phase holds: the goal is met, hardly anything is left over, and hardly anything failed.
@@ -131,25 +138,36 @@ impl Search {
         met && left <= MOST_LEFT_PERCENT && failed_percent <= MOST_LEFT_PERCENT
     }
 
-    /// Tells how a rate went, and settles which is next.
-    pub fn tell(&mut self, rate: f64, holds: bool) {
-        if !holds && self.doubted != Some(rate) {
+    /// Tells how a rate went, and settles which is next. True if it held in all its tries.
+    pub fn tell(&mut self, rate: f64, holds: bool) -> bool {
+        let is_doubted = self.doubted == Some(rate);
+        if !holds && !is_doubted {
             (self.doubted, self.next) = (Some(rate), rate);
-            return;
+            return false;
         }
-        if holds {
+        let held = holds && !is_doubted;
+        if held {
             self.holds = Some(self.holds.map_or(rate, |best: f64| best.max(rate)));
+            self.wavered = self.wavered.filter(|wavered| *wavered > rate);
+        } else if holds {
+            self.wavered = Some(rate);
         } else {
             self.breaks = Some(self.breaks.map_or(rate, |least: f64| least.min(rate)));
         }
-        self.next = match (self.holds, self.breaks) {
+        self.next = self.between();
+        held
+    }
+
+    /// The rate between what seems to hold and what breaks, or beyond the one that is known.
+    fn between(&self) -> f64 {
+        let next = match (self.wavered.or(self.holds), self.breaks) {
             (Some(holds), None) => holds * 2.0,
             (None, Some(breaks)) => breaks / 2.0,
             (Some(holds), Some(breaks)) => libm::sqrt(holds * breaks),
             (None, None) => self.next,
         };
         // Whole numbers are easier to say and to set again.
-        self.next = self.next.round();
+        next.round()
     }
 }
 
@@ -217,6 +235,36 @@ mod tests {
         assert!(none.is_none() && tries < 20, "not even one a second: {tries}");
         assert!(found("0", f64::INFINITY).1 == MOST_TRIES);
         assert_eq!(Search::new(&parameters(&[])), None);
+    }
+
+    /// Searches on a target that holds up to a rate, but for some tries, counted from 0.
+    fn disturbed(first: &str, limit: f64, tries_disturbed: &[usize]) -> (f64, Vec<(f64, bool)>) {
+        let mut search = Search::new(&parameters(&[("goal", "10ms"), ("rate", first)])).unwrap();
+        let (mut tried, mut best) = (Vec::new(), 0.0);
+        while let Some(rate) = search.propose() {
+            let holds = rate <= limit && !tries_disturbed.contains(&tried.len());
+            if search.tell(rate, holds) {
+                best = f64::max(best, rate);
+            }
+            tried.push((rate, holds));
+        }
+        assert_eq!(search.holds.unwrap_or(0.0), best);
+        (best, tried)
+    }
+
+    #[test]
+    fn the_answer_has_held_in_all_its_tries_and_one_disturbance_hardly_moves_it() {
+        for disturbance in 0..12 {
+            let (best, tried) = disturbed("100", 777.0, &[disturbance]);
+            let at_best = |(rate, _): &&(f64, bool)| (*rate - best).abs() < 1e-9;
+            assert!(tried.iter().filter(at_best).all(|(_, holds)| *holds), "{disturbance}: {best}, {tried:?}");
+            assert!((700.0..=777.0).contains(&best), "{disturbance}: {best}, {tried:?}");
+        }
+        // Where nothing above it holds, it is sought below what wavered.
+        let (best, tried) = disturbed("100", 202.0, &[1]);
+        assert_eq!(tried[1..4], [(200.0, false), (200.0, true), (400.0, false)]);
+        assert!((180.0..200.0).contains(&best), "{best}, {tried:?}");
+        assert!(tried.len() < 30, "{tried:?}");
     }
 
     #[test]

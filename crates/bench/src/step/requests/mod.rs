@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use plimsoll_clock::in_threads_while;
 use plimsoll_engine::{Database, Error, ErrorKind, Place, RequestAccess, Requester, Result};
-use plimsoll_measurement::{Phase as PhaseRecord, Seconds, Times, units};
+use plimsoll_measurement::{Phase as PhaseRecord, RequestKind, Seconds, Times, units};
 
 use self::tables::{on_rows, provision, rehearsal, wanted};
 use super::own::Prepared;
@@ -92,6 +92,8 @@ impl Measure for Requests {
         let mut tried = 0;
         // Of a search those phases alone that held: the others were to break.
         let mut judged = Sums::default();
+        // Of a search the highest rate that held in all its tries.
+        let mut found: Option<(f64, Vec<RequestKind>)> = None;
         while outcome.is_ok() {
             let phase = match &mut search {
                 Some(search) => search.propose().map(|rate| at_rate(&phases[0], rate)),
@@ -113,7 +115,10 @@ impl Measure for Requests {
             if let (Some(search), Some(rate)) = (&mut search, phase.rate) {
                 let holds = search.holds(&recorder.times().0, record.backlog.unwrap_or(0), failed_percent);
                 record.holds = Some(holds);
-                search.tell(rate.mean(), holds);
+                let held = search.tell(rate.mean(), holds);
+                if held && found.as_ref().is_none_or(|(best, _)| record.rate > *best) {
+                    found = Some((record.rate, recorder.kinds()));
+                }
             } else if let Some(backlog) = record.backlog.filter(|backlog| *backlog > 0) {
                 let is_ramp = phase.rate.is_some_and(Rate::is_ramp);
                 let rate = if is_ramp {
@@ -139,16 +144,16 @@ impl Measure for Requests {
             context.repetition.phases.push(record);
             outcome = of_phase.outcome;
         }
-        if search.is_some() && !context.repetition.phases.iter().any(|phase| phase.holds == Some(true)) {
+        if search.is_some() && found.is_none() {
             let label = context.repetition.label.clone();
-            context.warn(format!("no rate that was tried in repetition {label} met the goal"));
+            context.warn(format!("no rate that was tried in repetition {label} met the goal in all its tries"));
         }
         for slot in &slots {
             self.client.traffic(slot.requester.as_deref().and_then(Requester::traffic));
         }
         drop(slots);
         *context.client = Some(self.client.client());
-        context.repetition.requests = sum.kinds();
+        context.repetition.requests = found.map_or_else(|| sum.kinds(), |(_, kinds)| kinds);
         context.repetition.seconds = seconds(&sum, &percentiles);
         outcome?;
         context.interrupt.check()?;
