@@ -87,6 +87,7 @@ fn a_server_that_stays_away_ends_the_run() {
     let (said, record) = ended(child);
     said.failed(7, &["did not come back"]);
     assert_eq!(record["error"]["kind"], "connection-lost", "{record}");
+    assert!(!record["warnings"].to_string().contains("came back"), "{record}");
     assert!(answered(&record) > 0);
     server.restart().unwrap();
     assert_eq!(scene.say(&["clean", &target]).code, 0);

@@ -43,6 +43,9 @@ const LEAST_PATIENCE: Duration = Duration::from_mins(1);
 /// ... and are looked for in this rhythm.
 const LOOK_FOR_ANSWERS: Duration = Duration::from_millis(5);
 
+/// Said of a phase in which sessions lost the server, once it is there again: an error says that it stayed away.
+const CAME_BACK: &str = "sessions lost the server during a repetition and came back: there is a gap in its series";
+
 #[derive(Default)]
 pub(super) struct Requests {
     client: ClientWatch,
@@ -279,6 +282,9 @@ fn run(
         needed.push(own);
     }
     let started = start.since(repetition_start).as_secs_f64();
+    if outcome.is_ok() && shared.state.losses() > 0 {
+        context.warn(CAME_BACK);
+    }
     let record = record(phase, &recorder, started, seconds, backlog);
     Ran { recorder, record, percentiles: watch.percentiles, needed, outcome }
 }
@@ -318,12 +324,12 @@ fn watch_over(context: &mut Context<'_>, shared: &Shared<'_>, watch: &mut Watch<
                 Ok(()) => {
                     losses = lost;
                     shared.state.renewed(lost);
+                    context.warn(CAME_BACK);
                 }
                 // Not back yet.
                 Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Connect) => {}
                 Err(error) => return Err(error),
             }
-            context.warn("sessions lost the server during a repetition and came back: there is a gap in its series");
         }
         look = look.after(LOOK_EVERY);
     }
