@@ -56,6 +56,10 @@ impl From<StoreError> for Failure {
             StoreError::UnknownRun { .. } | StoreError::AmbiguousRun { .. } | StoreError::PrefixTooShort { .. } => {
                 ("'plimsoll runs' lists what there is", exit::USAGE)
             }
+            StoreError::Missing { .. } => (
+                "'plimsoll run' and 'plimsoll demo' make it with their first run; --store FILE or PLIMSOLL_STORE names another",
+                exit::CANNOT_CONNECT,
+            ),
             _ => ("name another store with --store FILE or PLIMSOLL_STORE", exit::INCOMPLETE),
         };
         let mut message = error.to_string();

@@ -49,4 +49,9 @@ impl Settings {
     pub fn open_store(&self) -> Result<Box<dyn Store>, Failure> {
         Ok(Box::new(SqliteStore::open(&self.store)?))
     }
+
+    /// Opens the result store for its runs to be read: nothing is made, and no right to write is needed.
+    pub fn read_store(&self) -> Result<Box<dyn Store>, Failure> {
+        Ok(Box::new(SqliteStore::open_to_read(&self.store)?))
+    }
 }

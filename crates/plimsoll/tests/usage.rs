@@ -4,7 +4,11 @@
 
 mod common;
 
-use common::Scene;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+
+use common::{Scene, Tmpfs};
+use plimsoll_store::SqliteStore;
 
 #[test]
 fn help_version_completions_and_manual_are_results() {
@@ -96,9 +100,61 @@ fn stores_that_cannot_be_used_are_refused_and_left_alone() {
     show(&scene.path("text.db")).failed(7, &["text.db", "not an SQLite file"]);
     show(scene.folder()).failed(7, &["directory"]);
     let newer = scene.path("newer.db");
+    drop(SqliteStore::open(&newer).unwrap());
     assert_eq!(show(&newer).code, 0);
     rusqlite::Connection::open(&newer).unwrap().pragma_update(None, "user_version", 99).unwrap();
     show(&newer).failed(7, &["newer release", "99"]);
     std::fs::write(scene.path("zero.db"), "").unwrap();
-    assert_eq!(show(&scene.path("zero.db")).code, 0, "an empty file is a new store");
+    show(&scene.path("zero.db")).failed(4, &["zero.db", "no result store"]);
+}
+
+#[test]
+fn who_only_reads_makes_no_store() {
+    let scene = Scene::new();
+    for words in [
+        &["runs"][..],
+        &["runs", "--json"],
+        &["show", "latest"],
+        &["compare", "latest", "1234"],
+        &["history", "read-scan"],
+        &["report", "latest", "--html", "-"],
+    ] {
+        let said = scene.say(&[words, &["--store", "some/where/runs.db"]].concat());
+        said.failed(4, &["there is no result store at some/where/runs.db", "plimsoll run"]);
+    }
+    let doctor = scene.say(&["doctor", "--store", "some/where/runs.db"]);
+    assert!(doctor.code == 0 && doctor.out.contains("which the first run makes"), "{doctor:#?}");
+    let left = std::fs::read_dir(scene.folder()).unwrap().count();
+    assert_eq!(left, 0, "nothing was made");
+}
+
+#[test]
+fn a_store_that_may_not_be_written_can_be_read() {
+    let scene = Scene::new();
+    let target = scene.sqlite();
+    // Root may write everywhere but on a disk that nobody may write to.
+    let disk = Tmpfs::mount(8);
+    let folder = disk.as_ref().map_or_else(|| scene.path("odd name?#%"), |disk| disk.path.join("odd name?#%"));
+    std::fs::create_dir(&folder).unwrap();
+    let store = folder.join("runs.db");
+    let store = store.to_str().unwrap();
+    let short = ["--short", "--repetitions", "1", "--set", "volume=1MiB", "--store", store];
+    let said = scene.say(&[&["run", "read-scan", "--target", &target], &short[..]].concat());
+    assert_eq!(said.code, 0, "{said:#?}");
+    let writable = |is_writable: bool| {
+        if let Some(disk) = &disk {
+            return disk.remount(is_writable);
+        }
+        let mode = if is_writable { 0o700 } else { 0o500 };
+        std::fs::set_permissions(&folder, Permissions::from_mode(mode)).unwrap();
+        std::fs::set_permissions(store, Permissions::from_mode(mode & 0o600)).unwrap();
+    };
+    writable(false);
+    let listed = scene.say(&["runs", "--store", store]);
+    let shown = scene.say(&["show", "latest", "--json", "--store", store]);
+    let run = scene.say(&[&["run", "read-scan", "--target", &target], &short[..]].concat());
+    writable(true);
+    assert!(listed.code == 0 && listed.out.contains("read-scan"), "{listed:#?}");
+    assert_eq!(shown.json()[0]["test"], "read-scan");
+    run.failed(7, &["no permission to read and write"]);
 }

@@ -53,10 +53,10 @@ pub enum StoreError {
         /// The newest version known here.
         known: i32,
     },
-    /// A store to be merged has not been used since an earlier release.
+    /// A store that must not be changed has not been used since an earlier release.
     #[error(
-        "{} has schema version {found}, and merging needs {known}: list its runs once with this release, \
-         which brings it up to date",
+        "{} has schema version {found}, and {known} is needed: list its runs once with this release where it may be \
+         written, which brings it up to date",
         path.display()
     )]
     Older {

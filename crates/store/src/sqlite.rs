@@ -1,10 +1,11 @@
 //! The store in one SQLite file.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use plimsoll_measurement::{Point, Repetition, RunRecord};
-use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, MAIN_DB, OpenFlags, Transaction, TransactionBehavior, params};
 
 use crate::document::{self, head, without_points};
 use crate::schema::{self, Owner};
@@ -39,6 +40,65 @@ impl SqliteStore {
         }
         schema::migrate(&mut store.connection).map_err(StoreError::sqlite(&store.path))?;
         Ok(store)
+    }
+
+    /// Opens a store that has to be there already, for its runs to be read. Neither makes files nor folders, and needs no right
+    /// to write; with it, a store of an earlier release is brought up to date.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] if there is none, [`StoreError::Older`] if one of an earlier release may not be changed; else
+    /// those of [`SqliteStore::open`].
+    pub fn open_to_read(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
+        let path = path.into();
+        let missing = || StoreError::Missing { path: path.clone() };
+        match path.metadata() {
+            Ok(there) if there.is_file() && there.len() == 0 => return Err(missing()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Err(missing()),
+            there => there.map_err(StoreError::io(&path))?,
+        };
+        let (owner, mut store, may_write) = match Self::to_be_written(&path) {
+            Ok((owner, store)) => (owner, store, true),
+            Err(error @ (StoreError::Permission { .. } | StoreError::Open { .. } | StoreError::Sqlite { .. })) => {
+                // Damage is damage, whoever looks.
+                let store = Self::unchanging(&path).ok_or(error)?;
+                (store.owner()?, store, false)
+            }
+            Err(other) => return Err(other),
+        };
+        let known = schema::VERSION;
+        match owner {
+            Owner::Plimsoll(found) if found < known && may_write => {
+                schema::migrate(&mut store.connection).map_err(StoreError::sqlite(&store.path))?;
+                Ok(store)
+            }
+            Owner::Plimsoll(found) if found < known => Err(StoreError::Older { path, found, known }),
+            Owner::Plimsoll(found) => store.refuse_newer(found).map(|()| store),
+            Owner::Nobody => Err(missing()),
+            Owner::Other(application_id) => Err(StoreError::Foreign { path, application_id }),
+        }
+    }
+
+    /// A store that is there, and whose it is, if we may write to it and its folder.
+    fn to_be_written(path: &Path) -> Result<(Owner, Self), StoreError> {
+        let store = Self::connect(path.to_owned(), OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        if store.connection.is_readonly(MAIN_DB).map_err(StoreError::sqlite(path))? {
+            return Err(StoreError::Permission { path: path.to_owned() });
+        }
+        Ok((store.owner()?, store))
+    }
+
+    /// A store beside which we may make no files, as SQLite does for a log even to read. Where somebody's log lies beside it, that
+    /// is read too; where there is none, nobody writes, and the file stays as it is.
+    fn unchanging(path: &Path) -> Option<Self> {
+        let mut log = path.as_os_str().to_owned();
+        log.push("-wal");
+        let has_log = Path::new(&log).metadata().is_ok_and(|log| log.len() > 0);
+        let name = if has_log { path.to_owned() } else { immutable(path) };
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(name, flags).ok()?;
+        schema::prepare(&connection).ok()?;
+        let store = Self { connection, path: path.to_owned() };
+        store.owner().is_ok().then_some(store)
     }
 
     /// Opens a store that has to be there already, in this release's version, and never writes to it.
@@ -240,6 +300,16 @@ impl Store for SqliteStore {
             rows.iter().map(|(id, text)| self.head_with_repetitions(id, text).map(RunSummary::from)).collect()
         })
     }
+}
+
+/// The address of a file that is not going to change.
+fn immutable(path: &Path) -> PathBuf {
+    let encoded = path.as_os_str().as_encoded_bytes().iter().map(|byte| match byte {
+        b'/' | b'-' | b'_' | b'.' => char::from(*byte).to_string(),
+        letter if letter.is_ascii_alphanumeric() => char::from(*letter).to_string(),
+        other => format!("%{other:02X}"),
+    });
+    PathBuf::from(format!("file:{}?immutable=1", encoded.collect::<String>()))
 }
 
 /// A record taken apart, all documents written before the store is touched.

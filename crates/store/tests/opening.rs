@@ -25,6 +25,32 @@ fn an_empty_file_is_a_new_store() {
 }
 
 #[test]
+fn who_only_reads_makes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("some/where/runs.db");
+    assert!(matches!(SqliteStore::open_to_read(&path), Err(StoreError::Missing { .. })));
+    assert!(!folder.path().join("some").exists());
+    let empty = folder.path().join("empty.db");
+    fs::write(&empty, "").unwrap();
+    assert!(matches!(SqliteStore::open_to_read(&empty), Err(StoreError::Missing { .. })));
+    assert_eq!(empty.metadata().unwrap().len(), 0);
+    SqliteStore::open(&path).unwrap().begin(&finished("run-1")).unwrap();
+    let reader = SqliteStore::open_to_read(&path).unwrap();
+    // While others write.
+    SqliteStore::open(&path).unwrap().begin(&begun("run-2")).unwrap();
+    assert_eq!(reader.list(&Filter::default()).unwrap().len(), 2);
+    drop(reader);
+    let left: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["runs.db"]);
+    for (name, content) in [("text.db", "a long note\n".repeat(1000)), ("short.db", "a note".to_owned())] {
+        fs::write(folder.path().join(name), content).unwrap();
+        let refused = SqliteStore::open_to_read(folder.path().join(name));
+        assert!(matches!(refused, Err(StoreError::NotSqlite { .. })), "{refused:?}");
+    }
+    assert!(matches!(SqliteStore::open_to_read(folder.path()), Err(StoreError::Directory { .. })));
+}
+
+#[test]
 fn many_may_make_the_store_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");

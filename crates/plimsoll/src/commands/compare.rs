@@ -18,7 +18,7 @@ use crate::settings::Settings;
 /// Compares runs.
 pub fn compare(options: &Compare, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     let margin = parse_margin(&options.margin)?;
-    let store = settings.open_store()?;
+    let store = settings.read_store()?;
     let records = options.runs.iter().map(|id| store.load(id)).collect::<Result<Vec<_>, _>>()?;
     let (base, others) = records.split_first().ok_or_else(|| Failure::usage("nothing to compare"))?;
     if series_of(base).is_empty() {

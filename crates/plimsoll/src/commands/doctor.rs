@@ -1,6 +1,7 @@
 //! `plimsoll doctor`: what works on this machine, and what a target allows. Each line says what is lost without it.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,14 +20,9 @@ pub fn doctor(options: &Doctor, settings: &Settings, printer: &Printer) -> std::
     let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
     let mut findings = Findings::default();
     findings.machine(&clock);
-    let store = settings.open_store();
-    let path = settings.store.display();
-    findings.line(
-        store.is_ok(),
-        "result store",
-        &path.to_string(),
-        "results can't be kept: --store names another place",
-    );
+    let store = store(settings);
+    let otherwise = "results can't be kept: --store names another place";
+    findings.line(store.is_ok(), "result store", store.as_deref().unwrap_or_default(), otherwise);
     printer.result(&findings.text);
     // The store's own error has its exit code and says more than a line here.
     store?;
@@ -44,6 +40,22 @@ pub fn doctor(options: &Doctor, settings: &Settings, printer: &Printer) -> std::
         outcome?;
     }
     Ok(exit::DONE)
+}
+
+/// Where results are kept, or will be: a store that isn't there is not made to look at it.
+fn store(settings: &Settings) -> std::result::Result<String, Failure> {
+    let path = settings.store.display();
+    if settings.store.exists() {
+        return settings.open_store().map(|_| path.to_string());
+    }
+    let folder = settings.store.ancestors().skip(1).find(|folder| folder.exists() || folder.as_os_str().is_empty());
+    let folder = folder.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    tempfile::tempfile_in(folder).map_err(|error| Failure {
+        exit_code: exit::INCOMPLETE,
+        ..Failure::usage(format!("{path} can't be made: {}", std::io::Error::from(error.kind())))
+            .hint("name another store with --store FILE or PLIMSOLL_STORE")
+    })?;
+    Ok(format!("{path}, which the first run makes"))
 }
 
 #[derive(Default)]

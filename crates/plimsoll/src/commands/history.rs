@@ -19,7 +19,7 @@ use crate::settings::Settings;
 
 /// Shows the history of a test on a target.
 pub fn history(options: &args::History, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
-    let store = settings.open_store()?;
+    let store = settings.read_store()?;
     let found = Chosen::choose(options, store.as_ref())?;
     let told = found.told();
     if let Some(path) = &options.html {

@@ -18,7 +18,7 @@ use crate::settings::Settings;
 
 /// Writes the reports that were asked for.
 pub fn report(options: &Report, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
-    let store = settings.open_store()?;
+    let store = settings.read_store()?;
     let mut records = records(options, store.as_ref())?;
     if let Some(base) = &options.base {
         put_first(&mut records, base)?;

@@ -13,14 +13,17 @@ use crate::settings::Settings;
 
 /// Lists runs, the newest first.
 pub fn runs(options: &Runs, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
-    let mut store = SqliteStore::open(&settings.store)?;
-    if let Some(other) = &options.merge {
+    let store = if let Some(other) = &options.merge {
+        let mut store = SqliteStore::open(&settings.store)?;
         let taken = store.merge_from(other).map_err(|error| {
             Failure { exit_code: exit::INCOMPLETE, ..Failure::usage(error.to_string()) }
                 .hint("--merge takes the file of a store")
         })?;
         printer.remark(&format!("{taken} runs taken from {}", other.display()));
-    }
+        store
+    } else {
+        SqliteStore::open_to_read(&settings.store)?
+    };
     let target = match &options.target {
         // A password in the URL would keep it from being found, and must not be looked for.
         Some(url) => Some(plimsoll_engine::Target::parse(url)?.display().to_owned()),
@@ -65,7 +68,7 @@ fn row(run: &RunSummary) -> terminal::RunSummary {
 
 /// Shows one run.
 pub fn show(options: &Show, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
-    let store = settings.open_store()?;
+    let store = settings.read_store()?;
     let mut record = store.load(&options.run)?;
     multiples::apply(&options.multiples, store.as_ref(), std::slice::from_mut(&mut record))?;
     if options.json {

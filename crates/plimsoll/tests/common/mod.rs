@@ -126,6 +126,13 @@ impl Tmpfs {
         let mounted = mounted.is_ok_and(|status| status.success());
         mounted.then(|| Self { path: folder.path().to_owned(), _folder: folder })
     }
+
+    /// From now on it can be written to, or not.
+    pub fn remount(&self, writable: bool) {
+        let options = if writable { "remount,rw" } else { "remount,ro" };
+        let mounted = Command::new("mount").args(["-o", options]).arg(&self.path).status().unwrap();
+        assert!(mounted.success());
+    }
 }
 
 impl Drop for Tmpfs {
