@@ -354,9 +354,9 @@ pub struct Report {
     /// Run ids, their first characters, or `latest`.
     #[arg(required_unless_present = "campaign", value_name = "RUN")]
     pub runs: Vec<String>,
-    /// All runs of this campaign, oldest first.
+    /// All runs of this campaign, oldest first. Several campaigns stand side by side.
     #[arg(long, value_name = "NAME")]
-    pub campaign: Option<String>,
+    pub campaign: Vec<String>,
     /// What counts as 100 % in the table of a campaign, a run or a target [default: the first target].
     #[arg(long, value_name = "RUN|URL")]
     pub base: Option<String>,

@@ -12,6 +12,7 @@ mod facts;
 mod families;
 mod grid;
 pub mod history;
+mod levels;
 mod moved;
 mod requests;
 mod sampled;

@@ -158,3 +158,44 @@ fn a_history_is_an_answer_levels_and_runs() {
         assert_eq!(page.matches(open).count(), page.matches(close).count(), "{open}");
     }
 }
+
+/// The titles, levels and values of the page's grouped bars, from top to bottom.
+fn bars(records: &[RunRecord]) -> Vec<String> {
+    let page = html::report(records, &html::Options::default());
+    let labels = page.split("aria-label=\"read-scan: read rate. ").skip(1);
+    labels.map(|rest| rest.split('"').next().unwrap().to_owned()).collect()
+}
+
+fn of_campaign(target: &str, campaign: &str, rate: f64) -> RunRecord {
+    RunRecord { campaign: Some(campaign.to_owned()), ..run("read-scan", target, "3", MARCH, rate) }
+}
+
+#[test]
+fn campaigns_stand_side_by_side_and_levels_far_apart_have_scales_of_their_own() {
+    let runs = [
+        of_campaign("lab:db/S2@a", "july", 160.0),
+        of_campaign("lab:db/P1@a", "july", 2_000.0),
+        of_campaign("lab:db/S2@b", "ga", 580.0),
+        of_campaign("lab:db/P1@b", "ga", 4_800.0),
+        of_campaign("lab:db/S3@b", "ga", 590.0),
+        of_campaign("lab:db/S2@b", "ga", 550.0),
+    ];
+    // The last run of a level in a campaign counts; S3 is just below an eighth of P1.
+    let both = ["S2: july 160", "S3: ga 590", "P1: july 2,000"];
+    let charts = bars(&runs);
+    assert_eq!(charts.len(), 2, "{charts:?}");
+    assert!(
+        charts[0].starts_with(both[0]) && charts[0].contains("ga 550") && charts[0].contains(both[1]),
+        "{charts:?}"
+    );
+    assert!(charts[1].starts_with(both[2]), "{charts:?}");
+}
+
+#[test]
+fn without_campaigns_editions_tell_apart_and_one_value_each_is_no_comparison() {
+    let of = |target: &str| run("read-scan", target, "3", MARCH, 100.0);
+    let (a, b, other) = (of("lab:db/S2@a?scale=1"), of("lab:db/S2@b"), of("lab:db/S3@b"));
+    assert_eq!(bars(&[a.clone(), b.clone(), other]).len(), 1);
+    assert_eq!(bars(&[a, b]), Vec::<String>::new());
+    assert_eq!(bars(&[of("postgres://a.example/x"), of("postgres://b.example/x")]), Vec::<String>::new());
+}

@@ -183,9 +183,13 @@ fn memory_saves_no_writes() {
 #[test]
 fn an_engine_s_own_percentage_of_the_same_limit_is_no_second_one() {
     let columns = [("device_read_rate", 5.92), ("data_io_percent", 98.0), ("waiting_for_data_read", 0.97)];
-    let judged = judged(&columns, &[("data_bandwidth", 6.0)], &closed(1.0), &STEADY);
-    assert_eq!(judged.limits(), Some(vec!["data_bandwidth"]));
-    assert!(judged.lifts()[0].gain_percent > 15.0, "{:?}", judged.lifts());
+    let full = judged(&columns, &[("data_bandwidth", 6.0)], &closed(1.0), &STEADY);
+    assert_eq!(full.limits(), Some(vec!["data_bandwidth"]));
+    assert!(full.lifts()[0].gain_percent > 15.0, "{:?}", full.lifts());
+    // ... nor does it count where the limit is hardly used, of which it knows other intervals.
+    let columns = [("data_reads", 278.0), ("data_io_percent", 5.5), ("waiting_for_data_read", 0.75)];
+    let idle = judged(&columns, &[("data_iops", 27_800.0)], &closed(1.0), &STEADY);
+    assert_eq!(idle.limits(), Some(vec![]), "{:?}", idle.lifts());
 }
 
 /// Server and client on a machine of two cores that they share with others.

@@ -6,10 +6,13 @@ use super::Used;
 use super::means::{Means, ceiling};
 use super::rules::{Counts, NETWORK, RULES, Rule, Station, Use};
 
-/// The highest use of a station by all limits that lie there.
+/// The highest use of a station by all limits that lie there; by those of the last resort only where there is no other.
 pub(super) fn part_of_station(means: &Means<'_>, ceilings: &[Ceiling], station: Station) -> Option<f64> {
-    let own = RULES.iter().filter(|rule| rule.station() == Some(station));
-    let uses = own.filter_map(|rule| highest(means, ceilings, rule));
+    let own = |last_resort: bool| {
+        let rules = RULES.iter().filter(move |rule| rule.station() == Some(station) && rule.last_resort == last_resort);
+        rules.filter_map(|rule| highest(means, ceilings, rule)).collect::<Vec<_>>()
+    };
+    let uses = Some(own(false)).filter(|uses| !uses.is_empty()).unwrap_or_else(|| own(true)).into_iter();
     let network = NETWORK.iter().filter(|_| station == Station::Network);
     let network = network.filter_map(|of| used(means, ceilings, of));
     uses.chain(network).map(|used| used.part).reduce(f64::max)

@@ -59,7 +59,7 @@ pub fn made_now(title: &str) -> html::Options {
 
 fn records(options: &Report, store: &dyn Store) -> Result<Vec<RunRecord>, Failure> {
     let mut ids = options.runs.clone();
-    if let Some(campaign) = &options.campaign {
+    for campaign in &options.campaign {
         let found = store.list(&Filter { campaign: Some(campaign.clone()), ..Filter::default() })?;
         if found.is_empty() {
             return Err(Failure::usage(format!("no run belongs to the campaign '{campaign}'"))

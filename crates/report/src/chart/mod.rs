@@ -3,12 +3,14 @@
 
 mod bar;
 mod decimate;
+mod grouped;
 mod labels;
 mod line;
 mod panel;
 mod scale;
 
 pub use bar::{Bar, BarChart};
+pub use grouped::GroupedBars;
 pub use labels::MOST as NAMED_AT_MOST;
 pub use line::{Line, LineChart, Look, Mark, Spot};
 pub use panel::{Band, Gap, INK, Panel, Series, Shape, Strip, Tone};

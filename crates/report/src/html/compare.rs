@@ -1,12 +1,13 @@
 //! What several runs show together: the headline of each as a bar, and the CPU ladders side by side.
 
 use maud::{Markup, html};
-use plimsoll_measurement::{CpuTable, RunRecord};
+use plimsoll_measurement::{CpuTable, Figure, RunRecord};
 
 use super::table;
 use crate::campaign::Campaign;
-use crate::chart::{Bar, BarChart};
+use crate::chart::{Bar, BarChart, GroupedBars};
 use crate::families::{self, Family, labels};
+use crate::levels::{Level, levels};
 use crate::words::{self, plain, title};
 use crate::{cpu, facts};
 
@@ -63,17 +64,34 @@ fn bars(family: &Family<'_>) -> Option<Markup> {
     let (_, first) = family.first()?;
     let grid =
         facts::headlines(labels.iter().cloned().zip(family).map(|(label, (record, figure))| (label, *record, *figure)));
-    let bars = family.iter().zip(labels).map(|((record, figure), label)| {
-        let published = figure.truth.as_ref().filter(|truth| truth.published);
-        Bar { label, value: words::value(record, figure), figure, truth: published.map(|truth| truth.value) }
-    });
+    let bars = family.iter().zip(labels).map(|((record, figure), label)| bar(label, record, figure));
     let metric = title(&first.metric);
     let axis = format!("{metric}, {}", plain(&first.unit));
     // Bars of one test bear its name: others may have the same figure.
     let is_one_test = runs.iter().all(|run| run.test == runs[0].test);
     let name = if is_one_test { format!("{}: {}", plain(&runs[0].test), metric.to_lowercase()) } else { metric };
-    let chart = BarChart { axis, title: name, bars: bars.collect() }.render()?;
+    let chart = match levels(family) {
+        Some(levels) => {
+            let panels = levels.panels.iter().map(|panel| grouped(panel, &levels.series, &name, &axis));
+            html! { @for chart in panels.flatten() { (chart) } }
+        }
+        None => BarChart { axis, title: name, bars: bars.collect() }.render()?,
+    };
     Some(html! { (chart) @if let Some(grid) = &grid { (table::table(grid)) } })
+}
+
+fn grouped(panel: &[Level<'_>], series: &[String], title: &str, axis: &str) -> Option<Markup> {
+    let mut groups = Vec::new();
+    for (level, values) in panel {
+        let bars = values.iter().map(|(at, record, figure)| (*at, bar(series[*at].clone(), record, figure)));
+        groups.push((level.clone(), bars.collect()));
+    }
+    GroupedBars { title: title.to_owned(), axis: axis.to_owned(), series: series.to_vec(), groups }.render()
+}
+
+fn bar<'a>(label: String, record: &RunRecord, figure: &'a Figure) -> Bar<'a> {
+    let published = figure.truth.as_ref().filter(|truth| truth.published);
+    Bar { label, value: words::value(record, figure), figure, truth: published.map(|truth| truth.value) }
 }
 
 fn side_by_side(ladders: &[(&RunRecord, &CpuTable)]) -> Markup {
