@@ -16,6 +16,9 @@ pub struct Interrupt(Arc<Inner>);
 struct Inner {
     signal: AtomicI32,
     shielded: AtomicBool,
+    severed: AtomicBool,
+    hurried: AtomicBool,
+    silent: AtomicBool,
     running: Mutex<Vec<(u64, Arc<dyn Cancel>)>>,
     next: std::sync::atomic::AtomicU64,
 }
@@ -53,7 +56,28 @@ impl Interrupt {
 
     /// Breaks the lines of all watched sessions, for a server that doesn't answer any more.
     pub fn sever_running(&self) {
+        self.0.severed.store(true, Ordering::SeqCst);
         self.running().iter().for_each(|cancel| cancel.sever());
+    }
+
+    /// Nothing at the target is waited for any more: lines are broken, and what was made there is left to a later `clean`.
+    pub fn hurry(&self) {
+        self.0.hurried.store(true, Ordering::SeqCst);
+        self.sever_running();
+    }
+
+    /// Settles whether anything can still be done at the target: not if lines had to be broken and it does not answer either, nor
+    /// where nobody wants to wait for it.
+    pub fn settle_silence(&self, answers: impl FnOnce() -> bool) -> bool {
+        let severed = self.0.severed.load(Ordering::SeqCst);
+        let silent = severed && (self.0.hurried.load(Ordering::SeqCst) || !answers());
+        self.0.silent.store(silent, Ordering::SeqCst);
+        silent
+    }
+
+    /// What [`Interrupt::settle_silence`] came to.
+    pub fn is_silent(&self) -> bool {
+        self.0.silent.load(Ordering::SeqCst)
     }
 
     fn running(&self) -> Vec<Arc<dyn Cancel>> {
@@ -84,7 +108,9 @@ impl Interrupt {
 
     /// Cleaning is over; the next run can be interrupted again.
     pub fn unshield(&self) {
-        self.0.shielded.store(false, Ordering::SeqCst);
+        for past in [&self.0.shielded, &self.0.severed, &self.0.silent] {
+            past.store(false, Ordering::SeqCst);
+        }
     }
 
     /// True while cleaning goes on.

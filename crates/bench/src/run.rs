@@ -9,7 +9,7 @@ use plimsoll_analysis::binding;
 use plimsoll_analysis::consistency::minutes;
 use plimsoll_analysis::ladder::{Anchor, cpu_table};
 use plimsoll_clock::{Clock, RealClock};
-use plimsoll_engine::{ClaimMode, Cold, Database, Error, ErrorKind, Place, PlaceKind, Result, process};
+use plimsoll_engine::{ClaimMode, Cold, Database, Error, ErrorKind, Lease, Place, PlaceKind, Result, process};
 use plimsoll_measurement::{Host, Repetition, RunFailure, RunRecord, Verdict, exit, run::SCHEMA_VERSION, units};
 
 use crate::definition::Definition;
@@ -81,27 +81,62 @@ pub fn execute(
         observer.activity("cleaning up");
         outcome
     });
-    let removed = Place::run(&record.run_id).and_then(|place| remove_own(database, &place));
+    if interrupt.signal().is_some() {
+        // A second signal ends the program at once, also while it cleans up.
+        let mut so_far = record.clone();
+        conclude(plan, &parameters, database, clock, interrupt, &outcome, &mut so_far);
+        so_far.ended_at = Some(format!("{:.3}", clock.timestamp(clock.now())));
+        // If it can't be kept now, the end says so.
+        let _ = observer.run_finished(&so_far);
+    }
+    let removed = if interrupt.is_silent() {
+        Err(Error::new(ErrorKind::Lost, "the server was not waited for any longer"))
+    } else {
+        Place::run(&record.run_id).and_then(|place| remove_own(database, &place))
+    };
     if let Err(error) = removed {
         let later = "what the run made at the target could not be removed; 'plimsoll clean' does it later";
         record.warnings.push(format!("{later} ({error})"));
     }
     interrupt.unshield();
+    conclude(plan, &parameters, database, clock, interrupt, &outcome, &mut record);
+    let end = clock.now();
+    record.ended_at = Some(format!("{:.3}", clock.timestamp(end)));
+    record.virtual_seconds = (clock.kind() == "virtual").then(|| end.since(start).as_secs_f64());
+    record.host.real_seconds = Some(real.now().since(real_start).as_secs_f64());
+    record.host.client_cpu_seconds = Some(process::own_cpu_seconds() - cpu_before);
+    if let Err(error) = observer.run_finished(&record) {
+        let failure = failure(&error, interrupt, &record.repetitions);
+        record.error.get_or_insert(failure);
+    }
+    record
+}
+
+/// What the repetitions come to: figures, truth, verdict, warnings, and the error if there was one.
+fn conclude(
+    plan: &Plan<'_>,
+    parameters: &Parameters,
+    database: &dyn Database,
+    clock: &Arc<dyn Clock>,
+    interrupt: &Interrupt,
+    outcome: &Result<()>,
+    record: &mut RunRecord,
+) {
     for repetition in &mut record.repetitions {
         repetition.minutes = minutes(&repetition.points);
     }
     let target = Measured { page_bytes: database.description().page_bytes, scale: database.description().scale };
     let mut series = series(&plan.definition.steps, &record.repetitions, target);
-    doubt_client(&mut series, &record);
+    doubt_client(&mut series, record);
     record.results = series.iter().filter_map(Series::figure).collect();
     for (metric, doubt) in series.iter().filter_map(|series| Some((series.metric, series.doubt.as_ref()?))) {
         record.warnings.push(format!("{metric}: {doubt}"));
     }
-    if let Err(error) = truth::tell(&plan.definition.steps, &parameters, database, &mut record) {
+    if let Err(error) = truth::tell(&plan.definition.steps, parameters, database, record) {
         record.warnings.push(format!("what the target should show can't be computed: {error}"));
     }
     record.result = record.results.first().cloned();
-    record.verdict = binding::record::verdict(&record);
+    record.verdict = binding::record::verdict(record);
     let has_modelled_client = record.ceilings.iter().any(|ceiling| ceiling.resource == "client_cpu");
     if clock.kind() == "virtual" && has_modelled_client {
         // It is part of the scenario, and the samples tell of it; our own takes no time there.
@@ -122,17 +157,7 @@ pub fn execute(
             .push("two complete repetitions only: the intervals are very wide, a third narrows them".to_owned()),
         _ => {}
     }
-    record.error = outcome.err().map(|error| failure(&error, interrupt, &record.repetitions));
-    let end = clock.now();
-    record.ended_at = Some(format!("{:.3}", clock.timestamp(end)));
-    record.virtual_seconds = (clock.kind() == "virtual").then(|| end.since(start).as_secs_f64());
-    record.host.real_seconds = Some(real.now().since(real_start).as_secs_f64());
-    record.host.client_cpu_seconds = Some(process::own_cpu_seconds() - cpu_before);
-    if let Err(error) = observer.run_finished(&record) {
-        let failure = failure(&error, interrupt, &record.repetitions);
-        record.error.get_or_insert(failure);
-    }
-    record
+    record.error = outcome.as_ref().err().map(|error| failure(error, interrupt, &record.repetitions));
 }
 
 /// The record of a run that never reached its target, so that scripts get an object for it all the same.
@@ -168,8 +193,10 @@ pub fn next_step(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::Usage | ErrorKind::Unsupported => "see 'plimsoll run --help' and 'plimsoll tests show TEST'",
         ErrorKind::ToolMissing => "install the engine's client programs on this machine",
-        ErrorKind::Connect | ErrorKind::Authenticate | ErrorKind::Missing => {
-            "check the URL; 'plimsoll doctor URL' tries it"
+        ErrorKind::Connect | ErrorKind::Missing => "check the URL; 'plimsoll doctor URL' tries it",
+        ErrorKind::Authenticate => {
+            "check user and password, which comes from --password-file FILE, PLIMSOLL_PASSWORD or a prompt; 'plimsoll doctor \
+             URL' tries it"
         }
         ErrorKind::PasswordNeeded => {
             "give it by --password-file FILE or PLIMSOLL_PASSWORD, or run on a terminal to be asked"
@@ -348,7 +375,9 @@ fn measure(
             break;
         }
     }
-    for (_, measure) in &mut measures {
+    let is_silent = interrupt.settle_silence(|| answers(database));
+    // A measure that can't give anything back leaves its sessions to their end.
+    for (_, measure) in measures.iter_mut().filter(|_| !is_silent) {
         if let Err(error) = measure.finish(database, &place) {
             record.warnings.push(format!("not everything was given back at the target: {error}"));
             outcome = outcome.and(Err(error));
@@ -358,8 +387,20 @@ fn measure(
     record.host.sampling = sampling.cost();
     record.warnings.extend(database.met());
     // The lease falls here, after the last session of the run is closed: only then may the place be removed.
-    drop(lease);
+    give_back(lease, is_silent);
     outcome
+}
+
+/// Lets a lease fall; where the server is silent in a thread of its own, since that waits for an answer.
+fn give_back(lease: Box<dyn Lease>, is_silent: bool) {
+    if is_silent {
+        let _ = std::thread::Builder::new().name("lease".to_owned()).spawn(move || drop(lease));
+    }
+}
+
+/// True if the server answers, as far as that can be asked without waiting for long.
+fn answers(database: &dyn Database) -> bool {
+    database.server_sampler().and_then(|sampler| sampler.map_or(Ok(Vec::new()), |mut sampler| sampler.sample())).is_ok()
 }
 
 /// Removes the places of runs whose lease has fallen. Kept data sets stay; they are for `plimsoll clean --data`.

@@ -445,8 +445,8 @@ pub struct Verify {
           conflicts_with_all = ["level", "edition", "clock", "row", "markdown"])]
     pub verdicts: Option<Halves>,
     /// So many scenarios only.
-    #[arg(long, value_name = "N", requires = "verdicts")]
-    pub limit: Option<usize>,
+    #[arg(long, value_name = "N", requires = "verdicts", value_parser = clap::value_parser!(u32).range(1..))]
+    pub limit: Option<u32>,
 }
 
 /// Which half of the scenarios.

@@ -38,8 +38,12 @@ impl Failure {
 
     /// A file could not be written.
     pub fn writing(path: &Path, error: &std::io::Error) -> Self {
-        Self::usage(format!("cannot write {}: {error}", path.display()))
-            .hint("name another file; the runs are in the store")
+        let path = path.display();
+        if error.kind() == std::io::ErrorKind::NotFound {
+            return Self::usage(format!("cannot write {path}: there is no such folder"))
+                .hint("make the folder, or name a file in another one");
+        }
+        Self::usage(format!("cannot write {path}: {error}")).hint("name a file in a folder that you may write to")
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_engine::target::mask_urls;
 use plimsoll_measurement::exit;
+use plimsoll_report::plain;
 use plimsoll_report::terminal::Style;
 
 use crate::args::{Arguments, Color};
@@ -103,8 +104,8 @@ impl Printer {
     /// What the program, or one of several runs, failed with.
     pub fn failure(&self, failure: &Failure) {
         let label = if self.color_errors { "\u{1b}[31merror:\u{1b}[0m" } else { "error:" };
-        // What was typed may be repeated in it, and may hold a password.
-        let _ = writeln!(std::io::stderr(), "{label} {}", mask_urls(&failure.message));
+        // What was typed may be repeated in it, and may hold a password, or anything.
+        let _ = writeln!(std::io::stderr(), "{label} {}", plain(&mask_urls(&failure.message)));
         if let Some(hint) = &failure.hint {
             let _ = writeln!(std::io::stderr(), "hint: {hint}");
         }

@@ -1,4 +1,5 @@
-//! Ctrl-C and termination: the first one stops the run and keeps what was measured, the second ends the program at once.
+//! Ctrl-C and termination: the first one stops the run, keeps what was measured and removes what was made; the second waits for
+//! nothing at the target any more, and the third ends the program wherever it is.
 
 use std::thread;
 use std::time::Duration;
@@ -14,7 +15,10 @@ use crate::printer::Printer;
 const AGAIN: Duration = Duration::from_millis(200);
 
 /// A server that hasn't obeyed after so long is no longer waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What is measured is kept within so long after the second signal.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// Listens for signals until the program ends, and hands them to the interrupt.
 pub fn listen(interrupt: &Interrupt, printer: &Printer) -> Result<(), Failure> {
@@ -22,9 +26,20 @@ pub fn listen(interrupt: &Interrupt, printer: &Printer) -> Result<(), Failure> {
         .map_err(|error| Failure::usage(format!("cannot listen for signals: {error}")))?;
     let (interrupt, printer) = (interrupt.clone(), printer.clone());
     thread::spawn(move || {
-        for signal in signals.forever() {
+        for (before, signal) in signals.forever().enumerate() {
             if interrupt.signal().is_some() {
-                let _ = signal_hook::low_level::emulate_default_handler(signal);
+                // While it is cleaned up all that was measured is kept already.
+                if before > 1 || interrupt.is_shielded() {
+                    let _ = signal_hook::low_level::emulate_default_handler(signal);
+                }
+                printer.remark("ending: what was made at the target is left to 'plimsoll clean'");
+                let hurried = interrupt.clone();
+                thread::spawn(move || hurried.hurry());
+                thread::spawn(move || {
+                    thread::sleep(GRACE);
+                    let _ = signal_hook::low_level::emulate_default_handler(signal);
+                });
+                continue;
             }
             printer.remark("stopping: what was measured is kept, what was made is removed (again to end at once)");
             let signal = if signal == SIGHUP { SIGTERM } else { signal };

@@ -156,6 +156,8 @@ fn runs_that_cannot_be_held_together_are_left_out_and_named() {
 #[test]
 fn few_runs_no_runs_and_wrong_words() {
     let scene = Scene::new();
+    scene.say(&["history", "read-scan"]).failed(4, &["no result store"]);
+    drop(SqliteStore::open(scene.store()).unwrap());
     scene.say(&["history", "read-scan"]).failed(2, &["no run of read-scan"]);
     keep(&scene, &[run(0, "read-scan", &[])]);
     scene.say(&["history", "read-scan"]).failed(7, &["complete repetition"]);
@@ -165,6 +167,7 @@ fn few_runs_no_runs_and_wrong_words() {
     assert!(said.code == 0 && said.out.contains("1 run: at least 6 are needed"), "{said:#?}");
     let itself = scene.say(&["compare", "latest", "latest"]);
     assert!(itself.code == 0 && itself.out.contains("single repetitions show no spread"), "{itself:#?}");
+    assert!(itself.err.contains("is compared with itself"), "{itself:#?}");
     scene.say(&["history", "read-scan", "--metric", "read_rat"]).failed(7, &["read_rat"]);
     scene.say(&["history", "read-scan", "--target", "sqlite:./other.db"]).failed(2, &["no run", "other.db"]);
     scene.say(&["history", "read-scan", "--like", "0000"]).failed(2, &["0000"]);

@@ -155,3 +155,30 @@ fn on_sqlite() {
     assert!(reported > 0, "no run came as far as a point");
     assert!(scene.leftovers().is_empty(), "{:?}", scene.leftovers());
 }
+
+#[test]
+fn of_a_minute_that_was_not_over_a_part_is_kept() {
+    let scene = Scene::new();
+    let target = scene.sqlite();
+    let words = ["run", "mix-b", "--target", &target, "--short", "--set", "volume=1MiB", "--set", "sessions=1"];
+    let mut child = scene.spawn(&[&words[..], &["--set", "duration=10m", "--repetitions", "1"]].concat());
+    let kept = || {
+        let record = scene.say(&["show", "latest", "--json"]).json().pop()?;
+        let repetition = record["repetitions"].as_array()?.first()?.clone();
+        repetition["requests"].is_array().then_some(repetition)
+    };
+    wait_until(|| kept().is_some());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let repetition = kept().unwrap();
+    let sum = |numbers: &serde_json::Value| -> u64 {
+        numbers.as_array().unwrap().iter().map(|number| number.as_u64().unwrap()).sum()
+    };
+    let kinds = repetition["requests"].as_array().unwrap();
+    let answered: u64 = kinds.iter().map(|kind| kind["operations"].as_u64().unwrap()).sum();
+    assert_eq!(repetition["points"].as_array().map(Vec::len), Some(0), "no minute is over: {repetition}");
+    assert!(answered > 0 && answered == sum(&repetition["seconds"]["operations"]), "{repetition}");
+    let shown = scene.say(&["show", "latest"]);
+    assert!(shown.code == 0 && shown.out.contains("unfinished"), "{shown:#?}");
+    assert_eq!(scene.say(&["clean", &target]).code, 0);
+}

@@ -6,7 +6,7 @@
 mod common;
 
 use std::io::Write as _;
-use std::process::Child;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use common::{Said, Scene, wait_until};
@@ -141,6 +141,64 @@ fn an_interrupt_keeps_what_was_measured() {
     assert_eq!(schemas(&server), "");
     let shown = scene.say(&["show", "latest", "--json"]);
     assert_eq!(answered(&shown.json()[0]), answered(&record), "{shown:?}");
+}
+
+#[test]
+fn an_interrupt_does_not_wait_for_a_frozen_server() {
+    let scene = Scene::new();
+    let server = server();
+    let target = server.socket_url("postgres");
+    for again in [false, true] {
+        let child = started(&scene, &server, &target, "mix-b", &["--set", "duration=10m"]);
+        let frozen = Frozen::of(&server);
+        let interrupt = || {
+            let pid = rustix::process::Pid::from_child(&child);
+            rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        };
+        interrupt();
+        if again {
+            std::thread::sleep(Duration::from_millis(200));
+            interrupt();
+        }
+        let (said, record) = ended(child);
+        assert_eq!(said.code, 130, "{said:#?}");
+        assert!(answered(&record) > 0);
+        assert!(record["warnings"].to_string().contains("not waited for any longer"), "{record}");
+        let shown = scene.say(&["show", "latest", "--json"]);
+        assert_eq!(answered(&shown.json()[0]), answered(&record), "{shown:?}");
+        drop(frozen);
+        let clean = || {
+            assert_eq!(scene.say(&["clean", &target]).code, 0);
+            schemas(&server).is_empty()
+        };
+        wait_until(clean);
+    }
+}
+
+/// All processes of a server, which stand still until it is dropped.
+struct Frozen(Vec<String>);
+
+impl Frozen {
+    fn of(server: &Postgres) -> Self {
+        let pids = server.psql("SELECT pid FROM pg_stat_activity").unwrap();
+        let mut pids: Vec<String> = pids.lines().map(|pid| pid.trim().to_owned()).collect();
+        let parent = Command::new("ps").args(["-o", "ppid=", "-p", &pids[0]]).output().unwrap();
+        pids.push(String::from_utf8(parent.stdout).unwrap().trim().to_owned());
+        let frozen = Self(pids);
+        frozen.signal("-STOP");
+        frozen
+    }
+
+    fn signal(&self, signal: &str) {
+        // The session that named them is gone by now.
+        let _ = Command::new("kill").arg(signal).args(&self.0).stderr(Stdio::null()).status();
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        self.signal("-CONT");
+    }
 }
 
 #[test]

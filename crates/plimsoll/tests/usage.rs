@@ -73,6 +73,17 @@ fn wrong_calls_name_the_place_and_the_next_step() {
     }
     run(&["postgres://u:s3cretpw@h/db"]).failed(2, &["***"]);
     scene.say(&["compare", "latest", "latest", "--margin", "x"]).failed(2, &["--margin"]);
+    run(&["mix-a", "--set", "rate=100..10"]).failed(2, &["a ramp rises: 10..100"]);
+    for url in ["postgres://u@h:99999/db", "mysql://u@h:99999/db", "mssql://u@h:99999/db"] {
+        scene.say(&["run", "read-scan", "--target", url]).failed(2, &["a number from 1 to 65535"]);
+    }
+    for words in [&["demo", "--html"][..], &["lab", "verify", "--markdown"]] {
+        scene.say(&[words, &["gone/x"]].concat()).failed(2, &["gone/x", "no such folder", "make the folder"]);
+    }
+    let odd = scene.say(&["show", "\u{1b}[31m\u{7f}\u{202e}"]);
+    odd.failed(2, &["[31m"]);
+    assert!(!odd.err.contains(['\u{1b}', '\u{7f}', '\u{202e}']), "{odd:?}");
+    assert_eq!(scene.say(&["lab", "verify", "--verdicts", "developing", "--limit", "0"]).code, 2);
     assert_eq!(scene.say(&["run"]).code, 2);
     assert_eq!(scene.say(&["frobnicate"]).code, 2);
     assert_eq!(scene.say(&["run", "read-scan", "--target", &target, "--repetitions", "0"]).code, 2);

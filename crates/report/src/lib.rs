@@ -25,7 +25,7 @@ pub mod markdown;
 pub mod terminal;
 
 pub use steadiness::{Steadiness, steadiness};
-pub use words::bound;
+pub use words::{bound, plain};
 
 use plimsoll_measurement::RunRecord;
 

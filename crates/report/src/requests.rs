@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_analysis::summary;
 use plimsoll_measurement::units::format_seconds;
-use plimsoll_measurement::{Phase, RequestKind, RunRecord, TimesData};
+use plimsoll_measurement::{Phase, Repetition, RequestKind, RunRecord, TimesData};
 
 use crate::grid::{Cell, Grid};
 use crate::words::{bound, megabytes, number, plain, whole};
@@ -157,17 +157,17 @@ pub fn exactness(record: &RunRecord) -> Option<String> {
     } else {
         ""
     };
-    let all_hold = |phases: &[Phase], one: &Phase| {
-        phases.iter().filter(|other| other.label == one.label).all(|other| other.holds == Some(true))
+    let of_one_phase = |repetition: &Repetition| {
+        let answered: u64 = repetition.requests.iter().map(|kind| kind.operations).sum();
+        repetition.phases.iter().any(|phase| phase.holds == Some(true) && phase.operations == answered)
     };
-    let found = |phases: &[Phase]| phases.iter().any(|phase| all_hold(phases, phase));
-    let which = if record.repetitions.iter().any(|repetition| found(&repetition.phases)) {
-        " Of each the requests at the highest rate that met the goal in all its tries."
+    let which = if record.repetitions.iter().any(of_one_phase) {
+        ", of each the requests at the highest rate that met the goal in all its tries"
     } else {
         ""
     };
     Some(format!(
-        "All repetitions together.{which} Percentiles come from histograms and are exact to {} %; one is left out where no \
+        "All repetitions together{which}. Percentiles come from histograms and are exact to {} %; one is left out where no \
          request can be beyond it.{from}",
         number(error)?.trim_end_matches('0').trim_end_matches('.')
     ))

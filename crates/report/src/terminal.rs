@@ -140,7 +140,7 @@ pub fn runs(runs: &[RunSummary], style: Style) -> String {
     }
     // That all came to their end is the least that there is to say.
     let all_complete = runs.iter().all(|run| run.state == "complete");
-    for title in all_complete.then_some("State").into_iter().chain(["Limit"]) {
+    for title in all_complete.then_some("State").into_iter().chain(["Started (UTC)", "Limit"]) {
         if grid.width() > style.width {
             grid.drop_column(title);
         }

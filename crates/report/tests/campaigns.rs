@@ -90,6 +90,19 @@ fn what_bound_stands_beside_what_was_delivered() {
 }
 
 #[test]
+fn of_a_search_it_is_said_which_requests_are_told_of() {
+    let mut record = samples::requests::ladder("lab:x");
+    let said =
+        |record: &RunRecord| markdown::report(std::slice::from_ref(record)).contains("met the goal in all its tries");
+    assert!(!said(&record), "requests of all phases");
+    for repetition in &mut record.repetitions {
+        let found = repetition.phases.iter().find(|phase| phase.holds == Some(true)).unwrap().operations;
+        repetition.requests[0].operations = found;
+    }
+    assert!(said(&record), "requests of one");
+}
+
+#[test]
 fn days_are_columns_where_a_test_was_run_on_several() {
     let mut runs = vec![
         run("read-scan", TARGET, "15.3", MARCH, 500.0),

@@ -126,6 +126,16 @@ impl Recorder {
 
     /// Counts what another counted.
     pub fn merge(&mut self, other: &Self) {
+        self.merge_answers(other);
+        if let (Some(sum), Some(more)) = (&mut self.lag, &other.lag) {
+            sum.all.merge(&more.all);
+            sum.slept.merge(&more.slept);
+        }
+        self.slots.merge(&other.slots);
+    }
+
+    /// Counts its requests and seconds alone, which takes no longer for a long run.
+    pub fn merge_answers(&mut self, other: &Self) {
         for (kind, more) in self.kinds.iter_mut().zip(&other.kinds) {
             kind.times.merge(&more.times);
             if let (Some(sum), Some(more)) = (&mut kind.uncorrected, &more.uncorrected) {
@@ -139,17 +149,18 @@ impl Recorder {
                 *kind.errors.entry(class).or_default() += count;
             }
         }
-        if let (Some(sum), Some(more)) = (&mut self.lag, &other.lag) {
-            sum.all.merge(&more.all);
-            sum.slept.merge(&more.slept);
-        }
         self.seconds.merge(&other.seconds);
-        self.slots.merge(&other.slots);
     }
 
-    /// The seconds so far.
-    pub fn seconds(&self) -> &Seconds {
-        &self.seconds
+    /// The seconds so far with their percentiles, which reach as far as the counts do.
+    pub fn seconds(&self, percentiles: &[(Option<f64>, Option<f64>)]) -> Seconds {
+        let mut seconds = self.seconds.clone();
+        let of = |half: bool| {
+            let all = (0..seconds.operations.len()).map(|second| percentiles.get(second).copied().unwrap_or_default());
+            all.map(|(p50, p99)| if half { p50 } else { p99 }).collect()
+        };
+        (seconds.latency_ms_p50, seconds.latency_ms_p99) = (of(true), of(false));
+        seconds
     }
 
     /// Times between two moments, in seconds after the start, in which nobody was answered.
@@ -285,9 +296,9 @@ mod tests {
         assert!((us(&kinds[0].times) / 310_000.0 - 1.0).abs() < 0.01);
         assert!((us(kinds[0].times_uncorrected.as_ref().unwrap()) / 10_000.0 - 1.0).abs() < 0.01);
         assert_eq!((kinds[1].errors["busy"], kinds[1].retries), (1, 1));
-        assert_eq!(one.seconds().operations, [0, 1, 0, 1]);
-        assert_eq!(one.seconds().errors, [0, 1, 0, 0]);
-        assert_eq!(one.seconds().errors_by_class["busy"], [0, 1]);
+        assert_eq!(one.seconds(&[]).operations, [0, 1, 0, 1]);
+        assert_eq!(one.seconds(&[]).errors, [0, 1, 0, 0]);
+        assert_eq!(one.seconds(&[]).errors_by_class["busy"], [0, 1]);
         // Who was busy until after the intended start is not the client's delay.
         let lag = one.lag().unwrap();
         assert_eq!((lag.all.count(), lag.slept.count()), (2, 1));

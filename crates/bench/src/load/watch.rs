@@ -4,17 +4,19 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use plimsoll_measurement::{Moment, Point, Times, units};
+use plimsoll_measurement::{Moment, Point, Repetition, Times, units};
 
 use super::phases::Phase;
 use super::recorder::{Recorder, Sums};
 use super::schedule::Schedule;
-use super::worker::State;
+use super::worker::{Shared, State};
 use crate::observer::Live;
 
 /// How often it looks.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_mins(1);
+/// Looks after which what is there so far is kept, if a minute is not over.
+const KEPT_EVERY: usize = 10;
 
 /// A phase that is looked at.
 pub struct Watch<'a> {
@@ -92,6 +94,27 @@ impl<'a> Watch<'a> {
         let minute_is_over = now.since(self.minute.start) >= MINUTE;
         let point = (minute_is_over || is_over).then(|| self.minute(now)).flatten();
         (live, point)
+    }
+
+    /// True where what is there so far should be kept.
+    pub fn is_to_be_kept(&self) -> bool {
+        self.percentiles.len().is_multiple_of(KEPT_EVERY)
+    }
+
+    /// The repetition as it stands, with the requests and seconds of this phase and without points.
+    pub fn so_far(&self, shared: &Shared<'_>, repetition: &Repetition) -> Repetition {
+        let mut sum = Recorder::new(self.repetition_start, &shared.workload.kinds(), self.schedule.is_some());
+        for recorder in self.recorders {
+            sum.merge_answers(&recorder.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        Repetition {
+            label: repetition.label.clone(),
+            started_seconds: repetition.started_seconds,
+            phases: repetition.phases.clone(),
+            requests: sum.kinds(),
+            seconds: sum.seconds(&[]),
+            ..Repetition::default()
+        }
     }
 
     /// The minute that is over, as a point; the next begins.

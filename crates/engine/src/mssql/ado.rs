@@ -66,8 +66,10 @@ pub(super) fn server(text: &str) -> Result<Endpoint> {
             .hint("write Server=tcp:host,port"));
     }
     let (name, port) = text.split_once(',').map_or((text, None), |(name, port)| (name, Some(port.trim())));
-    let port =
-        port.map(str::parse).transpose().map_err(|_| usage("the port behind the server's name is not a number"))?;
+    let port = port
+        .map(str::parse)
+        .transpose()
+        .map_err(|_| usage("the port behind the server's name is not a number from 1 to 65535"))?;
     let (host, instance) = name.split_once('\\').map_or((name, None), |(host, instance)| (host, Some(instance)));
     let host = match host.trim() {
         "" | "." | "(local)" => "localhost",

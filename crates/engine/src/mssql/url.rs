@@ -349,7 +349,7 @@ fn endpoint(host: &str) -> Result<Endpoint> {
     let port = match port {
         None => None,
         // It may be a password whose user part did not end where it should.
-        Some(port) => Some(port.parse().map_err(|_| usage("a port in the URL is not a number"))?),
+        Some(port) => Some(port.parse().map_err(|_| usage("a port in the URL is not a number from 1 to 65535"))?),
     };
     Ok(Endpoint { host: if name.is_empty() { "localhost".to_owned() } else { name }, port, instance: None })
 }

@@ -96,7 +96,7 @@ impl Errors {
         let kind = match meaning(complaint) {
             Authenticate if complaint.code == 1045 && !has_password => {
                 return Error::new(ErrorKind::PasswordNeeded, format!("{address} asks user '{user}' for a password"))
-                    .hint("give it by MYSQL_PWD, by [client] in ~/.my.cnf (mode 0600) or at the prompt");
+                    .hint("give it by --password-file, by PLIMSOLL_PASSWORD or MYSQL_PWD, by [client] in ~/.my.cnf (mode 0600) or at the prompt");
             }
             // Nobody has been connected yet, so nothing can have been lost.
             Lost => Connect,

@@ -90,7 +90,8 @@ impl Location {
         };
         location.host = filled(decode(host)?);
         // What is no number may be a password whose user part did not end where it should.
-        let number = |port: &str| port.parse().map_err(|_| usage("the port in the URL is not a number"));
+        let number =
+            |port: &str| port.parse().map_err(|_| usage("the port in the URL is not a number from 1 to 65535"));
         location.port = port.map(number).transpose()?;
         location.database = filled(decode(path)?);
         for pair in query.into_iter().flat_map(|query| query.split('&')).filter(|pair| !pair.is_empty()) {

@@ -79,7 +79,7 @@ impl Errors {
             "error performing TLS handshake" => self.tls(&cause),
             "invalid configuration" if cause == "password missing" => {
                 Error::new(ErrorKind::PasswordNeeded, format!("{address} asks user '{}' for a password", self.0.user))
-                    .hint("give it by PGPASSWORD, by ~/.pgpass (mode 0600) or at the prompt")
+                    .hint("give it by --password-file, by PLIMSOLL_PASSWORD or PGPASSWORD, by ~/.pgpass (mode 0600) or at the prompt")
             }
             "invalid configuration" => Error::new(ErrorKind::Usage, format!("the URL can't be used: {cause}")),
             "authentication error" => {
@@ -151,7 +151,7 @@ impl Errors {
                 "connect to the primary, or ALTER ROLE \"{user}\" SET default_transaction_read_only = off if the user may write; \
                  requests of existing tables write only if their definition says so"
             ),
-            "28P01" => "check user and password; PGPASSWORD and ~/.pgpass are heeded after the URL".to_owned(),
+            "28P01" => "check user and password, which comes from the URL, --password-file, PLIMSOLL_PASSWORD, PGPASSWORD, ~/.pgpass or a prompt".to_owned(),
             "28000" => "check the user's name, and pg_hba.conf for this user, database and address; sslmode=require may be asked for"
                 .to_owned(),
             "53100" => "free space on the disk of the server's data directory, or measure a smaller volume".to_owned(),

@@ -126,7 +126,7 @@ impl Location {
             let port = port.unwrap_or("5432");
             if port.parse::<u16>().is_err() {
                 // It may be a password whose user part did not end where it should.
-                return Err(usage("a port in the URL is not a number"));
+                return Err(usage("a port in the URL is not a number from 1 to 65535"));
             }
             names.push(decode(name)?);
             ports.push(port);

@@ -27,6 +27,9 @@ pub fn compare(options: &Compare, settings: &Settings, printer: &Printer) -> Res
     }
     let mut pairs = Vec::new();
     for other in others {
+        if other.run_id == base.run_id {
+            printer.warning(&format!("{} is compared with itself, which shows nothing", short(&base.run_id)));
+        }
         let pair = Pair::of(base, other, margin);
         pair.check(options.anyway)?;
         pairs.push(pair);

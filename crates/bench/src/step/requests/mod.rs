@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use plimsoll_clock::in_threads_while;
 use plimsoll_engine::{Database, Error, ErrorKind, Place, RequestAccess, Requester, Result};
-use plimsoll_measurement::{Phase as PhaseRecord, RequestKind, Seconds, Times, units};
+use plimsoll_measurement::{Phase as PhaseRecord, RequestKind, Times, units};
 
 use self::tables::{on_rows, provision, rehearsal, wanted};
 use super::own::Prepared;
@@ -157,7 +157,7 @@ impl Measure for Requests {
         drop(slots);
         *context.client = Some(self.client.client());
         context.repetition.requests = found.map_or_else(|| sum.kinds(), |(_, kinds)| kinds);
-        context.repetition.seconds = seconds(&sum, &percentiles);
+        context.repetition.seconds = sum.seconds(&percentiles);
         outcome?;
         context.interrupt.check()?;
         for kind in own.into_iter().flat_map(Ready::seeking) {
@@ -304,6 +304,10 @@ fn watch_over(context: &mut Context<'_>, shared: &Shared<'_>, watch: &mut Watch<
         context.observer.live(&crate::observer::Live { total_seconds, ..live });
         if let Some(point) = point {
             context.keep(point)?;
+        } else if clock.kind() != "virtual" && watch.is_to_be_kept() {
+            // What a killed program leaves. In virtual time a minute is over at once.
+            let so_far = watch.so_far(shared, context.repetition);
+            context.observer.repetition(context.run_id, &so_far)?;
         }
         if is_bulk && watch.content_bytes() > at_most {
             let (loaded, seconds) = (units::format_bytes(watch.content_bytes()), look.since(shared.start).as_secs());
@@ -377,17 +381,6 @@ fn record(phase: &Phase, recorder: &Recorder, started: f64, seconds: f64, backlo
         start_lag: recorder.lag().map(|lag| lag.all.to_data()),
         holds: None,
     }
-}
-
-/// The seconds with their percentiles, which reach as far as the counts do.
-fn seconds(recorder: &Recorder, percentiles: &[(Option<f64>, Option<f64>)]) -> Seconds {
-    let mut seconds = recorder.seconds().clone();
-    let of = |half: bool| {
-        let all = (0..seconds.operations.len()).map(|second| percentiles.get(second).copied().unwrap_or_default());
-        all.map(|(p50, p99)| if half { p50 } else { p99 }).collect()
-    };
-    (seconds.latency_ms_p50, seconds.latency_ms_p99) = (of(true), of(false));
-    seconds
 }
 
 fn valid(recorder: &Recorder, judged: Sums) -> Result<()> {

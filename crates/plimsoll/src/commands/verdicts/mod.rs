@@ -52,7 +52,7 @@ pub fn verdicts(options: &Verify, halves: Halves, printer: &Printer) -> Result<u
         )
     };
     let mut cases: Vec<(Half, Class, u64)> = cases.filter(|(half, ..)| wanted(*half)).collect();
-    cases.truncate(options.limit.unwrap_or(usize::MAX));
+    cases.truncate(options.limit.map_or(usize::MAX, |limit| limit as usize));
     let (table, outcome) = all(&runner, &cases, options.json, printer);
     if !options.json {
         printer.result(&table.text());
