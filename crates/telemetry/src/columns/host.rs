@@ -3,7 +3,7 @@
 use plimsoll_measurement::SampleColumn;
 
 use super::column;
-use crate::deltas::{DiskDelta, HostDelta, InterfaceDelta};
+use crate::deltas::{DiskDelta, HostDelta, InterfaceDelta, LimitUse, Scope};
 use crate::host::Snapshot;
 use crate::recording::Look;
 
@@ -82,17 +82,67 @@ pub(super) fn columns(looks: &[&Look]) -> Vec<SampleColumn> {
     columns
 }
 
-/// The device that was busy for the longest time; of a disk and its part the disk, which is listed first.
+/// The device that is watched.
 fn busiest(snapshots: &[Option<&Snapshot>]) -> Option<String> {
     let mut known = snapshots.iter().flatten();
     let (first, last) = (known.next()?, known.next_back()?);
     let delta = HostDelta::between(first, last);
-    let mut best: Option<(f64, String)> = None;
-    for disk in delta.disks {
+    let limits: Vec<&LimitUse> = delta.groups.iter().flat_map(|group| &group.limits).collect();
+    busiest_of(&delta.disks, &limits).map(|disk| disk.name.clone())
+}
+
+/// The device that was busy for the longest time, of those at which somebody who is watched is held to a limit if there are some: who is
+/// held back does little. Of a disk and its part the disk, which is listed first.
+fn busiest_of<'d>(disks: &'d [DiskDelta], limits: &[&LimitUse]) -> Option<&'d DiskDelta> {
+    let is_limited = |disk: &&DiskDelta| {
+        limits.iter().any(|limit| matches!(&limit.scope, Scope::CgroupDevice(_, device) if *device == disk.device))
+    };
+    let any_limited = disks.iter().any(|disk| is_limited(&disk));
+    let mut best: Option<(f64, &DiskDelta)> = None;
+    for disk in disks.iter().filter(|disk| !any_limited || is_limited(disk)) {
         let busy = disk.utilisation_percent.unwrap_or(0.0);
-        if best.as_ref().is_none_or(|(most, _)| busy > *most) && busy > 0.0 {
-            best = Some((busy, disk.name));
+        if best.is_none_or(|(most, _)| busy > most) && (busy > 0.0 || any_limited) {
+            best = Some((busy, disk));
         }
     }
-    best.map(|(_, name)| name)
+    best.map(|(_, disk)| disk)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::deltas::Limited;
+    use crate::host::{DeviceNumber, IoKind};
+
+    #[test]
+    fn the_disk_with_a_limit_is_watched_else_the_busiest() {
+        let disk = |name: &str, minor, busy| DiskDelta {
+            name: name.to_owned(),
+            device: DeviceNumber { major: 8, minor },
+            interval: None,
+            read_iops: None,
+            write_iops: None,
+            read_bytes_per_second: None,
+            write_bytes_per_second: None,
+            flushes_per_second: None,
+            utilisation_percent: busy,
+            mean_queue: None,
+            read_await_ms: None,
+            write_await_ms: None,
+            flush_await_ms: None,
+        };
+        let disks = [disk("idle", 0, Some(0.0)), disk("busy", 1, Some(40.0)), disk("slow", 2, Some(0.4))];
+        let limit = |minor| LimitUse {
+            limited: Limited::Io(IoKind::Writes),
+            scope: Scope::CgroupDevice("/db".to_owned(), DeviceNumber { major: 8, minor }),
+            limit: 60.0,
+            used: None,
+        };
+        let name = |limits: &[&LimitUse]| busiest_of(&disks, limits).map(|disk| disk.name.as_str());
+        assert_eq!(name(&[]), Some("busy"));
+        assert_eq!(name(&[&limit(2)]), Some("slow"));
+        assert_eq!(name(&[&limit(0)]), Some("idle"));
+        assert_eq!(name(&[&limit(9)]), Some("busy"));
+        assert_eq!(busiest_of(&disks[..1], &[]).map(|disk| &disk.name), None);
+    }
 }
