@@ -80,13 +80,21 @@ pub fn used(record: &RunRecord) -> Option<Grid> {
             series.name.into(),
             ceiling.into(),
             number(mean).into(),
-            number(highest).into(),
+            highest_of_a_ceiling(highest).into(),
             percent(near / seconds * 100.0).into(),
             said_by.into(),
         ]);
     }
     grid.compact()
 }
+
+/// Nothing is used by more than there is: a figure far above that was counted when it was begun, and done later.
+fn highest_of_a_ceiling(percent: f64) -> Option<String> {
+    if percent > MOST_PERCENT { Some("over 100".to_owned()) } else { number(percent) }
+}
+
+/// A burst within a second, and how exact a second is.
+const MOST_PERCENT: f64 = 110.0;
 
 /// Rows: all columns that were sampled, over all repetitions.
 pub fn columns(record: &RunRecord) -> Option<Grid> {

@@ -45,21 +45,28 @@ fn others(model: &Model<'_>, named: &[Found]) -> Option<String> {
     let percent = 100.0 * cores / all;
     (own.gain_percent < NAMED_PERCENT).then(|| {
         format!(
-            "{percent:.0} % of the machine's CPU went to other processes and to the system's own threads, and whether that held up the server is not seen"
+            "{percent:.0} % of the machine's CPU went to other processes, and whether that held up the server is not seen"
         )
     })
 }
 
-/// All that had something to do on the machine waited for storage, and no limit of storage is known to have bound.
+/// All that had something to do on the machine waited for storage, no limit of storage is known to have bound, and no other limit would
+/// bring more than storage that is a fifth faster.
 fn stalled(model: &Model<'_>, bound: &[Found]) -> Option<String> {
     model.others()?;
     let stalled = model.means.column("io_stall").filter(|percent| *percent >= LEAST_STALLED_PERCENT)?;
-    let is_storage = |found: &Found| STORAGE.contains(&found.rule.limit);
-    (!bound.iter().any(is_storage)).then(|| {
+    let saved = stalled / 100.0 * (1.0 - 1.0 / MORE);
+    let gain = 100.0 * saved / (1.0 - saved);
+    let explains = |found: &Found| is_storage(found) || found.gain_percent >= gain;
+    (!bound.iter().any(explains)).then(|| {
         format!(
             "for {stalled:.0} % of the time all that had something to do on the machine waited for storage, which the engine's own waits don't show"
         )
     })
+}
+
+fn is_storage(found: &Found) -> bool {
+    STORAGE.contains(&found.rule.limit)
 }
 
 /// Sessions that use more cores than they are would use so many more, or not.
@@ -88,6 +95,11 @@ fn unexplained(model: &Model<'_>, found: &[Found], named: usize) -> Option<Strin
     if unseen < LEAST_UNSEEN * busy || gain < NAMED_PERCENT.max(first) {
         return None;
     }
+    // All waited for storage meanwhile, and storage it is that is named.
+    let stalled = model.others().and_then(|_| model.means.column("io_stall")).unwrap_or(0.0);
+    if stalled >= 100.0 * unseen / busy && found[..named].first().is_some_and(is_storage) {
+        return None;
+    }
     let disk = model.means.column("disk_busy").filter(|busy| *busy >= 1.0);
     let disk = disk
         .map_or(String::new(), |busy| format!("; the busiest disk had something to do for {busy:.0} % of the time"));
@@ -98,7 +110,7 @@ fn unexplained(model: &Model<'_>, found: &[Found], named: usize) -> Option<Strin
 
 /// ... and that it may bind too is a doubt only where it brings this part.
 const SECOND_DOUBT_PART: f64 = 0.25;
-/// Part of the CPUs from which it is worth a word that others use them. Interrupts are counted there too.
+/// Part of the CPUs from which it is worth a word that others use them.
 const OTHERS_PART: f64 = 0.1;
 /// Part of the time from which a fifth faster storage is worth a word, in percent.
 const LEAST_STALLED_PERCENT: f64 = 20.0;

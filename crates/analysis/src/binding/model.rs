@@ -113,7 +113,7 @@ impl<'a> Model<'a> {
 
     /// CPUs at work for processes that are neither the server's nor ours, with all there are, where the server's CPUs are not its own.
     pub fn others(&self) -> Option<(f64, f64)> {
-        Some((self.means.column("other_cpu")?, ceiling(self.ceilings, "machine_cpu")?.value))
+        Some((self.means.column("other_cpu")?, ceiling(self.ceilings, MACHINE_CPU)?.value))
     }
 
     /// Sessions that compute on average, or wait for CPU.

@@ -133,7 +133,7 @@ pub const RULES: [Rule; 12] = [
         uses: &[
             part(&["cpu"], "cpu"),
             part(&["server_cpu"], "cpu"),
-            part(&["server_cpu", "client_cpu", "other_cpu"], MACHINE_CPU),
+            part(&["server_cpu", "client_cpu", "other_cpu", "kernel_cpu"], MACHINE_CPU),
             percent(&["cpu_percent"]),
         ],
         waits: &["on_cpu"],

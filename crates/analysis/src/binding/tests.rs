@@ -260,6 +260,12 @@ fn time_of_which_nothing_is_seen_is_not_nothing() {
     // The machine may have seen it.
     let reason = of(&[("server_cpu", 0.7), ("other_cpu", 0.1), ("io_stall", 28.0)]).unwrap();
     assert!(reason.starts_with("for 28 % of the time all that had something to do on the machine waited for storage"));
+    // ... and may say what an engine says in part.
+    let commits = |stall| {
+        let columns = [("waiting_for_log_write", 0.4), ("server_cpu", 0.05), ("other_cpu", 0.0), ("io_stall", stall)];
+        judged(&columns, &[("cpu", 2.0), ("machine_cpu", 2.0)], &load, &STEADY).limits()
+    };
+    assert_eq!((commits(10.0), commits(70.0)), (None, Some(vec!["log_write"])));
 }
 
 #[test]

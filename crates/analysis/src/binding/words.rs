@@ -83,8 +83,7 @@ fn cores(model: &Model<'_>, bound: &[Found]) -> Vec<String> {
     let is_bound = bound.iter().any(|found| found.rule.station() == Some(Station::Cpu));
     if let Some((cores, all)) = model.others().filter(|(cores, all)| is_bound && *cores >= LEAST_OTHERS * all) {
         let percent = number(100.0 * cores / all);
-        sentences
-            .push(format!("{percent} % of the machine's CPU went to other processes and to the system's own threads"));
+        sentences.push(format!("{percent} % of the machine's CPU went to other processes"));
     }
     if let Some(gain) = model.with_faster_cores().filter(|gain| !is_bound && *gain >= NAMED_PERCENT) {
         sentences.push(format!(

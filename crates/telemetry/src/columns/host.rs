@@ -42,11 +42,18 @@ fn network(host: &HostDelta, of: fn(&InterfaceDelta) -> Option<f64>) -> Option<f
     (!known.is_empty()).then(|| known.iter().sum::<f64>() * PER_MB)
 }
 
-/// CPUs at work for processes that are not watched, and for nobody: interrupts.
+/// CPUs at work for the programs of processes that are not watched.
 fn others(host: &HostDelta) -> Option<f64> {
-    let watched = host.groups.iter().map(|group| group.cpu?.used_cpus).sum::<Option<f64>>()?;
+    let cpu = host.groups.iter().map(|group| group.cpu.map(|cpu| Some(cpu.used_cpus? - cpu.system_cpus?)));
+    let watched = cpu.map(Option::flatten).sum::<Option<f64>>()?;
     // The two are read one after the other.
-    Some((host.cpu.as_ref()?.busy_cpus()? - watched).max(0.0))
+    Some((host.cpu.as_ref()?.user_cpus? - watched).max(0.0))
+}
+
+/// CPUs at work in the kernel for nobody who is watched: its own threads, as those that write to disks, interrupts, and other processes.
+fn kernel(host: &HostDelta) -> Option<f64> {
+    let watched = host.groups.iter().map(|group| group.cpu?.system_cpus).sum::<Option<f64>>()?;
+    Some((host.cpu.as_ref()?.system_cpus? - watched).max(0.0))
 }
 
 /// All columns, those without a value too.
@@ -72,6 +79,7 @@ pub(super) fn columns(looks: &[&Look]) -> Vec<SampleColumn> {
         columns.push(column(throttled, "host", "%", values(&held_back)));
     }
     columns.push(column("other_cpu", "host", "cores", values(&others)));
+    columns.push(column("kernel_cpu", "host", "cores", values(&kernel)));
     if let Some(name) = busiest(&snapshots) {
         let find = |host: &HostDelta| host.disks.iter().find(|disk| disk.name == name).cloned();
         columns.extend(DISK.iter().map(|(metric, unit, of)| SampleColumn {
