@@ -56,7 +56,9 @@ fn by<'a>(family: &Family<'a>, series_of: fn(&RunRecord) -> Option<&str>) -> Opt
         values.sort_by_key(|(at, ..)| *at);
     }
     let start = common_start(&levels);
-    levels.iter_mut().for_each(|(name, _)| drop(name.drain(..start)));
+    for (name, _) in &mut levels {
+        name.drain(..start);
+    }
     let is_side_by_side = levels.len() > 1 && levels.iter().any(|(_, values)| values.len() > 1);
     is_side_by_side.then(|| Levels { series: series.into_iter().map(plain).collect(), panels: panels(levels) })
 }

@@ -103,6 +103,7 @@ impl<'a> Means<'a> {
     }
 
     /// The same as if a column were not known.
+    #[must_use]
     pub fn without(&self, metric: &'static str) -> Self {
         Self { hidden: Some(metric), counted: self.counted.clone(), ..*self }
     }
