@@ -23,7 +23,7 @@ fn too_close(found: &[Found]) -> Option<String> {
     let least = found.first().map_or(0.0, |first| SECOND_DOUBT_PART * first.gain_percent);
     let mut others = found.iter().skip(1).filter(|other| other.gain_percent >= least);
     let doubtful = first.or_else(|| others.find(|other| is_within(SECOND_DOUBT_PERCENT, other)))?;
-    let (lift, gain) = (doubtful.rule.lift, doubtful.gain_percent);
+    let (lift, gain) = (doubtful.lift, doubtful.gain_percent);
     Some(format!("{lift} would bring about {gain:.1} %, which is too close to call"))
 }
 

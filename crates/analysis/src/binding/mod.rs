@@ -43,6 +43,8 @@ pub struct Load {
 pub struct Found {
     /// The limit.
     pub rule: &'static Rule,
+    /// What would be changed, in words.
+    pub lift: &'static str,
     /// How far it was used, from 0 to 1.
     pub used: Option<Used>,
     /// Sessions that waited for it on average.
@@ -98,7 +100,7 @@ impl Judged {
     pub fn lifts(&self) -> Vec<Lift> {
         let lift = |found: &Found| Lift {
             limit: found.rule.limit.to_owned(),
-            change: found.rule.lift.to_owned(),
+            change: found.lift.to_owned(),
             gain_percent: (found.gain_percent * 10.0).round() / 10.0,
         };
         self.found.iter().filter(|found| found.gain_percent >= 0.05).map(lift).collect()

@@ -86,6 +86,10 @@ impl<'a> Model<'a> {
             return None;
         }
         let (used, waiting) = (self.used(rule), self.waiting(rule));
+        if rule.station() == Some(Station::Cpu) && self.cores_are_full() {
+            let gain_percent = self.with_faster_cores()?;
+            return Some(Found { rule, lift: FASTER_CORES, used, waiting, gain_percent });
+        }
         let gain_percent = match rule.change {
             Change::More(station) => self.with_more(rule, station, used.as_ref()?),
             Change::Faster(station) => self.with_faster(station, waiting?)?,
@@ -99,7 +103,7 @@ impl<'a> Model<'a> {
                 100.0 * (1.0 / (1.0 - self.means.still) - 1.0)
             }
         };
-        gain_percent.is_finite().then_some(Found { rule, used, waiting, gain_percent })
+        gain_percent.is_finite().then_some(Found { rule, lift: rule.lift, used, waiting, gain_percent })
     }
 
     /// The rate at full use of a device's limit that bound without being used to the full (reference 2.9 and A33).
@@ -137,6 +141,12 @@ impl<'a> Model<'a> {
     fn highest_of(&self, station: Station) -> Option<Used> {
         let own = RULES.iter().filter(|rule| rule.station() == Some(station));
         own.filter_map(|rule| self.used(rule)).max_by(|a, b| a.part.total_cmp(&b.part))
+    }
+
+    /// Whether each session has a core, and that is full: the limit is the speed of a core then, and not how many there are.
+    fn cores_are_full(&self) -> bool {
+        let have_one_each = self.network.demands[Station::Cpu as usize] <= 0.0;
+        have_one_each && self.computing() >= FULL_CORE * self.load.sessions
     }
 
     /// What cores would bring that are a fifth faster, where it is known how many there are: not only queues for them get shorter.
@@ -269,6 +279,10 @@ const NEARLY_FULL: f64 = 0.9;
 /// Intervals in which at most this part of a limit is used show what it does unthrottled, if there are so many of them.
 const AT_EASE: f64 = 0.5;
 const LEAST_AT_EASE: usize = 2;
+/// A session that computes for this part of the time fills its core.
+const FULL_CORE: f64 = 0.9;
+/// What such a session would have to have more of.
+const FASTER_CORES: &str = "cores that are 20 % faster";
 /// A limit that is used from this part on is used to the full.
 const USED_TO_THE_FULL: f64 = 0.98;
 /// A cost less 20 % is this part of what it was, seen the other way round.

@@ -225,18 +225,20 @@ fn others_work_on_the_same_cpus_is_no_limit_of_the_server() {
 
 #[test]
 fn one_session_computes_on_one_core() {
-    let of = |cores: f64, sessions| {
-        let used = cores.min(sessions);
-        judged(&[("cpu", used)], &[("cpu", cores)], &closed(sessions), &STEADY)
-    };
-    for (cores, sessions, limits) in
-        [(0.5, 1.0, vec!["cpu"]), (1.0, 1.0, vec![]), (2.0, 1.0, vec![]), (2.0, 16.0, vec!["cpu"])]
-    {
-        assert_eq!(of(cores, sessions).limits(), Some(limits), "{sessions} sessions on {cores} cores");
-    }
-    let faster =
-        "a session computes on one core at a time: by the model cores that are 20 % faster would bring about 20 % more";
-    assert!(of(2.0, 1.0).evidence.iter().any(|sentence| sentence.starts_with(faster)), "{:?}", of(2.0, 1.0).evidence);
+    let of =
+        |cores: f64, sessions: f64, used: f64| judged(&[("cpu", used)], &[("cpu", cores)], &closed(sessions), &STEADY);
+    let change = |judged: &Judged| (judged.limits().unwrap(), judged.lifts().first().map(|lift| lift.change.clone()));
+    let more = Some("20 % more CPU cores".to_owned());
+    assert_eq!(change(&of(0.5, 1.0, 0.5)), (vec!["cpu"], more.clone()));
+    assert_eq!(change(&of(2.0, 16.0, 2.0)), (vec!["cpu"], more));
+    // A core that is full is a limit, of which there is no more by more of them.
+    let faster = Some("cores that are 20 % faster".to_owned());
+    assert_eq!(change(&of(1.0, 1.0, 0.99)), (vec!["cpu"], faster.clone()));
+    assert_eq!(change(&of(2.0, 1.0, 0.95)), (vec!["cpu"], faster));
+    let half = of(2.0, 1.0, 0.7);
+    assert_eq!(half.limits(), Some(vec![]));
+    let sentence = "a session computes on one core at a time: by the model cores that are 20 % faster would bring about 13.2 % more";
+    assert!(half.evidence.iter().any(|one| one.starts_with(sentence)), "{:?}", half.evidence);
 }
 
 #[test]

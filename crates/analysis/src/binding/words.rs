@@ -44,7 +44,7 @@ pub(super) fn evidence(
         }
         sentences.extend(waited(model, one));
         sentences.extend(took(model, one));
-        sentences.push(format!("by the model {} would bring about {} % more", one.rule.lift, number(one.gain_percent)));
+        sentences.push(format!("by the model {} would bring about {} % more", one.lift, number(one.gain_percent)));
     }
     if named == 0 && !all_done {
         sentences.push(
