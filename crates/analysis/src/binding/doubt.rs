@@ -1,7 +1,7 @@
 //! Why there is not enough evidence, although limits were found or none was: a wrong verdict would be worse than none.
 
 use super::Found;
-use super::model::Model;
+use super::model::{Model, is_parallel};
 use super::rules::{DOUBT_PERCENT, MORE, NAMED_PERCENT, SECOND_DOUBT_PERCENT, Station, UNSEEN, WAITS};
 
 /// The reason, if there is one. The first `named` of those found would be named.
@@ -51,13 +51,16 @@ fn others(model: &Model<'_>, named: &[Found]) -> Option<String> {
 }
 
 /// All that had something to do on the machine waited for storage, no limit of storage is known to have bound, and no other limit would
-/// bring more than storage that is a fifth faster.
+/// bring more than storage that is a fifth faster; CPUs are none that are idle meanwhile.
 fn stalled(model: &Model<'_>, bound: &[Found]) -> Option<String> {
     model.others()?;
     let stalled = model.means.column("io_stall").filter(|percent| *percent >= LEAST_STALLED_PERCENT)?;
     let saved = stalled / 100.0 * (1.0 - 1.0 / MORE);
     let gain = 100.0 * saved / (1.0 - saved);
-    let explains = |found: &Found| is_storage(found) || found.gain_percent >= gain;
+    let is_idle = |found: &Found| {
+        found.rule.station() == Some(Station::Cpu) && found.used.as_ref().is_some_and(|used| used.part < FULL_CPU)
+    };
+    let explains = |found: &Found| is_storage(found) || (found.gain_percent >= gain && !is_idle(found));
     (!bound.iter().any(explains)).then(|| {
         format!(
             "for {stalled:.0} % of the time all that had something to do on the machine waited for storage, which the engine's own waits don't show"
@@ -72,9 +75,9 @@ fn is_storage(found: &Found) -> bool {
 /// Sessions that use more cores than they are would use so many more, or not.
 fn in_parallel(model: &Model<'_>, bound: &[Found]) -> Option<String> {
     let cpu = bound.iter().find(|found| found.rule.station() == Some(Station::Cpu))?.used.as_ref()?;
-    let is_parallel = cpu.ceiling.is_some() && cpu.value > model.load.sessions && cpu.part < FULL_CPU;
-    let (cores, sessions) = (cpu.value, model.load.sessions);
-    is_parallel.then(|| {
+    let cores = model.means.column("server_cpu")?;
+    let sessions = model.load.sessions;
+    (is_parallel(model.means, model.load) && cpu.part < FULL_CPU).then(|| {
         format!("{sessions:.0} sessions used {cores:.1} cores, so they work in parallel, and how many more they would use is not seen")
     })
 }

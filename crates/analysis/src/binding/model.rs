@@ -171,8 +171,7 @@ impl<'a> Model<'a> {
         }
         // Nothing is used by more than there is: what is above that is how it was counted.
         let part = used.part.min(1.0);
-        // A session that is seen to use several cores may use more.
-        let cores = cores(used).filter(|_| station == Station::Cpu && used.value <= self.network.sessions);
+        let cores = cores(used).filter(|_| station == Station::Cpu && !is_parallel(self.means, self.load));
         demands[station as usize] = (part / MORE).max(rest.min(1.0)) / self.rate;
         let longer = cores.map_or(0.0, |cores| part * cores / self.rate * (beside(MORE * cores) - beside(cores)));
         self.network.gain_percent(demands, self.network.elsewhere + longer)
@@ -254,6 +253,13 @@ fn beside(cores: f64) -> f64 {
     (1.0 - 1.0 / cores).max(0.0)
 }
 
+/// Whether sessions are seen to use more cores than they are: by how much more of them they would go faster is not known then.
+pub(super) fn is_parallel(means: &Means<'_>, load: &Load) -> bool {
+    // Nobody computes while all wait for storage. A server has some work beside them.
+    let stalled = means.column("io_stall").unwrap_or(0.0) / 100.0;
+    means.column("server_cpu").is_some_and(|cores| cores > PARALLEL * load.sessions * (1.0 - stalled))
+}
+
 /// Whether there is a core for each session, so that nobody queues: sessions compute on one core each unless they are seen to use more,
 /// and others leave them alone.
 fn has_core_each(means: &Means<'_>, ceilings: &[Ceiling], load: &Load) -> bool {
@@ -263,7 +269,8 @@ fn has_core_each(means: &Means<'_>, ceilings: &[Ceiling], load: &Load) -> bool {
         return false;
     };
     let others = means.column("other_cpu").unwrap_or(0.0);
-    cores(&used).is_some_and(|cores| load.sessions + others <= cores && used.value <= load.sessions + others)
+    // A trifle that others do is no queue.
+    cores(&used).is_some_and(|cores| load.sessions + others <= ENOUGH * cores) && !is_parallel(means, load)
 }
 
 /// The CPUs that server and client share: those of a machine, where the client is not held to fewer of them. Of an engine that works in
@@ -279,10 +286,14 @@ const NEARLY_FULL: f64 = 0.9;
 /// Intervals in which at most this part of a limit is used show what it does unthrottled, if there are so many of them.
 const AT_EASE: f64 = 0.5;
 const LEAST_AT_EASE: usize = 2;
+/// Cores are enough for so many that work, as a part of them.
+const ENOUGH: f64 = 1.05;
+/// Cores for each session from which on it works in parallel.
+const PARALLEL: f64 = 1.1;
 /// A session that computes for this part of the time fills its core.
 const FULL_CORE: f64 = 0.9;
 /// What such a session would have to have more of.
-const FASTER_CORES: &str = "cores that are 20 % faster";
+pub(super) const FASTER_CORES: &str = "cores that are 20 % faster";
 /// A limit that is used from this part on is used to the full.
 const USED_TO_THE_FULL: f64 = 0.98;
 /// A cost less 20 % is this part of what it was, seen the other way round.

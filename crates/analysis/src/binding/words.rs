@@ -1,6 +1,6 @@
 //! Sentences that a person can check.
 
-use super::model::Model;
+use super::model::{FASTER_CORES, Model};
 use super::rules::{NAMED_PERCENT, Station};
 use super::{Found, Used};
 use crate::maximum::{Maximum, Reservation};
@@ -44,6 +44,10 @@ pub(super) fn evidence(
         }
         sentences.extend(waited(model, one));
         sentences.extend(took(model, one));
+        if one.lift == FASTER_CORES {
+            sentences
+                .push("each session has a core for itself and fills it, so more cores would bring nothing".to_owned());
+        }
         sentences.push(format!("by the model {} would bring about {} % more", one.lift, number(one.gain_percent)));
     }
     if named == 0 && !all_done {
