@@ -38,12 +38,18 @@ fn turns(model: &Model<'_>) -> Option<String> {
 /// The CPUs are full, but of somebody else's work: whether it gives way or holds up the server, and whether it would take more if there
 /// were more, is not seen.
 fn others(model: &Model<'_>, named: &[Found]) -> Option<String> {
-    let cpu = named.iter().find(|found| found.rule.station() == Some(Station::Cpu))?;
     let (cores, all) = model.others().filter(|(cores, all)| *cores >= OTHERS_PART * all)?;
-    let means = model.means.without("other_cpu");
-    let own = Model::fitted(&means, model.ceilings, model.load, model.rate)?.found(cpu.rule)?;
+    let doubtful = match named.iter().find(|found| found.rule.station() == Some(Station::Cpu)) {
+        Some(cpu) => {
+            let means = model.means.without("other_cpu");
+            let own = Model::fitted(&means, model.ceilings, model.load, model.rate)?.found(cpu.rule)?;
+            // By itself it would go without more cores, or need other ones.
+            own.gain_percent < NAMED_PERCENT || own.lift != cpu.lift
+        }
+        None => named.is_empty() && model.cpus_are_full(),
+    };
     let percent = 100.0 * cores / all;
-    (own.gain_percent < NAMED_PERCENT).then(|| {
+    doubtful.then(|| {
         format!(
             "{percent:.0} % of the machine's CPU went to other processes, and whether that held up the server is not seen"
         )
@@ -120,6 +126,6 @@ const LEAST_STALLED_PERCENT: f64 = 20.0;
 /// Limits of storage, and those that are met by it.
 const STORAGE: [&str; 6] = ["data_iops", "data_bandwidth", "data_io", "log_write", "memory", "device"];
 /// CPUs of which this part is used are full.
-const FULL_CPU: f64 = 0.9;
+pub(super) const FULL_CPU: f64 = 0.9;
 /// Part of the busy sessions that is not explained by chance.
 const LEAST_UNSEEN: f64 = 0.2;

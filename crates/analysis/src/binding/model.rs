@@ -2,6 +2,7 @@
 
 use plimsoll_measurement::Ceiling;
 
+use super::doubt::FULL_CPU;
 use super::means::{Means, ceiling};
 use super::network::Network;
 use super::rules::{Change, Counts, MACHINE_CPU, MORE, RULES, Rule, Station, Use};
@@ -122,9 +123,20 @@ impl<'a> Model<'a> {
 
     /// Sessions that compute on average, or wait for CPU.
     pub fn computing(&self) -> f64 {
-        let side_by_side = |used: Used| Some(used.part.min(1.0) * cores(&used)? * self.beside(cores(&used)?));
-        let beside_queue = self.highest_of(Station::Cpu).and_then(side_by_side).unwrap_or(0.0);
+        let beside_queue = self.highest_of(Station::Cpu).and_then(|used| self.beside_queue(&used)).unwrap_or(0.0);
         self.rate * self.network.time_at(Station::Cpu as usize) + beside_queue
+    }
+
+    /// Cores at work for the sessions beside the queue for them.
+    fn beside_queue(&self, used: &Used) -> Option<f64> {
+        let cores = cores(used)?;
+        let all = used.part.min(1.0) * cores;
+        if self.network.demands[Station::Cpu as usize] > 0.0 {
+            return Some(all * beside(cores));
+        }
+        let is_shared = used.ceiling.as_ref().is_some_and(|ceiling| ceiling.resource == MACHINE_CPU);
+        let others = self.means.column("other_cpu").filter(|_| is_shared).unwrap_or(0.0);
+        Some((all - others).max(0.0))
     }
 
     /// The gain if so many sessions less were elsewhere, beside the stations.
@@ -132,15 +144,15 @@ impl<'a> Model<'a> {
         self.network.gain_percent(self.network.demands.clone(), self.network.elsewhere - sessions / self.rate)
     }
 
-    /// What part of the work at so many cores passes beside their queue.
-    fn beside(&self, cores: f64) -> f64 {
-        if self.network.demands[Station::Cpu as usize] > 0.0 { beside(cores) } else { 1.0 }
-    }
-
     /// The highest use of a station.
     fn highest_of(&self, station: Station) -> Option<Used> {
         let own = RULES.iter().filter(|rule| rule.station() == Some(station));
         own.filter_map(|rule| self.used(rule)).max_by(|a, b| a.part.total_cmp(&b.part))
+    }
+
+    /// Whether next to nothing is left of the CPUs, whoever uses them.
+    pub fn cpus_are_full(&self) -> bool {
+        self.highest_of(Station::Cpu).is_some_and(|used| used.part >= FULL_CPU)
     }
 
     /// Whether each session has a core, and that is full: the limit is the speed of a core then, and not how many there are.
@@ -152,10 +164,9 @@ impl<'a> Model<'a> {
     /// What cores would bring that are a fifth faster, where it is known how many there are: not only queues for them get shorter.
     pub fn with_faster_cores(&self) -> Option<f64> {
         let used = self.highest_of(Station::Cpu)?;
-        let (part, cores) = (used.part.min(1.0), cores(&used)?);
         let mut demands = self.network.demands.clone();
         demands[Station::Cpu as usize] /= MORE;
-        let shorter = part * cores * self.beside(cores) * (1.0 - 1.0 / MORE) / self.rate;
+        let shorter = self.beside_queue(&used)? * (1.0 - 1.0 / MORE) / self.rate;
         Some(self.network.gain_percent(demands, self.network.elsewhere - shorter))
     }
 

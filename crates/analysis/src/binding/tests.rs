@@ -218,6 +218,10 @@ fn others_work_on_the_same_cpus_is_no_limit_of_the_server() {
         judged.abstained.as_ref().is_some_and(|reason| reason.starts_with("85 % of the machine's CPU")),
         "{judged:?}"
     );
+    // A lone session has a core for itself beside one that is others', but not beside two.
+    let lone = |server, others| on_one_machine(server, 0.2, others, &closed(1.0));
+    assert_eq!(lone(0.75, 0.95).lifts()[0].change, "cores that are 20 % faster");
+    assert_eq!((lone(0.3, 0.95).limits(), lone(0.3, 1.5).limits()), (Some(vec!["client"]), None));
     let judged = on_one_machine(1.7, 0.1, 0.18, &closed(16.0));
     assert_eq!(judged.limits(), Some(vec!["cpu"]));
     assert!(judged.evidence.iter().any(|sentence| sentence.starts_with("9 % of the machine's CPU")), "{judged:?}");
