@@ -21,6 +21,10 @@ use crate::host::Snapshot;
 pub struct HostDelta {
     /// CPUs of the whole machine.
     pub cpu: Option<CpuDelta>,
+    /// CPUs at work for the kernel's own threads. With very many they are not read each time.
+    pub kernel_cpus: Option<f64>,
+    /// Whether the kernel shows them at all.
+    pub shows_kernel: bool,
     /// Every block device that was there on either side.
     pub disks: Vec<DiskDelta>,
     /// Every network interface that was there on either side.
@@ -39,7 +43,10 @@ impl HostDelta {
         let cpu = machine::cpu(&before.cpu, &after.cpu);
         let interfaces = machine::interfaces(&before.network, &after.network);
         let limits = machine::limits(cpu.as_ref(), &interfaces, after);
+        let kernel = interval::both(&before.kernel, &after.kernel);
         Self {
+            kernel_cpus: kernel.and_then(|(time, old, new)| time.rate(interval::grown_seconds(*old, *new))),
+            shows_kernel: before.kernel.is_ok() && after.kernel.is_ok(),
             disks: machine::disks(&before.disks, &after.disks),
             pressure: machine::pressure(&before.pressure, &after.pressure),
             groups: group::groups(&before.groups, &after.groups),

@@ -42,18 +42,23 @@ fn network(host: &HostDelta, of: fn(&InterfaceDelta) -> Option<f64>) -> Option<f
     (!known.is_empty()).then(|| known.iter().sum::<f64>() * PER_MB)
 }
 
-/// CPUs at work for the programs of processes that are not watched.
+/// CPUs at work for the processes that are not watched. Where the kernel doesn't show its own threads, for those too.
 fn others(host: &HostDelta) -> Option<f64> {
-    let cpu = host.groups.iter().map(|group| group.cpu.map(|cpu| Some(cpu.used_cpus? - cpu.system_cpus?)));
-    let watched = cpu.map(Option::flatten).sum::<Option<f64>>()?;
-    // The two are read one after the other.
-    Some((host.cpu.as_ref()?.user_cpus? - watched).max(0.0))
+    let cpu = host.cpu.as_ref()?;
+    let of_processes = cpu.busy_cpus()? - cpu.interrupt_cpus?;
+    let of_kernel = if host.shows_kernel { host.kernel_cpus? } else { 0.0 };
+    // They are read one after the other.
+    Some((of_processes - watched(host)? - of_kernel).max(0.0))
 }
 
-/// CPUs at work in the kernel for nobody who is watched: its own threads, as those that write to disks, interrupts, and other processes.
+/// CPUs at work for the kernel itself: its own threads, as those that write to disks, and interrupts.
 fn kernel(host: &HostDelta) -> Option<f64> {
-    let watched = host.groups.iter().map(|group| group.cpu?.system_cpus).sum::<Option<f64>>()?;
-    Some((host.cpu.as_ref()?.system_cpus? - watched).max(0.0))
+    Some((host.cpu.as_ref()?.busy_cpus()? - watched(host)? - others(host)?).max(0.0))
+}
+
+/// CPUs at work for those who are watched.
+fn watched(host: &HostDelta) -> Option<f64> {
+    host.groups.iter().map(|group| group.cpu?.used_cpus).sum()
 }
 
 /// All columns, those without a value too.
@@ -118,9 +123,41 @@ fn busiest_of<'d>(disks: &'d [DiskDelta], limits: &[&LimitUse]) -> Option<&'d Di
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_measurement::Moment;
+
     use super::*;
-    use crate::deltas::Limited;
+    use crate::deltas::{CpuDelta, Interval, Limited};
     use crate::host::{DeviceNumber, IoKind};
+
+    #[test]
+    fn what_nobody_watched_used_is_others_or_the_kernels() {
+        let cpu = CpuDelta {
+            interval: Interval { start: Moment::default(), end: Moment::from_nanos(1) },
+            cpus: Some(4),
+            user_cpus: Some(1.0),
+            system_cpus: Some(2.0),
+            interrupt_cpus: Some(0.25),
+            iowait_cpus: None,
+            steal_cpus: None,
+            busy_percent: None,
+            context_switches_per_second: None,
+        };
+        let mut host = HostDelta {
+            cpu: Some(cpu),
+            kernel_cpus: Some(0.5),
+            shows_kernel: true,
+            disks: Vec::new(),
+            interfaces: Vec::new(),
+            pressure: None,
+            limits: Vec::new(),
+            groups: Vec::new(),
+        };
+        assert_eq!((others(&host), kernel(&host)), (Some(2.25), Some(0.75)));
+        host.kernel_cpus = None;
+        assert_eq!((others(&host), kernel(&host)), (None, None), "they were not read this time");
+        host.shows_kernel = false;
+        assert_eq!((others(&host), kernel(&host)), (Some(2.75), Some(0.25)));
+    }
 
     #[test]
     fn the_disk_with_a_limit_is_watched_else_the_busiest() {

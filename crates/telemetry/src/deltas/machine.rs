@@ -15,6 +15,8 @@ pub struct CpuDelta {
     pub user_cpus: Option<f64>,
     /// CPUs at work in the kernel.
     pub system_cpus: Option<f64>,
+    /// CPUs at work for interrupts, of those.
+    pub interrupt_cpus: Option<f64>,
     /// CPUs idle while I/O was open; a hint, no more.
     pub iowait_cpus: Option<f64>,
     /// CPUs that the hypervisor gave to others while somebody here was ready.
@@ -41,6 +43,7 @@ pub(super) fn cpu(before: &Source<CpuTimes>, after: &Source<CpuTimes>) -> Option
         cpus,
         user_cpus: rate(|times| Some(times.user_seconds)),
         system_cpus: rate(|times| Some(times.system_seconds)),
+        interrupt_cpus: rate(|times| Some(times.interrupt_seconds)),
         iowait_cpus: rate(|times| times.iowait_seconds),
         steal_cpus: rate(|times| times.steal_seconds),
         busy_percent: None,

@@ -28,6 +28,7 @@ fn cpu_times(user_seconds: f64, idle_seconds: f64) -> CpuTimes {
     CpuTimes {
         user_seconds,
         system_seconds: user_seconds / 2.0,
+        interrupt_seconds: user_seconds / 20.0,
         idle_seconds,
         iowait_seconds: Some(1.0),
         steal_seconds: Some(user_seconds / 10.0),
@@ -136,6 +137,7 @@ fn snapshot(second: u64) -> Snapshot {
     };
     Snapshot {
         cpu: at(second, cpu_times(second as f64 * 2.0, 3.0)),
+        kernel: at(second, second as f64 / 8.0),
         disks: at(second, vec![disk("sda", second * 500)]),
         network: at(second, vec![interface("lo", second), interface("eth0", second * 1000)]),
         memory: at(second, memory),
@@ -155,6 +157,8 @@ fn rates_are_over_the_time_between() {
     near(Some(cpu.interval.seconds()), 4.0);
     near(cpu.user_cpus, 2.0);
     near(cpu.system_cpus, 1.0);
+    near(cpu.interrupt_cpus, 0.1);
+    near(delta.kernel_cpus, 0.125);
     near(cpu.busy_percent, 75.0);
     near(cpu.steal_cpus, 0.2);
     near(cpu.iowait_cpus, 0.0);

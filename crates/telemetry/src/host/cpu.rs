@@ -9,6 +9,8 @@ pub struct CpuTimes {
     pub user_seconds: f64,
     /// The kernel, with its interrupts.
     pub system_seconds: f64,
+    /// Interrupts, of what the kernel used, as far as that is not within the time of processes too.
+    pub interrupt_seconds: f64,
     /// Idle.
     pub idle_seconds: f64,
     /// Idle while an I/O of that CPU was open. The kernel lets it go backwards at times, and calls it unreliable.
@@ -44,6 +46,9 @@ pub fn parse(text: &str, ticks_per_second: u64) -> Option<CpuTimes> {
         let mut known = positions.iter().filter_map(|position| times.get(*position));
         known.try_fold(0_u64, |sum, ticks| sum.checked_add(*ticks)).map(seconds)
     };
+    // A kernel that measures interrupts (IRQ_TIME_ACCOUNTING) takes them out of the time of the processes that they interrupted. One that
+    // looks at each tick what is going on never sees an interrupt, as the tick is one itself, and leaves the rest of their work in there.
+    let measures_interrupts = times.get(5).is_some_and(|hard| *hard > 0);
     let idle = *times.get(3)?;
     let is_cpu =
         |line: &&str| line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
@@ -52,6 +57,7 @@ pub fn parse(text: &str, ticks_per_second: u64) -> Option<CpuTimes> {
     Some(CpuTimes {
         user_seconds: sum(&[0, 1])?,
         system_seconds: sum(&[2, 5, 6])?,
+        interrupt_seconds: if measures_interrupts { sum(&[5, 6])? } else { 0.0 },
         idle_seconds: seconds(idle),
         iowait_seconds: times.get(4).copied().map(seconds),
         steal_seconds: times.get(7).copied().map(seconds),
@@ -89,7 +95,9 @@ softirq 2719231 0 1 2
     #[test]
     fn times_are_seconds_of_all_cpus() {
         let times = parse(KERNEL_6, 100).unwrap();
-        assert_eq!((times.user_seconds, times.system_seconds), (2000.0, 360.0));
+        assert_eq!((times.user_seconds, times.system_seconds, times.interrupt_seconds), (2000.0, 360.0, 10.0));
+        let by_ticks = parse("cpu  194000 6000 35000 98000 2300 0 900\n", 100).unwrap();
+        assert_eq!((by_ticks.system_seconds, by_ticks.interrupt_seconds), (359.0, 0.0));
         assert_eq!((times.idle_seconds, times.iowait_seconds, times.steal_seconds), (980.0, Some(23.0), Some(47.0)));
         assert_eq!((times.cpus, times.context_switches), (Some(2), Some(92_786_868)));
         assert_eq!((times.started, times.runnable, times.blocked), (Some(20_911), Some(3), Some(1)));

@@ -8,9 +8,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use plimsoll_clock::{Clock, windowed};
+use plimsoll_clock::windowed;
 
 use super::machine::{Machine, Missing};
+use super::paced::Paced;
 use super::process::{ProcessId, ProcessIo, ProcessUse, Switches, parse_io, parse_stat, parse_switches};
 use super::text::{KeptFile, failure, read_once, unlike};
 use super::{Sampled, Source};
@@ -285,41 +286,6 @@ impl Member {
 
     fn all_switches(&self) -> Switches {
         self.switches.values().fold(self.ended, |sum, one| sum.plus(*one))
-    }
-}
-
-/// A figure that is not read each time if it costs much. In between its last reading stands, with the window in which that was
-/// taken.
-#[derive(Debug)]
-struct Paced<T> {
-    last: Option<Sampled<T>>,
-    rest: usize,
-}
-
-impl<T> Default for Paced<T> {
-    fn default() -> Self {
-        Self { last: None, rest: 0 }
-    }
-}
-
-impl<T: Copy> Paced<T> {
-    /// Reads it, or not. `read` says how many things it had to read; so many as `each_time` may be read every time.
-    fn read(
-        &mut self,
-        clock: &dyn Clock,
-        each_time: usize,
-        read: impl FnOnce() -> (Result<T, String>, usize),
-    ) -> Result<Sampled<T>, String> {
-        if let (Some(last), Some(rest)) = (&self.last, self.rest.checked_sub(1)) {
-            self.rest = rest;
-            return Ok(*last);
-        }
-        let ((value, things), window) = windowed(clock, read);
-        self.last = None;
-        let sampled = Sampled { value: value?, window };
-        self.rest = things.saturating_sub(1) / each_time;
-        self.last = Some(sampled);
-        Ok(sampled)
     }
 }
 

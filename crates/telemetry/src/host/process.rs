@@ -68,6 +68,8 @@ impl Switches {
 pub struct StatLine {
     /// Number of the parent.
     pub parent: u32,
+    /// Whether it is a thread of the kernel itself.
+    pub is_kernel: bool,
     /// CPU time as a program, with that of ended children, in clock ticks.
     pub user_ticks: u64,
     /// CPU time in the kernel, with that of ended children.
@@ -80,6 +82,9 @@ pub struct StatLine {
     pub resident_pages: u64,
 }
 
+/// `PF_KTHREAD` of the kernel's `include/linux/sched.h`; programs get that bit to see since 2.6.27.
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
 /// Reads the text of `/proc/PID/stat`.
 pub fn parse_stat(text: &str) -> Option<StatLine> {
     // The second field is the command in parentheses and may hold blanks and parentheses: count from behind the last one.
@@ -90,6 +95,7 @@ pub fn parse_stat(text: &str) -> Option<StatLine> {
     let with_children = |own: usize, children: usize| number(own)?.checked_add(number(children)?);
     Some(StatLine {
         parent: fields.get(1)?.parse().ok()?,
+        is_kernel: number(6)? & KERNEL_THREAD != 0,
         user_ticks: with_children(11, 13)?,
         system_ticks: with_children(12, 14)?,
         threads: number(17)?,
@@ -128,6 +134,7 @@ mod tests {
         let line = parse_stat(STAT).unwrap();
         assert_eq!((line.parent, line.user_ticks, line.system_ticks), (4700, 1250, 350));
         assert_eq!((line.threads, line.start_ticks, line.resident_pages), (12, 987_654, 4096));
+        assert!(!line.is_kernel && parse_stat(&STAT.replace("4194560", "69238880")).unwrap().is_kernel);
         for text in ["", "1 (a", "1 (a) S 2 3", ")", &STAT[..60], &STAT.replace(" 1200 ", " -5 ")] {
             assert_eq!(parse_stat(text), None, "{text}");
         }

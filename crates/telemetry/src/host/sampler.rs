@@ -8,6 +8,7 @@ use plimsoll_clock::{Clock, windowed};
 
 use super::cgroup::{Cgroup, Watched, stalls};
 use super::group::Group;
+use super::kernel::KernelThreads;
 use super::machine::{Machine, Missing};
 use super::text::{KeptFile, failure, read_once, unlike};
 use super::{CpuTimes, DiskCounters, GroupSnapshot, InterfaceCounters, Memory, Sampled, Snapshot, Source};
@@ -36,6 +37,7 @@ pub struct Sampler {
     pressure: [KeptFile; 3],
     /// Speeds of interfaces' links, asked when one is first seen.
     speeds: BTreeMap<String, Option<u64>>,
+    kernel: KernelThreads,
     groups: Vec<Watch>,
 }
 
@@ -63,6 +65,7 @@ impl Sampler {
             meminfo: file("meminfo"),
             pressure: ["pressure/cpu", "pressure/memory", "pressure/io"].map(file),
             speeds: BTreeMap::new(),
+            kernel: KernelThreads::default(),
             groups: Vec::new(),
             machine,
         }
@@ -82,9 +85,12 @@ impl Sampler {
     /// Reads everything.
     pub fn read(&mut self) -> Snapshot {
         let cpu = self.read_cpu();
-        let started = cpu.as_ref().ok().and_then(|sampled| sampled.value.started);
+        self.machine.list_processes(cpu.as_ref().ok().and_then(|sampled| sampled.value.started));
         Snapshot {
             cpu,
+            // What is compared with each other is read one right after the other.
+            groups: self.read_groups(),
+            kernel: self.kernel.read(&mut self.machine),
             disks: self.read_disks(),
             network: self.read_network(),
             memory: self.read_memory(),
@@ -93,7 +99,6 @@ impl Sampler {
                 let (stalls, window) = windowed(clock.as_ref(), || stalls(&mut self.pressure, buffer));
                 stalls.map(|value| Sampled { value, window }).map_err(|reason| PRESSURE.because(reason))
             },
-            groups: self.read_groups(started),
         }
     }
 
@@ -126,11 +131,7 @@ impl Sampler {
         Ok(network)
     }
 
-    fn read_groups(&mut self, started: Option<u64>) -> Vec<GroupSnapshot> {
-        if self.groups.is_empty() {
-            return Vec::new();
-        }
-        self.machine.list_processes(started);
+    fn read_groups(&mut self) -> Vec<GroupSnapshot> {
         let machine = &mut self.machine;
         let read = |watch: &mut Watch| {
             let found = watch.group.read(machine);

@@ -178,6 +178,32 @@ fn a_group_is_the_roots_and_all_below_them() {
 }
 
 #[test]
+fn threads_of_the_kernel_are_counted_after_their_end() {
+    let folder = Folder::new(MACHINE);
+    let thread = |pid: u32, ticks: u64| {
+        let stat = format!("{pid} (kworker/0:1) I 2 0 0 0 -1 69238880 0 0 0 0 0 {ticks} 0 0 20 0 1 0 {pid} 0 0\n");
+        folder.put(&format!("proc/{pid}/stat"), &stat);
+    };
+    folder.process(10, 1, 100, 1000);
+    let mut sampler = folder.sampler();
+    let per_second = sampler.machine.ticks_per_second as f64;
+    let mut ticks = || sampler.read().kernel.map(|sampled| (sampled.value * per_second).round() as u64);
+    let reason = ticks().unwrap_err().warning().unwrap();
+    assert!(reason.ends_with("(none is shown, as in a container)"), "{reason}");
+    thread(20, 7);
+    thread(21, 5);
+    assert_eq!(ticks(), Ok(12));
+    thread(20, 9);
+    assert_eq!(ticks(), Ok(14));
+    fs::remove_dir_all(folder.path().join("proc/21")).unwrap();
+    thread(22, 1);
+    assert_eq!(ticks(), Ok(15), "what has ended stays, and what is new is added");
+    thread(20, 10);
+    thread(22, 2);
+    assert_eq!(ticks(), Ok(17));
+}
+
+#[test]
 fn what_may_not_be_read_is_absent_and_the_rest_is_there() {
     let folder = Folder::new(MACHINE);
     folder.process(10, 1, 100, 7);

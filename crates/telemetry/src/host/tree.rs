@@ -31,6 +31,7 @@ pub(super) struct Tree {
 struct Known {
     parent: u32,
     start_ticks: u64,
+    is_kernel: bool,
     listing: u64,
 }
 
@@ -80,8 +81,8 @@ impl Tree {
         // One that is gone already belongs to nobody.
         let Ok(text) = read_once(&proc.join(pid.to_string()).join("stat"), buffer) else { return };
         let Some(line) = parse_stat(&text) else { return };
-        let known = Known { parent: line.parent, start_ticks: line.start_ticks, listing: self.listings };
-        self.known.insert(pid, known);
+        let (parent, start_ticks, is_kernel) = (line.parent, line.start_ticks, line.is_kernel);
+        self.known.insert(pid, Known { parent, start_ticks, is_kernel, listing: self.listings });
     }
 
     /// Forgets a process that has turned out to be gone.
@@ -92,6 +93,12 @@ impl Tree {
     /// The process of that number.
     pub(super) fn get(&self, pid: u32) -> Option<ProcessId> {
         Some(ProcessId { pid, start_ticks: self.known.get(&pid)?.start_ticks })
+    }
+
+    /// The kernel's own threads, as far as they are shown: a container doesn't see them.
+    pub(super) fn of_kernel(&self) -> Vec<ProcessId> {
+        let threads = self.known.iter().filter(|(_, known)| known.is_kernel);
+        threads.map(|(pid, known)| ProcessId { pid: *pid, start_ticks: known.start_ticks }).collect()
     }
 
     /// The roots and all processes below them, parents first.
