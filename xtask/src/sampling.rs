@@ -10,8 +10,8 @@ use crate::generators::{Ratio, Setting, prepare};
 use crate::tasks::{self, Outcome};
 use crate::{complain, say};
 
-/// Pairs, and seconds of a run.
-const PAIRS: u32 = 30;
+/// Pairs, and seconds of a run. On a shared machine two runs of the same differ by several percent, so that fewer can't tell half a percent.
+const PAIRS: u32 = 60;
 const SECONDS: u32 = 10;
 /// The throughput with samples is at least this part of that without: in the median, and at the lower end of its interval.
 const BARS: (f64, f64) = (0.99, 0.98);

@@ -40,6 +40,7 @@ impl Sampling {
         self.add_ceilings(own);
         if !Sources::is_empty(&sources) {
             let recording = Recording::start(clock, sources);
+            self.add_ceilings(recording.file_ceilings());
             self.is_remote = !database.description().local;
             if !self.is_remote {
                 self.add_ceilings(recording.ceilings());
@@ -56,7 +57,7 @@ impl Sampling {
     /// The step has measured since `from`. `place` is the name of the run's place. Gives what a reader should know.
     pub fn end(&mut self, repetition: &mut Repetition, phase: Option<&str>, place: &str, from: Moment) -> Vec<String> {
         let Some(recording) = self.recording.take() else { return Vec::new() };
-        let Recorded { mut samples, looks, cpu_seconds, views: [before, after], elapsed_seconds } =
+        let Recorded { mut samples, looks, cpu_seconds, views: [before, after], files: used, elapsed_seconds } =
             recording.finish(from);
         self.cost.looks += looks;
         self.cost.cpu_seconds += cpu_seconds;
@@ -77,6 +78,12 @@ impl Sampling {
             let files = views::files(&before.files, &after.files, place);
             warnings.extend(files.warning("reads and writes"));
             repetition.files = files.rows;
+        }
+        for (name, used) in used {
+            let name = name.replace(place, "run");
+            if let Some(file) = repetition.files.iter_mut().find(|file| file.file == name) {
+                file.limits = Some(used);
+            }
         }
         warnings
     }

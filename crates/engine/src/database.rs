@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::{Clock, RealClock};
-use plimsoll_measurement::{Ceiling, Reading, Views};
+use plimsoll_measurement::{Ceiling, Files, Reading, Views};
 
 use crate::capability::Capability;
 use crate::dialect::Dialect;
@@ -179,6 +179,11 @@ pub trait Sampler: Send {
     /// only those pay who want the answer; `None` where [`Sampler::sample`] has it, or nobody does.
     fn sample_memory(&mut self) -> Result<Option<Reading>> {
         Ok(None)
+    }
+
+    /// Files each of which has limits of its own, as the last [`Sampler::sample`] saw them; `None` where no file has any.
+    fn files(&mut self) -> Option<Files> {
+        None
     }
 
     /// Reads what the engine shows about itself beside counters. Empty where it shows nothing.

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use plimsoll_clock::windowed;
 use plimsoll_engine::{Result, Sampler};
 use plimsoll_hardware::{Grain, Resource};
-use plimsoll_measurement::{FileRow, Metric, Moment, Reading, ResourceRow, StatementRow, Views};
+use plimsoll_measurement::{FileLimit, FileRow, Files, Metric, Moment, Reading, ResourceRow, StatementRow, Views};
 
 use crate::server::{Server, log_path};
 use crate::state::{MEMORY_INTERVAL_NANOS, State};
+use crate::truth::Device;
 use crate::waits::Wait;
 
 /// The counters of the whole server.
@@ -66,6 +67,26 @@ impl Sampler for ServerSampler {
         Ok(readings)
     }
 
+    fn files(&mut self) -> Option<Files> {
+        let ((), window) = windowed(self.server.clock.as_ref(), || ());
+        let state = self.server.state();
+        let files = || state.numbers.iter().map(|(path, number)| file_rows(&state, path, *number));
+        let data = Device::data(&state.spec, state.file_bytes());
+        let log = Device::log(&state.spec);
+        // All data files are on the same blob here, so that its limits are those of a file that is alone there.
+        let is_alone = files().filter(|[data, _]| data.reads > Some(0) || data.writes > Some(0)).count() == 1;
+        let limit = |device: &Device<'_>| {
+            let [iops, _, _, bytes_per_second, _, _] = device.steady();
+            device.is_blob().then_some(FileLimit::Known { iops, bytes_per_second })
+        };
+        let rows = files().flat_map(|[of_data, of_log]| {
+            let of_data = FileRow { limit: limit(&data), size_bytes: Some(state.file_bytes()), ..of_data };
+            [of_data, FileRow { limit: limit(&log), ..of_log }]
+        });
+        let rows: Vec<FileRow> = rows.filter(|row| row.limit.is_some()).collect();
+        (is_alone && !rows.is_empty()).then_some(Files { rows, window })
+    }
+
     fn views(&mut self) -> Result<Views> {
         let now = self.server.clock.now();
         let state = self.server.state();
@@ -99,6 +120,7 @@ fn file_rows(state: &State, path: &Path, number: u32) -> [FileRow; 2] {
         writes: Some(writes.count),
         write_bytes: Some(writes.bytes),
         write_stall_seconds: Some(writes.stall.as_secs_f64()),
+        ..FileRow::default()
     };
     // What is read of a log is in memory.
     let log = FileRow {

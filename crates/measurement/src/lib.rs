@@ -11,10 +11,10 @@ pub mod views;
 
 pub use histogram::{Times, TimesData};
 pub use reading::{Metric, Moment, Reading, Window};
-pub use requests::{FileDelta, Phase, RequestKind, Seconds, Silence, WaitDelta};
+pub use requests::{FileDelta, FileUse, Phase, RequestKind, Seconds, Silence, WaitDelta};
 pub use run::{
     Client, ColdStart, CpuRow, CpuTable, Definition, Figure, Host, Lift, Minute, Point, Repetition, RunFailure,
     RunRecord, SamplingCost, Stretch, Truth, Verdict,
 };
 pub use samples::{Ceiling, SampleColumn, SampleGap, Samples};
-pub use views::{FileRow, ResourceRow, StatementRow, Views, WaitRow};
+pub use views::{FileLimit, FileRow, Files, ResourceRow, StatementRow, Views, WaitRow};

@@ -122,6 +122,38 @@ pub struct FileDelta {
     /// Mean time of a write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_latency_ms: Option<f64>,
+    /// How far it used what it alone is held to; absent where no such limit is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<FileUse>,
+}
+
+/// How far a file used what it alone is held to, by intervals between two samples (reference, 5.5). An engine counts an I/O once that
+/// storage may count as several, so the use of the limit of I/Os is a lower bound where they are large.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct FileUse {
+    /// Who says what the limits are.
+    pub source: String,
+    /// How large the file was at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u64>,
+    /// Reads and writes that it may do in a second, at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_iops: Option<f64>,
+    /// MB (2^20 bytes) that it may read and write in a second, at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_mb_per_second: Option<f64>,
+    /// Reads and writes in a second in the busiest interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub highest_iops: Option<f64>,
+    /// MB (2^20 bytes) in a second in the busiest interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub highest_mb_per_second: Option<f64>,
+    /// Intervals in which its use is known.
+    pub intervals: u64,
+    /// Of them those in which it did 90 % of the I/Os that it might, or more.
+    pub intervals_near_iops: u64,
+    /// Of them those in which it read and wrote 90 % of the bytes that it might, or more.
+    pub intervals_near_mb_per_second: u64,
 }
 
 /// What was answered in every second of a repetition, by the second in which it was.

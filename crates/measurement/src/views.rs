@@ -1,7 +1,7 @@
 //! What a database shows about itself beside plain counters: the use of its resources over time, waits, files and
 //! statements. Everything but the resource rows is cumulative, like counters: growth says what a test did.
 
-use crate::reading::Moment;
+use crate::reading::{Moment, Window};
 
 /// What an engine knows about itself; a list is empty where it doesn't know.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -44,6 +44,29 @@ pub struct WaitRow {
     pub seconds: f64,
 }
 
+/// What a file is held to by itself, whatever others do.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum FileLimit {
+    /// So much.
+    Known {
+        /// Reads and writes in a second.
+        iops: Option<f64>,
+        /// Bytes of both in a second.
+        bytes_per_second: Option<f64>,
+    },
+    /// What the newest edition of this service of the catalogue says of a file of its size.
+    BySize(&'static str),
+}
+
+/// Files in a moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Files {
+    /// They.
+    pub rows: Vec<FileRow>,
+    /// When they were read.
+    pub window: Window,
+}
+
 /// I/O of a file at its device, cumulative; what the engine does not count is absent. A stall is the time from asking to
 /// done.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -52,6 +75,10 @@ pub struct FileRow {
     pub name: String,
     /// `data` or `log`.
     pub kind: &'static str,
+    /// How large it is.
+    pub size_bytes: Option<u64>,
+    /// What it alone is held to, if it is.
+    pub limit: Option<FileLimit>,
     /// Reads.
     pub reads: Option<u64>,
     /// Their bytes.

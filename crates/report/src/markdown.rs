@@ -171,6 +171,7 @@ impl Page {
             ("Stretches", evidence::stretches(record)),
             ("Waits", requests::waits(record)),
             ("Files", requests::files(record)),
+            ("Files against limits of their own", requests::file_limits(record)),
             ("Resources", facts::resources(record)),
         ]);
     }

@@ -370,3 +370,37 @@ pub fn files(record: &RunRecord) -> Option<Grid> {
     }
     grid.compact()
 }
+
+/// Rows: repetitions and files that have limits of their own: the busiest interval, and in how many the file was near its limits.
+pub fn file_limits(record: &RunRecord) -> Option<Grid> {
+    let mut grid = Grid::default()
+        .text("Rep.")
+        .text("File")
+        .number("GB")
+        .number_in("I/Os per s", "I/Os per s")
+        .number_in("I/Os per s", "of")
+        .number_in("I/Os per s", "at 90 %")
+        .number_in("MB/s", "MB/s")
+        .number_in("MB/s", "of")
+        .number_in("MB/s", "at 90 %")
+        .text("By");
+    for repetition in &record.repetitions {
+        for file in &repetition.files {
+            let Some(used) = &file.limits else { continue };
+            let near = |intervals: u64| format!("{intervals} of {}", used.intervals);
+            grid.row(vec![
+                plain(&repetition.label).into(),
+                plain(&file.file).into(),
+                used.size_bytes.and_then(|bytes| number(bytes as f64 / f64::from(1 << 30))).into(),
+                used.highest_iops.and_then(number).into(),
+                used.limit_iops.and_then(number).into(),
+                near(used.intervals_near_iops).into(),
+                used.highest_mb_per_second.and_then(number).into(),
+                used.limit_mb_per_second.and_then(number).into(),
+                near(used.intervals_near_mb_per_second).into(),
+                plain(&used.source).into(),
+            ]);
+        }
+    }
+    grid.compact()
+}

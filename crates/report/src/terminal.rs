@@ -312,6 +312,7 @@ impl Page {
         }
         self.grid("Waits", requests::waits(record));
         self.grid("Files", requests::files(record));
+        self.grid("Files against limits of their own", requests::file_limits(record));
     }
 
     fn conditions(&mut self, record: &RunRecord) {

@@ -3,11 +3,12 @@
 //! A [`recording`] asks both again and again, and makes [`columns`] of what they said. [`host`] reads the machine, when the server is
 //! on it or when it is about ourselves: cumulative counters, each with the window in which it was read; [`deltas`] turns two readings
 //! into rates and use of limits, [`ceilings`] says which limits there are. [`views`] is what was waited for and what files were read
-//! and written between two looks at an engine's cumulative views.
+//! and written between two looks at an engine's cumulative views; `files`, how far each file used limits of its own.
 
 pub mod ceilings;
 mod columns;
 pub mod deltas;
+mod files;
 pub mod host;
 pub mod recording;
 pub mod views;

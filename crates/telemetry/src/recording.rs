@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use plimsoll_clock::{Clock, spawn};
 use plimsoll_engine::{Sampler, process};
-use plimsoll_measurement::{Ceiling, Moment, Reading, Samples, Views};
+use plimsoll_measurement::{Ceiling, FileUse, Files, Moment, Reading, Samples, Views};
 
-use crate::ceilings;
 use crate::columns::{self, CLIENT, SERVER};
 use crate::host::{self, Snapshot};
+use crate::{ceilings, files};
 
 /// How often samplers are read, to begin with.
 pub const EVERY: Duration = Duration::from_secs(1);
@@ -48,6 +48,8 @@ impl Sources {
 pub(crate) struct Look {
     pub at: Moment,
     pub engine: Option<Result<Vec<Reading>, String>>,
+    /// Files that have limits of their own.
+    pub files: Option<Files>,
     pub host: Option<Snapshot>,
 }
 
@@ -62,6 +64,8 @@ pub struct Recorded {
     pub cpu_seconds: f64,
     /// The engine's cumulative views, as far as it has some: at the beginning and at the end.
     pub views: [Views; 2],
+    /// How far files used limits of their own, by their names.
+    pub files: Vec<(String, FileUse)>,
     /// Time between the two.
     pub elapsed_seconds: f64,
 }
@@ -110,6 +114,12 @@ impl Recording {
         ceilings::of_group(snapshot, if has_server { SERVER } else { CLIENT })
     }
 
+    /// What files are held to by the catalogue, where each has limits by its size.
+    pub fn file_ceilings(&self) -> Vec<Ceiling> {
+        let state = self.shared.state();
+        state.looks.first().and_then(|look| look.files.as_ref()).map(files::ceilings).unwrap_or_default()
+    }
+
     /// CPUs of the machine that we work on, which all processes share.
     pub fn machine_cpus(&self) -> Option<Ceiling> {
         ceilings::of_machine(self.shared.state().looks.first()?.host.as_ref()?)
@@ -137,6 +147,7 @@ impl Recording {
         let state = self.shared.state();
         Recorded {
             samples: columns::of(&state.looks, from),
+            files: files::used(&state.looks, from),
             looks: state.looked,
             cpu_seconds: state.cpu_seconds,
             views: [before, after],
@@ -181,6 +192,7 @@ impl Shared {
         let look = Look {
             at: self.clock.now(),
             engine: sources.engine.as_mut().map(|engine| engine.sample().map_err(|error| error.message)),
+            files: sources.engine.as_mut().and_then(|engine| engine.files()),
             host: sources.host.as_mut().map(host::Sampler::read),
         };
         let cost = process::thread_cpu_seconds() - before;

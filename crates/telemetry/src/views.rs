@@ -110,6 +110,7 @@ impl Grown {
             write_bytes,
             read_latency_ms: each_ms(read_stall, reads),
             write_latency_ms: each_ms(write_stall, writes),
+            limits: None,
         }
     }
 }

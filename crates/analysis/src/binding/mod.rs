@@ -19,8 +19,8 @@ use plimsoll_measurement::{Ceiling, Lift};
 
 use crate::maximum::Maximum;
 use means::{Means, Stretch};
-use model::Model;
-use rules::{NAMED_PERCENT, RULES, Rule};
+use model::{FASTER_CORES, Model};
+use rules::{CPU, NAMED_PERCENT, RULES, Rule, Station};
 use usage::highest;
 
 /// What is known of a stretch of time beside its samples.
@@ -77,11 +77,14 @@ pub struct Judged {
     pub evidence: Vec<String>,
     /// What the first of those that are named would do if it were used to the full, where it wasn't.
     pub maximum: Option<Maximum>,
+    /// How much higher the rate would be with faster cores where more of them would not do, in percent, if that is worth a word.
+    pub faster_cores: Option<f64>,
 }
 
 impl Judged {
     fn abstain(reason: &str) -> Self {
-        Self { found: Vec::new(), named: 0, abstained: Some(reason.to_owned()), evidence: Vec::new(), maximum: None }
+        let (abstained, evidence) = (Some(reason.to_owned()), Vec::new());
+        Self { found: Vec::new(), named: 0, abstained, evidence, maximum: None, faster_cores: None }
     }
 
     /// The names of those that bound; `None` if there is not enough evidence.
@@ -96,14 +99,18 @@ impl Judged {
         Some((1000.0 * (1.0 / used.part - 1.0)).round() / 10.0)
     }
 
-    /// What each limit would bring.
+    /// What each limit would bring, the highest first.
     pub fn lifts(&self) -> Vec<Lift> {
-        let lift = |found: &Found| Lift {
-            limit: found.rule.limit.to_owned(),
-            change: found.lift.to_owned(),
-            gain_percent: (found.gain_percent * 10.0).round() / 10.0,
+        let of_limits = self.found.iter().map(|found| (found.rule.limit, found.lift, found.gain_percent));
+        let of_cores = self.faster_cores.map(|gain| (CPU, FASTER_CORES, gain));
+        let mut all: Vec<_> = of_limits.chain(of_cores).filter(|(_, _, gain)| *gain >= 0.05).collect();
+        all.sort_by(|a, b| b.2.total_cmp(&a.2));
+        let lift = |(limit, change, gain): (&str, &str, f64)| Lift {
+            limit: limit.to_owned(),
+            change: change.to_owned(),
+            gain_percent: (gain * 10.0).round() / 10.0,
         };
-        self.found.iter().filter(|found| found.gain_percent >= 0.05).map(lift).collect()
+        all.into_iter().map(lift).collect()
     }
 }
 
@@ -141,8 +148,11 @@ pub fn judge(stretch: &Stretch<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
     }
     let abstained = if all_done { None } else { doubt::of(&model, &found, named) };
     let maximum = model.maximum(&found[..named]);
-    let evidence = words::evidence(&model, &found, named, all_done, maximum);
-    Judged { found, named, abstained, evidence, maximum }
+    let names_cpu = found[..named].iter().any(|found| found.rule.station() == Some(Station::Cpu));
+    let faster_cores = model.with_faster_cores().filter(|gain| !all_done && !names_cpu && *gain >= NAMED_PERCENT);
+    let mut judged = Judged { found, named, abstained, evidence: Vec::new(), maximum, faster_cores };
+    judged.evidence = words::evidence(&model, &judged, all_done);
+    judged
 }
 
 /// Whether those who had no answer for this part of the time waited for a device then, and not for each other, or for a limit that

@@ -117,6 +117,9 @@ const fn percent(columns: &'static [&'static str]) -> Use {
     Use { columns, less: &[], ceiling: "", counts: Counts::WithoutBetter }
 }
 
+/// The limit of CPUs.
+pub const CPU: &str = "cpu";
+
 /// The ceiling of CPUs that the server shares with everybody on its machine.
 pub const MACHINE_CPU: &str = "machine_cpu";
 
@@ -127,7 +130,7 @@ const LOG_WRITES: [(&str, &str); 2] =
 /// All limits. The order is that in which they are told where they cost the same.
 pub const RULES: [Rule; 12] = [
     Rule {
-        limit: "cpu",
+        limit: CPU,
         words: "CPU",
         lift: "20 % more CPU cores",
         uses: &[

@@ -1,27 +1,22 @@
 //! Sentences that a person can check.
 
 use super::model::{FASTER_CORES, Model};
-use super::rules::{NAMED_PERCENT, Station};
-use super::{Found, Used};
+use super::rules::{CPU, MACHINE_CPU};
+use super::{Found, Judged, Used};
 use crate::maximum::{Maximum, Reservation};
 
 /// Sessions fewer than this are not worth a sentence.
 const LEAST_WAITING: f64 = 0.05;
 
-/// Others' part of the CPU that is worth a sentence.
-const LEAST_OTHERS: f64 = 0.05;
+/// Cores at work for somebody that are worth a word.
+const LEAST_CORES: f64 = 0.01;
 
 /// A part of the time that is worth a sentence.
 const LEAST_STILL: f64 = 0.01;
 
 /// Evidence for what is named, and for what is next.
-pub(super) fn evidence(
-    model: &Model<'_>,
-    found: &[Found],
-    named: usize,
-    all_done: bool,
-    maximum: Option<Maximum>,
-) -> Vec<String> {
+pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Vec<String> {
+    let Judged { found, named, maximum, faster_cores, .. } = judged;
     let mut sentences = Vec::new();
     if all_done {
         sentences.push("everything that was asked for was done, so nothing held the requests back".to_owned());
@@ -33,11 +28,11 @@ pub(super) fn evidence(
             number(100.0 * still)
         ));
     }
-    let (bound, rest) = found.split_at(named);
+    let (bound, rest) = found.split_at(*named);
     for (place, one) in bound.iter().enumerate() {
         sentences.extend(one.used.as_ref().map(|used| {
             let (full, all) = model.nearly_full(one.rule);
-            format!("{}, at 90 % or more in {full} of {all} intervals", stood(one, used))
+            format!("{}, at 90 % or more in {full} of {all} intervals", stood(model, one, used))
         }));
         if place == 0 {
             sentences.extend(maximum.map(|maximum| at_full_use(model.rate, maximum)));
@@ -50,21 +45,24 @@ pub(super) fn evidence(
         }
         sentences.push(format!("by the model {} would bring about {} % more", one.lift, number(one.gain_percent)));
     }
-    if named == 0 && !all_done {
+    if *named == 0 && !all_done {
         sentences.push(
             "by the model nothing that is known to be limited would bring more if there were more of it".to_owned(),
         );
     }
-    if !all_done {
-        sentences.extend(cores(model, bound));
+    if let Some(gain) = faster_cores {
+        sentences.push(format!(
+            "a session computes on one core at a time: by the model {FASTER_CORES} would bring about {} % more, and more cores would not",
+            number(*gain)
+        ));
     }
     // What comes next: the highest use of those that did not bind, and where most sessions were.
     let next =
         rest.iter().filter_map(|one| Some((one, one.used.as_ref()?))).filter(|(one, _)| one.rule.limit != "memory");
     if let Some((one, used)) = next.max_by(|(_, a), (_, b)| a.part.total_cmp(&b.part)) {
-        sentences.push(format!("next: {}", stood(one, used)));
+        sentences.push(format!("next: {}", stood(model, one, used)));
     }
-    if named == 0 {
+    if *named == 0 {
         let most = found.iter().filter(|one| one.waiting.is_some_and(|waiting| waiting >= LEAST_WAITING));
         if let Some(one) = most.max_by(|a, b| a.waiting.unwrap_or(0.0).total_cmp(&b.waiting.unwrap_or(0.0))) {
             sentences.extend(waited(model, one));
@@ -81,28 +79,36 @@ pub(super) fn evidence(
     sentences
 }
 
-/// Whose CPU it was, and what only faster cores would do.
-fn cores(model: &Model<'_>, bound: &[Found]) -> Vec<String> {
-    let mut sentences = Vec::new();
-    let is_bound = bound.iter().any(|found| found.rule.station() == Some(Station::Cpu));
-    if let Some((cores, all)) = model.others().filter(|(cores, all)| is_bound && *cores >= LEAST_OTHERS * all) {
-        let percent = number(100.0 * cores / all);
-        sentences.push(format!("{percent} % of the machine's CPU went to other processes"));
-    }
-    if let Some(gain) = model.with_faster_cores().filter(|gain| !is_bound && *gain >= NAMED_PERCENT) {
-        sentences.push(format!(
-            "a session computes on one core at a time: by the model cores that are 20 % faster would bring about {} % more, and more cores would not",
-            number(gain)
-        ));
-    }
-    sentences
+/// Whose CPU it was.
+fn whose(model: &Model<'_>) -> String {
+    // An engine without processes of its own works in ours.
+    let has_server = model.means.column("server_cpu").is_some();
+    let users = [
+        ("server_cpu", "the server's"),
+        ("client_cpu", if has_server { "our client's" } else { "this process's" }),
+        ("other_cpu", "other processes'"),
+        ("kernel_cpu", "the kernel's own"),
+    ];
+    let known = users.iter().filter_map(|(column, whose)| Some((model.means.column(column)?, whose)));
+    let parts: Vec<String> = known
+        .filter(|(cores, _)| *cores >= LEAST_CORES)
+        .map(|(cores, whose)| format!("{} {whose}", number(cores)))
+        .collect();
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
 }
 
 /// How far a limit was used.
-fn stood(one: &Found, used: &Used) -> String {
+fn stood(model: &Model<'_>, one: &Found, used: &Used) -> String {
     let percent = number(100.0 * used.part);
     let words = one.rule.words;
     match &used.ceiling {
+        Some(ceiling) if one.rule.limit == CPU && ceiling.resource == MACHINE_CPU => format!(
+            "{words} of the whole machine stood at {percent} % on average: {} of {} {}{}",
+            number(used.value),
+            number(ceiling.value),
+            ceiling.unit,
+            whose(model)
+        ),
         Some(ceiling) => format!(
             "{words} stood at {percent} % of the limit on average: {} of {} {} ({})",
             number(used.value),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_clock::{Clock, windowed};
-use plimsoll_measurement::{FileRow, Metric, Moment, Reading, ResourceRow, Views, WaitRow};
+use plimsoll_measurement::{FileLimit, FileRow, Metric, Moment, Reading, ResourceRow, Views, WaitRow};
 
 use super::describe::{Abilities, Ability, PAGE_BYTES};
 use super::place::{Control, text_of, whole};
@@ -15,6 +15,11 @@ use crate::value::{Row, Value};
 const NAME: ColumnType = ColumnType::Text(128);
 /// Type of a log file in `sys.database_files`.
 const LOG: i64 = 1;
+/// Columns of a file's size, and of whether it is a blob, in [`sql::FILE_STATISTICS_TIMED`].
+const PAGES: usize = 9;
+const IS_BLOB: usize = 10;
+/// What the catalogue calls the limits of files that are blobs.
+const BLOBS: &str = "azure-sql-mi-gp";
 
 /// A file as the server counts it.
 struct File {
@@ -84,10 +89,16 @@ fn sums(files: &[File], mut put: impl FnMut(Metric, f64)) {
     put(Metric::LogWriteStallSeconds, sum(true, |file| file.write_stall_ms) / 1e3);
 }
 
-/// What rows of files count.
-pub(super) fn file_readings(rows: &[Row], put: impl FnMut(Metric, f64)) {
+/// What rows of files count. Gives the files of a managed instance that are blobs, each with limits of its own.
+pub(super) fn file_readings(rows: &[Row], put: impl FnMut(Metric, f64)) -> Vec<FileRow> {
     let files: Vec<File> = rows.iter().filter_map(File::of).collect();
     sums(&files, put);
+    let blob = |row: &Row| {
+        let pages = whole(row, PAGES).and_then(|pages| u64::try_from(pages).ok());
+        let size_bytes = pages.map(|pages| pages.saturating_mul(PAGE_BYTES));
+        Some(FileRow { size_bytes, limit: Some(FileLimit::BySize(BLOBS)), ..file_row(File::of(row)?) })
+    };
+    rows.iter().filter(|row| whole(row, IS_BLOB) == Some(1)).filter_map(blob).collect()
 }
 
 /// How much of the level's memory is in use, in Azure.
@@ -134,6 +145,7 @@ fn file_row(file: File) -> FileRow {
         writes: Some(file.writes),
         write_bytes: Some(file.write_bytes),
         write_stall_seconds: Some(file.write_stall_ms as f64 / 1e3),
+        ..FileRow::default()
     }
 }
 

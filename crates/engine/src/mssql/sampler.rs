@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::{Clock, windowed};
-use plimsoll_measurement::{Metric, Moment, Reading, ResourceRow, Views, Window};
+use plimsoll_measurement::{Files, Metric, Moment, Reading, ResourceRow, Views, Window};
 
 use super::connect::Connector;
 use super::counters;
@@ -41,6 +41,8 @@ pub(super) struct ServerSampler {
     server_time: ServerTime,
     /// The end of the last row of resources that was seen.
     last_resources: Option<String>,
+    /// Files that have limits of their own, as they were last seen.
+    last_files: Option<Files>,
 }
 
 impl ServerSampler {
@@ -59,6 +61,7 @@ impl ServerSampler {
             wire: None,
             server_time: ServerTime::default(),
             last_resources: None,
+            last_files: None,
         };
         sampler.with_control(|_| Ok(()))?;
         Ok(sampler)
@@ -93,11 +96,14 @@ impl ServerSampler {
 
     /// I/O of the database's files, in windows by the server's time.
     fn files(&mut self, readings: &mut Vec<Reading>) -> Result<()> {
-        let types = [WORD, BigInt, BigInt, BigInt, BigInt, BigInt, BigInt, BigInt, BigInt];
+        let mut types = [BigInt; 11];
+        types[0] = WORD;
         let Some((rows, window)) = self.rows(sql::FILE_STATISTICS_TIMED, &types)? else { return Ok(()) };
         let Some(sampled_at) = rows.iter().filter_map(|row| whole(row, 8)).max() else { return Ok(()) };
         let window = self.server_time.window(sampled_at, window);
-        counters::file_readings(&rows, |metric, value| readings.push(Reading { metric, value, window }));
+        let rows = counters::file_readings(&rows, |metric, value| readings.push(Reading { metric, value, window }));
+        let has_limits = matches!(self.product, Product::Instance) && !rows.is_empty();
+        self.last_files = has_limits.then_some(Files { rows, window });
         Ok(())
     }
 
@@ -211,6 +217,7 @@ impl ServerTime {
 impl Sampler for ServerSampler {
     /// What the server or the user has not got is left out.
     fn sample(&mut self) -> Result<Vec<Reading>> {
+        self.last_files = None;
         self.with_control(|_| Ok(()))?;
         let mut readings = Vec::with_capacity(28);
         if self.abilities.has(Ability::SeeFiles) {
@@ -224,6 +231,10 @@ impl Sampler for ServerSampler {
             self.resources(&mut readings)?;
         }
         Ok(readings)
+    }
+
+    fn files(&mut self) -> Option<Files> {
+        self.last_files.take()
     }
 
     /// Files, waits of all, and the use of resources over finished intervals.

@@ -113,11 +113,12 @@ texts! {
          CAST(v.io_stall_read_ms AS bigint), CAST(v.num_of_writes AS bigint), CAST(v.num_of_bytes_written AS bigint), \
          CAST(v.io_stall_write_ms AS bigint) FROM sys.dm_io_virtual_file_stats(DB_ID(), NULL) v \
          JOIN sys.database_files f ON f.file_id = v.file_id ORDER BY f.file_id";
-    // With the time of the server, by which the counts are this old.
+    // With the time of the server, by which the counts are this old, and the file's pages. A file that is a blob has an URL for a path.
     FILE_STATISTICS_TIMED "file statistics and their time" ALL
         "SELECT CAST(f.name AS nvarchar(128)), CAST(f.type AS int), CAST(v.num_of_reads AS bigint), CAST(v.num_of_bytes_read AS bigint), \
          CAST(v.io_stall_read_ms AS bigint), CAST(v.num_of_writes AS bigint), CAST(v.num_of_bytes_written AS bigint), \
-         CAST(v.io_stall_write_ms AS bigint), CAST(v.sample_ms AS bigint) FROM sys.dm_io_virtual_file_stats(DB_ID(), NULL) v \
+         CAST(v.io_stall_write_ms AS bigint), CAST(v.sample_ms AS bigint), CAST(f.size AS bigint), \
+         CAST(CASE WHEN f.physical_name LIKE N'http%' THEN 1 ELSE 0 END AS int) FROM sys.dm_io_virtual_file_stats(DB_ID(), NULL) v \
          JOIN sys.database_files f ON f.file_id = v.file_id ORDER BY f.file_id";
     // Waits that have ended. Those of the server's own threads for work are of no use and most of the time.
     SERVER_WAITS "waits of the server" OWN_FILES

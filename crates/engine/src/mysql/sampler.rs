@@ -145,6 +145,7 @@ fn file_row(row: &[Option<String>]) -> Option<FileRow> {
         writes: count(5),
         write_bytes: count(6),
         write_stall_seconds: seconds(row, 5, 7),
+        ..FileRow::default()
     })
 }
 

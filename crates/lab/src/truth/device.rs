@@ -162,6 +162,11 @@ impl<'a> Device<'a> {
         Some(factor(Some(neighbour)))
     }
 
+    /// Whether it is a blob, with limits by the size of the file on it.
+    pub fn is_blob(&self) -> bool {
+        matches!(&self.spec.volume.disks[..], [disk] if disk.blob.is_some())
+    }
+
     /// On how many disks a stretch of addresses lies, and on how many an I/O falls on average. Of a stripe only its columns
     /// work at a time, of a span one disk.
     fn share(&self, io_bytes: f64) -> (usize, f64) {

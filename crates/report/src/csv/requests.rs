@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_measurement::{FileDelta, Phase, Repetition, RequestKind, RunRecord, Seconds, TimesData, WaitDelta};
+use plimsoll_measurement::{
+    FileDelta, FileUse, Phase, Repetition, RequestKind, RunRecord, Seconds, TimesData, WaitDelta,
+};
 
 use super::{line, real, whole};
 
@@ -86,7 +88,20 @@ const FILES: &[Column<FileDelta>] = &[
     ("write_bytes", |file| whole(file.write_bytes)),
     ("read_latency_ms", |file| real(file.read_latency_ms)),
     ("write_latency_ms", |file| real(file.write_latency_ms)),
+    ("limits", |file| file.limits.as_ref().map_or_else(String::new, |used| used.source.clone())),
+    ("size_bytes", |file| whole(used(file, |used| used.size_bytes))),
+    ("limit_iops", |file| real(used(file, |used| used.limit_iops))),
+    ("limit_mb_per_second", |file| real(used(file, |used| used.limit_mb_per_second))),
+    ("highest_iops", |file| real(used(file, |used| used.highest_iops))),
+    ("highest_mb_per_second", |file| real(used(file, |used| used.highest_mb_per_second))),
+    ("intervals", |file| whole(used(file, |used| Some(used.intervals)))),
+    ("intervals_near_iops", |file| whole(used(file, |used| Some(used.intervals_near_iops)))),
+    ("intervals_near_mb_per_second", |file| whole(used(file, |used| Some(used.intervals_near_mb_per_second)))),
 ];
+
+fn used<T>(file: &FileDelta, of: fn(&FileUse) -> Option<T>) -> Option<T> {
+    of(file.limits.as_ref()?)
+}
 
 /// The columns of a bucket: of which kind or phase, of which times, its upper end in microseconds, how many are in it.
 const HISTOGRAMS: [&str; 5] = ["of", "name", "times", "upper_us", "count"];
@@ -211,6 +226,8 @@ mod tests {
         every_field("Phase", PHASES.iter().map(|(name, _)| *name));
         every_field("WaitDelta", WAITS.iter().map(|(name, _)| *name));
         every_field("FileDelta", FILES.iter().map(|(name, _)| *name));
+        // Its source is called after what it is the source of.
+        every_field("FileUse", FILES.iter().map(|(name, _)| if *name == "limits" { "source" } else { *name }));
     }
 
     #[test]

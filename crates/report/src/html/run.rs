@@ -63,6 +63,7 @@ fn bound(record: &RunRecord) -> Markup {
         (table::section("Stretches", evidence::stretches(record).as_ref()))
         (table::section("Waits", crate::requests::waits(record).as_ref()))
         (table::section("Files", crate::requests::files(record).as_ref()))
+        (table::section("Files against limits of their own", crate::requests::file_limits(record).as_ref()))
         (table::section("Resources", facts::resources(record).as_ref()))
     }
 }

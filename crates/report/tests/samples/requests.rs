@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use plimsoll_measurement::histogram::{Times, TimesData};
 use plimsoll_measurement::units::MB;
-use plimsoll_measurement::{Client, FileDelta, Phase, RequestKind, RunRecord, Seconds, WaitDelta};
+use plimsoll_measurement::{Client, FileDelta, FileUse, Phase, RequestKind, RunRecord, Seconds, WaitDelta};
 
 use super::{bare, figure, moved, repetition, wobble};
 
@@ -229,6 +229,17 @@ pub fn insert_latency(target: &str) -> RunRecord {
             writes: Some(2600),
             write_bytes: Some(21 * MB),
             write_latency_ms: Some(0.9),
+            limits: Some(FileUse {
+                source: "azure-sql-mi-gp/129GiB@2026-08".into(),
+                size_bytes: Some(64 << 30),
+                limit_iops: Some(500.0),
+                limit_mb_per_second: Some(100.0),
+                highest_iops: Some(487.0),
+                highest_mb_per_second: Some(3.8),
+                intervals: 36,
+                intervals_near_iops: 5,
+                intervals_near_mb_per_second: 0,
+            }),
         },
     ];
     record.repetitions.push(one);

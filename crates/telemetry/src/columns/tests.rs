@@ -12,11 +12,11 @@ fn at(seconds: f64) -> Moment {
 fn said(seconds: f64, values: &[(Metric, f64)]) -> Look {
     let window = Window { start: at(seconds), end: at(seconds) };
     let readings = values.iter().map(|(metric, value)| Reading { metric: *metric, value: *value, window }).collect();
-    Look { at: at(seconds), engine: Some(Ok(readings)), host: None }
+    Look { at: at(seconds), engine: Some(Ok(readings)), files: None, host: None }
 }
 
 fn failed(seconds: f64) -> Look {
-    Look { at: at(seconds), engine: Some(Err("the server did not answer".to_owned())), host: None }
+    Look { at: at(seconds), engine: Some(Err("the server did not answer".to_owned())), files: None, host: None }
 }
 
 fn values(samples: &Samples, metric: &str) -> Vec<Option<f64>> {

@@ -1,6 +1,6 @@
 //! The sampler of the whole server, driven by a script.
 
-use plimsoll_measurement::Reading;
+use plimsoll_measurement::{FileLimit, Reading};
 
 use super::*;
 use crate::database::{Database as _, Sampler};
@@ -26,6 +26,8 @@ fn files(milliseconds: i64, reads: i64) -> Said {
         BigInt(0),
         BigInt(0),
         BigInt(milliseconds),
+        BigInt(1 << 24),
+        BigInt(1),
     ];
     let mut log = data;
     (log[0], log[1], log[2], log[3]) = (Text("sales_log"), BigInt(1), BigInt(0), BigInt(0));
@@ -116,6 +118,47 @@ fn counters_waits_sessions_and_resources_are_read() {
     let window = find(&first, Metric::CpuPercent).unwrap().window;
     assert_eq!(window.end.since(window.start), Duration::from_secs(15));
     assert!(window.end < find(&first, Metric::DataReads).unwrap().window.end);
+}
+
+/// Each file of a managed instance that has an URL for a path is a blob; a database in Azure has none of its own, whatever its paths.
+#[test]
+fn files_of_an_instance_have_limits_by_their_sizes() {
+    let (_, clock) = clock();
+    let instance = |is_blob: i64| {
+        let said = |milliseconds: i64, reads: i64| {
+            let Said::Rows(mut rows) = files(milliseconds, reads) else { panic!("rows") };
+            rows[0][10] = BigInt(is_blob);
+            Said::Rows(rows)
+        };
+        let version = [
+            Text("12.0.2000.8"),
+            Text("SQL Azure"),
+            BigInt(8),
+            Text("Azure"),
+            Text("srv"),
+            Text("sales"),
+            Text("READ_WRITE"),
+        ];
+        everything().row("EngineEdition", &version).on("sample_ms", [said(5_000, 100), said(6_000, 350)])
+    };
+    let mut on_blobs = sampler(&instance(1), &clock);
+    assert_eq!(on_blobs.files(), None, "nothing was read yet");
+    on_blobs.sample().unwrap();
+    let first = on_blobs.files().unwrap();
+    on_blobs.sample().unwrap();
+    let second = on_blobs.files().unwrap();
+    let limit = Some(FileLimit::BySize("azure-sql-mi-gp"));
+    assert!(first.rows.iter().all(|row| row.limit == limit && row.size_bytes == Some(128 << 30)), "{first:?}");
+    let data = [&first, &second].map(|files| (files.rows[0].name.as_str(), files.rows[0].kind, files.rows[0].reads));
+    assert_eq!(data, [("sales", "data", Some(100)), ("sales", "data", Some(350))]);
+    assert_eq!(second.window.end.since(first.window.end), Duration::from_secs(1));
+
+    let mut on_disk = sampler(&instance(0), &clock);
+    on_disk.sample().unwrap();
+    assert_eq!(on_disk.files().unwrap().rows.len(), 1, "only its log is a blob");
+    let mut database = sampler(&sampled(), &clock);
+    database.sample().unwrap();
+    assert_eq!(database.files(), None);
 }
 
 #[test]
