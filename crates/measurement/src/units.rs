@@ -14,7 +14,7 @@ pub enum UnitError {
     #[error("the value is empty")]
     Empty,
     /// Not a number in front of the unit.
-    #[error("'{0}' does not start with a number")]
+    #[error("'{0}' does not start with a digit")]
     NotANumber(String),
     /// A unit nobody knows.
     #[error("unknown unit '{unit}', expected one of {expected}")]

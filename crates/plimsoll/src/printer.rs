@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use clap::error::{ContextKind, ContextValue};
 use plimsoll_engine::target::mask_urls;
 use plimsoll_measurement::exit;
 use plimsoll_report::plain;
@@ -124,6 +125,18 @@ impl Printer {
     }
 }
 
+/// Several values may follow `--target`, so that it takes the tests for some.
+fn order_hint(error: &clap::Error) -> &'static str {
+    let is_test = |value: &ContextValue| matches!(value, ContextValue::Strings(names) if names == &["<TEST>..."]);
+    let lacks_test = error.kind() == clap::error::ErrorKind::MissingRequiredArgument
+        && error.get(ContextKind::InvalidArg).is_some_and(is_test);
+    if lacks_test {
+        "hint: tests come first, as in 'plimsoll run TEST --target URL': what follows --target is taken for URLs\n"
+    } else {
+        ""
+    }
+}
+
 /// What the argument parser says: help and version are results, the rest is an error of usage.
 pub fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
@@ -131,6 +144,6 @@ pub fn usage(error: &clap::Error) -> ExitCode {
         return ExitCode::from(exit::DONE);
     }
     // What was typed is repeated in it, and may hold a password.
-    let _ = write!(std::io::stderr(), "{}", mask_urls(&error.render().to_string()));
+    let _ = write!(std::io::stderr(), "{}{}", mask_urls(&error.render().to_string()), order_hint(error));
     ExitCode::from(exit::USAGE)
 }

@@ -59,6 +59,8 @@ fn wrong_calls_name_the_place_and_the_next_step() {
     run(&["mix-a", "--set", "rate=1,2", "--set", "sessions=1,2"]).failed(2, &["both have several values"]);
     run(&["mix-a", "--set", "rate=1", "--set", "think=1s"]).failed(2, &["'think'", "'rate'"]);
     run(&["mix-a", "--set", "batch=10"]).failed(2, &["mix-a has no use for it"]);
+    run(&["mix-a", "--set", "think=-5ms"]).failed(2, &["'-5ms' does not start with a digit"]);
+    scene.say(&["run", "--target", &target, "mix-a"]).failed(2, &["tests come first"]);
     assert_eq!(scene.say(&["runs", "--json"]).json().len(), 0, "a wrong call is no run");
     run(&["read-scan", "--settle", "soon"]).failed(2, &["--settle"]);
     run(&["cpu-join", "--anchor", "fifty"]).failed(2, &["RUN=DTU"]);
@@ -116,7 +118,7 @@ fn stores_that_cannot_be_used_are_refused_and_left_alone() {
     rusqlite::Connection::open(&newer).unwrap().pragma_update(None, "user_version", 99).unwrap();
     show(&newer).failed(7, &["newer release", "99"]);
     std::fs::write(scene.path("zero.db"), "").unwrap();
-    show(&scene.path("zero.db")).failed(4, &["zero.db", "no result store"]);
+    show(&scene.path("zero.db")).failed(4, &["no result store at", "zero.db, only an empty file"]);
 }
 
 #[test]

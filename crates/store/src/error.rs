@@ -68,10 +68,12 @@ pub enum StoreError {
         known: i32,
     },
     /// A store to be read doesn't exist.
-    #[error("there is no result store at {}", path.display())]
+    #[error("there is no result store at {}{}", path.display(), if *is_empty { ", only an empty file" } else { "" })]
     Missing {
         /// The store.
         path: PathBuf,
+        /// Whether there is a file with nothing in it.
+        is_empty: bool,
     },
     /// No room for what was measured.
     #[error("the disk with {} is full", path.display())]

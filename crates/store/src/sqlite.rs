@@ -50,10 +50,10 @@ impl SqliteStore {
     /// those of [`SqliteStore::open`].
     pub fn open_to_read(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
         let path = path.into();
-        let missing = || StoreError::Missing { path: path.clone() };
+        let missing = |is_empty| StoreError::Missing { path: path.clone(), is_empty };
         match path.metadata() {
-            Ok(there) if there.is_file() && there.len() == 0 => return Err(missing()),
-            Err(error) if error.kind() == ErrorKind::NotFound => return Err(missing()),
+            Ok(there) if there.is_file() && there.len() == 0 => return Err(missing(true)),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Err(missing(false)),
             there => there.map_err(StoreError::io(&path))?,
         };
         let (owner, mut store, may_write) = match Self::to_be_written(&path) {
@@ -73,7 +73,7 @@ impl SqliteStore {
             }
             Owner::Plimsoll(found) if found < known => Err(StoreError::Older { path, found, known }),
             Owner::Plimsoll(found) => store.refuse_newer(found).map(|()| store),
-            Owner::Nobody => Err(missing()),
+            Owner::Nobody => Err(missing(false)),
             Owner::Other(application_id) => Err(StoreError::Foreign { path, application_id }),
         }
     }
@@ -104,7 +104,7 @@ impl SqliteStore {
     /// Opens a store that has to be there already, in this release's version, and never writes to it.
     pub(crate) fn open_for_reading(path: &Path) -> Result<Self, StoreError> {
         if !path.try_exists().map_err(StoreError::io(path))? {
-            return Err(StoreError::Missing { path: path.to_owned() });
+            return Err(StoreError::Missing { path: path.to_owned(), is_empty: false });
         }
         let store = Self::connect(path.to_owned(), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         let (path, known) = (store.path.clone(), schema::VERSION);

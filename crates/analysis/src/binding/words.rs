@@ -8,6 +8,9 @@ use crate::maximum::{Maximum, Reservation};
 /// Sessions fewer than this are not worth a sentence.
 const LEAST_WAITING: f64 = 0.05;
 
+/// A part of a limit that is worth a sentence.
+const LEAST_USED: f64 = 0.01;
+
 /// Cores at work for somebody that are worth a word.
 const LEAST_CORES: f64 = 0.01;
 
@@ -59,7 +62,9 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
     // What comes next: the highest use of those that did not bind, and where most sessions were.
     let next =
         rest.iter().filter_map(|one| Some((one, one.used.as_ref()?))).filter(|(one, _)| one.rule.limit != "memory");
-    if let Some((one, used)) = next.max_by(|(_, a), (_, b)| a.part.total_cmp(&b.part)) {
+    if let Some((one, used)) =
+        next.max_by(|(_, a), (_, b)| a.part.total_cmp(&b.part)).filter(|(_, used)| used.part >= LEAST_USED)
+    {
         sentences.push(format!("next: {}", stood(model, one, used)));
     }
     if *named == 0 {

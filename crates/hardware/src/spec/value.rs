@@ -30,7 +30,7 @@ fn scaled(field: &Field<'_>, text: &str, what: &str, example: &str, unit: Parse<
     let (digits, name) = split(text);
     let bad = |problem: String| field.error(problem).hint(format!("such as \"{example}\""));
     if digits.is_empty() {
-        return Err(bad(format!("'{text}' does not start with a number")));
+        return Err(bad(format!("'{text}' does not start with a digit")));
     }
     if name.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return Err(bad(format!("'{text}' is more than one number")));
