@@ -75,15 +75,13 @@ impl Sampler for ServerSampler {
         let log = Device::log(&state.spec);
         // All data files are on the same blob here, so that its limits are those of a file that is alone there.
         let is_alone = files().filter(|[data, _]| data.reads > Some(0) || data.writes > Some(0)).count() == 1;
-        let limit = |device: &Device<'_>| {
+        let on_blob = |row: FileRow, device: &Device<'_>| {
             let [iops, _, _, bytes_per_second, _, _] = device.steady();
-            device.is_blob().then_some(FileLimit::Known { iops, bytes_per_second })
+            let limit = Some(FileLimit::Known { iops, bytes_per_second });
+            device.blob_bytes().map(|bytes| FileRow { size_bytes: Some(bytes), limit, ..row })
         };
-        let rows = files().flat_map(|[of_data, of_log]| {
-            let of_data = FileRow { limit: limit(&data), size_bytes: Some(state.file_bytes()), ..of_data };
-            [of_data, FileRow { limit: limit(&log), ..of_log }]
-        });
-        let rows: Vec<FileRow> = rows.filter(|row| row.limit.is_some()).collect();
+        let rows = files().flat_map(|[of_data, of_log]| [on_blob(of_data, &data), on_blob(of_log, &log)]);
+        let rows: Vec<FileRow> = rows.flatten().collect();
         (is_alone && !rows.is_empty()).then_some(Files { rows, window })
     }
 

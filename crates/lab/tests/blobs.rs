@@ -34,6 +34,7 @@ fn intervals_near_a_files_limit_are_counted() {
     };
     let (used, reads) = busy("32");
     assert_eq!((used.limit_iops, used.limit_mb_per_second), (Some(1100.0), Some(125.0)));
+    assert_eq!(used.size_bytes, Some(150 << 30));
     // Every I/O that the blob lets through is made, and none beyond it.
     assert!((1090 * 30..=1110 * 30).contains(&reads), "{reads}");
     assert!(used.intervals >= 29 && used.intervals_near_iops >= used.intervals - 1, "{used:?}");

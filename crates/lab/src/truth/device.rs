@@ -162,9 +162,10 @@ impl<'a> Device<'a> {
         Some(factor(Some(neighbour)))
     }
 
-    /// Whether it is a blob, with limits by the size of the file on it.
-    pub fn is_blob(&self) -> bool {
-        matches!(&self.spec.volume.disks[..], [disk] if disk.blob.is_some())
+    /// Size of the file by which its limits go, if it is one blob.
+    pub fn blob_bytes(&self) -> Option<u64> {
+        let [disk] = &self.spec.volume.disks[..] else { return None };
+        Some(self.file_bytes.max(disk.blob.as_ref()?.file_bytes))
     }
 
     /// On how many disks a stretch of addresses lies, and on how many an I/O falls on average. Of a stripe only its columns
