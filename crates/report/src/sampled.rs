@@ -113,6 +113,8 @@ fn of_ceiling(record: &RunRecord, samples: &Samples, seen: &Seen, name: &str) ->
     };
     let used = |at: usize| Some((sum(&counted, at)? - sum(&less, at)?).max(0.0) / ceiling.value * 100.0);
     let (tone, variant) = look(name);
+    // The machine's, which has others' work in it, may stand beside it.
+    let name = if seen.columns == ["server_cpu"] { "server_cpu" } else { name };
     Some(Use {
         resource: seen.ceiling.to_owned(),
         ceiling: Some(quantity(ceiling.value, &ceiling.unit)),
