@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     for case in text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
         let Ok(record) = serde_json::from_value::<RunRecord>(case["record"].clone()) else { continue };
         let verdict = binding::record::verdict(&record);
-        let said: BTreeSet<&str> = verdict.limit.iter().chain(&verdict.also).map(String::as_str).collect();
+        let said: BTreeSet<&str> = verdict.limits().collect();
         let truth: BTreeSet<&str> =
             case["binding"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let joined = |names: &BTreeSet<&str>| names.iter().copied().collect::<Vec<_>>().join("+");

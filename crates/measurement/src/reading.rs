@@ -97,7 +97,7 @@ pub enum Metric {
     WorkerWaitSeconds,
     /// Time that sessions slept because a statement asked for it.
     SleepWaitSeconds,
-    /// Sessions that work now and wait for nothing.
+    /// Sessions of ours that work now and wait for nothing. An engine without sessions of others counts all, here and below.
     SessionsOnCpu,
     /// Sessions that wait for data pages now.
     SessionsReadingData,
@@ -111,6 +111,8 @@ pub enum Metric {
     SessionsAsleep,
     /// Sessions that work now and wait for anything else.
     SessionsWaitingForOthers,
+    /// Sessions that are not ours and work now, or wait for anything but their client and sleep.
+    SessionsOfOthers,
 }
 
 impl Metric {
@@ -151,6 +153,7 @@ impl Metric {
             Self::SessionsWaitingForClients => "sessions_waiting_for_clients",
             Self::SessionsAsleep => "sessions_asleep",
             Self::SessionsWaitingForOthers => "sessions_waiting_for_others",
+            Self::SessionsOfOthers => "sessions_of_others",
         }
     }
 }

@@ -381,6 +381,13 @@ pub struct Verdict {
     pub stretches: Vec<Stretch>,
 }
 
+impl Verdict {
+    /// All limits that bound, the first one first; none without enough evidence.
+    pub fn limits(&self) -> impl Iterator<Item = &str> {
+        self.limit.iter().chain(&self.also).map(String::as_str)
+    }
+}
+
 /// What something that is lifted would bring, by a model of what was measured.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Lift {

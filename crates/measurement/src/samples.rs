@@ -32,6 +32,10 @@ pub struct SampleColumn {
     pub of: Option<String>,
     /// Unit of the values: `cores`, `1/s`, `MB/s`, `ms`, `sessions`, `%`.
     pub unit: String,
+    /// True where a value is what was seen at the look that ended its interval, and not what passed in it: then the mean of few is
+    /// a matter of chance.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub momentary: bool,
     /// A value for each interval; null where it is not known.
     pub values: Vec<Option<f64>>,
 }

@@ -47,6 +47,12 @@ const REASONS: [&str; 8] = [
     "sleeping",
 ];
 
+/// Unit of the reasons.
+const SESSIONS: &str = "sessions";
+
+/// Sessions that are none of ours, and so no part of these.
+const STRANGERS: &str = "sessions_of_others";
+
 /// How what has this name is drawn.
 pub fn look(name: &str) -> (Tone, usize) {
     let known = LOOKS.iter().find(|(part, ..)| name.contains(part));
@@ -133,7 +139,7 @@ pub fn percentages<'a>(samples: &'a Samples, uses: &[Use]) -> Vec<(&'a SampleCol
 
 /// Sessions by what they did or waited for, in the order in which they are stacked.
 pub fn sessions(samples: &Samples) -> Vec<(&SampleColumn, Series)> {
-    let mut reasons = all_of(samples, |column| column.unit == "sessions");
+    let mut reasons = all_of(samples, |column| column.unit == SESSIONS && column.metric != STRANGERS);
     let place = |metric: &str| REASONS.iter().position(|reason| *reason == metric).unwrap_or(REASONS.len());
     reasons.sort_by_key(|(column, _)| place(&column.metric));
     for (column, series) in &mut reasons {
@@ -155,7 +161,13 @@ pub fn latencies(samples: &Samples) -> Vec<(&SampleColumn, Series)> {
 /// All columns by unit, in the order of the columns, but those of the units that have strips of their own.
 pub fn others(samples: &Samples) -> Vec<(&str, Vec<(&str, Series)>)> {
     let mut units: Vec<(&str, Vec<(&str, Series)>)> = Vec::new();
-    for (column, series) in all_of(samples, |column| !["%", "sessions", "ms"].contains(&column.unit.as_str())) {
+    let is_elsewhere = |column: &SampleColumn| match column.unit.as_str() {
+        "%" | "ms" => true,
+        // Mostly there are none.
+        SESSIONS => column.metric != STRANGERS || column.values.iter().flatten().all(|value| *value <= 0.0),
+        _ => false,
+    };
+    for (column, series) in all_of(samples, |column| !is_elsewhere(column)) {
         match units.iter_mut().find(|(unit, _)| *unit == column.unit) {
             Some((_, same)) => same.push((&column.source, series)),
             None => units.push((&column.unit, vec![(&column.source, series)])),
@@ -216,7 +228,7 @@ mod tests {
 
     fn column(metric: &str, unit: &str, values: &[Option<f64>]) -> SampleColumn {
         let (metric, source, unit) = (metric.into(), "engine".into(), unit.into());
-        SampleColumn { metric, source, of: None, unit, values: values.to_vec() }
+        SampleColumn { metric, source, unit, values: values.to_vec(), ..SampleColumn::default() }
     }
 
     fn record(ceilings: &[(&str, f64)]) -> RunRecord {

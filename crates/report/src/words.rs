@@ -75,19 +75,20 @@ pub fn value(record: &RunRecord, figure: &Figure) -> String {
 
 /// What stands before a figure of this unit. In virtual time the client's own time does not pass, but a modelled client's does.
 pub fn bound(record: &RunRecord, unit: &str) -> &'static str {
-    let verdict = &record.verdict;
-    if verdict.limit.iter().chain(&verdict.also).any(|limit| limit == CLIENT) {
-        return bound_by(Some(WAS_THE_LIMIT), unit);
-    }
     let client = record.host.client.as_ref().filter(|_| record.clock != "virtual");
-    bound_by(client.map(|client| client.verdict.as_str()), unit)
+    bound_by(record.verdict.limits(), client.map(|client| client.verdict.as_str()), unit)
 }
 
-/// What stands before a figure of this unit by the verdict on the client: nothing, or on which side the target's own lies
-/// where our client held the requests back.
-pub fn bound_by(client_verdict: Option<&str>, unit: &str) -> &'static str {
+/// What stands before a figure of this unit by the limits that bound and the verdict on the client: nothing, or on which side the
+/// target's own lies where our client held the requests back.
+pub fn bound_by<'a>(
+    mut limits: impl Iterator<Item = &'a str>,
+    client_verdict: Option<&str>,
+    unit: &str,
+) -> &'static str {
+    let is_bound = client_verdict == Some(WAS_THE_LIMIT) || limits.any(|limit| limit == CLIENT);
     match unit {
-        _ if client_verdict != Some(WAS_THE_LIMIT) => "",
+        _ if !is_bound => "",
         "ms" | "s" => "at most ",
         unit if unit.contains('/') => "at least ",
         _ => "",
@@ -102,7 +103,7 @@ pub fn client(record: &RunRecord) -> Option<(String, bool)> {
     let client = record.host.client.as_ref()?;
     let (verdict, warns) = match client.verdict.as_str() {
         "free" => ("The client was free".to_owned(), false),
-        "near-its-limit" => ("The client was near its limit".to_owned(), true),
+        "near-its-limit" => ("A faster client would have got more".to_owned(), true),
         WAS_THE_LIMIT => {
             // Where both work on one machine its CPUs can be what binds, and a client elsewhere would leave the server more of them.
             let other = record.verdict.limit.as_deref().is_some_and(|limit| !["client", "none"].contains(&limit));
@@ -242,16 +243,27 @@ pub fn limit_name(limit: &str) -> String {
 
 /// Limits that bound together, the first one first: `CPU and log write`; that there was not enough evidence for one.
 pub fn limits(limit: Option<&str>, also: &[String]) -> String {
-    limit.map_or_else(|| "Not enough evidence".to_owned(), |limit| capital(&joined_limits(limit, also)))
+    limits_used(limit, also, None)
+}
+
+/// The same with how far the first one was used: `CPU (used to 88.5 %) and log write`.
+pub fn limits_used(limit: Option<&str>, also: &[String], used: Option<String>) -> String {
+    let Some(limit) = limit else { return "Not enough evidence".to_owned() };
+    let used = match used {
+        Some(used) if also.is_empty() => format!(", used to {used}"),
+        Some(used) => format!(" (used to {used})"),
+        None => String::new(),
+    };
+    capital(&joined_limits(format!("{}{used}", limit_name(limit)), also))
 }
 
 /// What bound, for a cell: `log write and locks`, `none` where nothing did; `None` where there is not enough evidence.
 pub fn limit_in_a_cell(limit: Option<&str>, also: &[String]) -> Option<String> {
-    limit.map(|limit| if limit == NO_LIMIT { NO_LIMIT.to_owned() } else { joined_limits(limit, also) })
+    limit.map(|limit| if limit == NO_LIMIT { NO_LIMIT.to_owned() } else { joined_limits(limit_name(limit), also) })
 }
 
-fn joined_limits(limit: &str, also: &[String]) -> String {
-    let names: Vec<String> = std::iter::once(limit).chain(also.iter().map(String::as_str)).map(limit_name).collect();
+fn joined_limits(first: String, also: &[String]) -> String {
+    let names: Vec<String> = std::iter::once(first).chain(also.iter().map(|limit| limit_name(limit))).collect();
     match names.split_last() {
         Some((last, [])) => last.clone(),
         Some((last, others)) => format!("{} and {last}", others.join(", ")),
@@ -269,12 +281,13 @@ pub fn verdict(verdict: &Verdict) -> Option<String> {
     if verdict.limit.is_none() && verdict.evidence.is_empty() {
         return None;
     }
-    let limits = limits(verdict.limit.as_deref(), &verdict.also);
     let bound = verdict.limit.as_deref().is_some_and(|limit| limit != NO_LIMIT);
-    Some(match verdict.utilisation_percent.and_then(percent).filter(|_| bound) {
-        Some(used) => format!("{limits}, used to {used}"),
-        None => limits,
-    })
+    let used = verdict.utilisation_percent.and_then(percent).filter(|_| bound);
+    let limits = limits_used(verdict.limit.as_deref(), &verdict.also, used);
+    // Lifts are in order, so one that is of no limit that is named and yet the first is what one should know of.
+    let better = verdict.lifts.first().filter(|lift| bound && verdict.limits().all(|limit| limit != lift.limit));
+    let better = better.map_or_else(String::new, |lift| format!("; {} would bring more", plain(&lift.change)));
+    Some(format!("{limits}{better}"))
 }
 
 /// How the run ended.
@@ -352,6 +365,8 @@ pub fn flag_meaning(flag: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_measurement::Lift;
+
     use super::*;
 
     #[test]
@@ -382,12 +397,23 @@ mod tests {
         assert_eq!(said(Some("log_write"), &[], &[]).unwrap(), "Log write, used to 97.5 %");
         assert_eq!(
             said(Some("cpu"), &["data_iops", "locks"], &[]).unwrap(),
-            "CPU, data IOPS and locks, used to 97.5 %"
+            "CPU (used to 97.5 %), data IOPS and locks"
         );
         assert_eq!(said(Some("none"), &[], &[]).unwrap(), "Nothing that can be seen");
         assert_eq!(said(None, &[], &["no counter"]).unwrap(), "Not enough evidence");
         assert_eq!(said(None, &[], &[]), None);
         assert_eq!(said(Some("<new_one>"), &[], &[]).unwrap(), "<new one>, used to 97.5 %");
+
+        let lift = |limit: &str, change: &str, gain_percent| Lift {
+            limit: limit.to_owned(),
+            change: change.to_owned(),
+            gain_percent,
+        };
+        let lifts = vec![lift("cpu", "faster cores", 14.3), lift("client", "a client that needs less", 6.2)];
+        let client = Verdict { limit: Some("client".to_owned()), lifts, ..Verdict::default() };
+        assert_eq!(verdict(&client).unwrap(), "Client; faster cores would bring more");
+        let both = Verdict { also: vec!["cpu".to_owned()], ..client };
+        assert_eq!(verdict(&both).unwrap(), "Client and CPU");
     }
 
     #[test]

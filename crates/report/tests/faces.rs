@@ -142,19 +142,19 @@ fn csv_has_all_that_requests_recorded() {
 fn csv_has_every_sample() {
     let text = csv::table(&[samples::sampled::mix("lab:x", 20)], csv::Rows::Samples);
     assert_eq!(text.matches("\r\n").count(), 1 + 3 * 22 * 20);
-    assert!(
-        text.starts_with("run_id,test,target,repetition,phase,source,metric,of,unit,from_seconds,to_seconds,value\r\n")
-    );
+    assert!(text.starts_with(
+        "run_id,test,target,repetition,phase,source,metric,of,unit,from_seconds,to_seconds,value,momentary\r\n"
+    ));
     let rows = |from: &str| text.lines().filter(|row| row.contains(from)).collect::<Vec<_>>();
     assert_eq!(
         rows(",b,,engine,cpu,")[10..13],
         [
-            "0195-mix-b,mix-b,lab:x,b,,engine,cpu,,cores,10,11,0.919921728515625",
-            "0195-mix-b,mix-b,lab:x,b,,engine,cpu,,cores,11,12,",
-            "0195-mix-b,mix-b,lab:x,b,,engine,cpu,,cores,12,13,0.9728786561547259",
+            "0195-mix-b,mix-b,lab:x,b,,engine,cpu,,cores,10,11,0.919921728515625,false",
+            "0195-mix-b,mix-b,lab:x,b,,engine,cpu,,cores,11,12,,false",
+            "0195-mix-b,mix-b,lab:x,b,,engine,cpu,,cores,12,13,0.9728786561547259,false",
         ]
     );
-    assert!(rows(",host,temperature,").iter().all(|row| row.ends_with(',')), "what is not known is empty");
+    assert!(rows(",host,temperature,").iter().all(|row| row.ends_with(",,false")), "what is not known is empty");
 }
 
 #[test]

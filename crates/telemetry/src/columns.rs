@@ -51,7 +51,7 @@ fn rounded(value: f64) -> f64 {
 /// A column whose values are made of each two looks that follow one another.
 fn column(metric: &str, source: &str, unit: &str, values: Vec<Option<f64>>) -> SampleColumn {
     let [metric, source, unit] = [metric, source, unit].map(str::to_owned);
-    SampleColumn { metric, source, of: None, unit, values }
+    SampleColumn { metric, source, unit, values, ..SampleColumn::default() }
 }
 
 /// Gaps that follow one another for the same reason are one.

@@ -3,6 +3,7 @@
 use super::Found;
 use super::model::{Model, is_parallel};
 use super::rules::{DOUBT_PERCENT, MORE, NAMED_PERCENT, SECOND_DOUBT_PERCENT, Station, UNSEEN, WAITS};
+use super::words::waited_for;
 
 /// The reason, if there is one. The first `named` of those found would be named.
 pub(super) fn of(model: &Model<'_>, found: &[Found], named: usize) -> Option<String> {
@@ -10,9 +11,11 @@ pub(super) fn of(model: &Model<'_>, found: &[Found], named: usize) -> Option<Str
     turns(model)
         .or_else(|| stalled(model, bound))
         .or_else(|| others(model, bound))
+        .or_else(|| strangers(model, bound))
         .or_else(|| in_parallel(model, bound))
         .or_else(|| unexplained(model, found, named))
         .or_else(|| too_close(found))
+        .or_else(|| too_few_looks(model, found, named))
 }
 
 /// Gains that are too close to call.
@@ -25,6 +28,44 @@ fn too_close(found: &[Found]) -> Option<String> {
     let doubtful = first.or_else(|| others.find(|other| is_within(SECOND_DOUBT_PERCENT, other)))?;
     let (lift, gain) = (doubtful.lift, doubtful.gain_percent);
     Some(format!("{lift} would bring about {gain:.1} %, which is too close to call"))
+}
+
+/// Sessions were seen to wait at so few looks that by chance as many others could have been: whether what is named would be, or
+/// something if nothing is, is open.
+fn too_few_looks(model: &Model<'_>, found: &[Found], named: usize) -> Option<String> {
+    let (side, mut candidates) = if named > 0 { (-1.0, found[..1].iter()) } else { (1.0, found.iter()) };
+    let (found, error) = candidates.find_map(|found| {
+        let error = model.means.chance(found.rule.waits).filter(|error| *error > 0.0)?;
+        let otherwise = model.gain_with(found, side * error)?;
+        ((otherwise >= NAMED_PERCENT) != (named > 0)).then_some((found, error))
+    })?;
+    let (waiting, looks) = (found.waiting?, model.means.intervals());
+    Some(format!(
+        "in {looks} looks {waiting:.2} of {:.0} sessions {} on average, give or take {error:.2}, which are too few looks to say what \
+         {} would bring; a longer run has more",
+        model.load.sessions,
+        waited_for(found.rule.limit)?,
+        found.lift
+    ))
+}
+
+/// Sessions of others were at work on the server, and what is named is of what they use as well: how much of it they did is not seen,
+/// unless our own sessions are seen to wait for it.
+fn strangers(model: &Model<'_>, bound: &[Found]) -> Option<String> {
+    let sessions = model.load.sessions;
+    let others = model.strangers().filter(|others| *others >= STRANGERS_PART * sessions)?;
+    let shared = bound.iter().find(|found| match found.rule.station() {
+        Some(Station::Cpu) => true,
+        Some(station @ (Station::Data | Station::Log)) => {
+            let queued = model.rate * model.network.time_at(station as usize);
+            found.waiting.unwrap_or(0.0) < queued / 2.0
+        }
+        _ => false,
+    })?;
+    Some(format!(
+        "{others:.2} sessions of others were at work on the server beside our {sessions:.0}, and how much of its {} they used is not seen",
+        shared.rule.words
+    ))
 }
 
 /// Most sessions wait for others of whom nothing is seen.
@@ -125,6 +166,8 @@ const OTHERS_PART: f64 = 0.1;
 const LEAST_STALLED_PERCENT: f64 = 20.0;
 /// Limits of storage, and those that are met by it.
 const STORAGE: [&str; 6] = ["data_iops", "data_bandwidth", "data_io", "log_write", "memory", "device"];
+/// Sessions of others, for each of ours, from which it matters what they do.
+const STRANGERS_PART: f64 = 0.2;
 /// CPUs of which this part is used are full.
 pub(super) const FULL_CPU: f64 = 0.9;
 /// Part of the busy sessions that is not explained by chance.

@@ -2,6 +2,8 @@
 
 use plimsoll_measurement::{Ceiling, Samples, Silence};
 
+use crate::summary;
+
 /// An interval in which the rate is below this part of the usual one may be one in which everything stood still...
 const STILL_RATE: f64 = 0.1;
 /// ... if the device did less than this part of what it usually does as well.
@@ -132,6 +134,14 @@ impl<'a> Means<'a> {
     /// The sum of several columns' means, as far as they are known; `None` if none is.
     pub fn sum(&self, metrics: &[&str]) -> Option<f64> {
         metrics.iter().filter_map(|metric| self.column(metric)).reduce(|a, b| a + b)
+    }
+
+    /// The standard error of the sum of these columns as the looks have it, where one of them is of moments.
+    pub fn chance(&self, metrics: &[&str]) -> Option<f64> {
+        let is_momentary = |metric: &&&str| self.stretch.samples.column(metric).is_some_and(|column| column.momentary);
+        metrics.iter().find(is_momentary)?;
+        let seen: Vec<f64> = self.each().filter_map(|one| one.sum(metrics)).collect();
+        Some(summary::standard_deviation(&seen)? / (seen.len() as f64).sqrt())
     }
 
     /// Work a second in the time that counts. `None` where that isn't known.

@@ -52,9 +52,12 @@ impl<'a> Model<'a> {
         highest(self.means, self.ceilings, rule)
     }
 
-    /// Sessions that wait on average.
+    /// Sessions that wait on average. A session whose request has come is seen waiting for its client until it gets a CPU, so on a full
+    /// machine fewer are seen to compute than there are cores at work for the server: that is no count of them.
     pub fn waiting(&self, rule: &Rule) -> Option<f64> {
-        self.means.sum(rule.waits)
+        let waiting = self.means.sum(rule.waits)?;
+        let at_work = self.means.column("server_cpu").filter(|_| rule.station() == Some(Station::Cpu)).unwrap_or(0.0);
+        (waiting >= at_work.min(self.load.sessions)).then_some(waiting)
     }
 
     /// In how many of the intervals in which its use is known a limit was used by [`NEARLY_FULL`] or more.
@@ -91,11 +94,17 @@ impl<'a> Model<'a> {
             let gain_percent = self.with_faster_cores()?;
             return Some(Found { rule, lift: FASTER_CORES, used, waiting, gain_percent });
         }
+        let gain_percent = self.gain(rule, used.as_ref(), waiting)?;
+        Some(Found { rule, lift: rule.lift, used, waiting, gain_percent })
+    }
+
+    /// What a rule's change would bring, in percent, with this use and so many sessions that wait.
+    fn gain(&self, rule: &Rule, used: Option<&Used>, waiting: Option<f64>) -> Option<f64> {
         let gain_percent = match rule.change {
-            Change::More(station) => self.with_more(rule, station, used.as_ref()?),
+            Change::More(station) => self.with_more(rule, station, used?),
             Change::Faster(station) => self.with_faster(station, waiting?)?,
             Change::Cheaper(station) => self.with_cheaper(station, waiting)?,
-            Change::Memory => self.with_memory(used.as_ref(), waiting)?,
+            Change::Memory => self.with_memory(used, waiting)?,
             Change::Without(rest) => self.less_elsewhere(waiting? * (1.0 - rest)),
             Change::Unfrozen => {
                 if self.means.still <= 0.0 {
@@ -104,7 +113,14 @@ impl<'a> Model<'a> {
                 100.0 * (1.0 / (1.0 - self.means.still) - 1.0)
             }
         };
-        gain_percent.is_finite().then_some(Found { rule, lift: rule.lift, used, waiting, gain_percent })
+        gain_percent.is_finite().then_some(gain_percent)
+    }
+
+    /// What it would bring if so many sessions more waited than were seen.
+    pub fn gain_with(&self, found: &Found, more: f64) -> Option<f64> {
+        // Of more sessions than there are nobody waits.
+        let waiting = found.waiting.map(|waiting| (waiting + more).clamp(0.0, self.load.sessions));
+        if found.lift == FASTER_CORES { None } else { self.gain(found.rule, found.used.as_ref(), waiting) }
     }
 
     /// The rate at full use of a device's limit that bound without being used to the full (reference 2.9 and A33).
@@ -119,6 +135,11 @@ impl<'a> Model<'a> {
     /// CPUs at work for processes that are neither the server's nor ours, with all there are, where the server's CPUs are not its own.
     pub fn others(&self) -> Option<(f64, f64)> {
         Some((self.means.column("other_cpu")?, ceiling(self.ceilings, MACHINE_CPU)?.value))
+    }
+
+    /// Sessions of others that were at work on the server.
+    pub fn strangers(&self) -> Option<f64> {
+        self.means.column("sessions_of_others")
     }
 
     /// Sessions that compute on average, or wait for CPU.

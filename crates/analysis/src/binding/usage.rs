@@ -30,11 +30,15 @@ pub(super) fn highest(means: &Means<'_>, ceilings: &[Ceiling], rule: &Rule) -> O
     };
     let among = |counts: &dyn Fn(Counts) -> bool| {
         let known = rule.uses.iter().filter(|of| counts(of.counts)).filter_map(|of| used(means, ceilings, of));
-        known.max_by(|a, b| a.part.total_cmp(&b.part))
+        known.reduce(|first, next| if first.part >= ALIKE * next.part { first } else { next })
     };
     let of_ours = |counts| counts == Counts::Always || (counts == Counts::WhereMostWait && is_first());
     among(&of_ours).or_else(|| among(&|counts| counts == Counts::WithoutBetter))
 }
+
+/// Of uses that differ by no more than this the one that is listed first counts, which is nearest to the server: a limit of its own is not
+/// hidden behind a machine that is full as well.
+const ALIKE: f64 = 0.97;
 
 /// How far a ceiling is used, where both are known.
 pub(super) fn used(means: &Means<'_>, ceilings: &[Ceiling], of: &Use) -> Option<Used> {

@@ -59,6 +59,10 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
             number(*gain)
         ));
     }
+    if let Some(others) = model.strangers().filter(|others| *others >= LEAST_WAITING) {
+        sentences
+            .push(format!("beside ours {} sessions of others were at work on the server on average", number(others)));
+    }
     // What comes next: the highest use of those that did not bind, and where most sessions were.
     let next =
         rest.iter().filter_map(|one| Some((one, one.used.as_ref()?))).filter(|(one, _)| one.rule.limit != "memory");
@@ -140,7 +144,16 @@ fn at_full_use(rate: f64, maximum: Maximum) -> String {
 /// Who waited for it.
 fn waited(model: &Model<'_>, one: &Found) -> Option<String> {
     let waiting = one.waiting.filter(|waiting| *waiting >= LEAST_WAITING)?;
-    let what = match one.rule.limit {
+    let what = waited_for(one.rule.limit)?;
+    // Sessions that are counted when somebody looks.
+    let looks = model.means.chance(one.rule.waits).map(|_| format!(", in {} looks", model.means.intervals()));
+    let sessions = number(model.load.sessions);
+    Some(format!("{} of {sessions} sessions {what} on average{}", number(waiting), looks.unwrap_or_default()))
+}
+
+/// What sessions do that wait for a limit.
+pub(super) fn waited_for(limit: &str) -> Option<&'static str> {
+    Some(match limit {
         "cpu" => "computed or waited for CPU",
         "data_iops" | "data_bandwidth" | "data_io" | "memory" => "waited for data to be read",
         "log_write" => "waited for the log to be written",
@@ -148,8 +161,7 @@ fn waited(model: &Model<'_>, one: &Found) -> Option<String> {
         "workers" => "waited for a worker",
         "client" => "waited for the client",
         _ => return None,
-    };
-    Some(format!("{} of {} sessions {what} on average", number(waiting), number(model.load.sessions)))
+    })
 }
 
 /// How long an operation took, and how long while there was no need to wait.

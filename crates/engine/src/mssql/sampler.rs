@@ -109,21 +109,29 @@ impl ServerSampler {
 
     /// What sessions do now; gives the metrics of waits that have been going on for long.
     fn sessions(&mut self, readings: &mut Vec<Reading>) -> Result<Vec<Metric>> {
-        let Some((rows, window)) = self.rows(sql::SESSIONS, &[WORD, WORD, BigInt, BigInt])? else {
+        let Some((rows, window)) = self.rows(sql::SESSIONS, &[WORD, WORD, BigInt, BigInt, BigInt])? else {
             return Ok(Vec::new());
         };
-        let (mut gauges, mut late) = ([0.0; GAUGES.len()], Vec::new());
+        let (mut gauges, mut others, mut late) = ([0.0; GAUGES.len()], 0.0, Vec::new());
         for row in &rows {
             let (Some(status), wait) = (text_of(row, 0), text_of(row, 1)) else { continue };
             let metric = sampled::gauge_of(&status, wait.as_deref());
-            if let Some(index) = metric.and_then(|metric| GAUGES.iter().position(|gauge| *gauge == metric)) {
-                gauges[index] += whole(row, 2).unwrap_or(0) as f64;
+            let (count, is_ours) = (whole(row, 2).unwrap_or(0) as f64, whole(row, 4) == Some(1));
+            match metric {
+                Some(metric) if is_ours => {
+                    if let Some(index) = GAUGES.iter().position(|gauge| *gauge == metric) {
+                        gauges[index] += count;
+                    }
+                }
+                None | Some(Metric::SessionsWaitingForClients | Metric::SessionsAsleep) => {}
+                Some(_) => others += count,
             }
             if whole(row, 3) > Some(LATE_MS) {
                 late.extend(wait.as_deref().and_then(sampled::metric_of));
             }
         }
-        readings.extend(GAUGES.into_iter().zip(gauges).map(|(metric, value)| Reading { metric, value, window }));
+        let all = GAUGES.into_iter().zip(gauges).chain([(Metric::SessionsOfOthers, others)]);
+        readings.extend(all.map(|(metric, value)| Reading { metric, value, window }));
         Ok(late)
     }
 

@@ -134,10 +134,10 @@ texts! {
     // Sessions of users but this one that have a request, or an open transaction without one.
     SESSIONS "what sessions do" ALL
         "SELECT CAST(COALESCE(r.status, s.status) AS nvarchar(60)), CAST(r.wait_type AS nvarchar(60)), COUNT_BIG(*), \
-         MAX(CAST(r.wait_time AS bigint)) FROM sys.dm_exec_sessions s \
-         LEFT JOIN sys.dm_exec_requests r ON r.session_id = s.session_id \
+         MAX(CAST(r.wait_time AS bigint)), CAST(CASE WHEN s.program_name LIKE N'plimsoll %' THEN 1 ELSE 0 END AS int) \
+         FROM sys.dm_exec_sessions s LEFT JOIN sys.dm_exec_requests r ON r.session_id = s.session_id \
          WHERE s.is_user_process = 1 AND s.session_id <> @@SPID AND (r.session_id IS NOT NULL OR s.open_transaction_count > 0) \
-         GROUP BY COALESCE(r.status, s.status), r.wait_type";
+         GROUP BY COALESCE(r.status, s.status), r.wait_type, CASE WHEN s.program_name LIKE N'plimsoll %' THEN 1 ELSE 0 END";
     // A row is known by its end.
     NEWEST_RESOURCES "newest resource use" AZURE_DATABASE
         "SELECT TOP (1) CONVERT(nvarchar(23), r.end_time, 126), CAST(DATEDIFF(millisecond, r.end_time, GETUTCDATE()) AS bigint), \

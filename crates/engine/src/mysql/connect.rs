@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustls::ClientConfig;
@@ -15,6 +15,7 @@ use super::line::Line;
 use super::login::{self, Login};
 use super::password::{self, Environment};
 use super::product::Product;
+use super::sampled::Ours;
 use super::url::{Location, SslMode};
 use crate::error::Result;
 use crate::socket::{Address, KeepAlive, Socket};
@@ -48,6 +49,8 @@ pub(super) struct Connector {
     /// True at a socket or a loopback address.
     pub(super) loopback: bool,
     pub(super) warnings: Vec<String>,
+    /// Numbers of our connections that are open: by them our sessions are told from others'.
+    pub(super) ours: Arc<Mutex<Ours>>,
 }
 
 impl Connector {
@@ -88,6 +91,7 @@ impl Connector {
             timeout: location.connect_timeout.unwrap_or(CONNECT_TIMEOUT),
             loopback,
             warnings: found.warning.into_iter().collect(),
+            ours: Arc::default(),
         })
     }
 
@@ -122,6 +126,7 @@ impl Connector {
             timeout: self.timeout,
             loopback: true,
             warnings: Vec::new(),
+            ours: Arc::default(),
         }
     }
 
@@ -174,7 +179,7 @@ impl Connector {
             let outcome = login::log_in(&mut line, &login, &self.errors);
             let welcome = login::outcome(outcome, timeout.as_secs(), &self.errors)?;
             line.socket().and_then(Socket::be_patient).map_err(|error| broken(&error))?;
-            return Ok(Connection::new(line, self.errors.clone(), welcome));
+            return Ok(Connection::new(line, self.errors.clone(), welcome, Arc::clone(&self.ours)));
         }
         Err(failed)
     }

@@ -1,7 +1,7 @@
 //! A connection after the log-in: statements as texts, prepared statements, and files that are sent to the server.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::binary;
@@ -12,6 +12,7 @@ use super::login::Welcome;
 use super::packet::{Reader, malformed};
 use super::product::Server;
 use super::rows::Column;
+use super::sampled::Ours;
 use super::session::KillQuery;
 use crate::error::{Error, Result};
 use crate::socket::Breaker;
@@ -78,16 +79,19 @@ pub(super) struct Connection {
     /// Why there is no line any more.
     lost: Option<Error>,
     breaker: Option<Breaker>,
+    /// Numbers of all of our connections to this server.
+    ours: Arc<Mutex<Ours>>,
 }
 
 /// How long a server may take to hear that we go.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 impl Connection {
-    pub(super) fn new(mut line: Line, errors: Errors, welcome: Welcome) -> Self {
+    pub(super) fn new(mut line: Line, errors: Errors, welcome: Welcome, ours: Arc<Mutex<Ours>>) -> Self {
         let Welcome { server, id, caches_metadata } = welcome;
         let breaker = line.socket().ok().map(|socket| socket.breaker());
-        Self { line, errors, server, id, caches_metadata, lost: None, breaker }
+        ours.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
+        Self { line, errors, server, id, caches_metadata, lost: None, breaker, ours }
     }
 
     /// The line itself.
@@ -403,6 +407,7 @@ fn finished(packet: &[u8]) -> io::Result<(Done, u16)> {
 
 impl Drop for Connection {
     fn drop(&mut self) {
+        self.ours.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
         // The server would notice anyhow, and count an aborted client.
         if self.lost.is_none() {
             self.hurry(Some(FAREWELL));

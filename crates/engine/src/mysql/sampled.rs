@@ -3,7 +3,7 @@
 //! Source: the manuals' chapters on status variables, thread states and the Performance Schema, and what a MariaDB 10.11 was seen to
 //! count. What is MySQL's own was tried on no server.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_measurement::Metric;
 
@@ -34,9 +34,10 @@ pub(super) const STATUS: [&str; 17] = [
 /// costs it six times as much as to send them.
 pub(super) const SESSIONS: &str = "SHOW PROCESSLIST";
 
-/// Transactions that wait for a row lock, and those whose session runs no statement.
-pub(super) const TRANSACTIONS: &str = "SELECT SUM(trx_state = 'LOCK WAIT'), SUM(trx_state <> 'LOCK WAIT' AND trx_query IS NULL) \
-    FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id NOT IN (0, CONNECTION_ID())";
+/// Transactions of sessions that wait for a row lock, or run no statement.
+pub(super) const TRANSACTIONS: &str = "SELECT trx_mysql_thread_id, trx_state = 'LOCK WAIT' \
+    FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id NOT IN (0, CONNECTION_ID()) \
+    AND (trx_state = 'LOCK WAIT' OR trx_query IS NULL)";
 
 /// Reads and writes of InnoDB's files with their times, where the Performance Schema is on.
 pub(super) const FILES: &str = "SELECT EVENT_NAME = 'wait/io/file/innodb/innodb_data_file', COUNT_READ, SUM_TIMER_READ, \
@@ -166,6 +167,9 @@ const STATES: [(&str, Metric); 14] = [
 /// Commands of those who do nothing for a client.
 const IDLE: [&str; 7] = ["Sleep", "Daemon", "Binlog Dump", "Binlog Dump GTID", "Connect", "Slave_IO", "Slave_SQL"];
 
+/// Databases of ours begin so.
+const OUR_DATABASES: &str = "plimsoll_";
+
 /// Users of the server's own threads.
 const SYSTEM: [&str; 2] = ["system user", "event_scheduler"];
 
@@ -176,31 +180,40 @@ pub(super) struct Beside {
     pub(super) own: u32,
     /// Sessions that are connected, ours that asks among them.
     pub(super) connected: Option<f64>,
-    /// Transactions that wait for row locks.
+    /// Sessions of ours that wait for row locks.
     pub(super) row_locks: f64,
-    /// Transactions whose session runs no statement, where these are seen.
+    /// Sessions of ours that are in a transaction and run no statement, where these are seen.
     pub(super) idle_in_transaction: Option<f64>,
     /// Reads of pages that are under way.
     pub(super) pending_reads: f64,
 }
 
-/// Gauges from the rows of [`SESSIONS`]. `None` if there are sessions that are not seen.
-pub(super) fn gauges(rows: &[Vec<Option<String>>], beside: Beside) -> Option<Vec<(Metric, f64)>> {
-    let (mut known, mut working, mut seen) = (BTreeMap::new(), 0.0, 0.0);
+/// Numbers of our own connections.
+pub(super) type Ours = BTreeSet<u32>;
+
+/// Gauges from the rows of [`SESSIONS`]; ours are those with these numbers and whoever works in a database of ours, as client programs
+/// do. `None` if there are sessions that are not seen.
+pub(super) fn gauges(rows: &[Vec<Option<String>>], ours: &Ours, beside: Beside) -> Option<Vec<(Metric, f64)>> {
+    let (mut known, mut working, mut others, mut seen) = (BTreeMap::new(), 0.0, (0.0, 0.0), 0.0);
     for row in rows {
         let text = |index: usize| row.get(index).and_then(Option::as_deref).unwrap_or_default();
         if !SYSTEM.contains(&text(1)) {
             seen += 1.0;
         }
-        if IDLE.contains(&text(4)) || text(0).parse() == Ok(beside.own) {
+        let number = text(0).parse();
+        if IDLE.contains(&text(4)) || number == Ok(beside.own) {
             continue;
         }
+        let is_ours = number.is_ok_and(|number| ours.contains(&number)) || text(3).starts_with(OUR_DATABASES);
         let state = text(6);
         let begins =
             |(name, _): &&(&str, Metric)| state.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name));
-        match STATES.iter().find(begins) {
-            Some((_, metric)) => *known.entry(*metric).or_insert(0.0) += 1.0,
-            None => working += 1.0,
+        match STATES.iter().find(begins).map(|(_, metric)| *metric) {
+            Some(metric) if is_ours => *known.entry(metric).or_insert(0.0) += 1.0,
+            None if is_ours => working += 1.0,
+            Some(Metric::SessionsAsleep | Metric::SessionsWaitingForClients) => {}
+            Some(_) => others.0 += 1.0,
+            None => others.1 += 1.0,
         }
     }
     if beside.connected.is_some_and(|connected| seen < connected) {
@@ -208,7 +221,9 @@ pub(super) fn gauges(rows: &[Vec<Option<String>>], beside: Beside) -> Option<Vec
     }
     let of = |metric: Metric| known.get(&metric).copied().unwrap_or(0.0);
     let waiting = beside.row_locks.min(working);
-    let reading = beside.pending_reads.min(working - waiting);
+    // Nobody says whose reads they are.
+    let share = if working > 0.0 { working / (working + others.1) } else { 0.0 };
+    let reading = (beside.pending_reads * share).min(working - waiting);
     let clients = beside.idle_in_transaction.map(|idle| of(Metric::SessionsWaitingForClients) + idle);
     let values = [
         (Metric::SessionsOnCpu, Some(working - waiting - reading)),
@@ -218,6 +233,7 @@ pub(super) fn gauges(rows: &[Vec<Option<String>>], beside: Beside) -> Option<Vec
         (Metric::SessionsWaitingForClients, clients),
         (Metric::SessionsAsleep, Some(of(Metric::SessionsAsleep))),
         (Metric::SessionsWaitingForOthers, Some(of(Metric::SessionsWaitingForOthers))),
+        (Metric::SessionsOfOthers, Some(others.0 + others.1)),
     ];
     Some(values.into_iter().filter_map(|(metric, value)| Some((metric, value?))).collect())
 }
@@ -326,11 +342,16 @@ mod tests {
             idle_in_transaction: Some(2.0),
             pending_reads: 2.0,
         };
-        let values: Vec<f64> = gauges(&rows, beside).unwrap().into_iter().map(|(_, value)| value).collect();
-        assert_eq!(values, [1.0, 2.0, 1.0, 2.0, 3.0, 1.0, 1.0]);
+        let ours: Ours = (0..11).collect();
+        let values: Vec<f64> = gauges(&rows, &ours, beside).unwrap().into_iter().map(|(_, value)| value).collect();
+        assert_eq!(values, [1.0, 2.0, 1.0, 2.0, 3.0, 1.0, 1.0, 0.0]);
+        // Of others it is counted how many are at work: three of what was our working sessions, and who commits, and both who wait.
+        let ours = Ours::from([4]);
+        let values: Vec<f64> = gauges(&rows, &ours, beside).unwrap().into_iter().map(|(_, value)| value).collect();
+        assert_eq!(values, [0.0, 0.0, 0.0, 1.0, 2.0, 0.0, 0.0, 6.0]);
         // What isn't seen isn't said.
-        assert_eq!(gauges(&rows, Beside { connected: Some(12.0), ..beside }), None);
-        let blind = gauges(&rows, Beside { idle_in_transaction: None, ..beside }).unwrap();
+        assert_eq!(gauges(&rows, &ours, Beside { connected: Some(12.0), ..beside }), None);
+        let blind = gauges(&rows, &ours, Beside { idle_in_transaction: None, ..beside }).unwrap();
         assert_eq!(find(&blind, Metric::SessionsWaitingForClients), None);
     }
 }

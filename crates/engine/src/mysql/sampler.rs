@@ -1,7 +1,7 @@
 //! The whole server through the eyes of a sampler: counters, and what its sessions do now, over a connection of its own.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use plimsoll_clock::{Clock, windowed};
@@ -167,17 +167,22 @@ impl Sampler for ServerSampler {
         put(&mut readings, &self.follow.next(&status), window);
         let transactions = if self.sees_transactions { self.rows(sampled::TRANSACTIONS)? } else { None };
         if let Some(Answer { rows, window }) = self.rows(sampled::SESSIONS)? {
-            let counted = transactions.and_then(|answer| answer.rows.into_iter().next());
-            // Where there are no transactions, their sums are NULL.
-            let counted = |index| counted.as_ref().map(|row| number(row, index).unwrap_or(0.0));
+            let ours = self.connector.ours.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let is_ours = |row: &&Vec<Option<String>>| number(row, 0).is_some_and(|id| ours.contains(&(id as u32)));
+            let counted = |waits: f64| {
+                let rows = transactions.as_ref()?.rows.iter().filter(is_ours);
+                Some(rows.filter(|row| number(row, 1) == Some(waits)).count() as f64)
+            };
             let beside = Beside {
                 own,
                 connected: sampled::of(&status, "Threads_connected").filter(|_| !self.sees_transactions),
-                row_locks: counted(0).or_else(|| sampled::of(&status, "Innodb_row_lock_current_waits")).unwrap_or(0.0),
-                idle_in_transaction: counted(1),
+                row_locks: counted(1.0)
+                    .or_else(|| sampled::of(&status, "Innodb_row_lock_current_waits"))
+                    .unwrap_or(0.0),
+                idle_in_transaction: counted(0.0),
                 pending_reads: sampled::of(&status, "Innodb_data_pending_reads").unwrap_or(0.0),
             };
-            put(&mut readings, &sampled::gauges(&rows, beside).unwrap_or_default(), window);
+            put(&mut readings, &sampled::gauges(&rows, &ours, beside).unwrap_or_default(), window);
         }
         if self.sees_files
             && let Some(Answer { rows, window }) = self.rows(sampled::FILES)?

@@ -19,7 +19,7 @@ const KNOWN: [Known; 7] = [
     Known {
         name: "sessions of others",
         sql: "SELECT pg_has_role(current_user, 'pg_read_all_stats', 'usage')",
-        cost: "while another user is connected, what sessions wait for is left out",
+        cost: "while another user is connected, how many sessions of others are at work is left out",
         remedy: "GRANT pg_read_all_stats TO user, or pg_monitor, which has it",
     },
     Known {

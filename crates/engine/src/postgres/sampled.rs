@@ -130,14 +130,15 @@ pub(super) fn writers(version: u32) -> &'static str {
 /// What sessions and their parallel workers do now, of all databases but ours that asks: those that are in the middle of
 /// something, counted by state and wait, and how many of them have worked on a transaction of our database for so long that
 /// their counts are late. Who has only been waiting has nothing new to count. Of whom we may see nothing but that he is there,
-/// there is neither state nor wait.
-pub(super) const ACTIVITY: &str = "SELECT backend_type IS NULL OR state = 'disabled', state, wait_event_type, wait_event, \
+/// there is neither state nor wait, but his session's name is seen: ours have one that begins so (parallel workers have their leader's).
+pub(super) const ACTIVITY: &str = "SELECT coalesce(application_name LIKE 'plimsoll %', false), \
+    backend_type IS NULL OR state = 'disabled', state, wait_event_type, wait_event, \
     count(*), count(*) FILTER (WHERE datname = current_database() AND xact_start < clock_timestamp() - interval '1 s' \
     AND CASE state WHEN 'active' THEN coalesce(wait_event_type, '') NOT IN ('Lock', 'Timeout') \
     ELSE state_change > clock_timestamp() - interval '1 s' END) \
     FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND state IS DISTINCT FROM 'idle' \
     AND (backend_type IN ('client backend', 'parallel worker') \
-    OR backend_type IS NULL AND datid IS NOT NULL AND usesysid IS NOT NULL) GROUP BY 1, 2, 3, 4";
+    OR backend_type IS NULL AND datid IS NOT NULL AND usesysid IS NOT NULL) GROUP BY 1, 2, 3, 4, 5";
 
 /// Gauges in the order of [`gauge`]'s answers.
 pub(super) const GAUGES: [Metric; 7] = [

@@ -242,31 +242,42 @@ impl Sampler for ServerSampler {
 /// What sessions do now.
 #[derive(Debug, Default, PartialEq)]
 struct Activity {
-    /// Sessions by gauge; `None` if there are some of which nothing can be seen.
+    /// Sessions of ours by gauge; `None` if there are some of which nothing can be seen.
     gauges: Option<[f64; GAUGES.len()]>,
+    /// Sessions of others that are at work; `None` likewise.
+    others: Option<f64>,
     /// Sessions whose counts are late.
     late: f64,
 }
 
 impl Activity {
     fn of(rows: &[Vec<Option<String>>]) -> Self {
-        let mut gauges = [0.0; GAUGES.len()];
-        let (mut is_hidden, mut late) = (false, 0.0);
+        let (mut gauges, mut others, mut late) = (Some([0.0; GAUGES.len()]), Some(0.0), 0.0);
         for row in rows {
             let text = |index: usize| row.get(index).and_then(Option::as_deref);
-            is_hidden |= text(0) == Some("t");
-            late += number(row, 5).unwrap_or(0.0);
-            let metric = sampled::gauge(text(1), text(2).zip(text(3)));
-            if let Some(index) = metric.and_then(|metric| GAUGES.iter().position(|gauge| *gauge == metric)) {
-                gauges[index] += number(row, 4).unwrap_or(0.0);
+            let (is_ours, is_hidden) = (text(0) == Some("t"), text(1) == Some("t"));
+            let count = number(row, 5).unwrap_or(0.0);
+            late += number(row, 6).unwrap_or(0.0);
+            match sampled::gauge(text(2), text(3).zip(text(4))) {
+                _ if is_hidden && is_ours => gauges = None,
+                _ if is_hidden => others = None,
+                Some(metric) if is_ours => {
+                    let place = GAUGES.iter().position(|gauge| *gauge == metric);
+                    if let Some((gauges, place)) = gauges.as_mut().zip(place) {
+                        gauges[place] += count;
+                    }
+                }
+                None | Some(Metric::SessionsWaitingForClients | Metric::SessionsAsleep) => {}
+                Some(_) => others = others.map(|others| others + count),
             }
         }
-        Self { gauges: (!is_hidden).then_some(gauges), late }
+        Self { gauges, others, late }
     }
 
     fn readings(&self, window: Window) -> impl Iterator<Item = Reading> + use<> {
-        let values = self.gauges.into_iter().flatten();
-        GAUGES.into_iter().zip(values).map(move |(metric, value)| Reading { metric, value, window })
+        let values = GAUGES.into_iter().zip(self.gauges.into_iter().flatten());
+        let others = self.others.map(|others| (Metric::SessionsOfOthers, others));
+        values.chain(others).map(move |(metric, value)| Reading { metric, value, window })
     }
 }
 
@@ -276,27 +287,36 @@ mod tests {
 
     use super::*;
 
-    fn row(texts: [&str; 6]) -> Vec<Option<String>> {
+    fn row(texts: [&str; 7]) -> Vec<Option<String>> {
         texts.map(|text| (!text.is_empty()).then(|| text.to_owned())).to_vec()
     }
 
     #[test]
-    fn sessions_are_counted_by_what_they_wait_for() {
+    fn sessions_are_counted_by_whose_they_are_and_what_they_wait_for() {
         let rows = [
-            row(["f", "active", "", "", "3", "1"]),
-            row(["f", "active", "IO", "DataFileRead", "2", "2"]),
-            row(["f", "active", "IPC", "ExecuteGather", "1", "0"]),
-            row(["f", "idle in transaction", "Client", "ClientRead", "4", "0"]),
+            row(["t", "f", "active", "", "", "3", "1"]),
+            row(["t", "f", "active", "IO", "DataFileRead", "2", "2"]),
+            row(["t", "f", "active", "IPC", "ExecuteGather", "1", "0"]),
+            row(["t", "f", "idle in transaction", "Client", "ClientRead", "4", "0"]),
+            row(["f", "f", "active", "", "", "5", "1"]),
+            row(["f", "f", "active", "IO", "DataFileRead", "6", "0"]),
+            row(["f", "f", "active", "Timeout", "PgSleep", "7", "0"]),
+            row(["f", "f", "idle in transaction", "Client", "ClientRead", "8", "0"]),
         ];
         let activity = Activity::of(&rows);
-        assert_eq!(activity, Activity { gauges: Some([3.0, 2.0, 0.0, 0.0, 4.0, 0.0, 0.0]), late: 3.0 });
-        assert_eq!(activity.readings(Window { start: Moment::default(), end: Moment::default() }).count(), 7);
-        assert_eq!(Activity::of(&[]).gauges, Some([0.0; 7]));
+        let gauges = Some([3.0, 2.0, 0.0, 0.0, 4.0, 0.0, 0.0]);
+        assert_eq!(activity, Activity { gauges, others: Some(11.0), late: 4.0 });
+        assert_eq!(activity.readings(Window { start: Moment::default(), end: Moment::default() }).count(), 8);
+        assert_eq!(Activity::of(&[]), Activity { gauges: Some([0.0; 7]), others: Some(0.0), late: 0.0 });
     }
 
     #[test]
     fn sessions_that_cannot_be_seen_leave_nothing_to_count() {
-        let rows = [row(["f", "active", "", "", "3", "0"]), row(["t", "", "", "", "1", "0"])];
-        assert_eq!(Activity::of(&rows).gauges, None);
+        let seen = row(["t", "f", "active", "", "", "3", "0"]);
+        let of_others = Activity::of(&[seen.clone(), row(["f", "t", "", "", "", "1", "0"])]);
+        assert_eq!((of_others.gauges.map(|gauges| gauges[0]), of_others.others), (Some(3.0), None));
+        // Nobody is told what we do ourselves.
+        let ours = Activity::of(&[seen, row(["t", "t", "disabled", "", "", "1", "0"])]);
+        assert_eq!((ours.gauges, ours.others), (None, Some(0.0)));
     }
 }

@@ -65,6 +65,29 @@ fn sessions_are_seen_at_what_they_do() {
 }
 
 #[test]
+fn sessions_of_others_are_none_of_ours() {
+    let server = MariaDb::builder().buffer_pool_mb(16).start().unwrap();
+    let database = open(&server);
+    let (_lease, [session]) = sessions(&*database, "sampledstrangers");
+    let mut sampler = sampler_of(&*database);
+    let work = "DO BENCHMARK(1000000000000, MD5('x'))";
+    let seen = |readings: &[Reading]| [Metric::SessionsOnCpu, Metric::SessionsOfOthers].map(|of| value(readings, of));
+    thread::scope(|scope| {
+        let other = scope.spawn(|| server.sql(work));
+        let beside =
+            until(&mut *sampler, "a stranger", |readings| value(readings, Metric::SessionsOfOthers) > Some(0.0));
+        assert_eq!(seen(&beside), [Some(0.0), Some(1.0)], "{beside:?}");
+        let _ours = Busy::with(session, work);
+        let both = until(&mut *sampler, "ours", |readings| value(readings, Metric::SessionsOnCpu) > Some(0.0));
+        assert_eq!(seen(&both), [Some(1.0), Some(1.0)], "{both:?}");
+        let id = "SELECT ID FROM information_schema.PROCESSLIST WHERE INFO LIKE 'DO BENCHMARK%' AND DB = 'test'";
+        let id = server.sql(id).unwrap();
+        server.sql(&format!("KILL {id}")).unwrap();
+        other.join().unwrap().unwrap_err();
+    });
+}
+
+#[test]
 fn counters_grow_by_what_was_done_and_not_by_looking() {
     // Nobody else is there.
     let server = MariaDb::builder().buffer_pool_mb(16).start().unwrap();

@@ -58,6 +58,39 @@ fn sessions_are_seen_at_what_they_do() {
 }
 
 #[test]
+fn sessions_of_others_are_none_of_ours_and_parallel_workers_are() {
+    let server = Postgres::builder().shared_buffers_mb(16).start().unwrap();
+    let database = open_as(&server.socket_url("postgres"), None);
+    let (_lease, [mut session]) = sessions(&*database, "sampledstrangers");
+    session.execute("CREATE TABLE t AS SELECT a FROM generate_series(1, 200000) a", &[]).unwrap();
+    for (setting, value) in [
+        ("parallel_setup_cost", "0"),
+        ("parallel_tuple_cost", "0"),
+        ("min_parallel_table_scan_size", "0"),
+        ("max_parallel_workers_per_gather", "2"),
+    ] {
+        session.execute(&format!("SET {setting} = {value}"), &[]).unwrap();
+    }
+    let mut sampler = sampler_of(&*database);
+    let work = "SELECT count(*) FROM generate_series(1, 100000) a, generate_series(1, 100000) b";
+    let seen = |readings: &[Reading]| [Metric::SessionsOnCpu, Metric::SessionsOfOthers].map(|of| value(readings, of));
+    thread::scope(|scope| {
+        let other = scope.spawn(|| server.psql(work));
+        let beside =
+            until(&mut *sampler, "a stranger", |readings| value(readings, Metric::SessionsOfOthers) > Some(0.0));
+        assert_eq!(seen(&beside), [Some(0.0), Some(1.0)], "{beside:?}");
+        let _ours = Busy::with(session, "SELECT sum(length(repeat(md5(a::text), 10000))) FROM t");
+        let both =
+            until(&mut *sampler, "parallel workers", |readings| value(readings, Metric::SessionsOnCpu) >= Some(2.0));
+        assert_eq!(seen(&both)[1], Some(1.0), "{both:?}");
+        let end =
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT count(*) FROM generate%'";
+        server.psql(end).unwrap();
+        other.join().unwrap().unwrap_err();
+    });
+}
+
+#[test]
 fn counters_grow_by_what_was_done_and_not_by_looking() {
     let database = separate(server(), "counted");
     let mut sampler = sampler_of(&*database);
@@ -148,6 +181,16 @@ fn who_may_not_see_others_counts_no_sessions() {
     // As long as nobody else is there, there is nobody who can't be seen.
     let alone = until(&mut *sampler, "solitude", |readings| value(readings, Metric::SessionsOnCpu).is_some());
     assert!(GAUGES.iter().all(|gauge| value(&alone, *gauge) == Some(0.0)), "{alone:?}");
+    // Of a stranger that can't be seen it isn't known what he does; what we do is.
+    thread::scope(|scope| {
+        let other = scope.spawn(|| server.psql("SELECT pg_sleep(600)"));
+        let beside = until(&mut *sampler, "a stranger", |readings| value(readings, Metric::SessionsOfOthers).is_none());
+        assert!(GAUGES.iter().all(|gauge| value(&beside, *gauge) == Some(0.0)), "{beside:?}");
+        server
+            .psql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'")
+            .unwrap();
+        other.join().unwrap().unwrap_err();
+    });
     let other = open_as(&server.socket_url("postgres"), None);
     let (_lease, [_session]) = sessions(&*other, "sampledothers");
     let beside = sampler.sample().unwrap();

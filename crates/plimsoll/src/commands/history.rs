@@ -30,6 +30,10 @@ pub fn history(options: &args::History, settings: &Settings, printer: &Printer) 
         printer.result(&found.json(&told).to_string());
     } else if options.html.as_deref() != Some(std::path::Path::new("-")) {
         printer.result(&terminal::history(&told, printer.style()));
+        if found.runs.len() < FEWEST_RUNS && !found.left_out.is_empty() && options.like.is_none() {
+            let newest = short(&found.reference.run_id);
+            printer.remark(&format!("these are runs like {newest}; --like RUN takes those like another one"));
+        }
     }
     let is_negative = options.fail_on == Some(FailOn::Worse) && told.is_worse();
     Ok(if is_negative { exit::NEGATIVE } else { exit::DONE })
@@ -108,7 +112,7 @@ impl Chosen {
         };
         let series = all.into_iter().find(|series| series.metric == self.metric && series.unit == self.unit);
         let series = series.ok_or("it has no complete repetition with this figure")?;
-        if series.bound || series.doubt.is_some() || !plimsoll_report::bound(run, series.unit).is_empty() {
+        if is_doubtful(&series, run) {
             return Err("its figure is a bound or in doubt".to_owned());
         }
         if history::Run::of(&series.values).is_none() {
@@ -231,14 +235,22 @@ fn candidates(options: &args::History, store: &dyn Store) -> Result<Vec<RunSumma
     Ok(all)
 }
 
-/// The newest run that has a figure.
+/// The newest run that has a figure, and one that is neither a bound nor in doubt if there is such a run.
 fn newest_usable(summaries: &[RunSummary], metric: Option<&str>, store: &dyn Store) -> Result<RunRecord, Failure> {
+    let mut newest = None;
     for summary in summaries {
         let run = store.load(&summary.run_id)?;
         let all = series_of(&run);
-        if all.iter().any(|series| metric.is_none_or(|metric| series.metric == metric)) {
+        let Some(series) = all.iter().find(|series| metric.is_none_or(|metric| series.metric == metric)) else {
+            continue;
+        };
+        if !is_doubtful(series, &run) {
             return Ok(run);
         }
+        newest.get_or_insert(run);
+    }
+    if let Some(newest) = newest {
+        return Ok(newest);
     }
     let what = metric.map_or_else(String::new, |metric| format!(" with a figure '{metric}'"));
     let message = format!("none of {} stored runs has a complete repetition{what}", summaries.len());
@@ -247,6 +259,11 @@ fn newest_usable(summaries: &[RunSummary], metric: Option<&str>, store: &dyn Sto
         hint: Some("'plimsoll show RUN' has the figures of a run".to_owned()),
         exit_code: exit::INCOMPLETE,
     })
+}
+
+/// Whether a figure is a bound, or there is a doubt about it.
+fn is_doubtful(series: &Series, run: &RunRecord) -> bool {
+    series.bound || series.doubt.is_some() || !plimsoll_report::bound(run, series.unit).is_empty()
 }
 
 /// When the run was made. Virtual time says when the model was, so there the id tells, which begins with the moment.

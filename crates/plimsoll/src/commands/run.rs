@@ -191,7 +191,7 @@ fn choose(options: &Run) -> Result<Vec<Chosen>, Failure> {
             && errors.len() == definitions.len()
         {
             return Err(
-                Failure::usage(format!("--set {error}")).hint("'plimsoll tests show TEST' lists the parameters")
+                Failure::usage(format!("--set: {error}")).hint("'plimsoll tests show TEST' lists the parameters")
             );
         }
     }

@@ -52,7 +52,8 @@ pub fn runs(options: &Runs, settings: &Settings, printer: &Printer) -> Result<u8
 
 fn row(run: &RunSummary) -> terminal::RunSummary {
     let headline = run.result.as_ref().map(|figure| {
-        let bound = terminal::bound(run.client_verdict.as_deref(), &figure.unit);
+        let limits = run.limit.iter().chain(&run.also).map(String::as_str);
+        let bound = terminal::bound(limits, run.client_verdict.as_deref(), &figure.unit);
         format!("{bound}{} {}", units::format_significant(figure.value), figure.unit)
     });
     terminal::RunSummary {

@@ -17,6 +17,7 @@ const COLUMNS: &[Column] = &[
     ("from_seconds", |_, _, (from, _), _| real(Some(from))),
     ("to_seconds", |_, _, (_, to), _| real(Some(to))),
     ("value", |_, _, _, value| real(value)),
+    ("momentary", |_, column, _, _| column.momentary.to_string()),
 ];
 
 /// A row for each interval of each metric of each repetition. A value that is not known is an empty cell.

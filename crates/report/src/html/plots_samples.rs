@@ -125,10 +125,8 @@ fn band((from, to): (f64, f64), limit: Option<&str>, also: &[String], used: Opti
         Some("none") => vec!["Nothing seen".to_owned(), "Nothing".to_owned()],
         limit => vec![words::limits(limit, &[])],
     };
-    let used =
-        used.filter(|_| limit.is_some()).and_then(percent).map_or_else(String::new, |used| format!(", used to {used}"));
-    let said: Vec<String> =
-        std::iter::once(format!("{name}{used}")).chain(evidence.iter().map(|one| plain(one))).collect();
+    let said = words::limits_used(limit, also, used.filter(|_| limit.is_some()).and_then(percent));
+    let said: Vec<String> = std::iter::once(said).chain(evidence.iter().map(|one| plain(one))).collect();
     let (tone, _) = limit.map_or((None, 0), sampled::look);
     Band { from, to, tone, about: said.join(". "), names: std::iter::once(name).chain(short).collect() }
 }

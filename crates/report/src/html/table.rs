@@ -10,6 +10,9 @@ use crate::words::{UNKNOWN, flag_meaning, flag_symbol, plain};
 /// More rows than this are folded away.
 const ROWS_IN_THE_OPEN: usize = 16;
 
+/// Names up to this length aren't broken at their hyphens.
+const KEPT_TOGETHER: usize = 20;
+
 /// A heading and the grid below it; nothing without a grid. Long grids are folded.
 pub fn section(title: &str, grid: Option<&Grid>) -> Markup {
     let Some(grid) = grid else { return Markup::default() };
@@ -51,7 +54,17 @@ pub fn table(grid: &Grid) -> Markup {
 
 /// A heading that may be broken within the name of a target, which is one long word.
 fn breakable(title: &str) -> Markup {
-    html! { @for part in title.split_inclusive(['/', '@', ':']) { (part) @if part.len() < title.len() { wbr; } } }
+    html! {
+        @for part in title.split_inclusive(['/', '@', ':']) {
+            @if is_name(part) { span.name { (part) } } @else { (part) }
+            @if part.len() < title.len() { wbr; }
+        }
+    }
+}
+
+/// One short word with hyphens, such as a test's name.
+fn is_name(text: &str) -> bool {
+    text.contains('-') && text.len() <= KEPT_TOGETHER && !text.contains(char::is_whitespace)
 }
 
 /// What the symbols mean that stand in the grids, each once.
@@ -73,10 +86,11 @@ pub fn legend(grids: &[&Grid]) -> Markup {
 fn drawn(cell: &Cell, numeric: bool) -> Markup {
     let reasons: Vec<String> =
         cell.flags.iter().map(|flag| format!("{}: {}", plain(flag), flag_meaning(flag))).collect();
+    let text = cell.text.as_deref().unwrap_or(UNKNOWN);
     html! {
-        td.number[numeric].flagged[!reasons.is_empty()] title=[(!reasons.is_empty()).then(|| reasons.join("; "))] {
+        td.number[numeric].name[!numeric && is_name(text)].flagged[!reasons.is_empty()] title=[(!reasons.is_empty()).then(|| reasons.join("; "))] {
             @for flag in &cell.flags { span.sign { (flag_symbol(flag)) } }
-            (cell.text.as_deref().unwrap_or(UNKNOWN))
+            (text)
         }
     }
 }

@@ -14,7 +14,7 @@ fn column(
     value: impl Fn(usize) -> Option<f64>,
 ) -> SampleColumn {
     let (metric, source, unit) = (metric.into(), source.into(), unit.into());
-    SampleColumn { metric, source, of: None, unit, values: (0..intervals).map(value).collect() }
+    SampleColumn { metric, source, unit, values: (0..intervals).map(value).collect(), ..SampleColumn::default() }
 }
 
 fn lift(limit: &str, change: &str, gain_percent: f64) -> Lift {

@@ -12,17 +12,19 @@ enum Make {
     Rate(Metric, f64),
     /// Growth of a sum for each by which a count grew, times this.
     Each(Metric, Metric, f64),
-    /// As it was at the end.
+    /// As it was said at the end.
     Now(Metric),
+    /// What was to be seen in the moment of the end.
+    Seen(Metric),
 }
 
-use Make::{Each, Now, Rate};
+use Make::{Each, Now, Rate, Seen};
 
 const PER_MB: f64 = 1.0 / (1 << 20) as f64;
 
 /// Name, unit, and where it comes from: the first that is known. Waits by the second are sessions: who waits all the time counts as
 /// one. An engine that doesn't add them up counts the sessions that wait at the end of the interval.
-const COLUMNS: [(&str, &str, &[Make]); 27] = [
+const COLUMNS: [(&str, &str, &[Make]); 28] = [
     ("cpu", "cores", &[Rate(Metric::EngineCpuSeconds, 1.0)]),
     ("client_cpu", "cores", &[Rate(Metric::ClientCpuSeconds, 1.0)]),
     ("cpu_percent", "%", &[Now(Metric::CpuPercent)]),
@@ -42,14 +44,19 @@ const COLUMNS: [(&str, &str, &[Make]); 27] = [
     ("data_write_latency", "ms", &[Each(Metric::DataWriteStallSeconds, Metric::DataWrites, 1e3)]),
     ("log_write_latency", "ms", &[Each(Metric::LogWriteStallSeconds, Metric::LogWrites, 1e3)]),
     ("waiting_for_log_governor", "sessions", &[Rate(Metric::LogRateGovernorWaitSeconds, 1.0)]),
-    ("waiting_for_log_write", "sessions", &[Rate(Metric::LogWriteWaitSeconds, 1.0), Now(Metric::SessionsWritingLog)]),
-    ("waiting_for_data_read", "sessions", &[Rate(Metric::DataReadWaitSeconds, 1.0), Now(Metric::SessionsReadingData)]),
-    ("waiting_for_lock", "sessions", &[Rate(Metric::LockWaitSeconds, 1.0), Now(Metric::SessionsWaitingForLocks)]),
+    ("waiting_for_log_write", "sessions", &[Rate(Metric::LogWriteWaitSeconds, 1.0), Seen(Metric::SessionsWritingLog)]),
+    ("waiting_for_data_read", "sessions", &[Rate(Metric::DataReadWaitSeconds, 1.0), Seen(Metric::SessionsReadingData)]),
+    ("waiting_for_lock", "sessions", &[Rate(Metric::LockWaitSeconds, 1.0), Seen(Metric::SessionsWaitingForLocks)]),
     ("waiting_for_turn", "sessions", &[Rate(Metric::WriteTurnWaitSeconds, 1.0)]),
-    ("waiting_for_client", "sessions", &[Rate(Metric::ClientWaitSeconds, 1.0), Now(Metric::SessionsWaitingForClients)]),
+    (
+        "waiting_for_client",
+        "sessions",
+        &[Rate(Metric::ClientWaitSeconds, 1.0), Seen(Metric::SessionsWaitingForClients)],
+    ),
     ("waiting_for_worker", "sessions", &[Rate(Metric::WorkerWaitSeconds, 1.0)]),
-    ("sleeping", "sessions", &[Rate(Metric::SleepWaitSeconds, 1.0), Now(Metric::SessionsAsleep)]),
-    ("on_cpu", "sessions", &[Rate(Metric::CpuWaitSeconds, 1.0), Now(Metric::SessionsOnCpu)]),
+    ("sleeping", "sessions", &[Rate(Metric::SleepWaitSeconds, 1.0), Seen(Metric::SessionsAsleep)]),
+    ("on_cpu", "sessions", &[Rate(Metric::CpuWaitSeconds, 1.0), Seen(Metric::SessionsOnCpu)]),
+    ("sessions_of_others", "sessions", &[Seen(Metric::SessionsOfOthers)]),
 ];
 
 /// Waits for anything else are of now alone.
@@ -70,7 +77,7 @@ impl Make {
                 let (sum, count) = (grown(sum)?, grown(count)?);
                 (sum >= 0.0 && count > 0.0).then(|| sum / count * times)
             }
-            Now(metric) => Some(find(after, metric)?.value),
+            Now(metric) | Seen(metric) => Some(find(after, metric)?.value),
         }
     }
 }
@@ -86,16 +93,19 @@ fn said(look: &Look) -> Option<&[Reading]> {
 
 /// All columns, those without a value too.
 pub(super) fn columns(looks: &[&Look]) -> Vec<SampleColumn> {
-    let others: &[Make] = &[Now(OTHERS.1)];
+    let others: &[Make] = &[Seen(OTHERS.1)];
     let table = COLUMNS.into_iter().chain([(OTHERS.0, "sessions", others)]);
     table
         .map(|(metric, unit, makes)| {
             let value = |pair: &[&Look]| {
                 let (before, after) = (said(pair[0])?, said(pair[1])?);
                 // After a restart what is of now is of other sessions, and still true.
-                makes.iter().find_map(|make| make.value(before, after))
+                makes.iter().find_map(|make| Some((make, make.value(before, after)?)))
             };
-            column(metric, "engine", unit, looks.windows(2).map(value).collect())
+            let known: Vec<_> = looks.windows(2).map(value).collect();
+            let momentary = known.iter().flatten().any(|(make, _)| matches!(make, Seen(_)));
+            let values = known.into_iter().map(|known| known.map(|(_, value)| value)).collect();
+            SampleColumn { momentary, ..column(metric, "engine", unit, values) }
         })
         .collect()
 }
@@ -120,7 +130,7 @@ fn backwards(before: &[Reading], after: &[Reading]) -> Option<String> {
     let cumulative = COLUMNS.iter().flat_map(|(_, _, makes)| makes.iter()).flat_map(|make| match *make {
         Rate(metric, _) => [Some(metric), None],
         Each(sum, count, _) => [Some(sum), Some(count)],
-        Now(_) => [None, None],
+        Now(_) | Seen(_) => [None, None],
     });
     let fell = |metric: &Metric| matches!((find(before, *metric), find(after, *metric)), (Some(old), Some(new)) if new.value < old.value);
     let metric = cumulative.flatten().find(fell)?;

@@ -52,12 +52,14 @@ fn sampled() -> Script {
             SESSIONS,
             [
                 rows(&[
-                    &[Text("running"), Null, BigInt(2), Null],
-                    &[Text("suspended"), Text("LCK_M_X"), BigInt(1), BigInt(20)],
-                    &[Text("suspended"), Text("PAGEIOLATCH_SH"), BigInt(3), BigInt(10)],
-                    &[Text("sleeping"), Null, BigInt(1), Null],
+                    &[Text("running"), Null, BigInt(2), Null, BigInt(1)],
+                    &[Text("suspended"), Text("LCK_M_X"), BigInt(1), BigInt(20), BigInt(1)],
+                    &[Text("suspended"), Text("PAGEIOLATCH_SH"), BigInt(3), BigInt(10), BigInt(1)],
+                    &[Text("sleeping"), Null, BigInt(1), Null, BigInt(1)],
+                    &[Text("running"), Null, BigInt(4), Null, BigInt(0)],
+                    &[Text("suspended"), Text("WAITFOR"), BigInt(5), BigInt(10), BigInt(0)],
                 ]),
-                rows(&[&[Text("suspended"), Text("LCK_M_X"), BigInt(1), BigInt(1_020)]]),
+                rows(&[&[Text("suspended"), Text("LCK_M_X"), BigInt(1), BigInt(1_020), BigInt(1)]]),
                 rows(&[]),
             ],
         )
@@ -102,14 +104,17 @@ fn counters_waits_sessions_and_resources_are_read() {
     let locks = [&first, &second, &third].map(|readings| value(readings, Metric::LockWaitSeconds));
     assert_eq!(locks, [Some(0.9), None, Some(0.9)]);
 
+    // Of others it is counted how many are at work.
     let gauges = [
         Metric::SessionsOnCpu,
         Metric::SessionsReadingData,
         Metric::SessionsWaitingForLocks,
         Metric::SessionsWaitingForClients,
+        Metric::SessionsAsleep,
+        Metric::SessionsOfOthers,
     ];
-    assert_eq!(gauges.map(|gauge| value(&first, gauge)), [Some(2.0), Some(3.0), Some(1.0), Some(1.0)]);
-    assert_eq!(gauges.map(|gauge| value(&third, gauge)), [Some(0.0); 4]);
+    assert_eq!(gauges.map(|gauge| value(&first, gauge)), [2.0, 3.0, 1.0, 1.0, 0.0, 4.0].map(Some));
+    assert_eq!(gauges.map(|gauge| value(&third, gauge)), [Some(0.0); 6]);
 
     // A row is seen once, in its own interval.
     let percents = [&first, &second, &third].map(|readings| value(readings, Metric::DataIoPercent));

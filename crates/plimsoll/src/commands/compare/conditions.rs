@@ -126,8 +126,11 @@ pub fn differences(base: &RunRecord, other: &RunRecord) -> Vec<Difference> {
     found.0
 }
 
-/// Whether the client held requests back; nothing where it was free, and in virtual time, where it never does.
+/// Whether the client held requests back; nothing where it was free, and in virtual time, where only a modelled one does.
 fn load(run: &RunRecord) -> Option<String> {
+    if run.verdict.limits().any(|limit| limit == "client") {
+        return Some("was-the-limit".to_owned());
+    }
     let client = run.host.client.as_ref().filter(|client| run.clock != "virtual" && client.verdict != "free")?;
     Some(client.verdict.clone())
 }
@@ -339,5 +342,7 @@ mod tests {
         assert_eq!(names, ["client machine", "client platform", "client's load"]);
         other.clock = "virtual".to_owned();
         assert!(!weights(&base, &other).iter().any(|(what, _)| what == "client's load"));
+        other.verdict.limit = Some("client".to_owned());
+        assert!(weights(&base, &other).iter().any(|(what, _)| what == "client's load"));
     }
 }

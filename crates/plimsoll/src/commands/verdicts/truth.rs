@@ -92,7 +92,7 @@ impl Outcome {
     /// What the tool says: the limit and those that bound with it; nothing if it abstains.
     pub fn verdict(&self) -> Vec<&str> {
         let verdict = &self.record.verdict;
-        verdict.limit.iter().chain(&verdict.also).map(String::as_str).collect()
+        verdict.limits().collect()
     }
 }
 
