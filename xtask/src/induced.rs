@@ -209,8 +209,7 @@ struct Row {
 
 impl Row {
     fn name(verdict: &Verdict) -> String {
-        let names = verdict.limit.iter().chain(&verdict.also).map(String::as_str);
-        let names: Vec<&str> = names.collect();
+        let names: Vec<&str> = verdict.limits().collect();
         if names.is_empty() { "not enough evidence".to_owned() } else { names.join(",") }
     }
 
@@ -269,7 +268,7 @@ fn on_server(program: &Path, is_mariadb: bool) -> Vec<Row> {
         if let Ok(verdict) = &outcome {
             complain(&format!("  {}: {}", Row::name(verdict), verdict.evidence.join("; ")));
             for part in &verdict.stretches {
-                let limit = part.limit.as_deref().unwrap_or("not enough evidence");
+                let limit = part.limit.as_deref().unwrap_or("?");
                 complain(&format!(
                     "    {}: {limit} {}: {}",
                     part.repetition,

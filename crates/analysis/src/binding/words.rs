@@ -40,8 +40,9 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
         if place == 0 {
             sentences.extend(maximum.map(|maximum| at_full_use(model.rate, maximum)));
         }
-        sentences.extend(waited(model, one));
-        sentences.extend(took(model, one));
+        // Two limits of storage have the same waits.
+        let of_waits = waited(model, one).into_iter().chain(took(model, one));
+        sentences.extend(of_waits.filter(|sentence| !sentences.contains(sentence)).collect::<Vec<_>>());
         if one.lift == FASTER_CORES {
             sentences
                 .push("each session has a core for itself and fills it, so more cores would bring nothing".to_owned());
