@@ -111,11 +111,16 @@ pub enum Metric {
     SessionsAsleep,
     /// Sessions that work now and wait for anything else.
     SessionsWaitingForOthers,
-    /// Sessions that are not ours and work now, or wait for anything but their client and sleep.
+    /// Sessions that are not ours and use something now: they neither sleep nor wait for their client or a lock.
     SessionsOfOthers,
 }
 
 impl Metric {
+    /// Whether sessions that are counted so use nothing of the server meanwhile.
+    pub const fn is_rest(self) -> bool {
+        matches!(self, Self::SessionsAsleep | Self::SessionsWaitingForClients | Self::SessionsWaitingForLocks)
+    }
+
     /// The metric's name as scripts see it, unit last.
     pub const fn name(self) -> &'static str {
         match self {

@@ -123,8 +123,8 @@ impl ServerSampler {
                         gauges[index] += count;
                     }
                 }
-                None | Some(Metric::SessionsWaitingForClients | Metric::SessionsAsleep) => {}
-                Some(_) => others += count,
+                Some(metric) if !metric.is_rest() => others += count,
+                _ => {}
             }
             if whole(row, 3) > Some(LATE_MS) {
                 late.extend(wait.as_deref().and_then(sampled::metric_of));

@@ -180,8 +180,8 @@ pub(super) struct Beside {
     pub(super) own: u32,
     /// Sessions that are connected, ours that asks among them.
     pub(super) connected: Option<f64>,
-    /// Sessions of ours that wait for row locks.
-    pub(super) row_locks: f64,
+    /// Sessions of ours that wait for row locks, and of others.
+    pub(super) row_locks: [f64; 2],
     /// Sessions of ours that are in a transaction and run no statement, where these are seen.
     pub(super) idle_in_transaction: Option<f64>,
     /// Reads of pages that are under way.
@@ -211,7 +211,7 @@ pub(super) fn gauges(rows: &[Vec<Option<String>>], ours: &Ours, beside: Beside) 
         match STATES.iter().find(begins).map(|(_, metric)| *metric) {
             Some(metric) if is_ours => *known.entry(metric).or_insert(0.0) += 1.0,
             None if is_ours => working += 1.0,
-            Some(Metric::SessionsAsleep | Metric::SessionsWaitingForClients) => {}
+            Some(metric) if metric.is_rest() => {}
             Some(_) => others.0 += 1.0,
             None => others.1 += 1.0,
         }
@@ -220,9 +220,10 @@ pub(super) fn gauges(rows: &[Vec<Option<String>>], ours: &Ours, beside: Beside) 
         return None;
     }
     let of = |metric: Metric| known.get(&metric).copied().unwrap_or(0.0);
-    let waiting = beside.row_locks.min(working);
+    let waiting = beside.row_locks[0].min(working);
+    let others_at_work = (others.1 - beside.row_locks[1]).max(0.0);
     // Nobody says whose reads they are.
-    let share = if working > 0.0 { working / (working + others.1) } else { 0.0 };
+    let share = if working > waiting { (working - waiting) / (working - waiting + others_at_work) } else { 0.0 };
     let reading = (beside.pending_reads * share).min(working - waiting);
     let clients = beside.idle_in_transaction.map(|idle| of(Metric::SessionsWaitingForClients) + idle);
     let values = [
@@ -233,7 +234,7 @@ pub(super) fn gauges(rows: &[Vec<Option<String>>], ours: &Ours, beside: Beside) 
         (Metric::SessionsWaitingForClients, clients),
         (Metric::SessionsAsleep, Some(of(Metric::SessionsAsleep))),
         (Metric::SessionsWaitingForOthers, Some(of(Metric::SessionsWaitingForOthers))),
-        (Metric::SessionsOfOthers, Some(others.0 + others.1)),
+        (Metric::SessionsOfOthers, Some(others.0 + others_at_work)),
     ];
     Some(values.into_iter().filter_map(|(metric, value)| Some((metric, value?))).collect())
 }
@@ -338,17 +339,17 @@ mod tests {
         let beside = Beside {
             own: 10,
             connected: Some(11.0),
-            row_locks: 1.0,
+            row_locks: [1.0, 2.0],
             idle_in_transaction: Some(2.0),
             pending_reads: 2.0,
         };
         let ours: Ours = (0..11).collect();
         let values: Vec<f64> = gauges(&rows, &ours, beside).unwrap().into_iter().map(|(_, value)| value).collect();
         assert_eq!(values, [1.0, 2.0, 1.0, 2.0, 3.0, 1.0, 1.0, 0.0]);
-        // Of others it is counted how many are at work: three of what was our working sessions, and who commits, and both who wait.
+        // Of others it is counted how many are at work: one of three, as two wait for rows, who commits, and who waits for another server.
         let ours = Ours::from([4]);
         let values: Vec<f64> = gauges(&rows, &ours, beside).unwrap().into_iter().map(|(_, value)| value).collect();
-        assert_eq!(values, [0.0, 0.0, 0.0, 1.0, 2.0, 0.0, 0.0, 6.0]);
+        assert_eq!(values, [0.0, 0.0, 0.0, 1.0, 2.0, 0.0, 0.0, 3.0]);
         // What isn't seen isn't said.
         assert_eq!(gauges(&rows, &ours, Beside { connected: Some(12.0), ..beside }), None);
         let blind = gauges(&rows, &ours, Beside { idle_in_transaction: None, ..beside }).unwrap();

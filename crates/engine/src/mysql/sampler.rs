@@ -168,18 +168,18 @@ impl Sampler for ServerSampler {
         let transactions = if self.sees_transactions { self.rows(sampled::TRANSACTIONS)? } else { None };
         if let Some(Answer { rows, window }) = self.rows(sampled::SESSIONS)? {
             let ours = self.connector.ours.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let is_ours = |row: &&Vec<Option<String>>| number(row, 0).is_some_and(|id| ours.contains(&(id as u32)));
-            let counted = |waits: f64| {
-                let rows = transactions.as_ref()?.rows.iter().filter(is_ours);
+            let is_ours = |row: &[Option<String>]| number(row, 0).is_some_and(|id| ours.contains(&(id as u32)));
+            let counted = |of_ours: bool, waits: f64| {
+                let rows = transactions.as_ref()?.rows.iter().filter(|row| is_ours(row) == of_ours);
                 Some(rows.filter(|row| number(row, 1) == Some(waits)).count() as f64)
             };
+            // Without transactions there are no others, or nothing is said of sessions at all.
+            let row_locks = counted(true, 1.0).or_else(|| sampled::of(&status, "Innodb_row_lock_current_waits"));
             let beside = Beside {
                 own,
                 connected: sampled::of(&status, "Threads_connected").filter(|_| !self.sees_transactions),
-                row_locks: counted(1.0)
-                    .or_else(|| sampled::of(&status, "Innodb_row_lock_current_waits"))
-                    .unwrap_or(0.0),
-                idle_in_transaction: counted(0.0),
+                row_locks: [row_locks, counted(false, 1.0)].map(Option::unwrap_or_default),
+                idle_in_transaction: counted(true, 0.0),
                 pending_reads: sampled::of(&status, "Innodb_data_pending_reads").unwrap_or(0.0),
             };
             put(&mut readings, &sampled::gauges(&rows, &ours, beside).unwrap_or_default(), window);

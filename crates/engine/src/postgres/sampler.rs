@@ -267,8 +267,8 @@ impl Activity {
                         gauges[place] += count;
                     }
                 }
-                None | Some(Metric::SessionsWaitingForClients | Metric::SessionsAsleep) => {}
-                Some(_) => others = others.map(|others| others + count),
+                Some(metric) if !metric.is_rest() => others = others.map(|others| others + count),
+                _ => {}
             }
         }
         Self { gauges, others, late }
@@ -301,6 +301,7 @@ mod tests {
             row(["f", "f", "active", "", "", "5", "1"]),
             row(["f", "f", "active", "IO", "DataFileRead", "6", "0"]),
             row(["f", "f", "active", "Timeout", "PgSleep", "7", "0"]),
+            row(["f", "f", "active", "Lock", "transactionid", "9", "0"]),
             row(["f", "f", "idle in transaction", "Client", "ClientRead", "8", "0"]),
         ];
         let activity = Activity::of(&rows);
