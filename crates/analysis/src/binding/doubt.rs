@@ -33,7 +33,7 @@ fn too_close(found: &[Found]) -> Option<String> {
 /// Sessions were seen to wait at so few looks that by chance as many others could have been: whether what is named would be, or
 /// something if nothing is, is open.
 fn too_few_looks(model: &Model<'_>, found: &[Found], named: usize) -> Option<String> {
-    let (side, mut candidates) = if named > 0 { (-1.0, found[..1].iter()) } else { (1.0, found.iter()) };
+    let (side, mut candidates) = if named > 0 { (-1.0, found[..named].iter()) } else { (1.0, found.iter()) };
     let (found, error) = candidates.find_map(|found| {
         let error = model.means.chance(found.rule.waits).filter(|error| *error > 0.0)?;
         let otherwise = model.gain_with(found, side * error)?;

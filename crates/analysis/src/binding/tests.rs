@@ -319,6 +319,17 @@ fn a_few_looks_are_chance() {
     assert_eq!(clear.limits(), Some(vec!["log_write"]));
     let words = "0.8 of 1 sessions waited for the log to be written on average, in 10 looks";
     assert!(clear.evidence.iter().any(|sentence| sentence == words), "{:?}", clear.evidence);
+    // Nor is a second limit named by chance beside one that is plain.
+    let both = |seen: [f64; 10]| {
+        let mut samples = samples(&[("waiting_for_lock", 0.0), ("waiting_for_log_write", 3.0)]);
+        samples.columns[0].momentary = true;
+        samples.columns[0].values = seen.into_iter().map(Some).collect();
+        let stretch = Stretch { samples: &samples, between: (0.0, 10.0), seconds: &STEADY, silences: &[] };
+        judge(&stretch, &[], &closed(8.0)).limits()
+    };
+    assert_eq!(both([0.0, 0.0, 0.0, 0.0, 4.0, 0.0, 0.0, 0.0, 0.0, 0.0]), None);
+    assert_eq!(both([0.0; 10]), Some(vec!["log_write"]));
+    assert_eq!(both([1.0; 10]), Some(vec!["locks", "log_write"]));
 }
 
 #[test]
