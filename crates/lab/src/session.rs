@@ -9,10 +9,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use plimsoll_clock::windowed;
-use plimsoll_engine::sqlite::modelled::{Follower, Modelled};
 use plimsoll_engine::{Error, ErrorKind, Result};
 use plimsoll_hardware::CpuWork;
 use plimsoll_measurement::{Metric, Moment, Reading, Views};
+use plimsoll_sqlite::modelled::{Follower, Modelled};
 use rusqlite::Connection;
 
 use crate::charge::{self, Work};
