@@ -60,6 +60,7 @@ impl Levels for LevelCommands {
             variable: None,
             patience: CHECK_PATIENCE,
             ends_all: true,
+            is_secret: false,
         };
         match script.run(self.clock.as_ref(), &mut self.interrupted) {
             Ok(said) => Ok(crate::server::shell::last_line(&said)),
@@ -71,8 +72,14 @@ impl Levels for LevelCommands {
 
     fn ask(&mut self, level: &str) -> Result<()> {
         let variable = Some((LEVEL_VARIABLE, level));
-        let script =
-            Script { name: "level command", command: &self.command, variable, patience: self.patience, ends_all: true };
+        let script = Script {
+            name: "level command",
+            command: &self.command,
+            variable,
+            patience: self.patience,
+            ends_all: true,
+            is_secret: false,
+        };
         script.run(self.clock.as_ref(), &mut self.interrupted).map(drop)
     }
 }

@@ -28,6 +28,6 @@ pub use level::{LevelCommands, Levels};
 pub use mover::{Follow, Move, Mover, Restored};
 pub use request::{Answer, RequestAccess, Requester, Statement, Traffic};
 pub use table::{Column, ColumnType, Table};
-pub use target::{Credentials, Secret, Target};
+pub use target::{Check, Credentials, Secret, Target};
 pub use value::{Row, Value};
 pub use work::{Expected, Stock, Work};

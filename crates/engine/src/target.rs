@@ -1,5 +1,7 @@
 //! Targets by URL, and the secrets that must never be seen: what is shown of a URL has no password in it.
 
+use std::sync::Arc;
+
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -33,6 +35,40 @@ pub struct Credentials {
     pub password: Option<Secret>,
     /// A shell command that prints an access token, for engines that take one.
     pub token_command: Option<String>,
+    /// Ends the wait for a program that gives one.
+    pub check: Check,
+}
+
+/// Asked several times a second while a program outside of the target is waited for; an error ends the wait.
+#[derive(Clone)]
+pub struct Check(Arc<dyn Fn() -> Result<()> + Send + Sync>);
+
+impl Check {
+    /// Asks this.
+    pub fn new(check: impl Fn() -> Result<()> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(check))
+    }
+
+    /// Whether to go on.
+    ///
+    /// # Errors
+    /// If the wait is to end.
+    pub fn ask(&self) -> Result<()> {
+        (self.0)()
+    }
+}
+
+impl Default for Check {
+    /// Waits as long as it takes.
+    fn default() -> Self {
+        Self::new(|| Ok(()))
+    }
+}
+
+impl std::fmt::Debug for Check {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Check").finish_non_exhaustive()
+    }
 }
 
 /// A target as the user named it.

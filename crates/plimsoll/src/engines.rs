@@ -5,8 +5,9 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use plimsoll_bench::Interrupt;
 use plimsoll_clock::{Clock, OnClock, RealClock, enter};
-use plimsoll_engine::{Credentials, Database, Engine, Error, ErrorKind, Secret, Target};
+use plimsoll_engine::{Check, Credentials, Database, Engine, Error, ErrorKind, Secret, Target};
 use plimsoll_lab::Lab;
 use plimsoll_mssql::Mssql;
 use plimsoll_mysql::MySql;
@@ -50,14 +51,15 @@ pub struct Opened {
     _on_clock: OnClock,
 }
 
-/// Opens a target on its clock. A terminal is asked for the password if one is needed and none was given.
-pub fn open(target: &Target, access: &Access, printer: &Printer) -> Opened {
+/// Opens a target on its clock. A terminal is asked for the password if one is needed and none was given; what is waited for
+/// outside of the target ends by the interrupt.
+pub fn open(target: &Target, access: &Access, interrupt: &Interrupt, printer: &Printer) -> Opened {
     let (clock, refused) = match clock_of(target, printer) {
         Ok(clock) => (clock, None),
         Err(error) => (Arc::new(RealClock::new()) as _, Some(error)),
     };
     let on_clock = enter(&clock, "run");
-    let database = refused.map_or_else(|| connect(target, access, &clock), Err);
+    let database = refused.map_or_else(|| connect(target, access, interrupt, &clock), Err);
     Opened { database, clock, _on_clock: on_clock }
 }
 
@@ -66,10 +68,17 @@ fn clock_of(target: &Target, printer: &Printer) -> Result<Arc<dyn Clock>, Error>
     engine_of(target)?.clock(target, Box::new(move |sentence| printer.stalled(sentence)))
 }
 
-fn connect(target: &Target, access: &Access, clock: &Arc<dyn Clock>) -> Result<Box<dyn Database>, Error> {
+fn connect(
+    target: &Target,
+    access: &Access,
+    interrupt: &Interrupt,
+    clock: &Arc<dyn Clock>,
+) -> Result<Box<dyn Database>, Error> {
     let engine = engine_of(target)?;
+    let interrupt = interrupt.clone();
+    let check = Check::new(move || interrupt.check());
     let mut credentials =
-        Credentials { password: given_password(access)?, token_command: access.token_command.clone() };
+        Credentials { password: given_password(access)?, token_command: access.token_command.clone(), check };
     match engine.open(target, &credentials, Arc::clone(clock)) {
         Err(error) if error.kind == ErrorKind::PasswordNeeded && std::io::stdin().is_terminal() => {
             let typed =

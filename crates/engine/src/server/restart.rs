@@ -21,7 +21,8 @@ pub fn restart(
     started_at: impl Fn() -> Result<String>,
 ) -> Result<()> {
     let before = started_at()?;
-    let script = Script { name: "restart command", command, variable: None, patience: PATIENCE, ends_all: false };
+    let (patience, is_secret) = (PATIENCE, false);
+    let script = Script { name: "restart command", command, variable: None, patience, ends_all: false, is_secret };
     script.run(clock, &mut || follower.check())?;
     let give_up = clock.now().after(PATIENCE);
     loop {

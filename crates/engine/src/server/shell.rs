@@ -29,6 +29,8 @@ pub struct Script<'a> {
     pub patience: Duration,
     /// True if whatever it has started ends with it; a server that it starts must live on.
     pub ends_all: bool,
+    /// True if what it prints is a secret, which no error repeats.
+    pub is_secret: bool,
 }
 
 /// Secrets of ours in the environment: a server that a command starts would keep them for as long as it lives.
@@ -58,7 +60,10 @@ impl Script<'_> {
         let outcome = loop {
             match child.try_wait().map_err(|error| failed(error.to_string()))? {
                 Some(status) if status.success() => break Ok(text(output)),
-                Some(status) => break Err(failed(last_line(&text(output)).unwrap_or_else(|| status.to_string()))),
+                Some(status) => {
+                    let line = last_line(&text(output)).filter(|_| !self.is_secret);
+                    break Err(failed(line.unwrap_or_else(|| status.to_string())));
+                }
                 None => {}
             }
             let is_late = || failed(format!("it has not ended after {} s", self.patience.as_secs()));
@@ -154,7 +159,8 @@ mod tests {
         let number = format!("9{:07}", std::process::id());
         let command = format!("true && (sleep {number}; echo late) | cat");
         let patience = Duration::from_hours(1);
-        let script = Script { name: "level command", command: &command, variable: None, patience, ends_all: true };
+        let name = "level command";
+        let script = Script { name, command: &command, variable: None, patience, ends_all: true, is_secret: false };
         let stopped = Error::new(ErrorKind::Cancelled, "stopped");
         let mut check = || if sleepers(&number) > 0 { Err(stopped.clone()) } else { Ok(()) };
         assert_eq!(script.run(&clock, &mut check).unwrap_err(), stopped);

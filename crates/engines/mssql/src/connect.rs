@@ -253,7 +253,7 @@ fn secrets(
     let Some(user) = user else {
         let source = token_source(location, credentials, token, environment)?;
         check_protection(location)?;
-        return Ok(Secrets::Tokens(Tokens::new(source)));
+        return Ok(Secrets::Tokens(Tokens::new(source, credentials.check.clone())));
     };
     if token.is_some() {
         return Err(Error::new(ErrorKind::Usage, "the environment has both a user and an access token")

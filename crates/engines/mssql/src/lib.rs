@@ -17,6 +17,7 @@ mod level;
 mod mover;
 mod numbers;
 mod orphans;
+mod pieces;
 mod place;
 mod plan;
 mod program;

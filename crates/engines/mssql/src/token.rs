@@ -2,31 +2,26 @@
 //! ourselves, and forget each after some minutes, as it lives for about an hour.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::target::Secret;
+use plimsoll_engine::server::shell::Script;
+use plimsoll_engine::target::{Check, Secret};
 use plimsoll_measurement::Moment;
 
 /// Name of the variable with a token.
 pub(super) const VARIABLE: &str = "PLIMSOLL_ACCESS_TOKEN";
 /// How long a token is used before it is asked for again.
 const FRESH: Duration = Duration::from_mins(5);
-/// The tool's arguments; the resource is that of all Azure SQL services.
-const AZ: &[&str] = &[
-    "account",
-    "get-access-token",
-    "--resource",
-    "https://database.windows.net/",
-    "--query",
-    "accessToken",
-    "--output",
-    "tsv",
-];
+/// How long a program may take to give one.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// The tool with its arguments; the resource is that of all Azure SQL services.
+const AZ: &str = "\"$PLIMSOLL_AZ\" account get-access-token --resource https://database.windows.net/ \
+                  --query accessToken --output tsv";
+/// The variable that names the tool to the shell, which would read signs in its path.
+const AZ_VARIABLE: &str = "PLIMSOLL_AZ";
 
 /// Where tokens come from.
 #[derive(Debug, Clone)]
@@ -43,12 +38,14 @@ pub(super) enum Source {
 #[derive(Debug)]
 pub(super) struct Tokens {
     source: Source,
+    check: Check,
     last: Mutex<Option<(Moment, Secret)>>,
 }
 
 impl Tokens {
-    pub(super) fn new(source: Source) -> Self {
-        Self { source, last: Mutex::new(None) }
+    /// Tokens from there; `check` ends the wait for one.
+    pub(super) fn new(source: Source, check: Check) -> Self {
+        Self { source, check, last: Mutex::new(None) }
     }
 
     /// Where they come from, in a word.
@@ -72,34 +69,41 @@ impl Tokens {
         let token = match &self.source {
             Source::Fixed(token) => token.clone(),
             Source::Command(text) => {
-                let mut shell = Command::new("sh");
-                shell.args(["-c", text]);
-                printed(shell, "the token command", "run it by hand: its first line must be an access token")?
+                let hint = "run it by hand: its first line must be an access token";
+                self.printed(clock, "token command", text, None, hint)?
             }
             Source::Az(path) => {
-                let mut az = Command::new(path);
-                az.args(AZ);
-                printed(az, "az", "run 'az login' first, or name another source by --token-command")?
+                let hint = "run 'az login' first, or name another source by --token-command";
+                let variable = path.to_str().map(|path| (AZ_VARIABLE, path));
+                self.printed(clock, "command az", AZ, variable, hint)?
             }
         };
         *last = Some((clock.now(), token.clone()));
         Ok(token)
     }
-}
-
-/// The first line that a command prints. What it printed is never repeated, as it may be a token.
-fn printed(mut command: Command, name: &str, hint: &str) -> Result<Secret> {
-    let failed =
-        |what: String| Error::new(ErrorKind::Authenticate, format!("{name} gave no access token: {what}")).hint(hint);
-    let output =
-        command.stdin(Stdio::null()).stderr(Stdio::null()).output().map_err(|error| failed(error.to_string()))?;
-    if !output.status.success() {
-        return Err(failed(output.status.to_string()));
+    /// The first line that a command prints. What it printed is never repeated, as it may be a token.
+    fn printed(
+        &self,
+        clock: &dyn Clock,
+        name: &'static str,
+        command: &str,
+        variable: Option<(&'static str, &str)>,
+        hint: &str,
+    ) -> Result<Secret> {
+        // What it complains of is no token.
+        let command = format!("exec 2>/dev/null\n{command}");
+        let script = Script { name, command: &command, variable, patience: PATIENCE, ends_all: true, is_secret: true };
+        let text = script.run(clock, &mut || self.check.ask()).map_err(|error| match error.kind {
+            ErrorKind::Cancelled => error,
+            _ => Error::new(ErrorKind::Authenticate, error.message).hint(hint),
+        })?;
+        let line = text.lines().next().unwrap_or_default().trim();
+        let is_token = line.len() > 20 && !line.contains(char::is_whitespace);
+        is_token.then(|| Secret::new(line)).ok_or_else(|| {
+            let message = format!("the {name} gave no access token: its first line is none");
+            Error::new(ErrorKind::Authenticate, message).hint(hint)
+        })
     }
-    let text = String::from_utf8_lossy(&output.stdout);
-    let line = text.lines().next().unwrap_or_default().trim();
-    let is_token = line.len() > 20 && !line.contains(char::is_whitespace);
-    is_token.then(|| Secret::new(line)).ok_or_else(|| failed("its first line is none".to_owned()))
 }
 
 /// Where the tool is, if it is installed.
@@ -114,7 +118,7 @@ mod tests {
     use plimsoll_clock::RealClock;
 
     fn get(command: &str) -> Result<Secret> {
-        Tokens::new(Source::Command(command.to_owned())).get(&RealClock::new())
+        Tokens::new(Source::Command(command.to_owned()), Check::default()).get(&RealClock::new())
     }
 
     #[test]
@@ -132,10 +136,27 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("count");
         let text = format!("echo x >> {0}; echo token-of-at-least-20-letters-$(wc -l < {0})", file.display());
-        let (tokens, clock) = (Tokens::new(Source::Command(text)), RealClock::new());
+        let (tokens, clock) = (Tokens::new(Source::Command(text), Check::default()), RealClock::new());
         let first = tokens.get(&clock).unwrap();
         assert_eq!(tokens.get(&clock).unwrap().expose(), first.expose());
         assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 1);
+    }
+
+    #[test]
+    fn a_tool_that_never_ends_is_left_when_the_run_is_interrupted() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let (az, began) = (folder.path().join("it's az"), folder.path().join("began"));
+        std::fs::write(&az, format!("#!/bin/sh\necho \"$*\" >'{}'\nexec sleep 3600\n", began.display())).unwrap();
+        std::fs::set_permissions(&az, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let asked = began.clone();
+        let check = Check::new(move || match std::fs::read_to_string(&asked) {
+            Ok(words) if words.ends_with('\n') => Err(Error::new(ErrorKind::Cancelled, "stopped")),
+            _ => Ok(()),
+        });
+        let error = Tokens::new(Source::Az(az), check).get(&RealClock::new()).unwrap_err();
+        assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Cancelled, "stopped"));
+        assert!(std::fs::read_to_string(&began).unwrap().starts_with("account get-access-token --resource https"));
     }
 
     #[test]

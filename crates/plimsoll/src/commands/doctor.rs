@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use plimsoll_bench::Interrupt;
 use plimsoll_clock::{Clock, RealClock};
 use plimsoll_engine::{ClaimMode, ColumnType, Database, Place, Result, Table, WeakIsolation, process};
 use plimsoll_measurement::{Metric, exit, units};
@@ -28,7 +29,7 @@ pub fn doctor(options: &Doctor, settings: &Settings, printer: &Printer) -> std::
     store?;
     if let Some(url) = &options.target {
         let target = engines::parse(url, printer)?;
-        let opened = engines::open(&target, &options.access, printer);
+        let opened = engines::open(&target, &options.access, &Interrupt::default(), printer);
         let database = opened.database?;
         let mut findings = Findings::default();
         let _ = writeln!(findings.text, "\n{}", target.display());

@@ -48,7 +48,7 @@ pub fn run(options: &Run, settings: &Settings, printer: &Printer) -> Result<u8, 
 
     let mut codes = Vec::new();
     'targets: for target in &targets {
-        let opened = engines::open(target, &options.access, printer);
+        let opened = engines::open(target, &options.access, &interrupt, printer);
         let scale = opened.database.as_ref().map_or(1, |database| database.description().scale);
         for test in &chosen {
             let parameters = test.parameters(scale)?;
