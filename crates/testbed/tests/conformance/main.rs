@@ -1,18 +1,9 @@
 //! What all engines have to do alike: one set of behaviours, run for each of them. What an engine has of its own is tested
 //! in a file of its name.
 //!
-//! An engine joins by a [`Bed`](beds::Bed) in `beds/` and a line at the end of this file.
+//! An engine joins by a [`Bed`](beds::Bed) in `beds/` and a line at the end of this file; or, as `beds/memory` does, by a
+//! module there alone.
 #![expect(clippy::unwrap_used, reason = "a test fails by a panic, in its helpers too")]
-
-mod beds;
-mod failures;
-mod loads;
-mod places;
-mod requests;
-mod rows;
-mod running;
-mod statements;
-mod values;
 
 /// Makes a test of every behaviour.
 macro_rules! behaviours {
@@ -49,6 +40,16 @@ macro_rules! engine {
         }
     };
 }
+
+mod beds;
+mod failures;
+mod loads;
+mod places;
+mod requests;
+mod rows;
+mod running;
+mod statements;
+mod values;
 
 engine!(sqlite, crate::beds::sqlite::Bed);
 engine!(postgres, crate::beds::postgres::Bed);

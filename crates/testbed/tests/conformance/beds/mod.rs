@@ -1,6 +1,7 @@
 //! Where the suite gets its targets: a bed for each engine.
 
 pub mod mariadb;
+mod memory;
 #[cfg(feature = "live-mssql")]
 pub mod mssql;
 pub mod postgres;
