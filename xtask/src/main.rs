@@ -3,6 +3,7 @@
 mod child;
 mod generators;
 mod induced;
+mod package;
 mod sampling;
 mod sessions;
 mod stall;
@@ -18,6 +19,8 @@ The tasks of the repository.
   cargo xtask test --engine mssql   the suite of all engines against the SQL Server of PLIMSOLL_TEST_MSSQL_URL
   cargo xtask check                 formatting, lints, and licences where cargo-deny is installed
   cargo xtask memcheck              the lab's file system layer under valgrind
+  cargo xtask package [--build] [ARGUMENTS OF cargo package]
+                                    an archive of all packages; --build builds it in an empty folder
   cargo xtask compare-generators [--pairs N] [--seconds S] [--write]
                                     what a request costs the client, beside pgbench and sysbench, in interleaved pairs;
                                     --write puts the table into docs/GENERATORS.md
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
         ["test", "--engine", "mssql", rest @ ..] => tasks::test_mssql(rest),
         ["test", "--", rest @ ..] | ["test", rest @ ..] => tasks::test(rest),
         ["check"] => tasks::check(),
+        ["package", rest @ ..] => package::package(rest),
         ["memcheck"] => tasks::memcheck(),
         ["compare-generators", rest @ ..] => generators::compare(rest),
         ["sessions"] => sessions::sessions(),
