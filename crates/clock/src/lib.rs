@@ -5,6 +5,7 @@
 //! another by the clock alone ([`Clock::park`], [`in_threads`], [`Spawned::join`]), never by a lock that is held over a wait, a
 //! channel or a join. File I/O is fine and takes no virtual time. On the [`RealClock`] the same calls are what they seem.
 
+pub mod cpu;
 mod handles;
 mod real;
 mod signal;
