@@ -65,7 +65,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         );
         let definition = Definition::parse("x", &text)?;
         let own = definition.own.ok_or("no requests")?;
-        let ready = Ready::new(&own, "sqlite", dialect, 1, |_, _| Ok(Vec::new()))?;
+        let ready = Ready::new(&own, database.description(), dialect, 1, |_, _| Ok(Vec::new()))?;
         let mut maker = ready.maker(0, 0);
         let mut best = f64::MAX;
         for _ in 0..ROUNDS {

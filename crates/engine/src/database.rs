@@ -20,17 +20,22 @@ use crate::level::Levels;
 use crate::mover::Mover;
 use crate::request::{Answer, BySession, RequestAccess, Requester, Statement};
 use crate::table::{ColumnType, Table};
-use crate::target::{Credentials, Target};
+use crate::target::{Credentials, Notation, Target};
 use crate::value::{Row, Tally, Value};
 use crate::work::{Expected, Work};
 
 /// A kind of database. The binary registers the engines; each opens the targets of its schemes.
 pub trait Engine: Send + Sync {
-    /// Name as in the run record: `postgresql`, `sqlite`.
-    fn name(&self) -> &'static str;
+    /// Names of what it drives, as [`Description::engine`] and run records have them: `postgresql`, `sqlite`.
+    fn products(&self) -> &'static [&'static str];
 
     /// URL schemes that are this engine's.
     fn schemes(&self) -> &'static [&'static str];
+
+    /// How its targets are written: by default as URLs with a server in them.
+    fn notation(&self) -> Notation {
+        Notation { schemes: self.schemes(), ..Notation::default() }
+    }
 
     /// The clock that a target lives by: the machine's own unless it is modelled. `on_stall` hears of a thread that
     /// brings a virtual clock to a stop, in a sentence; nothing but ending the program helps then.
@@ -498,8 +503,10 @@ pub enum WeakIsolation {
 /// Who a target is, as it says itself.
 #[derive(Debug, Clone)]
 pub struct Description {
-    /// The engine's name.
+    /// The engine's name, one of [`Engine::products`].
     pub engine: String,
+    /// Another engine whose SQL it reads as well: texts for that one will do where there are none for this one.
+    pub relative: Option<&'static str>,
     /// The version that the server states.
     pub version: String,
     /// Settings that matter for a measurement, by their own names. They are printed and never used in an estimate.

@@ -25,7 +25,7 @@ pub use database::{
 pub use dialect::{Dialect, SingleRow};
 pub use error::{Error, ErrorKind, Result};
 pub use level::{LevelCommands, Levels};
-pub use mover::{Follow, Move, Mover, Restored};
+pub use mover::{Follow, Move, Mover, Program, Restored};
 pub use request::{Answer, RequestAccess, Requester, Statement, Traffic};
 pub use table::{Column, ColumnType, Table};
 pub use target::{Check, Credentials, Secret, Target};

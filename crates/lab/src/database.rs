@@ -155,6 +155,7 @@ fn describe(level: &Level, address: &Address, sqlite: &Description) -> Descripti
     };
     Description {
         engine: "lab".to_owned(),
+        relative: Some("sqlite"),
         version: format!("SQLite {}", sqlite.version),
         settings,
         page_bytes: level.spec.page_bytes,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use plimsoll_bench::Interrupt;
 use plimsoll_clock::{Clock, OnClock, RealClock, enter};
+use plimsoll_engine::target;
 use plimsoll_engine::{Check, Credentials, Database, Engine, Error, ErrorKind, Secret, Target};
 use plimsoll_lab::Lab;
 use plimsoll_mssql::Mssql;
@@ -19,6 +20,16 @@ use crate::failure::Failure;
 use crate::printer::Printer;
 
 static ENGINES: [&dyn Engine; 5] = [&Lab, &Mssql, &MySql, &Postgres, &Sqlite];
+
+/// Tells how targets are written, before the first is parsed or an error names one.
+pub fn register() {
+    target::register(ENGINES.iter().map(|engine| engine.notation()).collect());
+}
+
+/// Names of all that can be measured, for which a custom workload may have texts.
+pub fn products() -> Vec<&'static str> {
+    ENGINES.iter().flat_map(|engine| engine.products()).copied().collect()
+}
 
 /// The engine whose scheme a target has.
 pub fn engine_of(target: &Target) -> Result<&'static dyn Engine, Error> {

@@ -3,6 +3,7 @@
 
 mod manifests;
 mod sources;
+mod words;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -12,6 +12,7 @@ const HOUSE: &[&str] = &[
     "bench",
     "disk",
     "profile",
+    "load",
     "telemetry",
     "lab",
     "mssql",

@@ -21,6 +21,7 @@ const MAY_USE_REAL_TIME: &[(&str, &str)] = &[
     ("crates/plimsoll/tests/", "waits for real processes"),
     ("crates/engines/postgres/tests/", "waits for real servers"),
     ("crates/bench/benches/", "measures our own speed"),
+    ("crates/load/benches/", "measures our own speed"),
     ("crates/lab/benches/", "measures our own speed"),
     ("crates/hardware/tests/purity.rs", "names what it forbids"),
 ];

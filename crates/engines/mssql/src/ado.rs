@@ -1,14 +1,31 @@
 //! Connection strings as ADO.NET has them: `Server=tcp:host,1433;Database=sales;User Id=ann;Password=...`.
 
 use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::target;
+use plimsoll_engine::target::Pairs;
 
 use super::wire::Endpoint;
 
-/// True for what is a connection string and no URL.
-pub(super) fn is_connection_string(text: &str) -> bool {
-    target::is_connection_string(text)
-}
+/// The keys of such a string that name the server or hold no secret.
+pub(super) const PAIRS: Pairs = Pairs {
+    server: &["server", "datasource", "address", "addr", "networkaddress"],
+    shown: &[
+        "applicationintent",
+        "authentication",
+        "commandtimeout",
+        "connecttimeout",
+        "connectiontimeout",
+        "database",
+        "encrypt",
+        "hostnameincertificate",
+        "initialcatalog",
+        "multisubnetfailover",
+        "packetsize",
+        "trustservercertificate",
+        "uid",
+        "user",
+        "userid",
+    ],
+};
 
 fn usage(message: &str) -> Error {
     Error::new(ErrorKind::Usage, message)

@@ -316,6 +316,7 @@ pub(super) fn describe(control: &mut Control<'_>, connector: &Connector) -> Resu
     let database = stated(5).unwrap_or_else(|| connector.database().to_owned());
     let description = Description {
         engine: NAME.to_owned(),
+        relative: None,
         version,
         settings,
         page_bytes: PAGE_BYTES,

@@ -37,19 +37,23 @@ use std::sync::Arc;
 use plimsoll_clock::Clock;
 use plimsoll_engine::database::{Database, Engine};
 use plimsoll_engine::error::Result;
-use plimsoll_engine::target::{Credentials, Target};
+use plimsoll_engine::target::{Credentials, Notation, Target};
 
 /// The engine SQL Server, from 2016 on, and Azure SQL.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Mssql;
 
 impl Engine for Mssql {
-    fn name(&self) -> &'static str {
-        describe::NAME
+    fn products(&self) -> &'static [&'static str] {
+        &[describe::NAME]
     }
 
     fn schemes(&self) -> &'static [&'static str] {
         &["mssql", "sqlserver"]
+    }
+
+    fn notation(&self) -> Notation {
+        Notation { schemes: self.schemes(), is_path: false, shown: url::SHOWN, pairs: Some(ado::PAIRS) }
     }
 
     fn open(&self, target: &Target, credentials: &Credentials, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>> {

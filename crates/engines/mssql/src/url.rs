@@ -2,10 +2,25 @@
 //! which are Microsoft's; case and blanks in their names do not matter.
 
 use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::target::{Secret, Target};
+use plimsoll_engine::target::{Secret, Target, unescape};
 
 use super::ado;
 use super::wire::{Encrypt, Endpoint};
+
+/// Parameters that hold no secret.
+pub(super) const SHOWN: &[&str] = &[
+    "applicationIntent",
+    "commandTimeout",
+    "connectTimeout",
+    "database",
+    "encrypt",
+    "hostNameInCertificate",
+    "instance",
+    "multiSubnetFailover",
+    "packetSize",
+    "trustServerCertificate",
+    "user",
+];
 
 /// What a key of a connection string or a parameter of a URL is about. The first name of each is the one we show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,7 +189,7 @@ impl Location {
             bulk_table_lock: None,
             warning: None,
         };
-        if ado::is_connection_string(text) {
+        if ado::PAIRS.are_in(text) {
             for (key, value) in ado::pairs(text)? {
                 location.set(&key, value, false)?;
             }
@@ -357,29 +372,18 @@ fn endpoint(host: &str) -> Result<Endpoint> {
 
 /// Undoes percent-encoding. The text is not repeated in the error, as it may be a password.
 fn decode(text: &str) -> Result<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(if byte == b'%' {
-            let digits = (rest.next(), rest.next());
-            let digit = |digit: Option<u8>| digit.and_then(|digit| char::from(digit).to_digit(16));
-            match (digit(digits.0), digit(digits.1)) {
-                (Some(high), Some(low)) if high + low > 0 => (high * 16 + low) as u8,
-                _ => return Err(usage("the URL holds a '%' that two hexadecimal digits don't follow")),
-            }
-        } else {
-            byte
-        });
-    }
-    String::from_utf8(bytes).map_err(|_| usage("the URL holds bytes that are not UTF-8"))
+    unescape(text).map_err(usage)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_engine::Engine as _;
+    use plimsoll_engine::target::register;
     use proptest::prelude::*;
 
     fn parse(url: &str) -> Result<Location> {
+        register(vec![crate::Mssql.notation()]);
         Location::parse(&Target::parse(url).unwrap())
     }
 
@@ -456,6 +460,7 @@ mod tests {
         /// Whatever of a password is not escaped, no part of it is ever repeated, nor taken for the name of a host.
         #[test]
         fn no_password_is_repeated(head in "[A-Z]{4}", end in "[A-Z]{4}", sign in "[:/@%?&=\\\\;]{1,3}") {
+            register(vec![crate::Mssql.notation()]);
             for url in [
                 format!("mssql://user:{head}{sign}{end}@host/db"),
                 format!("Server=host;User Id=user;Password={head}{sign}{end};Database=db"),

@@ -103,6 +103,7 @@ pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Re
     warnings.extend(DOUBTS.iter().filter(|(name, values, _)| is(name, values)).map(|(_, _, text)| (*text).to_owned()));
     let description = Description {
         engine: product.name().to_owned(),
+        relative: product.relative(),
         version: connection.server.version.clone(),
         page_bytes,
         local,

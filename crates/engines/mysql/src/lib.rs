@@ -39,19 +39,37 @@ use std::sync::Arc;
 use plimsoll_clock::Clock;
 use plimsoll_engine::database::{Database, Engine};
 use plimsoll_engine::error::Result;
-use plimsoll_engine::target::{Credentials, Target};
+use plimsoll_engine::target::{Credentials, Notation, Target};
 
 /// The engine MySQL and its relative MariaDB: MySQL 8.0 or MariaDB 10.5, and later ones.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MySql;
 
 impl Engine for MySql {
-    fn name(&self) -> &'static str {
-        "mysql"
+    fn products(&self) -> &'static [&'static str] {
+        &["mysql", "mariadb"]
     }
 
     fn schemes(&self) -> &'static [&'static str] {
         &["mysql", "mariadb"]
+    }
+
+    fn notation(&self) -> Notation {
+        Notation {
+            schemes: self.schemes(),
+            shown: &[
+                "connect-timeout",
+                "database",
+                "defaults-file",
+                "host",
+                "port",
+                "socket",
+                "ssl-ca",
+                "ssl-mode",
+                "user",
+            ],
+            ..Notation::default()
+        }
     }
 
     fn open(&self, target: &Target, credentials: &Credentials, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use plimsoll_clock::Clock;
 use plimsoll_engine::database::Place;
 use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::mover::{COPY, Follow, Move, Mover, Restored, TABLES};
+use plimsoll_engine::mover::{COPY, Follow, Move, Mover, Program, Restored, TABLES};
 use plimsoll_engine::request::RequestAccess;
 use plimsoll_engine::server::tool;
 
@@ -73,6 +73,15 @@ impl MySqlMover {
 }
 
 impl Mover for MySqlMover {
+    fn programs(&self) -> &'static [Program] {
+        &[
+            Program { name: "mariadbd", is_asked: false },
+            Program { name: "mysqld", is_asked: false },
+            Program { name: "mariadb-backup", is_asked: false },
+            Program { name: "mariabackup", is_asked: false },
+        ]
+    }
+
     fn ways(&self) -> &'static [&'static str] {
         &WAYS
     }

@@ -54,6 +54,14 @@ impl Product {
         }
     }
 
+    /// The product whose SQL it reads as well.
+    pub(super) const fn relative(self) -> Option<&'static str> {
+        match self {
+            Self::MariaDb => Some(Self::MySql.name()),
+            Self::MySql => None,
+        }
+    }
+
     /// The programs that dump and load, and the package that has them.
     pub(super) const fn client_programs(self) -> ([&'static str; 2], &'static str) {
         match self {

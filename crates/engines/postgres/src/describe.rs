@@ -89,6 +89,7 @@ pub(super) fn describe(client: &mut Client, connector: &Connector) -> Result<Ser
     let page_bytes = settings.get("block_size").and_then(|size| size.parse().ok()).unwrap_or(8_192);
     let description = Description {
         engine: NAME.to_owned(),
+        relative: None,
         version,
         settings,
         page_bytes,

@@ -32,7 +32,7 @@ use std::sync::Arc;
 use plimsoll_clock::Clock;
 use plimsoll_engine::database::{Database, Engine};
 use plimsoll_engine::error::Result;
-use plimsoll_engine::target::{Credentials, Target};
+use plimsoll_engine::target::{Credentials, Notation, Target};
 
 /// Name of the engine in run records.
 const NAME: &str = "postgresql";
@@ -42,12 +42,31 @@ const NAME: &str = "postgresql";
 pub struct Postgres;
 
 impl Engine for Postgres {
-    fn name(&self) -> &'static str {
-        NAME
+    fn products(&self) -> &'static [&'static str] {
+        &[NAME]
     }
 
     fn schemes(&self) -> &'static [&'static str] {
         &["postgres", "postgresql"]
+    }
+
+    fn notation(&self) -> Notation {
+        Notation {
+            schemes: self.schemes(),
+            shown: &[
+                "application_name",
+                "connect_timeout",
+                "dbname",
+                "host",
+                "hostaddr",
+                "passfile",
+                "port",
+                "sslmode",
+                "sslrootcert",
+                "user",
+            ],
+            ..Notation::default()
+        }
     }
 
     fn open(&self, target: &Target, credentials: &Credentials, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use plimsoll_clock::Clock;
 use plimsoll_engine::database::{Place, PlaceStatus};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::mover::{COPY, DEFINITIONS, Follow, INDEXES, Move, Mover, Restored, TABLES};
+use plimsoll_engine::mover::{COPY, DEFINITIONS, Follow, INDEXES, Move, Mover, Program, Restored, TABLES};
 use plimsoll_engine::server::tool;
 use postgres::Client;
 
@@ -88,6 +88,11 @@ impl PostgresMover {
 }
 
 impl Mover for PostgresMover {
+    /// A server gives back its shared memory if it is asked to stop at once.
+    fn programs(&self) -> &'static [Program] {
+        &[Program { name: "postgres", is_asked: true }, Program { name: "pg_basebackup", is_asked: false }]
+    }
+
     fn ways(&self) -> &'static [&'static str] {
         // Before there was a choice, files were copied.
         if self.version >= STRATEGY_SINCE { &WAYS } else { &WAYS[1..] }

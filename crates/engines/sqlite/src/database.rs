@@ -389,6 +389,7 @@ fn describe(location: &Location, options: &Options) -> Result<Description> {
     ]);
     Ok(Description {
         engine: "sqlite".to_owned(),
+        relative: None,
         version: rusqlite::version().to_owned(),
         settings,
         page_bytes: options.page_bytes,

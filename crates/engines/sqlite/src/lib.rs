@@ -43,19 +43,28 @@ pub use dialect::SqliteDialect;
 
 use plimsoll_engine::database::{Database, Engine};
 use plimsoll_engine::error::Result;
-use plimsoll_engine::target::{Credentials, Target};
+use plimsoll_engine::target::{Credentials, Notation, Target};
 
 /// The engine in this process.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sqlite;
 
 impl Engine for Sqlite {
-    fn name(&self) -> &'static str {
-        "sqlite"
+    fn products(&self) -> &'static [&'static str] {
+        &["sqlite"]
     }
 
     fn schemes(&self) -> &'static [&'static str] {
         &["sqlite"]
+    }
+
+    fn notation(&self) -> Notation {
+        Notation {
+            schemes: self.schemes(),
+            is_path: true,
+            shown: &["cache_size", "journal_mode", "mmap_size", "page_size", "synchronous"],
+            pairs: None,
+        }
     }
 
     fn open(&self, target: &Target, _credentials: &Credentials, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>> {

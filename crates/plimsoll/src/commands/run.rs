@@ -104,7 +104,7 @@ impl Session<'_> {
                 let mut watcher = Watcher::new(store, self.printer, plan.definition.name.clone());
                 Ok(execute(plan, database.as_ref(), &opened.clock, self.interrupt, &mut watcher))
             }
-            Err(error) => Ok(run::not_started(plan, engines::engine_of(target)?.name(), &opened.clock, error)),
+            Err(error) => Ok(run::not_started(plan, engines::engine_of(target)?.products()[0], &opened.clock, error)),
         }
     }
 }
@@ -268,7 +268,7 @@ fn find(test: &str) -> Result<Definition, Failure> {
         Failure::usage(format!("cannot read the definition {test}: {error}"))
             .hint("'plimsoll tests show read-scan' prints one to start from")
     })?;
-    let own = Definition::parse(test, &text).map_err(|error| {
+    let own = Definition::parse_for(test, &text, &engines::products()).map_err(|error| {
         Failure::usage(error.to_string()).hint("'plimsoll tests keys' lists every key and parameter")
     })?;
     // Stored runs are found by the name of their test: two tests must not share one.

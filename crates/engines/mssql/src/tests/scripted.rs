@@ -205,8 +205,8 @@ impl Clock for Counted {
         self.1.ticket(name)
     }
 
-    fn board(&self, ticket: Ticket) {
-        self.1.board(ticket);
+    fn register(&self, ticket: Ticket) {
+        self.1.register(ticket);
     }
 
     fn leave(&self) {

@@ -89,6 +89,7 @@ pub struct MemoryDatabase {
 pub fn open(name: &str) -> MemoryDatabase {
     let description = Description {
         engine: "memory".to_owned(),
+        relative: None,
         version: rusqlite::version().to_owned(),
         settings: BTreeMap::new(),
         page_bytes: 4096,

@@ -15,8 +15,8 @@ use self::database::Store;
 pub struct Memory;
 
 impl Engine for Memory {
-    fn name(&self) -> &'static str {
-        "memory"
+    fn products(&self) -> &'static [&'static str] {
+        &["memory"]
     }
 
     fn schemes(&self) -> &'static [&'static str] {

@@ -1,7 +1,7 @@
 //! What timing and recording a request cost: readings of the clock (one where the end of a request is the start of the next,
-//! two with a schedule), histograms, counts, the second's row. The bar is 100 ns.
+//! two with a schedule), histograms, counts, the second's row. The bar is 50 ns, the clock's readings not counted.
 //!
-//! `cargo bench -p plimsoll-bench --bench record`
+//! `cargo bench -p plimsoll-load --bench record`
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -9,10 +9,10 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use plimsoll_analysis::summary::median;
-use plimsoll_bench::load::recorder::{Answered, Recorder};
-use plimsoll_bench::load::request::Made;
+use plimsoll_clock::cpu::thread_cpu_seconds;
 use plimsoll_clock::{Clock as _, RealClock};
-use plimsoll_engine::process::thread_cpu_seconds;
+use plimsoll_load::lane::Amount;
+use plimsoll_load::recorder::{Answered, Recorder};
 
 const ROUNDS: usize = 21;
 const REQUESTS: u32 = 500_000;
@@ -33,8 +33,9 @@ fn main() {
             let intended = started;
             last = clock.now();
             let ended = last.after(Duration::from_nanos(u64::from(number.wrapping_mul(2_654_435_761)) >> 8));
-            let made = Made { rows_examined: 1, rows: 1, content_bytes: 400 };
-            let answer = Answered { intended, started, ended, backed_off: Duration::ZERO, slept: scheduled, made };
+            let made = Amount { rows_examined: 1, rows: 1, content_bytes: 400 };
+            let answer =
+                Answered { intended, started, ended, backed_off: Duration::ZERO, slept: scheduled, amount: made };
             recorder.lock().unwrap_or_else(std::sync::PoisonError::into_inner).answered((number % 2) as usize, &answer);
         });
         all.sort_by(f64::total_cmp);

@@ -1,14 +1,13 @@
-//! What requests came to: histograms and counts by kind, and a row for every second. Several recorders share the work of
+//! What operations came to: histograms and counts by kind, and a row for every second. Several recorders share the work of
 //! many sessions and are merged exactly; memory grows with the time of a phase, never with its requests.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plimsoll_engine::ErrorKind;
 use plimsoll_measurement::{Moment, RequestKind, Seconds, Silence, Times};
 
-use super::request::Made;
-use super::silence::Slots;
+use crate::lane::Amount;
+use crate::stall::Slots;
 
 /// A request that was answered.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +23,7 @@ pub struct Answered {
     /// True if the session had slept until the intended start, so that a late start is the client's fault.
     pub slept: bool,
     /// What it came to.
-    pub made: Made,
+    pub amount: Amount,
 }
 
 #[derive(Debug, Clone)]
@@ -99,7 +98,7 @@ impl Recorder {
                 lag.slept.record(late);
             }
         }
-        let made = answer.made;
+        let made = answer.amount;
         kind.rows_examined += made.rows_examined;
         kind.rows += made.rows;
         kind.content_bytes += made.content_bytes;
@@ -108,9 +107,9 @@ impl Recorder {
     }
 
     /// Counts a request that failed for good.
-    pub fn failed(&mut self, index: usize, now: Moment, class: ErrorKind) {
-        *self.kinds[index].errors.entry(class.name()).or_default() += 1;
-        self.seconds.failed(second(self.start, now), class.name());
+    pub fn failed(&mut self, index: usize, now: Moment, class: &'static str) {
+        *self.kinds[index].errors.entry(class).or_default() += 1;
+        self.seconds.failed(second(self.start, now), class);
     }
 
     /// Counts an attempt that is made again.
@@ -274,13 +273,13 @@ mod tests {
             ended: at(ended + 1000),
             backed_off: Duration::from_secs(1),
             slept: intended == started,
-            made: Made { rows_examined: 10, rows: 2, content_bytes: 820 },
+            amount: Amount { rows_examined: 10, rows: 2, content_bytes: 820 },
         };
         let new = || Recorder::new(at(0), &["insert".to_owned(), "update".to_owned()], true);
         let (mut one, mut two) = (new(), new());
         one.answered(0, &answer(100, 400, 410));
         two.answered(1, &answer(2000, 2000, 2001));
-        two.failed(1, at(1500), ErrorKind::Busy);
+        two.failed(1, at(1500), "busy");
         two.retried(1);
         let mut recent = Times::new();
         two.take_recent(&mut recent);

@@ -2,6 +2,7 @@
 //! that changes steadily. Latency counts from the intended start, so a server that stalls is not spared (Tene, "How NOT to
 //! measure latency").
 
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -10,7 +11,7 @@ use plimsoll_measurement::Moment;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;
 
-use super::think::exponential;
+use crate::think::exponential;
 
 /// How starts are spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +48,12 @@ impl Rate {
     /// On average.
     pub fn mean(self) -> f64 {
         f64::midpoint(self.from, self.to)
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_ramp() { write!(f, "{} to {}/s", self.from, self.to) } else { write!(f, "{}/s", self.from) }
     }
 }
 

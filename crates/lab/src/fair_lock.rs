@@ -1,5 +1,5 @@
-//! The right to write. SQLite has one writer at a time; sessions of the lab queue for it here, in order and without
-//! polling, before SQLite takes a snapshot: a writer that waited inside SQLite's lock methods would hold a stale one.
+//! A lock that is granted in the order in which it was asked for, without polling. One is the writer lock: SQLite has one writer at a
+//! time, and sessions of the lab queue here before SQLite takes a snapshot. A writer that waited inside SQLite would hold a stale one.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,42 +8,42 @@ use std::time::Duration;
 
 use plimsoll_clock::{Clock, Waiter};
 
-/// A turn that is passed on when this is dropped.
+/// Releases the lock when it is dropped.
 #[derive(Debug)]
-#[must_use = "dropped, it passes the turn on"]
-pub struct Held<'a>(&'a Turn);
+#[must_use = "dropped, it releases the lock"]
+pub struct Guard<'a>(&'a FairLock);
 
-impl Drop for Held<'_> {
+impl Drop for Guard<'_> {
     fn drop(&mut self) {
-        self.0.pass();
+        self.0.release();
     }
 }
 
-/// A place in the queue. Whoever panics there, as nobody is left to run, must not be given the turn.
-struct Place<'a> {
-    turn: &'a Turn,
+/// A place in the queue. A thread that panics there, because no thread is left to run, must not be given the lock.
+struct Waiting<'a> {
+    lock: &'a FairLock,
     granted: Arc<AtomicBool>,
-    /// True when the turn has come.
+    /// True when the lock was granted.
     is_left: bool,
 }
 
-impl Drop for Place<'_> {
+impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         if self.is_left {
             return;
         }
-        let mut queue = self.turn.queue();
+        let mut queue = self.lock.queue();
         queue.waiting.retain(|(granted, _)| !Arc::ptr_eq(granted, &self.granted));
         drop(queue);
         if self.granted.load(Ordering::Acquire) {
-            self.turn.pass();
+            self.lock.release();
         }
     }
 }
 
-/// The turn of one database file.
+/// A lock with a queue.
 #[derive(Debug, Default)]
-pub struct Turn {
+pub struct FairLock {
     queue: Mutex<Queue>,
 }
 
@@ -53,14 +53,14 @@ struct Queue {
     waiting: VecDeque<(Arc<AtomicBool>, Waiter)>,
 }
 
-impl Turn {
+impl FairLock {
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until the turn is ours, and says how long. Who asked first has it first.
+    /// Waits until the lock is ours, and returns how long that took. The first to ask is the first to get it.
     pub fn take(&self, clock: &dyn Clock) -> Duration {
-        let mut place = {
+        let mut waiting = {
             let mut queue = self.queue();
             if !queue.taken {
                 queue.taken = true;
@@ -68,24 +68,24 @@ impl Turn {
             }
             let granted = Arc::new(AtomicBool::new(false));
             queue.waiting.push_back((Arc::clone(&granted), clock.waiter()));
-            Place { turn: self, granted, is_left: false }
+            Waiting { lock: self, granted, is_left: false }
         };
         let start = clock.now();
-        while !place.granted.load(Ordering::Acquire) {
+        while !waiting.granted.load(Ordering::Acquire) {
             clock.park();
         }
-        place.is_left = true;
+        waiting.is_left = true;
         clock.now().since(start)
     }
 
-    /// Waits until the turn is ours and passes it on when that is dropped, be it by a panic.
-    pub fn hold(&self, clock: &dyn Clock) -> Held<'_> {
+    /// Waits until the lock is ours. The guard releases it when it is dropped, also by a panic.
+    pub fn hold(&self, clock: &dyn Clock) -> Guard<'_> {
         self.take(clock);
-        Held(self)
+        Guard(self)
     }
 
-    /// Passes the turn on.
-    pub fn pass(&self) {
+    /// Gives the lock to the next in the queue.
+    pub fn release(&self) {
         let mut queue = self.queue();
         match queue.waiting.pop_front() {
             Some((granted, waiter)) => {

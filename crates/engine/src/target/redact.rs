@@ -1,157 +1,57 @@
-//! Targets by URL, and the secrets that must never be seen: what is shown of a URL has no password in it.
+//! What is shown of a target: passwords are hidden wherever they may stand. What engines' targets look like is theirs to say;
+//! of one that nobody has registered, less is shown.
 
-use std::sync::Arc;
+use std::sync::OnceLock;
 
-use secrecy::{ExposeSecret, SecretString};
+/// How the targets of an engine are written, as far as it matters for what is shown of them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Notation {
+    /// The engine's schemes.
+    pub schemes: &'static [&'static str],
+    /// True if a path follows the scheme, which has neither user nor password.
+    pub is_path: bool,
+    /// Parameters that hold no secret. They are shown behind a password; anything else there may be the password's end, after a
+    /// '&' in it.
+    pub shown: &'static [&'static str],
+    /// Texts without a scheme that are targets of the engine's first scheme.
+    pub pairs: Option<Pairs>,
+}
 
-use crate::error::{Error, ErrorKind, Result};
+/// Connection strings of keys and values, in lower case and without blanks.
+#[derive(Debug, Clone, Copy)]
+pub struct Pairs {
+    /// Names of the server's key; one of them is in each string.
+    pub server: &'static [&'static str],
+    /// Other keys whose values are shown.
+    pub shown: &'static [&'static str],
+}
 
-/// A text that neither `Debug` nor `Display` ever shows.
-#[derive(Clone)]
-pub struct Secret(SecretString);
-
-impl Secret {
-    /// Wraps a text.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(SecretString::from(text.into()))
-    }
-
-    /// The text itself, for the driver that needs it.
-    pub fn expose(&self) -> &str {
-        self.0.expose_secret()
+impl Pairs {
+    /// True for such a connection string: pairs of keys and values, the server among them, and no URL.
+    pub fn are_in(&self, text: &str) -> bool {
+        let before_url = text.split("://").next().unwrap_or_default();
+        let mut pairs = text.split(';').filter_map(|pair| pair.split_once('='));
+        before_url.contains('=') && pairs.any(|(key, _)| self.server.contains(&plain_key(key).as_str()))
     }
 }
 
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("***")
-    }
+static NOTATIONS: OnceLock<Vec<Notation>> = OnceLock::new();
+
+/// Tells how the targets of all engines are written; once, before the first is parsed.
+pub fn register(notations: Vec<Notation>) {
+    // Whoever is second has nothing else to say.
+    let _ = NOTATIONS.set(notations);
 }
 
-/// What the program found of passwords outside the URL.
-#[derive(Debug, Clone, Default)]
-pub struct Credentials {
-    /// From a file, the environment or a prompt. It goes before the engine's own stores and after the URL.
-    pub password: Option<Secret>,
-    /// A shell command that prints an access token, for engines that take one.
-    pub token_command: Option<String>,
-    /// Ends the wait for a program that gives one.
-    pub check: Check,
+fn notations() -> &'static [Notation] {
+    NOTATIONS.get().map_or(&[], Vec::as_slice)
 }
 
-/// Asked several times a second while a program outside of the target is waited for; an error ends the wait.
-#[derive(Clone)]
-pub struct Check(Arc<dyn Fn() -> Result<()> + Send + Sync>);
-
-impl Check {
-    /// Asks this.
-    pub fn new(check: impl Fn() -> Result<()> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(check))
-    }
-
-    /// Whether to go on.
-    ///
-    /// # Errors
-    /// If the wait is to end.
-    pub fn ask(&self) -> Result<()> {
-        (self.0)()
-    }
-}
-
-impl Default for Check {
-    /// Waits as long as it takes.
-    fn default() -> Self {
-        Self::new(|| Ok(()))
-    }
-}
-
-impl std::fmt::Debug for Check {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Check").finish_non_exhaustive()
-    }
-}
-
-/// A target as the user named it.
-#[derive(Debug, Clone)]
-pub struct Target {
-    /// What stands before the first colon, in lower case.
-    pub scheme: String,
-    url: Secret,
-    display: String,
-    inline_password: bool,
-}
-
-impl Target {
-    /// Splits off the scheme and hides what must be hidden. Engines read the rest.
-    pub fn parse(url: &str) -> Result<Self> {
-        if is_connection_string(url) {
-            let (display, inline_password) = redact_connection_string(url);
-            return Ok(Self { scheme: ADO_SCHEME.to_owned(), url: Secret::new(url), display, inline_password });
-        }
-        let usage = |message: String| {
-            Error::new(ErrorKind::Usage, message)
-                .hint("a target is a URL such as sqlite:file.db or postgres://user@host/database")
-        };
-        let (scheme, rest) = url.split_once(':').ok_or_else(|| {
-            // Without a scheme there may be a password anywhere in it, so it is not repeated.
-            usage("the target has no scheme".to_owned())
-        })?;
-        if scheme.is_empty() || !scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c)) {
-            return Err(usage("the target does not start with a scheme".to_owned()));
-        }
-        if rest.is_empty() {
-            return Err(usage(format!("nothing follows '{scheme}:'")));
-        }
-        let (display, inline_password) = redact(url);
-        Ok(Self { scheme: scheme.to_ascii_lowercase(), url: Secret::new(url), display, inline_password })
-    }
-
-    /// The URL with everything in it; for drivers only.
-    pub fn url(&self) -> &Secret {
-        &self.url
-    }
-
-    /// The URL as it may be shown and stored.
-    pub fn display(&self) -> &str {
-        &self.display
-    }
-
-    /// True if the URL itself holds a password: worth a warning, since shells and process lists keep it.
-    pub fn has_inline_password(&self) -> bool {
-        self.inline_password
-    }
-}
-
-/// The scheme of connection strings, which have none.
-const ADO_SCHEME: &str = "mssql";
-
-/// Names under which a connection string names its server; one of them starts it.
-const ADO_SERVER: &[&str] = &["server", "datasource", "address", "addr", "networkaddress"];
-
-/// Keys of connection strings whose values are shown, besides the server's.
-const ADO_SHOWN: &[&str] = &[
-    "applicationintent",
-    "authentication",
-    "commandtimeout",
-    "connecttimeout",
-    "connectiontimeout",
-    "database",
-    "encrypt",
-    "hostnameincertificate",
-    "initialcatalog",
-    "multisubnetfailover",
-    "packetsize",
-    "trustservercertificate",
-    "uid",
-    "user",
-    "userid",
-];
-
-/// True for a connection string as ADO.NET has it: pairs of keys and values, the server among them, and no URL.
-pub fn is_connection_string(text: &str) -> bool {
-    let before_url = text.split("://").next().unwrap_or_default();
-    let mut pairs = text.split(';').filter_map(|pair| pair.split_once('='));
-    before_url.contains('=') && pairs.any(|(key, _)| ADO_SERVER.contains(&plain_key(key).as_str()))
+/// The scheme and the pairs of a connection string.
+pub(super) fn pairs_in(text: &str) -> Option<(&'static str, Pairs)> {
+    let of =
+        |notation: &Notation| Some((*notation.schemes.first()?, notation.pairs.filter(|pairs| pairs.are_in(text))?));
+    notations().iter().find_map(of)
 }
 
 /// The name of a key in lower case and without blanks.
@@ -161,14 +61,14 @@ fn plain_key(key: &str) -> String {
 
 /// A connection string without its password, and whether it had one. A piece between semicolons that is none of the keys that
 /// are known to be harmless may be a piece of a password with a semicolon in it.
-fn redact_connection_string(text: &str) -> (String, bool) {
+pub(super) fn redact_pairs(pairs: Pairs, text: &str) -> (String, bool) {
     let mut found = false;
     let mut quoted = false;
     let mut shown: Vec<String> = Vec::new();
     for piece in text.split(';').filter(|piece| !piece.trim().is_empty()) {
         let (key, value) = piece.split_once('=').map_or(("", piece), |(key, value)| (key.trim(), value.trim()));
         let plain = plain_key(key);
-        let harmless = ADO_SERVER.contains(&plain.as_str()) || ADO_SHOWN.contains(&plain.as_str());
+        let harmless = pairs.server.contains(&plain.as_str()) || pairs.shown.contains(&plain.as_str());
         // Behind a quote that has not been closed everything belongs to the value.
         if harmless && !quoted && !value.contains(['"', '\'', '=']) {
             shown.push(format!("{key}={value}"));
@@ -185,48 +85,15 @@ fn redact_connection_string(text: &str) -> (String, bool) {
 /// What stands for everything that is hidden.
 const HIDDEN: &str = "***";
 
-/// Parameters that are shown behind a password. Anything else there may be the password's end, after a '&' in it.
-const SHOWN_BEHIND: &[&str] = &[
-    "applicationIntent",
-    "application_name",
-    "cache_size",
-    "commandTimeout",
-    "connectTimeout",
-    "connect-timeout",
-    "connect_timeout",
-    "database",
-    "dbname",
-    "encrypt",
-    "defaults-file",
-    "host",
-    "hostNameInCertificate",
-    "hostaddr",
-    "instance",
-    "journal_mode",
-    "mmap_size",
-    "multiSubnetFailover",
-    "packetSize",
-    "page_size",
-    "passfile",
-    "port",
-    "socket",
-    "ssl-ca",
-    "ssl-mode",
-    "sslmode",
-    "sslrootcert",
-    "synchronous",
-    "trustServerCertificate",
-    "user",
-];
-
 /// The URL without passwords, and whether it had any. Drivers read such a URL in different ways and passwords come with
 /// signs that were not escaped, so whatever may be a piece of one is hidden, even if that is too much.
-fn redact(url: &str) -> (String, bool) {
+pub(super) fn redact(url: &str) -> (String, bool) {
     let (scheme, rest) = url.split_once(':').unwrap_or(("", url));
     let server = rest.strip_prefix("//");
-    // A file has no user part, nor has the lab; two slashes are a mistake there unless a third one follows.
-    let local = ["sqlite", "lab"].iter().any(|local| scheme.eq_ignore_ascii_case(local));
-    if local && server.is_none_or(|rest| rest.starts_with('/')) {
+    // A path has no user part; two slashes are a mistake there unless a third one follows.
+    let is_its = |known: &&str| scheme.eq_ignore_ascii_case(known);
+    let is_path = notations().iter().any(|notation| notation.is_path && notation.schemes.iter().any(is_its));
+    if is_path && server.is_none_or(|rest| rest.starts_with('/')) {
         let (path, query) = split_query(rest);
         let (query, found) = redact_query(query);
         return (format!("{scheme}:{path}{query}"), found);
@@ -287,7 +154,7 @@ fn redact_query(query: Option<&str>) -> (String, bool) {
         if is_secret(key) {
             found = true;
             shown.push(format!("{key}={HIDDEN}"));
-        } else if !found || (!value.is_empty() && SHOWN_BEHIND.contains(&key)) {
+        } else if !found || (!value.is_empty() && is_shown(key)) {
             shown.push(pair.to_owned());
         } else {
             shown.push(HIDDEN.to_owned());
@@ -298,7 +165,12 @@ fn redact_query(query: Option<&str>) -> (String, bool) {
 
 fn is_secret(key: &str) -> bool {
     let lower = key.to_ascii_lowercase();
-    lower != "passfile" && ["pass", "pwd", "token", "secret"].iter().any(|word| lower.contains(word))
+    ["pass", "pwd", "token", "secret"].iter().any(|word| lower.contains(word)) && !is_shown(key)
+}
+
+/// Whether a parameter of that name holds no secret on any engine, whatever it is called.
+fn is_shown(key: &str) -> bool {
+    notations().iter().any(|notation| notation.shown.contains(&key))
 }
 
 /// Hides the passwords of everything in a text that looks like a URL or a part of one: for messages that repeat what
@@ -380,32 +252,34 @@ fn mask_word(word: &str) -> String {
     word.to_owned()
 }
 
-/// Undoes percent-encoding. What is wrong with a text is said without repeating it, as it may be a password.
-pub fn unescape(text: &str) -> std::result::Result<String, &'static str> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(if byte == b'%' {
-            let digits = (rest.next(), rest.next());
-            let digit = |digit: Option<u8>| digit.and_then(|digit| char::from(digit).to_digit(16));
-            match (digit(digits.0), digit(digits.1)) {
-                (Some(high), Some(low)) if high + low > 0 => (high * 16 + low) as u8,
-                _ => return Err("the URL holds a '%' that two hexadecimal digits don't follow"),
-            }
-        } else {
-            byte
-        });
-    }
-    String::from_utf8(bytes).map_err(|_| "the URL holds bytes that are not UTF-8")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::{ErrorKind, Result};
+    use crate::target::Target;
     use proptest::prelude::*;
 
+    const NOTATIONS: [Notation; 3] = [
+        Notation { schemes: &["sqlite", "lab"], is_path: true, shown: &["cache_size"], pairs: None },
+        Notation { schemes: &["postgres"], is_path: false, shown: &["passfile", "sslmode", "user"], pairs: None },
+        Notation {
+            schemes: &["mssql"],
+            is_path: false,
+            shown: &["encrypt"],
+            pairs: Some(Pairs {
+                server: &["server", "datasource"],
+                shown: &["database", "encrypt", "initialcatalog", "userid"],
+            }),
+        },
+    ];
+
+    fn parse(url: &str) -> Result<Target> {
+        register(NOTATIONS.to_vec());
+        Target::parse(url)
+    }
+
     fn shown(url: &str) -> String {
-        Target::parse(url).unwrap().display().to_owned()
+        parse(url).unwrap().display().to_owned()
     }
 
     #[test]
@@ -418,9 +292,9 @@ mod tests {
         assert_eq!(shown("postgres://u:p/a@ss@h/db"), "postgres://u:***@h/db");
         assert_eq!(shown("postgres://u@h/db?passfile=/home/u/.pgpass"), "postgres://u@h/db?passfile=/home/u/.pgpass");
         assert_eq!(shown("sqlite:some dir/file.db"), "sqlite:some dir/file.db");
-        let target = Target::parse("postgres://u:s3cret@h/db").unwrap();
+        let target = parse("postgres://u:s3cret@h/db").unwrap();
         assert!(!format!("{target:?}").contains("s3cret"));
-        assert!(target.has_inline_password() && !Target::parse("postgres://u@h/db").unwrap().has_inline_password());
+        assert!(target.has_inline_password() && !parse("postgres://u@h/db").unwrap().has_inline_password());
     }
 
     #[test]
@@ -438,7 +312,7 @@ mod tests {
             ("postgres://h/db?password=se&cret&sslmode=require", "postgres://h/db?password=***&***&sslmode=require"),
             ("sqlite:file.db?password=secret", "sqlite:file.db?password=***"),
         ] {
-            let target = Target::parse(url).unwrap();
+            let target = parse(url).unwrap();
             assert_eq!(target.display(), expected);
             assert!(target.has_inline_password(), "{url}");
         }
@@ -454,7 +328,7 @@ mod tests {
             "SQLite:C:/x@y",
             "lab:azure-sql-db/S2@v12-ga-2015-01?clock=real&scale=1/16",
         ] {
-            let target = Target::parse(url).unwrap();
+            let target = parse(url).unwrap();
             assert_eq!(target.display(), url);
             assert!(!target.has_inline_password(), "{url}");
         }
@@ -462,6 +336,7 @@ mod tests {
 
     #[test]
     fn passwords_in_a_text_are_hidden() {
+        register(NOTATIONS.to_vec());
         for (text, expected) in [
             ("unknown word 'postgres://u:pw@h/db'", "unknown word 'postgres://u:***@h/db'"),
             ("(postgres://u:my pass word@h/db) is  bad", "(postgres://u:***@h/db) is  bad"),
@@ -489,7 +364,7 @@ mod tests {
             ("Password=a;b=c;Server=h", "Password=***;***;Server=h"),
             ("Server=h;Database=d", "Server=h;Database=d"),
         ] {
-            let target = Target::parse(text).unwrap();
+            let target = parse(text).unwrap();
             assert_eq!((target.scheme.as_str(), target.display()), ("mssql", expected));
             assert_eq!(target.has_inline_password(), expected.contains("***"), "{text}");
         }
@@ -502,7 +377,7 @@ mod tests {
     #[test]
     fn what_is_no_url_is_refused_without_repeating_it() {
         for bad in ["", "file.db", ":x", "sqlite:", "a b:c"] {
-            let error = Target::parse(bad).unwrap_err();
+            let error = parse(bad).unwrap_err();
             assert_eq!(error.kind, ErrorKind::Usage);
         }
     }
@@ -537,7 +412,7 @@ mod tests {
         #[test]
         fn no_piece_of_a_password_survives(password in "[A-Z/?@:#%&=;]{4,20}") {
             for url in planted(&password) {
-                let target = Target::parse(&url).unwrap();
+                let target = parse(&url).unwrap();
                 prop_assert!(target.has_inline_password(), "{}", url);
                 let message = mask_urls(&format!("no such '{url}'"));
                 for at in 0..=password.len() - 4 {
@@ -555,13 +430,13 @@ mod tests {
 
         #[test]
         fn parsing_never_panics(text in "\\PC{0,60}") {
-            let _ = Target::parse(&text);
+            let _ = parse(&text);
             let _ = mask_urls(&text);
         }
 
         #[test]
         fn hiding_never_panics(text in "[a@:/?&=%3 é'\\[\\],]{0,40}") {
-            let _ = Target::parse(&format!("postgres:{text}"));
+            let _ = parse(&format!("postgres:{text}"));
             let _ = mask_urls(&text);
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
-use super::schedule::Arrivals;
+use crate::schedule::Arrivals;
 
 /// The longest pause, as a multiple of the mean: the standard cuts them there.
 const LONGEST: f64 = 10.0;
