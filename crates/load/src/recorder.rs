@@ -112,9 +112,9 @@ impl Recorder {
         self.seconds.failed(second(self.start, now), class);
     }
 
-    /// Counts an attempt that is made again.
-    pub fn retried(&mut self, index: usize) {
-        self.kinds[index].retries += 1;
+    /// Counts attempts that were made again.
+    pub fn retried(&mut self, index: usize, attempts: u32) {
+        self.kinds[index].retries += u64::from(attempts);
     }
 
     /// Adds the times since the last call to `sum`.
@@ -280,7 +280,7 @@ mod tests {
         one.answered(0, &answer(100, 400, 410));
         two.answered(1, &answer(2000, 2000, 2001));
         two.failed(1, at(1500), "busy");
-        two.retried(1);
+        two.retried(1, 1);
         let mut recent = Times::new();
         two.take_recent(&mut recent);
         assert_eq!(recent.count(), 1);

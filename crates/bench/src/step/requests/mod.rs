@@ -13,18 +13,22 @@ use plimsoll_measurement::{Phase as PhaseRecord, RequestKind, Times, units};
 use self::tables::{on_rows, provision, rehearsal, wanted};
 use super::own::Prepared;
 use super::{Context, Measure, contradiction};
-use crate::load::client::{ClientWatch, Where, rehearse};
+use crate::interrupt::Interrupt;
 use crate::load::mix::Kind;
 use crate::load::own::Ready;
 use crate::load::plan::{plan, search};
+use crate::load::rehearsal::rehearse;
 use crate::load::request::Workload;
 use crate::load::rows::Target;
-use crate::load::watch::{LOOK_EVERY, Watch};
-use crate::load::worker::{Needed, Shared, Slot, State, work};
-use plimsoll_load::phases::Phase;
+use crate::load::session::{Losses, SessionLane, Sessions, Slot};
+use crate::observer::Live;
+use plimsoll_load::client::{ClientWatch, Where};
+use plimsoll_load::monitor::{LOOK_EVERY, Monitor};
+use plimsoll_load::phases::{ALL, Phase};
 use plimsoll_load::recorder::{Recorder, Sums};
 use plimsoll_load::schedule::{Arrivals, Rate, Schedule};
 use plimsoll_load::think::Think;
+use plimsoll_load::worker::{Needed, Shared, State, work};
 
 /// A run in which more requests fail is not valid (reference, A20).
 const MOST_FAILED_PERCENT: f64 = 1.0;
@@ -149,7 +153,8 @@ impl Measure for Requests {
             context.warn(format!("no rate that was tried in repetition {label} met the goal in all its tries"));
         }
         for slot in &slots {
-            self.client.traffic(slot.requester.as_deref().and_then(Requester::traffic));
+            let traffic = slot.requester.as_deref().and_then(Requester::traffic);
+            self.client.traffic(traffic.map(|traffic| (traffic.sent_bytes, traffic.received_bytes)));
         }
         drop(slots);
         *context.client = Some(self.client.client());
@@ -230,9 +235,6 @@ fn run(
     let connect = context.requesters(access);
     let shared = Shared {
         clock: clock.as_ref(),
-        interrupt,
-        workload,
-        connect: &connect,
         schedule: schedule.as_ref(),
         think: Think { mean: parameters.duration("think"), arrivals, seed: schedule_seed },
         start,
@@ -240,27 +242,31 @@ fn run(
         recorders: &recorders,
         state: State::of(phase.sessions),
     };
-    let shared = &shared;
+    let sessions = Sessions { clock: clock.as_ref(), interrupt, connect: &connect, end, losses: Losses::default() };
+    let (shared, sessions) = (&shared, &sessions);
     let jobs: Vec<_> = slots
         .iter_mut()
         .take(phase.sessions as usize)
         .zip(0..)
         .map(|(slot, session)| {
             // Each phase draws anew.
-            (format!("session {session}"), move || work(shared, slot, session, label | number << 48))
+            (format!("session {session}"), move || {
+                let maker = workload.maker(session, label | number << 48);
+                work(shared, &mut SessionLane::new(sessions, &shared.state, maker, slot), session)
+            })
         })
         .collect();
-    let mut watch = Watch::new(phase, &recorders, schedule.as_ref(), &shared.state, (repetition_start, start));
+    let mut monitor = Monitor::new(phase, &recorders, schedule.as_ref(), (repetition_start, start));
     let mut watched = Ok(());
     let ended = in_threads_while(&clock, jobs, || {
-        watched = watch_over(context, shared, &mut watch);
+        watched = watch_over(context, shared, sessions, (&mut monitor, phase, &names));
         if watched.is_err() {
             shared.state.stop();
         }
-        watched = std::mem::replace(&mut watched, Ok(())).and(await_answers(shared, lasts));
+        watched = std::mem::replace(&mut watched, Ok(())).and(await_answers(shared, interrupt, lasts));
     });
     let stopped = shared.state.ended();
-    let (_, point) = watch.look(stopped, true);
+    let (_, point) = monitor.look(stopped, true);
     let kept = point.map_or(Ok(()), |point| context.keep(point));
     let mut recorder = new();
     for part in &recorders {
@@ -279,16 +285,21 @@ fn run(
         needed.push(own);
     }
     let started = start.since(repetition_start).as_secs_f64();
-    if outcome.is_ok() && shared.state.losses() > 0 {
+    if outcome.is_ok() && sessions.losses.count() > 0 {
         context.warn(CAME_BACK);
     }
     let record = record(phase, &recorder, started, seconds, backlog);
-    Ran { recorder, record, percentiles: watch.percentiles, needed, outcome }
+    Ran { recorder, record, percentiles: monitor.percentiles, needed, outcome }
 }
 
 /// Looks after a phase while the sessions work: shows how it goes, keeps what is finished, and takes the lease again when
 /// the server was lost and is back.
-fn watch_over(context: &mut Context<'_>, shared: &Shared<'_>, watch: &mut Watch<'_>) -> Result<()> {
+fn watch_over(
+    context: &mut Context<'_>,
+    shared: &Shared<'_>,
+    sessions: &Sessions<'_>,
+    (monitor, phase, kinds): (&mut Monitor<'_>, &Phase, &[String]),
+) -> Result<()> {
     let clock = Arc::clone(context.clock);
     let is_bulk = context.mix.kinds().contains(&Kind::BulkLoad);
     let at_most = context.parameters.bytes("at_most");
@@ -296,18 +307,28 @@ fn watch_over(context: &mut Context<'_>, shared: &Shared<'_>, watch: &mut Watch<
     let mut look = shared.start.after(LOOK_EVERY);
     while shared.state.is_working() && look <= shared.end {
         clock.sleep_until(look);
-        let (live, point) = watch.look(look, false);
-        let total_seconds = Some(shared.end.since(shared.start).as_secs_f64());
-        context.observer.live(&crate::observer::Live { total_seconds, ..live });
+        let (seen, point) = monitor.look(look, false);
+        context.observer.live(&Live {
+            phase: if phase.label == ALL { "" } else { &phase.label },
+            elapsed_seconds: seen.elapsed_seconds,
+            total_seconds: Some(shared.end.since(shared.start).as_secs_f64()),
+            rate: seen.rate,
+            latency_ms_p50: seen.latency_ms_p50,
+            latency_ms_p99: seen.latency_ms_p99,
+            answered: seen.answered,
+            failed: seen.failed,
+            backlog: seen.backlog,
+            lost_sessions: sessions.losses.lost(),
+        });
         if let Some(point) = point {
             context.keep(point)?;
-        } else if clock.kind() != "virtual" && watch.is_to_be_kept() {
+        } else if clock.kind() != "virtual" && monitor.is_to_be_kept() {
             // What a killed program leaves. In virtual time a minute is over at once.
-            let so_far = watch.so_far(shared, context.repetition);
+            let so_far = monitor.so_far(kinds, context.repetition);
             context.observer.repetition(context.run_id, &so_far)?;
         }
-        if is_bulk && watch.content_bytes() > at_most {
-            let (loaded, seconds) = (units::format_bytes(watch.content_bytes()), look.since(shared.start).as_secs());
+        if is_bulk && monitor.content_bytes() > at_most {
+            let (loaded, seconds) = (units::format_bytes(monitor.content_bytes()), look.since(shared.start).as_secs());
             context.warn(format!(
                 "bulk loads ended after {seconds} s: they had added {loaded}, and 'at_most' sets a limit"
             ));
@@ -319,12 +340,12 @@ fn watch_over(context: &mut Context<'_>, shared: &Shared<'_>, watch: &mut Watch<
             return Err(Error::new(ErrorKind::DiskFull, format!("only {free} are left on the target's disk"))
                 .hint("new rows took the rest: free some space, or make requests for a shorter time"));
         }
-        let lost = shared.state.losses();
+        let lost = sessions.losses.count();
         if lost > losses {
             match context.lease.renew() {
                 Ok(()) => {
                     losses = lost;
-                    shared.state.renewed(lost);
+                    sessions.losses.renewed(lost);
                     context.warn(CAME_BACK);
                 }
                 // Not back yet.
@@ -339,7 +360,7 @@ fn watch_over(context: &mut Context<'_>, shared: &Shared<'_>, watch: &mut Watch<
 
 /// Waits for the last answers, and breaks the sessions' lines where they don't come: a server may be frozen. On modelled
 /// hardware every answer comes, and to wait for it would take its time.
-fn await_answers(shared: &Shared<'_>, lasts: Duration) -> Result<()> {
+fn await_answers(shared: &Shared<'_>, interrupt: &Interrupt, lasts: Duration) -> Result<()> {
     if shared.clock.kind() == "virtual" {
         return Ok(());
     }
@@ -352,7 +373,7 @@ fn await_answers(shared: &Shared<'_>, lasts: Duration) -> Result<()> {
         return Ok(());
     }
     shared.state.stop();
-    shared.interrupt.sever_running();
+    interrupt.sever_running();
     let message = format!("the server did not answer within {} s after the end of the requests", patience.as_secs());
     Err(Error::new(ErrorKind::Lost, message)
         .hint("see why the server hangs; requests that take so long need a 'duration' that is longer than they do"))

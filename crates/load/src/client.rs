@@ -4,14 +4,9 @@
 //! Where the engine works in our own threads, CPU time says nothing of whose it is. There our part is what a request costs
 //! on nobody, which is measured at the start.
 
-use std::sync::Arc;
-
-use plimsoll_engine::value::Tally;
-use plimsoll_engine::{Answer, Cancel, Requester, Result, Row, RowSource, Statement, Table, Traffic, Value, process};
 use plimsoll_measurement::{Client, Times, units};
 
-use super::request::Workload;
-use super::worker::Needed;
+use crate::worker::Needed;
 
 /// Our part of a session's time from which a rate is a lower bound only...
 const LIMIT_PERCENT: f64 = 50.0;
@@ -19,11 +14,6 @@ const LIMIT_PERCENT: f64 = 50.0;
 const NEAR_PERCENT: f64 = 20.0;
 /// Part of the CPUs from which the client had no more to give.
 const CPUS_PERCENT: f64 = 90.0;
-/// Requests that are made on nobody.
-const REHEARSED: u64 = 20_000;
-/// CPU time after which that is enough.
-const REHEARSED_SECONDS: f64 = 0.1;
-
 /// Where a client works.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Where {
@@ -48,7 +38,8 @@ pub struct ClientWatch {
     session_seconds: f64,
     requests: u64,
     slept: Times,
-    traffic: Option<Traffic>,
+    /// Bytes sent and received.
+    traffic: Option<(u64, u64)>,
 }
 
 impl ClientWatch {
@@ -85,12 +76,11 @@ impl ClientWatch {
         }
     }
 
-    /// Adds what went over a session's connection.
-    pub fn traffic(&mut self, traffic: Option<Traffic>) {
-        if let Some(traffic) = traffic {
+    /// Adds what went over a session's connection: bytes sent and received.
+    pub fn traffic(&mut self, traffic: Option<(u64, u64)>) {
+        if let Some((sent, received)) = traffic {
             let sum = self.traffic.get_or_insert_default();
-            sum.sent_bytes += traffic.sent_bytes;
-            sum.received_bytes += traffic.received_bytes;
+            (sum.0, sum.1) = (sum.0 + sent, sum.1 + received);
         }
     }
 
@@ -134,48 +124,10 @@ impl ClientWatch {
             wake_lag_us_p99: late,
             cpu_us_per_request: (self.requests > 0).then(|| 1e6 * self.cpu_seconds / self.requests as f64),
             idle_ns_per_request: self.idle_ns,
-            sent_bytes: self.traffic.map(|traffic| traffic.sent_bytes),
-            received_bytes: self.traffic.map(|traffic| traffic.received_bytes),
+            sent_bytes: self.traffic.map(|(sent, _)| sent),
+            received_bytes: self.traffic.map(|(_, received)| received),
         }
     }
-}
-
-/// CPU time in nanoseconds of a request that nobody answers, on average.
-pub fn rehearse(workload: &dyn Workload) -> Option<f64> {
-    let mut maker = workload.maker(0, 0);
-    let mut nobody = Nobody;
-    let start = process::thread_cpu_seconds();
-    let mut made = 0;
-    while made < REHEARSED && (made % 64 != 0 || process::thread_cpu_seconds() - start < REHEARSED_SECONDS) {
-        let kind = maker.draw();
-        maker.make(kind, &mut nobody).ok()?;
-        made += 1;
-    }
-    Some((process::thread_cpu_seconds() - start) * 1e9 / made.max(1) as f64)
-}
-
-/// Answers nothing, at once.
-struct Nobody;
-
-impl Requester for Nobody {
-    fn ask(&mut self, _: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {
-        std::hint::black_box(parameters);
-        Ok(Answer::default())
-    }
-
-    fn load(&mut self, _: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
-        let mut row = Row::default();
-        while rows.next(&mut row)? {}
-        Ok(Tally::default())
-    }
-
-    fn canceller(&self) -> Arc<dyn Cancel> {
-        Arc::new(Nobody)
-    }
-}
-
-impl Cancel for Nobody {
-    fn cancel(&self) {}
 }
 
 #[cfg(test)]
