@@ -115,7 +115,8 @@ impl<'a> Monitor<'a> {
 
     /// The repetition as it stands, with the requests and seconds of this phase and without points.
     pub fn so_far(&self, kinds: &[String], repetition: &Repetition) -> Repetition {
-        let mut sum = Recorder::new(self.repetition_start, kinds, self.schedule.is_some());
+        let mut sum =
+            Recorder::new(self.repetition_start, Moment::from_nanos(u64::MAX), kinds, self.schedule.is_some());
         for recorder in self.recorders {
             sum.merge_answers(&recorder.lock().unwrap_or_else(PoisonError::into_inner));
         }
@@ -131,10 +132,12 @@ impl<'a> Monitor<'a> {
 
     /// The minute that is over, as a point; the next begins.
     fn minute(&mut self, now: Moment) -> Option<Point> {
-        let seconds = now.since(self.minute.start).as_secs_f64();
-        if seconds <= 0.0 {
+        let lasted = now.since(self.minute.start);
+        // What is left over behind the last minute is no minute.
+        if lasted.is_zero() || (lasted < LOOK_EVERY && self.minute.number > 1) {
             return None;
         }
+        let seconds = lasted.as_secs_f64();
         let sums = self.seen.since(self.minute.sums);
         let number = self.minute.number;
         let label = if self.phase.label == ALL {

@@ -30,6 +30,8 @@ pub struct Answered {
 struct OfKind {
     name: String,
     times: Times,
+    /// Of these so many were answered after the end.
+    drained: u64,
     /// From the real start; only where requests have a schedule.
     uncorrected: Option<Times>,
     rows_examined: u64,
@@ -52,6 +54,7 @@ pub struct Lag {
 #[derive(Debug, Clone)]
 pub struct Recorder {
     start: Moment,
+    end: Moment,
     kinds: Vec<OfKind>,
     seconds: Seconds,
     slots: Slots,
@@ -62,11 +65,13 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder of these kinds from a moment on; `scheduled` says that requests have intended starts.
-    pub fn new(start: Moment, kinds: &[String], scheduled: bool) -> Self {
+    /// A recorder of these kinds from a moment on. What is answered at `end` or later is neither rate nor row nor second: its time
+    /// counts alone, which is known. `scheduled` says that requests have intended starts.
+    pub fn new(start: Moment, end: Moment, kinds: &[String], scheduled: bool) -> Self {
         let of_kind = |name: &String| OfKind {
             name: name.clone(),
             times: Times::new(),
+            drained: 0,
             uncorrected: scheduled.then(Times::new),
             rows_examined: 0,
             rows: 0,
@@ -76,6 +81,7 @@ impl Recorder {
         };
         Self {
             start,
+            end,
             kinds: kinds.iter().map(of_kind).collect(),
             seconds: Seconds::default(),
             slots: Slots::default(),
@@ -89,7 +95,6 @@ impl Recorder {
         let kind = &mut self.kinds[index];
         let time = answer.ended.since(answer.intended).saturating_sub(answer.backed_off);
         kind.times.record(time);
-        self.recent.record(time);
         if let (Some(uncorrected), Some(lag)) = (&mut kind.uncorrected, &mut self.lag) {
             uncorrected.record(answer.ended.since(answer.started).saturating_sub(answer.backed_off));
             let late = answer.started.since(answer.intended);
@@ -98,6 +103,11 @@ impl Recorder {
                 lag.slept.record(late);
             }
         }
+        if answer.ended >= self.end {
+            kind.drained += 1;
+            return;
+        }
+        self.recent.record(time);
         let made = answer.amount;
         kind.rows_examined += made.rows_examined;
         kind.rows += made.rows;
@@ -109,7 +119,9 @@ impl Recorder {
     /// Counts a request that failed for good.
     pub fn failed(&mut self, index: usize, now: Moment, class: &'static str) {
         *self.kinds[index].errors.entry(class).or_default() += 1;
-        self.seconds.failed(second(self.start, now), class);
+        if now < self.end {
+            self.seconds.failed(second(self.start, now), class);
+        }
     }
 
     /// Counts attempts that were made again.
@@ -137,6 +149,7 @@ impl Recorder {
     pub fn merge_answers(&mut self, other: &Self) {
         for (kind, more) in self.kinds.iter_mut().zip(&other.kinds) {
             kind.times.merge(&more.times);
+            kind.drained += more.drained;
             if let (Some(sum), Some(more)) = (&mut kind.uncorrected, &more.uncorrected) {
                 sum.merge(more);
             }
@@ -162,9 +175,10 @@ impl Recorder {
         seconds
     }
 
-    /// Times between two moments, in seconds after the start, in which nobody was answered.
-    pub fn silences(&self, from_seconds: f64, to_seconds: f64) -> Vec<Silence> {
-        self.slots.silences(from_seconds, to_seconds)
+    /// Times between two moments, in seconds after the start, in which nobody was answered although somebody waited. Beside a
+    /// schedule `due` says how many requests were due up to a second.
+    pub fn silences(&self, from_seconds: f64, to_seconds: f64, due: Option<&dyn Fn(f64) -> f64>) -> Vec<Silence> {
+        self.slots.silences(from_seconds, to_seconds, due)
     }
 
     /// How late requests started; only beside a schedule.
@@ -176,7 +190,8 @@ impl Recorder {
     pub fn sums(&self) -> Sums {
         let mut sums = Sums::default();
         for kind in &self.kinds {
-            sums.answered += kind.times.count();
+            sums.answered += kind.times.count() - kind.drained;
+            sums.drained += kind.drained;
             sums.failed += kind.errors.values().sum::<u64>();
             sums.rows += kind.rows;
             sums.content_bytes += kind.content_bytes;
@@ -201,7 +216,8 @@ impl Recorder {
     pub fn kinds(&self) -> Vec<RequestKind> {
         let kind = |kind: &OfKind| RequestKind {
             kind: kind.name.clone(),
-            operations: kind.times.count(),
+            operations: kind.times.count() - kind.drained,
+            drained: kind.drained,
             rows_examined: kind.rows_examined,
             rows: kind.rows,
             content_bytes: kind.content_bytes,
@@ -217,8 +233,10 @@ impl Recorder {
 /// Sums over all kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sums {
-    /// Answered requests.
+    /// Requests that were answered before the end.
     pub answered: u64,
+    /// Requests that were answered after it.
+    pub drained: u64,
     /// Failed requests.
     pub failed: u64,
     /// Rows that came back or were changed.
@@ -233,6 +251,7 @@ impl Sums {
     pub fn since(self, earlier: Self) -> Self {
         Self {
             answered: self.answered - earlier.answered,
+            drained: self.drained - earlier.drained,
             failed: self.failed - earlier.failed,
             rows: self.rows - earlier.rows,
             content_bytes: self.content_bytes - earlier.content_bytes,
@@ -244,6 +263,7 @@ impl Sums {
     pub fn plus(self, other: Self) -> Self {
         Self {
             answered: self.answered + other.answered,
+            drained: self.drained + other.drained,
             failed: self.failed + other.failed,
             rows: self.rows + other.rows,
             content_bytes: self.content_bytes + other.content_bytes,
@@ -252,7 +272,7 @@ impl Sums {
 
     /// Failed requests in percent of all.
     pub fn failed_percent(self) -> f64 {
-        100.0 * self.failed as f64 / (self.answered + self.failed).max(1) as f64
+        100.0 * self.failed as f64 / (self.answered + self.drained + self.failed).max(1) as f64
     }
 }
 
@@ -275,7 +295,7 @@ mod tests {
             slept: intended == started,
             amount: Amount { rows_examined: 10, rows: 2, content_bytes: 820 },
         };
-        let new = || Recorder::new(at(0), &["insert".to_owned(), "update".to_owned()], true);
+        let new = || Recorder::new(at(0), at(60_000), &["insert".to_owned(), "update".to_owned()], true);
         let (mut one, mut two) = (new(), new());
         one.answered(0, &answer(100, 400, 410));
         two.answered(1, &answer(2000, 2000, 2001));
@@ -289,7 +309,7 @@ mod tests {
         one.merge(&two);
         let kinds = one.kinds();
         assert_eq!((kinds[0].operations, kinds[1].operations), (1, 1));
-        assert_eq!(one.sums(), Sums { answered: 2, failed: 1, rows: 4, content_bytes: 1640 });
+        assert_eq!(one.sums(), Sums { answered: 2, drained: 0, failed: 1, rows: 4, content_bytes: 1640 });
         // The schedule's time counts; the other is kept beside it.
         let us = |times: &plimsoll_measurement::TimesData| times.percentile_us(50.0).unwrap();
         assert!((us(&kinds[0].times) / 310_000.0 - 1.0).abs() < 0.01);
@@ -303,5 +323,31 @@ mod tests {
         assert_eq!((lag.all.count(), lag.slept.count()), (2, 1));
         assert!(lag.slept.percentile(100.0).unwrap() < Duration::from_micros(1));
         assert_eq!((one.times().0.count(), one.times().1.unwrap().count()), (2, 2));
+    }
+
+    #[test]
+    fn what_is_answered_after_the_end_is_a_time_and_nothing_else() {
+        let at = |ms: u64| Moment::from_nanos(ms * 1_000_000);
+        let mut recorder = Recorder::new(at(0), at(10_000), &["load".to_owned()], false);
+        for (started, ended) in [(0, 4000), (4000, 9999), (9999, 19_000)] {
+            let amount = Amount { rows_examined: 5, rows: 5, content_bytes: 100 };
+            let (intended, started, ended) = (at(started), at(started), at(ended));
+            let backed_off = Duration::ZERO;
+            recorder.answered(0, &Answered { intended, started, ended, backed_off, slept: false, amount });
+        }
+        recorder.failed(0, at(15_000), "busy");
+        let kind = recorder.kinds().remove(0);
+        assert_eq!((kind.operations, kind.drained, kind.rows, kind.times.count), (2, 1, 10, 3));
+        assert_eq!(kind.errors["busy"], 1);
+        let seconds = recorder.seconds(&[]);
+        assert_eq!((seconds.operations.len(), seconds.errors.iter().sum::<u64>()), (10, 0));
+        assert_eq!(
+            recorder.silences(0.0, 10.0, None),
+            [],
+            "the last answer was on time: nobody waits for those behind the end"
+        );
+        let mut recent = Times::new();
+        recorder.take_recent(&mut recent);
+        assert_eq!(recent.count(), 2);
     }
 }

@@ -12,8 +12,11 @@ use crate::histogram::TimesData;
 pub struct RequestKind {
     /// Its name: `insert`, `direct-select`, ...
     pub kind: String,
-    /// Requests that were answered.
+    /// Requests that were answered before the end of their phase.
     pub operations: u64,
+    /// Requests that were under way at the end of their phase and answered after it: their times count, and nothing else of them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub drained: u64,
     /// Rows that the target had to look at, as far as the request says.
     pub rows_examined: u64,
     /// Rows that came back or were changed.
@@ -51,8 +54,11 @@ pub struct Phase {
     /// Rows of a batch, where requests are batches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch_rows: Option<u64>,
-    /// Requests that were answered.
+    /// Requests that were answered before its end.
     pub operations: u64,
+    /// Requests that were under way at its end and answered after it: their times count, and nothing else of them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub drained: u64,
     /// Requests that failed.
     pub errors: u64,
     /// Answers a second.
@@ -74,6 +80,11 @@ pub struct Phase {
     /// Whether it met the goal of a search for the highest rate; absent where there is no search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holds: Option<bool>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A time in which no request of any session was answered.

@@ -66,6 +66,7 @@ fn together<'a>(name: &str, parts: impl Iterator<Item = &'a RequestKind>) -> Req
         rows: parts.iter().map(|part| part.rows).sum(),
         content_bytes: parts.iter().map(|part| part.content_bytes).sum(),
         errors,
+        drained: parts.iter().map(|part| part.drained).sum(),
         retries: parts.iter().map(|part| part.retries).sum(),
         times: TimesData::merged(parts.iter().map(|part| &part.times)),
         times_uncorrected: (uncorrected().count() > 0).then(|| TimesData::merged(uncorrected())),

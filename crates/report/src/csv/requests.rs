@@ -32,6 +32,7 @@ const SECONDS: &[(&str, OfSecond)] = &[
 const KINDS: &[Column<RequestKind>] = &[
     ("kind", |kind| kind.kind.clone()),
     ("operations", |kind| kind.operations.to_string()),
+    ("drained", |kind| kind.drained.to_string()),
     ("rows_examined", |kind| kind.rows_examined.to_string()),
     ("rows", |kind| kind.rows.to_string()),
     ("content_bytes", |kind| kind.content_bytes.to_string()),
@@ -57,6 +58,7 @@ const PHASES: &[Column<Phase>] = &[
     ("rate_asked", |phase| real(phase.rate_asked)),
     ("batch_rows", |phase| whole(phase.batch_rows)),
     ("operations", |phase| phase.operations.to_string()),
+    ("drained", |phase| phase.drained.to_string()),
     ("errors", |phase| phase.errors.to_string()),
     ("rate", |phase| real(Some(phase.rate))),
     ("mb_per_minute", |phase| real(phase.mb_per_minute)),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use plimsoll_clock::in_threads_while;
 use plimsoll_engine::{Database, Error, ErrorKind, Place, RequestAccess, Requester, Result};
-use plimsoll_measurement::{Phase as PhaseRecord, RequestKind, Times, units};
+use plimsoll_measurement::{Moment, Phase as PhaseRecord, RequestKind, Silence, Times, units};
 
 use self::tables::{on_rows, provision, rehearsal, wanted};
 use super::own::Prepared;
@@ -92,7 +92,7 @@ impl Measure for Requests {
             None => on_rows(context.mix, context.parameters, &targets, &phases[0])?.kinds(),
         };
         let scheduled = phases[0].rate.is_some() || !context.parameters.duration("goal").is_zero();
-        let mut sum = Recorder::new(context.repetition_start, &names, scheduled);
+        let mut sum = Recorder::new(context.repetition_start, Moment::from_nanos(u64::MAX), &names, scheduled);
         let mut percentiles = Vec::new();
         let mut outcome = Ok(());
         let mut search = search(context.parameters);
@@ -143,8 +143,7 @@ impl Measure for Requests {
             percentiles.resize(first.max(percentiles.len()), (None, None));
             percentiles.truncate(first);
             percentiles.extend(of_phase.percentiles);
-            let ended = record.started_seconds + record.seconds;
-            context.repetition.silences.extend(recorder.silences(record.started_seconds, ended));
+            context.repetition.silences.extend(of_phase.silences);
             context.repetition.phases.push(record);
             outcome = of_phase.outcome;
         }
@@ -205,6 +204,7 @@ fn settled(context: &mut Context<'_>) -> Result<Vec<Target>> {
 struct Ran {
     recorder: Recorder,
     record: PhaseRecord,
+    silences: Vec<Silence>,
     percentiles: Vec<(Option<f64>, Option<f64>)>,
     needed: Vec<Needed>,
     outcome: Result<()>,
@@ -230,7 +230,7 @@ fn run(
     let schedule_seed = seed ^ label << 32 ^ number << 40;
     let schedule = phase.rate.map(|rate| Schedule::new(start, lasts, rate, arrivals, schedule_seed));
     let names = workload.kinds();
-    let new = || Recorder::new(repetition_start, &names, schedule.is_some());
+    let new = || Recorder::new(repetition_start, end, &names, schedule.is_some());
     let recorders: Vec<_> = (0..phase.sessions.min(MOST_RECORDERS)).map(|_| Mutex::new(new())).collect();
     let connect = context.requesters(access);
     let shared = Shared {
@@ -265,17 +265,20 @@ fn run(
         }
         watched = std::mem::replace(&mut watched, Ok(())).and(await_answers(shared, interrupt, lasts));
     });
-    let stopped = shared.state.ended();
+    // A session that waits for its last answer may outlast the phase, and one that has nothing more to do may be done before: the
+    // phase ends when it was to end, but where it was stopped.
+    if !shared.state.is_stopped() {
+        clock.sleep_until(end);
+    }
+    let stopped = if shared.state.is_stopped() { shared.state.ended().min(end) } else { end };
     let (_, point) = monitor.look(stopped, true);
     let kept = point.map_or(Ok(()), |point| context.keep(point));
     let mut recorder = new();
     for part in &recorders {
         recorder.merge(&part.lock().unwrap_or_else(PoisonError::into_inner));
     }
-    // A session that waits for its last answer may outlast the phase, and what it answers counts; no request begins after
-    // the phase's end.
     let seconds = stopped.since(start).as_secs_f64();
-    let backlog = schedule.as_ref().map(|schedule| schedule.backlog(stopped.min(end)));
+    let backlog = schedule.as_ref().map(|schedule| schedule.backlog(stopped));
     let mut needed = Vec::with_capacity(ended.len());
     let mut outcome = watched.and(kept);
     for ended in ended {
@@ -289,7 +292,9 @@ fn run(
         context.warn(CAME_BACK);
     }
     let record = record(phase, &recorder, started, seconds, backlog);
-    Ran { recorder, record, percentiles: monitor.percentiles, needed, outcome }
+    let due = |at: f64| schedule.as_ref().map_or(f64::INFINITY, |schedule| schedule.due(at - started));
+    let silences = recorder.silences(started, started + seconds, schedule.is_some().then_some(&due));
+    Ran { recorder, record, silences, percentiles: monitor.percentiles, needed, outcome }
 }
 
 /// Looks after a phase while the sessions work: shows how it goes, keeps what is finished, and takes the lease again when
@@ -390,6 +395,7 @@ fn record(phase: &Phase, recorder: &Recorder, started: f64, seconds: f64, backlo
         rate_asked: phase.rate.map(Rate::mean),
         batch_rows: (phase.batch_rows > 1).then_some(phase.batch_rows),
         operations: sums.answered,
+        drained: sums.drained,
         errors: sums.failed,
         rate: if seconds > 0.0 { sums.answered as f64 / seconds } else { 0.0 },
         mb_per_minute: units::mb_per_minute(sums.content_bytes, seconds),
