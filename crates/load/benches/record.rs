@@ -40,8 +40,7 @@ fn main() {
             last = clock.now();
             let ended = last.after(Duration::from_nanos(u64::from(number.wrapping_mul(2_654_435_761)) >> 8));
             let made = Amount { rows_examined: 1, rows: 1, content_bytes: 400 };
-            let answer =
-                Answered { intended, started, ended, backed_off: Duration::ZERO, slept: scheduled, amount: made };
+            let answer = Answered { intended, started, ended, waited: Duration::ZERO, slept: scheduled, amount: made };
             recorder.lock().unwrap_or_else(std::sync::PoisonError::into_inner).answered((number % 2) as usize, &answer);
         });
         all.sort_by(f64::total_cmp);

@@ -18,8 +18,8 @@ pub struct Answered {
     pub started: Moment,
     /// When its last row was there.
     pub ended: Moment,
-    /// How long it was waited before attempts that were made again; no part of its time.
-    pub backed_off: Duration,
+    /// How long it was waited before attempts that were made again, which is part of its time.
+    pub waited: Duration,
     /// True if the session had slept until the intended start, so that a late start is the client's fault.
     pub slept: bool,
     /// What it came to.
@@ -32,6 +32,8 @@ struct OfKind {
     times: Times,
     /// Of these so many were answered after the end.
     drained: u64,
+    /// Without the waits between attempts; only where there was one.
+    without_waits: Option<Times>,
     /// From the real start; only where requests have a schedule.
     uncorrected: Option<Times>,
     rows_examined: u64,
@@ -48,6 +50,17 @@ pub struct Lag {
     pub all: Times,
     /// Those of sessions that had slept.
     pub slept: Times,
+}
+
+/// Response times of all kinds.
+#[derive(Debug, Clone)]
+pub struct AllTimes {
+    /// From the intended start, as a user sees them.
+    pub times: Times,
+    /// The same without the waits between attempts; only where there was one.
+    pub without_waits: Option<Times>,
+    /// From the real start; only beside a schedule.
+    pub uncorrected: Option<Times>,
 }
 
 /// Records requests.
@@ -72,6 +85,7 @@ impl Recorder {
             name: name.clone(),
             times: Times::new(),
             drained: 0,
+            without_waits: None,
             uncorrected: scheduled.then(Times::new),
             rows_examined: 0,
             rows: 0,
@@ -93,10 +107,17 @@ impl Recorder {
     /// Counts an answered request of the kind at `index`, in the second in which it ended.
     pub fn answered(&mut self, index: usize, answer: &Answered) {
         let kind = &mut self.kinds[index];
-        let time = answer.ended.since(answer.intended).saturating_sub(answer.backed_off);
+        let time = answer.ended.since(answer.intended);
+        if !answer.waited.is_zero() && kind.without_waits.is_none() {
+            // Up to now both were the same.
+            kind.without_waits = Some(kind.times.clone());
+        }
+        if let Some(without) = &mut kind.without_waits {
+            without.record(time.saturating_sub(answer.waited));
+        }
         kind.times.record(time);
         if let (Some(uncorrected), Some(lag)) = (&mut kind.uncorrected, &mut self.lag) {
-            uncorrected.record(answer.ended.since(answer.started).saturating_sub(answer.backed_off));
+            uncorrected.record(answer.ended.since(answer.started));
             let late = answer.started.since(answer.intended);
             lag.all.record(late);
             if answer.slept {
@@ -148,6 +169,10 @@ impl Recorder {
     /// Counts its requests and seconds alone, which takes no longer for a long run.
     pub fn merge_answers(&mut self, other: &Self) {
         for (kind, more) in self.kinds.iter_mut().zip(&other.kinds) {
+            if kind.without_waits.is_some() || more.without_waits.is_some() {
+                let sum = kind.without_waits.get_or_insert_with(|| kind.times.clone());
+                sum.merge(more.without_waits.as_ref().unwrap_or(&more.times));
+            }
             kind.times.merge(&more.times);
             kind.drained += more.drained;
             if let (Some(sum), Some(more)) = (&mut kind.uncorrected, &more.uncorrected) {
@@ -199,17 +224,21 @@ impl Recorder {
         sums
     }
 
-    /// Response times of all kinds: corrected, and uncorrected beside a schedule.
-    pub fn times(&self) -> (Times, Option<Times>) {
+    /// Response times of all kinds.
+    pub fn times(&self) -> AllTimes {
         let mut times = Times::new();
         let mut uncorrected = self.lag.is_some().then(Times::new);
+        let mut without_waits = self.kinds.iter().any(|kind| kind.without_waits.is_some()).then(Times::new);
         for kind in &self.kinds {
             times.merge(&kind.times);
+            if let Some(sum) = &mut without_waits {
+                sum.merge(kind.without_waits.as_ref().unwrap_or(&kind.times));
+            }
             if let (Some(sum), Some(more)) = (&mut uncorrected, &kind.uncorrected) {
                 sum.merge(more);
             }
         }
-        (times, uncorrected)
+        AllTimes { times, without_waits, uncorrected }
     }
 
     /// The kinds as a record keeps them.
@@ -224,6 +253,7 @@ impl Recorder {
             errors: kind.errors.iter().map(|(class, count)| ((*class).to_owned(), *count)).collect(),
             retries: kind.retries,
             times: kind.times.to_data(),
+            times_without_waits: kind.without_waits.as_ref().map(Times::to_data),
             times_uncorrected: kind.uncorrected.as_ref().map(Times::to_data),
         };
         self.kinds.iter().map(kind).collect()
@@ -290,8 +320,8 @@ mod tests {
         let answer = |intended: u64, started: u64, ended: u64| Answered {
             intended: at(intended),
             started: at(started),
-            ended: at(ended + 1000),
-            backed_off: Duration::from_secs(1),
+            ended: at(ended),
+            waited: Duration::ZERO,
             slept: intended == started,
             amount: Amount { rows_examined: 10, rows: 2, content_bytes: 820 },
         };
@@ -315,14 +345,14 @@ mod tests {
         assert!((us(&kinds[0].times) / 310_000.0 - 1.0).abs() < 0.01);
         assert!((us(kinds[0].times_uncorrected.as_ref().unwrap()) / 10_000.0 - 1.0).abs() < 0.01);
         assert_eq!((kinds[1].errors["busy"], kinds[1].retries), (1, 1));
-        assert_eq!(one.seconds(&[]).operations, [0, 1, 0, 1]);
-        assert_eq!(one.seconds(&[]).errors, [0, 1, 0, 0]);
+        assert_eq!(one.seconds(&[]).operations, [1, 0, 1]);
+        assert_eq!(one.seconds(&[]).errors, [0, 1, 0]);
         assert_eq!(one.seconds(&[]).errors_by_class["busy"], [0, 1]);
         // Who was busy until after the intended start is not the client's delay.
         let lag = one.lag().unwrap();
         assert_eq!((lag.all.count(), lag.slept.count()), (2, 1));
         assert!(lag.slept.percentile(100.0).unwrap() < Duration::from_micros(1));
-        assert_eq!((one.times().0.count(), one.times().1.unwrap().count()), (2, 2));
+        assert_eq!((one.times().times.count(), one.times().uncorrected.unwrap().count()), (2, 2));
     }
 
     #[test]
@@ -332,8 +362,8 @@ mod tests {
         for (started, ended) in [(0, 4000), (4000, 9999), (9999, 19_000)] {
             let amount = Amount { rows_examined: 5, rows: 5, content_bytes: 100 };
             let (intended, started, ended) = (at(started), at(started), at(ended));
-            let backed_off = Duration::ZERO;
-            recorder.answered(0, &Answered { intended, started, ended, backed_off, slept: false, amount });
+            let waited = Duration::ZERO;
+            recorder.answered(0, &Answered { intended, started, ended, waited, slept: false, amount });
         }
         recorder.failed(0, at(15_000), "busy");
         let kind = recorder.kinds().remove(0);
@@ -349,5 +379,33 @@ mod tests {
         let mut recent = Times::new();
         recorder.take_recent(&mut recent);
         assert_eq!(recent.count(), 2);
+    }
+
+    #[test]
+    fn a_wait_between_attempts_is_part_of_the_time_and_stands_beside_it() {
+        let at = |ms: u64| Moment::from_nanos(ms * 1_000_000);
+        let answer = |waited: u64| Answered {
+            intended: at(0),
+            started: at(0),
+            ended: at(2 + waited),
+            waited: Duration::from_millis(waited),
+            slept: false,
+            amount: Amount::default(),
+        };
+        let new = || Recorder::new(at(0), at(60_000), &["update".to_owned()], true);
+        let (mut calm, mut contended) = (new(), new());
+        (0..30).for_each(|_| calm.answered(0, &answer(0)));
+        assert_eq!(calm.kinds()[0].times_without_waits, None);
+        (0..10).for_each(|_| contended.answered(0, &answer(0)));
+        (0..60).for_each(|_| contended.answered(0, &answer(155)));
+        calm.merge(&contended);
+        let kind = calm.kinds().remove(0);
+        let ms = |times: &plimsoll_measurement::TimesData| (times.percentile_us(50.0).unwrap() / 1e3).round();
+        let without = kind.times_without_waits.unwrap();
+        assert_eq!((kind.times.count, without.count), (100, 100));
+        assert_eq!((ms(&kind.times), ms(&without)), (157.0, 2.0));
+        assert_eq!(ms(&kind.times_uncorrected.unwrap()), 157.0);
+        let all = calm.times();
+        assert_eq!((all.times.to_data(), all.without_waits.unwrap().to_data()), (kind.times, without));
     }
 }

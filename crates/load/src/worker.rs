@@ -183,7 +183,7 @@ fn record(recorder: &Mutex<Recorder>, slot: &Slot, completion: &Completion) {
     }
     match outcome {
         Outcome::Answered(amount) => {
-            recorder.answered(kind, &Answered { intended, started, ended, backed_off: waited, slept, amount });
+            recorder.answered(kind, &Answered { intended, started, ended, waited, slept, amount });
         }
         Outcome::Failed(class) => recorder.failed(kind, ended, class),
         Outcome::Nothing => {}

@@ -103,7 +103,7 @@ fn run(rate: Option<f64>, think: Duration) -> Ran {
 }
 
 fn ms(ran: &Ran, percent: f64) -> f64 {
-    ran.recorder.times().0.percentile(percent).unwrap().as_secs_f64() * 1e3
+    ran.recorder.times().times.percentile(percent).unwrap().as_secs_f64() * 1e3
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_device_that_is_too_slow_has_a_backlog_and_its_times_say_so() {
     // The last one was due a third of the time before it began.
     let longest = ms(&ran, 100.0) / 1e3;
     assert!((longest - left / 5000.0).abs() < 0.1, "{longest}");
-    let uncorrected = ran.recorder.times().1.unwrap();
+    let uncorrected = ran.recorder.times().uncorrected.unwrap();
     assert!(uncorrected.percentile(100.0).unwrap() < Duration::from_millis(20));
 }
 

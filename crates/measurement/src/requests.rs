@@ -26,11 +26,14 @@ pub struct RequestKind {
     /// Requests that failed, by class.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors: BTreeMap<String, u64>,
-    /// Attempts that were made again after an error that passes; the waits in between are no part of a request's time.
+    /// Attempts that were made again after an error that passes; the waits in between are part of a request's time.
     #[serde(default)]
     pub retries: u64,
     /// Response times: from the intended start where requests had a schedule, else from the start.
     pub times: TimesData,
+    /// The same without the waits between attempts; only where an attempt was made again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times_without_waits: Option<TimesData>,
     /// The same from the real start, which leaves out what requests waited for others; only beside a schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times_uncorrected: Option<TimesData>,
@@ -71,6 +74,9 @@ pub struct Phase {
     pub backlog: Option<u64>,
     /// Response times of all kinds: from the intended start where there was a schedule.
     pub times: TimesData,
+    /// The same without the waits between attempts; only where an attempt was made again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times_without_waits: Option<TimesData>,
     /// The same from the real start; only beside a schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times_uncorrected: Option<TimesData>,

@@ -38,6 +38,7 @@ fn kind(name: &str, count: u32, median_ms: f64, rows: u64, seed: u32) -> Request
         drained: 0,
         times: data(count, median_ms, seed),
         times_uncorrected: None,
+        times_without_waits: None,
     }
 }
 

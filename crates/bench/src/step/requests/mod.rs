@@ -25,7 +25,7 @@ use crate::observer::Live;
 use plimsoll_load::client::{ClientWatch, Where};
 use plimsoll_load::monitor::{LOOK_EVERY, Monitor};
 use plimsoll_load::phases::{ALL, Phase};
-use plimsoll_load::recorder::{Recorder, Sums};
+use plimsoll_load::recorder::{AllTimes, Recorder, Sums};
 use plimsoll_load::schedule::{Arrivals, Rate, Schedule};
 use plimsoll_load::think::Think;
 use plimsoll_load::worker::{Needed, Shared, State, work};
@@ -119,9 +119,12 @@ impl Measure for Requests {
             let of_phase = run(context, &phase, (workload, access), &mut slots, tried);
             let (recorder, mut record) = (&of_phase.recorder, of_phase.record);
             self.client.phase(&of_phase.needed, record.seconds, recorder.lag().map(|lag| &lag.slept));
-            let failed_percent = recorder.sums().failed_percent();
             if let (Some(search), Some(rate)) = (&mut search, phase.rate) {
-                let holds = search.holds(&recorder.times().0, record.backlog.unwrap_or(0), failed_percent);
+                let holds = search.holds(
+                    &recorder.times().times,
+                    record.backlog.unwrap_or(0),
+                    recorder.sums().failed_percent(),
+                );
                 record.holds = Some(holds);
                 let held = search.tell(rate.mean(), holds);
                 if held && found.as_ref().is_none_or(|(best, _)| record.rate > *best) {
@@ -386,7 +389,7 @@ fn await_answers(shared: &Shared<'_>, interrupt: &Interrupt, lasts: Duration) ->
 
 fn record(phase: &Phase, recorder: &Recorder, started: f64, seconds: f64, backlog: Option<u64>) -> PhaseRecord {
     let sums = recorder.sums();
-    let (times, uncorrected) = recorder.times();
+    let AllTimes { times, without_waits, uncorrected } = recorder.times();
     PhaseRecord {
         label: phase.label.clone(),
         started_seconds: started,
@@ -401,6 +404,7 @@ fn record(phase: &Phase, recorder: &Recorder, started: f64, seconds: f64, backlo
         mb_per_minute: units::mb_per_minute(sums.content_bytes, seconds),
         backlog,
         times: times.to_data(),
+        times_without_waits: without_waits.as_ref().map(Times::to_data),
         times_uncorrected: uncorrected.as_ref().map(Times::to_data),
         start_lag: recorder.lag().map(|lag| lag.all.to_data()),
         holds: None,
