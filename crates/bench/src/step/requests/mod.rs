@@ -120,11 +120,7 @@ impl Measure for Requests {
             let (recorder, mut record) = (&of_phase.recorder, of_phase.record);
             self.client.phase(&of_phase.needed, record.seconds, recorder.lag().map(|lag| &lag.slept));
             if let (Some(search), Some(rate)) = (&mut search, phase.rate) {
-                let holds = search.holds(
-                    &recorder.times().times,
-                    record.backlog.unwrap_or(0),
-                    recorder.sums().failed_percent(),
-                );
+                let holds = search.holds(&recorder.times().times, record.backlog.unwrap_or(0), record.errors);
                 record.holds = Some(holds);
                 let held = search.tell(rate.mean(), holds);
                 if held && found.as_ref().is_none_or(|(best, _)| record.rate > *best) {
