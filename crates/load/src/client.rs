@@ -38,6 +38,7 @@ pub struct ClientWatch {
     session_seconds: f64,
     requests: u64,
     slept: Times,
+    pickup: Times,
     /// Bytes sent and received.
     traffic: Option<(u64, u64)>,
 }
@@ -48,8 +49,9 @@ impl ClientWatch {
         Self { place, idle_ns, ..Self::default() }
     }
 
-    /// Adds what the sessions of a phase needed, which took so many seconds.
-    pub fn phase(&mut self, needed: &[Needed], seconds: f64, slept: Option<&Times>) {
+    /// Adds what the sessions of a phase needed, which took so many seconds, how late those began that had slept, and how late
+    /// answers were picked up.
+    pub fn phase(&mut self, needed: &[Needed], seconds: f64, lags: [Option<&Times>; 2]) {
         let seconds = seconds.max(1e-9);
         let cpu: f64 = needed.iter().map(|needed| needed.cpu_seconds).sum();
         let queue: Option<f64> = needed.iter().map(|needed| needed.run_queue_seconds).sum();
@@ -71,8 +73,10 @@ impl ClientWatch {
             (None, queue) => queue,
             (sum, None) => sum,
         };
-        if let Some(slept) = slept {
-            self.slept.merge(slept);
+        for (sum, lag) in [&mut self.slept, &mut self.pickup].into_iter().zip(lags) {
+            if let Some(lag) = lag {
+                sum.merge(lag);
+            }
         }
     }
 
@@ -114,6 +118,10 @@ impl ClientWatch {
         if let Some(late) = late {
             evidence.push(format!("99 of 100 sessions that had slept began within {} us of their time", percent(late)));
         }
+        let pickup = self.pickup.percentile(99.0).map(|late| late.as_nanos() as f64 / 1e3);
+        if let Some(late) = pickup {
+            evidence.push(format!("99 of 100 answers were picked up within {} us of their arrival", percent(late)));
+        }
         Client {
             verdict: verdict.to_owned(),
             evidence,
@@ -122,6 +130,7 @@ impl ClientWatch {
             thread_cpu_percent: Some(self.thread_percent),
             run_queue_percent: self.queue_seconds.map(|queue| 100.0 * queue / self.session_seconds.max(1e-9)),
             wake_lag_us_p99: late,
+            pickup_lag_us_p99: pickup,
             cpu_us_per_request: (self.requests > 0).then(|| 1e6 * self.cpu_seconds / self.requests as f64),
             idle_ns_per_request: self.idle_ns,
             sent_bytes: self.traffic.map(|(sent, _)| sent),
@@ -139,7 +148,9 @@ mod tests {
         let mut watch = ClientWatch::new(place, Some(1000.0));
         let idle = Needed { cpu_seconds: 0.1, run_queue_seconds: Some(0.0), requests: 1000 };
         let busy = Needed { cpu_seconds, run_queue_seconds: Some(run_queue_seconds), requests: 1_000_000 };
-        watch.phase(&[idle, busy], 10.0, None);
+        let pickup = &mut Times::new();
+        (0..2000).for_each(|_| pickup.record(std::time::Duration::from_micros(30)));
+        watch.phase(&[idle, busy], 10.0, [None, Some(pickup)]);
         watch.client()
     }
 
@@ -148,6 +159,9 @@ mod tests {
         assert_eq!(watched(false, 1.0, 0.5).verdict, "free");
         assert_eq!(watched(false, 1.0, 1.5).verdict, "near-its-limit");
         assert_eq!(watched(false, 2.0, 3.0).verdict, "was-the-limit");
+        let late = watched(false, 1.0, 0.5);
+        assert!((29.5..30.5).contains(&late.pickup_lag_us_p99.unwrap()) && late.wake_lag_us_p99.is_none(), "{late:?}");
+        assert!(late.evidence.iter().any(|said| said.contains("picked up within 30")), "{late:?}");
         // An engine in our own thread may take all of it: ours is a million times a microsecond.
         let embedded = watched(true, 9.9, 0.1);
         assert_eq!((embedded.verdict.as_str(), embedded.busy_percent), ("free", Some(10.0)));

@@ -42,6 +42,8 @@ pub struct Completion {
     pub retries: u32,
     /// How long it was waited between them.
     pub waited: Duration,
+    /// How long the answer lay there before it was picked up; `None` where that was not measured for this one.
+    pub pickup_lag: Option<Duration>,
 }
 
 /// Slots for operations, driven by one thread. A lane draws its operations itself, makes them again after errors that pass,
@@ -71,4 +73,7 @@ pub trait Lane {
     /// # Errors
     /// What ends the work.
     fn reap(&mut self, until: Moment) -> Result<Option<Completion>, Self::Error>;
+
+    /// What the work ends with after so many operations in a row that there was nothing to make of, the last of this kind.
+    fn nothing_left(&mut self, kind: usize, in_a_row: u32) -> Self::Error;
 }

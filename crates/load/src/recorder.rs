@@ -75,6 +75,8 @@ pub struct Recorder {
     recent: Times,
     /// Only beside a schedule.
     lag: Option<Box<Lag>>,
+    /// How late answers were picked up, where that was measured.
+    pickup: Option<Box<Times>>,
 }
 
 impl Recorder {
@@ -101,6 +103,7 @@ impl Recorder {
             slots: Slots::default(),
             recent: Times::new(),
             lag: scheduled.then(Box::default),
+            pickup: None,
         }
     }
 
@@ -150,6 +153,16 @@ impl Recorder {
         self.kinds[index].retries += u64::from(attempts);
     }
 
+    /// An answer lay there so long before it was picked up.
+    pub fn picked_up(&mut self, lag: Duration) {
+        self.pickup.get_or_insert_default().record(lag);
+    }
+
+    /// How late answers were picked up, where that was measured.
+    pub fn pickup(&self) -> Option<&Times> {
+        self.pickup.as_deref()
+    }
+
     /// Adds the times since the last call to `sum`.
     pub fn take_recent(&mut self, sum: &mut Times) {
         sum.merge(&self.recent);
@@ -162,6 +175,9 @@ impl Recorder {
         if let (Some(sum), Some(more)) = (&mut self.lag, &other.lag) {
             sum.all.merge(&more.all);
             sum.slept.merge(&more.slept);
+        }
+        if let Some(more) = &other.pickup {
+            self.pickup.get_or_insert_default().merge(more);
         }
         self.slots.merge(&other.slots);
     }

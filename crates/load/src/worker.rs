@@ -13,6 +13,9 @@ use crate::recorder::{Answered, Recorder};
 use crate::schedule::Schedule;
 use crate::think::{Pauses, Think};
 
+/// After so many operations in a row that there was nothing to make of the work ends: in virtual time they take none.
+const MOST_NOTHING_IN_A_ROW: u32 = 1000;
+
 /// What all workers of a phase share.
 pub struct Shared<'a> {
     /// Time.
@@ -118,6 +121,7 @@ fn run<L: Lane>(shared: &Shared<'_>, lane: &mut L, first: u64, requests: &mut u6
     let follows = slots.len() == 1 && shared.schedule.is_none() && slots[0].pauses.is_none();
     let (mut known, mut claimed) = (None, None);
     let (mut under_way, mut is_over) = (0, false);
+    let mut nothing_in_a_row = 0;
     loop {
         let mut until = Moment::from_nanos(u64::MAX);
         while let Some(Reverse((from, number))) = free.peek().copied().filter(|_| !is_over) {
@@ -167,6 +171,10 @@ fn run<L: Lane>(shared: &Shared<'_>, lane: &mut L, first: u64, requests: &mut u6
         under_way -= 1;
         let slot = &mut slots[completion.slot];
         record(recorder, slot, &completion);
+        nothing_in_a_row = if completion.outcome == Outcome::Nothing { nothing_in_a_row + 1 } else { 0 };
+        if nothing_in_a_row == MOST_NOTHING_IN_A_ROW {
+            return Err(lane.nothing_left(completion.kind, nothing_in_a_row));
+        }
         let answered = matches!(completion.outcome, Outcome::Answered(_));
         known = (follows && answered).then_some(completion.ended);
         let pause = slot.pauses.as_mut().map(Pauses::draw).unwrap_or_default();
@@ -175,11 +183,14 @@ fn run<L: Lane>(shared: &Shared<'_>, lane: &mut L, first: u64, requests: &mut u6
 }
 
 fn record(recorder: &Mutex<Recorder>, slot: &Slot, completion: &Completion) {
-    let Completion { kind, outcome, ended, retries, waited, .. } = *completion;
+    let Completion { kind, outcome, ended, retries, waited, pickup_lag, .. } = *completion;
     let Slot { intended, started, slept, .. } = *slot;
     let mut recorder = locked(recorder);
     if retries > 0 {
         recorder.retried(kind, retries);
+    }
+    if let Some(lag) = pickup_lag {
+        recorder.picked_up(lag);
     }
     match outcome {
         Outcome::Answered(amount) => {

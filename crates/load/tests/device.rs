@@ -65,7 +65,43 @@ impl Lane for Device {
         } else {
             Outcome::Answered(Amount { rows_examined: 0, rows: 1, content_bytes: 8192 })
         };
-        Ok(Some(Completion { slot, kind: 0, outcome, ended, retries: 0, waited: Duration::ZERO }))
+        Ok(Some(Completion { slot, kind: 0, outcome, ended, retries: 0, waited: Duration::ZERO, pickup_lag: None }))
+    }
+
+    fn nothing_left(&mut self, _: usize, _: u32) -> Infallible {
+        unreachable!("a device always has something to read")
+    }
+}
+
+/// Finds nothing that it could make an operation of.
+struct Empty {
+    tried: u32,
+    clock: Arc<dyn Clock>,
+}
+
+impl Lane for Empty {
+    type Error = String;
+
+    fn slots(&self) -> usize {
+        1
+    }
+
+    fn ready(&mut self, _: usize) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn submit(&mut self, _: usize, _: Moment) -> Result<(), String> {
+        self.tried += 1;
+        Ok(())
+    }
+
+    fn reap(&mut self, _: Moment) -> Result<Option<Completion>, String> {
+        let (outcome, ended) = (Outcome::Nothing, self.clock.now());
+        Ok(Some(Completion { slot: 0, kind: 3, outcome, ended, retries: 0, waited: Duration::ZERO, pickup_lag: None }))
+    }
+
+    fn nothing_left(&mut self, kind: usize, in_a_row: u32) -> String {
+        format!("nothing left of {kind} after {in_a_row}")
     }
 }
 
@@ -156,4 +192,24 @@ fn every_slot_pauses_by_itself() {
     let ran = run(None, Duration::from_millis(90));
     let expected = SLOTS as f64 * SECONDS as f64 / (MEAN_SECONDS + 0.090);
     assert!((ran.requests as f64 / expected - 1.0).abs() < 0.02, "{} of {expected}", ran.requests);
+}
+
+#[test]
+fn where_nothing_is_left_time_does_not_stand_still() {
+    let clock: Arc<dyn Clock> = Arc::new(VirtualClock::new());
+    let recorders = [Mutex::new(Recorder::new(Moment::default(), Moment::from_nanos(1), &[], false))];
+    let shared = Shared {
+        clock: clock.as_ref(),
+        schedule: None,
+        think: Think { mean: Duration::ZERO, arrivals: Arrivals::Constant, seed: 1 },
+        start: Moment::default(),
+        end: Moment::from_nanos(1),
+        recorders: &recorders,
+        state: State::of(1),
+    };
+    let mut lane = Empty { tried: 0, clock: Arc::clone(&clock) };
+    let job = || work(&shared, &mut lane, 0).0;
+    let outcome = in_threads(&clock, vec![("empty".to_owned(), job)]).remove(0).unwrap();
+    assert_eq!((outcome, lane.tried), (Err("nothing left of 3 after 1000".to_owned()), 1000));
+    assert!(shared.state.is_stopped(), "the others end as well");
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
+use plimsoll_clock::cpu::RunQueue;
 use plimsoll_engine::{Error, ErrorKind, Requester, Result};
 use plimsoll_load::lane::{Amount, Completion, Lane, Outcome};
 use plimsoll_load::worker::State;
@@ -25,6 +26,9 @@ const LAST_RECONNECT: Duration = Duration::from_secs(1);
 /// So many failures without an answer of any session end the work: what they say will not pass.
 const MOST_FAILURES_IN_A_ROW: u64 = 1000;
 
+/// How late answers are picked up is looked at so often: a look takes a few microseconds.
+const PICKUP_EVERY: Duration = Duration::from_millis(5);
+
 /// What the sessions of a phase share.
 pub struct Sessions<'a> {
     /// Time.
@@ -35,6 +39,10 @@ pub struct Sessions<'a> {
     pub connect: &'a (dyn Fn() -> Result<(Box<dyn Requester>, Watched)> + Sync),
     /// When the phase ends.
     pub end: Moment,
+    /// Names of the kinds of requests.
+    pub kinds: &'a [String],
+    /// True where answers come from elsewhere, so that a session may pick them up late.
+    pub waits_for_answers: bool,
     /// Sessions that were lost.
     pub losses: Losses,
 }
@@ -90,12 +98,18 @@ pub struct SessionLane<'a> {
     completed: Option<Completion>,
     /// What the last request failed with.
     failure: Option<Error>,
+    /// What the session's thread waits for a CPU: one that could run has its answer.
+    queue: Option<RunQueue>,
+    last_ended: Moment,
+    last_pickup: Moment,
 }
 
 impl<'a> SessionLane<'a> {
-    /// A session that makes these requests; `state` says when no more are to be begun.
+    /// A session of the calling thread that makes these requests; `state` says when no more are to be begun.
     pub fn new(sessions: &'a Sessions<'a>, state: &'a State, maker: Box<dyn Maker + 'a>, slot: &'a mut Slot) -> Self {
-        Self { sessions, state, maker, slot, completed: None, failure: None }
+        let queue = if sessions.waits_for_answers { RunQueue::of_this_thread() } else { None };
+        let (last_ended, last_pickup) = (Moment::default(), Moment::default());
+        Self { sessions, state, maker, slot, completed: None, failure: None, queue, last_ended, last_pickup }
     }
 }
 
@@ -118,6 +132,8 @@ impl Lane for SessionLane<'_> {
         let Some(requester) = self.slot.requester.as_deref_mut() else {
             return Err(Error::new(ErrorKind::Internal, "a request was made of a session that was lost"));
         };
+        let queue = self.queue.as_ref().filter(|_| self.last_ended.since(self.last_pickup) >= PICKUP_EVERY);
+        let waited_before = queue.and_then(RunQueue::waited);
         let kind = self.maker.draw();
         let (mut back_off, mut waited, mut retries) = (FIRST_BACK_OFF, Duration::ZERO, 0);
         let answer = loop {
@@ -132,13 +148,27 @@ impl Lane for SessionLane<'_> {
             }
         };
         let ended = self.sessions.clock.now();
+        self.last_ended = ended;
+        let mut pickup_lag = None;
+        if let Some((queue, before)) = self.queue.as_ref().zip(waited_before) {
+            self.last_pickup = ended;
+            // While it is waited between attempts the thread sleeps for another reason.
+            pickup_lag = queue.waited().map(|after| after.saturating_sub(before)).filter(|_| retries == 0);
+        }
         let outcome = self.outcome(answer);
-        self.completed = Some(Completion { slot, kind, outcome, ended, retries, waited });
+        self.completed = Some(Completion { slot, kind, outcome, ended, retries, waited, pickup_lag });
         Ok(())
     }
 
     fn reap(&mut self, _: Moment) -> Result<Option<Completion>> {
         Ok(self.completed.take())
+    }
+
+    fn nothing_left(&mut self, kind: usize, in_a_row: u32) -> Error {
+        let kind = self.sessions.kinds.get(kind).map_or("", String::as_str);
+        let message = format!("{in_a_row} requests in a row found no row to be made of, the last of kind '{kind}'");
+        Error::new(ErrorKind::Statement, message)
+            .hint("begin with more rows by 'volume', make requests for a shorter time, or let the mix insert more than it deletes")
     }
 }
 
@@ -183,7 +213,7 @@ impl SessionLane<'_> {
 
     /// Connects again, and again until the phase ends. Nobody writes before the lease is ours again.
     fn come_back(&mut self) -> Result<()> {
-        let Sessions { clock, interrupt, connect, end, losses } = self.sessions;
+        let Sessions { clock, interrupt, connect, end, losses, .. } = self.sessions;
         let loss = losses.count.fetch_add(1, Ordering::Relaxed) + 1;
         losses.lost.fetch_add(1, Ordering::Relaxed);
         let mut wait = FIRST_RECONNECT;

@@ -118,7 +118,8 @@ impl Measure for Requests {
             tried += 1;
             let of_phase = run(context, &phase, (workload, access), &mut slots, tried);
             let (recorder, mut record) = (&of_phase.recorder, of_phase.record);
-            self.client.phase(&of_phase.needed, record.seconds, recorder.lag().map(|lag| &lag.slept));
+            let lags = [recorder.lag().map(|lag| &lag.slept), recorder.pickup()];
+            self.client.phase(&of_phase.needed, record.seconds, lags);
             if let (Some(search), Some(rate)) = (&mut search, phase.rate) {
                 let holds = search.holds(&recorder.times().times, record.backlog.unwrap_or(0), record.errors);
                 record.holds = Some(holds);
@@ -241,7 +242,15 @@ fn run(
         recorders: &recorders,
         state: State::of(phase.sessions),
     };
-    let sessions = Sessions { clock: clock.as_ref(), interrupt, connect: &connect, end, losses: Losses::default() };
+    let sessions = Sessions {
+        clock: clock.as_ref(),
+        interrupt,
+        connect: &connect,
+        end,
+        kinds: &names,
+        waits_for_answers: !is_virtual && !context.database.description().embedded,
+        losses: Losses::default(),
+    };
     let (shared, sessions) = (&shared, &sessions);
     let jobs: Vec<_> = slots
         .iter_mut()
