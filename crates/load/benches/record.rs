@@ -13,6 +13,7 @@ use plimsoll_clock::cpu::thread_cpu_seconds;
 use plimsoll_clock::{Clock as _, RealClock};
 use plimsoll_load::lane::Amount;
 use plimsoll_load::recorder::{Answered, Recorder};
+use plimsoll_measurement::Moment;
 
 const ROUNDS: usize = 21;
 const REQUESTS: u32 = 500_000;
@@ -25,7 +26,12 @@ fn main() {
     });
     println!("a reading of the clock: {:.1} ns", median(&clock_cost).unwrap_or_default());
     for (name, scheduled) in [("as fast as answered", false), ("by a schedule", true)] {
-        let recorder = Mutex::new(Recorder::new(clock.now(), &["select".to_owned(), "update".to_owned()], scheduled));
+        let recorder = Mutex::new(Recorder::new(
+            clock.now(),
+            Moment::from_nanos(u64::MAX),
+            &["select".to_owned(), "update".to_owned()],
+            scheduled,
+        ));
         let mut last = clock.now();
         let mut all = rounds(|number| {
             let started = if scheduled { clock.now() } else { last };
@@ -34,8 +40,7 @@ fn main() {
             last = clock.now();
             let ended = last.after(Duration::from_nanos(u64::from(number.wrapping_mul(2_654_435_761)) >> 8));
             let made = Amount { rows_examined: 1, rows: 1, content_bytes: 400 };
-            let answer =
-                Answered { intended, started, ended, backed_off: Duration::ZERO, slept: scheduled, amount: made };
+            let answer = Answered { intended, started, ended, waited: Duration::ZERO, slept: scheduled, amount: made };
             recorder.lock().unwrap_or_else(std::sync::PoisonError::into_inner).answered((number % 2) as usize, &answer);
         });
         all.sort_by(f64::total_cmp);

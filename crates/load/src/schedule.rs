@@ -102,8 +102,9 @@ impl Schedule {
         if starts <= 0.0 { 0.0 } else { 2.0 * starts / (self.rate.from + root) }
     }
 
-    /// Starts that are expected within so many seconds.
-    fn due(&self, seconds: f64) -> f64 {
+    /// Starts that are expected within so many seconds of the beginning.
+    pub fn due(&self, seconds: f64) -> f64 {
+        let seconds = seconds.clamp(0.0, self.end.since(self.start).as_secs_f64());
         self.rate.from * seconds + self.growth * seconds * seconds / 2.0
     }
 

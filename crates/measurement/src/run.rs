@@ -500,6 +500,10 @@ pub struct Client {
     /// How late a session that had slept began, which 99 of 100 did not exceed; only beside a schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wake_lag_us_p99: Option<f64>,
+    /// How late an answer that had arrived was picked up by its session, which 99 of 100 did not exceed: for how long the session
+    /// could have run and waited for a CPU. Some answers of each session are looked at; absent where the system does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pickup_lag_us_p99: Option<f64>,
     /// CPU time of the client for each request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_us_per_request: Option<f64>,

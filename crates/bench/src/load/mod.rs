@@ -1,10 +1,9 @@
 //! Requests as a database is asked them: on rows of our own tables, or from a definition, and the sessions that make them.
 
-pub mod client;
 pub mod mix;
 pub mod own;
 pub mod plan;
+pub mod rehearsal;
 pub mod request;
 pub mod rows;
-pub mod watch;
-pub mod worker;
+pub mod session;

@@ -35,8 +35,10 @@ fn kind(name: &str, count: u32, median_ms: f64, rows: u64, seed: u32) -> Request
         content_bytes: u64::from(count) * rows * 410,
         errors: BTreeMap::new(),
         retries: 0,
+        drained: 0,
         times: data(count, median_ms, seed),
         times_uncorrected: None,
+        times_without_waits: None,
     }
 }
 

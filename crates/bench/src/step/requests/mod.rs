@@ -8,23 +8,27 @@ use std::time::Duration;
 
 use plimsoll_clock::in_threads_while;
 use plimsoll_engine::{Database, Error, ErrorKind, Place, RequestAccess, Requester, Result};
-use plimsoll_measurement::{Phase as PhaseRecord, RequestKind, Times, units};
+use plimsoll_measurement::{Moment, Phase as PhaseRecord, RequestKind, Silence, Times, units};
 
 use self::tables::{on_rows, provision, rehearsal, wanted};
 use super::own::Prepared;
 use super::{Context, Measure, contradiction};
-use crate::load::client::{ClientWatch, Where, rehearse};
+use crate::interrupt::Interrupt;
 use crate::load::mix::Kind;
 use crate::load::own::Ready;
 use crate::load::plan::{plan, search};
+use crate::load::rehearsal::rehearse;
 use crate::load::request::Workload;
 use crate::load::rows::Target;
-use crate::load::watch::{LOOK_EVERY, Watch};
-use crate::load::worker::{Needed, Shared, Slot, State, work};
-use plimsoll_load::phases::Phase;
-use plimsoll_load::recorder::{Recorder, Sums};
+use crate::load::session::{Losses, SessionLane, Sessions, Slot};
+use crate::observer::Live;
+use plimsoll_load::client::{ClientWatch, Where};
+use plimsoll_load::monitor::{LOOK_EVERY, Monitor};
+use plimsoll_load::phases::{ALL, Phase};
+use plimsoll_load::recorder::{AllTimes, Recorder, Sums};
 use plimsoll_load::schedule::{Arrivals, Rate, Schedule};
 use plimsoll_load::think::Think;
+use plimsoll_load::worker::{Needed, Shared, State, work};
 
 /// A run in which more requests fail is not valid (reference, A20).
 const MOST_FAILED_PERCENT: f64 = 1.0;
@@ -88,7 +92,7 @@ impl Measure for Requests {
             None => on_rows(context.mix, context.parameters, &targets, &phases[0])?.kinds(),
         };
         let scheduled = phases[0].rate.is_some() || !context.parameters.duration("goal").is_zero();
-        let mut sum = Recorder::new(context.repetition_start, &names, scheduled);
+        let mut sum = Recorder::new(context.repetition_start, Moment::from_nanos(u64::MAX), &names, scheduled);
         let mut percentiles = Vec::new();
         let mut outcome = Ok(());
         let mut search = search(context.parameters);
@@ -114,10 +118,10 @@ impl Measure for Requests {
             tried += 1;
             let of_phase = run(context, &phase, (workload, access), &mut slots, tried);
             let (recorder, mut record) = (&of_phase.recorder, of_phase.record);
-            self.client.phase(&of_phase.needed, record.seconds, recorder.lag().map(|lag| &lag.slept));
-            let failed_percent = recorder.sums().failed_percent();
+            let lags = [recorder.lag().map(|lag| &lag.slept), recorder.pickup()];
+            self.client.phase(&of_phase.needed, record.seconds, lags);
             if let (Some(search), Some(rate)) = (&mut search, phase.rate) {
-                let holds = search.holds(&recorder.times().0, record.backlog.unwrap_or(0), failed_percent);
+                let holds = search.holds(&recorder.times().times, record.backlog.unwrap_or(0), record.errors);
                 record.holds = Some(holds);
                 let held = search.tell(rate.mean(), holds);
                 if held && found.as_ref().is_none_or(|(best, _)| record.rate > *best) {
@@ -139,8 +143,7 @@ impl Measure for Requests {
             percentiles.resize(first.max(percentiles.len()), (None, None));
             percentiles.truncate(first);
             percentiles.extend(of_phase.percentiles);
-            let ended = record.started_seconds + record.seconds;
-            context.repetition.silences.extend(recorder.silences(record.started_seconds, ended));
+            context.repetition.silences.extend(of_phase.silences);
             context.repetition.phases.push(record);
             outcome = of_phase.outcome;
         }
@@ -149,7 +152,8 @@ impl Measure for Requests {
             context.warn(format!("no rate that was tried in repetition {label} met the goal in all its tries"));
         }
         for slot in &slots {
-            self.client.traffic(slot.requester.as_deref().and_then(Requester::traffic));
+            let traffic = slot.requester.as_deref().and_then(Requester::traffic);
+            self.client.traffic(traffic.map(|traffic| (traffic.sent_bytes, traffic.received_bytes)));
         }
         drop(slots);
         *context.client = Some(self.client.client());
@@ -200,6 +204,7 @@ fn settled(context: &mut Context<'_>) -> Result<Vec<Target>> {
 struct Ran {
     recorder: Recorder,
     record: PhaseRecord,
+    silences: Vec<Silence>,
     percentiles: Vec<(Option<f64>, Option<f64>)>,
     needed: Vec<Needed>,
     outcome: Result<()>,
@@ -225,14 +230,11 @@ fn run(
     let schedule_seed = seed ^ label << 32 ^ number << 40;
     let schedule = phase.rate.map(|rate| Schedule::new(start, lasts, rate, arrivals, schedule_seed));
     let names = workload.kinds();
-    let new = || Recorder::new(repetition_start, &names, schedule.is_some());
+    let new = || Recorder::new(repetition_start, end, &names, schedule.is_some());
     let recorders: Vec<_> = (0..phase.sessions.min(MOST_RECORDERS)).map(|_| Mutex::new(new())).collect();
     let connect = context.requesters(access);
     let shared = Shared {
         clock: clock.as_ref(),
-        interrupt,
-        workload,
-        connect: &connect,
         schedule: schedule.as_ref(),
         think: Think { mean: parameters.duration("think"), arrivals, seed: schedule_seed },
         start,
@@ -240,36 +242,51 @@ fn run(
         recorders: &recorders,
         state: State::of(phase.sessions),
     };
-    let shared = &shared;
+    let sessions = Sessions {
+        clock: clock.as_ref(),
+        interrupt,
+        connect: &connect,
+        end,
+        kinds: &names,
+        waits_for_answers: !is_virtual && !context.database.description().embedded,
+        losses: Losses::default(),
+    };
+    let (shared, sessions) = (&shared, &sessions);
     let jobs: Vec<_> = slots
         .iter_mut()
         .take(phase.sessions as usize)
         .zip(0..)
         .map(|(slot, session)| {
             // Each phase draws anew.
-            (format!("session {session}"), move || work(shared, slot, session, label | number << 48))
+            (format!("session {session}"), move || {
+                let maker = workload.maker(session, label | number << 48);
+                work(shared, &mut SessionLane::new(sessions, &shared.state, maker, slot), session)
+            })
         })
         .collect();
-    let mut watch = Watch::new(phase, &recorders, schedule.as_ref(), &shared.state, (repetition_start, start));
+    let mut monitor = Monitor::new(phase, &recorders, schedule.as_ref(), (repetition_start, start));
     let mut watched = Ok(());
     let ended = in_threads_while(&clock, jobs, || {
-        watched = watch_over(context, shared, &mut watch);
+        watched = watch_over(context, shared, sessions, (&mut monitor, phase, &names));
         if watched.is_err() {
             shared.state.stop();
         }
-        watched = std::mem::replace(&mut watched, Ok(())).and(await_answers(shared, lasts));
+        watched = std::mem::replace(&mut watched, Ok(())).and(await_answers(shared, interrupt, lasts));
     });
-    let stopped = shared.state.ended();
-    let (_, point) = watch.look(stopped, true);
+    // A session that waits for its last answer may outlast the phase, and one that has nothing more to do may be done before: the
+    // phase ends when it was to end, but where it was stopped.
+    if !shared.state.is_stopped() {
+        clock.sleep_until(end);
+    }
+    let stopped = if shared.state.is_stopped() { shared.state.ended().min(end) } else { end };
+    let (_, point) = monitor.look(stopped, true);
     let kept = point.map_or(Ok(()), |point| context.keep(point));
     let mut recorder = new();
     for part in &recorders {
         recorder.merge(&part.lock().unwrap_or_else(PoisonError::into_inner));
     }
-    // A session that waits for its last answer may outlast the phase, and what it answers counts; no request begins after
-    // the phase's end.
     let seconds = stopped.since(start).as_secs_f64();
-    let backlog = schedule.as_ref().map(|schedule| schedule.backlog(stopped.min(end)));
+    let backlog = schedule.as_ref().map(|schedule| schedule.backlog(stopped));
     let mut needed = Vec::with_capacity(ended.len());
     let mut outcome = watched.and(kept);
     for ended in ended {
@@ -279,16 +296,23 @@ fn run(
         needed.push(own);
     }
     let started = start.since(repetition_start).as_secs_f64();
-    if outcome.is_ok() && shared.state.losses() > 0 {
+    if outcome.is_ok() && sessions.losses.count() > 0 {
         context.warn(CAME_BACK);
     }
     let record = record(phase, &recorder, started, seconds, backlog);
-    Ran { recorder, record, percentiles: watch.percentiles, needed, outcome }
+    let due = |at: f64| schedule.as_ref().map_or(f64::INFINITY, |schedule| schedule.due(at - started));
+    let silences = recorder.silences(started, started + seconds, schedule.is_some().then_some(&due));
+    Ran { recorder, record, silences, percentiles: monitor.percentiles, needed, outcome }
 }
 
 /// Looks after a phase while the sessions work: shows how it goes, keeps what is finished, and takes the lease again when
 /// the server was lost and is back.
-fn watch_over(context: &mut Context<'_>, shared: &Shared<'_>, watch: &mut Watch<'_>) -> Result<()> {
+fn watch_over(
+    context: &mut Context<'_>,
+    shared: &Shared<'_>,
+    sessions: &Sessions<'_>,
+    (monitor, phase, kinds): (&mut Monitor<'_>, &Phase, &[String]),
+) -> Result<()> {
     let clock = Arc::clone(context.clock);
     let is_bulk = context.mix.kinds().contains(&Kind::BulkLoad);
     let at_most = context.parameters.bytes("at_most");
@@ -296,18 +320,28 @@ fn watch_over(context: &mut Context<'_>, shared: &Shared<'_>, watch: &mut Watch<
     let mut look = shared.start.after(LOOK_EVERY);
     while shared.state.is_working() && look <= shared.end {
         clock.sleep_until(look);
-        let (live, point) = watch.look(look, false);
-        let total_seconds = Some(shared.end.since(shared.start).as_secs_f64());
-        context.observer.live(&crate::observer::Live { total_seconds, ..live });
+        let (seen, point) = monitor.look(look, false);
+        context.observer.live(&Live {
+            phase: if phase.label == ALL { "" } else { &phase.label },
+            elapsed_seconds: seen.elapsed_seconds,
+            total_seconds: Some(shared.end.since(shared.start).as_secs_f64()),
+            rate: seen.rate,
+            latency_ms_p50: seen.latency_ms_p50,
+            latency_ms_p99: seen.latency_ms_p99,
+            answered: seen.answered,
+            failed: seen.failed,
+            backlog: seen.backlog,
+            lost_sessions: sessions.losses.lost(),
+        });
         if let Some(point) = point {
             context.keep(point)?;
-        } else if clock.kind() != "virtual" && watch.is_to_be_kept() {
+        } else if clock.kind() != "virtual" && monitor.is_to_be_kept() {
             // What a killed program leaves. In virtual time a minute is over at once.
-            let so_far = watch.so_far(shared, context.repetition);
+            let so_far = monitor.so_far(kinds, context.repetition);
             context.observer.repetition(context.run_id, &so_far)?;
         }
-        if is_bulk && watch.content_bytes() > at_most {
-            let (loaded, seconds) = (units::format_bytes(watch.content_bytes()), look.since(shared.start).as_secs());
+        if is_bulk && monitor.content_bytes() > at_most {
+            let (loaded, seconds) = (units::format_bytes(monitor.content_bytes()), look.since(shared.start).as_secs());
             context.warn(format!(
                 "bulk loads ended after {seconds} s: they had added {loaded}, and 'at_most' sets a limit"
             ));
@@ -319,12 +353,12 @@ fn watch_over(context: &mut Context<'_>, shared: &Shared<'_>, watch: &mut Watch<
             return Err(Error::new(ErrorKind::DiskFull, format!("only {free} are left on the target's disk"))
                 .hint("new rows took the rest: free some space, or make requests for a shorter time"));
         }
-        let lost = shared.state.losses();
+        let lost = sessions.losses.count();
         if lost > losses {
             match context.lease.renew() {
                 Ok(()) => {
                     losses = lost;
-                    shared.state.renewed(lost);
+                    sessions.losses.renewed(lost);
                     context.warn(CAME_BACK);
                 }
                 // Not back yet.
@@ -339,7 +373,7 @@ fn watch_over(context: &mut Context<'_>, shared: &Shared<'_>, watch: &mut Watch<
 
 /// Waits for the last answers, and breaks the sessions' lines where they don't come: a server may be frozen. On modelled
 /// hardware every answer comes, and to wait for it would take its time.
-fn await_answers(shared: &Shared<'_>, lasts: Duration) -> Result<()> {
+fn await_answers(shared: &Shared<'_>, interrupt: &Interrupt, lasts: Duration) -> Result<()> {
     if shared.clock.kind() == "virtual" {
         return Ok(());
     }
@@ -352,7 +386,7 @@ fn await_answers(shared: &Shared<'_>, lasts: Duration) -> Result<()> {
         return Ok(());
     }
     shared.state.stop();
-    shared.interrupt.sever_running();
+    interrupt.sever_running();
     let message = format!("the server did not answer within {} s after the end of the requests", patience.as_secs());
     Err(Error::new(ErrorKind::Lost, message)
         .hint("see why the server hangs; requests that take so long need a 'duration' that is longer than they do"))
@@ -360,7 +394,7 @@ fn await_answers(shared: &Shared<'_>, lasts: Duration) -> Result<()> {
 
 fn record(phase: &Phase, recorder: &Recorder, started: f64, seconds: f64, backlog: Option<u64>) -> PhaseRecord {
     let sums = recorder.sums();
-    let (times, uncorrected) = recorder.times();
+    let AllTimes { times, without_waits, uncorrected } = recorder.times();
     PhaseRecord {
         label: phase.label.clone(),
         started_seconds: started,
@@ -369,11 +403,13 @@ fn record(phase: &Phase, recorder: &Recorder, started: f64, seconds: f64, backlo
         rate_asked: phase.rate.map(Rate::mean),
         batch_rows: (phase.batch_rows > 1).then_some(phase.batch_rows),
         operations: sums.answered,
+        drained: sums.drained,
         errors: sums.failed,
         rate: if seconds > 0.0 { sums.answered as f64 / seconds } else { 0.0 },
         mb_per_minute: units::mb_per_minute(sums.content_bytes, seconds),
         backlog,
         times: times.to_data(),
+        times_without_waits: without_waits.as_ref().map(Times::to_data),
         times_uncorrected: uncorrected.as_ref().map(Times::to_data),
         start_lag: recorder.lag().map(|lag| lag.all.to_data()),
         holds: None,

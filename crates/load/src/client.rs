@@ -4,14 +4,9 @@
 //! Where the engine works in our own threads, CPU time says nothing of whose it is. There our part is what a request costs
 //! on nobody, which is measured at the start.
 
-use std::sync::Arc;
-
-use plimsoll_engine::value::Tally;
-use plimsoll_engine::{Answer, Cancel, Requester, Result, Row, RowSource, Statement, Table, Traffic, Value, process};
 use plimsoll_measurement::{Client, Times, units};
 
-use super::request::Workload;
-use super::worker::Needed;
+use crate::worker::Needed;
 
 /// Our part of a session's time from which a rate is a lower bound only...
 const LIMIT_PERCENT: f64 = 50.0;
@@ -19,11 +14,6 @@ const LIMIT_PERCENT: f64 = 50.0;
 const NEAR_PERCENT: f64 = 20.0;
 /// Part of the CPUs from which the client had no more to give.
 const CPUS_PERCENT: f64 = 90.0;
-/// Requests that are made on nobody.
-const REHEARSED: u64 = 20_000;
-/// CPU time after which that is enough.
-const REHEARSED_SECONDS: f64 = 0.1;
-
 /// Where a client works.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Where {
@@ -48,7 +38,9 @@ pub struct ClientWatch {
     session_seconds: f64,
     requests: u64,
     slept: Times,
-    traffic: Option<Traffic>,
+    pickup: Times,
+    /// Bytes sent and received.
+    traffic: Option<(u64, u64)>,
 }
 
 impl ClientWatch {
@@ -57,8 +49,9 @@ impl ClientWatch {
         Self { place, idle_ns, ..Self::default() }
     }
 
-    /// Adds what the sessions of a phase needed, which took so many seconds.
-    pub fn phase(&mut self, needed: &[Needed], seconds: f64, slept: Option<&Times>) {
+    /// Adds what the sessions of a phase needed, which took so many seconds, how late those began that had slept, and how late
+    /// answers were picked up.
+    pub fn phase(&mut self, needed: &[Needed], seconds: f64, lags: [Option<&Times>; 2]) {
         let seconds = seconds.max(1e-9);
         let cpu: f64 = needed.iter().map(|needed| needed.cpu_seconds).sum();
         let queue: Option<f64> = needed.iter().map(|needed| needed.run_queue_seconds).sum();
@@ -80,17 +73,18 @@ impl ClientWatch {
             (None, queue) => queue,
             (sum, None) => sum,
         };
-        if let Some(slept) = slept {
-            self.slept.merge(slept);
+        for (sum, lag) in [&mut self.slept, &mut self.pickup].into_iter().zip(lags) {
+            if let Some(lag) = lag {
+                sum.merge(lag);
+            }
         }
     }
 
-    /// Adds what went over a session's connection.
-    pub fn traffic(&mut self, traffic: Option<Traffic>) {
-        if let Some(traffic) = traffic {
+    /// Adds what went over a session's connection: bytes sent and received.
+    pub fn traffic(&mut self, traffic: Option<(u64, u64)>) {
+        if let Some((sent, received)) = traffic {
             let sum = self.traffic.get_or_insert_default();
-            sum.sent_bytes += traffic.sent_bytes;
-            sum.received_bytes += traffic.received_bytes;
+            (sum.0, sum.1) = (sum.0 + sent, sum.1 + received);
         }
     }
 
@@ -124,6 +118,10 @@ impl ClientWatch {
         if let Some(late) = late {
             evidence.push(format!("99 of 100 sessions that had slept began within {} us of their time", percent(late)));
         }
+        let pickup = self.pickup.percentile(99.0).map(|late| late.as_nanos() as f64 / 1e3);
+        if let Some(late) = pickup {
+            evidence.push(format!("99 of 100 answers were picked up within {} us of their arrival", percent(late)));
+        }
         Client {
             verdict: verdict.to_owned(),
             evidence,
@@ -132,50 +130,13 @@ impl ClientWatch {
             thread_cpu_percent: Some(self.thread_percent),
             run_queue_percent: self.queue_seconds.map(|queue| 100.0 * queue / self.session_seconds.max(1e-9)),
             wake_lag_us_p99: late,
+            pickup_lag_us_p99: pickup,
             cpu_us_per_request: (self.requests > 0).then(|| 1e6 * self.cpu_seconds / self.requests as f64),
             idle_ns_per_request: self.idle_ns,
-            sent_bytes: self.traffic.map(|traffic| traffic.sent_bytes),
-            received_bytes: self.traffic.map(|traffic| traffic.received_bytes),
+            sent_bytes: self.traffic.map(|(sent, _)| sent),
+            received_bytes: self.traffic.map(|(_, received)| received),
         }
     }
-}
-
-/// CPU time in nanoseconds of a request that nobody answers, on average.
-pub fn rehearse(workload: &dyn Workload) -> Option<f64> {
-    let mut maker = workload.maker(0, 0);
-    let mut nobody = Nobody;
-    let start = process::thread_cpu_seconds();
-    let mut made = 0;
-    while made < REHEARSED && (made % 64 != 0 || process::thread_cpu_seconds() - start < REHEARSED_SECONDS) {
-        let kind = maker.draw();
-        maker.make(kind, &mut nobody).ok()?;
-        made += 1;
-    }
-    Some((process::thread_cpu_seconds() - start) * 1e9 / made.max(1) as f64)
-}
-
-/// Answers nothing, at once.
-struct Nobody;
-
-impl Requester for Nobody {
-    fn ask(&mut self, _: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {
-        std::hint::black_box(parameters);
-        Ok(Answer::default())
-    }
-
-    fn load(&mut self, _: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
-        let mut row = Row::default();
-        while rows.next(&mut row)? {}
-        Ok(Tally::default())
-    }
-
-    fn canceller(&self) -> Arc<dyn Cancel> {
-        Arc::new(Nobody)
-    }
-}
-
-impl Cancel for Nobody {
-    fn cancel(&self) {}
 }
 
 #[cfg(test)]
@@ -187,7 +148,9 @@ mod tests {
         let mut watch = ClientWatch::new(place, Some(1000.0));
         let idle = Needed { cpu_seconds: 0.1, run_queue_seconds: Some(0.0), requests: 1000 };
         let busy = Needed { cpu_seconds, run_queue_seconds: Some(run_queue_seconds), requests: 1_000_000 };
-        watch.phase(&[idle, busy], 10.0, None);
+        let pickup = &mut Times::new();
+        (0..2000).for_each(|_| pickup.record(std::time::Duration::from_micros(30)));
+        watch.phase(&[idle, busy], 10.0, [None, Some(pickup)]);
         watch.client()
     }
 
@@ -196,6 +159,9 @@ mod tests {
         assert_eq!(watched(false, 1.0, 0.5).verdict, "free");
         assert_eq!(watched(false, 1.0, 1.5).verdict, "near-its-limit");
         assert_eq!(watched(false, 2.0, 3.0).verdict, "was-the-limit");
+        let late = watched(false, 1.0, 0.5);
+        assert!((29.5..30.5).contains(&late.pickup_lag_us_p99.unwrap()) && late.wake_lag_us_p99.is_none(), "{late:?}");
+        assert!(late.evidence.iter().any(|said| said.contains("picked up within 30")), "{late:?}");
         // An engine in our own thread may take all of it: ours is a million times a microsecond.
         let embedded = watched(true, 9.9, 0.1);
         assert_eq!((embedded.verdict.as_str(), embedded.busy_percent), ("free", Some(10.0)));

@@ -6,11 +6,9 @@ use std::time::Duration;
 
 use plimsoll_measurement::{Moment, Point, Repetition, Times, units};
 
-use super::worker::{Shared, State};
-use crate::observer::Live;
-use plimsoll_load::phases::Phase;
-use plimsoll_load::recorder::{Recorder, Sums};
-use plimsoll_load::schedule::Schedule;
+use crate::phases::{ALL, Phase};
+use crate::recorder::{Recorder, Sums};
+use crate::schedule::{Rate, Schedule};
 
 /// How often it looks.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -18,12 +16,30 @@ const MINUTE: Duration = Duration::from_mins(1);
 /// Looks after which what is there so far is kept, if a minute is not over.
 const KEPT_EVERY: usize = 10;
 
+/// How a phase goes at a moment.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Look {
+    /// Seconds of the phase that have passed.
+    pub elapsed_seconds: f64,
+    /// Answers a second, since the last look.
+    pub rate: f64,
+    /// Response time that half of the operations since the last look did not exceed; absent if none was answered.
+    pub latency_ms_p50: Option<f64>,
+    /// The same for 99 in 100.
+    pub latency_ms_p99: Option<f64>,
+    /// Answers in all.
+    pub answered: u64,
+    /// Failed operations in all.
+    pub failed: u64,
+    /// Operations that are due and not begun; absent without a schedule.
+    pub backlog: Option<u64>,
+}
+
 /// A phase that is looked at.
-pub struct Watch<'a> {
+pub struct Monitor<'a> {
     phase: &'a Phase,
     recorders: &'a [Mutex<Recorder>],
     schedule: Option<&'a Schedule>,
-    state: &'a State,
     /// Start of the repetition's first phase.
     repetition_start: Moment,
     start: Moment,
@@ -42,18 +58,17 @@ struct Minute {
     times: Times,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> Monitor<'a> {
     /// A phase that begins at `start`.
     pub fn new(
         phase: &'a Phase,
         recorders: &'a [Mutex<Recorder>],
         schedule: Option<&'a Schedule>,
-        state: &'a State,
         (repetition_start, start): (Moment, Moment),
     ) -> Self {
         let minute = Minute { number: 1, start, sums: Sums::default(), times: Times::new() };
         let (last, seen, percentiles) = (start, Sums::default(), Vec::new());
-        Self { phase, recorders, schedule, state, repetition_start, start, last, seen, minute, percentiles }
+        Self { phase, recorders, schedule, repetition_start, start, last, seen, minute, percentiles }
     }
 
     /// Data content of what was answered so far.
@@ -62,7 +77,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Looks, at the end of a second. The point is there when a minute is over, or `is_over` the whole phase.
-    pub fn look(&mut self, now: Moment, is_over: bool) -> (Live<'a>, Option<Point>) {
+    pub fn look(&mut self, now: Moment, is_over: bool) -> (Look, Option<Point>) {
         let (mut sums, mut recent) = (Sums::default(), Times::new());
         for recorder in self.recorders {
             let mut recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
@@ -77,23 +92,20 @@ impl<'a> Watch<'a> {
             self.percentiles.resize(second, (None, None));
             self.percentiles[second - 1] = (ms(50.0), ms(99.0));
         }
-        let live = Live {
-            phase: if self.phase.label == "all" { "" } else { &self.phase.label },
+        let look = Look {
             elapsed_seconds: now.since(self.start).as_secs_f64(),
-            total_seconds: None,
             rate: if passed > 0.0 { news.answered as f64 / passed } else { 0.0 },
             latency_ms_p50: ms(50.0),
             latency_ms_p99: ms(99.0),
             answered: sums.answered,
             failed: sums.failed,
             backlog: self.schedule.map(|schedule| schedule.backlog(now)),
-            lost_sessions: self.state.lost(),
         };
         (self.seen, self.last) = (sums, now);
         self.minute.times.merge(&recent);
         let minute_is_over = now.since(self.minute.start) >= MINUTE;
         let point = (minute_is_over || is_over).then(|| self.minute(now)).flatten();
-        (live, point)
+        (look, point)
     }
 
     /// True where what is there so far should be kept.
@@ -102,8 +114,9 @@ impl<'a> Watch<'a> {
     }
 
     /// The repetition as it stands, with the requests and seconds of this phase and without points.
-    pub fn so_far(&self, shared: &Shared<'_>, repetition: &Repetition) -> Repetition {
-        let mut sum = Recorder::new(self.repetition_start, &shared.workload.kinds(), self.schedule.is_some());
+    pub fn so_far(&self, kinds: &[String], repetition: &Repetition) -> Repetition {
+        let mut sum =
+            Recorder::new(self.repetition_start, Moment::from_nanos(u64::MAX), kinds, self.schedule.is_some());
         for recorder in self.recorders {
             sum.merge_answers(&recorder.lock().unwrap_or_else(PoisonError::into_inner));
         }
@@ -119,13 +132,15 @@ impl<'a> Watch<'a> {
 
     /// The minute that is over, as a point; the next begins.
     fn minute(&mut self, now: Moment) -> Option<Point> {
-        let seconds = now.since(self.minute.start).as_secs_f64();
-        if seconds <= 0.0 {
+        let lasted = now.since(self.minute.start);
+        // What is left over behind the last minute is no minute.
+        if lasted.is_zero() || (lasted < LOOK_EVERY && self.minute.number > 1) {
             return None;
         }
+        let seconds = lasted.as_secs_f64();
         let sums = self.seen.since(self.minute.sums);
         let number = self.minute.number;
-        let label = if self.phase.label == "all" {
+        let label = if self.phase.label == ALL {
             format!("minute {number}")
         } else {
             format!("{}, minute {number}", self.phase.label)
@@ -141,7 +156,7 @@ impl<'a> Watch<'a> {
             operations: Some(sums.answered),
             errors: Some(sums.failed),
             sessions: Some(self.phase.sessions as u32),
-            rate_asked: self.phase.rate.map(plimsoll_load::schedule::Rate::mean),
+            rate_asked: self.phase.rate.map(Rate::mean),
             latency_ms_p50: ms(50.0),
             latency_ms_p99: ms(99.0),
             ..Point::default()
