@@ -5,6 +5,7 @@ mod generators;
 mod induced;
 mod package;
 mod sampling;
+mod servers;
 mod sessions;
 mod stall;
 mod tasks;
@@ -15,8 +16,13 @@ use std::process::ExitCode;
 const HELP: &str = "\
 The tasks of the repository.
 
-  cargo xtask test [-- ARGUMENTS]   makes sure that PostgreSQL and MariaDB are there, then runs `cargo test --workspace ARGUMENTS`
+  cargo xtask test [-- ARGUMENTS]   makes sure that PostgreSQL and MariaDB are there, then runs `cargo test --workspace ARGUMENTS`;
+                                    without ARGUMENTS, then the suites of all engines and of samplers on servers of other versions
+  cargo xtask test --servers all|NAME,...
+                                    everything of a driver on servers of other versions, fetched before if need be
   cargo xtask test --engine mssql   the suite of all engines against the SQL Server of PLIMSOLL_TEST_MSSQL_URL
+  cargo xtask servers [--refresh] [NAME,...]
+                                    fetches servers of other versions into a cache folder (PLIMSOLL_SERVERS) and starts each once
   cargo xtask check                 formatting, lints, and licences where cargo-deny is installed
   cargo xtask memcheck              the lab's file system layer under valgrind
   cargo xtask package [--build] [ARGUMENTS OF cargo package]
@@ -40,6 +46,8 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["test", "--engine", "mssql", rest @ ..] => tasks::test_mssql(rest),
+        ["test", "--servers", names] => servers::full(names),
+        ["servers", rest @ ..] => servers::servers(rest),
         ["test", "--", rest @ ..] | ["test", rest @ ..] => tasks::test(rest),
         ["check"] => tasks::check(),
         ["package", rest @ ..] => package::package(rest),

@@ -5,25 +5,27 @@ use std::process::{Command, Stdio};
 
 use plimsoll_testbed::{Binaries, MariaDb, TestbedError};
 
-use crate::complain;
+use crate::{complain, servers};
 
 /// The task is unknown or its arguments are.
 pub const USAGE: u8 = 2;
 /// Something has to be installed first.
-const MISSING: u8 = 3;
+pub const MISSING: u8 = 3;
 /// A command could not be started, or was ended by a signal.
 pub const INTERNAL: u8 = 70;
 
 /// `Err` is the exit code to end with; what went wrong has been said.
 pub type Outcome = Result<(), u8>;
 
-/// Runs the tests of the whole workspace. Those of the engines that are servers need their programs.
+/// Runs the tests of the whole workspace, then the fast ones of other versions of servers. Those of the engines that are servers need their programs.
 pub fn test(arguments: &[&str]) -> Outcome {
     provide_postgresql()?;
     provide_mariadb()?;
     provide("mariadb-backup", &["mariadb-backup"])?;
     provide("sqlite3", &["sqlite3"])?;
-    run(cargo().args(["test", "--workspace"]).args(arguments))
+    run(cargo().args(["test", "--workspace"]).args(arguments))?;
+    // Who asks for some tests doesn't ask for those of other servers.
+    if arguments.is_empty() { servers::fast() } else { Ok(()) }
 }
 
 /// Runs the suite of all engines against a SQL Server that somebody has: it can't be installed for a test.

@@ -1,4 +1,4 @@
-//! MariaDB: private servers.
+//! MariaDB, or MySQL where tests run on it: private servers.
 
 use std::sync::OnceLock;
 
@@ -46,15 +46,18 @@ impl super::Bed for Bed {
     fn refused(&self) -> Vec<(String, ErrorKind)> {
         let right = server().password();
         let url = |password: &str, database: &str| server().tcp_url(server().superuser(), password, database);
-        vec![
+        let mut refused = vec![
             (url(PLANTED, "test"), ErrorKind::Authenticate),
             (url(right, "nosuch"), ErrorKind::Missing),
             // Port 1 is nobody's.
             (format!("mysql://u:{PLANTED}@127.0.0.1:1/d"), ErrorKind::Connect),
             (format!("mysql://u:{PLANTED}@host.invalid/d"), ErrorKind::Connect),
             (format!("mysql://u:{PLANTED}@h/d?nosuch=1"), ErrorKind::Usage),
-            (format!("{}?ssl-mode=REQUIRED", url(right, "test")), ErrorKind::Connect),
-        ]
+        ];
+        if !server().has_tls().unwrap() {
+            refused.push((format!("{}?ssl-mode=REQUIRED", url(right, "test")), ErrorKind::Connect));
+        }
+        refused
     }
 
     fn server(&self) -> Option<Box<dyn super::Server>> {
