@@ -1,10 +1,14 @@
-//! The tasks of the repository: `cargo xtask test`, `cargo xtask check`, `cargo xtask memcheck`.
+//! The tasks of the repository: tests, checks, bars, and comparisons with others and with earlier releases.
 
+mod bars;
+mod baseline;
 mod child;
 mod generators;
 mod induced;
+mod pairs;
 mod sampling;
 mod sessions;
+mod shape;
 mod stall;
 mod tasks;
 
@@ -18,6 +22,11 @@ The tasks of the repository.
   cargo xtask test --engine mssql   the suite of all engines against the SQL Server of PLIMSOLL_TEST_MSSQL_URL
   cargo xtask check                 formatting, lints, and licences where cargo-deny is installed
   cargo xtask memcheck              the lab's file system layer under valgrind
+  cargo xtask bars [NAME]           the bars that the project holds itself to, of a subject or one by its name: figure, bar,
+                                    pass, fail or not run
+  cargo xtask bench [--baseline REVISION] [--pairs N] [--programs NOW BEFORE] [NAME...]
+                                    speed beside that of an earlier commit, v0.1.0 if none is named, in interleaved pairs;
+                                    1 if a bar is missed
   cargo xtask compare-generators [--pairs N] [--seconds S] [--write]
                                     what a request costs the client, beside pgbench and sysbench, in interleaved pairs;
                                     --write puts the table into docs/GENERATORS.md
@@ -39,6 +48,8 @@ fn main() -> ExitCode {
         ["test", "--engine", "mssql", rest @ ..] => tasks::test_mssql(rest),
         ["test", "--", rest @ ..] | ["test", rest @ ..] => tasks::test(rest),
         ["check"] => tasks::check(),
+        ["bars", rest @ ..] => bars::bars(rest),
+        ["bench", rest @ ..] => baseline::bench(rest),
         ["memcheck"] => tasks::memcheck(),
         ["compare-generators", rest @ ..] => generators::compare(rest),
         ["sessions"] => sessions::sessions(),

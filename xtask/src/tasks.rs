@@ -132,8 +132,12 @@ fn apt_get() -> Command {
 /// The program as it is released, built if need be.
 pub fn released() -> Result<PathBuf, u8> {
     run(cargo().args(["build", "--release", "--package", "plimsoll"]))?;
-    let beside = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    Ok(beside.join("release/plimsoll"))
+    Ok(target_folder().join("release/plimsoll"))
+}
+
+/// Where cargo puts what it builds.
+pub fn target_folder() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
 /// The folder of the workspace.
@@ -142,7 +146,7 @@ pub fn root() -> PathBuf {
 }
 
 /// The cargo that runs us, at the root of the workspace.
-fn cargo() -> Command {
+pub fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     // What cargo told us about ourselves is news to the build scripts of some libraries, which would run again.
     for (name, _) in std::env::vars_os() {
@@ -161,7 +165,7 @@ fn answers(command: &mut Command) -> bool {
 }
 
 /// Runs a command whose output is for the person in front of the terminal, and passes its exit code on.
-fn run(command: &mut Command) -> Outcome {
+pub fn run(command: &mut Command) -> Outcome {
     let status = command.status().map_err(|error| {
         complain(&format!("could not start {}: {error}", command.get_program().display()));
         INTERNAL
