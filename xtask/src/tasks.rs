@@ -35,7 +35,7 @@ pub fn test_mssql(arguments: &[&str]) -> Outcome {
         ));
         return Err(MISSING);
     }
-    let suite = ["test", "-p", "plimsoll-engine", "--features", "live-mssql", "--test", "conformance"];
+    let suite = ["test", "-p", "plimsoll-testbed", "--features", "live-mssql", "--test", "conformance"];
     let own = if arguments.is_empty() { &["--", "mssql::", "--test-threads=1"][..] } else { arguments };
     run(cargo().args(suite).args(own))
 }

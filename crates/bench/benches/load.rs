@@ -16,8 +16,8 @@ use plimsoll_analysis::summary;
 use plimsoll_bench::generate::{Family, Rows};
 use plimsoll_bench::schema::{self, Width};
 use plimsoll_clock::RealClock;
-use plimsoll_engine::postgres::Postgres as Engine;
 use plimsoll_engine::{ClaimMode, Credentials, Engine as _, Place, Session, Target};
+use plimsoll_postgres::Postgres as Engine;
 use plimsoll_testbed::Postgres;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;

@@ -12,12 +12,12 @@ use std::time::Instant;
 use plimsoll_bench::Definition;
 use plimsoll_bench::load::own::Ready;
 use plimsoll_bench::load::request::Workload as _;
-use plimsoll_engine::sqlite::Sqlite;
 use plimsoll_engine::value::Tally;
 use plimsoll_engine::{
     Answer, Cancel, ClaimMode, Credentials, Engine as _, Error, ErrorKind, Place, Requester, Result, RowSource,
     Statement, Table, Target, Value,
 };
+use plimsoll_sqlite::Sqlite;
 
 const REQUESTS: u32 = 2_000_000;
 const ROUNDS: u32 = 5;

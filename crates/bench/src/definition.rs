@@ -15,7 +15,7 @@ pub use self::group::{Group, find_group, groups};
 pub use self::own::REQUEST_KEYS;
 use crate::load::mix::{Kind, Mix};
 use crate::load::own::Own;
-use crate::load::phases::plan;
+use crate::load::plan::plan;
 use crate::parameters::{PARAMETERS, Parameters, nearest};
 use crate::step::Step;
 

@@ -282,7 +282,7 @@ pub trait Session: Sampler {
 }
 
 /// Makes a request whose columns have these types; none means that no rows come back.
-pub(crate) fn ask_for<S: Session + ?Sized>(
+pub fn ask_for<S: Session + ?Sized>(
     session: &mut S,
     sql: &str,
     columns: &[ColumnType],

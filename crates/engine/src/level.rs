@@ -7,7 +7,7 @@ use std::time::Duration;
 use plimsoll_clock::Clock;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::shell::Script;
+use crate::server::shell::Script;
 
 /// Changes the level of a target and tells which is in effect.
 pub trait Levels: Send {
@@ -62,7 +62,7 @@ impl Levels for LevelCommands {
             ends_all: true,
         };
         match script.run(self.clock.as_ref(), &mut self.interrupted) {
-            Ok(said) => Ok(crate::shell::last_line(&said)),
+            Ok(said) => Ok(crate::server::shell::last_line(&said)),
             // As if the server were away.
             Err(error) if error.kind == ErrorKind::Statement => Err(Error { kind: ErrorKind::Lost, ..error }),
             Err(error) => Err(error),

@@ -1,4 +1,5 @@
-//! One interface to every database: what a test needs of an engine, and the drivers that give it.
+//! One interface to every database: what a test needs of an engine. The drivers that give it have crates of their own, which
+//! nobody but the binary names; what those for servers have in common is in [`server`].
 //!
 //! Drivers are blocking and one [`Session`] belongs to one thread. A session never prints and never logs a credential.
 
@@ -6,23 +7,13 @@ pub mod capability;
 pub mod database;
 pub mod dialect;
 pub mod error;
-mod inbox;
 pub mod level;
 pub mod mover;
-pub mod mssql;
-pub mod mysql;
-pub mod postgres;
 pub mod process;
 pub mod request;
-mod restart;
-mod restored;
-mod shell;
-mod socket;
-pub mod sqlite;
+pub mod server;
 pub mod table;
 pub mod target;
-mod tls;
-mod tool;
 pub mod value;
 pub mod work;
 

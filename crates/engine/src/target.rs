@@ -112,7 +112,7 @@ const ADO_SHOWN: &[&str] = &[
 ];
 
 /// True for a connection string as ADO.NET has it: pairs of keys and values, the server among them, and no URL.
-pub(crate) fn is_connection_string(text: &str) -> bool {
+pub fn is_connection_string(text: &str) -> bool {
     let before_url = text.split("://").next().unwrap_or_default();
     let mut pairs = text.split(';').filter_map(|pair| pair.split_once('='));
     before_url.contains('=') && pairs.any(|(key, _)| ADO_SERVER.contains(&plain_key(key).as_str()))
@@ -345,7 +345,7 @@ fn mask_word(word: &str) -> String {
 }
 
 /// Undoes percent-encoding. What is wrong with a text is said without repeating it, as it may be a password.
-pub(crate) fn unescape(text: &str) -> std::result::Result<String, &'static str> {
+pub fn unescape(text: &str) -> std::result::Result<String, &'static str> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::sqlite::SqliteDatabase;
-use plimsoll_engine::sqlite::modelled::Modelled;
 use plimsoll_engine::{
     ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Expected, Lease, Levels, Mover, Place,
     PlaceStatus, Result, Sampler, Session, Table, Work,
 };
 use plimsoll_hardware::Spec;
 use plimsoll_measurement::Ceiling;
+use plimsoll_sqlite::SqliteDatabase;
+use plimsoll_sqlite::modelled::Modelled;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::address::{Address, Subject};

@@ -289,7 +289,7 @@ impl OpenFile {
                     let Some(work) = work else { return start };
                     self.server.write_run(self.file, work);
                     let due = work.due.max(start);
-                    self.server.wait(work, due, Wait::Turn);
+                    self.server.wait(work, due, Wait::WriterLock);
                     due
                 });
                 self.server.faults.synced((self.file, false), start, due);

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use plimsoll_clock::{Spawned, spawn};
-use plimsoll_engine::sqlite::SqliteDatabase;
 use plimsoll_engine::{Database as _, Error, ErrorKind, Expected, Levels, Result};
 use plimsoll_hardware::{Io, Kind, LARGEST_IO_BYTES, Machine, Role};
 use plimsoll_measurement::Moment;
+use plimsoll_sqlite::SqliteDatabase;
 
 use crate::address::{Address, Subject};
 use crate::level::{self, Level};

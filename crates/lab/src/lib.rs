@@ -8,6 +8,7 @@ mod charge;
 mod checkpointer;
 pub mod counters;
 mod database;
+mod fair_lock;
 pub mod fault;
 mod file;
 mod home;
@@ -24,7 +25,7 @@ pub mod server;
 mod session;
 pub mod state;
 mod truth;
-mod turn;
+
 mod vfs;
 pub mod waits;
 mod wal;

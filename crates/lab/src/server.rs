@@ -387,7 +387,7 @@ impl Server {
         };
         work.due = work.due.max(at);
         let latest = Moment::from_nanos(at.as_nanos().saturating_sub(CHECKPOINT_QUEUE.as_nanos() as u64));
-        self.wait(work, latest, Wait::Turn);
+        self.wait(work, latest, Wait::WriterLock);
     }
 
     /// Books CPU time; gives when it is done.

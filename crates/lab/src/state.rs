@@ -9,9 +9,9 @@ use plimsoll_measurement::Moment;
 
 use crate::checkpointer::Checkpointer;
 use crate::counters::{Counters, Operations, Statements};
+use crate::fair_lock::FairLock;
 use crate::pool::{Pool, Version};
 use crate::readahead::Sizes;
-use crate::turn::Turn;
 use crate::vfs::Map;
 use crate::wal::{Frame, Wal};
 
@@ -75,7 +75,7 @@ pub struct FileState {
 #[derive(Debug, Default)]
 pub struct Shared {
     /// The right to write.
-    pub turn: Arc<Turn>,
+    pub writer_lock: Arc<FairLock>,
     /// Sessions on the file.
     pub sessions: u32,
     /// The checkpointer, once there was something for it to do.

@@ -16,7 +16,7 @@ pub enum Wait {
     /// For others' locks.
     Lock,
     /// For the right to write, which one session has at a time.
-    Turn,
+    WriterLock,
     /// For CPU, its own work included.
     Cpu,
 }
@@ -24,7 +24,7 @@ pub enum Wait {
 impl Wait {
     /// All of them, in order.
     pub const ALL: [Self; 6] =
-        [Self::DataRead, Self::LogWrite, Self::LogRateGovernor, Self::Lock, Self::Turn, Self::Cpu];
+        [Self::DataRead, Self::LogWrite, Self::LogRateGovernor, Self::Lock, Self::WriterLock, Self::Cpu];
 
     /// Its name in the server's views.
     pub const fn name(self) -> &'static str {
@@ -33,7 +33,7 @@ impl Wait {
             Self::LogWrite => "log_write",
             Self::LogRateGovernor => "log_rate_governor",
             Self::Lock => "lock",
-            Self::Turn => "write_turn",
+            Self::WriterLock => "write_turn",
             Self::Cpu => "cpu",
         }
     }
@@ -45,7 +45,7 @@ impl Wait {
             Self::LogWrite => Metric::LogWriteWaitSeconds,
             Self::LogRateGovernor => Metric::LogRateGovernorWaitSeconds,
             Self::Lock => Metric::LockWaitSeconds,
-            Self::Turn => Metric::WriteTurnWaitSeconds,
+            Self::WriterLock => Metric::WriteTurnWaitSeconds,
             Self::Cpu => Metric::CpuWaitSeconds,
         }
     }

@@ -54,8 +54,8 @@ impl Clock for Counting {
     fn ticket(&self, name: &str) -> Ticket {
         self.clock.ticket(name)
     }
-    fn board(&self, ticket: Ticket) {
-        self.clock.board(ticket);
+    fn register(&self, ticket: Ticket) {
+        self.clock.register(ticket);
     }
     fn leave(&self) {
         self.clock.leave();

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_clock::{Clock, OnClock, RealClock, enter};
-use plimsoll_engine::mssql::Mssql;
-use plimsoll_engine::mysql::MySql;
-use plimsoll_engine::postgres::Postgres;
-use plimsoll_engine::sqlite::Sqlite;
 use plimsoll_engine::{Credentials, Database, Engine, Error, ErrorKind, Secret, Target};
 use plimsoll_lab::Lab;
+use plimsoll_mssql::Mssql;
+use plimsoll_mysql::MySql;
+use plimsoll_postgres::Postgres;
+use plimsoll_sqlite::Sqlite;
 
 use crate::args::Access;
 use crate::failure::Failure;

@@ -7,10 +7,10 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::{DefinitionError, Entry, Reader, entries};
-use crate::load::keys::Zipf;
 use crate::load::own::{ANY, Asked, Draw, ENGINES, Literal, Number, Own, Request, Text, draw::DRAWS, text};
 use crate::parameters::{PARAMETERS, nearest};
 use crate::step::Step;
+use plimsoll_load::keys::Zipf;
 
 /// Keys of a `[[request]]`, with a sentence for the documentation.
 pub const REQUEST_KEYS: &[(&str, &str)] = &[

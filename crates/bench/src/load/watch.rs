@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use plimsoll_measurement::{Moment, Point, Repetition, Times, units};
 
-use super::phases::Phase;
-use super::recorder::{Recorder, Sums};
-use super::schedule::Schedule;
 use super::worker::{Shared, State};
 use crate::observer::Live;
+use plimsoll_load::phases::Phase;
+use plimsoll_load::recorder::{Recorder, Sums};
+use plimsoll_load::schedule::Schedule;
 
 /// How often it looks.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -141,7 +141,7 @@ impl<'a> Watch<'a> {
             operations: Some(sums.answered),
             errors: Some(sums.failed),
             sessions: Some(self.phase.sessions as u32),
-            rate_asked: self.phase.rate.map(super::schedule::Rate::mean),
+            rate_asked: self.phase.rate.map(plimsoll_load::schedule::Rate::mean),
             latency_ms_p50: ms(50.0),
             latency_ms_p99: ms(99.0),
             ..Point::default()

@@ -9,11 +9,12 @@ use plimsoll_clock::Clock;
 use plimsoll_engine::{Error, ErrorKind, Requester, Result, process};
 use plimsoll_measurement::Moment;
 
-use super::recorder::{Answered, Recorder};
-use super::request::{Made, Maker, Workload};
-use super::schedule::Schedule;
-use super::think::Think;
+use super::request::{Maker, Workload};
 use crate::interrupt::{Interrupt, Watched};
+use plimsoll_load::lane::Amount;
+use plimsoll_load::recorder::{Answered, Recorder};
+use plimsoll_load::schedule::Schedule;
+use plimsoll_load::think::Think;
 
 /// How often a request is tried again after an error that passes, and how long is waited before the first time; the
 /// wait doubles.
@@ -182,14 +183,15 @@ fn run(shared: &Shared<'_>, maker: &mut dyn Maker, slot: &mut Slot, number: u64,
         match answer {
             Ok(Some(made)) => {
                 last_end = shared.schedule.is_none().then_some(ended);
-                locked(recorder).answered(kind, &Answered { intended, started, ended, backed_off, slept, made });
+                locked(recorder)
+                    .answered(kind, &Answered { intended, started, ended, backed_off, slept, amount: made });
                 if shared.state.failures_in_a_row.load(Ordering::Relaxed) > 0 {
                     shared.state.failures_in_a_row.store(0, Ordering::Relaxed);
                 }
             }
             Ok(None) => {}
             Err(error) => {
-                locked(recorder).failed(kind, ended, error.kind);
+                locked(recorder).failed(kind, ended, error.kind.name());
                 failed(shared, &error, slot)?;
             }
         }
@@ -277,7 +279,7 @@ fn patiently(
     kind: usize,
     requester: &mut dyn Requester,
     recorder: &Mutex<Recorder>,
-) -> (Result<Option<Made>>, Duration) {
+) -> (Result<Option<Amount>>, Duration) {
     let (mut back_off, mut backed_off) = (FIRST_BACK_OFF, Duration::ZERO);
     for _ in 0..MOST_RETRIES {
         match maker.make(kind, requester) {

@@ -10,7 +10,8 @@ use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 use super::draw::{Cell, Literal, Source};
 use super::{Own, Text, text};
 use crate::generate::mix as spread;
-use crate::load::request::{Made, Maker, Workload};
+use crate::load::request::{Maker, Workload};
+use plimsoll_load::lane::Amount;
 
 /// Parameters of a statement that need no memory to be taken for each request.
 const FEW: usize = 16;
@@ -186,7 +187,7 @@ impl Maker for Session<'_> {
         kind
     }
 
-    fn make(&mut self, kind: usize, requester: &mut dyn Requester) -> Result<Option<Made>> {
+    fn make(&mut self, kind: usize, requester: &mut dyn Requester) -> Result<Option<Amount>> {
         let work = self.work;
         let kind = &work.kinds[kind];
         let outcome = self.attempt(kind, requester);
@@ -205,7 +206,7 @@ impl Maker for Session<'_> {
 }
 
 impl<'a> Session<'a> {
-    fn attempt(&mut self, kind: &'a Kind, requester: &mut dyn Requester) -> Result<Made> {
+    fn attempt(&mut self, kind: &'a Kind, requester: &mut dyn Requester) -> Result<Amount> {
         let work = self.work;
         self.random = self.again.clone();
         self.buffer.clear();
@@ -232,8 +233,8 @@ impl<'a> Session<'a> {
         outcome
     }
 
-    fn ask_all(&mut self, kind: &'a Kind, copy: usize, requester: &mut dyn Requester) -> Result<Made> {
-        let mut made = Made::default();
+    fn ask_all(&mut self, kind: &'a Kind, copy: usize, requester: &mut dyn Requester) -> Result<Amount> {
+        let mut made = Amount::default();
         for asked in &kind.asked {
             let statement = &asked.statements[copy.min(asked.statements.len() - 1)];
             for time in 0..asked.times {

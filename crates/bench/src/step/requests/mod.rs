@@ -16,14 +16,15 @@ use super::{Context, Measure, contradiction};
 use crate::load::client::{ClientWatch, Where, rehearse};
 use crate::load::mix::Kind;
 use crate::load::own::Ready;
-use crate::load::phases::{Phase, Search, at_rate, plan};
-use crate::load::recorder::{Recorder, Sums};
+use crate::load::plan::{plan, search};
 use crate::load::request::Workload;
 use crate::load::rows::Target;
-use crate::load::schedule::{Arrivals, Rate, Schedule};
-use crate::load::think::Think;
 use crate::load::watch::{LOOK_EVERY, Watch};
 use crate::load::worker::{Needed, Shared, Slot, State, work};
+use plimsoll_load::phases::Phase;
+use plimsoll_load::recorder::{Recorder, Sums};
+use plimsoll_load::schedule::{Arrivals, Rate, Schedule};
+use plimsoll_load::think::Think;
 
 /// A run in which more requests fail is not valid (reference, A20).
 const MOST_FAILED_PERCENT: f64 = 1.0;
@@ -90,7 +91,7 @@ impl Measure for Requests {
         let mut sum = Recorder::new(context.repetition_start, &names, scheduled);
         let mut percentiles = Vec::new();
         let mut outcome = Ok(());
-        let mut search = Search::new(context.parameters);
+        let mut search = search(context.parameters);
         let mut rest = phases.iter();
         let mut tried = 0;
         // Of a search those phases alone that held: the others were to break.
@@ -99,7 +100,7 @@ impl Measure for Requests {
         let mut found: Option<(f64, Vec<RequestKind>)> = None;
         while outcome.is_ok() {
             let phase = match &mut search {
-                Some(search) => search.propose().map(|rate| at_rate(&phases[0], rate)),
+                Some(search) => search.propose().map(|rate| phases[0].at_rate(rate)),
                 None => rest.next().cloned(),
             };
             let Some(phase) = phase else { break };
@@ -123,12 +124,8 @@ impl Measure for Requests {
                     found = Some((record.rate, recorder.kinds()));
                 }
             } else if let Some(backlog) = record.backlog.filter(|backlog| *backlog > 0) {
-                let is_ramp = phase.rate.is_some_and(Rate::is_ramp);
-                let rate = if is_ramp {
-                    phase.label.replace("/s", "")
-                } else {
-                    phase.rate.map_or(0.0, Rate::mean).to_string()
-                };
+                let rate = phase.rate.map(|rate| rate.to_string()).unwrap_or_default();
+                let rate = rate.trim_end_matches("/s");
                 context.warn(format!(
                     "the target was too slow for {rate} requests a second: {backlog} of a repetition were due and not begun \
                      at the end"
