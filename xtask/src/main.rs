@@ -1,12 +1,16 @@
-//! The tasks of the repository: `cargo xtask test`, `cargo xtask check`, `cargo xtask memcheck`.
+//! The tasks of the repository: tests, checks, bars, and comparisons with others and with earlier releases.
 
+mod bars;
+mod baseline;
 mod child;
 mod generators;
 mod induced;
 mod package;
+mod pairs;
 mod sampling;
 mod servers;
 mod sessions;
+mod shape;
 mod stall;
 mod tasks;
 
@@ -27,6 +31,11 @@ The tasks of the repository.
   cargo xtask memcheck              the lab's file system layer under valgrind
   cargo xtask package [--build] [ARGUMENTS OF cargo package]
                                     an archive of all packages; --build builds it in an empty folder
+  cargo xtask bars [NAME]           the bars that the project holds itself to, of a subject or one by its name: figure, bar,
+                                    pass, fail or not run
+  cargo xtask bench [--baseline REVISION] [--pairs N] [--programs NOW BEFORE] [NAME...]
+                                    speed beside that of an earlier commit, v0.1.0 if none is named, in interleaved pairs;
+                                    1 if a bar is missed
   cargo xtask compare-generators [--pairs N] [--seconds S] [--write]
                                     what a request costs the client, beside pgbench and sysbench, in interleaved pairs;
                                     --write puts the table into docs/GENERATORS.md
@@ -51,6 +60,8 @@ fn main() -> ExitCode {
         ["test", "--", rest @ ..] | ["test", rest @ ..] => tasks::test(rest),
         ["check"] => tasks::check(),
         ["package", rest @ ..] => package::package(rest),
+        ["bars", rest @ ..] => bars::bars(rest),
+        ["bench", rest @ ..] => baseline::bench(rest),
         ["memcheck"] => tasks::memcheck(),
         ["compare-generators", rest @ ..] => generators::compare(rest),
         ["sessions"] => sessions::sessions(),

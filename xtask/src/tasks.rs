@@ -137,7 +137,7 @@ pub fn released() -> Result<PathBuf, u8> {
     Ok(target_folder().join("release/plimsoll"))
 }
 
-/// Where cargo puts what it makes.
+/// Where cargo puts what it builds.
 pub fn target_folder() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
