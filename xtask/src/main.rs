@@ -22,8 +22,9 @@ The tasks of the repository.
 
   cargo xtask test [-- ARGUMENTS]   makes sure that PostgreSQL and MariaDB are there, then runs `cargo test --workspace ARGUMENTS`;
                                     without ARGUMENTS, then the suites of all engines and of samplers on servers of other versions
+  cargo xtask test --servers fast   the suites of all engines and of samplers on servers of other versions alone
   cargo xtask test --servers all|NAME,...
-                                    everything of a driver on servers of other versions, fetched before if need be
+                                    everything of a driver on these servers, fetched before if need be
   cargo xtask test --engine mssql   the suite of all engines against the SQL Server of PLIMSOLL_TEST_MSSQL_URL
   cargo xtask servers [--refresh] [NAME,...]
                                     fetches servers of other versions into a cache folder (PLIMSOLL_SERVERS) and starts each once
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["test", "--engine", "mssql", rest @ ..] => tasks::test_mssql(rest),
+        ["test", "--servers", "fast"] => servers::fast(),
         ["test", "--servers", names] => servers::full(names),
         ["servers", rest @ ..] => servers::servers(rest),
         ["test", "--", rest @ ..] | ["test", rest @ ..] => tasks::test(rest),

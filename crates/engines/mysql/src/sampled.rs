@@ -1,7 +1,7 @@
 //! What a sampler asks a MariaDB or MySQL server, and what it makes of the answers.
 //!
-//! Source: the manuals' chapters on status variables, thread states and the Performance Schema, and what a MariaDB 10.11 was seen to
-//! count. What is MySQL's own was tried on no server.
+//! Source: the manuals' chapters on status variables, thread states and the Performance Schema, and what MariaDB 10.11 and 11.4
+//! and MySQL 9.7 were seen to count.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,9 @@ use plimsoll_measurement::Metric;
 use super::product::Product;
 
 /// Status of the whole server that is read.
-pub(super) const STATUS: [&str; 17] = [
+pub(super) const STATUS: [&str; 19] = [
+    "Binlog_cache_use",
+    "Binlog_stmt_cache_use",
     "Com_commit",
     "Handler_commit",
     "Innodb_buffer_pool_read_requests",
@@ -115,9 +117,11 @@ impl Follow {
     pub(super) fn next(&mut self, status: &Status) -> Vec<(Metric, f64)> {
         let value = |name: &str| of(status, name);
         let mut known = Vec::new();
+        // The binary log counts as one more engine that commits.
+        let in_log = ["Binlog_cache_use", "Binlog_stmt_cache_use"].into_iter().filter_map(value).sum::<f64>();
         let now = (|| {
             Some(Last {
-                commits: [value("Handler_commit")?, value("Com_commit")?],
+                commits: [value("Handler_commit")? - in_log, value("Com_commit")?],
                 uptime: value("Uptime")?,
                 waits: value("Innodb_row_lock_waits")?,
                 waiting: value("Innodb_row_lock_current_waits")?,
@@ -294,6 +298,26 @@ mod tests {
         // Restarted.
         assert_eq!(next(3, 0, 1), Some(40.0));
         assert_eq!(next(5, 0, 2), Some(42.0));
+    }
+
+    #[test]
+    fn what_is_in_the_binary_log_is_committed_once() {
+        let mut follow = Follow::default();
+        let mut next = |handler, in_log| {
+            let values = [
+                ("Handler_commit", handler),
+                ("Binlog_cache_use", in_log),
+                ("Binlog_stmt_cache_use", 1),
+                ("Com_commit", 0),
+                ("Uptime", 1),
+                ("Innodb_row_lock_waits", 0),
+                ("Innodb_row_lock_current_waits", 0),
+            ];
+            find(&follow.next(&status(&values)), Metric::Commits)
+        };
+        assert_eq!(next(801, 6), Some(0.0));
+        // Two changes and a query.
+        assert_eq!(next(806, 8), Some(3.0));
     }
 
     #[test]

@@ -10,13 +10,13 @@ use std::time::Duration;
 use plimsoll_clock::{Clock, windowed};
 use plimsoll_engine::database::Sampler;
 use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_measurement::{FileRow, Metric, Reading, Views, Window};
+use plimsoll_measurement::{FileRow, Metric, Moment, Reading, Views, Window};
 use postgres::fallible_iterator::FallibleIterator as _;
 use postgres_protocol::message::backend::{DATA_ROW_TAG, ERROR_RESPONSE_TAG, Message, READY_FOR_QUERY_TAG};
 use postgres_protocol::message::frontend;
 
 use super::connect::Connector;
-use super::counters;
+use super::counters::{self, FLUSH_VERSION};
 use super::line::{Complaint, Line, parse};
 use super::place;
 use super::sampled::{self, ACTIVITY, Column, GAUGES, Source};
@@ -25,6 +25,8 @@ use super::sampled::{self, ACTIVITY, Column, GAUGES, Source};
 const NAME: &str = "plimsoll sampler";
 /// How long a server may keep silent before it is given up until the next reading.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// How often a session publishes its counts at most, in versions that can't be told to.
+const PUBLISHING: Duration = Duration::from_millis(500);
 
 /// Rows of an answer, as texts.
 type Rows = Vec<Vec<Option<String>>>;
@@ -38,6 +40,9 @@ pub(super) struct ServerSampler {
     line: Option<Line>,
     /// Transactions of our own so far.
     own_commits: u64,
+    /// Those of them that a server without a flush has published, and when it did so last.
+    published: u64,
+    published_at: Option<Moment>,
 }
 
 impl ServerSampler {
@@ -45,7 +50,8 @@ impl ServerSampler {
     pub(super) fn open(connector: &Arc<Connector>, clock: &Arc<dyn Clock>, version: u32) -> Result<Self> {
         let (connector, clock) = (Arc::clone(connector), Arc::clone(clock));
         let sources = sampled::sources(version);
-        let mut sampler = Self { connector, clock, version, sources, line: None, own_commits: 0 };
+        let mut sampler =
+            Self { connector, clock, version, sources, line: None, own_commits: 0, published: 0, published_at: None };
         sampler.connected()?;
         Ok(sampler)
     }
@@ -74,6 +80,7 @@ impl ServerSampler {
         encoded.map_err(super::error::statement)?;
         let count = 1 + self.questions().count();
         self.line = Some(line);
+        self.published_at = None;
         let prepared = self.exchange(count)?;
         self.count(&prepared);
         // From the second reading on each finds the same ones of ours counted.
@@ -82,8 +89,19 @@ impl ServerSampler {
         Ok(())
     }
 
-    /// Counts our own transactions.
+    /// Our own transactions that a reading has among the commits: all of those before it, if it flushes them.
+    fn own_in_reading(&self) -> u64 {
+        if self.version >= FLUSH_VERSION { self.own_commits } else { self.published }
+    }
+
+    /// Counts our own transactions. Without a flush a session publishes what it has when a transaction ends, unless it did so less
+    /// than half a second ago (`PGSTAT_STAT_INTERVAL`): the first of an exchange is published with all before it.
     fn count(&mut self, answers: &[std::result::Result<Rows, Error>]) {
+        let now = self.clock.now();
+        if self.published_at.is_none_or(|last| now.since(last) >= PUBLISHING) {
+            self.published = self.own_commits + 1;
+            self.published_at = Some(now);
+        }
         self.own_commits += answers.iter().filter(|answer| answer.is_ok()).count() as u64;
     }
 
@@ -190,7 +208,7 @@ impl Sampler for ServerSampler {
         let clock = Arc::clone(&self.clock);
         let (answers, window) = windowed(clock.as_ref(), || self.ask(None));
         let answers = answers?;
-        let own_before = self.own_commits;
+        let own_before = self.own_in_reading();
         self.count(&answers);
         let activity = answers.last().and_then(|answer| answer.as_ref().ok()).map(|rows| Activity::of(rows));
         let is_late = activity.as_ref().is_some_and(|activity| activity.late > 0.0);
@@ -283,8 +301,6 @@ impl Activity {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_measurement::Moment;
-
     use super::*;
 
     fn row(texts: [&str; 7]) -> Vec<Option<String>> {
