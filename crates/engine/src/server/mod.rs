@@ -7,3 +7,4 @@ pub mod shell;
 pub mod socket;
 pub mod tls;
 pub mod tool;
+pub mod url;

@@ -2,7 +2,8 @@
 //! which are Microsoft's; case and blanks in their names do not matter.
 
 use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::target::{Secret, Target, unescape};
+use plimsoll_engine::server::url::{Parts, host_and_port, unknown_parameter};
+use plimsoll_engine::target::{Secret, Target};
 
 use super::ado;
 use super::wire::{Encrypt, Endpoint};
@@ -203,33 +204,17 @@ impl Location {
     }
 
     fn read_url(&mut self, url: &str) -> Result<()> {
-        let rest = url
-            .split_once(':')
-            .and_then(|(_, rest)| rest.strip_prefix("//"))
-            .ok_or_else(|| usage("a SQL Server target starts with mssql:// or sqlserver://"))?;
-        let (before, query) = rest.split_once('?').map_or((rest, None), |(before, query)| (before, Some(query)));
-        let (authority, path) = before.split_once('/').map_or((before, None), |(host, path)| (host, Some(path)));
-        // Such a '@' follows a password with an unescaped '/': whatever would be read of it could be the password's end.
-        if path.is_some_and(|path| path.contains('@')) {
-            return Err(usage("the URL's user or password holds an unescaped '/'"));
-        }
-        let (user, hosts) = authority.rsplit_once('@').map_or((None, authority), |(user, hosts)| (Some(user), hosts));
-        if let Some(user) = user {
-            let (name, password) = user.split_once(':').map_or((user, None), |(name, word)| (name, Some(word)));
-            self.user = Some(decode(name)?).filter(|name| !name.is_empty());
-            self.password = password.map(decode).transpose()?.filter(|word| !word.is_empty()).map(Secret::new);
-        }
-        for host in hosts.split(',').filter(|host| !host.is_empty()) {
+        let parts = Parts::of(url, "a SQL Server target starts with mssql:// or sqlserver://", usage)?;
+        self.user = Some(parts.user).filter(|name| !name.is_empty());
+        self.password = Some(parts.password).filter(|word| !word.is_empty()).map(Secret::new);
+        for host in parts.hosts.split(',').filter(|host| !host.is_empty()) {
             self.endpoints.push(endpoint(host)?);
         }
-        let path = decode(path.unwrap_or_default())?;
+        let path = parts.path;
         path.clone_into(&mut self.database);
-        let doubtful = query.is_some_and(|query| query.contains('@'));
         let mut explicit_database = false;
         let mut instance = None;
-        for pair in query.into_iter().flat_map(|query| query.split('&')).filter(|pair| !pair.is_empty()) {
-            let (key, value) = pair.split_once('=').ok_or_else(|| usage("a parameter of the URL has no value"))?;
-            let (key, value) = (decode(key)?, decode(value)?);
+        for (key, value) in parts.parameters {
             match known(&key) {
                 Some(Key::Instance) => instance = Some(value),
                 Some(Key::Database) => {
@@ -237,7 +222,7 @@ impl Location {
                     self.database = value;
                 }
                 Some(Key::Server) => return Err(usage("the server stands in front of the '?' of a URL")),
-                _ => self.set(&key, value, doubtful)?,
+                _ => self.set(&key, value, parts.doubtful)?,
             }
         }
         // The form of the Go driver: the path is the instance where the database has a parameter of its own.
@@ -299,13 +284,8 @@ impl Location {
             Some(Key::BulkTableLock) => self.bulk_table_lock = Some(flag(name, &value)?),
             Some(Key::Ignored) => {}
             Some(Key::Instance) | None => {
-                // With a '@' behind it, it may be the end of a password that was not escaped.
-                let safe = !doubtful
-                    && !name.is_empty()
-                    && name.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b' ');
-                let what = if safe { format!("parameter '{name}'") } else { "a parameter".to_owned() };
-                return Err(Error::new(ErrorKind::Usage, format!("{what} of the target is unknown"))
-                    .hint(format!("known are {SHOWN_KEYS}")));
+                let is_plain = |byte: u8| byte.is_ascii_alphabetic() || byte == b' ';
+                return Err(unknown_parameter(name, doubtful, is_plain, SHOWN_KEYS));
             }
         }
         Ok(())
@@ -353,26 +333,11 @@ fn number(name: &str, value: &str) -> Result<u32> {
 
 /// `name`, `name:port`, `[address]:port`.
 fn endpoint(host: &str) -> Result<Endpoint> {
-    let (name, port) = match host.strip_prefix('[').and_then(|host| host.split_once(']')) {
-        Some((name, "")) => (name, None),
-        Some((name, port)) => (name, port.strip_prefix(':')),
-        None => host.split_once(':').map_or((host, None), |(name, port)| (name, Some(port))),
-    };
-    let name = decode(name)?;
+    let (name, port) = host_and_port(host, usage)?;
     if let Some((_, instance)) = name.split_once('\\') {
         return Err(backslash(instance));
     }
-    let port = match port {
-        None => None,
-        // It may be a password whose user part did not end where it should.
-        Some(port) => Some(port.parse().map_err(|_| usage("a port in the URL is not a number from 1 to 65535"))?),
-    };
     Ok(Endpoint { host: if name.is_empty() { "localhost".to_owned() } else { name }, port, instance: None })
-}
-
-/// Undoes percent-encoding. The text is not repeated in the error, as it may be a password.
-fn decode(text: &str) -> Result<String> {
-    unescape(text).map_err(usage)
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::target::{Secret, Target, unescape};
+use plimsoll_engine::server::url::{Parts, host_and_port, unknown_parameter};
+use plimsoll_engine::target::{Secret, Target};
 
 const KNOWN: &str = "ssl-mode, ssl-ca, socket, connect-timeout, defaults-file";
 
@@ -57,46 +58,21 @@ fn usage(message: impl Into<String>) -> Error {
     )
 }
 
-fn decode(text: &str) -> Result<String> {
-    unescape(text).map_err(usage)
-}
-
 impl Location {
     /// Takes a target apart.
     pub(super) fn parse(target: &Target) -> Result<Self> {
         let url = target.url().expose();
-        let rest = url
-            .split_once(':')
-            .and_then(|(_, rest)| rest.strip_prefix("//"))
-            .ok_or_else(|| usage("a MySQL target starts with mysql://, a MariaDB target with mariadb://"))?;
-        let (before, query) = rest.split_once('?').map_or((rest, None), |(before, query)| (before, Some(query)));
-        let (authority, path) = before.split_once('/').map_or((before, ""), |(host, path)| (host, path));
-        // Such a '@' follows a password with an unescaped '/': whatever would be read of it could be the password's end.
-        if path.contains('@') {
-            return Err(usage("the URL's user or password holds an unescaped '/'"));
-        }
+        let start = "a MySQL target starts with mysql://, a MariaDB target with mariadb://";
+        let parts = Parts::of(url, start, usage)?;
         let mut location = Self::default();
         let filled = |text: String| Some(text).filter(|text| !text.is_empty());
-        let (user, host) = authority.rsplit_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
-        if let Some(user) = user {
-            let (name, password) = user.split_once(':').map_or((user, None), |(name, word)| (name, Some(word)));
-            location.user = filled(decode(name)?);
-            location.password = filled(decode(password.unwrap_or_default())?).map(Secret::new);
-        }
-        let (host, port) = match host.strip_prefix('[').and_then(|host| host.split_once(']')) {
-            Some((host, "")) => (host, None),
-            Some((host, port)) => (host, port.strip_prefix(':')),
-            None => host.split_once(':').map_or((host, None), |(host, port)| (host, Some(port))),
-        };
-        location.host = filled(decode(host)?);
-        // What is no number may be a password whose user part did not end where it should.
-        let number =
-            |port: &str| port.parse().map_err(|_| usage("the port in the URL is not a number from 1 to 65535"));
-        location.port = port.map(number).transpose()?;
-        location.database = filled(decode(path)?);
-        for pair in query.into_iter().flat_map(|query| query.split('&')).filter(|pair| !pair.is_empty()) {
-            let (key, value) = pair.split_once('=').ok_or_else(|| usage("a parameter of the URL has no value"))?;
-            location.parameter(&decode(key)?, decode(value)?, query.is_some_and(|query| query.contains('@')))?;
+        location.user = filled(parts.user);
+        location.password = filled(parts.password).map(Secret::new);
+        let (host, port) = host_and_port(parts.hosts, usage)?;
+        (location.host, location.port) = (filled(host), port);
+        location.database = filled(parts.path);
+        for (key, value) in parts.parameters {
+            location.parameter(&key, value, parts.doubtful)?;
         }
         Ok(location)
     }
@@ -117,12 +93,9 @@ impl Location {
                 self.connect_timeout = Some(Duration::from_secs(seconds));
             }
             "defaults-file" => self.defaults_file = Some(value),
-            // With a '@' behind it, it may be the end of a password that was not escaped.
             other => {
-                let safe = !doubtful && other.bytes().all(|byte| byte.is_ascii_lowercase() || b"_-".contains(&byte));
-                let what = if safe { format!("parameter '{other}'") } else { "a parameter".to_owned() };
-                return Err(Error::new(ErrorKind::Usage, format!("{what} of the URL is unknown"))
-                    .hint(format!("known are {KNOWN}")));
+                let is_plain = |byte: u8| byte.is_ascii_lowercase() || b"_-".contains(&byte);
+                return Err(unknown_parameter(other, doubtful, is_plain, KNOWN));
             }
         }
         Ok(())

@@ -2,7 +2,8 @@
 //! `@` for the end of the password, and would then repeat the rest of it as the name of a host.
 
 use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::target::{Target, unescape};
+use plimsoll_engine::server::url::{Parts, host_and_port, unknown_parameter};
+use plimsoll_engine::target::Target;
 
 /// Parameters that the driver understands as libpq does.
 const KNOWN: &[&str] = &[
@@ -76,29 +77,15 @@ impl Location {
     /// Takes a target apart.
     pub(super) fn parse(target: &Target) -> Result<Self> {
         let url = target.url().expose();
-        let rest = url
-            .split_once(':')
-            .and_then(|(_, rest)| rest.strip_prefix("//"))
-            .ok_or_else(|| usage("a PostgreSQL target starts with postgres://"))?;
-        let (before, query) = rest.split_once('?').map_or((rest, None), |(before, query)| (before, Some(query)));
-        let (authority, path) = before.split_once('/').map_or((before, None), |(host, path)| (host, Some(path)));
-        // Such a '@' follows a password with an unescaped '/': whatever would be read of it could be the password's end.
-        if path.is_some_and(|path| path.contains('@')) {
-            return Err(usage("the URL's user or password holds an unescaped '/'"));
-        }
+        let parts = Parts::of(url, "a PostgreSQL target starts with postgres://", usage)?;
         let mut location =
             Self { parameters: Vec::new(), ssl_mode: None, ssl_root_cert: None, passfile: None, named: false };
-        let (user, hosts) = authority.rsplit_once('@').map_or((None, authority), |(user, hosts)| (Some(user), hosts));
-        if let Some(user) = user {
-            let (name, password) = user.split_once(':').map_or((user, None), |(name, word)| (name, Some(word)));
-            location.push("user", decode(name)?);
-            location.push("password", decode(password.unwrap_or_default())?);
-        }
-        location.push_hosts(hosts)?;
-        location.push("dbname", decode(path.unwrap_or_default())?);
-        for pair in query.into_iter().flat_map(|query| query.split('&')).filter(|pair| !pair.is_empty()) {
-            let (key, value) = pair.split_once('=').ok_or_else(|| usage("a parameter of the URL has no value"))?;
-            location.parameter(&decode(key)?, decode(value)?, query.is_some_and(|query| query.contains('@')))?;
+        location.push("user", parts.user);
+        location.push("password", parts.password);
+        location.push_hosts(parts.hosts)?;
+        location.push("dbname", parts.path);
+        for (key, value) in parts.parameters {
+            location.parameter(&key, value, parts.doubtful)?;
         }
         Ok(location)
     }
@@ -118,18 +105,9 @@ impl Location {
     fn push_hosts(&mut self, hosts: &str) -> Result<()> {
         let (mut names, mut ports) = (Vec::new(), Vec::new());
         for host in hosts.split(',').filter(|host| !host.is_empty()) {
-            let (name, port) = match host.strip_prefix('[').and_then(|host| host.split_once(']')) {
-                Some((name, "")) => (name, None),
-                Some((name, port)) => (name, port.strip_prefix(':')),
-                None => host.split_once(':').map_or((host, None), |(name, port)| (name, Some(port))),
-            };
-            let port = port.unwrap_or("5432");
-            if port.parse::<u16>().is_err() {
-                // It may be a password whose user part did not end where it should.
-                return Err(usage("a port in the URL is not a number from 1 to 65535"));
-            }
-            names.push(decode(name)?);
-            ports.push(port);
+            let (name, port) = host_and_port(host, usage)?;
+            names.push(name);
+            ports.push(port.unwrap_or(5432).to_string());
         }
         // A host that is only a port (`:5433`) leaves the name to the parameters.
         if names.iter().any(|name| !name.is_empty()) {
@@ -152,21 +130,14 @@ impl Location {
             "passfile" => self.passfile = Some(value),
             "application_name" => self.named = true,
             known if KNOWN.contains(&known) => self.push(known, value),
-            // With a '@' behind it, it may be the end of a password that was not escaped.
             other => {
-                let safe = !doubtful && other.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-                let what = if safe { format!("parameter '{other}'") } else { "a parameter".to_owned() };
-                let known = KNOWN.join(", ");
-                return Err(Error::new(ErrorKind::Usage, format!("{what} of the URL is unknown"))
-                    .hint(format!("known are sslmode, sslrootcert, passfile, {known}")));
+                let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
+                let known = format!("sslmode, sslrootcert, passfile, {}", KNOWN.join(", "));
+                return Err(unknown_parameter(other, doubtful, is_plain, &known));
             }
         }
         Ok(())
     }
-}
-
-fn decode(text: &str) -> Result<String> {
-    unescape(text).map_err(usage)
 }
 
 #[cfg(test)]
