@@ -251,7 +251,7 @@ impl OpenFile {
             let now = self.server.clock.now();
             let mut state = self.server.state();
             let role = if self.purpose == Purpose::Journal { Role::Log } else { Role::Temp };
-            let at = self.server.faults.delay(now, state.machine.submit(now, role, io).at);
+            let at = self.server.faults.delay(now, state.submit(now, role, io).at);
             match io.kind {
                 Kind::Read => {
                     state.counters.data_reads.add(io.bytes, at.since(now));

@@ -205,11 +205,11 @@ fn move_pages(server: &Server, to: &Level, bytes: u64, stop: &AtomicBool) -> boo
         let io = |kind| Io { kind, offset: moved, bytes: piece };
         let done = {
             let mut state = server.state();
-            if state.spec.movement.is_some() {
-                state.machine.submit(now, Role::Movement, io(Kind::Write)).at
+            if state.spec.is_apart(Role::Movement) {
+                state.submit(now, Role::Movement, io(Kind::Write)).at
             } else {
-                let read = state.machine.submit(now, Role::Data, io(Kind::Read)).at;
-                read.max(other.submit(now, Role::Data, io(Kind::Write)).at)
+                let read = state.submit(now, Role::Data, io(Kind::Read)).at;
+                read.max(other.submit(now, other.device(Role::Data), io(Kind::Write)).at)
             }
         };
         let done = server.faults.delay(now, done);

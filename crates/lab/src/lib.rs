@@ -11,6 +11,7 @@ mod database;
 mod fair_lock;
 pub mod fault;
 mod file;
+mod fingerprint;
 mod home;
 pub mod level;
 mod levels;

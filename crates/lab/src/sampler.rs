@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use plimsoll_clock::windowed;
 use plimsoll_engine::{Result, Sampler};
-use plimsoll_hardware::{Grain, Resource};
+use plimsoll_hardware::{Grain, LimitKind, Resource, Role, Way};
 use plimsoll_measurement::{FileLimit, FileRow, Files, Metric, Moment, Reading, ResourceRow, StatementRow, Views};
 
 use crate::server::{Server, log_path};
@@ -73,14 +73,18 @@ impl Sampler for ServerSampler {
         let files = || state.numbers.iter().map(|(path, number)| file_rows(&state, path, *number));
         let data = Device::data(&state.spec, state.file_bytes());
         let log = Device::log(&state.spec);
+        let way = |role, bytes| state.spec.way(state.spec.device_for(role), bytes);
+        let ways = [way(Role::Data, state.file_bytes()), way(Role::Log, 0)];
         // All data files are on the same blob here, so that its limits are those of a file that is alone there.
         let is_alone = files().filter(|[data, _]| data.reads > Some(0) || data.writes > Some(0)).count() == 1;
-        let on_blob = |row: FileRow, device: &Device<'_>| {
-            let [iops, _, _, bytes_per_second, _, _] = device.steady();
+        let on_blob = |row: FileRow, device: &Device<'_>, way: &Way| {
+            let rate = |kind| way.smallest(&[kind]).map(|limit| limit.per_second);
+            let (iops, bytes_per_second) = (rate(LimitKind::Iops), rate(LimitKind::Bandwidth));
             let limit = Some(FileLimit::Known { iops, bytes_per_second });
             device.blob_bytes().map(|bytes| FileRow { size_bytes: Some(bytes), limit, ..row })
         };
-        let rows = files().flat_map(|[of_data, of_log]| [on_blob(of_data, &data), on_blob(of_log, &log)]);
+        let rows =
+            files().flat_map(|[of_data, of_log]| [on_blob(of_data, &data, &ways[0]), on_blob(of_log, &log, &ways[1])]);
         let rows: Vec<FileRow> = rows.flatten().collect();
         (is_alone && !rows.is_empty()).then_some(Files { rows, window })
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
-use plimsoll_hardware::{Machine, Spec};
+use plimsoll_hardware::{Done, Io, Machine, Role, Spec};
 use plimsoll_measurement::Moment;
 
 use crate::checkpointer::Checkpointer;
@@ -83,6 +83,12 @@ pub struct Shared {
 }
 
 impl State {
+    /// Books an I/O on the device that files of a role lie on.
+    pub fn submit(&mut self, now: Moment, role: Role, io: Io) -> Done {
+        let device = self.machine.device(role);
+        self.machine.submit(now, device, io)
+    }
+
     /// Bytes of the open files together.
     pub fn file_bytes(&self) -> u64 {
         self.files.iter().filter_map(|file| file.map.upgrade()).map(|map| map.len()).sum()

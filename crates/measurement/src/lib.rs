@@ -2,6 +2,7 @@
 
 pub mod exit;
 pub mod histogram;
+pub mod limit;
 pub mod reading;
 pub mod requests;
 pub mod run;
@@ -10,6 +11,7 @@ pub mod units;
 pub mod views;
 
 pub use histogram::{Times, TimesData};
+pub use limit::{LimitBasis, LimitScope, Provenance};
 pub use reading::{Metric, Moment, Reading, Window};
 pub use requests::{FileDelta, FileUse, Phase, RequestKind, Seconds, Silence, WaitDelta};
 pub use run::{
