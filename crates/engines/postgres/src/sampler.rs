@@ -10,7 +10,7 @@ use std::time::Duration;
 use plimsoll_clock::{Clock, windowed};
 use plimsoll_engine::database::Sampler;
 use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_measurement::{FileRow, Metric, Moment, Reading, Views, Window};
+use plimsoll_measurement::{FileRow, Counter, Moment, Reading, Views, Window};
 use postgres::fallible_iterator::FallibleIterator as _;
 use postgres_protocol::message::backend::{DATA_ROW_TAG, ERROR_RESPONSE_TAG, Message, READY_FOR_QUERY_TAG};
 use postgres_protocol::message::frontend;
@@ -221,7 +221,7 @@ impl Sampler for ServerSampler {
                     Column::Fresh(metric) => (metric, value),
                     Column::Late(metric) if !is_late => (metric, value),
                     Column::Late(_) => continue,
-                    Column::Commits => (Metric::Commits, value - own_before as f64),
+                    Column::Commits => (Counter::Commits, value - own_before as f64),
                 };
                 readings.push(Reading { metric, value, window });
             }
@@ -294,7 +294,7 @@ impl Activity {
 
     fn readings(&self, window: Window) -> impl Iterator<Item = Reading> + use<> {
         let values = GAUGES.into_iter().zip(self.gauges.into_iter().flatten());
-        let others = self.others.map(|others| (Metric::SessionsOfOthers, others));
+        let others = self.others.map(|others| (Counter::SessionsOfOthers, others));
         values.chain(others).map(move |(metric, value)| Reading { metric, value, window })
     }
 }
