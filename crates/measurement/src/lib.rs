@@ -13,8 +13,8 @@ pub use histogram::{Times, TimesData};
 pub use reading::{Metric, Moment, Reading, Window};
 pub use requests::{FileDelta, FileUse, Phase, RequestKind, Seconds, Silence, WaitDelta};
 pub use run::{
-    Client, ColdStart, CpuRow, CpuTable, Definition, Figure, Host, Lift, Minute, Point, Repetition, RunFailure,
-    RunRecord, SamplingCost, Stretch, Truth, Verdict,
+    AbsentFigure, Client, ClientPhase, ColdStart, CpuRow, CpuTable, Definition, Figure, Host, Lift, Minute, Point,
+    Repetition, RunFailure, RunRecord, SamplingCost, Stretch, Truth, Verdict,
 };
 pub use samples::{Ceiling, SampleColumn, SampleGap, Samples};
 pub use views::{FileLimit, FileRow, Files, ResourceRow, StatementRow, Views, WaitRow};

@@ -21,7 +21,7 @@ pub fn compare(options: &Compare, settings: &Settings, printer: &Printer) -> Res
     let store = settings.read_store()?;
     let records = options.runs.iter().map(|id| store.load(id)).collect::<Result<Vec<_>, _>>()?;
     let (base, others) = records.split_first().ok_or_else(|| Failure::usage("nothing to compare"))?;
-    if series_of(base).is_empty() {
+    if series_of(base).iter().all(|series| series.values.is_empty()) {
         let message = format!("run {} has no complete repetition to compare with", base.run_id);
         return Err(Failure { message, hint: Some("name another run first".to_owned()), exit_code: exit::INCOMPLETE });
     }
@@ -268,6 +268,7 @@ mod tests {
             doubt: None,
             bound: false,
             late_by: 0.0,
+            absent: None,
         };
         Row::of(&run, &run, &series(a), &series(b), margin)
     }

@@ -30,6 +30,7 @@ fn record(repetitions: Vec<Repetition>) -> RunRecord {
         repetitions,
         result: None,
         results: Vec::new(),
+        absent: Vec::new(),
         cpu_table: None,
         truth: None,
         verdict: Verdict::default(),

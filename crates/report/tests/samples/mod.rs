@@ -35,6 +35,7 @@ pub fn bare(test: &str, target: &str) -> RunRecord {
         repetitions: Vec::new(),
         result: None,
         results: Vec::new(),
+        absent: Vec::new(),
         cpu_table: None,
         truth: None,
         verdict: Verdict::default(),
