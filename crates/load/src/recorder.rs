@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plimsoll_measurement::{Moment, RequestKind, Seconds, Silence, Times};
+use plimsoll_measurement::{Moment, RequestKind, Seconds, Stall, Times};
 
 use crate::lane::Amount;
 use crate::stall::Slots;
@@ -212,14 +212,14 @@ impl Recorder {
             let all = (0..seconds.operations.len()).map(|second| percentiles.get(second).copied().unwrap_or_default());
             all.map(|(p50, p99)| if half { p50 } else { p99 }).collect()
         };
-        (seconds.latency_ms_p50, seconds.latency_ms_p99) = (of(true), of(false));
+        (seconds.latency_us_p50, seconds.latency_us_p99) = (of(true), of(false));
         seconds
     }
 
     /// Times between two moments, in seconds after the start, in which nobody was answered although somebody waited. Beside a
     /// schedule `due` says how many requests were due up to a second.
-    pub fn silences(&self, from_seconds: f64, to_seconds: f64, due: Option<&dyn Fn(f64) -> f64>) -> Vec<Silence> {
-        self.slots.silences(from_seconds, to_seconds, due)
+    pub fn stalls(&self, from_seconds: f64, to_seconds: f64, due: Option<&dyn Fn(f64) -> f64>) -> Vec<Stall> {
+        self.slots.stalls(from_seconds, to_seconds, due)
     }
 
     /// How late requests started; only beside a schedule.
@@ -388,7 +388,7 @@ mod tests {
         let seconds = recorder.seconds(&[]);
         assert_eq!((seconds.operations.len(), seconds.errors.iter().sum::<u64>()), (10, 0));
         assert_eq!(
-            recorder.silences(0.0, 10.0, None),
+            recorder.stalls(0.0, 10.0, None),
             [],
             "the last answer was on time: nobody waits for those behind the end"
         );

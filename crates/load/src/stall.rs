@@ -1,7 +1,7 @@
 //! Times in which nobody was answered. A device that stands still for a tenth of a second is not seen in rates by the second; that no
 //! session at all had an answer for so long is.
 
-use plimsoll_measurement::Silence;
+use plimsoll_measurement::Stall;
 
 /// Length of a slot in milliseconds.
 const SLOT_MS: u64 = 10;
@@ -49,7 +49,7 @@ impl Slots {
 
     /// Silences between two times, in seconds after the start. With `due`, which says how many operations were due up to a second,
     /// there is no silence while hardly any was: a rate that rises from zero begins with such a time.
-    pub fn silences(&self, from_seconds: f64, to_seconds: f64, due: Option<&dyn Fn(f64) -> f64>) -> Vec<Silence> {
+    pub fn stalls(&self, from_seconds: f64, to_seconds: f64, due: Option<&dyn Fn(f64) -> f64>) -> Vec<Stall> {
         let slot = |seconds: f64| ((seconds * 1e3) as u64).div_ceil(SLOT_MS).min(MOST_SLOTS);
         let (from, to) = (slot(from_seconds.max(0.0)), slot(to_seconds.max(0.0)));
         if self.count == 0 || to <= from {
@@ -59,7 +59,7 @@ impl Slots {
         let least = LEAST_SLOTS.max((LEAST_GAPS * gap_slots).ceil() as u64);
         let seconds = |slots: u64| (slots * SLOT_MS) as f64 / 1e3;
         let was_due = |from: u64, to: u64| due.is_none_or(|due| due(seconds(to)) - due(seconds(from)) >= LEAST_GAPS);
-        let mut silences = Vec::new();
+        let mut stalls = Vec::new();
         let mut begun = None;
         for slot in from..=to {
             let silent = slot < to && self.is_silent(slot);
@@ -67,19 +67,19 @@ impl Slots {
                 (true, None) => begun = Some(slot),
                 (false, Some(start)) => {
                     if slot - start >= least && was_due(start, slot) {
-                        silences.push(Silence { started_seconds: seconds(start), seconds: seconds(slot - start) });
+                        stalls.push(Stall { started_seconds: seconds(start), seconds: seconds(slot - start) });
                     }
                     begun = None;
                 }
                 _ => {}
             }
         }
-        if silences.len() > MOST {
-            silences.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
-            silences.truncate(MOST);
-            silences.sort_by(|a, b| a.started_seconds.total_cmp(&b.started_seconds));
+        if stalls.len() > MOST {
+            stalls.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+            stalls.truncate(MOST);
+            stalls.sort_by(|a, b| a.started_seconds.total_cmp(&b.started_seconds));
         }
-        silences
+        stalls
     }
 }
 
@@ -98,14 +98,14 @@ mod tests {
 
     #[test]
     fn a_tenth_of_a_second_without_an_answer_is_found_and_noise_is_not() {
-        let found = slots(10_000, &[2_000..2_100, 5_003..5_015]).silences(0.0, 10.0, None);
-        assert_eq!(found, [Silence { started_seconds: 2.0, seconds: 0.1 }]);
+        let found = slots(10_000, &[2_000..2_100, 5_003..5_015]).stalls(0.0, 10.0, None);
+        assert_eq!(found, [Stall { started_seconds: 2.0, seconds: 0.1 }]);
         // One answer every 40 ms: 300 ms are nothing strange, a second is.
         let mut rare = Slots::default();
         (0..250_u64)
             .filter(|at| !(50..57).contains(at) && !(100..130).contains(at))
             .for_each(|at| rare.answered(at * 40_000_000));
-        let found = rare.silences(0.0, 10.0, None);
+        let found = rare.stalls(0.0, 10.0, None);
         assert_eq!(found.len(), 1);
         assert!(
             (found[0].started_seconds - 3.97).abs() < 0.011 && (found[0].seconds - 1.23).abs() < 0.011,
@@ -119,17 +119,17 @@ mod tests {
         let mut other = Slots::default();
         other.answered(1_500_000_000);
         all.merge(&other);
-        let found: Vec<f64> = all.silences(0.0, 4.0, None).iter().map(|silence| silence.seconds).collect();
+        let found: Vec<f64> = all.stalls(0.0, 4.0, None).iter().map(|silence| silence.seconds).collect();
         assert_eq!(found, [0.5, 0.49]);
     }
 
     #[test]
     fn without_an_answer_or_a_time_there_is_nothing_to_say() {
-        assert_eq!(Slots::default().silences(0.0, 10.0, None), []);
-        assert_eq!(slots(100, &[]).silences(5.0, 1.0, None), []);
+        assert_eq!(Slots::default().stalls(0.0, 10.0, None), []);
+        assert_eq!(slots(100, &[]).stalls(5.0, 1.0, None), []);
         let mut late = Slots::default();
         late.answered(u64::MAX);
-        assert!(late.silences(0.0, 1.0, None).len() <= 1);
+        assert!(late.stalls(0.0, 1.0, None).len() <= 1);
     }
 
     #[test]
@@ -139,14 +139,14 @@ mod tests {
         let at = |number: u32| (f64::from(number) / 20.0).sqrt();
         (1..2000).for_each(|number| slots.answered((at(number) * 1e9) as u64));
         let due = |seconds: f64| 20.0 * seconds * seconds;
-        assert!(!slots.silences(0.0, 10.0, None).is_empty(), "by the mean rate alone it seems to be one");
-        assert_eq!(slots.silences(0.0, 10.0, Some(&due)), []);
+        assert!(!slots.stalls(0.0, 10.0, None).is_empty(), "by the mean rate alone it seems to be one");
+        assert_eq!(slots.stalls(0.0, 10.0, Some(&due)), []);
         // What stands still while much is due is one.
         let mut stalled = Slots::default();
         (1..2000)
             .filter(|number| !(5.0..5.5).contains(&at(*number)))
             .for_each(|number| stalled.answered((at(number) * 1e9) as u64));
-        let found = stalled.silences(0.0, 10.0, Some(&due));
+        let found = stalled.stalls(0.0, 10.0, Some(&due));
         assert_eq!((found.len(), found[0].seconds), (1, 0.5), "{found:?}");
     }
 }

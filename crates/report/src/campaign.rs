@@ -118,7 +118,8 @@ fn share(base: &Figure, figure: &Figure) -> Option<Figure> {
         high: compared.and_then(|compared| compared.high).map(percent),
         point_cv_percent: None,
         note: None,
-        truth: None,
+        values: Vec::new(),
+        expected: None,
         ..figure.clone()
     })
 }

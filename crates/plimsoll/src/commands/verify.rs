@@ -267,7 +267,7 @@ fn headline(record: &RunRecord) -> Result<&Figure, Failure> {
 }
 
 fn row_of(level: &LabLevel, width: Option<&str>, bar_percent: f64, figure: &Figure) -> Accuracy {
-    let truth = figure.truth.as_ref();
+    let truth = figure.expected.as_ref();
     let row = Accuracy {
         service: level.service.clone(),
         level: level.level.clone(),
@@ -297,7 +297,8 @@ fn multiple(level: &LabLevel, record: &RunRecord, base: &RunRecord) -> Option<Ac
         metric: "cpu_multiple".to_owned(),
         value: own.figure()?.value / theirs.figure()?.value,
         unit: format!("x {REFERENCE}"),
-        truth: None,
+        values: Vec::new(),
+        expected: None,
         ..own.figure()?
     };
     Some(Accuracy {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use plimsoll_clock::in_threads_while;
 use plimsoll_engine::{Database, Error, ErrorKind, Place, RequestAccess, Requester, Result};
-use plimsoll_measurement::{Moment, Phase as PhaseRecord, RequestKind, Silence, Times, units};
+use plimsoll_measurement::{Moment, Phase as PhaseRecord, RequestKind, Stall, Times, units};
 
 use self::tables::{on_rows, provision, rehearsal, wanted};
 use super::own::Prepared;
@@ -148,7 +148,7 @@ impl Measure for Requests {
             percentiles.resize(first.max(percentiles.len()), (None, None));
             percentiles.truncate(first);
             percentiles.extend(of_phase.percentiles);
-            context.repetition.silences.extend(of_phase.silences);
+            context.repetition.stalls.extend(of_phase.stalls);
             context.repetition.phases.push(record);
             outcome = of_phase.outcome;
         }
@@ -209,7 +209,7 @@ fn settled(context: &mut Context<'_>) -> Result<Vec<Target>> {
 struct Ran {
     recorder: Recorder,
     record: PhaseRecord,
-    silences: Vec<Silence>,
+    stalls: Vec<Stall>,
     percentiles: Vec<(Option<f64>, Option<f64>)>,
     needed: Vec<Needed>,
     outcome: Result<()>,
@@ -306,8 +306,8 @@ fn run(
     }
     let record = record(phase, &recorder, started, seconds, backlog);
     let due = |at: f64| schedule.as_ref().map_or(f64::INFINITY, |schedule| schedule.due(at - started));
-    let silences = recorder.silences(started, started + seconds, schedule.is_some().then_some(&due));
-    Ran { recorder, record, silences, percentiles: monitor.percentiles, needed, outcome }
+    let stalls = recorder.stalls(started, started + seconds, schedule.is_some().then_some(&due));
+    Ran { recorder, record, stalls, percentiles: monitor.percentiles, needed, outcome }
 }
 
 /// Looks after a phase while the sessions work: shows how it goes, keeps what is finished, and takes the lease again when
