@@ -7,7 +7,7 @@
 //! Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15 (1987) 657-680: that nothing was found is not a proof
 //! that nothing is there.
 
-use crate::logs::{LogSample, t_quantile};
+use crate::logs::{LogSample, t_above, t_quantile};
 
 /// What a comparison says about B.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,16 +138,56 @@ pub(crate) fn direction((low, high): (f64, f64), higher_is_better: bool) -> Verd
     }
 }
 
-/// Half the width of the interval of the difference of mean logarithms.
-fn half_width(a: LogSample, b: LogSample, confidence: f64) -> Option<f64> {
+/// Standard error of the difference of mean logarithms, and its degrees of freedom; without any spread there are none.
+fn welch(a: LogSample, b: LogSample) -> Option<(f64, f64)> {
     let (error_a, error_b) = (a.variance? / a.count, b.variance? / b.count);
     let error = error_a + error_b;
-    if error == 0.0 {
-        return Some(0.0);
-    }
     let (share_a, share_b) = (error_a / error, error_b / error);
     let freedom = 1.0 / (share_a.powi(2) / (a.count - 1.0) + share_b.powi(2) / (b.count - 1.0));
-    Some(t_quantile(confidence, freedom)? * error.sqrt())
+    Some((error.sqrt(), freedom))
+}
+
+/// Half the width of the interval of the difference of mean logarithms.
+fn half_width(a: LogSample, b: LogSample, confidence: f64) -> Option<f64> {
+    match welch(a, b)? {
+        (0.0, _) => Some(0.0),
+        (error, freedom) => Some(t_quantile(confidence, freedom)? * error),
+    }
+}
+
+/// How probable a ratio this far from 1, to either side, would be if nothing had changed. `None` where a side has fewer than two
+/// repetitions, or a value that is not positive and finite.
+pub fn p_value(a: &[f64], b: &[f64]) -> Option<f64> {
+    let (a, b) = (LogSample::of(a)?, LogSample::of(b)?);
+    let difference = (b.first / a.first).ln() + b.mean - a.mean;
+    match welch(a, b)? {
+        (0.0, _) => Some(if difference == 0.0 { 1.0 } else { 0.0 }),
+        (error, freedom) => Some(2.0 * t_above(difference.abs() / error, freedom)?),
+    }
+}
+
+/// The p-values of a family of comparisons, adjusted so that whoever rejects those up to 0.05 is wrong about any of them in at most
+/// 5 of 100 such families, however they depend on each other (Holm, A simple sequentially rejective multiple test procedure,
+/// Scandinavian Journal of Statistics 6 (1979) 65-70).
+pub fn holm(p_values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p_values.len()).collect();
+    order.sort_by(|one, other| p_values[*one].total_cmp(&p_values[*other]));
+    let (mut adjusted, mut least) = (vec![1.0; p_values.len()], 0.0_f64);
+    for (rank, at) in order.into_iter().enumerate() {
+        least = least.max(p_values[at] * (p_values.len() - rank) as f64).min(1.0);
+        adjusted[at] = least;
+    }
+    adjusted
+}
+
+/// The factor by which B would have to differ from A to be found in eight of ten such comparisons, with spreads as they seem. By a
+/// shifted quantile, as [`repetitions_to_decide`].
+pub fn detectable_ratio(a: &[f64], b: &[f64], confidence: f64) -> Option<f64> {
+    /// Two-sided confidence whose quantile leaves two estimates in ten on the wrong side.
+    const RESERVE: f64 = 0.6;
+    let (a, b) = (LogSample::of(a)?, LogSample::of(b)?);
+    let ratio = (half_width(a, b, confidence)? + half_width(a, b, RESERVE)?).exp();
+    ratio.is_finite().then_some(ratio)
 }
 
 /// How many repetitions a side, those that are there included, would probably decide a comparison that is undecided.
@@ -208,6 +248,52 @@ mod tests {
         assert!((4.0 - half - result.low.unwrap().ln()).abs() < 1e-9, "{result:?}");
         // Between the tabled quantiles of 2 and 3 degrees of freedom, near the latter.
         assert!((3.182 * 1.29..3.3 * 1.30).contains(&half), "{half}");
+    }
+
+    #[test]
+    fn a_family_is_wrong_about_any_of_its_comparisons_in_one_of_twenty() {
+        assert_eq!(holm(&[0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02]);
+        assert_eq!((holm(&[0.7, 0.6]), holm(&[])), (vec![1.0, 1.0], vec![]));
+        // The interval excludes 1 exactly where the p-value is below 0.05.
+        let (a, b) = ([100.0, 104.0, 97.0], [93.0, 90.0, 95.5]);
+        let found = compare(&a, &b, Terms { margin: 0.0, ..RATES }).unwrap();
+        let p = p_value(&a, &b).unwrap();
+        assert_eq!(found.verdict == Verdict::Worse, p < 0.05, "{found:?} {p}");
+        assert_eq!((p_value(&[5.0; 3], &[5.0; 3]), p_value(&[5.0; 3], &[4.0; 3])), (Some(1.0), Some(0.0)));
+        assert_eq!(p_value(&[5.0], &[4.0, 5.0]), None);
+        // Ten metrics of runs in which nothing changed, 400 times: by hand, from a fixed sequence of normal deviates.
+        let mut state = 1_u64;
+        let mut unit = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((state >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+        };
+        let mut value = || {
+            let (radius, angle) = ((-2.0 * unit().ln()).sqrt(), std::f64::consts::TAU * unit());
+            (4.6 + 0.03 * radius * angle.cos()).exp()
+        };
+        let (mut alone, mut family) = (0, 0);
+        for _ in 0..400 {
+            let p_values: Vec<f64> = (0..10)
+                .map(|_| {
+                    let side: Vec<f64> = (0..10).map(|_| value()).collect();
+                    p_value(&side[..5], &side[5..]).unwrap()
+                })
+                .collect();
+            alone += u32::from(p_values.iter().any(|p| *p <= 0.05));
+            family += u32::from(holm(&p_values).iter().any(|p| *p <= 0.05));
+        }
+        // Of 400: about 160 alone, at most 20 and chance together.
+        assert!(alone > 120 && family <= 30, "{alone} {family}");
+    }
+
+    #[test]
+    fn what_could_be_found_grows_with_the_spread_and_the_family() {
+        let (a, b) = ([100.0, 102.0, 98.0, 101.0], [100.5, 99.0, 101.5, 100.0]);
+        let alone = detectable_ratio(&a, &b, 0.95).unwrap();
+        let family = detectable_ratio(&a, &b, 0.995).unwrap();
+        assert!(1.01 < alone && alone < family && family < 1.2, "{alone} {family}");
+        assert_eq!(detectable_ratio(&[5.0; 3], &[5.0; 3], 0.95), Some(1.0));
+        assert_eq!(detectable_ratio(&[5.0], &[5.0; 3], 0.95), None);
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! lie with statistics, Communications of the ACM 29 (1986) 218-221.
 
 use crate::logs::{LogSample, t_quantile};
+use crate::summary;
 
 /// An estimate, in the unit of its values.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,10 +42,26 @@ pub fn interval(values: &[f64], confidence: f64) -> Option<Interval> {
     Some(Interval { value, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1), confidence })
 }
 
+/// The same for values of which some are zero: they have no logarithm, so mean and interval are those of the plain values, and
+/// the interval ends at zero. It is rougher, and who prints it has to say so.
+///
+/// `None` where [`interval`] would do, for a value that is negative or not finite, and where all are zero.
+pub fn interval_with_zeros(values: &[f64], confidence: f64) -> Option<Interval> {
+    let is_usable = values.iter().all(|value| value.is_finite() && *value >= 0.0);
+    let zeros = values.iter().filter(|value| **value == 0.0).count();
+    if !is_usable || zeros == 0 || zeros == values.len() {
+        return None;
+    }
+    let count = values.len() as f64;
+    let value = summary::mean(values)?;
+    let error = summary::standard_deviation(values)? / count.sqrt();
+    let half = t_quantile(confidence, count - 1.0)? * error;
+    Some(Interval { value, low: Some((value - half).max(0.0)), high: Some(value + half), confidence })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::summary;
     use proptest::prelude::*;
 
     /// By hand: ln 90, ln 100, ln 110 have mean 4.60184 and deviation 0.10040; 4.30265 x 0.10040 / sqrt 3 = 0.24941.
@@ -65,6 +82,18 @@ mod tests {
         assert_eq!(interval(&[48.0, -1.0], 0.95), None);
         assert_eq!(interval(&[48.0, f64::NAN], 0.95), None);
         assert_eq!(interval(&[48.0, 47.0], 1.0), None);
+    }
+
+    /// By hand: 0, 10, 14 have mean 8 and deviation 7.2111; 4.30265 x 7.2111 / sqrt 3 = 17.913.
+    #[test]
+    fn a_zero_among_positive_values_has_a_plain_interval() {
+        assert_eq!(interval(&[0.0, 10.0, 14.0], 0.95), None);
+        let plain = interval_with_zeros(&[0.0, 10.0, 14.0], 0.95).unwrap();
+        assert_eq!((plain.value, plain.low), (8.0, Some(0.0)));
+        assert!((plain.high.unwrap() - 25.913).abs() < 1e-2, "{plain:?}");
+        for others in [&[1.0, 2.0][..], &[0.0, 0.0], &[0.0, -1.0], &[0.0, f64::NAN], &[]] {
+            assert_eq!(interval_with_zeros(others, 0.95), None);
+        }
     }
 
     #[test]

@@ -39,6 +39,12 @@ pub(crate) fn t_quantile(confidence: f64, degrees_of_freedom: f64) -> Option<f64
     quantile.is_finite().then_some(quantile)
 }
 
+/// The probability that Student's t exceeds `value`.
+pub(crate) fn t_above(value: f64, degrees_of_freedom: f64) -> Option<f64> {
+    let above = StudentsT::new(0.0, 1.0, degrees_of_freedom).ok()?.sf(value);
+    above.is_finite().then_some(above)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

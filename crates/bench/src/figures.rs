@@ -4,10 +4,11 @@ mod moved;
 
 use std::collections::BTreeSet;
 
-use plimsoll_analysis::interval::{Interval, interval};
+use plimsoll_analysis::interval::{Interval, interval, interval_with_zeros};
 use plimsoll_analysis::ladder::LOW_CPU_PERCENT;
 use plimsoll_analysis::memory::{Memory, slope};
 use plimsoll_analysis::{DEFAULT_CONFIDENCE, summary};
+use plimsoll_measurement::histogram::TooFew;
 use plimsoll_measurement::{Figure, Metric, Phase, Point, Repetition, RunRecord, TimesData, units};
 
 use crate::definition::Definition;
@@ -34,9 +35,12 @@ pub struct Series {
     pub bound: bool,
     /// By how much each value may be too high, because nobody looked in between.
     pub late_by: f64,
+    /// Why there is no value, where the reason is known.
+    pub absent: Option<String>,
 }
 
 /// The values behind the figures of a run, by repetition, the headline of its first step first. Only complete repetitions count.
+/// A series without values has the reason why.
 pub fn series(steps: &[Step], repetitions: &[Repetition], target: Measured) -> Vec<Series> {
     let complete: Vec<&Repetition> = repetitions.iter().filter(|repetition| repetition.complete).collect();
     let of_step = |step: Step| -> Vec<Vec<&Point>> {
@@ -59,7 +63,7 @@ pub fn series(steps: &[Step], repetitions: &[Repetition], target: Measured) -> V
             Step::LevelChange => moved::level_change(&complete, target.page_bytes),
         }
     });
-    of_steps.filter(|series| !series.values.is_empty()).collect()
+    of_steps.filter(|series| !series.values.is_empty() || series.absent.is_some()).collect()
 }
 
 /// What has to be known of a target to make figures of points.
@@ -111,6 +115,7 @@ impl Series {
             doubt: None,
             bound: false,
             late_by: 0.0,
+            absent: None,
         }
     }
 
@@ -126,10 +131,16 @@ impl Series {
     /// The figure with its interval.
     pub fn figure(&self) -> Option<Figure> {
         let at_once = !self.values.is_empty() && self.values.iter().all(|value| *value == 0.0);
+        let mut note = self.note.clone();
         let spread = match interval(&self.values, DEFAULT_CONFIDENCE) {
             // Nothing has a logarithm, but is what was measured.
             None if at_once => Interval { value: 0.0, low: None, high: None, confidence: DEFAULT_CONFIDENCE },
-            spread => spread?,
+            None => {
+                let of_zeros = "a repetition came to zero: mean and interval of plain values";
+                note = Some(note.map_or(of_zeros.to_owned(), |note| format!("{of_zeros}; {note}")));
+                interval_with_zeros(&self.values, DEFAULT_CONFIDENCE)?
+            }
+            Some(spread) => spread,
         };
         Some(Figure {
             metric: self.metric.to_owned(),
@@ -140,7 +151,7 @@ impl Series {
             confidence: spread.confidence,
             repetitions: self.repetitions,
             point_cv_percent: self.point_cv_percent,
-            note: self.note.clone(),
+            note,
             values: self.values.iter().map(|value| steady(*value)).collect(),
             expected: None,
         })
@@ -161,16 +172,18 @@ fn requests(repetitions: &[&Repetition]) -> Vec<Series> {
     let best = if searched { None } else { best_phase(repetitions, batches) };
     let chosen: Vec<&Phase> = repetitions
         .iter()
-        .filter_map(|repetition| {
-            let phases = repetition.phases.iter().filter(|phase| phase.operations > 0);
-            match best {
-                Some(label) => phases.into_iter().find(|phase| phase.label == label),
-                None => phases.filter(|phase| held(repetition, phase)).max_by(|a, b| a.rate.total_cmp(&b.rate)),
+        .filter_map(|repetition| match best {
+            Some(place) => repetition.phases.get(place).filter(|phase| phase.operations + phase.drained > 0),
+            None => {
+                let held = repetition.phases.iter().filter(|phase| phase.operations > 0 && held(repetition, phase));
+                held.max_by(|a, b| a.rate.total_cmp(&b.rate))
             }
         })
         .collect();
+    let label = best.and_then(|place| repetitions.iter().find_map(|repetition| repetition.phases.get(place)));
+    let label = label.map(|phase| &phase.label);
     let several = repetitions.iter().any(|repetition| repetition.phases.len() > 1);
-    let note = match best {
+    let note = match label {
         Some(label) if several => Some(format!(
             "at {label}, {}",
             if batches { "with the most MB a minute" } else { "with the most requests a second" }
@@ -182,8 +195,9 @@ fn requests(repetitions: &[&Repetition]) -> Vec<Series> {
         note: note.clone(),
         ..Series::new(metric, unit, chosen.iter().filter_map(|phase| value(phase)).collect())
     };
-    let percentile = |metric: &'static str, percent: f64| {
-        of(metric, "ms", &|phase| phase.times.percentile_us(percent).map(|us| us / 1e3))
+    let percentile = |metric: &'static str, percent: f64| Series {
+        note: note.clone(),
+        ..percentile_ms(metric, percent, chosen.iter().map(|phase| phase.times.percentile(percent)))
     };
     let points = repetitions.iter().flat_map(|repetition| &repetition.points);
     let of_points: Vec<f64> = points.filter(|_| !several).filter_map(rate_of_point).collect();
@@ -200,19 +214,27 @@ fn requests(repetitions: &[&Repetition]) -> Vec<Series> {
     ]
 }
 
+/// A percentile of each repetition; absent, with the reason, unless all have times enough for it.
+fn percentile_ms(metric: &'static str, percent: f64, each: impl Iterator<Item = Result<f64, TooFew>>) -> Series {
+    match each.collect::<Result<Vec<f64>, TooFew>>() {
+        Ok(values) => Series::new(metric, "ms", values.into_iter().map(|us| us / 1e3).collect()),
+        Err(few) => {
+            Series { absent: Some(TooFew { percent, ..few }.to_string()), ..Series::new(metric, "ms", Vec::new()) }
+        }
+    }
+}
+
 /// True if a search found that a rate holds, in all its tries.
 fn held(repetition: &Repetition, phase: &Phase) -> bool {
-    repetition.phases.iter().filter(|other| other.label == phase.label).all(|other| other.holds == Some(true))
+    let same = |other: &&Phase| other.rate_asked.map(f64::to_bits) == phase.rate_asked.map(f64::to_bits);
+    repetition.phases.iter().filter(same).all(|other| other.holds == Some(true))
 }
 
 /// Percentiles of the response times over all kinds of requests.
 fn latencies(repetitions: &[&Repetition]) -> [Series; 3] {
     [("latency_p50", 50.0), ("latency_p99", 99.0), ("latency_p99.9", 99.9)].map(|(metric, percent)| {
-        let of = |repetition: &&Repetition| {
-            let all = TimesData::merged(repetition.requests.iter().map(|kind| &kind.times));
-            all.percentile_us(percent).map(|us| us / 1e3)
-        };
-        Series::new(metric, "ms", repetitions.iter().filter_map(of).collect())
+        let all = |repetition: &&Repetition| TimesData::merged(repetition.requests.iter().map(|kind| &kind.times));
+        percentile_ms(metric, percent, repetitions.iter().map(|repetition| all(repetition).percentile(percent)))
     })
 }
 
@@ -247,17 +269,16 @@ fn rate_of_point(point: &Point) -> Option<f64> {
     Some(point.count(Metric::Operations)? as f64 / point.seconds).filter(|_| point.seconds > 0.0)
 }
 
-/// The phase whose rate is highest, of batches the one that loads most, by the sum over the repetitions.
-fn best_phase<'a>(repetitions: &[&'a Repetition], batches: bool) -> Option<&'a str> {
-    let mut sums: Vec<(&str, f64)> = Vec::new();
-    for phase in repetitions.iter().flat_map(|repetition| &repetition.phases) {
-        let rate = if batches { phase.mb_per_minute.unwrap_or(0.0) } else { phase.rate };
-        match sums.iter_mut().find(|(label, _)| *label == phase.label) {
-            Some((_, sum)) => *sum += rate,
-            None => sums.push((&phase.label, rate)),
-        }
-    }
-    sums.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(label, _)| label)
+/// The place of the phase whose rate is highest, of batches the one that loads most, by the mean over the repetitions that have
+/// it. All repetitions try the same phases in the same order.
+fn best_phase(repetitions: &[&Repetition], batches: bool) -> Option<usize> {
+    let places = repetitions.iter().map(|repetition| repetition.phases.len()).max()?;
+    let rate = |phase: &Phase| if batches { phase.mb_per_minute.unwrap_or(0.0) } else { phase.rate };
+    let mean = |place: usize| {
+        let rates = repetitions.iter().filter_map(|repetition| repetition.phases.get(place)).map(rate);
+        summary::mean(&rates.collect::<Vec<f64>>()).unwrap_or(0.0)
+    };
+    (0..places).max_by(|a, b| mean(*a).total_cmp(&mean(*b)))
 }
 
 /// The same, where several sessions read at a time: over the time from the first beginning to the last end.
@@ -455,6 +476,7 @@ mod tests {
     fn of_a_search_the_highest_rate_that_held_in_all_its_tries_counts() {
         let phase = |rate: f64, holds: bool| Phase {
             label: format!("{rate}/s"),
+            rate_asked: Some(rate),
             operations: 1,
             rate,
             holds: Some(holds),
@@ -464,6 +486,47 @@ mod tests {
         searched.phases = vec![phase(100.0, true), phase(200.0, false), phase(200.0, true), phase(400.0, false)];
         let found = figures(&[Step::Requests], &[searched], TARGET);
         assert_eq!((found[0].metric.as_str(), found[0].value), ("request_rate", 100.0), "{found:?}");
+    }
+
+    fn times(count: u64) -> TimesData {
+        TimesData { count, sum_us: 0.0, relative_error_percent: 1.0, buckets: vec![(1000.0, count)] }
+    }
+
+    #[test]
+    fn a_percentile_with_too_few_times_is_absent_with_the_reason() {
+        let mut one = repetition("a", true, Vec::new());
+        one.phases = vec![Phase { operations: 7302, rate: 365.1, times: times(7302), ..Phase::default() }];
+        let made = series(&[Step::Requests], &[one], TARGET);
+        let of = |metric: &str| made.iter().find(|series| series.metric == metric).unwrap();
+        assert_eq!((of("latency_p99").values.as_slice(), &of("latency_p99").absent), (&[1.0][..], &None));
+        let reason = "p99.9 needs 10000 response times, 10 of them beyond it; there are 7302";
+        assert_eq!(of("latency_p99.9").absent.as_deref(), Some(reason));
+        assert!(of("latency_p99.9").figure().is_none());
+    }
+
+    #[test]
+    fn phases_with_the_same_label_are_not_added_together() {
+        let phase = |sessions: u32, rate: f64| Phase {
+            label: format!("{sessions} sessions"),
+            sessions,
+            operations: 1,
+            rate,
+            ..Phase::default()
+        };
+        let mut one = repetition("a", true, Vec::new());
+        one.phases = vec![phase(4, 100.0), phase(4, 110.0), phase(8, 150.0)];
+        let made = figures(&[Step::Requests], &[one], TARGET);
+        assert_eq!((made[0].metric.as_str(), made[0].value), ("request_rate", 150.0), "{made:?}");
+        assert!(made[0].note.as_ref().unwrap().starts_with("at 8 sessions"), "{made:?}");
+    }
+
+    #[test]
+    fn a_zero_among_positive_values_leaves_an_interval_that_says_so() {
+        let figure = Series::new("request_rate", "1/s", vec![0.0, 10.0, 14.0]).figure().unwrap();
+        assert_eq!((figure.value, figure.low), (8.0, Some(0.0)));
+        assert!(figure.high.unwrap() > 20.0 && figure.note.unwrap().contains("a repetition came to zero"));
+        let nothing = Series::new("request_rate", "1/s", vec![0.0, 0.0]).figure().unwrap();
+        assert_eq!((nothing.value, nothing.low), (0.0, None));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use plimsoll_analysis::ladder::{Anchor, cpu_table};
 use plimsoll_clock::{Clock, RealClock};
 use plimsoll_engine::{ClaimMode, Cold, Database, Error, ErrorKind, Lease, Place, PlaceKind, Result, process};
 use plimsoll_measurement::{
-    Basis, Host, Repetition, RunFailure, RunRecord, Subject, Verdict, exit, run::SCHEMA_VERSION, units,
+    AbsentFigure, Basis, Host, Repetition, RunFailure, RunRecord, Subject, Verdict, exit, run::SCHEMA_VERSION, units,
 };
 
 use crate::definition::Definition;
@@ -131,6 +131,11 @@ fn conclude(
     let mut series = series(&plan.definition.steps, &record.repetitions, target);
     doubt_client(&mut series, record);
     record.results = series.iter().filter_map(Series::figure).collect();
+    let absent = |series: &Series| {
+        let reason = series.absent.as_ref()?;
+        Some(AbsentFigure { metric: series.metric.to_owned(), reason: reason.clone() })
+    };
+    record.absent = series.iter().filter_map(absent).collect();
     for (metric, doubt) in series.iter().filter_map(|series| Some((series.metric, series.doubt.as_ref()?))) {
         record.warnings.push(format!("{metric}: {doubt}"));
     }
@@ -272,6 +277,7 @@ fn blank_record(plan: &Plan<'_>, parameters: &Parameters, engine: &str, clock: &
         repetitions: Vec::new(),
         result: None,
         results: Vec::new(),
+        absent: Vec::new(),
         cpu_table: None,
         expected: None,
         verdict: Verdict::default(),

@@ -4,7 +4,7 @@
 //! Where the engine works in our own threads, CPU time says nothing of whose it is. There our part is what a request costs
 //! on nobody, which is measured at the start.
 
-use plimsoll_measurement::{Client, Times, units};
+use plimsoll_measurement::{Client, ClientPhase, Times, units};
 
 use crate::worker::Needed;
 
@@ -30,9 +30,7 @@ pub struct Where {
 pub struct ClientWatch {
     place: Where,
     idle_ns: Option<f64>,
-    busy_percent: f64,
-    thread_percent: f64,
-    cpu_percent: f64,
+    phases: Vec<Need>,
     cpu_seconds: f64,
     queue_seconds: Option<f64>,
     session_seconds: f64,
@@ -43,29 +41,59 @@ pub struct ClientWatch {
     traffic: Option<(u64, u64)>,
 }
 
+/// A phase whose need is told.
+#[derive(Debug, Clone, Copy)]
+pub struct Told<'a> {
+    /// The repetition.
+    pub repetition: &'a str,
+    /// Its place in the repetition, from 0.
+    pub phase: usize,
+    /// How long it took.
+    pub seconds: f64,
+    /// By what phases are ranked for the headline.
+    pub rank: f64,
+    /// Of a search: whether the rate held in all its tries.
+    pub held: Option<bool>,
+}
+
+/// What a phase needed of the client.
+#[derive(Debug)]
+struct Need {
+    repetition: String,
+    phase: usize,
+    rank: f64,
+    held: Option<bool>,
+    busy_percent: f64,
+    thread_percent: f64,
+    cpu_percent: f64,
+}
+
 impl ClientWatch {
     /// A client of which nothing is known but where it works, and what a request costs it on nobody, in nanoseconds.
     pub fn new(place: Where, idle_ns: Option<f64>) -> Self {
         Self { place, idle_ns, ..Self::default() }
     }
 
-    /// Adds what the sessions of a phase needed, which took so many seconds, how late those began that had slept, and how late
-    /// answers were picked up.
-    pub fn phase(&mut self, needed: &[Needed], seconds: f64, lags: [Option<&Times>; 2]) {
-        let seconds = seconds.max(1e-9);
+    /// Adds what the sessions of a phase needed, how late those began that had slept, and how late answers were picked up.
+    pub fn phase(&mut self, told: Told<'_>, needed: &[Needed], lags: [Option<&Times>; 2]) {
+        let seconds = told.seconds.max(1e-9);
         let cpu: f64 = needed.iter().map(|needed| needed.cpu_seconds).sum();
         let queue: Option<f64> = needed.iter().map(|needed| needed.run_queue_seconds).sum();
-        for needed in needed {
-            let own = if self.place.is_embedded {
-                self.idle_ns.unwrap_or(0.0) / 1e9 * needed.requests as f64
-            } else {
-                needed.cpu_seconds + needed.run_queue_seconds.unwrap_or(0.0)
-            };
-            self.busy_percent = self.busy_percent.max((100.0 * own / seconds).min(100.0));
-            self.thread_percent = self.thread_percent.max(100.0 * needed.cpu_seconds / seconds);
-            self.requests += needed.requests;
-        }
-        self.cpu_percent = self.cpu_percent.max(100.0 * cpu / seconds / f64::from(self.place.cpus.max(1)));
+        let own = |needed: &Needed| match self.idle_ns {
+            idle_ns if self.place.is_embedded => idle_ns.unwrap_or(0.0) / 1e9 * needed.requests as f64,
+            _ => needed.cpu_seconds + needed.run_queue_seconds.unwrap_or(0.0),
+        };
+        let most = |part: &dyn Fn(&Needed) -> f64| needed.iter().map(part).fold(0.0, f64::max) * 100.0 / seconds;
+        self.phases.push(Need {
+            repetition: told.repetition.to_owned(),
+            phase: told.phase,
+            rank: told.rank,
+            held: told.held,
+            busy_percent: most(&own).min(100.0),
+            thread_percent: most(&|needed| needed.cpu_seconds),
+            cpu_percent: 100.0 * cpu / seconds / f64::from(self.place.cpus.max(1)),
+        });
+        self.requests += needed.iter().map(|needed| needed.requests).sum::<u64>();
         self.cpu_seconds += cpu;
         self.session_seconds += seconds * needed.len() as f64;
         self.queue_seconds = match (self.queue_seconds, queue) {
@@ -80,12 +108,46 @@ impl ClientWatch {
         }
     }
 
+    /// What each phase needed, where there are several.
+    fn told(&self) -> Vec<ClientPhase> {
+        let told = |need: &Need| ClientPhase {
+            repetition: need.repetition.clone(),
+            phase: need.phase as u32,
+            busy_percent: need.busy_percent,
+            cpu_percent: need.cpu_percent,
+            was_the_limit: self.is_limit(need.busy_percent, need.cpu_percent),
+        };
+        let several = self.phases.iter().any(|need| need.phase > 0);
+        if several { self.phases.iter().map(told).collect() } else { Vec::new() }
+    }
+
     /// Adds what went over a session's connection: bytes sent and received.
     pub fn traffic(&mut self, traffic: Option<(u64, u64)>) {
         if let Some((sent, received)) = traffic {
             let sum = self.traffic.get_or_insert_default();
             (sum.0, sum.1) = (sum.0 + sent, sum.1 + received);
         }
+    }
+
+    /// The phases that the headline is from: of a search the highest rate of each repetition that held in all its tries, else what
+    /// was best over the repetitions.
+    fn headline(&self) -> Vec<&Need> {
+        if self.phases.iter().any(|need| need.held.is_some()) {
+            let held = |need: &&Need| need.held == Some(true);
+            let is_best = |need: &&Need| {
+                let mut others = self.phases.iter().filter(held).filter(|other| other.repetition == need.repetition);
+                others.all(|other| other.rank <= need.rank)
+            };
+            return self.phases.iter().filter(held).filter(is_best).collect();
+        }
+        let sum =
+            |phase: usize| -> f64 { self.phases.iter().filter(|need| need.phase == phase).map(|need| need.rank).sum() };
+        let best = self.phases.iter().map(|need| need.phase).max_by(|a, b| sum(*a).total_cmp(&sum(*b)));
+        self.phases.iter().filter(|need| Some(need.phase) == best).collect()
+    }
+
+    fn is_limit(&self, busy_percent: f64, cpu_percent: f64) -> bool {
+        busy_percent >= LIMIT_PERCENT || (!self.place.is_embedded && cpu_percent >= CPUS_PERCENT)
     }
 
     /// The client as a record keeps it.
@@ -96,15 +158,17 @@ impl ClientWatch {
         }
         let percent = units::format_significant;
         let mut evidence = Vec::new();
-        let full = !self.place.is_embedded && self.cpu_percent >= CPUS_PERCENT;
-        let verdict = if self.busy_percent >= LIMIT_PERCENT || full {
+        let headline = self.headline();
+        let most = |part: fn(&Need) -> f64| headline.iter().map(|need| part(need)).fold(0.0, f64::max);
+        let (busy_percent, cpu_percent) = (most(|need| need.busy_percent), most(|need| need.cpu_percent));
+        let verdict = if self.is_limit(busy_percent, cpu_percent) {
             "was-the-limit"
-        } else if self.busy_percent >= NEAR_PERCENT {
+        } else if busy_percent >= NEAR_PERCENT {
             "near-its-limit"
         } else {
             "free"
         };
-        let busy = percent(self.busy_percent);
+        let busy = percent(busy_percent);
         evidence.push(if self.place.is_embedded {
             format!("making requests took {busy} % of the busiest session's time; the engine works in the same thread")
         } else {
@@ -112,7 +176,7 @@ impl ClientWatch {
         });
         if !self.place.is_embedded {
             let cpus = self.place.cpus;
-            evidence.push(format!("all sessions used {} % of {cpus} CPUs", percent(self.cpu_percent)));
+            evidence.push(format!("all sessions used {} % of {cpus} CPUs", percent(cpu_percent)));
         }
         let late = self.slept.percentile(99.0).map(|late| late.as_nanos() as f64 / 1e3);
         if let Some(late) = late {
@@ -125,9 +189,10 @@ impl ClientWatch {
         Client {
             verdict: verdict.to_owned(),
             evidence,
-            busy_percent: Some(self.busy_percent),
-            cpu_percent: Some(self.cpu_percent),
-            thread_cpu_percent: Some(self.thread_percent),
+            busy_percent: Some(busy_percent),
+            cpu_percent: Some(cpu_percent),
+            thread_cpu_percent: Some(most(|need| need.thread_percent)),
+            phases: self.told(),
             run_queue_percent: self.queue_seconds.map(|queue| 100.0 * queue / self.session_seconds.max(1e-9)),
             wake_lag_us_p99: late,
             pickup_lag_us_p99: pickup,
@@ -143,6 +208,28 @@ impl ClientWatch {
 mod tests {
     use super::*;
 
+    fn told(phase: usize, rank: f64) -> Told<'static> {
+        Told { repetition: "a", phase, seconds: 10.0, rank, held: None }
+    }
+
+    #[test]
+    fn the_need_is_each_phases_own() {
+        let mut watch = ClientWatch::new(Where { is_virtual: false, is_embedded: false, cpus: 8 }, None);
+        let need = |cpu_seconds| [Needed { cpu_seconds, run_queue_seconds: Some(0.0), requests: 1000 }];
+        // The fastest phase needed little; another that was slower needed nearly all of its time.
+        watch.phase(told(0, 500.0), &need(1.0), [None; 2]);
+        watch.phase(told(1, 400.0), &need(9.0), [None; 2]);
+        let client = watch.client();
+        assert_eq!((client.verdict.as_str(), client.busy_percent), ("free", Some(10.0)), "{client:?}");
+        let limits: Vec<(u32, bool)> = client.phases.iter().map(|need| (need.phase, need.was_the_limit)).collect();
+        assert_eq!(limits, [(0, false), (1, true)]);
+        // Of a search what held counts, though what did not was faster.
+        let mut watch = ClientWatch::new(Where { is_virtual: false, is_embedded: false, cpus: 8 }, None);
+        watch.phase(Told { held: Some(true), ..told(0, 400.0) }, &need(3.0), [None; 2]);
+        watch.phase(Told { held: Some(false), ..told(1, 500.0) }, &need(9.0), [None; 2]);
+        assert_eq!(watch.client().verdict, "near-its-limit");
+    }
+
     fn watched(is_embedded: bool, cpu_seconds: f64, run_queue_seconds: f64) -> Client {
         let place = Where { is_virtual: false, is_embedded, cpus: 2 };
         let mut watch = ClientWatch::new(place, Some(1000.0));
@@ -150,7 +237,7 @@ mod tests {
         let busy = Needed { cpu_seconds, run_queue_seconds: Some(run_queue_seconds), requests: 1_000_000 };
         let pickup = &mut Times::new();
         (0..2000).for_each(|_| pickup.record(std::time::Duration::from_micros(30)));
-        watch.phase(&[idle, busy], 10.0, [None, Some(pickup)]);
+        watch.phase(told(0, 1.0), &[idle, busy], [None, Some(pickup)]);
         watch.client()
     }
 

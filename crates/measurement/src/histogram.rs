@@ -1,6 +1,7 @@
 //! Histograms of times: HDR buckets with a relative error of at most one percent, merged exactly, and small enough for
 //! every session to have its own.
 
+use std::fmt;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
@@ -18,6 +19,35 @@ pub const LONGEST: Duration = Duration::from_hours(1);
 
 /// The percentiles that are reported.
 pub const PERCENTILES: [f64; 8] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 100.0];
+
+/// So many times must be longer than a percentile for it to say more than how the longest happened to be.
+pub const LEAST_BEYOND: u64 = 10;
+
+/// Too few times for a percentile.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TooFew {
+    /// The percentile that was asked for.
+    pub percent: f64,
+    /// Times that there are.
+    pub count: u64,
+    /// Times that it needs.
+    pub needed: u64,
+}
+
+impl fmt::Display for TooFew {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { percent, count, needed } = self;
+        write!(f, "p{percent} needs {needed} response times, {LEAST_BEYOND} of them beyond it; there are {count}")
+    }
+}
+
+/// Whether so many times are enough for a percentile; one is enough for the longest, which is no percentile.
+fn enough(count: u64, percent: f64) -> Result<(), TooFew> {
+    let beyond = 1.0 - percent / 100.0;
+    // What 99.9 % leave is not exactly a thousandth.
+    let needed = if percent < 100.0 { (LEAST_BEYOND as f64 / beyond - 1e-6).ceil() as u64 } else { 1 };
+    if count >= needed { Ok(()) } else { Err(TooFew { percent, count, needed }) }
+}
 
 /// How often which time was seen. Memory does not grow with the number of times.
 #[derive(Debug, Clone)]
@@ -76,9 +106,10 @@ impl Times {
         (count > 0).then(|| Duration::from_nanos(u64::try_from(self.sum_nanos / count).unwrap_or(u64::MAX)))
     }
 
-    /// The time that `percent` of the times do not exceed, as the upper end of its bucket.
+    /// The time that `percent` of the times do not exceed, as the upper end of its bucket; 100 is the longest. `None` if fewer than
+    /// [`LEAST_BEYOND`] are beyond it.
     pub fn percentile(&self, percent: f64) -> Option<Duration> {
-        (self.count() > 0).then(|| Duration::from_nanos(self.buckets.value_at_percentile(percent)))
+        enough(self.count(), percent).ok().map(|()| Duration::from_nanos(self.buckets.value_at_percentile(percent)))
     }
 
     /// The histogram as a record keeps it.
@@ -130,14 +161,24 @@ impl TimesData {
         sum
     }
 
-    /// The time in microseconds that `percent` of the times do not exceed.
-    pub fn percentile_us(&self, percent: f64) -> Option<f64> {
+    /// The time in microseconds that `percent` of the times do not exceed; 100 is the longest.
+    ///
+    /// # Errors
+    /// If fewer than [`LEAST_BEYOND`] are beyond it.
+    pub fn percentile(&self, percent: f64) -> Result<f64, TooFew> {
+        enough(self.count, percent)?;
         let wanted = ((percent / 100.0 * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
         let mut seen = 0;
-        self.buckets.iter().find_map(|(end, count)| {
+        let found = self.buckets.iter().find_map(|(end, count)| {
             seen += count;
             (seen >= wanted).then_some(*end)
-        })
+        });
+        found.ok_or(TooFew { percent, count: seen, needed: wanted })
+    }
+
+    /// The same where the reason for its absence is of no interest.
+    pub fn percentile_us(&self, percent: f64) -> Option<f64> {
+        self.percentile(percent).ok()
     }
 }
 
@@ -149,17 +190,35 @@ mod tests {
     #[test]
     fn a_percentile_is_within_its_error() {
         let mut times = Times::new();
-        for us in 1..=10_000 {
+        for us in 1..=100_000 {
             times.record(Duration::from_micros(us));
         }
         for percent in PERCENTILES {
-            let exact = 100.0 * percent;
+            let exact = 1000.0 * percent;
             let found = times.percentile(percent).unwrap().as_secs_f64() * 1e6;
             assert!((found / exact - 1.0).abs() <= 0.01, "{percent}: {found}");
             let kept = times.to_data().percentile_us(percent).unwrap();
             assert!((kept / exact - 1.0).abs() <= 0.01, "{percent}: {kept}");
         }
-        assert_eq!(times.mean(), Some(Duration::from_nanos(5_000_500)));
+        assert_eq!(times.mean(), Some(Duration::from_nanos(50_000_500)));
+    }
+
+    #[test]
+    fn a_percentile_needs_ten_times_beyond_it() {
+        for (percent, needed) in [(50.0, 20), (90.0, 100), (99.0, 1000), (99.9, 10_000), (100.0, 1)] {
+            let mut times = Times::new();
+            (0..needed - 1).for_each(|_| times.record(Duration::from_millis(1)));
+            assert_eq!((times.percentile(percent), times.to_data().percentile_us(percent)), (None, None), "{percent}");
+            let reason = times.to_data().percentile(percent).unwrap_err();
+            assert_eq!(reason, TooFew { percent, count: needed - 1, needed });
+            times.record(Duration::from_millis(1));
+            assert!(
+                times.percentile(percent).is_some() && times.to_data().percentile_us(percent).is_some(),
+                "{percent}"
+            );
+        }
+        let reason = TooFew { percent: 99.9, count: 7302, needed: 10_000 }.to_string();
+        assert_eq!(reason, "p99.9 needs 10000 response times, 10 of them beyond it; there are 7302");
     }
 
     #[test]

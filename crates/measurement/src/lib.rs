@@ -22,8 +22,8 @@ pub use point::{Minute, Point};
 pub use reading::{Counter, Moment, Reading, Window};
 pub use requests::{FileDelta, FileUse, Phase, RequestKind, Seconds, Stall, WaitDelta};
 pub use run::{
-    Basis, Client, ColdStart, CpuRow, CpuTable, Definition, Expected, Figure, Host, Repetition, RunFailure, RunRecord,
-    SamplingCost, Subject,
+    AbsentFigure, Basis, Client, ClientPhase, ColdStart, CpuRow, CpuTable, Definition, Expected, Figure, Host,
+    Repetition, RunFailure, RunRecord, SamplingCost, Subject,
 };
 pub use samples::{Ceiling, SampleColumn, SampleGap, Samples};
 pub use verdict::{Gain, Segment, Verdict};

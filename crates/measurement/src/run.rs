@@ -75,6 +75,9 @@ pub struct RunRecord {
     /// The headline figure again and the others.
     #[serde(default)]
     pub results: Vec<Figure>,
+    /// Figures that could not be made, each with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub absent: Vec<AbsentFigure>,
     /// The CPU ladder in three blocks, for `cpu-join`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_table: Option<CpuTable>,
@@ -307,6 +310,30 @@ pub struct RunFailure {
     pub exit_code: u8,
 }
 
+/// A figure that could not be made.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct AbsentFigure {
+    /// Name of its metric.
+    pub metric: String,
+    /// Why it is absent.
+    pub reason: String,
+}
+
+/// What our own client needed in one phase of requests.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ClientPhase {
+    /// The repetition.
+    pub repetition: String,
+    /// The phase, by its place in the repetition, from 0.
+    pub phase: u32,
+    /// The largest part of its time that a session needed for itself or waited for a CPU, in percent.
+    pub busy_percent: f64,
+    /// CPU time of the sessions' threads in percent of the CPUs that the client may use.
+    pub cpu_percent: f64,
+    /// True if a faster client would have been answered at twice the rate, or had no CPU left.
+    pub was_the_limit: bool,
+}
+
 /// What comes from the real machine of the client: it differs between machines even where the result may not.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
@@ -351,11 +378,11 @@ pub struct SamplingCost {
 /// Whether our own client held the requests back.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Client {
-    /// `free`, `near-its-limit` or `was-the-limit`; the last makes rates lower bounds.
+    /// `free`, `near-its-limit` or `was-the-limit` in the phases that the headline is from; the last makes rates lower bounds.
     pub verdict: String,
     /// Sentences a person can check.
     pub evidence: Vec<String>,
-    /// The largest part of its time that a session needed for itself or waited for a CPU, over the repetitions, in percent.
+    /// The largest part of its time that a session needed for itself or waited for a CPU in those phases, in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy_percent: Option<f64>,
     /// CPU time of the sessions' threads in percent of the CPUs that the client may use.
@@ -374,6 +401,9 @@ pub struct Client {
     /// could have run and waited for a CPU. Some answers of each session are looked at; absent where the system does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pickup_lag_us_p99: Option<f64>,
+    /// What each phase needed; absent where a repetition has one phase.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<ClientPhase>,
     /// CPU time of the client for each request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_us_per_request: Option<f64>,

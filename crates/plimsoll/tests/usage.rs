@@ -56,7 +56,8 @@ fn wrong_calls_name_the_place_and_the_next_step() {
     run(&["read-scan", "--set", "volume=0"]).failed(2, &["volume = 0", "between"]);
     run(&["read-scan", "--set", "rows=5000"]).failed(2, &["does not use parameter 'rows'"]);
     run(&["read-scan", "--set", "volume"]).failed(2, &["key=value"]);
-    run(&["mix-a", "--set", "rate=1,2", "--set", "sessions=1,2"]).failed(2, &["both have several values"]);
+    let three = ["bulk-load", "--set", "rate=1,2", "--set", "sessions=1,2", "--set", "batch=1,2"];
+    run(&three).failed(2, &["all have several values"]);
     run(&["mix-a", "--set", "rate=1", "--set", "think=1s"]).failed(2, &["'think'", "'rate'"]);
     run(&["mix-a", "--set", "batch=10"]).failed(2, &["mix-a has no use for it"]);
     run(&["mix-a", "--set", "think=-5ms"]).failed(2, &["'-5ms' does not start with a digit"]);

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_analysis::summary;
+use plimsoll_measurement::histogram::LEAST_BEYOND;
 use plimsoll_measurement::units::format_seconds;
 use plimsoll_measurement::{Phase, Repetition, RequestKind, RunRecord, TimesData};
 
 use crate::grid::{Cell, Grid};
-use crate::words::{bound, megabytes, number, plain, whole};
+use crate::words::{WAS_THE_LIMIT, bound, bound_by, megabytes, number, plain, whole};
 
 /// What was varied from phase to phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,12 +77,8 @@ fn together<'a>(name: &str, parts: impl Iterator<Item = &'a RequestKind>) -> Req
     }
 }
 
-/// A percentile in milliseconds; unknown where so few requests were made that none can be beyond it.
+/// A percentile in milliseconds; unknown where too few requests are beyond it.
 pub fn percentile_ms(times: &TimesData, percent: f64) -> Option<f64> {
-    let beyond = times.count as f64 * (100.0 - percent) / 100.0;
-    if times.count == 0 || (percent < 100.0 && beyond < 1.0 - 1e-9) {
-        return None;
-    }
     times.percentile_us(percent).map(|us| us / 1e3)
 }
 
@@ -173,9 +170,12 @@ pub fn exactness(record: &RunRecord) -> Option<String> {
     } else {
         ""
     };
+    let absent: Vec<String> = record.absent.iter().map(|figure| plain(&figure.reason)).collect();
+    let absent =
+        if absent.is_empty() { String::new() } else { format!(" Some figures are absent: {}.", absent.join("; ")) };
     Some(format!(
-        "All repetitions together{which}. Percentiles come from histograms and are exact to {} %; one is left out where no \
-         request can be beyond it.{from}",
+        "All repetitions together{which}. Percentiles come from histograms and are exact to {} %; one is left out where \
+         fewer than {LEAST_BEYOND} requests are beyond it.{absent}{from}",
         number(error)?.trim_end_matches('0').trim_end_matches('.')
     ))
 }
@@ -197,16 +197,55 @@ pub fn by_repetition(record: &RunRecord) -> Option<Grid> {
     grid.compact()
 }
 
-/// Phases of the same label in all repetitions, in order of appearance.
-fn alike(record: &RunRecord) -> Vec<Vec<&Phase>> {
-    let mut groups: Vec<Vec<&Phase>> = Vec::new();
-    for phase in tried(record) {
-        match groups.iter_mut().find(|group| group[0].label == phase.label) {
-            Some(group) => group.push(phase),
-            None => groups.push(vec![phase]),
+/// What was tried in a phase, and how often in its repetition before: labels are for people alone.
+type Coordinates = (u32, Option<u64>, Option<u64>, usize);
+
+/// A phase in all repetitions, with their names and its place in each.
+struct Alike<'a> {
+    coordinates: Coordinates,
+    phases: Vec<&'a Phase>,
+    places: Vec<(&'a str, usize)>,
+}
+
+/// Phases with the same coordinates in all repetitions, in order of appearance. What a repetition tried twice stays apart.
+fn alike(record: &RunRecord) -> Vec<Alike<'_>> {
+    let mut groups: Vec<Alike<'_>> = Vec::new();
+    for repetition in &record.repetitions {
+        let mut seen: Vec<Coordinates> = Vec::new();
+        for (place, phase) in repetition.phases.iter().enumerate() {
+            let mut coordinates = (phase.sessions, phase.rate_asked.map(f64::to_bits), phase.batch_rows, 0);
+            while seen.contains(&coordinates) {
+                coordinates.3 += 1;
+            }
+            seen.push(coordinates);
+            let group = match groups.iter_mut().position(|group| group.coordinates == coordinates) {
+                Some(at) => &mut groups[at],
+                None => {
+                    groups.push(Alike { coordinates, phases: Vec::new(), places: Vec::new() });
+                    let last = groups.len() - 1;
+                    &mut groups[last]
+                }
+            };
+            group.phases.push(phase);
+            group.places.push((&repetition.label, place));
         }
     }
     groups
+}
+
+/// What stands before the rate of a phase: where needs are known by phase its own counts.
+fn bound_of(record: &RunRecord, group: &Alike<'_>) -> &'static str {
+    let needs = record.host.client.iter().flat_map(|client| &client.phases);
+    let mut own = needs
+        .filter(|need| {
+            group.places.iter().any(|(label, place)| need.repetition == *label && need.phase as usize == *place)
+        })
+        .peekable();
+    if own.peek().is_none() {
+        return bound(record, "1/s");
+    }
+    let limited = own.any(|need| need.was_the_limit).then_some(WAS_THE_LIMIT);
+    bound_by(std::iter::empty(), limited, "1/s")
 }
 
 /// Rows: what was tried, over all repetitions; `None` where there was nothing to choose.
@@ -229,7 +268,8 @@ pub fn phases(record: &RunRecord) -> Option<Grid> {
         .number("Backlog")
         .number("Failed")
         .text("Holds");
-    for group in &groups {
+    for alike in &groups {
+        let group = &alike.phases;
         let mean = |part: &dyn Fn(&Phase) -> Option<f64>| {
             let values: Vec<f64> = group.iter().filter_map(|phase| part(phase)).collect();
             Cell::from(summary::mean(&values).and_then(number))
@@ -251,7 +291,7 @@ pub fn phases(record: &RunRecord) -> Option<Grid> {
             mean(&|phase| phase.rate_asked),
             summary::mean(&rates)
                 .and_then(number)
-                .map(|rate| format!("{}{rate}", if kept_up { "" } else { bound(record, "1/s") }))
+                .map(|rate| format!("{}{rate}", if kept_up { "" } else { bound_of(record, alike) }))
                 .into(),
             range.map(|(low, high)| format!("{low}–{high}")).into(),
             mean(&|phase| phase.mb_per_minute),

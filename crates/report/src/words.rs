@@ -96,7 +96,7 @@ pub fn bound_by<'a>(
 }
 
 /// The verdict on a client that makes rates lower bounds.
-const WAS_THE_LIMIT: &str = "was-the-limit";
+pub const WAS_THE_LIMIT: &str = "was-the-limit";
 
 /// Whether our own client held the requests back: a sentence, and whether it is a warning. `None` where none were made.
 pub fn client(record: &RunRecord) -> Option<(String, bool)> {

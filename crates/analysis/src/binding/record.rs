@@ -1,6 +1,6 @@
 //! The verdict about a run: each repetition, step and phase by itself, and what most of them say.
 
-use plimsoll_measurement::{Metric, Phase, Repetition, RunRecord, Segment as Told, Verdict};
+use plimsoll_measurement::{Client, Metric, Phase, Repetition, RunRecord, Segment as Told, Verdict};
 
 use super::means::Segment;
 use super::{Judged, Load, judge};
@@ -19,10 +19,15 @@ const LEFT_OUT_PART: f64 = 0.2;
 /// A stretch of a repetition with what it came to.
 struct Part {
     repetition: String,
+    /// The step, where there are several.
+    step: Option<String>,
+    /// Step or phase, as people read it.
     phase: Option<String>,
     between: (f64, f64),
-    /// Work a second, by which the phases of a step are ranked.
+    /// Work a second, by which the phases of one step are ranked; steps are never ranked, as their work differs in kind.
     rate: f64,
+    /// False of a rate that did not meet the goal of a search.
+    counts: bool,
     judged: Judged,
 }
 
@@ -56,14 +61,18 @@ fn said(judged: &Judged) -> Said {
 /// Which limit bound a run. Nothing is said of one that was not looked at.
 pub fn verdict(record: &RunRecord) -> Verdict {
     let client = record.host.client.as_ref().filter(|_| record.clock == "real");
-    let client = client.and_then(|client| client.busy_percent).map(|percent| percent / 100.0);
     let parts: Vec<Part> = record.repetitions.iter().flat_map(|repetition| parts(record, repetition, client)).collect();
-    // Of what was tried in turn the fastest counts, as it does for the headline.
+    // The headline is the first step's. Of what was tried in turn there the fastest counts, of a search the fastest that held.
+    let is_headline = |part: &&Part| parts.first().is_some_and(|first| first.step == part.step);
     let fastest = |part: &&Part| {
-        let same = |other: &&Part| other.repetition == part.repetition;
-        parts.iter().filter(same).all(|other| other.rate <= part.rate || other.phase.is_none())
+        let rivals =
+            parts.iter().filter(is_headline).filter(|other| other.repetition == part.repetition && other.counts);
+        part.counts && rivals.into_iter().all(|other| other.rate <= part.rate)
     };
-    let heard: Vec<&Part> = parts.iter().filter(fastest).collect();
+    let mut heard: Vec<&Part> = parts.iter().filter(is_headline).filter(fastest).collect();
+    if heard.is_empty() {
+        heard = parts.iter().filter(is_headline).collect();
+    }
     let Some(first) = parts.first() else { return Verdict::default() };
     let several = parts.iter().any(|part| part.limits() != first.limits() || part.phase.is_some());
     let segments = if several { parts.iter().map(Part::told).collect() } else { Vec::new() };
@@ -102,7 +111,7 @@ fn agreed(parts: &[&Part]) -> Option<Vec<&'static str>> {
 }
 
 /// The segments of a repetition.
-fn parts(record: &RunRecord, repetition: &Repetition, client: Option<f64>) -> Vec<Part> {
+fn parts(record: &RunRecord, repetition: &Repetition, client: Option<&Client>) -> Vec<Part> {
     let mut parts = Vec::new();
     for samples in repetition.samples.iter().filter(|samples| !samples.is_empty()) {
         let makes_requests =
@@ -110,32 +119,45 @@ fn parts(record: &RunRecord, repetition: &Repetition, client: Option<f64>) -> Ve
         let seconds =
             if makes_requests { operations(repetition) } else { spread(repetition, samples.phase.as_deref()) };
         let end = samples.seconds.last().copied().unwrap_or(0.0);
-        let phases: Vec<&Phase> = repetition.phases.iter().filter(|phase| phase.seconds >= SHORTEST_SECONDS).collect();
-        let mut add = |phase: Option<String>, between: (f64, f64), load: Load| {
+        let phases = || repetition.phases.iter().enumerate().filter(|(_, phase)| phase.seconds >= SHORTEST_SECONDS);
+        let batches = repetition.phases.iter().any(|phase| phase.batch_rows.is_some());
+        let mut add = |phase: Option<String>, between: (f64, f64), load: Load, of: Option<&Phase>| {
             let stalls = &repetition.stalls;
             let stretch = Segment { samples, between: settled(between), seconds: &seconds, stalls };
             let judged = judge(&stretch, &record.ceilings, &load);
             let done: f64 = seconds.iter().skip(between.0 as usize).take((between.1 - between.0).ceil() as usize).sum();
-            let rate = done / (between.1 - between.0).max(f64::MIN_POSITIVE);
-            parts.push(Part { repetition: repetition.label.clone(), phase, between, rate, judged });
+            let rate = match of.and_then(|phase| phase.mb_per_minute).filter(|_| batches) {
+                Some(rate) => rate,
+                None => done / (between.1 - between.0).max(f64::MIN_POSITIVE),
+            };
+            let (label, step) = (repetition.label.clone(), samples.phase.clone());
+            let counts = of.is_none_or(|phase| phase.holds != Some(false));
+            parts.push(Part { repetition: label, step, phase, between, rate, counts, judged });
         };
-        if makes_requests && !phases.is_empty() {
+        if makes_requests && phases().next().is_some() {
             let several = repetition.phases.len() > 1;
-            for phase in phases {
+            for (place, phase) in phases() {
                 let between = (phase.started_seconds, phase.started_seconds + phase.seconds);
                 let sessions = f64::from(phase.sessions);
                 let answers = Some(phase.operations);
+                let client = client.and_then(|client| need(client, &repetition.label, place));
                 let load = Load { sessions, busy: busy(phase), answers, asked: phase.rate_asked, client };
-                add(several.then(|| phase.label.clone()), between, load);
+                add(several.then(|| phase.label.clone()), between, load, Some(phase));
             }
         } else {
             let sessions = repetition.points.iter().filter_map(|point| point.get(Metric::Sessions));
             let sessions = sessions.reduce(f64::max).unwrap_or(1.0);
             let load = Load { sessions, busy: Some(sessions), ..Load::default() };
-            add(samples.phase.clone(), (0.0, end), load);
+            add(samples.phase.clone(), (0.0, end), load, None);
         }
     }
     parts
+}
+
+/// Part of the sessions' time that the client needed in a phase; where needs are not known by phase, that of all.
+fn need(client: &Client, repetition: &str, place: usize) -> Option<f64> {
+    let own = client.phases.iter().find(|need| need.repetition == repetition && need.phase as usize == place);
+    own.map(|need| need.busy_percent).or(client.busy_percent).map(|percent| percent / 100.0)
 }
 
 /// Sessions that waited for an answer, on average: the sum of all response times by the time that passed, which is Little's law.
@@ -180,3 +202,88 @@ fn spread(repetition: &Repetition, phase: Option<&str>) -> Vec<f64> {
 }
 
 const MOST_SECONDS: f64 = 1e7;
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_measurement::{Ceiling, ClientPhase, Point, SampleColumn, Samples};
+
+    use super::*;
+
+    fn samples(step: Option<&str>, seconds: u32, columns: &[(&str, f64)]) -> Samples {
+        let column = |(metric, value): &(&str, f64)| SampleColumn {
+            metric: (*metric).to_owned(),
+            source: "engine".to_owned(),
+            values: vec![Some(*value); seconds as usize],
+            ..SampleColumn::default()
+        };
+        Samples {
+            phase: step.map(str::to_owned),
+            seconds: (1..=seconds).map(f64::from).collect(),
+            columns: columns.iter().map(column).collect(),
+            ..Samples::default()
+        }
+    }
+
+    fn record(repetition: Repetition) -> RunRecord {
+        let text = r#"{"schema_version": "2.0", "subject": "database", "basis": "measured", "run_id": "", "test": "", "target": "", "engine": "", "clock": "real",
+            "started_at": "", "parameters": {}, "definition": {"hash": "", "text": ""}, "build": "", "repetitions": [],
+            "verdict": {"limit": null, "evidence": []}, "warnings": [], "host": {"platform": "", "cpus": 1}}"#;
+        let mut record: RunRecord = serde_json::from_str(text).unwrap();
+        let ceilings = [("data_iops", 500.0), ("cpu", 2.0)];
+        record.ceilings =
+            ceilings.iter().map(|(resource, value)| Ceiling::new(resource, *value, "the test").unwrap()).collect();
+        record.repetitions = vec![repetition];
+        record
+    }
+
+    #[test]
+    fn the_verdict_is_the_headline_steps_and_steps_are_not_ranked() {
+        // The first step did few large things at a full device, the second many small ones with full CPUs.
+        let point = |step: &str, rows: u64| {
+            Point { phase: Some(step.to_owned()), seconds: 10.0, ..Point::default() }
+                .with(Metric::Rows, rows)
+                .with(Metric::Sessions, 8_u32)
+        };
+        let disk = [("data_reads", 499.0), ("waiting_for_data_read", 7.0), ("cpu", 0.1)];
+        let cpu = [("data_reads", 1.0), ("waiting_for_data_read", 0.0), ("cpu", 2.0)];
+        let of = |first: &str, second: &str| {
+            record(Repetition {
+                label: "a".to_owned(),
+                points: vec![point(first, 100), point(second, 100_000_000)],
+                samples: vec![samples(Some(first), 10, &disk), samples(Some(second), 10, &cpu)],
+                ..Repetition::default()
+            })
+        };
+        assert_eq!(verdict(&of("write", "memory")).limit.as_deref(), Some("data_iops"));
+        assert_eq!(verdict(&of("memory", "write")).limit.as_deref(), Some("data_iops"));
+    }
+
+    #[test]
+    fn the_clients_need_is_each_phases_own() {
+        let phase = |started_seconds: f64, rate: f64| Phase {
+            started_seconds,
+            seconds: 10.0,
+            sessions: 8,
+            operations: (rate * 10.0) as u64,
+            rate,
+            ..Phase::default()
+        };
+        let mut one = Repetition { label: "a".to_owned(), ..Repetition::default() };
+        one.phases = vec![phase(0.0, 900.0), phase(10.0, 400.0)];
+        one.seconds.operations = [vec![900; 10], vec![400; 10]].concat();
+        one.samples = vec![samples(None, 20, &[("cpu", 0.2)])];
+        let mut run = record(one);
+        let need = |phase: u32, busy_percent: f64| ClientPhase {
+            repetition: "a".to_owned(),
+            phase,
+            busy_percent,
+            ..ClientPhase::default()
+        };
+        let phases = vec![need(0, 5.0), need(1, 90.0)];
+        run.host.client = Some(Client { busy_percent: Some(90.0), phases, ..Client::default() });
+        assert_eq!(verdict(&run).limit.as_deref(), Some(NONE), "the fastest phase left the client idle");
+        // As it was: the need of the other phase was held against all.
+        run.host.client.as_mut().unwrap().phases.clear();
+        assert_eq!(verdict(&run).limit.as_deref(), Some("client"));
+    }
+}

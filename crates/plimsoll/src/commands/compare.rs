@@ -21,7 +21,7 @@ pub fn compare(options: &Compare, settings: &Settings, printer: &Printer) -> Res
     let store = settings.read_store()?;
     let records = options.runs.iter().map(|id| store.load(id)).collect::<Result<Vec<_>, _>>()?;
     let (base, others) = records.split_first().ok_or_else(|| Failure::usage("nothing to compare"))?;
-    if series_of(base).is_empty() {
+    if series_of(base).iter().all(|series| series.values.is_empty()) {
         let message = format!("run {} has no complete repetition to compare with", base.run_id);
         return Err(Failure { message, hint: Some("name another run first".to_owned()), exit_code: exit::INCOMPLETE });
     }
@@ -34,6 +34,7 @@ pub fn compare(options: &Compare, settings: &Settings, printer: &Printer) -> Res
         pair.check(options.anyway)?;
         pairs.push(pair);
     }
+    let family = judge_together(&mut pairs);
     for pair in &pairs {
         pair.warnings(printer.is_verbose()).iter().for_each(|warning| printer.warning(warning));
     }
@@ -45,8 +46,47 @@ pub fn compare(options: &Compare, settings: &Settings, printer: &Printer) -> Res
         let rows: Vec<Comparison> = pairs.iter().flat_map(Pair::for_people).collect();
         printer.result(&terminal::comparison(&rows, printer.style()));
     }
-    let worse = pairs.iter().flat_map(|pair| &pair.rows).any(|row| row.verdict == Verdict::Worse);
+    let worse = pairs.iter().flat_map(|pair| &pair.rows).any(|row| row.verdict == Verdict::Worse && row.is_certain());
+    if options.fail_on == Some(FailOn::Worse) && !options.json {
+        printer.result(&told(&pairs, family));
+    }
     Ok(if worse && options.fail_on == Some(FailOn::Worse) { exit::NEGATIVE } else { exit::DONE })
+}
+
+/// Adjusts the p-values of all comparisons for each other, and tells how many there are.
+fn judge_together(pairs: &mut [Pair<'_>]) -> usize {
+    let rows = || pairs.iter().flat_map(|pair| &pair.rows).filter_map(|row| row.p_value);
+    let adjusted = compare::holm(&rows().collect::<Vec<f64>>());
+    let family = adjusted.len();
+    let judged = pairs.iter_mut().flat_map(|pair| &mut pair.rows).filter(|row| row.p_value.is_some());
+    for (row, adjusted) in judged.zip(adjusted) {
+        row.p_adjusted = Some(adjusted);
+        // Before the first is rejected, the smallest p-value has to stand against the whole family.
+        let confidence = 1.0 - (1.0 - DEFAULT_CONFIDENCE) / family as f64;
+        row.detectable = compare::detectable_ratio(&row.values[0], &row.values[1], confidence);
+    }
+    family
+}
+
+/// What an exit code for `worse` is worth: how often it is wrong, and what it would find.
+fn told(pairs: &[Pair<'_>], family: usize) -> String {
+    if family == 0 {
+        return "--fail-on worse can't fail here: no metric has two repetitions a side that can be compared".to_owned();
+    }
+    let percent = |row: &Row| {
+        let ratio = row.detectable?;
+        // A rate that is worse by a factor is lower by less.
+        let worse = if row.higher_is_better { 1.0 - 1.0 / ratio } else { ratio - 1.0 };
+        Some(format!("{} {}", row.metric, plimsoll_measurement::units::format_significant(100.0 * worse) + " %"))
+    };
+    let power: Vec<String> = pairs.iter().flat_map(|pair| &pair.rows).filter_map(percent).collect();
+    let metrics = if family == 1 { "1 comparison".to_owned() } else { format!("{family} comparisons together") };
+    format!(
+        "--fail-on worse: {metrics} raise a false alarm in at most {:.0} of 100 cases (Holm). In 8 of 10 cases this is found if worse \
+         by: {}",
+        100.0 * (1.0 - DEFAULT_CONFIDENCE),
+        power.join(", ")
+    )
 }
 
 fn parse_margin(text: &str) -> Result<f64, Failure> {
@@ -87,6 +127,15 @@ struct Row {
     repetitions_to_decide: Option<usize>,
     /// Why there is no ratio or no verdict.
     note: Option<String>,
+    higher_is_better: bool,
+    /// One value per repetition, of each side.
+    values: [Vec<f64>; 2],
+    /// How probable a ratio this far from 1 would be if nothing had changed; absent where nothing is judged.
+    p_value: Option<f64>,
+    /// The same, adjusted for all that is compared together.
+    p_adjusted: Option<f64>,
+    /// The factor that would be found in eight of ten cases.
+    detectable: Option<f64>,
 }
 
 impl<'a> Pair<'a> {
@@ -166,6 +215,13 @@ impl<'a> Pair<'a> {
             "notes": self.notes(),
         });
         // Unknown is absent, never null.
+        for (key, value) in
+            [("p_value", row.p_value), ("p_adjusted", row.p_adjusted), ("detectable_ratio", row.detectable)]
+        {
+            if let Some(value) = value {
+                object[key] = value.into();
+            }
+        }
         if let Some(note) = &row.note {
             object["note"] = note.as_str().into();
         }
@@ -204,6 +260,7 @@ impl Row {
         let limited = [base, other].into_iter().any(|run| !plimsoll_report::bound(run, a.unit).is_empty());
         let client = limited.then(|| "the client was the limit of a run, so its figure is a bound".to_owned());
         let doubt = a.doubt.as_ref().or(b.doubt.as_ref()).or(client.as_ref());
+        let absent = a.absent.as_ref().or(b.absent.as_ref()).cloned();
         let note = |series: &Series| series.note.clone().unwrap_or_default();
         let judged = outcome.filter(|_| doubt.is_none());
         Self {
@@ -212,8 +269,18 @@ impl Row {
             verdict: judged.map_or(Verdict::Undecided, |comparison| comparison.verdict),
             repetitions: [a, b].map(|series| series.values.len()),
             repetitions_to_decide: judged.and_then(|_| compare::repetitions_to_decide(&a.values, &b.values, terms)),
-            note: if bounded { Some(format!("{} against {}", note(a), note(b))) } else { doubt.cloned() },
+            note: if bounded { Some(format!("{} against {}", note(a), note(b))) } else { doubt.cloned().or(absent) },
+            higher_is_better: terms.higher_is_better,
+            p_value: judged.and_then(|_| compare::p_value(&a.values, &b.values)),
+            p_adjusted: None,
+            detectable: None,
+            values: [a, b].map(|series| series.values.clone()),
         }
+    }
+
+    /// True if it holds beside all that is compared together.
+    fn is_certain(&self) -> bool {
+        self.p_adjusted.is_some_and(|p| p <= 1.0 - DEFAULT_CONFIDENCE)
     }
 
     /// The verdict, and why there is none, or what would give one.
@@ -268,6 +335,7 @@ mod tests {
             doubt: None,
             bound: false,
             late_by: 0.0,
+            absent: None,
         };
         Row::of(&run, &run, &series(a), &series(b), margin)
     }
@@ -289,6 +357,38 @@ mod tests {
         assert!(single.sentence().starts_with("undecided: a single repetition shows no spread"));
         assert_eq!(row(&[100.0, 100.0], &[200.0, 200.0], 0.05).sentence(), "better");
         assert_eq!(row(&[100.0, 100.0], &[0.0, 200.0], 0.05).sentence(), "undecided", "a rate of zero has no ratio");
+    }
+
+    #[test]
+    fn one_of_many_metrics_that_is_worse_by_chance_is_no_failure() {
+        // One in twenty-two by itself (p = 0.046): among five metrics that happens in one family of five.
+        let chance = || row(&[100.0, 104.0, 97.0], &[92.0, 90.0, 96.0], 0.0);
+        let same = || row(&[100.0, 104.0, 97.0], &[101.0, 97.0, 103.0], 0.0);
+        let text = r#"{"schema_version": "2.0", "subject": "database", "basis": "measured", "run_id": "", "test": "",
+            "target": "", "engine": "", "clock": "real", "started_at": "", "parameters": {},
+            "definition": {"hash": "", "text": ""}, "build": "", "repetitions": [],
+            "verdict": {"limit": null, "evidence": []}, "warnings": [], "host": {"platform": "", "cpus": 1}}"#;
+        let run: RunRecord = serde_json::from_str(text).unwrap();
+        let family = |rows: Vec<Row>| {
+            let unsteady = [Vec::new(), Vec::new()];
+            let mut pairs = [Pair { base: &run, other: &run, differences: Vec::new(), rows, unsteady }];
+            let count = judge_together(&mut pairs);
+            let row = &pairs[0].rows[0];
+            (row.verdict, row.is_certain(), told(&pairs, count))
+        };
+        let (verdict, certain, _) = family(vec![chance()]);
+        assert_eq!((verdict, certain), (Verdict::Worse, true));
+        let (verdict, certain, said) = family(vec![chance(), same(), same(), same(), same()]);
+        assert_eq!((verdict, certain), (Verdict::Worse, false), "it is said to be worse and does not fail");
+        assert!(
+            said.starts_with("--fail-on worse: 5 comparisons together raise a false alarm in at most 5 of 100"),
+            "{said}"
+        );
+        assert!(said.contains("worse by: read_rate ") && said.ends_with(" %"), "{said}");
+        // A difference far beyond the spread fails in any company.
+        let clear = row(&[100.0, 101.0, 99.0], &[70.0, 70.5, 69.5], 0.0);
+        assert!(family(vec![clear, same(), same(), same(), same()]).1);
+        assert!(told(&[], 0).contains("can't fail"));
     }
 
     #[test]

@@ -34,6 +34,7 @@ fn record(repetitions: Vec<Repetition>) -> RunRecord {
         repetitions,
         result: None,
         results: Vec::new(),
+        absent: Vec::new(),
         cpu_table: None,
         expected: None,
         verdict: Verdict::default(),

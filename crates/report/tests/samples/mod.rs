@@ -37,6 +37,7 @@ pub fn bare(test: &str, target: &str) -> RunRecord {
         repetitions: Vec::new(),
         result: None,
         results: Vec::new(),
+        absent: Vec::new(),
         cpu_table: None,
         expected: None,
         verdict: Verdict::default(),

@@ -22,7 +22,7 @@ use crate::load::request::Workload;
 use crate::load::rows::Target;
 use crate::load::session::{Losses, SessionLane, Sessions, Slot};
 use crate::observer::Live;
-use plimsoll_load::client::{ClientWatch, Where};
+use plimsoll_load::client::{ClientWatch, Told, Where};
 use plimsoll_load::monitor::{LOOK_EVERY, Monitor};
 use plimsoll_load::phases::{ALL, Phase};
 use plimsoll_load::recorder::{AllTimes, Recorder, Sums};
@@ -98,6 +98,7 @@ impl Measure for Requests {
         let mut search = search(context.parameters);
         let mut rest = phases.iter();
         let mut tried = 0;
+        let are_batches = phases.iter().any(|phase| phase.batch_rows > 1);
         // Of a search those phases alone that held: the others were to break.
         let mut judged = Sums::default();
         // Of a search the highest rate that held in all its tries.
@@ -118,13 +119,12 @@ impl Measure for Requests {
             tried += 1;
             let of_phase = run(context, &phase, (workload, access), &mut slots, tried);
             let (recorder, mut record) = (&of_phase.recorder, of_phase.record);
-            let lags = [recorder.lag().map(|lag| &lag.slept), recorder.pickup()];
-            self.client.phase(&of_phase.needed, record.seconds, lags);
+            let mut held = None;
             if let (Some(search), Some(rate)) = (&mut search, phase.rate) {
                 let holds = search.holds(&recorder.times().times, record.backlog.unwrap_or(0), record.errors);
                 record.holds = Some(holds);
-                let held = search.tell(rate.mean(), holds);
-                if held && found.as_ref().is_none_or(|(best, _)| record.rate > *best) {
+                held = Some(search.tell(rate.mean(), holds));
+                if held == Some(true) && found.as_ref().is_none_or(|(best, _)| record.rate > *best) {
                     found = Some((record.rate, recorder.kinds()));
                 }
             } else if let Some(backlog) = record.backlog.filter(|backlog| *backlog > 0) {
@@ -135,6 +135,11 @@ impl Measure for Requests {
                      at the end"
                 ));
             }
+            let rank = if are_batches { record.mb_per_minute.unwrap_or(0.0) } else { record.rate };
+            let repetition = context.repetition.label.as_str();
+            let told = Told { repetition, phase: context.repetition.phases.len(), seconds: record.seconds, rank, held };
+            let lags = [recorder.lag().map(|lag| &lag.slept), recorder.pickup()];
+            self.client.phase(told, &of_phase.needed, lags);
             if record.holds != Some(false) {
                 judged = judged.plus(recorder.sums());
             }
