@@ -50,13 +50,12 @@ impl Programs {
     pub(crate) fn install(&self, account: Option<Account>, directory: &Path) -> Command {
         let mut install = command_as(account, &self.installer);
         install.arg("--no-defaults");
-        match self.product {
-            Product::MySql => install.args(["--initialize-insecure", "--log-error-verbosity=1"]),
-            _ => {
-                install.args(["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]);
-                install.arg(format!("--tmpdir={}", directory.display()))
-            }
-        };
+        if self.product == Product::MySql {
+            install.args(["--initialize-insecure", "--log-error-verbosity=1"]);
+        } else {
+            install.args(["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]);
+            install.arg(format!("--tmpdir={}", directory.display()));
+        }
         install.arg(format!("--datadir={}", directory.join("data").display()));
         install
     }

@@ -219,7 +219,7 @@ fn quiet(command: &mut Command) -> Result<String, String> {
 fn reason(said: &str) -> &str {
     let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
     let begins = |line: &&str| ["[ERROR]", "E:", "error:"].iter().any(|begin| line.starts_with(begin));
-    lines().find(begins).or_else(|| lines().last()).unwrap_or("it said nothing")
+    lines().find(begins).or_else(|| lines().next_back()).unwrap_or("it said nothing")
 }
 
 #[cfg(test)]

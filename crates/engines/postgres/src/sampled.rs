@@ -1,7 +1,7 @@
 //! What a sampler asks a PostgreSQL server, by its version, and what each answer counts.
 //!
-//! Source: the manual's chapter "The Cumulative Statistics System", versions 12 to 18. Only version 15 was tried; the texts for
-//! the others are golden files.
+//! Source: the manual's chapter "The Cumulative Statistics System", versions 12 to 18. Versions 14 to 18 were tried; the texts for
+//! all are golden files.
 
 use plimsoll_measurement::Counter;
 
