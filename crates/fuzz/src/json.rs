@@ -7,6 +7,7 @@ use crate::Random;
 /// A document, and what was changed in it.
 #[derive(Debug)]
 pub struct Mutated {
+    /// The document.
     pub value: Value,
     /// Path and what was done there.
     pub changes: Vec<String>,
