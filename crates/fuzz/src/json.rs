@@ -15,6 +15,8 @@ pub struct Mutated {
 
 /// Where a list is made long, it gets so many items.
 const MANY: usize = 10_000;
+/// A text gets no longer than this, in bytes.
+const LONGEST_TEXT: usize = 4096;
 /// A document has no more values than about this, so that one input does not take the time of thousands.
 const MOST_VALUES: usize = 150_000;
 
@@ -78,7 +80,8 @@ fn alter(value: &mut Value, random: &mut Random) -> String {
         Value::String(text) if random.once_in(2) => {
             *text = match random.below(4) {
                 0 => String::new(),
-                1 => text.repeat(1 << random.below(10)),
+                // Long, but not so long that one text takes the time of thousands.
+                1 => text.repeat((1 << random.below(10)).min(LONGEST_TEXT / text.len().max(1)).max(1)),
                 2 => format!("{text}<script>|\n\u{202e}\"',;=1+1\u{1b}[31m"),
                 _ => "é😀e\u{301}\u{0}".repeat(1 + random.below(40)),
             }
