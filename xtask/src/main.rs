@@ -3,6 +3,7 @@
 mod bars;
 mod baseline;
 mod child;
+mod fuzz;
 mod generators;
 mod induced;
 mod package;
@@ -37,6 +38,9 @@ The tasks of the repository.
   cargo xtask bench [--baseline REVISION] [--pairs N] [--programs NOW BEFORE] [NAME...]
                                     speed beside that of an earlier commit, v0.1.0 if none is named, in interleaved pairs;
                                     1 if a bar is missed
+  cargo xtask fuzz [TARGET] [--inputs N] [--seed N]
+                                    tries inputs that are made out of valid ones: 10^7 for parsers, 10^5 records on all faces
+                                    if not said; 1 if there is a panic, more than 1 s for an input, or more than 256 MB
   cargo xtask compare-generators [--pairs N] [--seconds S] [--write]
                                     what a request costs the client, beside pgbench and sysbench, in interleaved pairs;
                                     --write puts the table into docs/GENERATORS.md
@@ -64,6 +68,7 @@ fn main() -> ExitCode {
         ["package", rest @ ..] => package::package(rest),
         ["bars", rest @ ..] => bars::bars(rest),
         ["bench", rest @ ..] => baseline::bench(rest),
+        ["fuzz", rest @ ..] => fuzz::fuzz(rest),
         ["memcheck"] => tasks::memcheck(),
         ["compare-generators", rest @ ..] => generators::compare(rest),
         ["sessions"] => sessions::sessions(),

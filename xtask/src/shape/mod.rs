@@ -63,7 +63,7 @@ pub fn product(root: &Path) -> Result<Vec<Source>, String> {
 
 fn is_product(path: &str) -> bool {
     let Some((folder, inside)) = path.split_once("/src/") else { return false };
-    let is_test = |step: &str| matches!(step, "tests" | "tests.rs");
+    let is_test = |step: &str| matches!(step, "tests" | "tests.rs" | "fuzz.rs");
     Path::new(path).extension().is_some_and(|extension| extension == "rs")
         && !ASIDE.iter().any(|aside| path.starts_with(aside))
         && !folder.split('/').chain(inside.split('/')).any(is_test)
@@ -76,9 +76,13 @@ mod tests {
     #[test]
     fn tests_are_no_product() {
         assert!(is_product("crates/store/src/lib.rs") && is_product("crates/engines/mysql/src/url.rs"));
-        for path in
-            ["crates/a/tests/b.rs", "crates/a/src/b/tests/c.rs", "crates/a/src/tests.rs", "crates/fuzz/src/lib.rs"]
-        {
+        for path in [
+            "crates/a/tests/b.rs",
+            "crates/a/src/b/tests/c.rs",
+            "crates/a/src/tests.rs",
+            "crates/a/src/fuzz.rs",
+            "crates/fuzz/src/lib.rs",
+        ] {
             assert!(!is_product(path), "{path}");
         }
         let text = "fn a() {}\n\n#[cfg(test)]\nmod tests {\n    fn b() {}\n}\n".to_owned();

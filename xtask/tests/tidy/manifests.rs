@@ -29,8 +29,8 @@ const HOUSE: &[&str] = &[
     "native-tls",
     "openssl",
 ];
-/// Starts servers for tests; stands outside the house.
-const TESTBED: &str = "testbed";
+/// Start servers and make inputs for tests; stand outside the house.
+const FOR_TESTS: &[&str] = &["testbed", "fuzz"];
 /// The result store is one SQLite file; the driver measures SQLite, and the lab models hardware beneath it.
 const MAY_USE_SQLITE: &[&str] = &["store", "sqlite", "lab"];
 /// Who may know a driver: the binary registers all, and the lab is built on one.
@@ -55,7 +55,7 @@ fn manifests(files: &[File]) -> impl Iterator<Item = (&str, &File)> {
 fn arrows_that_point_upwards(files: &[File]) -> Vec<String> {
     let floor = |name: &str| HOUSE.iter().position(|known| *known == name);
     let mut offences = Vec::new();
-    for (name, manifest) in manifests(files).filter(|(name, _)| *name != TESTBED) {
+    for (name, manifest) in manifests(files).filter(|(name, _)| !FOR_TESTS.contains(name)) {
         let Some(own_floor) = floor(name) else {
             offences.push(format!("{name} has no place in the house"));
             continue;

@@ -13,6 +13,7 @@ const REAL_TIME: &[&str] = &["Instant", "SystemTime", "thread::sleep", "Timestam
 /// Who may look at the wall clock or sleep, and why. Everybody else asks a `Clock`, so that time can be virtual.
 const MAY_USE_REAL_TIME: &[(&str, &str)] = &[
     ("crates/clock/", "is the one that makes real time a Clock"),
+    ("crates/fuzz/", "ends what hangs; not part of the product"),
     ("crates/testbed/", "waits for real servers; not part of the product"),
     ("xtask/", "runs real programs; not part of the product"),
     ("crates/plimsoll/src/progress.rs", "shows a person how fast things go; nothing measured depends on it"),

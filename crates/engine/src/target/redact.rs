@@ -103,8 +103,10 @@ pub(super) fn redact(url: &str) -> (String, bool) {
     // The '@' behind a '?' ends either a password with a '?' in it or a piece of a parameter.
     let doubtful = query.is_some_and(|query| query.contains('@')) && find_colon(before).is_some();
     let (user, after) = before.rsplit_once('@').map_or((None, before), |(user, after)| (Some(user), after));
-    if doubtful || !ports_are_numbers(after) {
-        let name = &rest[..rest.find([':', '@', '/', '?']).unwrap_or(rest.len())];
+    // Properties as JDBC has them: no driver of ours reads them, and one may be a password with any sign in it.
+    let properties = before.find(';').is_some_and(|start| rest[start..].contains('='));
+    if doubtful || properties || !ports_are_numbers(after) {
+        let name = &rest[..rest.find([':', '@', '/', '?', ';']).unwrap_or(rest.len())];
         let name = &name[..find_colon(name).unwrap_or(name.len())];
         return (format!("{scheme}://{name}:{HIDDEN}"), true);
     }

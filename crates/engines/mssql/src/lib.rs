@@ -11,6 +11,8 @@ mod database;
 mod describe;
 mod dialect;
 mod error;
+#[cfg(test)]
+mod fuzz;
 mod inserts;
 mod lease;
 mod level;

@@ -15,6 +15,8 @@ mod database;
 mod describe;
 mod dialect;
 mod error;
+#[cfg(test)]
+mod fuzz;
 mod lease;
 mod line;
 mod load;

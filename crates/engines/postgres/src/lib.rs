@@ -12,6 +12,8 @@ mod describe;
 mod dialect;
 mod displace;
 mod error;
+#[cfg(test)]
+mod fuzz;
 mod lease;
 mod line;
 mod mover;

@@ -1,0 +1,19 @@
+//! Descriptions of hardware out of anything.
+
+use std::path::Path;
+
+use plimsoll_fuzz::Target;
+use plimsoll_hardware::Spec;
+
+#[test]
+fn hardware() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/hardware");
+    let words =
+        ["[data]", "[log]", "[cpu]", "[[data.disk]]", "iops = ", "bandwidth = ", "latency = ", "count = ", "\"1us\""];
+    Target::new("hardware", 10_000).files(&examples, ".toml").words(words).texts(|text| {
+        match Spec::parse("x.toml", text) {
+            Err(error) => assert!(!error.to_string().is_empty()),
+            Ok(spec) => assert!(spec.check().is_ok()),
+        }
+    });
+}
