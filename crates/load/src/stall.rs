@@ -47,13 +47,8 @@ impl Slots {
         self.bits.get((slot / 64) as usize).is_none_or(|bits| bits & (1 << (slot % 64)) == 0)
     }
 
-<<<<<<< HEAD
     /// Stalls between two times, in seconds after the start. With `due`, which says how many operations were due up to a second,
     /// there is no stall while hardly any was: a rate that rises from zero begins with such a time.
-=======
-    /// Silences between two times, in seconds after the start. With `due`, which says how many operations were due up to a second,
-    /// there is no silence while hardly any was: a rate that rises from zero begins with such a time.
->>>>>>> load
     pub fn stalls(&self, from_seconds: f64, to_seconds: f64, due: Option<&dyn Fn(f64) -> f64>) -> Vec<Stall> {
         let slot = |seconds: f64| ((seconds * 1e3) as u64).div_ceil(SLOT_MS).min(MOST_SLOTS);
         let (from, to) = (slot(from_seconds.max(0.0)), slot(to_seconds.max(0.0)));
@@ -124,11 +119,7 @@ mod tests {
         let mut other = Slots::default();
         other.answered(1_500_000_000);
         all.merge(&other);
-<<<<<<< HEAD
         let found: Vec<f64> = all.stalls(0.0, 4.0, None).iter().map(|stall| stall.seconds).collect();
-=======
-        let found: Vec<f64> = all.stalls(0.0, 4.0, None).iter().map(|silence| silence.seconds).collect();
->>>>>>> load
         assert_eq!(found, [0.5, 0.49]);
     }
 

@@ -278,11 +278,7 @@ pub struct Compare {
     /// Compare runs even if their tests, parameters or scales differ. The ratios may then mean nothing.
     #[arg(long)]
     pub anyway: bool,
-<<<<<<< HEAD
-    /// Exit with 1 if any comparison has this verdict.
-=======
     /// Exit with 1 if a metric is worse. All metrics together raise a false alarm in at most 5 of 100 cases (Holm).
->>>>>>> load
     #[arg(long, value_enum, value_name = "VERDICT")]
     pub fail_on: Option<FailOn>,
     /// One JSON object per comparison.
