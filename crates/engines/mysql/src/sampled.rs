@@ -314,7 +314,7 @@ mod tests {
                 ("Innodb_row_lock_waits", 0),
                 ("Innodb_row_lock_current_waits", 0),
             ];
-            find(&follow.next(&status(&values)), Metric::Commits)
+            find(&follow.next(&status(&values)), Counter::Commits)
         };
         assert_eq!(next(801, 6), Some(0.0));
         // Two changes and a query.
