@@ -68,10 +68,8 @@ fn manifest(names: &[String], ours: &str) -> String {
          [workspace]\nresolver = \"3\"\nmembers = [{}]\ndefault-members = [{program:?}]\n\n[patch.crates-io]\n",
         members.join(", ")
     );
-    for folder in names {
-        let name = folder.rsplit_once('-').map_or(folder.as_str(), |(name, _)| name);
-        text.push_str(&format!("{name} = {{ path = {folder:?} }}\n"));
-    }
+    let name = |folder: &str| folder.rsplit_once('-').map_or(folder.to_owned(), |(name, _)| name.to_owned());
+    text.extend(names.iter().map(|folder| format!("{} = {{ path = {folder:?} }}\n", name(folder))));
     let mut in_profile = false;
     for line in ours.lines() {
         if line.starts_with('[') {

@@ -298,8 +298,7 @@ pub(super) fn describe(control: &mut Control<'_>, connector: &Connector) -> Resu
     let abilities = probe.abilities;
     let capabilities = table(abilities, product, is_microsoft, connector.errors.user());
     // Emptying the cache takes consent, and whoever does not measure cold starts need not hear of it: who does, is told then.
-    let said = KNOWN.iter().filter(|known| known.ability != Ability::DropBuffers).map(|known| known.name);
-    let said: Vec<&str> = said.collect();
+    let said: Vec<&str> = KNOWN.iter().filter(|it| it.ability != Ability::DropBuffers).map(|it| it.name).collect();
     let missing = capabilities.iter().filter(|capability| said.contains(&capability.name));
     warnings.extend(missing.filter_map(Capability::warning));
     match connector.retries() {

@@ -128,6 +128,7 @@ struct Walk<'a> {
 }
 
 /// How far a walk is.
+#[expect(clippy::struct_excessive_bools, reason = "each is about another piece of the text")]
 #[derive(Default)]
 struct Step<'a> {
     /// The word after which a table is to come.
