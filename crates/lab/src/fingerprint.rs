@@ -16,14 +16,12 @@ pub fn of(spec: &Spec) -> u64 {
     let Spec { page_bytes, memory, cpu, client, .. } = spec;
     let [data, log] = [Role::Data, Role::Log].map(device);
     let [temp, movement] = [Role::Temp, Role::Movement].map(own);
-    let mut text = format!(
-        "Spec {{ name: \"\", page_bytes: {page_bytes:?}, memory: {memory:?}, cpu: {cpu:?}, data: {data}, log: {log}, \
-         temp: {temp}, movement: {movement}, caps: [{caps}], client: {client:?} }}"
-    );
     let is_short = spec.placement.iter().all(|(file, device)| String::from(file.clone()) == device);
-    if !is_short {
-        text.push_str(&format!("{:?}{:?}", spec.devices, spec.placement));
-    }
+    let more = if is_short { String::new() } else { format!("{:?}{:?}", spec.devices, spec.placement) };
+    let text = format!(
+        "Spec {{ name: \"\", page_bytes: {page_bytes:?}, memory: {memory:?}, cpu: {cpu:?}, data: {data}, log: {log}, \
+         temp: {temp}, movement: {movement}, caps: [{caps}], client: {client:?} }}{more}"
+    );
     xxh3_64(text.as_bytes())
 }
 

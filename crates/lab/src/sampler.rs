@@ -6,7 +6,7 @@ use std::sync::Arc;
 use plimsoll_clock::windowed;
 use plimsoll_engine::{Result, Sampler};
 use plimsoll_hardware::{Grain, LimitKind, Resource, Role, Way};
-use plimsoll_measurement::{FileLimit, FileRow, Files, Counter, Moment, Reading, ResourceRow, StatementRow, Views};
+use plimsoll_measurement::{Counter, FileLimit, FileRow, Files, Moment, Reading, ResourceRow, StatementRow, Views};
 
 use crate::server::{Server, log_path};
 use crate::state::{MEMORY_INTERVAL_NANOS, State};
