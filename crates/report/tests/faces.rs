@@ -114,7 +114,7 @@ fn markdown_reports_all_runs() {
 #[test]
 fn csv_has_a_row_for_each_point() {
     let records = [samples::failed(), samples::memory("lab:x"), samples::empty()];
-    let text = csv::points(&records);
+    let text = csv::table(&records, csv::Rows::Points);
     let points: usize = records.iter().flat_map(|record| &record.repetitions).map(|r| r.points.len()).sum();
     assert_eq!(text.matches("\r\n").count(), points + 1);
     assert!(text.starts_with("run_id,test,target,repetition,index,label,"));
@@ -202,7 +202,7 @@ fn no_page_shows_what_is_not_a_number() {
     seconds.repetitions[0].seconds.latency_ms_p99[3] = Some(f64::NAN);
     seconds.repetitions[1].seconds.latency_ms_p50.clear();
     records.extend([broken, seconds]);
-    let texts = [page(&records), markdown::report(&records), csv::points(&records)];
+    let texts = [page(&records), markdown::report(&records), csv::table(&records, csv::Rows::Points)];
     for text in texts.into_iter().chain(records.iter().map(|record| terminal::run(record, FULL))) {
         let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
         for word in ["NaN", "inf", "None", "Some"] {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::model::format::{count, plain, title};
-use crate::model::{Part, Rank, Report, Table, Tone};
+use crate::model::{Part, Rank, Report, Table, Tone, number, text};
 
 /// A measurement held against what is known to be true.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -81,32 +81,20 @@ pub fn report(rows: &[Accuracy]) -> Report {
 
 /// Rows: the measurements, as they were made.
 fn grid<'a>(rows: impl Iterator<Item = &'a Accuracy>) -> Option<Table> {
-    let mut grid = Table::default()
-        .text("Level")
-        .text("Figure")
-        .number("Row", "")
-        .number("Expected", "")
-        .page("ACCURACY.md")
-        .number("Measured", "")
-        .number("Off by", "%")
-        .signed()
-        .text("Limit")
-        .text("Basis")
-        .text("Verdict");
-    for row in rows {
-        grid.row(vec![
-            format!("{}@{}", plain(&row.level), plain(&row.edition)).into(),
-            format!("{}, {}", title(&row.metric), plain(&row.unit)).into(),
-            row.row_bytes.into(),
-            row.truth.into(),
-            row.measured.into(),
-            row.error_percent.into(),
-            row.limit.as_deref().map(title).into(),
-            plain(&row.basis).into(),
-            row.verdict().into(),
-        ]);
-    }
-    grid.compact()
+    Table::of(
+        rows,
+        &[
+            (text("Level"), &|row| format!("{}@{}", plain(&row.level), plain(&row.edition)).into()),
+            (text("Figure"), &|row| format!("{}, {}", title(&row.metric), plain(&row.unit)).into()),
+            (number("Row", "bytes"), &|row| row.row_bytes.into()),
+            (number("Expected", "").page("ACCURACY.md"), &|row| row.truth.into()),
+            (number("Measured", ""), &|row| row.measured.into()),
+            (number("Off by", "%").signed(), &|row| row.error_percent.into()),
+            (text("Limit"), &|row| row.limit.as_deref().map(title).into()),
+            (text("Basis"), &|row| plain(&row.basis).into()),
+            (text("Verdict"), &|row| row.verdict().into()),
+        ],
+    )
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use plimsoll_measurement::{Figure, RunRecord};
 
 use super::words::{bound, limit_in_a_cell, value};
 use crate::model::format::{plain, title};
-use crate::model::{Cell, Table, Value};
+use crate::model::{Cell, Table, Value, number, text};
 
 /// What was measured, and what that is of the first column.
 pub struct Campaign {
@@ -37,8 +37,8 @@ pub fn campaign(records: &[RunRecord]) -> Option<Campaign> {
     }
     let names = names(records, &columns);
     let grid = |titles: &[String]| {
-        let grid = Table::default().text("Test").text("Figure");
-        titles.iter().fold(grid, |grid, title| grid.number(title.clone(), "").bare())
+        let columns = titles.iter().map(|title| number(title.clone(), "").bare());
+        Table::with([text("Test"), text("Figure")].into_iter().chain(columns))
     };
     let row = |kind: Kind<'_>, unit: &str, cells: Vec<Cell>| {
         let figure = format!("{}, {}", title(kind.metric), plain(unit));
@@ -47,21 +47,15 @@ pub fn campaign(records: &[RunRecord]) -> Option<Campaign> {
     // Beside each column what bound there, if that is known of one run at least.
     let limit =
         |(record, _): (&RunRecord, &Figure)| limit_in_a_cell(record.verdict.limit.as_deref(), &record.verdict.also);
-    let has_limit = |column: &Column<'_>| kinds.iter().any(|kind| found(*kind, column).and_then(limit).is_some());
-    let limited: Vec<bool> = columns.iter().map(has_limit).collect();
-    let values = Table::default().text("Test").text("Figure");
-    let mut values = names.iter().zip(&limited).fold(values, |grid, (name, limited)| {
-        let grid = grid.number(name.clone(), "").bare();
-        if *limited { grid.text("Bottleneck") } else { grid }
-    });
+    let pair = |name: &String| [number(name.clone(), "").bare(), text("Bottleneck")];
+    let mut values = Table::with([text("Test"), text("Figure")].into_iter().chain(names.iter().flat_map(pair)));
     let (mut shares, mut bars) = (grid(&names[1..]), Vec::new());
     for kind in &kinds {
         let cells: Vec<_> = columns.iter().map(|column| found(*kind, column)).collect();
-        let in_cells = |(cell, limited): (&Option<(&RunRecord, &Figure)>, &bool)| {
-            let value: Cell = cell.map(|(record, figure)| value(record, figure)).into();
-            [Some(value), limited.then(|| cell.and_then(limit).into())]
+        let in_cells = |cell: &Option<(&RunRecord, &Figure)>| {
+            [cell.map(|(record, figure)| value(record, figure)).into(), cell.and_then(limit).into()]
         };
-        let in_cells = cells.iter().zip(&limited).flat_map(in_cells).flatten().collect();
+        let in_cells = cells.iter().flat_map(in_cells).collect();
         values.row(row(*kind, kind.unit, in_cells));
         // A bound is nothing that others could be parts of.
         let is_estimate = |(record, _): &(&RunRecord, &Figure)| bound(record, kind.unit).is_none();
@@ -84,15 +78,19 @@ pub fn campaign(records: &[RunRecord]) -> Option<Campaign> {
             shares.row(row(*kind, "%", cells.collect()));
         }
     }
-    let mut legend = Table::default().text("Column").text("Target");
-    for (name, column) in names.iter().zip(&columns).filter(|(name, column)| **name != plain(column.target)) {
-        legend.row(vec![name.clone().into(), plain(column.target).into()]);
-    }
+    let renamed = names.iter().zip(&columns).filter(|(name, column)| **name != plain(column.target));
+    let legend = Table::of(
+        renamed,
+        &[
+            (text("Column"), &|(name, _)| name.as_str().into()),
+            (text("Target"), &|(_, column)| plain(column.target).into()),
+        ],
+    );
     let base = names[0].clone();
     Some(Campaign {
-        columns: legend.compact(),
+        columns: legend,
         base,
-        values,
+        values: values.compact()?,
         shares: (!shares.rows.is_empty()).then_some(shares),
         bars,
     })

@@ -1,7 +1,7 @@
 //! Runs against a baseline: the ratio of each figure, its interval, and what it means.
 
-use crate::model::format::{confidence, ends, name, number, plain, signed_percent, title};
-use crate::model::{Cell, Part, Rank, Report, Table, Tone, Value};
+use crate::model::format::{self, confidence, ends, name, plain, signed_percent, title};
+use crate::model::{Part, Rank, Report, Table, Tone, Value, number, text};
 
 /// One figure of a run against the same figure of another.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,20 +43,24 @@ fn pair(figures: &[Comparison]) -> Report {
     let mut answer = Part::of(Rank::Answer);
     figures.iter().for_each(|one| answer.say(Tone::Headline, sentence(one)));
     figures.iter().flat_map(|one| &one.notes).for_each(|note| answer.say(Tone::Warning, note.clone()));
-    let mut table = Table::default()
-        .text("Figure")
-        .number(format!("Ratio, {} interval", confidence(first.confidence)), "")
-        .page("STATISTICS.md")
-        .number("Change", "%")
-        .signed()
-        .text("Verdict");
-    for one in figures {
-        let ratio = one.ratio.map(|value| Value { value, low: one.low, high: one.high, ..Value::default() });
-        let change = one.ratio.map(|ratio| (ratio - 1.0) * 100.0);
-        table.row(vec![title(&one.metric).into(), ratio.into(), Cell::from(change), plain(&one.verdict).into()]);
-    }
+    let ratio = |one: &Comparison| Value {
+        value: one.ratio.unwrap_or(f64::NAN),
+        low: one.low,
+        high: one.high,
+        ..Value::default()
+    };
+    let heading = number(format!("Ratio, {} interval", confidence(first.confidence)), "").page("STATISTICS.md");
+    let table = Table::of(
+        figures,
+        &[
+            (text("Figure"), &|one| title(&one.metric).into()),
+            (heading, &|one| ratio(one).into()),
+            (number("Change", "%").signed(), &|one| one.ratio.map(|ratio| (ratio - 1.0) * 100.0).into()),
+            (text("Verdict"), &|one| plain(&one.verdict).into()),
+        ],
+    );
     let mut shown = Part::of(Rank::Table);
-    shown.table("", table.compact());
+    shown.table("", table);
     report.add(answer);
     report.add(shown);
     report
@@ -72,6 +76,6 @@ fn sentence(one: &Comparison) -> String {
     let ends = one.low.zip(one.high).and_then(|(low, high)| ends(ratio, low, high));
     let interval =
         ends.map_or_else(|| "no interval".to_owned(), |ends| format!("{} interval {ends}", confidence(one.confidence)));
-    let ratio = number(ratio).unwrap_or_default();
+    let ratio = format::number(ratio).unwrap_or_default();
     format!("The {figure} is {ratio} times that of the baseline ({change}, {interval}): {verdict}.")
 }

@@ -3,11 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_measurement::units::format_significant;
 use plimsoll_measurement::{CpuRow, CpuTable};
 
-use crate::model::format::{number, plain};
-use crate::model::{Cell, Table, Value};
+use crate::model::format::{self, plain};
+use crate::model::{Cell, Table, Value, number};
 
 /// Compare along a row, never down a column.
 pub const HOW_TO_READ: &str = "N is the number of rows on each side of the join. Compare along a row, never down a column: \
@@ -15,48 +14,30 @@ pub const HOW_TO_READ: &str = "N is the number of rows on each side of the join.
 
 /// Rows: rungs and sessions of one run. Columns: time, multiple of the reference, DTU, checks.
 pub fn table(cpu: &CpuTable) -> Option<Table> {
-    let mut grid = Table::default()
-        .number("N", "")
-        .page("TESTS.md")
-        .number("Sessions", "")
-        .number("Median (range)", "s")
-        .within("Time")
-        .number("Mean", "s")
-        .within("Time")
-        .spare(12)
-        .number("Timings", "")
-        .within("Time")
-        .spare(11)
-        .number("Multiple", "")
-        .within("Reference")
-        .number("DTU", "")
-        .within("Anchor")
-        .number("Exponent", "")
-        .within("Checks")
-        .number("CPU", "%")
-        .within("Checks");
-    for row in &cpu.rows {
-        let (shortest, longest) = row.seconds_range;
-        let (low, high) = (Some(shortest), Some(longest));
-        grid.row(vec![
-            format_significant(row.join_rows as f64).into(),
-            row.sessions.into(),
-            Cell::from(Value { value: row.seconds, low, high, ..Value::default() }).flagged(&row.flags),
-            row.seconds_mean.into(),
-            row.timings.into(),
-            row.reference_multiple.into(),
-            row.dtu_multiple.into(),
-            row.growth_exponent.into(),
-            row.cpu_percent.into(),
-        ]);
-    }
-    grid.compact()
+    let median = |row: &CpuRow| {
+        let (low, high) = (Some(row.seconds_range.0), Some(row.seconds_range.1));
+        Cell::from(Value { value: row.seconds, low, high, ..Value::default() }).flagged(&row.flags)
+    };
+    Table::of(
+        &cpu.rows,
+        &[
+            (number("N", "").page("TESTS.md"), &|row| row.join_rows.into()),
+            (number("Sessions", ""), &|row| row.sessions.into()),
+            (number("Median (range)", "s").within("Time"), &|row| median(row)),
+            (number("Mean", "s").within("Time").spare(12), &|row| row.seconds_mean.into()),
+            (number("Timings", "").within("Time").spare(11), &|row| row.timings.into()),
+            (number("Multiple", "").within("Reference"), &|row| row.reference_multiple.into()),
+            (number("DTU", "").within("Anchor"), &|row| row.dtu_multiple.into()),
+            (number("Exponent", "").within("Checks"), &|row| row.growth_exponent.into()),
+            (number("CPU", "%").within("Checks"), &|row| row.cpu_percent.into()),
+        ],
+    )
 }
 
 /// What the second and third block are held against; empty without either.
 pub fn anchors(cpu: &CpuTable) -> Vec<String> {
     let reference = cpu.reference_run.as_deref().map(|run| format!("Multiple 1 is {}.", plain(run)));
-    let anchor = cpu.anchor.as_deref().map(|anchor| match cpu.anchor_dtu.and_then(number) {
+    let anchor = cpu.anchor.as_deref().map(|anchor| match cpu.anchor_dtu.and_then(format::number) {
         Some(dtu) => format!("DTU are anchored to {} = {dtu} DTU.", plain(anchor)),
         None => format!("DTU are anchored to {}.", plain(anchor)),
     });
@@ -87,12 +68,10 @@ fn side_by_side(runs: &[(String, &CpuTable)], part: fn(&CpuRow) -> Option<f64>) 
             cells[at] = Cell::from(value).flagged(&row.flags);
         }
     }
-    let mut grid = Table::default().number("N", "").number("Sessions", "");
-    for (name, _) in runs {
-        grid = grid.number(name.clone(), "");
-    }
+    let names = runs.iter().map(|(name, _)| number(name.clone(), ""));
+    let mut grid = Table::with([number("N", ""), number("Sessions", "")].into_iter().chain(names));
     for ((rows, sessions), cells) in ladder {
-        let start = [Cell::from(format_significant(rows as f64)), sessions.into()];
+        let start = [Cell::from(rows), sessions.into()];
         grid.row(start.into_iter().chain(cells).collect());
     }
     grid.compact()

@@ -1,38 +1,28 @@
 //! What stands behind a verdict, as tables: its stretches, and the ceilings that figures were held against.
 
+use plimsoll_measurement::RunRecord;
 use plimsoll_measurement::units::format_seconds;
-use plimsoll_measurement::{RunRecord, SampleGap};
 
 use super::sampled::{NEAR_PERCENT, series, utilisation};
 use super::words::limits;
-use crate::model::Series;
 use crate::model::format::{percent, plain, title, whole};
-use crate::model::{Cell, Table};
+use crate::model::{Cell, Series, Table, number, scaled, text};
 
-/// Rows: stretches of the repetitions with a verdict of their own.
+/// Rows: segments of the repetitions with a verdict of their own.
 pub fn segments(record: &RunRecord) -> Option<Table> {
-    let mut grid = Table::default()
-        .text("Rep.")
-        .text("Phase")
-        .scaled("From", "s")
-        .scaled("To", "s")
-        .text("Bottleneck")
-        .number("Used to", "%")
-        .text("Evidence")
-        .spare(20);
-    for stretch in &record.verdict.stretches {
-        let evidence: Vec<String> = stretch.evidence.iter().map(|sentence| plain(sentence)).collect();
-        grid.row(vec![
-            plain(&stretch.repetition).into(),
-            stretch.phase.as_deref().map(title).into(),
-            stretch.from_seconds.into(),
-            stretch.to_seconds.into(),
-            limits(stretch.limit.as_deref(), &stretch.also).into(),
-            stretch.utilisation_percent.filter(|_| stretch.limit.is_some()).into(),
-            (!evidence.is_empty()).then(|| evidence.join("; ")).into(),
-        ]);
-    }
-    grid.compact()
+    let evidence = |all: &[String]| all.iter().map(|sentence| plain(sentence)).collect::<Vec<_>>().join("; ");
+    Table::of(
+        &record.verdict.stretches,
+        &[
+            (text("Rep."), &|one| plain(&one.repetition).into()),
+            (text("Phase"), &|one| one.phase.as_deref().map(title).into()),
+            (scaled("From", "s"), &|one| one.from_seconds.into()),
+            (scaled("To", "s"), &|one| one.to_seconds.into()),
+            (text("Bottleneck"), &|one| limits(one.limit.as_deref(), &one.also).into()),
+            (number("Used to", "%"), &|one| one.utilisation_percent.filter(|_| one.limit.is_some()).into()),
+            (text("Evidence").spare(20), &|one| Some(evidence(&one.evidence)).filter(|text| !text.is_empty()).into()),
+        ],
+    )
 }
 
 /// Rows: the limits of all stretches, with the time that each bound; the longest first.
@@ -48,42 +38,39 @@ pub fn time_by_limit(record: &RunRecord) -> Option<Table> {
     }
     times.sort_by(|one, other| other.1.total_cmp(&one.1));
     let all: f64 = times.iter().map(|(_, seconds)| seconds).sum();
-    let mut grid = Table::default().text("Bottleneck").scaled("Time", "s").number("Share", "%");
-    for (limit, seconds) in times {
-        grid.row(vec![limit.into(), seconds.into(), (seconds / all * 100.0).into()]);
-    }
-    grid.compact()
+    Table::of(
+        times,
+        &[
+            (text("Bottleneck"), &|(limit, _)| limit.as_str().into()),
+            (scaled("Time", "s"), &|(_, seconds)| (*seconds).into()),
+            (number("Share", "%"), &|(_, seconds)| (seconds / all * 100.0).into()),
+        ],
+    )
+}
+
+/// Seconds of a course in which its value is as wanted.
+fn seconds_of(series: &Series, is_wanted: impl Fn(f64) -> bool) -> f64 {
+    series.steps.iter().filter(|(.., value)| is_wanted(*value)).map(|(from, to, _)| to - from).sum()
 }
 
 /// Rows: resources whose use is known, over all repetitions.
 pub fn used(record: &RunRecord) -> Option<Table> {
-    let mut grid = Table::default()
-        .text("Resource")
-        .number("Ceiling", "")
-        .number("Mean", "%")
-        .number("Highest", "%")
-        .number(format!("Time at {NEAR_PERCENT:.0} % or more"), "%")
-        .text("Who says so")
-        .spare(13);
     let all = record.repetitions.iter().flat_map(|repetition| &repetition.samples);
     let uses = joined(
         all.flat_map(|samples| utilisation(record, samples)).map(|one| ((one.ceiling, one.said_by), one.series)),
     );
-    for ((ceiling, said_by), series) in uses {
-        let Some((mean, _, highest)) = series.summary() else { continue };
-        let known = || series.steps.iter().filter(|(.., value)| value.is_finite());
-        let seconds: f64 = known().map(|(from, to, _)| to - from).sum();
-        let near: f64 = known().filter(|(.., value)| *value >= NEAR_PERCENT).map(|(from, to, _)| to - from).sum();
-        grid.row(vec![
-            series.name.into(),
-            ceiling.into(),
-            mean.into(),
-            highest_of_a_ceiling(highest),
-            (near / seconds * 100.0).into(),
-            said_by.into(),
-        ]);
-    }
-    grid.compact()
+    let near = |one: &Series| seconds_of(one, |value| value >= NEAR_PERCENT) / seconds_of(one, f64::is_finite) * 100.0;
+    Table::of(
+        uses.into_iter().filter_map(|(kind, series)| Some((kind, series.summary()?, series))),
+        &[
+            (text("Resource"), &|(.., series)| series.name.as_str().into()),
+            (number("Ceiling", ""), &|((ceiling, _), ..)| ceiling.clone().into()),
+            (number("Mean", "%"), &|(_, (mean, ..), _)| (*mean).into()),
+            (number("Highest", "%"), &|(_, (.., highest), _)| highest_of_a_ceiling(*highest)),
+            (number(format!("Time at {NEAR_PERCENT:.0} % or more"), "%"), &|(.., series)| near(series).into()),
+            (text("Who says so").spare(13), &|((_, said_by), ..)| said_by.as_str().into()),
+        ],
+    )
 }
 
 /// Nothing is used by more than there is: a figure far above that was counted when it was begun, and done later.
@@ -96,36 +83,24 @@ const MOST_PERCENT: f64 = 110.0;
 
 /// Rows: all columns that were sampled, over all repetitions.
 pub fn columns(record: &RunRecord) -> Option<Table> {
-    let mut grid = Table::default()
-        .text("What")
-        .text("Unit")
-        .text("Said by")
-        .number("Mean", "")
-        .number("Lowest", "")
-        .number("Highest", "")
-        .number("Known of the time", "%");
     let all = record.repetitions.iter().flat_map(|repetition| &repetition.samples);
     let columns = all.flat_map(|samples| samples.columns.iter().map(move |column| (samples, column)));
     let columns = joined(
         columns.map(|(samples, column)| ((plain(&column.unit), plain(&column.source)), series(samples, column))),
     );
-    for ((unit, source), series) in columns {
-        let [mean, lowest, highest] =
-            series.summary().map_or([None; 3], |(mean, low, high)| [Some(mean), Some(low), Some(high)]);
-        let seconds: f64 = series.steps.iter().map(|(from, to, _)| to - from).sum();
-        let known = series.steps.iter().filter(|(.., value)| value.is_finite());
-        let known: f64 = known.map(|(from, to, _)| to - from).sum();
-        grid.row(vec![
-            series.name.into(),
-            unit.into(),
-            source.into(),
-            mean.into(),
-            lowest.into(),
-            highest.into(),
-            (known / seconds * 100.0).into(),
-        ]);
-    }
-    grid.compact()
+    let known = |one: &Series| seconds_of(one, f64::is_finite) / seconds_of(one, |_| true) * 100.0;
+    Table::of(
+        columns,
+        &[
+            (text("What"), &|(_, series)| series.name.as_str().into()),
+            (text("Unit"), &|((unit, _), _)| unit.as_str().into()),
+            (text("Said by"), &|((_, source), _)| source.as_str().into()),
+            (number("Mean", ""), &|(_, series)| series.summary().map(|(mean, ..)| mean).into()),
+            (number("Lowest", ""), &|(_, series)| series.summary().map(|(_, low, _)| low).into()),
+            (number("Highest", ""), &|(_, series)| series.summary().map(|(.., high)| high).into()),
+            (number("Known of the time", "%"), &|(_, series)| known(series).into()),
+        ],
+    )
 }
 
 /// Courses of the same name and kind as one, in order of appearance.
@@ -142,39 +117,40 @@ fn joined<K: PartialEq>(all: impl Iterator<Item = (K, Series)>) -> Vec<(K, Serie
 
 /// Rows: what would raise the rate, by a model of what was measured.
 pub fn gains(record: &RunRecord) -> Option<Table> {
-    let mut grid = Table::default().text("With").number("Higher rate", "%");
-    for lift in &record.verdict.lifts {
-        grid.row(vec![plain(&lift.change).into(), lift.gain_percent.into()]);
-    }
-    grid.compact()
+    Table::of(
+        &record.verdict.lifts,
+        &[
+            (text("With"), &|gain| plain(&gain.change).into()),
+            (number("Higher rate", "%").page("VERDICTS.md"), &|gain| gain.gain_percent.into()),
+        ],
+    )
 }
 
 /// Rows: ceilings that figures were held against, and who says so.
 pub fn ceilings(record: &RunRecord) -> Option<Table> {
-    let mut grid = Table::default().text("Resource").number("Ceiling", "").text("Who says so").spare(13);
-    for ceiling in &record.ceilings {
-        let value = Cell::quantity(ceiling.value, plain(&ceiling.unit));
-        grid.row(vec![title(&ceiling.resource).into(), value, plain(&ceiling.source).into()]);
-    }
-    grid.compact()
+    Table::of(
+        &record.ceilings,
+        &[
+            (text("Resource"), &|one| title(&one.resource).into()),
+            (number("Ceiling", ""), &|one| Cell::quantity(one.value, plain(&one.unit))),
+            (text("Who says so").spare(13), &|one| plain(&one.source).into()),
+        ],
+    )
 }
 
 /// Rows: times in which somebody said nothing, and why.
 pub fn gaps(record: &RunRecord) -> Option<Table> {
-    let mut grid =
-        Table::default().text("Rep.").scaled("From", "s").scaled("To", "s").text("Not known from").text("Reason");
-    for repetition in &record.repetitions {
-        for SampleGap { from_seconds, to_seconds, source, reason } in repetition.samples.iter().flat_map(|s| &s.gaps) {
-            grid.row(vec![
-                plain(&repetition.label).into(),
-                (*from_seconds).into(),
-                (*to_seconds).into(),
-                plain(source).into(),
-                plain(reason).into(),
-            ]);
-        }
-    }
-    grid.compact()
+    let samples = record.repetitions.iter().flat_map(|one| one.samples.iter().map(move |samples| (one, samples)));
+    Table::of(
+        samples.flat_map(|(one, samples)| samples.gaps.iter().map(move |gap| (one, gap))),
+        &[
+            (text("Rep."), &|(one, _)| plain(&one.label).into()),
+            (scaled("From", "s"), &|(_, gap)| gap.from_seconds.into()),
+            (scaled("To", "s"), &|(_, gap)| gap.to_seconds.into()),
+            (text("Not known from"), &|(_, gap)| plain(&gap.source).into()),
+            (text("Reason"), &|(_, gap)| plain(&gap.reason).into()),
+        ],
+    )
 }
 
 /// What it cost to look at the target and the machine; `None` where nobody looked.

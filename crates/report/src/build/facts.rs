@@ -1,14 +1,13 @@
 //! What a record says, as tables: repetitions with their spread, proof of the cold start, resources, minutes, memory.
 
-use std::collections::BTreeMap;
-
 use plimsoll_analysis::summary;
+use plimsoll_measurement::run::ColdStart;
 use plimsoll_measurement::units::{MB, format_seconds, mb_per_minute};
 use plimsoll_measurement::{Figure, Point, Repetition, RunRecord};
 
 use super::words::{NOT_PUBLISHED, confidence_of, limit_in_a_cell, repetition_state, value};
 use crate::model::format::{BYTES, moment, plain, title};
-use crate::model::{Cell, Table};
+use crate::model::{Cell, Table, number, scaled, text};
 
 /// The point's rate in MB per minute, where it moved data.
 pub fn point_rate(point: &Point) -> Option<f64> {
@@ -57,44 +56,37 @@ fn total_seconds(repetition: &Repetition, part: impl Fn(&Point) -> Option<f64>) 
 
 /// Rows: the repetitions. Rate, extremes and spread of each.
 pub fn repetitions(record: &RunRecord) -> Option<Table> {
-    let mut grid = Table::default()
-        .text("Rep.")
-        .number("Points", "")
-        .scaled("Time", "s")
-        .scaled("Content", BYTES)
-        .number("Rate", "MB/min")
-        .number("Slowest", "MB/min")
-        .number("Fastest", "MB/min")
-        .number("CV", "%")
-        .page("STATISTICS.md")
-        .text("State");
-    for repetition in &record.repetitions {
-        let rates = Rates::of(repetition);
-        let seconds = total_seconds(repetition, |point| Some(point.seconds));
-        grid.row(vec![
-            plain(&repetition.label).into(),
-            repetition.points.len().into(),
-            seconds.into(),
-            total(repetition, |point| point.content_bytes).into(),
-            rates.as_ref().map(|rates| rates.overall).into(),
-            rates.as_ref().map(|rates| rates.slowest).into(),
-            rates.as_ref().map(|rates| rates.fastest).into(),
-            rates.as_ref().and_then(|rates| rates.cv_percent).into(),
-            repetition_state(repetition).into(),
-        ]);
-    }
-    grid.compact()
+    let all = record.repetitions.iter().map(|repetition| (repetition, Rates::of(repetition)));
+    let part =
+        |of: fn(&Rates) -> Option<f64>| move |one: &(&Repetition, Option<Rates>)| one.1.as_ref().and_then(of).into();
+    Table::of(
+        all,
+        &[
+            (text("Rep."), &|(one, _)| plain(&one.label).into()),
+            (number("Points", ""), &|(one, _)| one.points.len().into()),
+            (scaled("Time", "s"), &|(one, _)| total_seconds(one, |point| Some(point.seconds)).into()),
+            (scaled("Content", BYTES), &|(one, _)| total(one, |point| point.content_bytes).into()),
+            (number("Rate", "MB/min"), &part(|rates| Some(rates.overall))),
+            (number("Slowest", "MB/min"), &part(|rates| Some(rates.slowest))),
+            (number("Fastest", "MB/min"), &part(|rates| Some(rates.fastest))),
+            (number("CV", "%").page("STATISTICS.md"), &part(|rates| rates.cv_percent)),
+            (text("State"), &|(one, _)| repetition_state(one).into()),
+        ],
+    )
 }
 
-/// What a figure should be where that was published, and how far it is off in percent.
-pub fn expected(figure: &Figure) -> [Cell; 2] {
+/// What a figure should be where that was published.
+pub fn expected(figure: &Figure) -> Cell {
     match &figure.truth {
-        Some(expected) if expected.published => {
-            [Cell::quantity(expected.value, plain(&expected.unit)), expected.error_percent.into()]
-        }
-        Some(_) => [NOT_PUBLISHED.into(), Cell::default()],
-        None => [Cell::default(), Cell::default()],
+        Some(expected) if expected.published => Cell::quantity(expected.value, plain(&expected.unit)),
+        Some(_) => NOT_PUBLISHED.into(),
+        None => Cell::default(),
     }
+}
+
+/// How far a figure is off what was published, in percent.
+pub fn off_by(figure: &Figure) -> Cell {
+    figure.truth.as_ref().filter(|expected| expected.published).and_then(|expected| expected.error_percent).into()
 }
 
 /// The heading of figures with their intervals.
@@ -102,161 +94,86 @@ pub fn with_interval(figure: Option<&Figure>) -> String {
     format!("Value, {} interval", confidence_of(figure))
 }
 
-/// Rows: the headlines of several runs with what bound them and what they should be.
+/// Rows: the headlines of several runs of one unit with what bound them and what they should be.
 pub fn headlines<'a>(runs: impl IntoIterator<Item = (String, &'a RunRecord, &'a Figure)>) -> Option<Table> {
     let mut runs = runs.into_iter().peekable();
     let first = runs.peek().map(|(.., figure)| *figure);
-    let mut grid = Table::default()
-        .text("Run")
-        .number(with_interval(first), first.map_or_else(String::new, |figure| plain(&figure.unit)))
-        .number("Repetitions", "")
-        .spare(15)
-        .text("Bottleneck")
-        .number("Expected", "")
-        .number("Off by", "%")
-        .signed();
-    for (name, record, figure) in runs {
-        let [expected, error] = expected(figure);
-        grid.row(vec![
-            name.into(),
-            value(record, figure).into(),
-            figure.repetitions.into(),
-            limit_in_a_cell(record.verdict.limit.as_deref(), &record.verdict.also).into(),
-            expected,
-            error,
-        ]);
-    }
-    grid.compact()
+    let heading = number(with_interval(first), first.map_or_else(String::new, |figure| plain(&figure.unit)));
+    Table::of(
+        runs,
+        &[
+            (text("Run"), &|(name, ..)| name.as_str().into()),
+            (heading, &|(_, record, figure)| value(record, figure).into()),
+            (number("Repetitions", "").spare(15), &|(.., figure)| figure.repetitions.into()),
+            (text("Bottleneck"), &|(_, record, _)| bottleneck(record)),
+            (number("Expected", ""), &|(.., figure)| expected(figure)),
+            (number("Off by", "%").signed(), &|(.., figure)| off_by(figure)),
+        ],
+    )
+}
+
+/// What bound a run, in a cell.
+pub fn bottleneck(record: &RunRecord) -> Cell {
+    limit_in_a_cell(record.verdict.limit.as_deref(), &record.verdict.also).into()
 }
 
 /// Rows: all figures of the run; `None` if the headline is the only one.
 pub fn figures(record: &RunRecord) -> Option<Table> {
-    if record.results.len() < 2 {
-        return None;
-    }
-    let mut grid = Table::default()
-        .text("Figure")
-        .number(with_interval(record.results.first()), "")
-        .number("Reps", "")
-        .number("CV", "%")
-        .page("STATISTICS.md")
-        .number("Expected", "")
-        .page("ACCURACY.md")
-        .number("Off by", "%")
-        .signed()
-        .text("Note");
-    for figure in &record.results {
-        let [expected, error] = expected(figure);
-        grid.row(vec![
-            title(&figure.metric).into(),
-            value(record, figure).into(),
-            figure.repetitions.into(),
-            figure.point_cv_percent.into(),
-            expected,
-            error,
-            figure.note.as_deref().map(plain).into(),
-        ]);
-    }
-    grid.compact()
+    Table::of(
+        record.results.iter().filter(|_| record.results.len() > 1),
+        &[
+            (text("Figure"), &|figure| title(&figure.metric).into()),
+            (number(with_interval(record.results.first()), ""), &|figure| value(record, figure).into()),
+            (number("Reps", ""), &|figure| figure.repetitions.into()),
+            (number("CV", "%").page("STATISTICS.md"), &|figure| figure.point_cv_percent.into()),
+            (number("Expected", "").page("ACCURACY.md"), &|figure| expected(figure)),
+            (number("Off by", "%").signed(), &|figure| off_by(figure)),
+            (text("Note"), &|figure| figure.note.as_deref().map(plain).into()),
+        ],
+    )
 }
 
 /// Rows: the repetitions that started cold, how, and what proves it.
 pub fn cold_starts(record: &RunRecord) -> Option<Table> {
-    let mut grid = Table::default()
-        .text("Rep.")
-        .text("Made cold by")
-        .number("Cache misses", "%")
-        .number("Device reads", "%")
-        .scaled("Settled", "s")
-        .text("Proven");
-    for repetition in &record.repetitions {
-        let Some(cold) = &repetition.cold else { continue };
-        let methods = plain(&cold.methods.join(", "));
-        grid.row(vec![
-            plain(&repetition.label).into(),
-            (!methods.is_empty()).then_some(methods).into(),
-            cold.engine_miss_percent.into(),
-            cold.device_read_percent.into(),
-            (cold.settle_seconds > 0.0).then_some(cold.settle_seconds).into(),
-            (if cold.verified { "yes" } else { "no" }).into(),
-        ]);
-    }
-    grid.compact()
+    let all = record.repetitions.iter().filter_map(|repetition| Some((repetition, repetition.cold.as_ref()?)));
+    let methods = |cold: &ColdStart| Some(plain(&cold.methods.join(", "))).filter(|methods| !methods.is_empty());
+    Table::of(
+        all,
+        &[
+            (text("Rep."), &|(one, _)| plain(&one.label).into()),
+            (text("Made cold by"), &|(_, cold)| methods(cold).into()),
+            (number("Cache misses", "%"), &|(_, cold)| cold.engine_miss_percent.into()),
+            (number("Device reads", "%"), &|(_, cold)| cold.device_read_percent.into()),
+            (scaled("Settled", "s").unless_zero(), &|(_, cold)| cold.settle_seconds.into()),
+            (text("Proven"), &|(_, cold)| (if cold.verified { "yes" } else { "no" }).into()),
+        ],
+    )
 }
 
 /// Rows: the repetitions; what they moved and used. `None` where nothing but content is known.
 pub fn resources(record: &RunRecord) -> Option<Table> {
-    let mut grid = Table::default()
-        .text("Rep.")
-        .scaled("Content", BYTES)
-        .scaled("Pages", BYTES)
-        .scaled("Device", BYTES)
-        .scaled("Log", BYTES)
-        .number("CPU", "s")
-        .number("Mean CPU", "%")
-        .number("Flagged points", "");
-    let any_flagged = record.repetitions.iter().flat_map(|r| &r.points).any(|point| !point.flags.is_empty());
-    for repetition in &record.repetitions {
-        let cpu: Vec<f64> = repetition.points.iter().filter_map(|point| point.cpu_percent).collect();
-        let flagged = repetition.points.iter().filter(|point| !point.flags.is_empty()).count();
-        grid.row(vec![
-            plain(&repetition.label).into(),
-            total(repetition, |point| point.content_bytes).into(),
-            total(repetition, |point| point.page_bytes).into(),
-            total(repetition, |point| point.device_bytes).into(),
-            total(repetition, |point| point.log_bytes).into(),
-            total_seconds(repetition, |point| point.cpu_seconds).into(),
-            summary::mean(&cpu).into(),
-            any_flagged.then_some(flagged).into(),
-        ]);
-    }
-    grid.compact().filter(|grid| grid.columns.iter().any(|c| !["Rep.", "Content"].contains(&c.label.as_str())))
-}
-
-/// Rows: minutes, if there are several. Columns: MB per minute of each repetition.
-pub fn minutes(record: &RunRecord) -> Option<Table> {
-    let with_minutes: Vec<&Repetition> = record.repetitions.iter().filter(|r| !r.minutes.is_empty()).collect();
-    let mut rates: BTreeMap<u32, Vec<Cell>> = BTreeMap::new();
-    for (at, repetition) in with_minutes.iter().enumerate() {
-        for minute in &repetition.minutes {
-            let row = rates.entry(minute.minute).or_insert_with(|| vec![Cell::default(); with_minutes.len()]);
-            row[at] = minute.mb_per_minute.into();
-        }
-    }
-    // A single minute is the repetition itself.
-    if rates.len() < 2 {
-        return None;
-    }
-    let grid = Table::default().number("Minute", "");
-    let mut grid = with_minutes.iter().fold(grid, |grid, one| grid.number(plain(&one.label), "MB/min"));
-    for (minute, cells) in rates {
-        grid.row(std::iter::once(minute.into()).chain(cells).collect());
-    }
-    grid.compact()
-}
-
-/// Rows: points. Columns: rate of each repetition; `None` without rates or with more than `most` points.
-pub fn point_rates(record: &RunRecord, phase: Option<&str>, most: usize) -> Option<Table> {
-    let mut rates: BTreeMap<u32, (Option<String>, Vec<Cell>)> = BTreeMap::new();
-    for (at, repetition) in record.repetitions.iter().enumerate() {
-        for point in repetition.points.iter().filter(|point| point.phase.as_deref() == phase) {
-            let Some(rate) = point_rate(point) else { continue };
-            let columns = record.repetitions.len();
-            let (_, row) = rates
-                .entry(point.index)
-                .or_insert_with(|| (point.label.as_deref().map(plain), vec![Cell::default(); columns]));
-            row[at] = Cell::from(rate).flagged(&point.flags);
-        }
-    }
-    if rates.len() > most {
-        return None;
-    }
-    let grid = Table::default().number("Point", "").text("What");
-    let mut grid = record.repetitions.iter().fold(grid, |grid, one| grid.number(plain(&one.label), "MB/min"));
-    for (index, (label, cells)) in rates {
-        grid.row([Cell::from(index), label.into()].into_iter().chain(cells).collect());
-    }
-    grid.compact()
+    let points = || record.repetitions.iter().flat_map(|repetition| &repetition.points);
+    let flagged = |one: &Repetition| one.points.iter().filter(|point| !point.flags.is_empty()).count();
+    let is_more = |point: &Point| {
+        let amounts = [point.page_bytes, point.device_bytes, point.log_bytes];
+        amounts.iter().any(Option::is_some)
+            || point.cpu_seconds.or(point.cpu_percent).is_some()
+            || !point.flags.is_empty()
+    };
+    let cpu = |one: &Repetition| one.points.iter().filter_map(|point| point.cpu_percent).collect::<Vec<f64>>();
+    Table::of(
+        record.repetitions.iter().filter(|_| points().any(is_more)),
+        &[
+            (text("Rep."), &|one| plain(&one.label).into()),
+            (scaled("Content", BYTES), &|one| total(one, |point| point.content_bytes).into()),
+            (scaled("Pages", BYTES), &|one| total(one, |point| point.page_bytes).into()),
+            (scaled("Device", BYTES), &|one| total(one, |point| point.device_bytes).into()),
+            (scaled("Log", BYTES), &|one| total(one, |point| point.log_bytes).into()),
+            (number("CPU", "s"), &|one| total_seconds(one, |point| point.cpu_seconds).into()),
+            (number("Mean CPU", "%"), &|one| summary::mean(&cpu(one)).into()),
+            (number("Flagged points", "").unless_zero(), &|one| flagged(one).into()),
+        ],
+    )
 }
 
 /// Cache misses in percent of the accesses of a memory point's counted pass.
@@ -272,40 +189,33 @@ pub fn set_megabytes(point: &Point) -> Option<f64> {
 
 /// Rows: working sets of the memory test, for each repetition from small to large.
 pub fn memory(record: &RunRecord) -> Option<Table> {
-    let mut grid = Table::default()
-        .text("Rep.")
-        .number("Set", "MB")
-        .number("Accesses", "")
-        .spare(10)
-        .number("Misses", "")
-        .number("Misses", "%")
-        .number("Passes", "")
-        .number("Engine reports", "%");
-    for repetition in &record.repetitions {
-        let mut points: Vec<&Point> = repetition.points.iter().filter(|point| point.set_bytes.is_some()).collect();
+    let sorted = |repetition: &'_ Repetition| {
+        let mut points: Vec<Point> =
+            repetition.points.iter().filter(|point| point.set_bytes.is_some()).cloned().collect();
         points.sort_by_key(|point| point.set_bytes);
-        for point in points {
-            grid.row(vec![
-                plain(&repetition.label).into(),
-                Cell::from(set_megabytes(point)).flagged(&point.flags),
-                point.accesses.into(),
-                point.cache_miss_pages.into(),
-                miss_percent(point).into(),
-                point.passes.into(),
-                point.memory_percent.into(),
-            ]);
-        }
-    }
-    grid.compact()
+        points
+    };
+    let all = record.repetitions.iter().flat_map(|one| sorted(one).into_iter().map(move |point| (one, point)));
+    Table::of(
+        all,
+        &[
+            (text("Rep."), &|(one, _)| plain(&one.label).into()),
+            (number("Set", "MB"), &|(_, point)| Cell::from(set_megabytes(point)).flagged(&point.flags)),
+            (number("Accesses", "").spare(10), &|(_, point)| point.accesses.into()),
+            (number("Misses", ""), &|(_, point)| point.cache_miss_pages.into()),
+            (number("Misses", "%"), &|(_, point)| miss_percent(point).into()),
+            (number("Passes", ""), &|(_, point)| point.passes.into()),
+            (number("Engine reports", "%"), &|(_, point)| point.memory_percent.into()),
+        ],
+    )
 }
 
 /// Rows: names and values, as they stand.
-pub fn pairs<'a>(pairs: impl IntoIterator<Item = (&'a str, String)>) -> Option<Table> {
-    let mut grid = Table::default().text("Name").text("Value");
-    for (name, value) in pairs {
-        grid.row(vec![plain(name).into(), plain(&value).into()]);
-    }
-    grid.compact()
+fn pairs<'a>(pairs: impl IntoIterator<Item = (&'a str, String)>) -> Option<Table> {
+    Table::of(
+        pairs,
+        &[(text("Name"), &|(name, _)| plain(name).into()), (text("Value"), &|(_, value)| plain(value).into())],
+    )
 }
 
 /// The parameters as they were used; texts without their quotation marks.

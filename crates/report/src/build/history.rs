@@ -5,7 +5,9 @@ use plimsoll_analysis::compare::Verdict;
 use plimsoll_analysis::history::{self, Shift, Stretch};
 
 use crate::model::format::{count, minute, plain, quantity, signed_percent, title};
-use crate::model::{Axis, Cell, Kind, Line, LineChart, Look, Part, Picture, Rank, Report, Spot, Table, Tone, Value};
+use crate::model::{
+    Axis, Cell, Kind, Line, LineChart, Look, Part, Picture, Rank, Report, Spot, Table, Tone, Value, number, text,
+};
 
 /// Fewer runs can't have two levels.
 pub const FEWEST_RUNS: usize = 6;
@@ -117,26 +119,19 @@ impl History {
     /// Rows: the levels, from which run on, and what else changed there.
     fn levels(&self) -> Option<Table> {
         let found = self.found.as_ref()?;
-        let mut grid = Table::default()
-            .text("From (UTC)")
-            .text("To (UTC)")
-            .number("Runs", "")
-            .number("Level", plain(&self.unit))
-            .text("Change, 95 % interval")
-            .text("Verdict");
-        for (at, stretch) in found.stretches.iter().enumerate() {
-            let shift = at.checked_sub(1).and_then(|before| found.shifts.get(before));
-            let date = |run: usize| -> Cell { self.runs.get(run).map(|run| Cell::time(&run.at)).into() };
-            grid.row(vec![
-                date(stretch.from),
-                date(stretch.to.saturating_sub(1)),
-                stretch.to.saturating_sub(stretch.from).into(),
-                stretch.value.into(),
-                shift.map(change).into(),
-                shift.map(|shift| shift.verdict.name().to_owned()).into(),
-            ]);
-        }
-        grid.compact()
+        let shift = |at: usize| found.shifts.get(at.checked_sub(1)?);
+        let date = |run: usize| -> Cell { self.runs.get(run).map(|run| Cell::time(&run.at)).into() };
+        Table::of(
+            found.stretches.iter().enumerate(),
+            &[
+                (text("From (UTC)"), &|(_, one)| date(one.from)),
+                (text("To (UTC)"), &|(_, one)| date(one.to.saturating_sub(1))),
+                (number("Runs", ""), &|(_, one)| one.to.saturating_sub(one.from).into()),
+                (number("Level", plain(&self.unit)), &|(_, one)| one.value.into()),
+                (text("Change, 95 % interval"), &|(at, _)| shift(*at).map(change).into()),
+                (text("Verdict"), &|(at, _)| shift(*at).map(|shift| shift.verdict.name()).into()),
+            ],
+        )
     }
 
     /// A sentence for each change of level: when, and what else changed then. Odd runs are named.
@@ -163,27 +158,22 @@ impl History {
 
     /// Rows: the runs.
     fn table(&self) -> Option<Table> {
-        let mut grid = Table::default()
-            .text("Date (UTC)")
-            .text("Run")
-            .number(format!("{}, 95 % interval", title(&self.metric)), plain(&self.unit))
-            .number("Repetitions", "")
-            .spare(15)
-            .text("Version")
-            .spare(14)
-            .number("Level", "");
-        for (at, run) in self.runs.iter().enumerate() {
+        let value = |run: &Run| {
             let (low, high) = run.interval.unzip();
-            grid.row(vec![
-                Cell::time(&run.at),
-                plain(&run.run_id).into(),
-                Value { value: run.value, low, high, ..Value::default() }.into(),
-                run.repetitions.into(),
-                run.version.as_deref().map(plain).into(),
-                self.level_of(at),
-            ]);
-        }
-        grid.compact()
+            Value { value: run.value, low, high, ..Value::default() }
+        };
+        let heading = number(format!("{}, 95 % interval", title(&self.metric)), plain(&self.unit));
+        Table::of(
+            self.runs.iter().enumerate(),
+            &[
+                (text("Date (UTC)"), &|(_, run)| Cell::time(&run.at)),
+                (text("Run"), &|(_, run)| plain(&run.run_id).into()),
+                (heading, &|(_, run)| value(run).into()),
+                (number("Repetitions", "").spare(15), &|(_, run)| run.repetitions.into()),
+                (text("Version").spare(14), &|(_, run)| run.version.as_deref().map(plain).into()),
+                (number("Level", ""), &|(at, _)| self.level_of(*at)),
+            ],
+        )
     }
 
     /// Number of a run's level from 1, or that it is an odd one.

@@ -4,7 +4,7 @@ use plimsoll_measurement::RunRecord;
 
 use super::words;
 use crate::model::format::plain;
-use crate::model::{Cell, Table, Value};
+use crate::model::{Cell, Table, Value, number, text};
 
 /// A run in a list of runs.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -43,29 +43,18 @@ impl From<&RunRecord> for RunSummary {
 pub fn list(runs: &[RunSummary]) -> Option<Table> {
     // That all came to their end is the least that there is to say.
     let all_complete = runs.iter().all(|run| run.state == words::COMPLETE);
-    let mut table = Table::default()
-        .text("Run")
-        .text("Started (UTC)")
-        .spare(20)
-        .text("Test")
-        .text("Target")
-        .number("Headline", "")
-        .text("Bottleneck")
-        .spare(10)
-        .text("State")
-        .spare(if all_complete { 30 } else { 0 });
-    for run in runs {
-        // A list has room for the figure alone.
-        let headline = run.headline.clone().map(|value| Value { low: None, high: None, ..value });
-        table.row(vec![
-            plain(&run.run_id).into(),
-            Cell::time(&run.started_at),
-            plain(&run.test).into(),
-            plain(&run.target).into(),
-            headline.into(),
-            run.limit.as_deref().map(plain).into(),
-            plain(&run.state).into(),
-        ]);
-    }
-    (!table.rows.is_empty()).then_some(table)
+    // A list has room for the figure alone.
+    let headline = |run: &RunSummary| run.headline.clone().map(|value| Value { low: None, high: None, ..value });
+    Table::of(
+        runs,
+        &[
+            (text("Run"), &|run| plain(&run.run_id).into()),
+            (text("Started (UTC)").spare(20), &|run| Cell::time(&run.started_at)),
+            (text("Test"), &|run| plain(&run.test).into()),
+            (text("Target"), &|run| plain(&run.target).into()),
+            (number("Headline", ""), &|run| headline(run).into()),
+            (text("Bottleneck").spare(10), &|run| run.limit.as_deref().map(plain).into()),
+            (text("State").spare(if all_complete { 30 } else { 0 }), &|run| plain(&run.state).into()),
+        ],
+    )
 }

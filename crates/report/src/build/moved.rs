@@ -3,8 +3,8 @@
 use plimsoll_measurement::units::{MB, mb_per_minute};
 use plimsoll_measurement::{Point, Repetition, RunRecord};
 
-use crate::model::Table;
 use crate::model::format::plain;
+use crate::model::{Table, number, scaled, text};
 
 /// Figures by which a move of a whole database is known.
 const MOVED: [&str; 3] = ["import_rate", "copy_rate", "restore_rate"];
@@ -52,8 +52,8 @@ fn both(one: (f64, u64), other: (f64, u64)) -> (f64, u64) {
 /// tests.
 pub fn stages(record: &RunRecord) -> Option<Table> {
     let (sizes, names) = (distinct(moved(record).map(|(size, _)| size)), distinct(moved(record).map(|(_, name)| name)));
-    let grid = Table::default().text("Rep.").text("Size");
-    let mut grid = names.iter().fold(grid, |grid, name| grid.scaled(plain(name), "s"));
+    let columns = names.iter().map(|name| scaled(plain(name), "s"));
+    let mut grid = Table::with([text("Rep."), text("Size")].into_iter().chain(columns));
     for (repetition, size) in record.repetitions.iter().flat_map(|one| sizes.iter().map(move |size| (one, size))) {
         let times = names.iter().map(|name| stage_of(repetition, (size, name)).map(|(seconds, _)| seconds).into());
         let size = (!size.is_empty()).then(|| plain(size)).into();
@@ -111,8 +111,8 @@ pub fn sizes(record: &RunRecord) -> Option<Table> {
     let names = distinct(moved(record).map(|(_, name)| name));
     let names: Vec<&str> =
         names.into_iter().filter(|name| sizes.iter().any(|size| rate(size, name).is_some())).collect();
-    let grid = Table::default().text("Size");
-    let mut grid = names.iter().fold(grid, |grid, name| grid.number(plain(name), "MB/min"));
+    let columns = names.iter().map(|name| number(plain(name), "MB/min"));
+    let mut grid = Table::with(std::iter::once(text("Size")).chain(columns));
     for size in &sizes {
         let rates = names.iter().map(|name| rate(size, name).into());
         grid.row(std::iter::once(plain(size).into()).chain(rates).collect());

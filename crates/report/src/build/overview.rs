@@ -8,7 +8,9 @@ use super::levels::{Level, levels};
 use super::run::run;
 use super::{cpu, facts, plots_more, words};
 use crate::model::format::{count, name, plain, title, value as shown};
-use crate::model::{Bar, BarChart, Block, Cell, Group, GroupedBars, Part, Picture, Rank, Report, Table, Tone};
+use crate::model::{
+    Bar, BarChart, Block, Cell, Group, GroupedBars, Part, Picture, Rank, Report, Table, Tone, number, text,
+};
 
 /// How to read a report, in sentences.
 pub const HOW_TO_READ: [&str; 9] = [
@@ -119,32 +121,23 @@ fn answer(records: &[RunRecord], families: &[Family<'_>]) -> Part {
 
 /// Rows: the runs, with a link to each.
 fn summary(records: &[RunRecord]) -> Option<Table> {
-    let mut table = Table::default()
-        .text("Test")
-        .text("Target")
-        .number(facts::with_interval(records.iter().find_map(|record| record.result.as_ref())), "")
-        .number("Expected", "")
-        .number("Off by", "%")
-        .signed()
-        .text("Bottleneck")
-        .text("Started (UTC)")
-        .spare(20)
-        .text("State");
-    for (at, record) in records.iter().enumerate() {
-        let figure = record.result.as_ref();
-        let [expected, error] = figure.map(facts::expected).unwrap_or_default();
-        table.row(vec![
-            Cell { link: Some(anchor(at)), ..plain(&record.test).into() },
-            plain(&record.target).into(),
-            figure.map(|figure| words::value(record, figure)).into(),
-            expected,
-            error,
-            words::limit_in_a_cell(record.verdict.limit.as_deref(), &record.verdict.also).into(),
-            Cell::time(&record.started_at),
-            words::state(record).into(),
-        ]);
-    }
-    table.compact()
+    let first = records.iter().find_map(|record| record.result.as_ref());
+    let figure = |record: &RunRecord, part: fn(&Figure) -> Cell| record.result.as_ref().map(part).unwrap_or_default();
+    Table::of(
+        records.iter().enumerate(),
+        &[
+            (text("Test"), &|(at, record)| Cell { link: Some(anchor(*at)), ..plain(&record.test).into() }),
+            (text("Target"), &|(_, record)| plain(&record.target).into()),
+            (number(facts::with_interval(first), ""), &|(_, record)| {
+                record.result.as_ref().map(|figure| words::value(record, figure)).into()
+            }),
+            (number("Expected", ""), &|(_, record)| figure(record, facts::expected)),
+            (number("Off by", "%").signed(), &|(_, record)| figure(record, facts::off_by)),
+            (text("Bottleneck"), &|(_, record)| facts::bottleneck(record)),
+            (text("Started (UTC)").spare(20), &|(_, record)| Cell::time(&record.started_at)),
+            (text("State"), &|(_, record)| words::state(record).into()),
+        ],
+    )
 }
 
 fn headlines(family: &Family<'_>) -> Option<Table> {

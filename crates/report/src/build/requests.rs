@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_analysis::summary;
 use plimsoll_measurement::units::MB;
-use plimsoll_measurement::{Phase, Repetition, RequestKind, RunRecord, TimesData};
+use plimsoll_measurement::{FileDelta, FileUse, Phase, Repetition, RequestKind, RunRecord, TimesData, WaitDelta};
 
 use super::words::bound;
-use crate::model::format::{number, plain};
-use crate::model::{Cell, Table, Value};
+use crate::model::format::{self, plain};
+use crate::model::{Cell, Table, Value, number, scaled, text};
 
 /// What was varied from phase to phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,73 +88,40 @@ pub fn percentile_ms(times: &TimesData, percent: f64) -> Option<f64> {
     times.percentile_us(percent).map(|us| us / 1e3)
 }
 
-/// Columns of kinds of requests. Most of them say nothing where nothing happened.
-fn columns(grid: Table) -> Table {
-    grid.text("Request")
-        .number("Share", "%")
-        .number("Answered", "")
-        .number("Rows examined", "")
-        .unless_zero()
-        .spare(8)
-        .number("Rows", "")
-        .unless_zero()
-        .spare(3)
-        .number("Content", "MB")
-        .unless_zero()
-        .spare(2)
-        .number("p50", "ms")
-        .page("STATISTICS.md")
-        .number("p90", "ms")
-        .spare(4)
-        .number("p99", "ms")
-        .number("p99.9", "ms")
-        .spare(1)
-        .number("p99.99", "ms")
-        .spare(5)
-        .number("Longest", "ms")
-        .number("p99, real start", "ms")
-        .number("Retries", "")
-        .unless_zero()
-        .text("Failed")
-        .unless_zero()
-}
-
-/// The cells of a kind; `all` is absent where a share would say nothing, as are examined rows where they are those that were found.
-fn cells(kind: &RequestKind, all: Option<u64>, examined: bool) -> Vec<Cell> {
-    let ms = |percent: f64| Cell::from(percentile_ms(&kind.times, percent));
-    let share = all.filter(|all| *all > 0).map(|all| 100.0 * kind.operations as f64 / all as f64);
-    let real = kind.times_uncorrected.as_ref().and_then(|times| percentile_ms(times, 99.0));
-    let classes: Vec<String> = kind.errors.iter().map(|(class, count)| format!("{} {count}", plain(class))).collect();
-    vec![
-        plain(&kind.kind).into(),
-        share.into(),
-        kind.operations.into(),
-        examined.then_some(kind.rows_examined).into(),
-        kind.rows.into(),
-        megabytes(kind.content_bytes).into(),
-        ms(50.0),
-        ms(90.0),
-        ms(99.0),
-        ms(99.9),
-        ms(99.99),
-        ms(100.0),
-        real.into(),
-        kind.retries.into(),
-        (if classes.is_empty() { "0".to_owned() } else { classes.join(", ") }).into(),
-    ]
-}
-
-/// Rows: kinds of requests over all repetitions, and all of them together.
+/// Rows: kinds of requests over all repetitions, and all of them together. Columns where nothing happened say nothing.
 pub fn mix(record: &RunRecord) -> Option<Table> {
     let kinds = by_kind(record);
-    let mut grid = columns(Table::default());
     let together = (kinds.len() > 1).then(|| together("all", kinds.iter()));
-    let all = together.as_ref().map(|all| all.operations);
+    let all = together.as_ref().map(|all| all.operations as f64).filter(|all| *all > 0.0);
     let examined = kinds.iter().any(|kind| kind.rows_examined != kind.rows);
-    for kind in kinds.iter().chain(&together) {
-        grid.row(cells(kind, all, examined));
-    }
-    grid.compact()
+    let ms = |percent: f64| move |kind: &&RequestKind| percentile_ms(&kind.times, percent).into();
+    let real = |kind: &RequestKind| percentile_ms(kind.times_uncorrected.as_ref()?, 99.0);
+    let failed = |kind: &RequestKind| {
+        let classes = kind.errors.iter().map(|(class, count)| format!("{} {count}", plain(class)));
+        Some(classes.collect::<Vec<_>>().join(", "))
+            .filter(|classes| !classes.is_empty())
+            .unwrap_or_else(|| "0".to_owned())
+    };
+    Table::of(
+        kinds.iter().chain(&together),
+        &[
+            (text("Request"), &|kind| plain(&kind.kind).into()),
+            (number("Share", "%"), &|kind| all.map(|all| 100.0 * kind.operations as f64 / all).into()),
+            (number("Answered", ""), &|kind| kind.operations.into()),
+            (number("Rows examined", "").unless_zero().spare(8), &|kind| examined.then_some(kind.rows_examined).into()),
+            (number("Rows", "").unless_zero().spare(3), &|kind| kind.rows.into()),
+            (number("Content", "MB").unless_zero().spare(2), &|kind| megabytes(kind.content_bytes).into()),
+            (number("p50", "ms").page("STATISTICS.md"), &ms(50.0)),
+            (number("p90", "ms").spare(4), &ms(90.0)),
+            (number("p99", "ms"), &ms(99.0)),
+            (number("p99.9", "ms").spare(1), &ms(99.9)),
+            (number("p99.99", "ms").spare(5), &ms(99.99)),
+            (number("Longest", "ms"), &ms(100.0)),
+            (number("p99, real start", "ms"), &|kind| real(kind).into()),
+            (number("Retries", "").unless_zero(), &|kind| kind.retries.into()),
+            (text("Failed").unless_zero(), &|kind| failed(kind).into()),
+        ],
+    )
 }
 
 /// Requests of all kinds that were answered.
@@ -185,24 +152,8 @@ pub fn exactness(record: &RunRecord) -> Option<String> {
     Some(format!(
         "All repetitions together{which}. Percentiles come from histograms and are exact to {} %; one is left out where no \
          request can be beyond it.{from}",
-        number(error)?.trim_end_matches('0').trim_end_matches('.')
+        format::number(error)?.trim_end_matches('0').trim_end_matches('.')
     ))
-}
-
-/// Rows: repetitions and kinds; `None` with a single repetition, which the table of kinds shows.
-pub fn by_repetition(record: &RunRecord) -> Option<Table> {
-    let mut grid = columns(Table::default().text("Rep."));
-    let with_requests = record.repetitions.iter().filter(|repetition| !repetition.requests.is_empty());
-    if with_requests.clone().count() < 2 {
-        return None;
-    }
-    for repetition in with_requests {
-        let all = answered(repetition);
-        for kind in &repetition.requests {
-            grid.row(std::iter::once(plain(&repetition.label).into()).chain(cells(kind, Some(all), true)).collect());
-        }
-    }
-    grid.compact()
 }
 
 /// Phases of the same label in all repetitions, in order of appearance.
@@ -220,68 +171,48 @@ fn alike(record: &RunRecord) -> Vec<Vec<&Phase>> {
 /// Rows: what was tried, over all repetitions; `None` where there was nothing to choose.
 pub fn phases(record: &RunRecord) -> Option<Table> {
     let groups = alike(record);
-    if groups.len() < 2 {
-        return None;
-    }
+    let is_choice = groups.len() > 1;
     let repeated = groups.iter().any(|group| group.len() > 1);
-    let mut grid = Table::default()
-        .text("Phase")
-        .number("Asked", "1/s")
-        .number(if repeated { "Answered (range)" } else { "Answered" }, "1/s")
-        .number("Content", "MB/min")
-        .number("p50", "ms")
-        .page("STATISTICS.md")
-        .number("p99", "ms")
-        .number("p99.9", "ms")
-        .spare(1)
-        .number("p99, real start", "ms")
-        .spare(1)
-        .number("Start lag p99", "ms")
-        .spare(6)
-        .number("Backlog", "")
-        .number("Failed", "")
-        .unless_zero()
-        .text("Goal met");
-    for group in &groups {
-        let mean = |part: &dyn Fn(&Phase) -> Option<f64>| {
-            let values: Vec<f64> = group.iter().filter_map(|phase| part(phase)).collect();
-            Cell::from(summary::mean(&values))
-        };
-        let times = TimesData::merged(group.iter().map(|phase| &phase.times));
-        let merged = |part: fn(&Phase) -> Option<&TimesData>| {
+    let mean = |part: fn(&Phase) -> Option<f64>| {
+        move |group: &Group<'_>| {
+            summary::mean(&group.iter().filter_map(|phase| part(phase)).collect::<Vec<f64>>()).into()
+        }
+    };
+    let ms = |percent: f64, part: fn(&Phase) -> Option<&TimesData>| {
+        move |group: &Group<'_>| {
             let times = TimesData::merged(group.iter().filter_map(|phase| part(phase)));
-            Cell::from(percentile_ms(&times, 99.0))
-        };
-        let ms = |percent: f64| Cell::from(percentile_ms(&times, percent));
+            percentile_ms(&times, percent).into()
+        }
+    };
+    let rate = |group: &Group<'_>| {
         let rates: Vec<f64> = group.iter().map(|phase| phase.rate).collect();
-        let range = summary::range(&rates).filter(|_| group.len() > 1);
+        let (low, high) = summary::range(&rates).filter(|_| group.len() > 1).unzip();
         // A rate that was asked for and answered is what it is, whoever would have been the limit beyond it.
         let kept_up = group.iter().all(|phase| phase.rate_asked.is_some_and(|asked| phase.rate >= 0.99 * asked));
-        let rate = |value: f64| Value {
-            value,
-            unit: "1/s".to_owned(),
-            low: range.map(|(low, _)| low),
-            high: range.map(|(_, high)| high),
-            bound: if kept_up { None } else { bound(record, "1/s") },
-        };
-        let backlog: Option<u64> = group.iter().map(|phase| phase.backlog).max().flatten();
-        grid.row(vec![
-            plain(&group[0].label).into(),
-            mean(&|phase| phase.rate_asked),
-            summary::mean(&rates).map(rate).into(),
-            mean(&|phase| phase.mb_per_minute),
-            ms(50.0),
-            ms(99.0),
-            ms(99.9),
-            merged(|phase| phase.times_uncorrected.as_ref()),
-            merged(|phase| phase.start_lag.as_ref()),
-            backlog.into(),
-            group.iter().map(|phase| phase.errors).fold(0, u64::saturating_add).into(),
-            holds(group).into(),
-        ]);
-    }
-    grid.compact()
+        let bound = if kept_up { None } else { bound(record, "1/s") };
+        summary::mean(&rates).map(|value| Value { value, low, high, bound, ..Value::default() })
+    };
+    let failed = |group: &Group<'_>| group.iter().map(|phase| phase.errors).fold(0, u64::saturating_add);
+    Table::of(
+        groups.into_iter().filter(|_| is_choice),
+        &[
+            (text("Phase"), &|group| plain(&group[0].label).into()),
+            (number("Asked", "1/s"), &mean(|phase| phase.rate_asked)),
+            (number(if repeated { "Answered (range)" } else { "Answered" }, "1/s"), &|group| rate(group).into()),
+            (number("Content", "MB/min"), &mean(|phase| phase.mb_per_minute)),
+            (number("p50", "ms").page("STATISTICS.md"), &ms(50.0, |phase| Some(&phase.times))),
+            (number("p99", "ms"), &ms(99.0, |phase| Some(&phase.times))),
+            (number("p99.9", "ms").spare(1), &ms(99.9, |phase| Some(&phase.times))),
+            (number("p99, real start", "ms").spare(1), &ms(99.0, |phase| phase.times_uncorrected.as_ref())),
+            (number("Start lag p99", "ms").spare(6), &ms(99.0, |phase| phase.start_lag.as_ref())),
+            (number("Backlog", ""), &|group| group.iter().map(|phase| phase.backlog).max().flatten().into()),
+            (number("Failed", "").unless_zero(), &|group| failed(group).into()),
+            (text("Goal met"), &|group| holds(group).into()),
+        ],
+    )
 }
+
+type Group<'a> = Vec<&'a Phase>;
 
 /// In how many repetitions the goal was met.
 fn holds(group: &[&Phase]) -> Option<String> {
@@ -295,146 +226,63 @@ fn holds(group: &[&Phase]) -> Option<String> {
     })
 }
 
-/// Rows: repetitions and phases; `None` with a single repetition.
-pub fn phases_by_repetition(record: &RunRecord) -> Option<Table> {
-    let with_phases: Vec<_> = record.repetitions.iter().filter(|repetition| repetition.phases.len() > 1).collect();
-    if with_phases.len() < 2 {
-        return None;
-    }
-    let mut grid = Table::default()
-        .text("Rep.")
-        .text("Phase")
-        .scaled("Time", "s")
-        .number("Sessions", "")
-        .number("Asked", "1/s")
-        .number("Answered", "1/s")
-        .number("Content", "MB/min")
-        .number("Answered", "")
-        .number("p50", "ms")
-        .number("p99", "ms")
-        .number("Backlog", "")
-        .number("Failed", "")
-        .unless_zero()
-        .text("Goal met");
-    for repetition in with_phases {
-        for phase in &repetition.phases {
-            let ms = |percent: f64| Cell::from(percentile_ms(&phase.times, percent));
-            grid.row(vec![
-                plain(&repetition.label).into(),
-                plain(&phase.label).into(),
-                phase.seconds.into(),
-                phase.sessions.into(),
-                phase.rate_asked.into(),
-                phase.rate.into(),
-                phase.mb_per_minute.into(),
-                phase.operations.into(),
-                ms(50.0),
-                ms(99.0),
-                phase.backlog.into(),
-                phase.errors.into(),
-                holds(&[phase]).into(),
-            ]);
-        }
-    }
-    grid.compact()
-}
-
 /// Rows: repetitions and what their session waited for, the longest first.
 pub fn waits(record: &RunRecord) -> Option<Table> {
-    let mut grid = Table::default()
-        .text("Rep.")
-        .text("Wait")
-        .scaled("Waited", "s")
-        .number("Times", "")
-        .number("Mean", "ms")
-        .number("Of the elapsed time", "%");
-    for repetition in &record.repetitions {
-        for wait in &repetition.waits {
-            let mean = wait.count.filter(|count| *count > 0).map(|count| wait.seconds / count as f64 * 1e3);
-            grid.row(vec![
-                plain(&repetition.label).into(),
-                plain(&wait.wait).into(),
-                wait.seconds.into(),
-                wait.count.into(),
-                mean.into(),
-                wait.elapsed_percent.into(),
-            ]);
-        }
-    }
-    grid.compact()
+    let all = record.repetitions.iter().flat_map(|one| one.waits.iter().map(move |wait| (one, wait)));
+    let mean = |wait: &WaitDelta| Some(wait.seconds / wait.count.filter(|count| *count > 0)? as f64 * 1e3);
+    Table::of(
+        all,
+        &[
+            (text("Rep."), &|(one, _)| plain(&one.label).into()),
+            (text("Wait"), &|(_, wait)| plain(&wait.wait).into()),
+            (scaled("Waited", "s"), &|(_, wait)| wait.seconds.into()),
+            (number("Times", ""), &|(_, wait)| wait.count.into()),
+            (number("Mean", "ms"), &|(_, wait)| mean(wait).into()),
+            (number("Of the elapsed time", "%").page("VERDICTS.md"), &|(_, wait)| wait.elapsed_percent.into()),
+        ],
+    )
+}
+
+fn all_files(record: &RunRecord) -> impl Iterator<Item = (&Repetition, &FileDelta)> {
+    record.repetitions.iter().flat_map(|one| one.files.iter().map(move |file| (one, file)))
 }
 
 /// Rows: repetitions and files of the engine, what was read from and written to them.
 pub fn files(record: &RunRecord) -> Option<Table> {
-    let mut grid = Table::default()
-        .text("Rep.")
-        .text("File")
-        .number("Reads", "")
-        .within("Reads")
-        .number("Read", "MB")
-        .within("Reads")
-        .number("Mean read", "ms")
-        .within("Reads")
-        .number("Writes", "")
-        .within("Writes")
-        .number("Written", "MB")
-        .within("Writes")
-        .number("Mean write", "ms")
-        .within("Writes");
-    for repetition in &record.repetitions {
-        for file in &repetition.files {
-            grid.row(vec![
-                plain(&repetition.label).into(),
-                plain(&file.file).into(),
-                file.reads.into(),
-                file.read_bytes.map(megabytes).into(),
-                file.read_latency_ms.into(),
-                file.writes.into(),
-                file.write_bytes.map(megabytes).into(),
-                file.write_latency_ms.into(),
-            ]);
-        }
-    }
-    grid.compact()
+    Table::of(
+        all_files(record),
+        &[
+            (text("Rep."), &|(one, _)| plain(&one.label).into()),
+            (text("File"), &|(_, file)| plain(&file.file).into()),
+            (number("Reads", "").within("Reads"), &|(_, file)| file.reads.into()),
+            (number("Read", "MB").within("Reads"), &|(_, file)| file.read_bytes.map(megabytes).into()),
+            (number("Mean read", "ms").within("Reads"), &|(_, file)| file.read_latency_ms.into()),
+            (number("Writes", "").within("Writes"), &|(_, file)| file.writes.into()),
+            (number("Written", "MB").within("Writes"), &|(_, file)| file.write_bytes.map(megabytes).into()),
+            (number("Mean write", "ms").within("Writes"), &|(_, file)| file.write_latency_ms.into()),
+        ],
+    )
 }
 
 /// Rows: repetitions and files that have limits of their own: the busiest interval, and in how many the file was near its limits.
 pub fn file_limits(record: &RunRecord) -> Option<Table> {
-    let mut grid = Table::default()
-        .text("Rep.")
-        .text("File")
-        .number("Size", "GB")
-        .number("Highest IOPS", "1/s")
-        .within("I/Os a second")
-        .number("Limit", "1/s")
-        .within("I/Os a second")
-        .number("Intervals at 90 %", "")
-        .within("I/Os a second")
-        .number("Highest rate", "MB/s")
-        .within("MB a second")
-        .number("Limit", "MB/s")
-        .within("MB a second")
-        .number("Intervals at 90 %", "")
-        .within("MB a second")
-        .text("Who says so")
-        .spare(13);
-    for repetition in &record.repetitions {
-        for file in &repetition.files {
-            let Some(used) = &file.limits else { continue };
-            let near = |intervals: u64| format!("{intervals} of {}", used.intervals);
-            grid.row(vec![
-                plain(&repetition.label).into(),
-                plain(&file.file).into(),
-                used.size_bytes.map(|bytes| bytes as f64 / f64::from(1 << 30)).into(),
-                used.highest_iops.into(),
-                used.limit_iops.into(),
-                near(used.intervals_near_iops).into(),
-                used.highest_mb_per_second.into(),
-                used.limit_mb_per_second.into(),
-                near(used.intervals_near_mb_per_second).into(),
-                plain(&used.source).into(),
-            ]);
-        }
-    }
-    grid.compact()
+    const IOPS: &str = "I/Os a second";
+    const RATE: &str = "MB a second";
+    let near = |intervals: u64, used: &FileUse| Cell::from(format!("{intervals} of {}", used.intervals));
+    let gigabytes = |bytes: u64| bytes as f64 / f64::from(1 << 30);
+    Table::of(
+        all_files(record).filter_map(|(one, file)| Some((one, file, file.limits.as_ref()?))),
+        &[
+            (text("Rep."), &|(one, ..)| plain(&one.label).into()),
+            (text("File"), &|(_, file, _)| plain(&file.file).into()),
+            (number("Size", "GB"), &|(.., used)| used.size_bytes.map(gigabytes).into()),
+            (number("Highest IOPS", "1/s").within(IOPS), &|(.., used)| used.highest_iops.into()),
+            (number("Limit", "1/s").within(IOPS), &|(.., used)| used.limit_iops.into()),
+            (number("Intervals at 90 %", "").within(IOPS), &|(.., used)| near(used.intervals_near_iops, used)),
+            (number("Highest rate", "MB/s").within(RATE), &|(.., used)| used.highest_mb_per_second.into()),
+            (number("Limit", "MB/s").within(RATE), &|(.., used)| used.limit_mb_per_second.into()),
+            (number("Intervals at 90 %", "").within(RATE), &|(.., used)| near(used.intervals_near_mb_per_second, used)),
+            (text("Who says so").spare(13), &|(.., used)| plain(&used.source).into()),
+        ],
+    )
 }

@@ -9,9 +9,6 @@ use super::{
 use crate::model::format::{moment, percent, plain, value as shown};
 use crate::model::{Block, Part, Rank, Report, Tone};
 
-/// Points up to which a chart's values are also given as a table.
-const POINTS_IN_A_TABLE: usize = 60;
-
 /// More warnings than this stand among the details.
 const MOST_WARNINGS: usize = 4;
 
@@ -135,17 +132,10 @@ fn even(record: &RunRecord, steady: &[Steadiness]) -> Part {
         .into_iter()
         .for_each(|chart| part.picture(chart));
     for phase in plots::phases(record) {
-        if let Some(chart) = plots::rates(record, phase) {
-            let title = format!("Values of the chart '{}'", chart.title());
-            part.picture(chart);
-            part.table(&title, facts::point_rates(record, phase, POINTS_IN_A_TABLE));
-        }
+        part.picture(plots::rates(record, phase));
     }
     part.picture(plots_more::minutes(record));
-    part.table("Per minute", facts::minutes(record));
     part.picture(plots_requests::distribution(record));
-    part.table("Requests of each repetition", requests::by_repetition(record));
-    part.table("Phases of each repetition", requests::phases_by_repetition(record));
     part
 }
 

@@ -13,8 +13,8 @@ use plimsoll_analysis::{DEFAULT_CONFIDENCE, summary};
 use plimsoll_measurement::RunRecord;
 use plimsoll_measurement::units::format_seconds;
 
-use crate::model::Table;
-use crate::model::format::{count, number, plain};
+use crate::model::format::{self, count, plain};
+use crate::model::{Table, number, text};
 
 use series::Series;
 
@@ -267,37 +267,30 @@ const MOST_REMARKS: usize = 4;
 
 /// Rows: the repetitions and their phases. `None` where nothing could be judged.
 pub(crate) fn table(all: &[Steadiness]) -> Option<Table> {
-    let mut grid = Table::default()
-        .text("Rep.")
-        .text("Phase")
-        .number("Points", "")
-        .text("Found")
-        .number("Level", "")
-        .text("Unit")
-        .text("Steady")
-        .number("Effective points", "")
-        .page("STATISTICS.md");
-    for one in all {
-        let level: Vec<String> = one.levels.iter().filter_map(|level| number(level.value)).collect();
-        let steady = one.steady_seconds.map_or_else(
-            || "never".to_owned(),
-            |(from, to)| {
-                let is_all = from <= one.from_seconds && to >= one.to_seconds;
-                if is_all { "all".to_owned() } else { format!("from {}", format_seconds(from - one.from_seconds)) }
-            },
-        );
-        grid.row(vec![
-            plain(&one.repetition).into(),
-            one.phase.as_deref().map(plain).into(),
-            one.points.into(),
-            sentences::pattern(one.pattern).into(),
-            (!level.is_empty()).then(|| level.join(" / ")).into(),
-            one.unit.into(),
-            steady.into(),
-            one.steady.map(|mean| mean.effective_points).into(),
-        ]);
-    }
-    grid.compact()
+    let level = |one: &Steadiness| {
+        let levels: Vec<String> = one.levels.iter().filter_map(|level| format::number(level.value)).collect();
+        (!levels.is_empty()).then(|| levels.join(" / "))
+    };
+    let steady = |one: &Steadiness| match one.steady_seconds {
+        None => "never".to_owned(),
+        Some((from, to)) if from <= one.from_seconds && to >= one.to_seconds => "all".to_owned(),
+        Some((from, _)) => format!("from {}", format_seconds(from - one.from_seconds)),
+    };
+    Table::of(
+        all,
+        &[
+            (text("Rep."), &|one| plain(&one.repetition).into()),
+            (text("Phase"), &|one| one.phase.as_deref().map(plain).into()),
+            (number("Points", ""), &|one| one.points.into()),
+            (text("Found"), &|one| sentences::pattern(one.pattern).into()),
+            (number("Level", ""), &|one| level(one).into()),
+            (text("Unit"), &|one| one.unit.into()),
+            (text("Steady"), &|one| steady(one).into()),
+            (number("Effective points", "").page("STATISTICS.md"), &|one| {
+                one.steady.map(|mean| mean.effective_points).into()
+            }),
+        ],
+    )
 }
 
 #[cfg(test)]

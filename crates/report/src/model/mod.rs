@@ -11,7 +11,7 @@ pub use picture::{
     Axis, Band, Bar, BarChart, Gap, Group, GroupedBars, INK, Kind, LARGEST, Line, LineChart, Look, Mark, Panel,
     Picture, Series, Shape, Spot, Strip, Tone as Color,
 };
-pub use table::{Align, Bound, Cell, Column, Content as CellContent, Table, Value};
+pub use table::{Align, Bound, Cell, Column, Content as CellContent, Table, Value, number, scaled, text};
 
 use serde::Serialize;
 

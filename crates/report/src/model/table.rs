@@ -188,69 +188,73 @@ impl<T: Into<Self>> From<Option<T>> for Cell {
     }
 }
 
-impl Table {
-    /// Adds a column of texts.
-    #[must_use]
-    pub fn text(mut self, label: impl Into<String>) -> Self {
-        self.columns.push(Column { label: label.into(), ..Column::default() });
-        self
-    }
+/// A column of texts.
+pub fn text(label: impl Into<String>) -> Column {
+    Column { label: label.into(), ..Column::default() }
+}
 
-    /// Adds a column of numbers in this unit.
-    #[must_use]
-    pub fn number(mut self, label: impl Into<String>, unit: impl Into<String>) -> Self {
-        let (label, unit) = (label.into(), unit.into());
-        self.columns.push(Column { label, unit, align: Align::Right, ..Column::default() });
-        self
-    }
+/// A column of numbers in this unit.
+pub fn number(label: impl Into<String>, unit: impl Into<String>) -> Column {
+    Column { unit: unit.into(), align: Align::Right, ..text(label) }
+}
 
-    /// Adds a column of numbers that are shown in a unit that fits their size: `s` or `bytes`.
-    #[must_use]
-    pub fn scaled(self, label: impl Into<String>, unit: &str) -> Self {
-        self.number(label, unit).last(|column| column.scaled = true)
-    }
+/// A column of numbers that are shown in a unit that fits their size: `s` or `bytes`.
+pub fn scaled(label: impl Into<String>, unit: &str) -> Column {
+    Column { scaled: true, ..number(label, unit) }
+}
 
-    fn last(mut self, change: impl FnOnce(&mut Column)) -> Self {
-        if let Some(column) = self.columns.last_mut() {
-            change(column);
-        }
-        self
-    }
-
-    /// Values of the last column are differences.
+impl Column {
+    /// Its values are differences.
     #[must_use]
     pub fn signed(self) -> Self {
-        self.last(|column| column.signed = true)
+        Self { signed: true, ..self }
     }
 
-    /// The unit of the last column's values stands elsewhere in their row.
+    /// The unit of its values stands elsewhere in their row.
     #[must_use]
     pub fn bare(self) -> Self {
-        self.last(|column| column.bare = true)
+        Self { bare: true, ..self }
     }
 
-    /// The last column belongs to a block of columns.
+    /// It belongs to a block of columns.
     #[must_use]
     pub fn within(self, group: &'static str) -> Self {
-        self.last(|column| column.group = group)
+        Self { group, ..self }
     }
 
-    /// The last column can be spared where there is little room, the highest number first.
+    /// It can be spared where there is little room, the highest number first.
     #[must_use]
-    pub fn spare(self, order: u8) -> Self {
-        self.last(|column| column.spare = order)
+    pub fn spare(self, spare: u8) -> Self {
+        Self { spare, ..self }
     }
 
-    /// The last column goes where it has nothing but zeros.
+    /// It goes where it has nothing but zeros.
     #[must_use]
     pub fn unless_zero(self) -> Self {
-        self.last(|column| column.unless_zero = true)
+        Self { unless_zero: true, ..self }
     }
 
-    /// The last column is explained in this document.
+    /// It is explained in this document.
     #[must_use]
     pub fn page(self, page: &'static str) -> Self {
-        self.last(|column| column.page = Some(page))
+        Self { page: Some(page), ..self }
+    }
+}
+
+/// A column, and what is in it of each thing that has a row.
+pub type Part<'a, T> = (Column, &'a dyn Fn(&T) -> Cell);
+
+impl Table {
+    /// A table without rows.
+    pub fn with(columns: impl IntoIterator<Item = Column>) -> Self {
+        Self { columns: columns.into_iter().collect(), ..Self::default() }
+    }
+
+    /// A row for each of these, without the columns that say nothing; `None` without rows.
+    pub fn of<T>(all: impl IntoIterator<Item = T>, parts: &[Part<'_, T>]) -> Option<Self> {
+        let mut table = Self::with(parts.iter().map(|(column, _)| column.clone()));
+        all.into_iter().for_each(|one| table.row(parts.iter().map(|(_, part)| part(&one)).collect()));
+        table.compact()
     }
 
     /// Adds a row. Values without a unit are in that of their column.
@@ -315,20 +319,19 @@ mod tests {
 
     #[test]
     fn columns_without_any_value_are_left_out_and_gaps_stay_gaps() {
-        let mut table = Table::default().text("a").number("b", "s").number("c", "s");
+        let mut table = Table::with([text("a"), number("b", "s"), number("c", "s")]);
         table.row(vec!["x".into(), f64::NAN.into(), 1.0.into()]);
         table.row(vec!["y".into(), Option::<f64>::None.into(), Cell::default()]);
         let table = table.compact().unwrap();
         assert_eq!(labels(&table), ["a", "c"]);
         assert_eq!(table.rows[1][1].content, Content::Absent);
         assert_eq!(table.rows[0][1], Cell::quantity(1.0, "s"), "a value has the unit of its column");
-        assert!(Table::default().text("a").compact().is_none());
+        assert!(Table::of(None::<u8>, &[(text("a"), &|_| Cell::default())]).is_none());
     }
 
     #[test]
     fn a_column_of_zeros_goes_and_a_zero_among_others_stays() {
-        let table = Table::default().text("a").number("b", "").unless_zero().number("c", "").unless_zero();
-        let mut table = table;
+        let mut table = Table::with([text("a"), number("b", "").unless_zero(), number("c", "").unless_zero()]);
         table.row(vec!["0".into(), 0_u64.into(), 0_u64.into()]);
         table.row(vec!["0".into(), 0.0.into(), 7_u64.into()]);
         let table = table.compact().unwrap();

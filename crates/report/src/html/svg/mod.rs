@@ -3,7 +3,6 @@
 
 mod bar;
 mod decimate;
-mod grouped;
 mod labels;
 mod line;
 mod panel;

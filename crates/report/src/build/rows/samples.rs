@@ -2,26 +2,26 @@
 
 use plimsoll_measurement::{RunRecord, SampleColumn, Samples};
 
-use super::real;
 use super::requests::table;
+use crate::model::{Cell, Table};
 
 /// Name of a column and what is in it: of these samples, this metric, in the interval from and to, with this value.
-type Column = (&'static str, fn(&Samples, &SampleColumn, (f64, f64), Option<f64>) -> String);
+type Column = (&'static str, fn(&Samples, &SampleColumn, (f64, f64), Option<f64>) -> Cell);
 
 const COLUMNS: &[Column] = &[
-    ("phase", |samples, _, _, _| samples.phase.clone().unwrap_or_default()),
-    ("source", |_, column, _, _| column.source.clone()),
-    ("metric", |_, column, _, _| column.metric.clone()),
-    ("of", |_, column, _, _| column.of.clone().unwrap_or_default()),
-    ("unit", |_, column, _, _| column.unit.clone()),
-    ("from_seconds", |_, _, (from, _), _| real(Some(from))),
-    ("to_seconds", |_, _, (_, to), _| real(Some(to))),
-    ("value", |_, _, _, value| real(value)),
-    ("momentary", |_, column, _, _| column.momentary.to_string()),
+    ("phase", |samples, _, _, _| samples.phase.clone().into()),
+    ("source", |_, column, _, _| column.source.clone().into()),
+    ("metric", |_, column, _, _| column.metric.clone().into()),
+    ("of", |_, column, _, _| column.of.clone().into()),
+    ("unit", |_, column, _, _| column.unit.clone().into()),
+    ("from_seconds", |_, _, (from, _), _| from.into()),
+    ("to_seconds", |_, _, (_, to), _| to.into()),
+    ("value", |_, _, _, value| value.into()),
+    ("momentary", |_, column, _, _| column.momentary.to_string().into()),
 ];
 
 /// A row for each interval of each metric of each repetition. A value that is not known is an empty cell.
-pub fn samples(records: &[RunRecord]) -> String {
+pub fn samples(records: &[RunRecord]) -> Table {
     table(records, COLUMNS.iter().map(|(name, _)| *name), |repetition| {
         let mut rows = Vec::new();
         for samples in &repetition.samples {

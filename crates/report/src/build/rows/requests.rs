@@ -6,37 +6,37 @@ use plimsoll_measurement::{
     FileDelta, FileUse, Phase, Repetition, RequestKind, RunRecord, Seconds, TimesData, WaitDelta,
 };
 
-use super::{line, real, whole};
+use crate::model::{Cell, Table, text};
 
 /// Name of a column and what is in it.
-type Column<T> = (&'static str, fn(&T) -> String);
+type Column<T> = (&'static str, fn(&T) -> Cell);
 
 /// What a column of seconds is read from: these, and which of them, counted from 0.
-type OfSecond = fn(&Seconds, usize) -> String;
+type OfSecond = fn(&Seconds, usize) -> Cell;
 
 const SECONDS: &[(&str, OfSecond)] = &[
-    ("second", |_, at| at.to_string()),
-    ("operations", |seconds, at| whole(seconds.operations.get(at))),
-    ("rows", |seconds, at| whole(seconds.rows.get(at))),
-    ("rows_examined", |seconds, at| whole(seconds.rows_examined.get(at))),
-    ("content_bytes", |seconds, at| whole(seconds.content_bytes.get(at))),
-    ("errors", |seconds, at| whole(seconds.errors.get(at))),
+    ("second", |_, at| at.into()),
+    ("operations", |seconds, at| seconds.operations.get(at).copied().into()),
+    ("rows", |seconds, at| seconds.rows.get(at).copied().into()),
+    ("rows_examined", |seconds, at| seconds.rows_examined.get(at).copied().into()),
+    ("content_bytes", |seconds, at| seconds.content_bytes.get(at).copied().into()),
+    ("errors", |seconds, at| seconds.errors.get(at).copied().into()),
     ("errors_by_class", |seconds, at| {
         let of_second = |counts: &Vec<u64>| counts.get(at).copied().unwrap_or(0);
         classes(seconds.errors_by_class.iter().map(|(class, counts)| (class, of_second(counts))))
     }),
-    ("latency_ms_p50", |seconds, at| real(seconds.latency_ms_p50.get(at).copied().flatten())),
-    ("latency_ms_p99", |seconds, at| real(seconds.latency_ms_p99.get(at).copied().flatten())),
+    ("latency_ms_p50", |seconds, at| seconds.latency_ms_p50.get(at).copied().flatten().into()),
+    ("latency_ms_p99", |seconds, at| seconds.latency_ms_p99.get(at).copied().flatten().into()),
 ];
 
 const KINDS: &[Column<RequestKind>] = &[
-    ("kind", |kind| kind.kind.clone()),
-    ("operations", |kind| kind.operations.to_string()),
-    ("rows_examined", |kind| kind.rows_examined.to_string()),
-    ("rows", |kind| kind.rows.to_string()),
-    ("content_bytes", |kind| kind.content_bytes.to_string()),
+    ("kind", |kind| kind.kind.clone().into()),
+    ("operations", |kind| kind.operations.into()),
+    ("rows_examined", |kind| kind.rows_examined.into()),
+    ("rows", |kind| kind.rows.into()),
+    ("content_bytes", |kind| kind.content_bytes.into()),
     ("errors", |kind| classes(kind.errors.iter().map(|(class, count)| (class, *count)))),
-    ("retries", |kind| kind.retries.to_string()),
+    ("retries", |kind| kind.retries.into()),
     ("times_mean_ms", |kind| mean(Some(&kind.times))),
     ("times_p50_ms", |kind| percentile(Some(&kind.times), 50.0)),
     ("times_p90_ms", |kind| percentile(Some(&kind.times), 90.0)),
@@ -50,17 +50,17 @@ const KINDS: &[Column<RequestKind>] = &[
 ];
 
 const PHASES: &[Column<Phase>] = &[
-    ("label", |phase| phase.label.clone()),
-    ("started_seconds", |phase| real(Some(phase.started_seconds))),
-    ("seconds", |phase| real(Some(phase.seconds))),
-    ("sessions", |phase| phase.sessions.to_string()),
-    ("rate_asked", |phase| real(phase.rate_asked)),
-    ("batch_rows", |phase| whole(phase.batch_rows)),
-    ("operations", |phase| phase.operations.to_string()),
-    ("errors", |phase| phase.errors.to_string()),
-    ("rate", |phase| real(Some(phase.rate))),
-    ("mb_per_minute", |phase| real(phase.mb_per_minute)),
-    ("backlog", |phase| whole(phase.backlog)),
+    ("label", |phase| phase.label.clone().into()),
+    ("started_seconds", |phase| phase.started_seconds.into()),
+    ("seconds", |phase| phase.seconds.into()),
+    ("sessions", |phase| phase.sessions.into()),
+    ("rate_asked", |phase| phase.rate_asked.into()),
+    ("batch_rows", |phase| phase.batch_rows.into()),
+    ("operations", |phase| phase.operations.into()),
+    ("errors", |phase| phase.errors.into()),
+    ("rate", |phase| phase.rate.into()),
+    ("mb_per_minute", |phase| phase.mb_per_minute.into()),
+    ("backlog", |phase| phase.backlog.into()),
     ("times_p50_ms", |phase| percentile(Some(&phase.times), 50.0)),
     ("times_p90_ms", |phase| percentile(Some(&phase.times), 90.0)),
     ("times_p99_ms", |phase| percentile(Some(&phase.times), 99.0)),
@@ -70,33 +70,33 @@ const PHASES: &[Column<Phase>] = &[
     ("times_uncorrected_p99_ms", |phase| percentile(phase.times_uncorrected.as_ref(), 99.0)),
     ("start_lag_p50_ms", |phase| percentile(phase.start_lag.as_ref(), 50.0)),
     ("start_lag_p99_ms", |phase| percentile(phase.start_lag.as_ref(), 99.0)),
-    ("holds", |phase| whole(phase.holds)),
+    ("holds", |phase| phase.holds.map(|holds| holds.to_string()).into()),
 ];
 
 const WAITS: &[Column<WaitDelta>] = &[
-    ("wait", |wait| wait.wait.clone()),
-    ("seconds", |wait| real(Some(wait.seconds))),
-    ("count", |wait| whole(wait.count)),
-    ("elapsed_percent", |wait| real(Some(wait.elapsed_percent))),
+    ("wait", |wait| wait.wait.clone().into()),
+    ("seconds", |wait| wait.seconds.into()),
+    ("count", |wait| wait.count.into()),
+    ("elapsed_percent", |wait| wait.elapsed_percent.into()),
 ];
 
 const FILES: &[Column<FileDelta>] = &[
-    ("file", |file| file.file.clone()),
-    ("reads", |file| whole(file.reads)),
-    ("writes", |file| whole(file.writes)),
-    ("read_bytes", |file| whole(file.read_bytes)),
-    ("write_bytes", |file| whole(file.write_bytes)),
-    ("read_latency_ms", |file| real(file.read_latency_ms)),
-    ("write_latency_ms", |file| real(file.write_latency_ms)),
-    ("limits", |file| file.limits.as_ref().map_or_else(String::new, |used| used.source.clone())),
-    ("size_bytes", |file| whole(used(file, |used| used.size_bytes))),
-    ("limit_iops", |file| real(used(file, |used| used.limit_iops))),
-    ("limit_mb_per_second", |file| real(used(file, |used| used.limit_mb_per_second))),
-    ("highest_iops", |file| real(used(file, |used| used.highest_iops))),
-    ("highest_mb_per_second", |file| real(used(file, |used| used.highest_mb_per_second))),
-    ("intervals", |file| whole(used(file, |used| Some(used.intervals)))),
-    ("intervals_near_iops", |file| whole(used(file, |used| Some(used.intervals_near_iops)))),
-    ("intervals_near_mb_per_second", |file| whole(used(file, |used| Some(used.intervals_near_mb_per_second)))),
+    ("file", |file| file.file.clone().into()),
+    ("reads", |file| file.reads.into()),
+    ("writes", |file| file.writes.into()),
+    ("read_bytes", |file| file.read_bytes.into()),
+    ("write_bytes", |file| file.write_bytes.into()),
+    ("read_latency_ms", |file| file.read_latency_ms.into()),
+    ("write_latency_ms", |file| file.write_latency_ms.into()),
+    ("limits", |file| file.limits.as_ref().map(|used| used.source.clone()).into()),
+    ("size_bytes", |file| used(file, |used| used.size_bytes).into()),
+    ("limit_iops", |file| used(file, |used| used.limit_iops).into()),
+    ("limit_mb_per_second", |file| used(file, |used| used.limit_mb_per_second).into()),
+    ("highest_iops", |file| used(file, |used| used.highest_iops).into()),
+    ("highest_mb_per_second", |file| used(file, |used| used.highest_mb_per_second).into()),
+    ("intervals", |file| used(file, |used| Some(used.intervals)).into()),
+    ("intervals_near_iops", |file| used(file, |used| Some(used.intervals_near_iops)).into()),
+    ("intervals_near_mb_per_second", |file| used(file, |used| Some(used.intervals_near_mb_per_second)).into()),
 ];
 
 fn used<T>(file: &FileDelta, of: fn(&FileUse) -> Option<T>) -> Option<T> {
@@ -107,7 +107,7 @@ fn used<T>(file: &FileDelta, of: fn(&FileUse) -> Option<T>) -> Option<T> {
 const HISTOGRAMS: [&str; 5] = ["of", "name", "times", "upper_us", "count"];
 
 /// A row for each second of each repetition.
-pub fn seconds(records: &[RunRecord]) -> String {
+pub fn seconds(records: &[RunRecord]) -> Table {
     table(records, SECONDS.iter().map(|(name, _)| *name), |repetition| {
         let seconds = &repetition.seconds;
         let row = |at: usize| SECONDS.iter().map(|(_, part)| part(seconds, at)).collect();
@@ -116,38 +116,32 @@ pub fn seconds(records: &[RunRecord]) -> String {
 }
 
 /// A row for each kind of request of each repetition.
-pub fn kinds(records: &[RunRecord]) -> String {
+pub fn kinds(records: &[RunRecord]) -> Table {
     listed(records, KINDS, |repetition| &repetition.requests)
 }
 
 /// A row for each phase of each repetition.
-pub fn phases(records: &[RunRecord]) -> String {
+pub fn phases(records: &[RunRecord]) -> Table {
     listed(records, PHASES, |repetition| &repetition.phases)
 }
 
 /// A row for each wait of each repetition.
-pub fn waits(records: &[RunRecord]) -> String {
+pub fn waits(records: &[RunRecord]) -> Table {
     listed(records, WAITS, |repetition| &repetition.waits)
 }
 
 /// A row for each file of each repetition.
-pub fn files(records: &[RunRecord]) -> String {
+pub fn files(records: &[RunRecord]) -> Table {
     listed(records, FILES, |repetition| &repetition.files)
 }
 
 /// A row for each bucket of each histogram: all that is known of the times.
-pub fn histograms(records: &[RunRecord]) -> String {
+pub fn histograms(records: &[RunRecord]) -> Table {
     table(records, HISTOGRAMS.into_iter(), |repetition| {
         let mut rows = Vec::new();
         let mut add = |of: &str, name: &str, which: &str, times: Option<&TimesData>| {
             for (end, count) in times.iter().flat_map(|times| &times.buckets) {
-                rows.push(
-                    [of, name, which]
-                        .map(str::to_owned)
-                        .into_iter()
-                        .chain([real(Some(*end)), count.to_string()])
-                        .collect(),
-                );
+                rows.push(vec![of.into(), name.into(), which.into(), (*end).into(), (*count).into()]);
             }
         };
         for kind in &repetition.requests {
@@ -164,43 +158,42 @@ pub fn histograms(records: &[RunRecord]) -> String {
 }
 
 /// A row for each of what a repetition lists.
-fn listed<T>(records: &[RunRecord], columns: &[Column<T>], list: fn(&Repetition) -> &Vec<T>) -> String {
+fn listed<T>(records: &[RunRecord], columns: &[Column<T>], list: fn(&Repetition) -> &Vec<T>) -> Table {
     table(records, columns.iter().map(|(name, _)| *name), |repetition| {
         list(repetition).iter().map(|one| columns.iter().map(|(_, part)| part(one)).collect()).collect()
     })
 }
 
-/// Rows of the repetitions, below one line of column names.
+/// Rows of the repetitions, behind what tells them apart.
 pub(super) fn table<'a>(
     records: &[RunRecord],
     names: impl Iterator<Item = &'a str>,
-    rows: impl Fn(&Repetition) -> Vec<Vec<String>>,
-) -> String {
-    let whose = ["run_id", "test", "target", "repetition"].into_iter();
-    let mut text = line(whose.chain(names).map(str::to_owned));
+    rows: impl Fn(&Repetition) -> Vec<Vec<Cell>>,
+) -> Table {
+    let mut table = Table::with(["run_id", "test", "target", "repetition"].into_iter().chain(names).map(text));
     for record in records {
         for repetition in &record.repetitions {
             let whose = [&record.run_id, &record.test, &record.target, &repetition.label];
             for row in rows(repetition) {
-                text += &line(whose.into_iter().cloned().chain(row));
+                table.row(whose.into_iter().map(|name| Cell::from(name.as_str())).chain(row).collect());
             }
         }
     }
-    text
+    table
 }
 
 /// Errors by class that there were, as `busy=3 lost=1`.
-fn classes<'a>(counts: impl Iterator<Item = (&'a String, u64)>) -> String {
+fn classes<'a>(counts: impl Iterator<Item = (&'a String, u64)>) -> Cell {
     let counts: BTreeMap<&String, u64> = counts.filter(|(_, count)| *count > 0).collect();
-    counts.iter().map(|(class, count)| format!("{class}={count}")).collect::<Vec<_>>().join(" ")
+    counts.iter().map(|(class, count)| format!("{class}={count}")).collect::<Vec<_>>().join(" ").into()
 }
 
-fn percentile(times: Option<&TimesData>, percent: f64) -> String {
-    real(times.and_then(|times| times.percentile_us(percent)).map(|us| us / 1e3))
+fn percentile(times: Option<&TimesData>, percent: f64) -> Cell {
+    times.and_then(|times| times.percentile_us(percent)).map(|us| us / 1e3).into()
 }
 
-fn mean(times: Option<&TimesData>) -> String {
-    real(times.filter(|times| times.count > 0).map(|times| times.sum_us / times.count as f64 / 1e3))
+fn mean(times: Option<&TimesData>) -> Cell {
+    times.filter(|times| times.count > 0).map(|times| times.sum_us / times.count as f64 / 1e3).into()
 }
 
 #[cfg(test)]
@@ -233,7 +226,7 @@ mod tests {
     #[test]
     fn classes_without_errors_are_left_out() {
         let (busy, lost) = ("busy".to_owned(), "lost".to_owned());
-        assert_eq!(classes([(&lost, 1), (&busy, 0)].into_iter()), "lost=1");
-        assert_eq!(classes([(&lost, 1), (&busy, 3)].into_iter()), "busy=3 lost=1");
+        assert_eq!(classes([(&lost, 1), (&busy, 0)].into_iter()), Cell::from("lost=1"));
+        assert_eq!(classes([(&lost, 1), (&busy, 3)].into_iter()), Cell::from("busy=3 lost=1"));
     }
 }
