@@ -38,8 +38,17 @@ fn drawn(records: &[RunRecord]) {
         assert!(serde_json::to_string(&report).unwrap().contains("\"parts\""));
     }
     for text in texts {
-        let mut words = text.split(|c: char| !c.is_alphanumeric());
-        assert!(words.all(|word| !["NaN", "inf", "None", "Some"].contains(&word)));
+        for word in ["NaN", "inf", "None", "Some"] {
+            let found = text.match_indices(word).map(|(at, _)| at);
+            let is_word = |at: usize| {
+                let ends = [text[..at].chars().next_back(), text[at + word.len()..].chars().next()];
+                ends.into_iter().flatten().all(|letter| !letter.is_alphanumeric())
+            };
+            let around =
+                found.filter(|at| is_word(*at)).map(|at| text[..at].chars().rev().take(120).collect::<String>());
+            let around: Option<String> = around.map(|text| text.chars().rev().collect()).next();
+            assert!(around.is_none(), "{word} behind {around:?}");
+        }
     }
 }
 
@@ -58,7 +67,10 @@ fn places(value: &Value, at: &str, found: &mut Vec<(String, bool, bool)>) {
     match value {
         Value::Number(number) => found.push((at.to_owned(), false, number.is_u64())),
         Value::Array(items) => {
-            found.push((at.to_owned(), true, false));
+            // Pairs of numbers are no lists.
+            if items.len() != 2 || !items[0].is_number() {
+                found.push((at.to_owned(), true, false));
+            }
             // Long lists are alike all along.
             items.iter().enumerate().take(6).for_each(|(index, item)| places(item, &format!("{at}/{index}"), found));
         }
@@ -68,6 +80,17 @@ fn places(value: &Value, at: &str, found: &mut Vec<(String, bool, bool)>) {
             }
         }
         _ => {}
+    }
+}
+
+/// The largest number that a field holds: counters are longer than numbers of sessions and the like.
+fn largest(at: &str) -> u64 {
+    let small =
+        ["index", "sessions", "repetitions", "timings", "passes", "cpus", "minute", "looks", "exit_code", "threads"];
+    match at.rsplit('/').next() {
+        Some("exit_code") => 255,
+        Some(name) if small.contains(&name) => u32::MAX.into(),
+        _ => u64::MAX,
     }
 }
 
@@ -89,7 +112,7 @@ fn kinds() -> Vec<Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
     fn generated_records_are_drawn_by_every_face(
@@ -102,16 +125,11 @@ proptest! {
         for (index, real, whole) in changes {
             let (at, is_list, is_whole) = index.get(&found);
             let Some(place) = value.pointer_mut(at) else { continue };
-            let before = place.clone();
             *place = match (is_list, is_whole) {
                 (true, _) => Value::Array(Vec::new()),
-                (_, true) => whole,
+                (_, true) => whole.as_u64().unwrap().min(largest(at)).into(),
                 _ => real,
             };
-            // What is no record any more is refused by its reader.
-            if serde_json::from_value::<RunRecord>(value.clone()).is_err() {
-                *value.pointer_mut(at).unwrap() = before;
-            }
         }
         let record: RunRecord = serde_json::from_value(value).unwrap();
         let other = RunRecord { target: "lab:other".to_owned(), ..record.clone() };
@@ -121,18 +139,13 @@ proptest! {
 
 #[test]
 fn every_number_at_its_largest_is_drawn() {
-    for (largest, most) in
-        [(Value::from(f64::MAX), u64::MAX), (Value::from(-1e300), u64::MAX - 1), (Value::from(0.0), 0)]
+    for (real, most) in [(Value::from(f64::MAX), u64::MAX), (Value::from(-1e300), u64::MAX - 1), (Value::from(0.0), 0)]
     {
         for mut value in kinds() {
             let mut found = Vec::new();
             places(&value, "", &mut found);
             for (at, _, is_whole) in found.iter().filter(|(_, is_list, _)| !is_list) {
-                let place = value.pointer_mut(at).unwrap();
-                let before = std::mem::replace(place, if *is_whole { most.into() } else { largest.clone() });
-                if serde_json::from_value::<RunRecord>(value.clone()).is_err() {
-                    *value.pointer_mut(at).unwrap() = before;
-                }
+                *value.pointer_mut(at).unwrap() = if *is_whole { most.min(largest(at)).into() } else { real.clone() };
             }
             let record: RunRecord = serde_json::from_value(value).unwrap();
             drawn(&[record.clone(), record]);
@@ -144,10 +157,9 @@ fn every_number_at_its_largest_is_drawn() {
 fn ten_thousand_points_and_nothing_at_all_are_drawn() {
     drawn(&[]);
     let mut many = samples::write_chunk("lab:x", 10_000);
-    let (point, phases) = (many.repetitions[0].points[0].clone(), samples::requests::ladder("lab:x"));
-    many.repetitions[0].points.extend((0..10_000).map(|index| plimsoll_measurement::Point { index, ..point.clone() }));
+    let phases = samples::requests::ladder("lab:x");
     let phase = phases.repetitions[0].phases[0].clone();
-    many.repetitions[0].phases = (0..2_000)
+    many.repetitions[0].phases = (0..300)
         .map(|at| plimsoll_measurement::Phase {
             label: format!("{at}/s"),
             rate_asked: Some(f64::from(at)),

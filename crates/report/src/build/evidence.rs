@@ -1,7 +1,7 @@
 //! What stands behind a verdict, as tables: its stretches, and the ceilings that figures were held against.
 
+use crate::model::format::seconds as format_seconds;
 use plimsoll_measurement::RunRecord;
-use plimsoll_measurement::units::format_seconds;
 
 use super::sampled::{NEAR_PERCENT, series, utilisation};
 use super::words::limits;

@@ -2,10 +2,11 @@
 
 use plimsoll_analysis::summary;
 use plimsoll_measurement::run::ColdStart;
-use plimsoll_measurement::units::{MB, format_seconds, mb_per_minute};
+use plimsoll_measurement::units::{MB, mb_per_minute};
 use plimsoll_measurement::{Figure, Point, Repetition, RunRecord};
 
 use super::words::{NOT_PUBLISHED, confidence_of, limit_in_a_cell, repetition_state, value};
+use crate::model::format::seconds as format_seconds;
 use crate::model::format::{BYTES, moment, plain, title};
 use crate::model::{Cell, Table, number, scaled, text};
 

@@ -6,12 +6,12 @@
 mod sentences;
 mod series;
 
+use crate::model::format::seconds as format_seconds;
 use plimsoll_analysis::autocorrelation::effective_sample;
 use plimsoll_analysis::consistency::{DEFAULT_WINDOW, rolling_average};
 use plimsoll_analysis::segments::{self, Pattern, Steady, Terms, TwoLevels};
 use plimsoll_analysis::{DEFAULT_CONFIDENCE, summary};
 use plimsoll_measurement::RunRecord;
-use plimsoll_measurement::units::format_seconds;
 
 use crate::model::format::{self, count, plain};
 use crate::model::{Table, number, text};

@@ -1,6 +1,6 @@
 //! What records say, in words: figures with their spread, bottlenecks, gains, the client, states.
 
-use plimsoll_measurement::units::format_seconds;
+use crate::model::format::seconds as format_seconds;
 use plimsoll_measurement::{Figure, Repetition, RunRecord, Truth, Verdict};
 
 use crate::model::format::{

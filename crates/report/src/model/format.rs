@@ -164,6 +164,9 @@ pub fn ends(value: f64, low: f64, high: f64) -> Option<String> {
 
 /// A confidence of 0.95 as `95 %`.
 pub fn confidence(share: f64) -> String {
+    if !(0.0..=1.0).contains(&share) {
+        return format!("{UNKNOWN} %");
+    }
     let text = format!("{:.1}", share * 100.0);
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }

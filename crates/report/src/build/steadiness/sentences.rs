@@ -3,8 +3,8 @@
 use plimsoll_analysis::summary;
 
 use super::{Level, Steadiness};
+use crate::model::format::seconds as format_seconds;
 use crate::model::format::{count, ends, number, plain, quantity, signed_percent};
-use plimsoll_measurement::units::format_seconds;
 
 /// The pattern for a cell.
 pub(super) fn pattern(name: &str) -> &'static str {
