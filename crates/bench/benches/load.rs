@@ -104,6 +104,6 @@ fn psql(server: &Postgres, command: &str) -> Outcome<()> {
 
 fn log_position(session: &mut dyn Session) -> Outcome<f64> {
     let readings = session.sample()?;
-    let log = readings.iter().find(|reading| reading.metric == plimsoll_measurement::Metric::LogWriteBytes);
+    let log = readings.iter().find(|reading| reading.metric == plimsoll_measurement::Counter::LogWriteBytes);
     Ok(log.ok_or("no WAL position")?.value)
 }

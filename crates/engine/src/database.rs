@@ -110,7 +110,7 @@ pub trait Database: Send + Sync {
         Duration::ZERO
     }
 
-    /// How long after the fact [`Metric::MemoryPercent`](plimsoll_measurement::Metric::MemoryPercent) tells of it, where the
+    /// How long after the fact [`Counter::MemoryPercent`](plimsoll_measurement::Counter::MemoryPercent) tells of it, where the
     /// engine averages over intervals. Zero where it is of now.
     fn memory_report_age(&self) -> Duration {
         Duration::ZERO
@@ -175,7 +175,7 @@ pub trait Sampler: Send {
     /// Reads the counters. What can't be read is left out; only a lost source is an error.
     fn sample(&mut self) -> Result<Vec<Reading>>;
 
-    /// Reads [`Metric::MemoryPercent`](plimsoll_measurement::Metric::MemoryPercent) where that takes a question of its own, which
+    /// Reads [`Counter::MemoryPercent`](plimsoll_measurement::Counter::MemoryPercent) where that takes a question of its own, which
     /// only those pay who want the answer; `None` where [`Sampler::sample`] has it, or nobody does.
     fn sample_memory(&mut self) -> Result<Option<Reading>> {
         Ok(None)

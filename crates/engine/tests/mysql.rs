@@ -14,7 +14,7 @@ use plimsoll_engine::{
     WeakIsolation,
 };
 use plimsoll_measurement::reading::growth;
-use plimsoll_measurement::{Metric, Reading};
+use plimsoll_measurement::{Counter, Reading};
 use plimsoll_testbed::MariaDb;
 
 /// A password that must be found nowhere.
@@ -89,7 +89,7 @@ fn read_table(session: &mut dyn Session, table: &Table) -> Tally {
     tally
 }
 
-fn value(readings: &[Reading], metric: Metric) -> Option<f64> {
+fn value(readings: &[Reading], metric: Counter) -> Option<f64> {
     readings.iter().find(|reading| reading.metric == metric).map(|reading| reading.value)
 }
 
@@ -332,7 +332,7 @@ fn rights_that_are_missing_cost_what_depends_on_them_only() {
     session.settle_table(&dense()).unwrap();
     assert!(!session.checkpoint().unwrap());
     assert!(session.table_size(&dense()).unwrap().table_bytes > loaded.content_bytes);
-    assert!(value(&session.sample().unwrap(), Metric::CacheMissPages).is_some());
+    assert!(value(&session.sample().unwrap(), Counter::CacheMissPages).is_some());
     drop(session);
     poor.make_cold(&place("poorman"), &place("poorman"), &[dense()], &Cold::default(), &mut Unfollowed).unwrap();
     assert_eq!(poor.end_orphans().unwrap(), 0);
@@ -447,10 +447,10 @@ fn counters_grow_by_what_was_done() {
     let files = session.views().unwrap().files;
     let tally = session.load(&dense(), &mut Dense { next: 1, last: 20_000 }).unwrap();
     let (after, later) = (session.sample().unwrap(), processes.sample().unwrap());
-    assert!(growth(Metric::LogWriteBytes, &before, &after).unwrap() > tally.content_bytes as f64);
-    let cpu = growth(Metric::EngineCpuSeconds, &engine, &later).unwrap();
+    assert!(growth(Counter::LogWriteBytes, &before, &after).unwrap() > tally.content_bytes as f64);
+    let cpu = growth(Counter::EngineCpuSeconds, &engine, &later).unwrap();
     assert!(cpu > 0.0 && cpu < 60.0);
-    assert!(value(&later, Metric::DeviceReadBytes).is_some() && value(&later, Metric::DeviceWriteBytes).is_some());
+    assert!(value(&later, Counter::DeviceReadBytes).is_some() && value(&later, Counter::DeviceWriteBytes).is_some());
     let log = session.views().unwrap().files;
     assert!(log[0].kind == "log" && log[0].write_bytes > files[0].write_bytes && log[0].writes > files[0].writes);
 }
@@ -494,14 +494,14 @@ fn a_scan_is_cold(database: &dyn Database, cold: &Cold, expected: &[&str]) {
     let (before, device) = (session.sample().unwrap(), processes.sample().unwrap());
     assert_eq!(session.query_count(scan, &[]).unwrap(), 100_000);
     let (after, device_after) = (session.sample().unwrap(), processes.sample().unwrap());
-    let misses = growth(Metric::CacheMissPages, &before, &after).unwrap();
-    let read = growth(Metric::DeviceReadBytes, &device, &device_after).unwrap();
+    let misses = growth(Counter::CacheMissPages, &before, &after).unwrap();
+    let read = growth(Counter::DeviceReadBytes, &device, &device_after).unwrap();
     // The server reads ahead by whole extents, beyond the table's end too.
     assert!((0.98..1.15).contains(&(misses / pages as f64)), "{misses} misses, {pages} pages");
     assert!(read >= 0.98 * 16_384.0 * pages as f64, "{read} bytes, {pages} pages");
     // And the second scan is warm.
     session.query_count(scan, &[]).unwrap();
-    let again = growth(Metric::CacheMissPages, &after, &session.sample().unwrap()).unwrap();
+    let again = growth(Counter::CacheMissPages, &after, &session.sample().unwrap()).unwrap();
     assert!(again < 0.05 * pages as f64, "{again}");
     drop((session, lease));
     assert!(database.remove(&place).unwrap());

@@ -14,7 +14,7 @@ use plimsoll_engine::{
     Cancel, ClaimMode, Cold, ColdFollower, ColumnType, Credentials, Database, Engine as _, Error, ErrorKind, Lease,
     Place, Result, Row, RowSource, Secret, Session, Table, Target, Unfollowed, Value, WeakIsolation,
 };
-use plimsoll_measurement::{Metric, Reading};
+use plimsoll_measurement::{Counter, Reading};
 use plimsoll_testbed::Postgres;
 
 /// A password that must be found nowhere.
@@ -644,7 +644,7 @@ fn who_may_not_write_hears_what_to_grant() {
     assert!(!session.checkpoint().unwrap());
     session.create_table(&dense()).unwrap();
     assert_eq!(session.table_misses(&dense()).unwrap(), Some(0));
-    assert!(value(&session.sample().unwrap(), Metric::LogWriteBytes).is_some());
+    assert!(value(&session.sample().unwrap(), Counter::LogWriteBytes).is_some());
     drop(session);
     // Nobody writes gigabytes where the free space can't be seen.
     let done = poor.make_cold(&owned, &owned, &[dense()], &Cold::default(), &mut Unfollowed).unwrap();
@@ -694,7 +694,7 @@ fn a_server_says_who_it_is() {
     assert_eq!(tcp.description().fingerprint, description.fingerprint);
 }
 
-fn value(readings: &[Reading], metric: Metric) -> Option<f64> {
+fn value(readings: &[Reading], metric: Counter) -> Option<f64> {
     readings.iter().find(|reading| reading.metric == metric).map(|reading| reading.value)
 }
 
@@ -708,14 +708,14 @@ fn counters_grow_by_what_was_done() {
     let tally = session.load(&dense(), &mut Dense { next: 1, last: 20_000 }).unwrap();
     let (after, later) = (session.sample().unwrap(), processes.sample().unwrap());
     let growth = |metric| plimsoll_measurement::reading::growth(metric, &before, &after).unwrap();
-    assert!(growth(Metric::LogWriteBytes) > tally.content_bytes as f64);
-    let cpu = plimsoll_measurement::reading::growth(Metric::EngineCpuSeconds, &engine, &later).unwrap();
+    assert!(growth(Counter::LogWriteBytes) > tally.content_bytes as f64);
+    let cpu = plimsoll_measurement::reading::growth(Counter::EngineCpuSeconds, &engine, &later).unwrap();
     assert!(cpu > 0.0 && cpu < 60.0);
-    assert!(value(&later, Metric::DeviceReadBytes).is_some() && value(&later, Metric::DeviceWriteBytes).is_some());
+    assert!(value(&later, Counter::DeviceReadBytes).is_some() && value(&later, Counter::DeviceWriteBytes).is_some());
     // The next sampler reads other sessions' ends as well and never less.
     drop(session);
     let last = processes.sample().unwrap();
-    assert!(value(&last, Metric::EngineCpuSeconds) >= value(&later, Metric::EngineCpuSeconds));
+    assert!(value(&last, Counter::EngineCpuSeconds) >= value(&later, Counter::EngineCpuSeconds));
 }
 
 /// Follows a cold start by closures; renews a lease after a restart.
@@ -866,7 +866,7 @@ fn a_scan_is_cold(server: &Postgres, database: &dyn Database, cold: &Cold, expec
     let (misses, device) = (session.table_misses(&table).unwrap().unwrap(), processes.sample().unwrap());
     assert_eq!(session.query_count(scan, &[]).unwrap(), 150_000);
     let misses = session.table_misses(&table).unwrap().unwrap() - misses;
-    let read = plimsoll_measurement::reading::growth(Metric::DeviceReadBytes, &device, &processes.sample().unwrap());
+    let read = plimsoll_measurement::reading::growth(Counter::DeviceReadBytes, &device, &processes.sample().unwrap());
     assert!(misses.abs_diff(pages) * 50 <= pages, "{misses} misses, {pages} pages");
     assert!(read.unwrap() >= 0.98 * 8_192.0 * pages as f64, "{read:?} bytes, {pages} pages");
     // And the second scan is warm.

@@ -14,7 +14,7 @@ use plimsoll_engine::{
     ClaimMode, Cold, ColumnType, Credentials, Database, Engine, Error, ErrorKind, Lease, Place, PlaceStatus, Result,
     Row, RowSource, Session, Table, Target, Unfollowed, Value,
 };
-use plimsoll_measurement::Metric;
+use plimsoll_measurement::Counter;
 use plimsoll_measurement::reading::growth;
 use tempfile::TempDir;
 
@@ -294,12 +294,12 @@ fn the_source_of_a_chunk_is_in_memory() {
     let before = session.sample().unwrap();
     assert_eq!(read_all(session, &source), tally);
     let after = session.sample().unwrap();
-    assert_eq!(growth(Metric::CacheMissPages, &before, &after), Some(0.0));
+    assert_eq!(growth(Counter::CacheMissPages, &before, &after), Some(0.0));
     assert!(session.table_size(&source).unwrap().table_bytes > tally.content_bytes);
 
     let sql = session.dialect().copy_chunk(&target, &source.name, 5_000, 3, 1);
     session.execute(&sql, &[]).unwrap();
-    let written = growth(Metric::LogWriteBytes, &after, &session.sample().unwrap()).unwrap();
+    let written = growth(Counter::LogWriteBytes, &after, &session.sample().unwrap()).unwrap();
     let size = session.table_size(&target).unwrap().table_bytes as f64;
     assert!(written >= size && written < 1.2 * size, "{written} bytes of log for {size} bytes of table");
 }
@@ -458,7 +458,7 @@ fn a_size_is_that_of_the_tree_and_costs_no_scan() {
         let before = session.sample().unwrap();
         let size = session.table_size(&table).unwrap();
         let after = session.sample().unwrap();
-        assert!(growth(Metric::CacheMissPages, &before, &after).unwrap() <= 2.0);
+        assert!(growth(Counter::CacheMissPages, &before, &after).unwrap() <= 2.0);
         let by_reading = "SELECT pgsize FROM dbstat WHERE name = 't' AND aggregate = TRUE";
         assert_eq!(size.table_bytes, session.query_count(by_reading, &[]).unwrap(), "{query}");
         assert_eq!(size.index_bytes, 0);
@@ -487,9 +487,9 @@ fn scan_cold(bench: Bench) -> (f64, Option<f64>) {
     let after = session.sample().unwrap();
     let percent = |bytes: f64| 100.0 * bytes / size;
     let page_bytes = database.description().page_bytes as f64;
-    let misses = percent(growth(Metric::CacheMissPages, &before, &after).unwrap() * page_bytes);
+    let misses = percent(growth(Counter::CacheMissPages, &before, &after).unwrap() * page_bytes);
     assert!(session.table_misses(&table).unwrap().is_none());
-    (misses, growth(Metric::DeviceReadBytes, &before, &after).map(percent))
+    (misses, growth(Counter::DeviceReadBytes, &before, &after).map(percent))
 }
 
 #[test]

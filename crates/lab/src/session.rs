@@ -12,7 +12,7 @@ use plimsoll_clock::windowed;
 use plimsoll_engine::sqlite::modelled::{Follower, Modelled};
 use plimsoll_engine::{Error, ErrorKind, Result};
 use plimsoll_hardware::CpuWork;
-use plimsoll_measurement::{Metric, Moment, Reading, Views};
+use plimsoll_measurement::{Counter, Moment, Reading, Views};
 use rusqlite::Connection;
 
 use crate::charge::{self, Work};
@@ -276,9 +276,9 @@ impl Follower for LabSession {
         let ((), window) = windowed(self.server.clock.as_ref(), || ());
         let reading = |metric, value| Reading { metric, value, window };
         let mut readings = vec![
-            reading(Metric::CacheMissPages, work.pages_read as f64),
-            reading(Metric::LogWriteBytes, work.log_bytes as f64),
-            reading(Metric::EngineCpuSeconds, work.cpu_nanos as f64 / 1e9),
+            reading(Counter::CacheMissPages, work.pages_read as f64),
+            reading(Counter::LogWriteBytes, work.log_bytes as f64),
+            reading(Counter::EngineCpuSeconds, work.cpu_nanos as f64 / 1e9),
         ];
         readings.extend(Wait::ALL.map(|wait| reading(wait.metric(), work.waits.of(wait).1.as_secs_f64())));
         readings

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_measurement::{Metric, WaitRow};
+use plimsoll_measurement::{Counter, WaitRow};
 
 /// Why a session waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,14 +39,14 @@ impl Wait {
     }
 
     /// The counter under which samplers give it.
-    pub const fn metric(self) -> Metric {
+    pub const fn metric(self) -> Counter {
         match self {
-            Self::DataRead => Metric::DataReadWaitSeconds,
-            Self::LogWrite => Metric::LogWriteWaitSeconds,
-            Self::LogRateGovernor => Metric::LogRateGovernorWaitSeconds,
-            Self::Lock => Metric::LockWaitSeconds,
-            Self::Turn => Metric::WriteTurnWaitSeconds,
-            Self::Cpu => Metric::CpuWaitSeconds,
+            Self::DataRead => Counter::DataReadWaitSeconds,
+            Self::LogWrite => Counter::LogWriteWaitSeconds,
+            Self::LogRateGovernor => Counter::LogRateGovernorWaitSeconds,
+            Self::Lock => Counter::LockWaitSeconds,
+            Self::Turn => Counter::WriteTurnWaitSeconds,
+            Self::Cpu => Counter::CpuWaitSeconds,
         }
     }
 }

@@ -78,7 +78,7 @@ pub struct Phase {
 
 /// A time in which no request of any session was answered.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Silence {
+pub struct Stall {
     /// When it began, seconds after the repetition's start.
     pub started_seconds: f64,
     /// How long it lasted, to a hundredth of a second.
@@ -173,12 +173,12 @@ pub struct Seconds {
     /// Requests that failed, by class; classes that never came are absent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors_by_class: BTreeMap<String, Vec<u64>>,
-    /// The response time in milliseconds that half of the second's requests did not exceed; null where none was answered.
+    /// The response time in microseconds that half of the second's requests did not exceed; null where none was answered.
     #[serde(default)]
-    pub latency_ms_p50: Vec<Option<f64>>,
+    pub latency_us_p50: Vec<Option<f64>>,
     /// The same for 99 in 100.
     #[serde(default)]
-    pub latency_ms_p99: Vec<Option<f64>>,
+    pub latency_us_p99: Vec<Option<f64>>,
 }
 
 impl Seconds {

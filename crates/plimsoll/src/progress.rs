@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plimsoll_bench::{Live, Observer, Progress};
 use plimsoll_engine::{Error, ErrorKind, Result};
-use plimsoll_measurement::{Point, Repetition, RunRecord, units};
+use plimsoll_measurement::{Metric, Point, Repetition, RunRecord, units};
 use plimsoll_store::{Store, StoreError};
 
 use crate::printer::Printer;
@@ -210,7 +210,11 @@ impl Observer for Watcher<'_> {
     fn point(&mut self, run_id: &str, repetition: &str, point: &Point) -> Result<()> {
         stored(self.store.point(run_id, repetition, point))?;
         let label = point.label.as_deref().unwrap_or("point");
-        let figure = match (point.mb_per_minute, point.join_rows, point.cache_miss_pages) {
+        let figure = match (
+            point.get(Metric::MbPerMinute),
+            point.count(Metric::JoinRows),
+            point.count(Metric::CacheMissPages),
+        ) {
             (Some(rate), ..) => format!("{} MB/min", units::format_significant(rate)),
             (None, None, Some(misses)) => format!("{misses} misses"),
             _ => units::format_seconds(point.seconds),

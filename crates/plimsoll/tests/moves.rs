@@ -54,13 +54,14 @@ fn postgresql_is_dumped_imported_and_copied() {
     assert_eq!(labels(record)[..4], ["dump", "definitions", "tables", "indexes"]);
     // The log of the imported rows was counted, and nobody was seen to wait for it.
     let tables = &record["repetitions"][2]["points"][2];
-    assert!(tables["log_bytes"].as_u64() > tables["content_bytes"].as_u64(), "{tables}");
+    let loaded = &tables["metrics"];
+    assert!(loaded["log_bytes"].as_u64() > loaded["content_bytes"].as_u64(), "{tables}");
     let limit = record["results"][1]["note"].as_str().unwrap();
     assert!(
         limit.starts_with("at least") && limit.contains("; 1.") && limit.contains(" bytes of log for each"),
         "{limit}"
     );
-    let moved = record["repetitions"][2]["points"][2]["content_bytes"].as_u64().unwrap();
+    let moved = record["repetitions"][2]["points"][2]["metrics"]["content_bytes"].as_u64().unwrap();
     assert_eq!(moved, record["parameters"]["content_bytes"].as_u64().unwrap());
     for way in ["wal-log", "file-copy"] {
         let way_is = format!("way={way}");
@@ -82,7 +83,7 @@ fn three_sizes(scene: &Scene, target: &str, tests: &[(&str, &str)]) {
         let mut sizes: Vec<&str> = labels(record).iter().map(|label| label.split(": ").next().unwrap()).collect();
         sizes.dedup();
         assert_eq!(sizes, ["1.00 MB", "2.00 MB", "4.00 MB"], "{record}");
-        let shown = scene.say(&["show", record["run_id"].as_str().unwrap()]).out;
+        let shown = scene.say(&["show", record["run_id"].as_str().unwrap(), "--full"]).out;
         assert!(shown.contains("Sizes") && shown.contains("MB/min") && shown.contains("of 4.00 MB"), "{shown}");
     }
 }
@@ -268,7 +269,7 @@ fn sqlite_is_dumped_imported_and_copied() {
     let record = &scene.say(&run("import", &target, &small)).json()[0];
     assert!(record["error"].is_null(), "{record}");
     assert_eq!(metrics(record), ["import_rate", "log_rate_limit", "write_rate"]);
-    let shown = scene.say(&["show", record["run_id"].as_str().unwrap()]).out;
+    let shown = scene.say(&["show", record["run_id"].as_str().unwrap(), "--full"]).out;
     assert!(shown.contains("Stages") && shown.contains("dump"), "{shown}");
     for way in ["backup", "file-copy", "vacuum-into"] {
         let way_is = format!("way={way}");
@@ -301,15 +302,15 @@ fn the_lab_moves_databases_as_fast_as_its_limits_say() {
         let number = |value: &Value| value.as_f64().unwrap();
         // A change of level is seen when it is next asked for, each second.
         let is_close = if test == "level-change" {
-            (0.0..1.0).contains(&(number(&result["value"]) - number(&result["truth"]["value"])))
+            (0.0..1.0).contains(&(number(&result["value"]) - number(&result["expected"]["value"])))
         } else {
-            number(&result["truth"]["error_percent"]).abs() < 1.0
+            number(&result["expected"]["error_percent"]).abs() < 1.0
         };
         assert!(result["metric"] == metric && is_close, "{result}");
         if test == "import" {
             let log = &said.json()[0]["results"][1];
             // Checkpoints hold the import back a little, and the log takes what it took.
-            let error = number(&log["truth"]["error_percent"]);
+            let error = number(&log["expected"]["error_percent"]);
             assert!(log["metric"] == "log_rate_limit" && (-6.0..0.1).contains(&error), "{log}");
         }
         assert_eq!(result["repetitions"], 3, "{result}");

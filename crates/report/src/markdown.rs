@@ -96,10 +96,9 @@ impl Page {
 fn sentence(one: &Sentence) -> String {
     let text = safe(&one.text);
     match one.tone {
-        Tone::Headline => format!("**{text}**"),
+        Tone::Headline | Tone::Error => format!("**{text}**"),
         Tone::Evidence => format!("- {text}"),
         Tone::Warning => format!("**Warning:** {text}"),
-        Tone::Error => format!("**{text}**"),
         Tone::Plain | Tone::Quiet => text,
     }
 }

@@ -128,11 +128,12 @@ impl Page {
             Tone::Plain | Tone::Evidence => "",
         };
         let lead = match sentence.tone {
-            Tone::Evidence => "  - ".to_owned(),
-            tone if tone.sign().is_empty() => String::new(),
-            tone => format!("{} ", tone.sign()),
+            Tone::Evidence => "  - ",
+            Tone::Warning => "! ",
+            Tone::Error => "✕ ",
+            Tone::Headline | Tone::Plain | Tone::Quiet => "",
         };
-        self.wrapped(&lead, &sentence.text, color);
+        self.wrapped(lead, &sentence.text, color);
     }
 
     fn heading(&mut self, title: &str) {

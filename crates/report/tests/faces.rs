@@ -2,7 +2,7 @@
 
 mod samples;
 
-use plimsoll_measurement::{Repetition, RunRecord, SampleColumn, Samples};
+use plimsoll_measurement::{Metric, Repetition, RunRecord, SampleColumn, Samples};
 use plimsoll_report::terminal::{self, Style};
 use plimsoll_report::{Comparison, RunSummary, csv, html, in_a_line, json_line, markdown};
 
@@ -192,15 +192,15 @@ fn page_fetches_nothing_and_runs_nothing() {
 fn no_page_shows_what_is_not_a_number() {
     let mut broken = samples::read_scan("lab:x", 100.0);
     for point in &mut broken.repetitions[0].points {
-        point.mb_per_minute = Some(f64::NAN);
+        point.metrics.set(Metric::MbPerMinute, f64::NAN);
     }
     broken.result.as_mut().unwrap().value = f64::INFINITY;
     let mut records = samples::all();
     records.extend(samples::requests::all());
     records.extend(samples::sampled::all());
     let mut seconds = samples::requests::mix("lab:x", 60);
-    seconds.repetitions[0].seconds.latency_ms_p99[3] = Some(f64::NAN);
-    seconds.repetitions[1].seconds.latency_ms_p50.clear();
+    seconds.repetitions[0].seconds.latency_us_p99[3] = Some(f64::NAN);
+    seconds.repetitions[1].seconds.latency_us_p50.clear();
     records.extend([broken, seconds]);
     let texts = [page(&records), markdown::report(&records), csv::table(&records, csv::Rows::Points)];
     for text in texts.into_iter().chain(records.iter().map(|record| terminal::run(record, FULL))) {
@@ -337,8 +337,8 @@ fn samples_are_a_panel_with_gaps_and_the_limit_that_bound() {
 #[test]
 fn segments_are_summed_up_by_bottleneck() {
     let mut record = samples::sampled::mix("lab:x", 100);
-    let again = record.verdict.stretches.clone();
-    record.verdict.stretches.extend(again);
+    let again = record.verdict.segments.clone();
+    record.verdict.segments.extend(again);
     let text = terminal::run(&record, FULL);
     let sums = text.split("Time by bottleneck").nth(1).expect("the sums").lines().skip(4).take(3);
     let sums: Vec<String> = sums.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
@@ -496,4 +496,19 @@ fn a_campaign_is_one_table_of_tests_by_targets() {
         !page(&runs[..1]).contains("Tests by target")
             && !page(&[runs[0].clone(), runs[2].clone()]).contains("Tests by target")
     );
+}
+
+#[test]
+fn a_basis_other_than_measured_is_marked_on_every_face() {
+    let mut record = samples::read_scan("lab:x", 354.0);
+    record.basis = plimsoll_measurement::Basis::Simulated;
+    let measured = samples::read_scan("lab:x", 354.0);
+    let texts = |record: &RunRecord| {
+        let one = std::slice::from_ref(record);
+        [page(one), markdown::report(one), terminal::run(record, PLAIN), in_a_line(record)]
+    };
+    assert!(texts(&record).iter().all(|text| text.contains("(simulated)")));
+    assert!(texts(&measured).iter().all(|text| !text.contains("simulated)")));
+    let beside = terminal::side_by_side(&[record, measured], PLAIN);
+    assert!(beside.contains("lab:x (simulated)"), "{beside}");
 }

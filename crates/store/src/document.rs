@@ -1,9 +1,11 @@
 //! The parts of a record as JSON documents: head, repetitions, points. Each is stored apart, so that a point can be added
 //! without touching what is there.
 
+use plimsoll_measurement::version::{VersionError, upgrade_point, upgrade_record, upgrade_repetition};
 use plimsoll_measurement::{Point, Repetition, RunRecord};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
+use serde_json::Value;
 
 use crate::StoreError;
 
@@ -11,18 +13,35 @@ use crate::StoreError;
 pub(crate) trait Part: Serialize + DeserializeOwned {
     /// What it is called in errors.
     const NAME: &'static str;
+
+    /// Brings a document of an earlier release to this one's version.
+    fn upgrade(document: &mut Value) -> Result<(), VersionError>;
 }
 
 impl Part for RunRecord {
     const NAME: &'static str = "head";
+
+    fn upgrade(document: &mut Value) -> Result<(), VersionError> {
+        upgrade_record(document)
+    }
 }
 
 impl Part for Repetition {
     const NAME: &'static str = "repetition";
+
+    fn upgrade(document: &mut Value) -> Result<(), VersionError> {
+        upgrade_repetition(document);
+        Ok(())
+    }
 }
 
 impl Part for Point {
     const NAME: &'static str = "point";
+
+    fn upgrade(document: &mut Value) -> Result<(), VersionError> {
+        upgrade_point(document);
+        Ok(())
+    }
 }
 
 /// Writes a part as JSON. JSON knows no NaN and no infinity and would hold null in their place; such a document is refused,
@@ -34,13 +53,15 @@ pub(crate) fn write<T: Part>(run_id: &str, part: &T) -> Result<String, StoreErro
     Ok(text)
 }
 
-/// Reads a part.
+/// Reads a part, of this release or an earlier one.
 pub(crate) fn read<T: Part>(run_id: &str, text: &str) -> Result<T, StoreError> {
-    serde_json::from_str(text).map_err(|source| StoreError::Document {
-        what: T::NAME,
-        run_id: run_id.to_owned(),
-        source,
-    })
+    let refuse = |source| StoreError::Document { what: T::NAME, run_id: run_id.to_owned(), source };
+    let mut document = serde_json::from_str(text).map_err(refuse)?;
+    T::upgrade(&mut document).map_err(|source| match source {
+        VersionError::Newer { .. } => StoreError::Version { run_id: run_id.to_owned(), source },
+        VersionError::Unknown { .. } => refuse(serde_json::Error::custom(source)),
+    })?;
+    serde_json::from_value(document).map_err(refuse)
 }
 
 /// A record without its repetitions.
@@ -66,5 +87,13 @@ mod tests {
             let error = write("r1", &point(seconds)).unwrap_err();
             assert_eq!(error.to_string(), "the point of run r1 is no valid document");
         }
+    }
+
+    #[test]
+    fn documents_of_the_first_release_are_read_and_those_of_a_later_one_are_refused() {
+        let point = read::<Point>("r1", r#"{"index": 3, "started_seconds": 0.5, "seconds": 2.0, "rows": 7}"#).unwrap();
+        assert_eq!((point.index, point.count(plimsoll_measurement::Metric::Rows)), (3, Some(7)));
+        let error = read::<RunRecord>("r1", r#"{"schema_version": "3.0"}"#).unwrap_err();
+        assert!(matches!(&error, StoreError::Version { .. }), "{error}");
     }
 }

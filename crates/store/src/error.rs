@@ -4,6 +4,7 @@ use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use plimsoll_measurement::version::VersionError;
 use rusqlite::ErrorCode;
 
 /// Why runs could not be stored or found. The path is that of the store.
@@ -112,6 +113,14 @@ pub enum StoreError {
         run_id: String,
         /// What is wrong with it.
         source: serde_json::Error,
+    },
+    /// A record has a version of the schema that this release can't read.
+    #[error("run {run_id} can't be read")]
+    Version {
+        /// The run.
+        run_id: String,
+        /// Which version, and what to do.
+        source: VersionError,
     },
     /// A run of this id is there already.
     #[error("run {run_id} is in the store already")]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plimsoll_engine::ErrorKind;
-use plimsoll_measurement::{Moment, RequestKind, Seconds, Silence, Times};
+use plimsoll_measurement::{Moment, RequestKind, Seconds, Stall, Times};
 
 use super::request::Made;
 use super::silence::Slots;
@@ -159,13 +159,13 @@ impl Recorder {
             let all = (0..seconds.operations.len()).map(|second| percentiles.get(second).copied().unwrap_or_default());
             all.map(|(p50, p99)| if half { p50 } else { p99 }).collect()
         };
-        (seconds.latency_ms_p50, seconds.latency_ms_p99) = (of(true), of(false));
+        (seconds.latency_us_p50, seconds.latency_us_p99) = (of(true), of(false));
         seconds
     }
 
     /// Times between two moments, in seconds after the start, in which nobody was answered.
-    pub fn silences(&self, from_seconds: f64, to_seconds: f64) -> Vec<Silence> {
-        self.slots.silences(from_seconds, to_seconds)
+    pub fn stalls(&self, from_seconds: f64, to_seconds: f64) -> Vec<Stall> {
+        self.slots.stalls(from_seconds, to_seconds)
     }
 
     /// How late requests started; only beside a schedule.

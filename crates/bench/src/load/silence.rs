@@ -1,7 +1,7 @@
 //! Times in which nobody was answered. A device that stands still for a tenth of a second is not seen in rates by the second; that no
 //! session at all had an answer for so long is.
 
-use plimsoll_measurement::Silence;
+use plimsoll_measurement::Stall;
 
 /// Length of a slot in milliseconds.
 const SLOT_MS: u64 = 10;
@@ -48,7 +48,7 @@ impl Slots {
     }
 
     /// Silences between two times, in seconds after the start.
-    pub fn silences(&self, from_seconds: f64, to_seconds: f64) -> Vec<Silence> {
+    pub fn stalls(&self, from_seconds: f64, to_seconds: f64) -> Vec<Stall> {
         let slot = |seconds: f64| ((seconds * 1e3) as u64).div_ceil(SLOT_MS).min(MOST_SLOTS);
         let (from, to) = (slot(from_seconds.max(0.0)), slot(to_seconds.max(0.0)));
         if self.count == 0 || to <= from {
@@ -56,7 +56,7 @@ impl Slots {
         }
         let gap_slots = (to - from) as f64 / self.count as f64;
         let least = LEAST_SLOTS.max((LEAST_GAPS * gap_slots).ceil() as u64);
-        let mut silences = Vec::new();
+        let mut stalls = Vec::new();
         let mut begun = None;
         for slot in from..=to {
             let silent = slot < to && self.is_silent(slot);
@@ -65,19 +65,19 @@ impl Slots {
                 (false, Some(start)) => {
                     if slot - start >= least {
                         let seconds = |slots: u64| (slots * SLOT_MS) as f64 / 1e3;
-                        silences.push(Silence { started_seconds: seconds(start), seconds: seconds(slot - start) });
+                        stalls.push(Stall { started_seconds: seconds(start), seconds: seconds(slot - start) });
                     }
                     begun = None;
                 }
                 _ => {}
             }
         }
-        if silences.len() > MOST {
-            silences.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
-            silences.truncate(MOST);
-            silences.sort_by(|a, b| a.started_seconds.total_cmp(&b.started_seconds));
+        if stalls.len() > MOST {
+            stalls.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+            stalls.truncate(MOST);
+            stalls.sort_by(|a, b| a.started_seconds.total_cmp(&b.started_seconds));
         }
-        silences
+        stalls
     }
 }
 
@@ -96,14 +96,14 @@ mod tests {
 
     #[test]
     fn a_tenth_of_a_second_without_an_answer_is_found_and_noise_is_not() {
-        let found = slots(10_000, &[2_000..2_100, 5_003..5_015]).silences(0.0, 10.0);
-        assert_eq!(found, [Silence { started_seconds: 2.0, seconds: 0.1 }]);
+        let found = slots(10_000, &[2_000..2_100, 5_003..5_015]).stalls(0.0, 10.0);
+        assert_eq!(found, [Stall { started_seconds: 2.0, seconds: 0.1 }]);
         // One answer every 40 ms: 300 ms are nothing strange, a second is.
         let mut rare = Slots::default();
         (0..250_u64)
             .filter(|at| !(50..57).contains(at) && !(100..130).contains(at))
             .for_each(|at| rare.answered(at * 40_000_000));
-        let found = rare.silences(0.0, 10.0);
+        let found = rare.stalls(0.0, 10.0);
         assert_eq!(found.len(), 1);
         assert!(
             (found[0].started_seconds - 3.97).abs() < 0.011 && (found[0].seconds - 1.23).abs() < 0.011,
@@ -117,16 +117,16 @@ mod tests {
         let mut other = Slots::default();
         other.answered(1_500_000_000);
         all.merge(&other);
-        let found: Vec<f64> = all.silences(0.0, 4.0).iter().map(|silence| silence.seconds).collect();
+        let found: Vec<f64> = all.stalls(0.0, 4.0).iter().map(|silence| silence.seconds).collect();
         assert_eq!(found, [0.5, 0.49]);
     }
 
     #[test]
     fn without_an_answer_or_a_time_there_is_nothing_to_say() {
-        assert_eq!(Slots::default().silences(0.0, 10.0), []);
-        assert_eq!(slots(100, &[]).silences(5.0, 1.0), []);
+        assert_eq!(Slots::default().stalls(0.0, 10.0), []);
+        assert_eq!(slots(100, &[]).stalls(5.0, 1.0), []);
         let mut late = Slots::default();
         late.answered(u64::MAX);
-        assert!(late.silences(0.0, 1.0).len() <= 1);
+        assert!(late.stalls(0.0, 1.0).len() <= 1);
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use plimsoll_measurement::{Moment, Point, Repetition, Times, units};
+use plimsoll_measurement::{Metric, Moment, Point, Repetition, Times, units};
 
 use super::phases::Phase;
 use super::recorder::{Recorder, Sums};
@@ -30,7 +30,7 @@ pub struct Watch<'a> {
     last: Moment,
     seen: Sums,
     minute: Minute,
-    /// Percentiles of each second so far, in milliseconds: half of the times, and 99 of 100.
+    /// Percentiles of each second so far, in microseconds: half of the times, and 99 of 100.
     pub percentiles: Vec<(Option<f64>, Option<f64>)>,
 }
 
@@ -70,20 +70,20 @@ impl<'a> Watch<'a> {
             recorder.take_recent(&mut recent);
         }
         let news = sums.since(self.seen);
-        let ms = |percent| recent.percentile(percent).map(milliseconds);
+        let us = |percent| recent.percentile(percent).map(microseconds);
         let passed = now.since(self.last).as_secs_f64();
         let second = (now.since(self.start).as_secs_f64().ceil() as usize).max(1);
         if self.percentiles.len() < second {
             self.percentiles.resize(second, (None, None));
-            self.percentiles[second - 1] = (ms(50.0), ms(99.0));
+            self.percentiles[second - 1] = (us(50.0), us(99.0));
         }
         let live = Live {
             phase: if self.phase.label == "all" { "" } else { &self.phase.label },
             elapsed_seconds: now.since(self.start).as_secs_f64(),
             total_seconds: None,
             rate: if passed > 0.0 { news.answered as f64 / passed } else { 0.0 },
-            latency_ms_p50: ms(50.0),
-            latency_ms_p99: ms(99.0),
+            latency_ms_p50: us(50.0).map(|us| us / 1e3),
+            latency_ms_p99: us(99.0).map(|us| us / 1e3),
             answered: sums.answered,
             failed: sums.failed,
             backlog: self.schedule.map(|schedule| schedule.backlog(now)),
@@ -130,27 +130,27 @@ impl<'a> Watch<'a> {
         } else {
             format!("{}, minute {number}", self.phase.label)
         };
-        let ms = |percent| self.minute.times.percentile(percent).map(milliseconds);
+        let us = |percent| self.minute.times.percentile(percent).map(microseconds);
         let point = Point {
             label: Some(label),
             started_seconds: self.minute.start.since(self.repetition_start).as_secs_f64(),
             seconds,
-            rows: Some(sums.rows),
-            content_bytes: Some(sums.content_bytes),
-            mb_per_minute: units::mb_per_minute(sums.content_bytes, seconds),
-            operations: Some(sums.answered),
-            errors: Some(sums.failed),
-            sessions: Some(self.phase.sessions as u32),
-            rate_asked: self.phase.rate.map(super::schedule::Rate::mean),
-            latency_ms_p50: ms(50.0),
-            latency_ms_p99: ms(99.0),
             ..Point::default()
-        };
+        }
+        .with(Metric::Rows, sums.rows)
+        .with(Metric::ContentBytes, sums.content_bytes)
+        .with(Metric::MbPerMinute, units::mb_per_minute(sums.content_bytes, seconds))
+        .with(Metric::Operations, sums.answered)
+        .with(Metric::Errors, sums.failed)
+        .with(Metric::Sessions, self.phase.sessions as u32)
+        .with(Metric::AskedPerSecond, self.phase.rate.map(super::schedule::Rate::mean))
+        .with(Metric::LatencyUsP50, us(50.0))
+        .with(Metric::LatencyUsP99, us(99.0));
         self.minute = Minute { number: number + 1, start: now, sums: self.seen, times: Times::new() };
         Some(point)
     }
 }
 
-fn milliseconds(time: Duration) -> f64 {
-    time.as_nanos() as f64 / 1e6
+fn microseconds(time: Duration) -> f64 {
+    time.as_nanos() as f64 / 1e3
 }

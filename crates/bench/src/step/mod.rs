@@ -20,7 +20,7 @@ use plimsoll_engine::{
     Cancel, Cold, ColdFollower, Database, Error, ErrorKind, Lease, Place, RequestAccess, Requester, Result, Row,
     RowSource, Sampler, Session, Table, value::Tally,
 };
-use plimsoll_measurement::{Client, ColdStart, Metric, Moment, Point, Reading, reading::growth};
+use plimsoll_measurement::{Client, ColdStart, Counter, Moment, Point, Reading, reading::growth};
 
 use crate::generate::Rows;
 use crate::interrupt::{Interrupt, Watched};
@@ -459,12 +459,12 @@ impl Probe {
     }
 
     /// How much a counter grew; `None` where it isn't known.
-    pub fn growth(&self, metric: Metric) -> Option<f64> {
+    pub fn growth(&self, metric: Counter) -> Option<f64> {
         growth(metric, &self.before, &self.after)
     }
 
     /// The same as a whole number.
-    pub fn count(&self, metric: Metric) -> Option<u64> {
+    pub fn count(&self, metric: Counter) -> Option<u64> {
         self.growth(metric).map(|value| value as u64)
     }
 
@@ -473,12 +473,12 @@ impl Probe {
     pub fn misses(&self, before: Option<u64>, after: Option<u64>) -> Option<u64> {
         match (before, after) {
             (Some(before), Some(after)) => after.checked_sub(before),
-            _ => self.count(Metric::CacheMissPages),
+            _ => self.count(Counter::CacheMissPages),
         }
     }
 
     /// The present value of something that isn't cumulative.
-    pub fn now(&self, metric: Metric) -> Option<f64> {
+    pub fn now(&self, metric: Counter) -> Option<f64> {
         self.after.iter().find(|reading| reading.metric == metric).map(|reading| reading.value)
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_clock::{Clock, windowed};
-use plimsoll_measurement::{FileLimit, FileRow, Metric, Moment, Reading, ResourceRow, Views, WaitRow};
+use plimsoll_measurement::{Counter, FileLimit, FileRow, Moment, Reading, ResourceRow, Views, WaitRow};
 
 use super::describe::{Abilities, Ability, PAGE_BYTES};
 use super::place::{Control, text_of, whole};
@@ -67,30 +67,30 @@ pub(super) fn sample(control: &mut Control<'_>, clock: &dyn Clock, abilities: Ab
     let (cpu, window) = windowed(clock, || control.number(sql::OWN_CPU, &[]));
     // A server without that view, or another server, doesn't count it.
     if let Ok(Some(milliseconds)) = cpu {
-        put(Metric::EngineCpuSeconds, milliseconds as f64 / 1e3, window);
+        put(Counter::EngineCpuSeconds, milliseconds as f64 / 1e3, window);
     }
     Ok(readings)
 }
 
 /// Sums over the files.
-fn sums(files: &[File], mut put: impl FnMut(Metric, f64)) {
+fn sums(files: &[File], mut put: impl FnMut(Counter, f64)) {
     let sum = |is_log: bool, of: fn(&File) -> u64| {
         files.iter().filter(|file| file.is_log == is_log).map(of).sum::<u64>() as f64
     };
-    put(Metric::CacheMissPages, sum(false, |file| file.read_bytes / PAGE_BYTES));
-    put(Metric::DeviceReadBytes, sum(false, |file| file.read_bytes));
-    put(Metric::DeviceWriteBytes, sum(false, |file| file.write_bytes) + sum(true, |file| file.write_bytes));
-    put(Metric::LogWriteBytes, sum(true, |file| file.write_bytes));
-    put(Metric::DataReads, sum(false, |file| file.reads));
-    put(Metric::DataWrites, sum(false, |file| file.writes));
-    put(Metric::LogWrites, sum(true, |file| file.writes));
-    put(Metric::DataReadStallSeconds, sum(false, |file| file.read_stall_ms) / 1e3);
-    put(Metric::DataWriteStallSeconds, sum(false, |file| file.write_stall_ms) / 1e3);
-    put(Metric::LogWriteStallSeconds, sum(true, |file| file.write_stall_ms) / 1e3);
+    put(Counter::CacheMissPages, sum(false, |file| file.read_bytes / PAGE_BYTES));
+    put(Counter::DeviceReadBytes, sum(false, |file| file.read_bytes));
+    put(Counter::DeviceWriteBytes, sum(false, |file| file.write_bytes) + sum(true, |file| file.write_bytes));
+    put(Counter::LogWriteBytes, sum(true, |file| file.write_bytes));
+    put(Counter::DataReads, sum(false, |file| file.reads));
+    put(Counter::DataWrites, sum(false, |file| file.writes));
+    put(Counter::LogWrites, sum(true, |file| file.writes));
+    put(Counter::DataReadStallSeconds, sum(false, |file| file.read_stall_ms) / 1e3);
+    put(Counter::DataWriteStallSeconds, sum(false, |file| file.write_stall_ms) / 1e3);
+    put(Counter::LogWriteStallSeconds, sum(true, |file| file.write_stall_ms) / 1e3);
 }
 
 /// What rows of files count. Gives the files of a managed instance that are blobs, each with limits of its own.
-pub(super) fn file_readings(rows: &[Row], put: impl FnMut(Metric, f64)) -> Vec<FileRow> {
+pub(super) fn file_readings(rows: &[Row], put: impl FnMut(Counter, f64)) -> Vec<FileRow> {
     let files: Vec<File> = rows.iter().filter_map(File::of).collect();
     sums(&files, put);
     let blob = |row: &Row| {
@@ -112,7 +112,7 @@ pub(super) fn sample_memory(
     }
     let (rows, window) = windowed(clock, || control.rows(sql::MEMORY_IN_USE, &[], &[Float]));
     Ok(match rows?.first().map(|row| row.get(0)) {
-        Some(Value::Float(value)) => Some(Reading { metric: Metric::MemoryPercent, value, window }),
+        Some(Value::Float(value)) => Some(Reading { metric: Counter::MemoryPercent, value, window }),
         _ => None,
     })
 }

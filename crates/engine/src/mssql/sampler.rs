@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::{Clock, windowed};
-use plimsoll_measurement::{Files, Metric, Moment, Reading, ResourceRow, Views, Window};
+use plimsoll_measurement::{Counter, Files, Moment, Reading, ResourceRow, Views, Window};
 
 use super::connect::Connector;
 use super::counters;
@@ -108,7 +108,7 @@ impl ServerSampler {
     }
 
     /// What sessions do now; gives the metrics of waits that have been going on for long.
-    fn sessions(&mut self, readings: &mut Vec<Reading>) -> Result<Vec<Metric>> {
+    fn sessions(&mut self, readings: &mut Vec<Reading>) -> Result<Vec<Counter>> {
         let Some((rows, window)) = self.rows(sql::SESSIONS, &[WORD, WORD, BigInt, BigInt, BigInt])? else {
             return Ok(Vec::new());
         };
@@ -130,13 +130,13 @@ impl ServerSampler {
                 late.extend(wait.as_deref().and_then(sampled::metric_of));
             }
         }
-        let all = GAUGES.into_iter().zip(gauges).chain([(Metric::SessionsOfOthers, others)]);
+        let all = GAUGES.into_iter().zip(gauges).chain([(Counter::SessionsOfOthers, others)]);
         readings.extend(all.map(|(metric, value)| Reading { metric, value, window }));
         Ok(late)
     }
 
     /// Waits that have ended, by what they were for; those that still go on for long are left out with their kind.
-    fn waits(&mut self, readings: &mut Vec<Reading>, late: &[Metric]) -> Result<()> {
+    fn waits(&mut self, readings: &mut Vec<Reading>, late: &[Counter]) -> Result<()> {
         let Some((rows, window)) = self.rows(self.waits_text(), &[WORD, BigInt, BigInt])? else { return Ok(()) };
         // Somebody has always waited for something; a view without rows shows nothing to us.
         if rows.is_empty() {
@@ -169,7 +169,7 @@ impl ServerSampler {
         }
         let Some(window) = resource_window(window.end, ago) else { return Ok(()) };
         self.last_resources = Some(name);
-        let metrics = [Metric::CpuPercent, Metric::DataIoPercent, Metric::LogWritePercent, Metric::MemoryPercent];
+        let metrics = [Counter::CpuPercent, Counter::DataIoPercent, Counter::LogWritePercent, Counter::MemoryPercent];
         for (index, metric) in metrics.into_iter().enumerate() {
             if let Value::Float(value) = row.get(index + 2) {
                 readings.push(Reading { metric, value, window });

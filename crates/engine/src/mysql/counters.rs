@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::Arc;
 
 use plimsoll_clock::{Clock, windowed};
-use plimsoll_measurement::{FileRow, Metric, Reading};
+use plimsoll_measurement::{Counter, FileRow, Reading};
 
 use super::connection::Connection;
 use super::error::statement;
@@ -40,8 +40,8 @@ pub(super) fn sample(connection: &mut Connection, clock: &dyn Clock, is_direct: 
     let names = ["Innodb_pages_read", "Innodb_os_log_written", "Innodb_data_read"];
     let (status, window) = windowed(clock, || status(connection, &names));
     let status = status?;
-    let metrics = [Metric::CacheMissPages, Metric::LogWriteBytes, Metric::DeviceReadBytes];
-    let seen = names.iter().zip(metrics).filter(|(_, metric)| is_direct || *metric != Metric::DeviceReadBytes);
+    let metrics = [Counter::CacheMissPages, Counter::LogWriteBytes, Counter::DeviceReadBytes];
+    let seen = names.iter().zip(metrics).filter(|(_, metric)| is_direct || *metric != Counter::DeviceReadBytes);
     Ok(seen
         .filter_map(|(name, metric)| {
             let value = *status.get(&name.to_ascii_lowercase())? as f64;
@@ -136,9 +136,9 @@ impl Sampler for ProcessSampler {
         let ((io, cpu), window) =
             windowed(self.clock.as_ref(), || (process::of_process(self.pid), process::cpu_seconds(self.pid)));
         let values = [
-            (Metric::DeviceReadBytes, io.map(|io| io.device_read_bytes as f64)),
-            (Metric::DeviceWriteBytes, io.map(|io| io.device_write_bytes as f64)),
-            (Metric::EngineCpuSeconds, cpu),
+            (Counter::DeviceReadBytes, io.map(|io| io.device_read_bytes as f64)),
+            (Counter::DeviceWriteBytes, io.map(|io| io.device_write_bytes as f64)),
+            (Counter::EngineCpuSeconds, cpu),
         ];
         Ok(values.into_iter().filter_map(|(metric, value)| Some(Reading { metric, value: value?, window })).collect())
     }

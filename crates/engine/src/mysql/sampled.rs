@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plimsoll_measurement::Metric;
+use plimsoll_measurement::Counter;
 
 use super::product::Product;
 
@@ -68,7 +68,7 @@ pub(super) fn of(status: &Status, name: &str) -> Option<f64> {
 }
 
 /// Counters of the status that need no more thought.
-pub(super) fn counters(status: &Status, product: Product, is_direct: bool) -> Vec<(Metric, f64)> {
+pub(super) fn counters(status: &Status, product: Product, is_direct: bool) -> Vec<(Counter, f64)> {
     let writes = match product {
         Product::MariaDb => "Innodb_data_writes",
         // There the others have the log's in them.
@@ -80,13 +80,13 @@ pub(super) fn counters(status: &Status, product: Product, is_direct: bool) -> Ve
     };
     let direct = |value: Option<f64>| value.filter(|_| is_direct);
     [
-        (Metric::CacheMissPages, of(status, "Innodb_pages_read")),
-        (Metric::CacheLookupPages, of(status, "Innodb_buffer_pool_read_requests")),
-        (Metric::DeviceReadBytes, direct(of(status, "Innodb_data_read"))),
-        (Metric::LogWriteBytes, of(status, "Innodb_os_log_written")),
-        (Metric::DataReads, of(status, "Innodb_data_reads")),
-        (Metric::DataWrites, of(status, writes)),
-        (Metric::LogWrites, log),
+        (Counter::CacheMissPages, of(status, "Innodb_pages_read")),
+        (Counter::CacheLookupPages, of(status, "Innodb_buffer_pool_read_requests")),
+        (Counter::DeviceReadBytes, direct(of(status, "Innodb_data_read"))),
+        (Counter::LogWriteBytes, of(status, "Innodb_os_log_written")),
+        (Counter::DataReads, of(status, "Innodb_data_reads")),
+        (Counter::DataWrites, of(status, writes)),
+        (Counter::LogWrites, log),
     ]
     .into_iter()
     .filter_map(|(metric, value)| Some((metric, value?)))
@@ -112,7 +112,7 @@ impl Follow {
     /// Commits, where each statement is its own transaction: the server counts commits of statements, also of those inside
     /// transactions, and COMMITs as such. And the time waited for row locks, which is counted when a wait ends: as long as the
     /// same ones wait it is not known.
-    pub(super) fn next(&mut self, status: &Status) -> Vec<(Metric, f64)> {
+    pub(super) fn next(&mut self, status: &Status) -> Vec<(Counter, f64)> {
         let value = |name: &str| of(status, name);
         let mut known = Vec::new();
         let now = (|| {
@@ -129,17 +129,17 @@ impl Follow {
         let last = last.filter(|last| now.uptime >= last.uptime);
         let grown = last.map(|last| [now.commits[0] - last.commits[0], now.commits[1] - last.commits[1]]);
         match grown {
-            None => known.push((Metric::Commits, self.commits)),
+            None => known.push((Counter::Commits, self.commits)),
             Some([all, explicit]) if all >= 0.0 && explicit == 0.0 => {
                 self.commits += all;
-                known.push((Metric::Commits, self.commits));
+                known.push((Counter::Commits, self.commits));
             }
             Some(_) => {}
         }
         let ended = last.map(|last| last.waiting + (now.waits - last.waits) - now.waiting);
         let all_wait_on = last.is_some_and(|last| last.waiting > 0.0) && ended <= Some(0.0);
         if let Some(milliseconds) = value("Innodb_row_lock_time").filter(|_| !all_wait_on) {
-            known.push((Metric::LockWaitSeconds, milliseconds / 1e3));
+            known.push((Counter::LockWaitSeconds, milliseconds / 1e3));
         }
         known
     }
@@ -147,21 +147,21 @@ impl Follow {
 
 /// What sessions do, by the beginnings of their states; the first that fits counts. Others work, and wait for what the server
 /// doesn't tell: for pages, for row locks, or for nothing.
-const STATES: [(&str, Metric); 14] = [
-    ("User sleep", Metric::SessionsAsleep),
-    ("User lock", Metric::SessionsWaitingForLocks),
-    ("Commit", Metric::SessionsWritingLog),
-    ("Waiting for handler commit", Metric::SessionsWritingLog),
-    ("Waiting for prior transaction to", Metric::SessionsWritingLog),
-    ("Writing to net", Metric::SessionsWaitingForClients),
-    ("Sending to client", Metric::SessionsWaitingForClients),
-    ("Reading from net", Metric::SessionsWaitingForClients),
-    ("System lock", Metric::SessionsWaitingForLocks),
-    ("Table lock", Metric::SessionsWaitingForLocks),
-    ("Locked", Metric::SessionsWaitingForLocks),
-    ("Waiting for table", Metric::SessionsWaitingForLocks),
-    ("Waiting for global", Metric::SessionsWaitingForLocks),
-    ("Waiting", Metric::SessionsWaitingForOthers),
+const STATES: [(&str, Counter); 14] = [
+    ("User sleep", Counter::SessionsAsleep),
+    ("User lock", Counter::SessionsWaitingForLocks),
+    ("Commit", Counter::SessionsWritingLog),
+    ("Waiting for handler commit", Counter::SessionsWritingLog),
+    ("Waiting for prior transaction to", Counter::SessionsWritingLog),
+    ("Writing to net", Counter::SessionsWaitingForClients),
+    ("Sending to client", Counter::SessionsWaitingForClients),
+    ("Reading from net", Counter::SessionsWaitingForClients),
+    ("System lock", Counter::SessionsWaitingForLocks),
+    ("Table lock", Counter::SessionsWaitingForLocks),
+    ("Locked", Counter::SessionsWaitingForLocks),
+    ("Waiting for table", Counter::SessionsWaitingForLocks),
+    ("Waiting for global", Counter::SessionsWaitingForLocks),
+    ("Waiting", Counter::SessionsWaitingForOthers),
 ];
 
 /// Commands of those who do nothing for a client.
@@ -193,7 +193,7 @@ pub(super) type Ours = BTreeSet<u32>;
 
 /// Gauges from the rows of [`SESSIONS`]; ours are those with these numbers and whoever works in a database of ours, as client programs
 /// do. `None` if there are sessions that are not seen.
-pub(super) fn gauges(rows: &[Vec<Option<String>>], ours: &Ours, beside: Beside) -> Option<Vec<(Metric, f64)>> {
+pub(super) fn gauges(rows: &[Vec<Option<String>>], ours: &Ours, beside: Beside) -> Option<Vec<(Counter, f64)>> {
     let (mut known, mut working, mut others, mut seen) = (BTreeMap::new(), 0.0, (0.0, 0.0), 0.0);
     for row in rows {
         let text = |index: usize| row.get(index).and_then(Option::as_deref).unwrap_or_default();
@@ -206,8 +206,9 @@ pub(super) fn gauges(rows: &[Vec<Option<String>>], ours: &Ours, beside: Beside) 
         }
         let is_ours = number.is_ok_and(|number| ours.contains(&number)) || text(3).starts_with(OUR_DATABASES);
         let state = text(6);
-        let begins =
-            |(name, _): &&(&str, Metric)| state.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name));
+        let begins = |(name, _): &&(&str, Counter)| {
+            state.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name))
+        };
         match STATES.iter().find(begins).map(|(_, metric)| *metric) {
             Some(metric) if is_ours => *known.entry(metric).or_insert(0.0) += 1.0,
             None if is_ours => working += 1.0,
@@ -219,22 +220,22 @@ pub(super) fn gauges(rows: &[Vec<Option<String>>], ours: &Ours, beside: Beside) 
     if beside.connected.is_some_and(|connected| seen < connected) {
         return None;
     }
-    let of = |metric: Metric| known.get(&metric).copied().unwrap_or(0.0);
+    let of = |metric: Counter| known.get(&metric).copied().unwrap_or(0.0);
     let waiting = beside.row_locks[0].min(working);
     let others_at_work = (others.1 - beside.row_locks[1]).max(0.0);
     // Nobody says whose reads they are.
     let share = if working > waiting { (working - waiting) / (working - waiting + others_at_work) } else { 0.0 };
     let reading = (beside.pending_reads * share).min(working - waiting);
-    let clients = beside.idle_in_transaction.map(|idle| of(Metric::SessionsWaitingForClients) + idle);
+    let clients = beside.idle_in_transaction.map(|idle| of(Counter::SessionsWaitingForClients) + idle);
     let values = [
-        (Metric::SessionsOnCpu, Some(working - waiting - reading)),
-        (Metric::SessionsReadingData, Some(reading)),
-        (Metric::SessionsWritingLog, Some(of(Metric::SessionsWritingLog))),
-        (Metric::SessionsWaitingForLocks, Some(of(Metric::SessionsWaitingForLocks) + waiting)),
-        (Metric::SessionsWaitingForClients, clients),
-        (Metric::SessionsAsleep, Some(of(Metric::SessionsAsleep))),
-        (Metric::SessionsWaitingForOthers, Some(of(Metric::SessionsWaitingForOthers))),
-        (Metric::SessionsOfOthers, Some(others.0 + others_at_work)),
+        (Counter::SessionsOnCpu, Some(working - waiting - reading)),
+        (Counter::SessionsReadingData, Some(reading)),
+        (Counter::SessionsWritingLog, Some(of(Counter::SessionsWritingLog))),
+        (Counter::SessionsWaitingForLocks, Some(of(Counter::SessionsWaitingForLocks) + waiting)),
+        (Counter::SessionsWaitingForClients, clients),
+        (Counter::SessionsAsleep, Some(of(Counter::SessionsAsleep))),
+        (Counter::SessionsWaitingForOthers, Some(of(Counter::SessionsWaitingForOthers))),
+        (Counter::SessionsOfOthers, Some(others.0 + others_at_work)),
     ];
     Some(values.into_iter().filter_map(|(metric, value)| Some((metric, value?))).collect())
 }
@@ -247,7 +248,7 @@ mod tests {
         values.iter().map(|(name, value)| (name.to_ascii_lowercase(), *value)).collect()
     }
 
-    fn find(values: &[(Metric, f64)], metric: Metric) -> Option<f64> {
+    fn find(values: &[(Counter, f64)], metric: Counter) -> Option<f64> {
         values.iter().find(|(known, _)| *known == metric).map(|(_, value)| *value)
     }
 
@@ -267,10 +268,10 @@ mod tests {
             ("Innodb_data_read", 7),
         ]);
         let (maria, mysql) = (counters(&status, Product::MariaDb, true), counters(&status, Product::MySql, false));
-        assert_eq!((find(&maria, Metric::DataWrites), find(&mysql, Metric::DataWrites)), (Some(9.0), Some(5.0)));
-        assert_eq!(find(&maria, Metric::LogWrites), Some(5.0));
-        assert_eq!((find(&maria, Metric::DeviceReadBytes), find(&mysql, Metric::DeviceReadBytes)), (Some(7.0), None));
-        assert_eq!(find(&maria, Metric::CacheMissPages), None);
+        assert_eq!((find(&maria, Counter::DataWrites), find(&mysql, Counter::DataWrites)), (Some(9.0), Some(5.0)));
+        assert_eq!(find(&maria, Counter::LogWrites), Some(5.0));
+        assert_eq!((find(&maria, Counter::DeviceReadBytes), find(&mysql, Counter::DeviceReadBytes)), (Some(7.0), None));
+        assert_eq!(find(&maria, Counter::CacheMissPages), None);
     }
 
     #[test]
@@ -284,7 +285,7 @@ mod tests {
                 ("Innodb_row_lock_waits", 0),
                 ("Innodb_row_lock_current_waits", 0),
             ];
-            find(&follow.next(&status(&values)), Metric::Commits)
+            find(&follow.next(&status(&values)), Counter::Commits)
         };
         assert_eq!(next(100, 5, 10), Some(0.0));
         assert_eq!(next(130, 5, 11), Some(30.0));
@@ -308,7 +309,7 @@ mod tests {
                 ("Innodb_row_lock_current_waits", waiting),
                 ("Innodb_row_lock_time", milliseconds),
             ];
-            find(&follow.next(&status(&values)), Metric::LockWaitSeconds)
+            find(&follow.next(&status(&values)), Counter::LockWaitSeconds)
         };
         assert_eq!(next(10, 1, 4_000), Some(4.0));
         assert_eq!(next(10, 1, 4_000), None);
@@ -353,6 +354,6 @@ mod tests {
         // What isn't seen isn't said.
         assert_eq!(gauges(&rows, &ours, Beside { connected: Some(12.0), ..beside }), None);
         let blind = gauges(&rows, &ours, Beside { idle_in_transaction: None, ..beside }).unwrap();
-        assert_eq!(find(&blind, Metric::SessionsWaitingForClients), None);
+        assert_eq!(find(&blind, Counter::SessionsWaitingForClients), None);
     }
 }

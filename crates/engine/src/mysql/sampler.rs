@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use plimsoll_clock::{Clock, windowed};
-use plimsoll_measurement::{FileRow, Metric, Reading, Views, WaitRow, Window};
+use plimsoll_measurement::{Counter, FileRow, Reading, Views, WaitRow, Window};
 
 use super::connect::Connector;
 use super::connection::Connection;
@@ -96,7 +96,7 @@ fn number(row: &[Option<String>], index: usize) -> Option<f64> {
 }
 
 /// Adds values of a window; they go before what was there of the same.
-fn put(readings: &mut Vec<Reading>, values: &[(Metric, f64)], window: Window) {
+fn put(readings: &mut Vec<Reading>, values: &[(Counter, f64)], window: Window) {
     readings.retain(|reading| values.iter().all(|(metric, _)| *metric != reading.metric));
     readings.extend(values.iter().map(|(metric, value)| Reading { metric: *metric, value: *value, window }));
 }
@@ -108,21 +108,21 @@ fn seconds(row: &[Option<String>], count: usize, timer: usize) -> Option<f64> {
 }
 
 /// What a row of [`sampled::FILES`] counts.
-fn file_values(row: &[Option<String>]) -> Vec<(Metric, f64)> {
+fn file_values(row: &[Option<String>]) -> Vec<(Counter, f64)> {
     let is_data = number(row, 0) == Some(1.0);
     let sum = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
     let values = if is_data {
         vec![
-            (Metric::DataReads, number(row, 1)),
-            (Metric::DataReadStallSeconds, seconds(row, 1, 2)),
-            (Metric::DataWrites, number(row, 3)),
-            (Metric::DataWriteStallSeconds, seconds(row, 3, 4)),
+            (Counter::DataReads, number(row, 1)),
+            (Counter::DataReadStallSeconds, seconds(row, 1, 2)),
+            (Counter::DataWrites, number(row, 3)),
+            (Counter::DataWriteStallSeconds, seconds(row, 3, 4)),
         ]
     } else {
         // What else is done to a log than to write it is mostly to sync it.
         vec![
-            (Metric::LogWrites, sum(number(row, 3), number(row, 5))),
-            (Metric::LogWriteStallSeconds, sum(seconds(row, 3, 4), seconds(row, 5, 6))),
+            (Counter::LogWrites, sum(number(row, 3), number(row, 5))),
+            (Counter::LogWriteStallSeconds, sum(seconds(row, 3, 4), seconds(row, 5, 6))),
         ]
     };
     values.into_iter().filter_map(|(metric, value)| Some((metric, value?))).collect()
@@ -226,14 +226,14 @@ mod tests {
         assert_eq!(
             timed,
             [
-                (Metric::DataReads, 4.0),
-                (Metric::DataReadStallSeconds, 2.0),
-                (Metric::DataWrites, 0.0),
-                (Metric::DataWriteStallSeconds, 0.0),
+                (Counter::DataReads, 4.0),
+                (Counter::DataReadStallSeconds, 2.0),
+                (Counter::DataWrites, 0.0),
+                (Counter::DataWriteStallSeconds, 0.0),
             ]
         );
         let untimed = file_values(&row(&["0", "0", "0", "5", "0", "3", "0"]));
-        assert_eq!(untimed, [(Metric::LogWrites, 8.0)]);
+        assert_eq!(untimed, [(Counter::LogWrites, 8.0)]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::{Clock, windowed};
-use plimsoll_measurement::{FileRow, Metric, Reading};
+use plimsoll_measurement::{Counter, FileRow, Reading};
 use postgres::Client;
 
 use super::error::Errors;
@@ -56,7 +56,7 @@ pub(super) fn sample(client: &mut Client, errors: &Errors, clock: &dyn Clock, pl
     let (row, window) = windowed(clock, || client.query_one(sql, &[&place.name()]));
     let row = row.map_err(|error| errors.running(&error))?;
     let mut readings = Vec::with_capacity(2);
-    for (index, metric) in [Metric::CacheMissPages, Metric::LogWriteBytes].into_iter().enumerate() {
+    for (index, metric) in [Counter::CacheMissPages, Counter::LogWriteBytes].into_iter().enumerate() {
         if let Some(value) = row.try_get(index).map_err(|error| errors.running(&error))? {
             readings.push(Reading { metric, value, window });
         }
@@ -159,9 +159,9 @@ impl Sampler for ProcessSampler {
         };
         self.last = sums;
         let values = [
-            (Metric::DeviceReadBytes, sums.device_read_bytes.map(|bytes| bytes as f64)),
-            (Metric::DeviceWriteBytes, sums.device_write_bytes.map(|bytes| bytes as f64)),
-            (Metric::EngineCpuSeconds, sums.cpu_seconds),
+            (Counter::DeviceReadBytes, sums.device_read_bytes.map(|bytes| bytes as f64)),
+            (Counter::DeviceWriteBytes, sums.device_write_bytes.map(|bytes| bytes as f64)),
+            (Counter::EngineCpuSeconds, sums.cpu_seconds),
         ];
         Ok(values.into_iter().filter_map(|(metric, value)| Some(Reading { metric, value: value?, window })).collect())
     }

@@ -3,7 +3,7 @@
 //! Source: the manual's chapter "The Cumulative Statistics System", versions 12 to 18. Only version 15 was tried; the texts for
 //! the others are golden files.
 
-use plimsoll_measurement::Metric;
+use plimsoll_measurement::Counter;
 
 use super::counters::{FLUSH_VERSION, IO_VIEW_VERSION as WAL_IN_IO_VERSION, LOG_VIEW_VERSION};
 
@@ -15,9 +15,9 @@ const CHECKPOINTER_VERSION: u32 = 170_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Column {
     /// Counted as it happens, or by a process that publishes its counts at least once a second.
-    Fresh(Metric),
+    Fresh(Counter),
     /// Counted by sessions, each of which publishes it when a transaction ends and no more often than once a second.
-    Late(Metric),
+    Late(Counter),
     /// Transactions of our database, ours among them.
     Commits,
 }
@@ -37,7 +37,7 @@ pub(super) fn sources(version: u32) -> Vec<Source> {
     if version < IO_VERSION {
         let sql = "SELECT buffers_checkpoint + buffers_clean + buffers_backend FROM pg_stat_bgwriter".to_owned();
         // Pages that sessions write are counted by the checkpointer.
-        sources.push(Source { sql, columns: &[Fresh(Metric::DataWrites)] });
+        sources.push(Source { sql, columns: &[Fresh(Counter::DataWrites)] });
     } else {
         sources.push(data_io());
     }
@@ -62,13 +62,13 @@ fn database(version: u32) -> Source {
     let columns: &[Column] = if version < IO_VERSION {
         &[
             Commits,
-            Late(Metric::CacheMissPages),
-            Late(Metric::CacheLookupPages),
-            Late(Metric::DataReads),
-            Late(Metric::DataReadStallSeconds),
+            Late(Counter::CacheMissPages),
+            Late(Counter::CacheLookupPages),
+            Late(Counter::DataReads),
+            Late(Counter::DataReadStallSeconds),
         ]
     } else {
-        &[Commits, Late(Metric::CacheMissPages), Late(Metric::CacheLookupPages)]
+        &[Commits, Late(Counter::CacheMissPages), Late(Counter::CacheLookupPages)]
     };
     Source { sql, columns }
 }
@@ -77,7 +77,7 @@ fn database(version: u32) -> Source {
 fn position() -> Source {
     let sql =
         "SELECT CASE WHEN NOT pg_is_in_recovery() THEN (pg_current_wal_lsn() - '0/0'::pg_lsn)::float8 END".to_owned();
-    Source { sql, columns: &[Fresh(Metric::LogWriteBytes)] }
+    Source { sql, columns: &[Fresh(Counter::LogWriteBytes)] }
 }
 
 /// Reads and writes of tables and indexes by everybody; a table that grows is written.
@@ -86,10 +86,10 @@ fn data_io() -> Source {
                sum(coalesce(writes, 0) + coalesce(extends, 0)), CASE WHEN current_setting('track_io_timing')::bool \
                THEN sum(coalesce(write_time, 0) + coalesce(extend_time, 0)) / 1000 END FROM pg_stat_io WHERE object = 'relation'";
     let columns = &[
-        Late(Metric::DataReads),
-        Late(Metric::DataReadStallSeconds),
-        Late(Metric::DataWrites),
-        Late(Metric::DataWriteStallSeconds),
+        Late(Counter::DataReads),
+        Late(Counter::DataReadStallSeconds),
+        Late(Counter::DataWrites),
+        Late(Counter::DataWriteStallSeconds),
     ];
     Source { sql: sql.to_owned(), columns }
 }
@@ -108,7 +108,7 @@ fn log_io(version: u32) -> Source {
     let sql = format!(
         "SELECT {count}, CASE WHEN current_setting('track_wal_io_timing')::bool THEN {time} / 1000 END FROM {view}"
     );
-    Source { sql, columns: &[Late(Metric::LogWrites), Late(Metric::LogWriteStallSeconds)] }
+    Source { sql, columns: &[Late(Counter::LogWrites), Late(Counter::LogWriteStallSeconds)] }
 }
 
 /// Pages of data files that were written, by who wrote them.
@@ -141,44 +141,44 @@ pub(super) const ACTIVITY: &str = "SELECT coalesce(application_name LIKE 'plimso
     OR backend_type IS NULL AND datid IS NOT NULL AND usesysid IS NOT NULL) GROUP BY 1, 2, 3, 4, 5";
 
 /// Gauges in the order of [`gauge`]'s answers.
-pub(super) const GAUGES: [Metric; 7] = [
-    Metric::SessionsOnCpu,
-    Metric::SessionsReadingData,
-    Metric::SessionsWritingLog,
-    Metric::SessionsWaitingForLocks,
-    Metric::SessionsWaitingForClients,
-    Metric::SessionsAsleep,
-    Metric::SessionsWaitingForOthers,
+pub(super) const GAUGES: [Counter; 7] = [
+    Counter::SessionsOnCpu,
+    Counter::SessionsReadingData,
+    Counter::SessionsWritingLog,
+    Counter::SessionsWaitingForLocks,
+    Counter::SessionsWaitingForClients,
+    Counter::SessionsAsleep,
+    Counter::SessionsWaitingForOthers,
 ];
 
 /// Waits of a type, by the beginnings of their names; the first that fits counts. `None`: who waits so is not counted, as its
 /// workers are. Names changed their letters' case in version 17.
-const WAITS: [(&str, &[&str], Option<Metric>); 12] = [
-    ("IO", &["DataFileRead", "DataFilePrefetch", "SlruRead"], Some(Metric::SessionsReadingData)),
-    ("IPC", &["BufferIO"], Some(Metric::SessionsReadingData)),
-    ("AIO", &["AioIoCompletion"], Some(Metric::SessionsReadingData)),
-    ("IO", &["WalWrite", "WalSync", "WalInit"], Some(Metric::SessionsWritingLog)),
-    ("LWLock", &["WALWrite", "WALInsert", "WALBufMapping"], Some(Metric::SessionsWritingLog)),
-    ("Lock", &[""], Some(Metric::SessionsWaitingForLocks)),
-    ("LWLock", &["LockManager", "LockFastPath", "PredicateLock"], Some(Metric::SessionsWaitingForLocks)),
-    ("Client", &[""], Some(Metric::SessionsWaitingForClients)),
-    ("Timeout", &["PgSleep"], Some(Metric::SessionsAsleep)),
-    ("Timeout", &["SpinDelay"], Some(Metric::SessionsOnCpu)),
+const WAITS: [(&str, &[&str], Option<Counter>); 12] = [
+    ("IO", &["DataFileRead", "DataFilePrefetch", "SlruRead"], Some(Counter::SessionsReadingData)),
+    ("IPC", &["BufferIO"], Some(Counter::SessionsReadingData)),
+    ("AIO", &["AioIoCompletion"], Some(Counter::SessionsReadingData)),
+    ("IO", &["WalWrite", "WalSync", "WalInit"], Some(Counter::SessionsWritingLog)),
+    ("LWLock", &["WALWrite", "WALInsert", "WALBufMapping"], Some(Counter::SessionsWritingLog)),
+    ("Lock", &[""], Some(Counter::SessionsWaitingForLocks)),
+    ("LWLock", &["LockManager", "LockFastPath", "PredicateLock"], Some(Counter::SessionsWaitingForLocks)),
+    ("Client", &[""], Some(Counter::SessionsWaitingForClients)),
+    ("Timeout", &["PgSleep"], Some(Counter::SessionsAsleep)),
+    ("Timeout", &["SpinDelay"], Some(Counter::SessionsOnCpu)),
     ("IPC", &["ExecuteGather", "ParallelFinish", "MessageQueueReceive"], None),
-    ("", &[""], Some(Metric::SessionsWaitingForOthers)),
+    ("", &[""], Some(Counter::SessionsWaitingForOthers)),
 ];
 
 /// What a session with this state and wait counts as; `None` if it is not counted.
-pub(super) fn gauge(state: Option<&str>, wait: Option<(&str, &str)>) -> Option<Metric> {
+pub(super) fn gauge(state: Option<&str>, wait: Option<(&str, &str)>) -> Option<Counter> {
     match (state?, wait) {
-        ("active" | "fastpath function call", None) => Some(Metric::SessionsOnCpu),
+        ("active" | "fastpath function call", None) => Some(Counter::SessionsOnCpu),
         ("active" | "fastpath function call", Some((kind, event))) => {
             let begins = |name: &&str| event.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name));
             let fits =
                 |(of, names, _): &&(&str, &[&str], _)| (of.is_empty() || *of == kind) && names.iter().any(begins);
             WAITS.iter().find(fits)?.2
         }
-        ("idle in transaction" | "idle in transaction (aborted)", _) => Some(Metric::SessionsWaitingForClients),
+        ("idle in transaction" | "idle in transaction (aborted)", _) => Some(Counter::SessionsWaitingForClients),
         _ => None,
     }
 }
@@ -193,28 +193,28 @@ mod tests {
     fn waits_are_known_in_the_letters_of_every_version() {
         let active = |kind, event| gauge(Some("active"), Some((kind, event)));
         for (kind, event, expected) in [
-            ("IO", "DataFileRead", Some(Metric::SessionsReadingData)),
-            ("IPC", "BufferIO", Some(Metric::SessionsReadingData)),
-            ("IPC", "BufferIo", Some(Metric::SessionsReadingData)),
-            ("IO", "SLRURead", Some(Metric::SessionsReadingData)),
-            ("IO", "WALSync", Some(Metric::SessionsWritingLog)),
-            ("IO", "WalSync", Some(Metric::SessionsWritingLog)),
-            ("IO", "WALRead", Some(Metric::SessionsWaitingForOthers)),
-            ("LWLock", "WALWrite", Some(Metric::SessionsWritingLog)),
-            ("LWLock", "BufferContent", Some(Metric::SessionsWaitingForOthers)),
-            ("Lock", "transactionid", Some(Metric::SessionsWaitingForLocks)),
-            ("LWLock", "LockManager", Some(Metric::SessionsWaitingForLocks)),
-            ("Client", "ClientWrite", Some(Metric::SessionsWaitingForClients)),
-            ("Timeout", "PgSleep", Some(Metric::SessionsAsleep)),
-            ("Timeout", "VacuumDelay", Some(Metric::SessionsWaitingForOthers)),
+            ("IO", "DataFileRead", Some(Counter::SessionsReadingData)),
+            ("IPC", "BufferIO", Some(Counter::SessionsReadingData)),
+            ("IPC", "BufferIo", Some(Counter::SessionsReadingData)),
+            ("IO", "SLRURead", Some(Counter::SessionsReadingData)),
+            ("IO", "WALSync", Some(Counter::SessionsWritingLog)),
+            ("IO", "WalSync", Some(Counter::SessionsWritingLog)),
+            ("IO", "WALRead", Some(Counter::SessionsWaitingForOthers)),
+            ("LWLock", "WALWrite", Some(Counter::SessionsWritingLog)),
+            ("LWLock", "BufferContent", Some(Counter::SessionsWaitingForOthers)),
+            ("Lock", "transactionid", Some(Counter::SessionsWaitingForLocks)),
+            ("LWLock", "LockManager", Some(Counter::SessionsWaitingForLocks)),
+            ("Client", "ClientWrite", Some(Counter::SessionsWaitingForClients)),
+            ("Timeout", "PgSleep", Some(Counter::SessionsAsleep)),
+            ("Timeout", "VacuumDelay", Some(Counter::SessionsWaitingForOthers)),
             ("IPC", "ExecuteGather", None),
-            ("Extension", "Extension", Some(Metric::SessionsWaitingForOthers)),
+            ("Extension", "Extension", Some(Counter::SessionsWaitingForOthers)),
         ] {
             assert_eq!(active(kind, event), expected, "{kind} {event}");
         }
-        assert_eq!(gauge(Some("active"), None), Some(Metric::SessionsOnCpu));
+        assert_eq!(gauge(Some("active"), None), Some(Counter::SessionsOnCpu));
         let idle = gauge(Some("idle in transaction"), Some(("Client", "ClientRead")));
-        assert_eq!(idle, Some(Metric::SessionsWaitingForClients));
+        assert_eq!(idle, Some(Counter::SessionsWaitingForClients));
         assert_eq!((gauge(Some("idle"), None), gauge(None, None)), (None, None));
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::{Clock, windowed};
-use plimsoll_measurement::{FileRow, Metric, Reading, Views, Window};
+use plimsoll_measurement::{Counter, FileRow, Reading, Views, Window};
 use postgres::fallible_iterator::FallibleIterator as _;
 use postgres_protocol::message::backend::{DATA_ROW_TAG, ERROR_RESPONSE_TAG, Message, READY_FOR_QUERY_TAG};
 use postgres_protocol::message::frontend;
@@ -203,7 +203,7 @@ impl Sampler for ServerSampler {
                     Column::Fresh(metric) => (metric, value),
                     Column::Late(metric) if !is_late => (metric, value),
                     Column::Late(_) => continue,
-                    Column::Commits => (Metric::Commits, value - own_before as f64),
+                    Column::Commits => (Counter::Commits, value - own_before as f64),
                 };
                 readings.push(Reading { metric, value, window });
             }
@@ -276,7 +276,7 @@ impl Activity {
 
     fn readings(&self, window: Window) -> impl Iterator<Item = Reading> + use<> {
         let values = GAUGES.into_iter().zip(self.gauges.into_iter().flatten());
-        let others = self.others.map(|others| (Metric::SessionsOfOthers, others));
+        let others = self.others.map(|others| (Counter::SessionsOfOthers, others));
         values.chain(others).map(move |(metric, value)| Reading { metric, value, window })
     }
 }

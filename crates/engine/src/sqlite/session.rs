@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use plimsoll_clock::{Clock, windowed};
-use plimsoll_measurement::{FileRow, Metric, Reading, Views};
+use plimsoll_measurement::{Counter, FileRow, Reading, Views};
 use rusqlite::{CachedStatement, Connection, InterruptHandle, OpenFlags, StatementStatus};
 
 use super::errors::from_sqlite;
@@ -342,23 +342,23 @@ impl Sampler for SqliteSession {
         let clock = self.clock.as_ref();
         if self.options.mmap_bytes == 0 {
             let (misses, window) = windowed(clock, || cache_misses(&self.connection));
-            let reading = |pages| Reading { metric: Metric::CacheMissPages, value: pages as f64, window };
+            let reading = |pages| Reading { metric: Counter::CacheMissPages, value: pages as f64, window };
             readings.extend(misses.map(reading));
         }
         if self.options.journal_mode == JournalMode::Wal {
             let (frames, window) = windowed(clock, || self.frames());
             let bytes = frames.map(|frames| frames * (self.options.page_bytes + FRAME_HEADER_BYTES));
-            let reading = |bytes| Reading { metric: Metric::LogWriteBytes, value: bytes as f64, window };
+            let reading = |bytes| Reading { metric: Counter::LogWriteBytes, value: bytes as f64, window };
             readings.extend(bytes.map(reading));
         }
         let (device, window) = windowed(clock, process::this_thread);
         if let Some(device) = device {
             let (read, written) = (device.device_read_bytes as f64, device.device_write_bytes as f64);
-            readings.push(Reading { metric: Metric::DeviceReadBytes, value: read, window });
-            readings.push(Reading { metric: Metric::DeviceWriteBytes, value: written, window });
+            readings.push(Reading { metric: Counter::DeviceReadBytes, value: read, window });
+            readings.push(Reading { metric: Counter::DeviceWriteBytes, value: written, window });
         }
         let (seconds, window) = windowed(clock, process::thread_cpu_seconds);
-        readings.push(Reading { metric: Metric::EngineCpuSeconds, value: seconds, window });
+        readings.push(Reading { metric: Counter::EngineCpuSeconds, value: seconds, window });
         Ok(readings)
     }
 

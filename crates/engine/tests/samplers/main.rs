@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use plimsoll_clock::{Clock, RealClock};
 use plimsoll_engine::{Cancel, ClaimMode, Database, Error, Lease, Place, Sampler, Session};
-use plimsoll_measurement::{Metric, Reading};
+use plimsoll_measurement::{Counter, Reading};
 
 /// A password that must be found nowhere.
 const PLANTED: &str = "pl4nted-s3cret";
@@ -21,21 +21,21 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// A reading takes no longer than this, whatever the server does.
 const LONGEST: Duration = Duration::from_secs(12);
 
-const GAUGES: [Metric; 7] = [
-    Metric::SessionsOnCpu,
-    Metric::SessionsReadingData,
-    Metric::SessionsWritingLog,
-    Metric::SessionsWaitingForLocks,
-    Metric::SessionsWaitingForClients,
-    Metric::SessionsAsleep,
-    Metric::SessionsWaitingForOthers,
+const GAUGES: [Counter; 7] = [
+    Counter::SessionsOnCpu,
+    Counter::SessionsReadingData,
+    Counter::SessionsWritingLog,
+    Counter::SessionsWaitingForLocks,
+    Counter::SessionsWaitingForClients,
+    Counter::SessionsAsleep,
+    Counter::SessionsWaitingForOthers,
 ];
 
 fn clock() -> Arc<dyn Clock> {
     Arc::new(RealClock::new())
 }
 
-fn value(readings: &[Reading], metric: Metric) -> Option<f64> {
+fn value(readings: &[Reading], metric: Counter) -> Option<f64> {
     readings.iter().find(|reading| reading.metric == metric).map(|reading| reading.value)
 }
 

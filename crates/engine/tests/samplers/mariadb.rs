@@ -46,22 +46,22 @@ fn sessions_are_seen_at_what_they_do() {
     let mut sampler = sampler_of(&*database);
     let _row = Busy::with(row, "UPDATE t SET b = 'z' WHERE a = 1");
     let rows =
-        until(&mut *sampler, "a row lock", |readings| value(readings, Metric::SessionsWaitingForLocks) >= Some(1.0));
-    assert!(value(&rows, Metric::SessionsWaitingForClients) >= Some(1.0));
+        until(&mut *sampler, "a row lock", |readings| value(readings, Counter::SessionsWaitingForLocks) >= Some(1.0));
+    assert!(value(&rows, Counter::SessionsWaitingForClients) >= Some(1.0));
     // A wait that goes on is not counted yet, and so left out.
-    until(&mut *sampler, "lateness", |readings| value(readings, Metric::LockWaitSeconds).is_none());
+    until(&mut *sampler, "lateness", |readings| value(readings, Counter::LockWaitSeconds).is_none());
     let _table = Busy::with(table, "ALTER TABLE t ADD c INT");
     let _sleeper = Busy::with(sleeper, "DO SLEEP(600)");
     let _worker = Busy::with(worker, "DO BENCHMARK(1000000000000, MD5('x'))");
     for (metric, count) in
-        [(Metric::SessionsWaitingForLocks, 2.0), (Metric::SessionsAsleep, 1.0), (Metric::SessionsOnCpu, 1.0)]
+        [(Counter::SessionsWaitingForLocks, 2.0), (Counter::SessionsAsleep, 1.0), (Counter::SessionsOnCpu, 1.0)]
     {
         let readings = until(&mut *sampler, metric.name(), |readings| value(readings, metric) >= Some(count));
         assert!(GAUGES.iter().all(|gauge| value(&readings, *gauge).is_some()));
         assert!(readings.iter().all(|reading| reading.window.end >= reading.window.start));
     }
     holder.execute("ROLLBACK", &[]).unwrap();
-    until(&mut *sampler, "its end", |readings| value(readings, Metric::LockWaitSeconds) > Some(0.0));
+    until(&mut *sampler, "its end", |readings| value(readings, Counter::LockWaitSeconds) > Some(0.0));
 }
 
 #[test]
@@ -71,14 +71,14 @@ fn sessions_of_others_are_none_of_ours() {
     let (_lease, [session]) = sessions(&*database, "sampledstrangers");
     let mut sampler = sampler_of(&*database);
     let work = "DO BENCHMARK(1000000000000, MD5('x'))";
-    let seen = |readings: &[Reading]| [Metric::SessionsOnCpu, Metric::SessionsOfOthers].map(|of| value(readings, of));
+    let seen = |readings: &[Reading]| [Counter::SessionsOnCpu, Counter::SessionsOfOthers].map(|of| value(readings, of));
     thread::scope(|scope| {
         let other = scope.spawn(|| server.sql(work));
         let beside =
-            until(&mut *sampler, "a stranger", |readings| value(readings, Metric::SessionsOfOthers) > Some(0.0));
+            until(&mut *sampler, "a stranger", |readings| value(readings, Counter::SessionsOfOthers) > Some(0.0));
         assert_eq!(seen(&beside), [Some(0.0), Some(1.0)], "{beside:?}");
         let _ours = Busy::with(session, work);
-        let both = until(&mut *sampler, "ours", |readings| value(readings, Metric::SessionsOnCpu) > Some(0.0));
+        let both = until(&mut *sampler, "ours", |readings| value(readings, Counter::SessionsOnCpu) > Some(0.0));
         assert_eq!(seen(&both), [Some(1.0), Some(1.0)], "{both:?}");
         let id = "SELECT ID FROM information_schema.PROCESSLIST WHERE INFO LIKE 'DO BENCHMARK%' AND DB = 'test'";
         let id = server.sql(id).unwrap();
@@ -99,7 +99,7 @@ fn counters_grow_by_what_was_done_and_not_by_looking() {
     let mut sampler = sampler_of(&*database);
     let first = sampler.sample().unwrap();
     let second = sampler.sample().unwrap();
-    assert_eq!(growth(Metric::Commits, &first, &second), Some(0.0));
+    assert_eq!(growth(Counter::Commits, &first, &second), Some(0.0));
     let idle: Vec<Option<f64>> = GAUGES.iter().map(|gauge| value(&second, *gauge)).collect();
     assert_eq!(idle, [Some(0.0); 7]);
 
@@ -111,20 +111,20 @@ fn counters_grow_by_what_was_done_and_not_by_looking() {
         session.execute(&format!("UPDATE t SET b = 'y' WHERE a = {key}"), &[]).unwrap();
     }
     let after = sampler.sample().unwrap();
-    assert_eq!(growth(Metric::Commits, &before, &after), Some(50.0));
-    assert!(growth(Metric::LogWrites, &before, &after) >= Some(50.0));
-    assert!(growth(Metric::LogWriteBytes, &second, &after) > Some(20e6));
-    for metric in [Metric::CacheMissPages, Metric::DataReads, Metric::DataWrites, Metric::DeviceReadBytes] {
+    assert_eq!(growth(Counter::Commits, &before, &after), Some(50.0));
+    assert!(growth(Counter::LogWrites, &before, &after) >= Some(50.0));
+    assert!(growth(Counter::LogWriteBytes, &second, &after) > Some(20e6));
+    for metric in [Counter::CacheMissPages, Counter::DataReads, Counter::DataWrites, Counter::DeviceReadBytes] {
         assert!(growth(metric, &second, &after) > Some(0.0), "{}", metric.name());
     }
-    assert!(growth(Metric::CacheLookupPages, &second, &after) > Some(2_000.0));
+    assert!(growth(Counter::CacheLookupPages, &second, &after) > Some(2_000.0));
     // In transactions nobody knows how many there were.
     for sql in ["BEGIN", "UPDATE t SET b = 'z' WHERE a = 1", "UPDATE t SET b = 'z' WHERE a = 2", "COMMIT"] {
         session.execute(sql, &[]).unwrap();
     }
-    assert_eq!(value(&sampler.sample().unwrap(), Metric::Commits), None);
+    assert_eq!(value(&sampler.sample().unwrap(), Counter::Commits), None);
     // Nobody takes the times.
-    assert_eq!(value(&after, Metric::DataReadStallSeconds), None);
+    assert_eq!(value(&after, Counter::DataReadStallSeconds), None);
     let views = sampler.views().unwrap();
     assert!(views.waits.is_empty() && views.files.iter().any(|file| file.name == "redo log writes"));
 }
@@ -140,7 +140,9 @@ fn times_are_there_where_the_performance_schema_is() {
     fill(&mut *session, 2_000);
     session.execute("SELECT sum(length(b)) FROM t", &[]).unwrap();
     session.checkpoint().unwrap();
-    for metric in [Metric::DataReads, Metric::DataReadStallSeconds, Metric::DataWrites, Metric::DataWriteStallSeconds] {
+    for metric in
+        [Counter::DataReads, Counter::DataReadStallSeconds, Counter::DataWrites, Counter::DataWriteStallSeconds]
+    {
         until(&mut *sampler, metric.name(), |readings| growth(metric, &before, readings) > Some(0.0));
     }
     let views = sampler.views().unwrap();
@@ -157,7 +159,7 @@ fn times_are_there_where_the_performance_schema_is() {
     let mut sampler = sampler_of(&*poor);
     let readings = sampler.sample().unwrap();
     assert!(
-        value(&readings, Metric::DataReadStallSeconds).is_none() && value(&readings, Metric::DataReads) > Some(0.0)
+        value(&readings, Counter::DataReadStallSeconds).is_none() && value(&readings, Counter::DataReads) > Some(0.0)
     );
     assert!(sampler.views().unwrap().waits.is_empty());
 }
@@ -170,16 +172,16 @@ fn who_may_not_see_others_counts_no_sessions() {
     assert!(database.capabilities().iter().any(|known| known.name == "PROCESS" && !known.works));
     let mut sampler = sampler_of(&*database);
     // As long as nobody else is there, there is nobody who can't be seen; but idle transactions never are.
-    let alone = until(&mut *sampler, "solitude", |readings| value(readings, Metric::SessionsOnCpu).is_some());
+    let alone = until(&mut *sampler, "solitude", |readings| value(readings, Counter::SessionsOnCpu).is_some());
     for gauge in GAUGES {
-        let expected = if gauge == Metric::SessionsWaitingForClients { None } else { Some(0.0) };
+        let expected = if gauge == Counter::SessionsWaitingForClients { None } else { Some(0.0) };
         assert_eq!(value(&alone, gauge), expected, "{}", gauge.name());
     }
     let other = open(&server);
     let (_lease, [_session]) = sessions(&*other, "sampledothers");
     let beside = sampler.sample().unwrap();
     assert!(GAUGES.iter().all(|gauge| value(&beside, *gauge).is_none()), "{beside:?}");
-    assert!(value(&beside, Metric::CacheLookupPages).is_some() && value(&beside, Metric::LogWriteBytes).is_some());
+    assert!(value(&beside, Counter::CacheLookupPages).is_some() && value(&beside, Counter::LogWriteBytes).is_some());
 }
 
 #[test]
@@ -207,7 +209,7 @@ fn a_reset_and_a_restart_leave_gaps_and_no_more() {
     let back = recovers(&mut *sampler);
     assert!(GAUGES.iter().all(|gauge| value(&back, *gauge).is_some()));
     // Its lookups were more than those of a server that has just begun.
-    assert_eq!(growth(Metric::CacheLookupPages, &before, &back), None);
+    assert_eq!(growth(Counter::CacheLookupPages, &before, &back), None);
     // An orderly end is one as well.
     server.restart().unwrap();
     fails(&mut *sampler);

@@ -42,10 +42,10 @@ fn sessions_are_seen_at_what_they_do() {
     let _worker = Busy::with(worker, "SELECT count(*) FROM generate_series(1, 100000) a, generate_series(1, 100000) b");
     let mut sampler = sampler_of(&*database);
     for metric in [
-        Metric::SessionsWaitingForLocks,
-        Metric::SessionsAsleep,
-        Metric::SessionsWaitingForClients,
-        Metric::SessionsOnCpu,
+        Counter::SessionsWaitingForLocks,
+        Counter::SessionsAsleep,
+        Counter::SessionsWaitingForClients,
+        Counter::SessionsOnCpu,
     ] {
         let readings = until(&mut *sampler, metric.name(), |readings| value(readings, metric) >= Some(1.0));
         assert!(GAUGES.iter().all(|gauge| value(&readings, *gauge).is_some()));
@@ -73,15 +73,15 @@ fn sessions_of_others_are_none_of_ours_and_parallel_workers_are() {
     }
     let mut sampler = sampler_of(&*database);
     let work = "SELECT count(*) FROM generate_series(1, 100000) a, generate_series(1, 100000) b";
-    let seen = |readings: &[Reading]| [Metric::SessionsOnCpu, Metric::SessionsOfOthers].map(|of| value(readings, of));
+    let seen = |readings: &[Reading]| [Counter::SessionsOnCpu, Counter::SessionsOfOthers].map(|of| value(readings, of));
     thread::scope(|scope| {
         let other = scope.spawn(|| server.psql(work));
         let beside =
-            until(&mut *sampler, "a stranger", |readings| value(readings, Metric::SessionsOfOthers) > Some(0.0));
+            until(&mut *sampler, "a stranger", |readings| value(readings, Counter::SessionsOfOthers) > Some(0.0));
         assert_eq!(seen(&beside), [Some(0.0), Some(1.0)], "{beside:?}");
         let _ours = Busy::with(session, "SELECT sum(length(repeat(md5(a::text), 10000))) FROM t");
         let both =
-            until(&mut *sampler, "parallel workers", |readings| value(readings, Metric::SessionsOnCpu) >= Some(2.0));
+            until(&mut *sampler, "parallel workers", |readings| value(readings, Counter::SessionsOnCpu) >= Some(2.0));
         assert_eq!(seen(&both)[1], Some(1.0), "{both:?}");
         let end =
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT count(*) FROM generate%'";
@@ -96,7 +96,7 @@ fn counters_grow_by_what_was_done_and_not_by_looking() {
     let mut sampler = sampler_of(&*database);
     let first = sampler.sample().unwrap();
     let second = sampler.sample().unwrap();
-    assert_eq!(growth(Metric::Commits, &first, &second), Some(0.0));
+    assert_eq!(growth(Counter::Commits, &first, &second), Some(0.0));
     let (_lease, [mut session]) = sessions(&*database, "sampledcounters");
     session.execute("CREATE TABLE t AS SELECT a, repeat('x', 500) b FROM generate_series(1, 20000) a", &[]).unwrap();
     session.execute("CHECKPOINT", &[]).unwrap();
@@ -106,16 +106,16 @@ fn counters_grow_by_what_was_done_and_not_by_looking() {
     drop(session);
     let grown = |metric, readings: &[Reading]| growth(metric, &second, readings);
     let last = until(&mut *sampler, "counts", |readings| {
-        grown(Metric::Commits, readings) >= Some(50.0) && grown(Metric::CacheLookupPages, readings) >= Some(50_000.0)
+        grown(Counter::Commits, readings) >= Some(50.0) && grown(Counter::CacheLookupPages, readings) >= Some(50_000.0)
     });
-    assert!(grown(Metric::Commits, &last) < Some(200.0));
-    assert!(grown(Metric::LogWriteBytes, &last) > Some(10e6));
-    for metric in [Metric::CacheMissPages, Metric::DataReads, Metric::DataWrites, Metric::LogWrites] {
+    assert!(grown(Counter::Commits, &last) < Some(200.0));
+    assert!(grown(Counter::LogWriteBytes, &last) > Some(10e6));
+    for metric in [Counter::CacheMissPages, Counter::DataReads, Counter::DataWrites, Counter::LogWrites] {
         assert!(grown(metric, &last).is_some(), "{}", metric.name());
     }
     // Nobody takes the times.
-    assert_eq!(value(&last, Metric::DataReadStallSeconds), None);
-    assert_eq!(value(&last, Metric::LogWriteStallSeconds), None);
+    assert_eq!(value(&last, Counter::DataReadStallSeconds), None);
+    assert_eq!(value(&last, Counter::LogWriteStallSeconds), None);
     let files = sampler.views().unwrap().files;
     let checkpoints = files.iter().find(|file| file.name == "data files by checkpoints").unwrap();
     assert!(checkpoints.writes.unwrap() > 1_000);
@@ -138,15 +138,16 @@ fn times_are_there_where_the_server_takes_them() {
     session.execute("CREATE TABLE t AS SELECT a, repeat('x', 500) b FROM generate_series(1, 100000) a", &[]).unwrap();
     session.execute("SELECT count(*) FROM t", &[]).unwrap();
     drop(session);
-    for metric in [Metric::DataReads, Metric::DataReadStallSeconds, Metric::LogWrites, Metric::LogWriteStallSeconds] {
+    for metric in [Counter::DataReads, Counter::DataReadStallSeconds, Counter::LogWrites, Counter::LogWriteStallSeconds]
+    {
         until(&mut *sampler, metric.name(), |readings| growth(metric, &before, readings) > Some(0.0));
     }
     // Without them they are absent.
     server.psql("ALTER SYSTEM SET track_io_timing = off").unwrap();
     server.psql("ALTER SYSTEM SET track_counts = off").unwrap();
     server.psql("SELECT pg_reload_conf()").unwrap();
-    let without = until(&mut *sampler, "no counts", |readings| value(readings, Metric::Commits).is_none());
-    assert!(value(&without, Metric::CacheMissPages).is_none() && value(&without, Metric::LogWriteBytes).is_some());
+    let without = until(&mut *sampler, "no counts", |readings| value(readings, Counter::Commits).is_none());
+    assert!(value(&without, Counter::CacheMissPages).is_none() && value(&without, Counter::LogWriteBytes).is_some());
     assert_eq!(missing(&*database), ["track_counts", "track_io_timing"]);
 }
 
@@ -156,18 +157,18 @@ fn counts_of_a_long_statement_are_left_out_until_it_publishes_them() {
     let mut sampler = sampler_of(&*database);
     let (_lease, [session, mut idle]) = sessions(&*database, "sampledlate");
     let busy = Busy::with(session, "SELECT count(*) FROM generate_series(1, 100000) a, generate_series(1, 100000) b");
-    let late = until(&mut *sampler, "lateness", |readings| value(readings, Metric::CacheLookupPages).is_none());
-    assert!(value(&late, Metric::LogWriteBytes).is_some() && value(&late, Metric::Commits).is_some());
+    let late = until(&mut *sampler, "lateness", |readings| value(readings, Counter::CacheLookupPages).is_none());
+    assert!(value(&late, Counter::LogWriteBytes).is_some() && value(&late, Counter::Commits).is_some());
     drop(busy);
-    until(&mut *sampler, "its end", |readings| value(readings, Metric::CacheLookupPages).is_some());
+    until(&mut *sampler, "its end", |readings| value(readings, Counter::CacheLookupPages).is_some());
     // In a transaction of many statements it is the same, unless nothing is done in it any more.
     idle.execute("BEGIN", &[]).unwrap();
     let start = Instant::now();
-    while value(&sampler.sample().unwrap(), Metric::CacheLookupPages).is_some() {
+    while value(&sampler.sample().unwrap(), Counter::CacheLookupPages).is_some() {
         assert!(start.elapsed() < PATIENCE, "a transaction at work is never late");
         idle.execute("SELECT 1", &[]).unwrap();
     }
-    until(&mut *sampler, "idleness", |readings| value(readings, Metric::CacheLookupPages).is_some());
+    until(&mut *sampler, "idleness", |readings| value(readings, Counter::CacheLookupPages).is_some());
     idle.execute("ROLLBACK", &[]).unwrap();
 }
 
@@ -179,12 +180,13 @@ fn who_may_not_see_others_counts_no_sessions() {
     assert!(database.capabilities().iter().any(|known| known.name == "sessions of others" && !known.works));
     let mut sampler = sampler_of(&*database);
     // As long as nobody else is there, there is nobody who can't be seen.
-    let alone = until(&mut *sampler, "solitude", |readings| value(readings, Metric::SessionsOnCpu).is_some());
+    let alone = until(&mut *sampler, "solitude", |readings| value(readings, Counter::SessionsOnCpu).is_some());
     assert!(GAUGES.iter().all(|gauge| value(&alone, *gauge) == Some(0.0)), "{alone:?}");
     // Of a stranger that can't be seen it isn't known what he does; what we do is.
     thread::scope(|scope| {
         let other = scope.spawn(|| server.psql("SELECT pg_sleep(600)"));
-        let beside = until(&mut *sampler, "a stranger", |readings| value(readings, Metric::SessionsOfOthers).is_none());
+        let beside =
+            until(&mut *sampler, "a stranger", |readings| value(readings, Counter::SessionsOfOthers).is_none());
         assert!(GAUGES.iter().all(|gauge| value(&beside, *gauge) == Some(0.0)), "{beside:?}");
         server
             .psql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'")
@@ -195,15 +197,15 @@ fn who_may_not_see_others_counts_no_sessions() {
     let (_lease, [_session]) = sessions(&*other, "sampledothers");
     let beside = sampler.sample().unwrap();
     assert!(GAUGES.iter().all(|gauge| value(&beside, *gauge).is_none()), "{beside:?}");
-    assert!(value(&beside, Metric::CacheLookupPages).is_some() && value(&beside, Metric::LogWriteBytes).is_some());
+    assert!(value(&beside, Counter::CacheLookupPages).is_some() && value(&beside, Counter::LogWriteBytes).is_some());
     server
         .psql("REVOKE EXECUTE ON FUNCTION pg_current_wal_lsn() FROM public; REVOKE SELECT ON pg_stat_wal FROM public")
         .unwrap();
     let forbidden = sampler.sample().unwrap();
-    assert!(value(&forbidden, Metric::LogWriteBytes).is_none() && value(&forbidden, Metric::LogWrites).is_none());
-    assert!(value(&forbidden, Metric::CacheLookupPages).is_some());
+    assert!(value(&forbidden, Counter::LogWriteBytes).is_none() && value(&forbidden, Counter::LogWrites).is_none());
+    assert!(value(&forbidden, Counter::CacheLookupPages).is_some());
     server.psql("GRANT pg_read_all_stats TO plain").unwrap();
-    until(&mut *sampler, "permission", |readings| value(readings, Metric::SessionsOnCpu).is_some());
+    until(&mut *sampler, "permission", |readings| value(readings, Counter::SessionsOnCpu).is_some());
 }
 
 #[test]
@@ -217,13 +219,13 @@ fn a_reset_and_a_restart_leave_gaps_and_no_more() {
     assert_eq!(ceilings, [("memory".to_owned(), 16.0), ("sessions".to_owned(), connections - 3.0)]);
     let mut sampler = sampler_of(&*database);
     // Of the session itself nothing is counted.
-    let before = until(&mut *sampler, "quiet", |readings| value(readings, Metric::SessionsOnCpu) == Some(0.0));
+    let before = until(&mut *sampler, "quiet", |readings| value(readings, Counter::SessionsOnCpu) == Some(0.0));
     server.psql("SELECT pg_stat_reset()").unwrap();
     let after = until(&mut *sampler, "the reset", |readings| {
-        value(readings, Metric::CacheLookupPages) < value(&before, Metric::CacheLookupPages)
+        value(readings, Counter::CacheLookupPages) < value(&before, Counter::CacheLookupPages)
     });
-    assert_eq!(growth(Metric::CacheLookupPages, &before, &after), None);
-    assert!(growth(Metric::LogWriteBytes, &before, &after).is_some());
+    assert_eq!(growth(Counter::CacheLookupPages, &before, &after), None);
+    assert!(growth(Counter::LogWriteBytes, &before, &after).is_some());
 
     server.stop_immediate().unwrap();
     for _ in 0..3 {
@@ -233,7 +235,7 @@ fn a_reset_and_a_restart_leave_gaps_and_no_more() {
     server.restart().unwrap();
     let back = recovers(&mut *sampler);
     assert!(GAUGES.iter().all(|gauge| value(&back, *gauge).is_some()));
-    assert!(growth(Metric::LogWriteBytes, &before, &back).is_some());
+    assert!(growth(Counter::LogWriteBytes, &before, &back).is_some());
     // An orderly end is one as well.
     server.restart().unwrap();
     fails(&mut *sampler);

@@ -268,7 +268,7 @@ fn headline(record: &RunRecord) -> Result<&Figure, Failure> {
 }
 
 fn row_of(level: &LabLevel, width: Option<&str>, bar_percent: f64, figure: &Figure) -> Accuracy {
-    let truth = figure.truth.as_ref();
+    let truth = figure.expected.as_ref();
     let row = Accuracy {
         service: level.service.clone(),
         level: level.level.clone(),
@@ -298,7 +298,7 @@ fn multiple(level: &LabLevel, record: &RunRecord, base: &RunRecord) -> Option<Ac
         metric: "cpu_multiple".to_owned(),
         value: own.figure()?.value / theirs.figure()?.value,
         unit: format!("x {REFERENCE}"),
-        truth: None,
+        expected: None,
         ..own.figure()?
     };
     Some(Accuracy {

@@ -41,7 +41,10 @@ fn pair(figures: &[Comparison]) -> Report {
     report.about =
         vec![format!("baseline   {}", plain(&first.baseline)), format!("candidate  {}", plain(&first.candidate))];
     let mut answer = Part::of(Rank::Answer);
-    figures.iter().for_each(|one| answer.say(Tone::Headline, sentence(one)));
+    for one in figures {
+        answer.say(Tone::Headline, sentence(one));
+        answer.say(Tone::Evidence, one.why.clone());
+    }
     figures.iter().flat_map(|one| &one.notes).for_each(|note| answer.say(Tone::Warning, note.clone()));
     let ratio = |one: &Comparison| Value {
         value: one.ratio.unwrap_or(f64::NAN),
@@ -67,8 +70,7 @@ fn pair(figures: &[Comparison]) -> Report {
 }
 
 fn sentence(one: &Comparison) -> String {
-    let why = one.why.as_ref().map_or_else(String::new, |why| format!(", {}", plain(why)));
-    let (figure, verdict) = (name(&one.metric), format!("{}{why}", plain(&one.verdict)));
+    let (figure, verdict) = (name(&one.metric), plain(&one.verdict));
     let Some(ratio) = one.ratio.filter(|ratio| ratio.is_finite()) else {
         return format!("The {figure} has no ratio to the baseline: {verdict}.");
     };

@@ -1,4 +1,4 @@
-//! What stands behind a verdict, as tables: its stretches, and the ceilings that figures were held against.
+//! What stands behind a verdict, as tables: its segments, and the ceilings that figures were held against.
 
 use crate::model::format::seconds as format_seconds;
 use plimsoll_measurement::RunRecord;
@@ -12,7 +12,7 @@ use crate::model::{Cell, Series, Table, number, scaled, text};
 pub fn segments(record: &RunRecord) -> Option<Table> {
     let evidence = |all: &[String]| all.iter().map(|sentence| plain(sentence)).collect::<Vec<_>>().join("; ");
     Table::of(
-        &record.verdict.stretches,
+        &record.verdict.segments,
         &[
             (text("Rep."), &|one| plain(&one.repetition).into()),
             (text("Phase"), &|one| one.phase.as_deref().map(title).into()),
@@ -25,12 +25,12 @@ pub fn segments(record: &RunRecord) -> Option<Table> {
     )
 }
 
-/// Rows: the limits of all stretches, with the time that each bound; the longest first.
+/// Rows: the limits of all segments, with the time that each bound; the longest first.
 pub fn time_by_limit(record: &RunRecord) -> Option<Table> {
     let mut times: Vec<(String, f64)> = Vec::new();
-    for stretch in &record.verdict.stretches {
-        let limit = limits(stretch.limit.as_deref(), &stretch.also);
-        let seconds = (stretch.to_seconds - stretch.from_seconds).max(0.0);
+    for segment in &record.verdict.segments {
+        let limit = limits(segment.limit.as_deref(), &segment.also);
+        let seconds = (segment.to_seconds - segment.from_seconds).max(0.0);
         match times.iter_mut().find(|(known, _)| *known == limit) {
             Some((_, sum)) => *sum += seconds,
             None => times.push((limit, seconds)),
@@ -118,7 +118,7 @@ fn joined<K: PartialEq>(all: impl Iterator<Item = (K, Series)>) -> Vec<(K, Serie
 /// Rows: what would raise the rate, by a model of what was measured.
 pub fn gains(record: &RunRecord) -> Option<Table> {
     Table::of(
-        &record.verdict.lifts,
+        &record.verdict.gains,
         &[
             (text("With"), &|gain| plain(&gain.change).into()),
             (number("Higher rate", "%").page("VERDICTS.md"), &|gain| gain.gain_percent.into()),

@@ -3,7 +3,7 @@
 use plimsoll_analysis::summary;
 use plimsoll_measurement::run::ColdStart;
 use plimsoll_measurement::units::{MB, mb_per_minute};
-use plimsoll_measurement::{Figure, Point, Repetition, RunRecord};
+use plimsoll_measurement::{Figure, Metric, Point, Repetition, RunRecord};
 
 use super::words::{NOT_PUBLISHED, confidence_of, limit_in_a_cell, repetition_state, value};
 use crate::model::format::seconds as format_seconds;
@@ -12,7 +12,8 @@ use crate::model::{Cell, Table, number, scaled, text};
 
 /// The point's rate in MB per minute, where it moved data.
 pub fn point_rate(point: &Point) -> Option<f64> {
-    let rate = point.mb_per_minute.or_else(|| mb_per_minute(point.content_bytes?, point.seconds))?;
+    let rate =
+        point.get(Metric::MbPerMinute).or_else(|| mb_per_minute(point.count(Metric::ContentBytes)?, point.seconds))?;
     rate.is_finite().then_some(rate)
 }
 
@@ -66,7 +67,7 @@ pub fn repetitions(record: &RunRecord) -> Option<Table> {
             (text("Rep."), &|(one, _)| plain(&one.label).into()),
             (number("Points", ""), &|(one, _)| one.points.len().into()),
             (scaled("Time", "s"), &|(one, _)| total_seconds(one, |point| Some(point.seconds)).into()),
-            (scaled("Content", BYTES), &|(one, _)| total(one, |point| point.content_bytes).into()),
+            (scaled("Content", BYTES), &|(one, _)| total(one, |point| point.count(Metric::ContentBytes)).into()),
             (number("Rate", "MB/min"), &part(|rates| Some(rates.overall))),
             (number("Slowest", "MB/min"), &part(|rates| Some(rates.slowest))),
             (number("Fastest", "MB/min"), &part(|rates| Some(rates.fastest))),
@@ -78,7 +79,7 @@ pub fn repetitions(record: &RunRecord) -> Option<Table> {
 
 /// What a figure should be where that was published.
 pub fn expected(figure: &Figure) -> Cell {
-    match &figure.truth {
+    match &figure.expected {
         Some(expected) if expected.published => Cell::quantity(expected.value, plain(&expected.unit)),
         Some(_) => NOT_PUBLISHED.into(),
         None => Cell::default(),
@@ -87,7 +88,7 @@ pub fn expected(figure: &Figure) -> Cell {
 
 /// How far a figure is off what was published, in percent.
 pub fn off_by(figure: &Figure) -> Cell {
-    figure.truth.as_ref().filter(|expected| expected.published).and_then(|expected| expected.error_percent).into()
+    figure.expected.as_ref().filter(|expected| expected.published).and_then(|expected| expected.error_percent).into()
 }
 
 /// The heading of figures with their intervals.
@@ -156,21 +157,22 @@ pub fn resources(record: &RunRecord) -> Option<Table> {
     let points = || record.repetitions.iter().flat_map(|repetition| &repetition.points);
     let flagged = |one: &Repetition| one.points.iter().filter(|point| !point.flags.is_empty()).count();
     let is_more = |point: &Point| {
-        let amounts = [point.page_bytes, point.device_bytes, point.log_bytes];
+        let amounts = [point.count(Metric::PageBytes), point.count(Metric::DeviceBytes), point.count(Metric::LogBytes)];
         amounts.iter().any(Option::is_some)
-            || point.cpu_seconds.or(point.cpu_percent).is_some()
+            || point.get(Metric::CpuSeconds).or(point.get(Metric::CpuPercent)).is_some()
             || !point.flags.is_empty()
     };
-    let cpu = |one: &Repetition| one.points.iter().filter_map(|point| point.cpu_percent).collect::<Vec<f64>>();
+    let cpu =
+        |one: &Repetition| one.points.iter().filter_map(|point| point.get(Metric::CpuPercent)).collect::<Vec<f64>>();
     Table::of(
         record.repetitions.iter().filter(|_| points().any(is_more)),
         &[
             (text("Rep."), &|one| plain(&one.label).into()),
-            (scaled("Content", BYTES), &|one| total(one, |point| point.content_bytes).into()),
-            (scaled("Pages", BYTES), &|one| total(one, |point| point.page_bytes).into()),
-            (scaled("Device", BYTES), &|one| total(one, |point| point.device_bytes).into()),
-            (scaled("Log", BYTES), &|one| total(one, |point| point.log_bytes).into()),
-            (number("CPU", "s"), &|one| total_seconds(one, |point| point.cpu_seconds).into()),
+            (scaled("Content", BYTES), &|one| total(one, |point| point.count(Metric::ContentBytes)).into()),
+            (scaled("Pages", BYTES), &|one| total(one, |point| point.count(Metric::PageBytes)).into()),
+            (scaled("Device", BYTES), &|one| total(one, |point| point.count(Metric::DeviceBytes)).into()),
+            (scaled("Log", BYTES), &|one| total(one, |point| point.count(Metric::LogBytes)).into()),
+            (number("CPU", "s"), &|one| total_seconds(one, |point| point.get(Metric::CpuSeconds)).into()),
             (number("Mean CPU", "%"), &|one| summary::mean(&cpu(one)).into()),
             (number("Flagged points", "").unless_zero(), &|one| flagged(one).into()),
         ],
@@ -179,21 +181,21 @@ pub fn resources(record: &RunRecord) -> Option<Table> {
 
 /// Cache misses in percent of the accesses of a memory point's counted pass.
 pub fn miss_percent(point: &Point) -> Option<f64> {
-    let accesses = point.accesses.filter(|accesses| *accesses > 0)?;
-    Some(point.cache_miss_pages? as f64 / accesses as f64 * 100.0)
+    let accesses = point.count(Metric::Accesses).filter(|accesses| *accesses > 0)?;
+    Some(point.count(Metric::CacheMissPages)? as f64 / accesses as f64 * 100.0)
 }
 
 /// A memory point's working set in MB.
 pub fn set_megabytes(point: &Point) -> Option<f64> {
-    point.set_bytes.map(|bytes| bytes as f64 / MB as f64)
+    point.count(Metric::SetBytes).map(|bytes| bytes as f64 / MB as f64)
 }
 
 /// Rows: working sets of the memory test, for each repetition from small to large.
 pub fn memory(record: &RunRecord) -> Option<Table> {
     let sorted = |repetition: &'_ Repetition| {
         let mut points: Vec<Point> =
-            repetition.points.iter().filter(|point| point.set_bytes.is_some()).cloned().collect();
-        points.sort_by_key(|point| point.set_bytes);
+            repetition.points.iter().filter(|point| point.count(Metric::SetBytes).is_some()).cloned().collect();
+        points.sort_by_key(|point| point.count(Metric::SetBytes));
         points
     };
     let all = record.repetitions.iter().flat_map(|one| sorted(one).into_iter().map(move |point| (one, point)));
@@ -202,11 +204,11 @@ pub fn memory(record: &RunRecord) -> Option<Table> {
         &[
             (text("Rep."), &|(one, _)| plain(&one.label).into()),
             (number("Set", "MB"), &|(_, point)| Cell::from(set_megabytes(point)).flagged(&point.flags)),
-            (number("Accesses", "").spare(10), &|(_, point)| point.accesses.into()),
-            (number("Misses", ""), &|(_, point)| point.cache_miss_pages.into()),
+            (number("Accesses", "").spare(10), &|(_, point)| point.count(Metric::Accesses).into()),
+            (number("Misses", ""), &|(_, point)| point.count(Metric::CacheMissPages).into()),
             (number("Misses", "%"), &|(_, point)| miss_percent(point).into()),
-            (number("Passes", ""), &|(_, point)| point.passes.into()),
-            (number("Engine reports", "%"), &|(_, point)| point.memory_percent.into()),
+            (number("Passes", ""), &|(_, point)| point.count(Metric::Passes).into()),
+            (number("Engine reports", "%"), &|(_, point)| point.get(Metric::MemoryPercent).into()),
         ],
     )
 }

@@ -2,7 +2,7 @@
 
 use plimsoll_measurement::{Figure, RunRecord};
 
-use crate::model::format::{moment, plain};
+use crate::model::format::{marked_basis, moment, plain};
 
 /// Runs with one figure in common, and that figure.
 pub type Family<'a> = Vec<(&'a RunRecord, &'a Figure)>;
@@ -44,7 +44,7 @@ fn by_test(family: Family<'_>) -> Vec<Family<'_>> {
 pub fn labels(runs: &[&RunRecord]) -> Vec<String> {
     let tests_differ = runs.iter().any(|run| run.test != runs[0].test);
     let label = |run: &&RunRecord| {
-        let mut label = plain(&run.target);
+        let mut label = format!("{}{}", plain(&run.target), marked_basis(run.basis));
         if tests_differ {
             label = format!("{label}, {}", plain(&run.test));
         }

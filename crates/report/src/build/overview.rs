@@ -7,7 +7,7 @@ use super::families::{self, Family, labels};
 use super::levels::{Level, levels};
 use super::run::run;
 use super::{cpu, facts, plots_more, words};
-use crate::model::format::{count, name, plain, title, value as shown};
+use crate::model::format::{count, marked_basis, name, plain, title, value as shown};
 use crate::model::{
     Bar, BarChart, Block, Cell, Group, GroupedBars, Part, Picture, Rank, Report, Table, Tone, number, text,
 };
@@ -104,7 +104,10 @@ fn answer(records: &[RunRecord], families: &[Family<'_>]) -> Part {
         let metric = name(&least.1.metric);
         let test =
             if runs.iter().all(|run| run.test == runs[0].test) { plain(&runs[0].test) } else { "all".to_owned() };
-        let said = format!("{test}: the {metric} goes from {} ({low}) to {} ({high}).", of(least), of(most));
+        let said = match (of(least), of(most)) {
+            (same, other) if same == other => format!("{test}: the {metric} is {same} in all {} runs.", all.len()),
+            (least, most) => format!("{test}: the {metric} goes from {least} ({low}) to {most} ({high})."),
+        };
         part.say(Tone::Headline, said);
     }
     let open = records.iter().filter(|record| words::state(record) != words::COMPLETE).count();
@@ -126,7 +129,10 @@ fn summary(records: &[RunRecord]) -> Option<Table> {
     Table::of(
         records.iter().enumerate(),
         &[
-            (text("Test"), &|(at, record)| Cell { link: Some(anchor(*at)), ..plain(&record.test).into() }),
+            (text("Test"), &|(at, record)| Cell {
+                link: Some(anchor(*at)),
+                ..format!("{}{}", plain(&record.test), marked_basis(record.basis)).into()
+            }),
             (text("Target"), &|(_, record)| plain(&record.target).into()),
             (number(facts::with_interval(first), ""), &|(_, record)| {
                 record.result.as_ref().map(|figure| words::value(record, figure)).into()
@@ -189,7 +195,7 @@ fn bars(family: &Family<'_>) -> Vec<Picture> {
 }
 
 fn bar(label: String, record: &RunRecord, figure: &Figure) -> Bar {
-    let published = figure.truth.as_ref().filter(|expected| expected.published);
+    let published = figure.expected.as_ref().filter(|expected| expected.published);
     Bar { label, value: words::value(record, figure), expected: published.map(|expected| expected.value) }
 }
 

@@ -1,8 +1,7 @@
 //! Panels over time: what was delivered, how far resources were used, what sessions waited for and how long reads and
 //! writes took, below each other, with the limit that bound above them.
 
-use plimsoll_measurement::run::Stretch;
-use plimsoll_measurement::{Point, Repetition, RunRecord, SampleColumn, SampleGap, Samples};
+use plimsoll_measurement::{Metric, Point, Repetition, RunRecord, SampleColumn, SampleGap, Samples, Segment};
 
 use super::facts::point_rate;
 use super::sampled::{self, Use};
@@ -92,10 +91,10 @@ fn pieces(record: &RunRecord) -> usize {
     (PIECES / columns.max(1)).clamp(COARSEST, FINEST)
 }
 
-/// The verdicts of the repetition's stretches. Where none has one of its own, that of the run holds for all of it.
+/// The verdicts of the repetition's segmentes. Where none has one of its own, that of the run holds for all of it.
 fn bands(record: &RunRecord, repetition: &Repetition, samples: &Samples, span: (f64, f64)) -> Vec<Band> {
     let verdict = &record.verdict;
-    if verdict.stretches.is_empty() && words::bottleneck(verdict).is_some() {
+    if verdict.segments.is_empty() && words::bottleneck(verdict).is_some() {
         return vec![band(
             span,
             verdict.limit.as_deref(),
@@ -104,15 +103,15 @@ fn bands(record: &RunRecord, repetition: &Repetition, samples: &Samples, span: (
             &verdict.evidence,
         )];
     }
-    // A stretch may be of a phase of requests, which are all of one step.
-    let of_step = |stretch: &&Stretch| {
-        stretch.repetition == repetition.label && (samples.phase.is_none() || stretch.phase == samples.phase)
+    // A segment may be of a phase of requests, which are all of one step.
+    let of_step = |segment: &&Segment| {
+        segment.repetition == repetition.label && (samples.phase.is_none() || segment.phase == samples.phase)
     };
-    let band = |stretch: &Stretch| {
-        let between = (stretch.from_seconds, stretch.to_seconds);
-        band(between, stretch.limit.as_deref(), &stretch.also, stretch.utilisation_percent, &stretch.evidence)
+    let band = |segment: &Segment| {
+        let between = (segment.from_seconds, segment.to_seconds);
+        band(between, segment.limit.as_deref(), &segment.also, segment.utilisation_percent, &segment.evidence)
     };
-    verdict.stretches.iter().filter(of_step).map(band).collect()
+    verdict.segments.iter().filter(of_step).map(band).collect()
 }
 
 fn band((from, to): (f64, f64), limit: Option<&str>, also: &[String], used: Option<f64>, evidence: &[String]) -> Band {
@@ -139,9 +138,9 @@ const ACCESSES: &str = "accesses a second";
 fn rate(point: &Point) -> Option<(f64, &'static str)> {
     let over_time = |amount: f64| (point.seconds > 0.0).then(|| amount / point.seconds);
     let moved = point_rate(point).map(|rate| (rate, "MB/min"));
-    let joined = || Some((over_time(point.join_rows? as f64 * point.join_rows? as f64 / 1e6)?, "Mpairs/s"));
-    let accessed = || Some((over_time(point.accesses? as f64)?, ACCESSES));
-    let answered = || Some((over_time(point.operations? as f64)?, "answers a second"));
+    let joined = || Some((over_time(point.get(Metric::JoinRows)?.powi(2) / 1e6)?, "Mpairs/s"));
+    let accessed = || Some((over_time(point.get(Metric::Accesses)?)?, ACCESSES));
+    let answered = || Some((over_time(point.get(Metric::Operations)?)?, "answers a second"));
     moved.or_else(joined).or_else(accessed).or_else(answered)
 }
 

@@ -4,15 +4,15 @@
 mod requests;
 mod samples;
 
-use plimsoll_measurement::{Point, Repetition, RunRecord};
+use plimsoll_measurement::{Metric, Point, Repetition, RunRecord};
 
 use crate::model::{Cell, Table, text};
 
 /// What a column is read from.
 type Part = fn(&RunRecord, &Repetition, &Point) -> Cell;
 
-/// The columns in order; names are those of the JSON record.
-const COLUMNS: &[(&str, Part)] = &[
+/// The first columns in order; names are those of the JSON record. A column for every metric of points follows.
+const FIRST: &[(&str, Part)] = &[
     ("run_id", |run, _, _| run.run_id.clone().into()),
     ("test", |run, _, _| run.test.clone().into()),
     ("target", |run, _, _| run.target.clone().into()),
@@ -23,33 +23,15 @@ const COLUMNS: &[(&str, Part)] = &[
     ("complete", |_, repetition, _| repetition.complete.to_string().into()),
     ("started_seconds", |_, _, point| point.started_seconds.into()),
     ("seconds", |_, _, point| point.seconds.into()),
-    ("rows", |_, _, point| point.rows.into()),
-    ("content_bytes", |_, _, point| point.content_bytes.into()),
-    ("mb_per_minute", |_, _, point| point.mb_per_minute.into()),
-    ("page_bytes", |_, _, point| point.page_bytes.into()),
-    ("device_bytes", |_, _, point| point.device_bytes.into()),
-    ("cache_miss_pages", |_, _, point| point.cache_miss_pages.into()),
-    ("log_bytes", |_, _, point| point.log_bytes.into()),
-    ("source_miss_pages", |_, _, point| point.source_miss_pages.into()),
-    ("cpu_seconds", |_, _, point| point.cpu_seconds.into()),
-    ("cpu_percent", |_, _, point| point.cpu_percent.into()),
-    ("join_rows", |_, _, point| point.join_rows.into()),
-    ("matches", |_, _, point| point.matches.into()),
-    ("sessions", |_, _, point| point.sessions.into()),
-    ("set_bytes", |_, _, point| point.set_bytes.into()),
-    ("accesses", |_, _, point| point.accesses.into()),
-    ("passes", |_, _, point| point.passes.into()),
-    ("operations", |_, _, point| point.operations.into()),
-    ("errors", |_, _, point| point.errors.into()),
-    ("rate_asked", |_, _, point| point.rate_asked.into()),
-    ("latency_ms_p50", |_, _, point| point.latency_ms_p50.into()),
-    ("latency_ms_p99", |_, _, point| point.latency_ms_p99.into()),
-    ("memory_percent", |_, _, point| point.memory_percent.into()),
+];
+
+/// The columns behind those of the metrics.
+const LAST: &[(&str, Part)] = &[
     ("result", |run, _, _| run.result.as_ref().map(|figure| figure.value).into()),
     ("result_unit", |run, _, _| run.result.as_ref().map(|figure| figure.unit.clone()).into()),
-    ("truth", |run, _, _| run.truth.as_ref().map(|truth| truth.value).into()),
-    ("truth_published", |run, _, _| run.truth.as_ref().map(|truth| truth.published.to_string()).into()),
-    ("truth_error_percent", |run, _, _| run.truth.as_ref().and_then(|truth| truth.error_percent).into()),
+    ("expected", |run, _, _| run.expected.as_ref().map(|expected| expected.value).into()),
+    ("expected_published", |run, _, _| run.expected.as_ref().map(|expected| expected.published.to_string()).into()),
+    ("expected_error_percent", |run, _, _| run.expected.as_ref().and_then(|expected| expected.error_percent).into()),
     ("flags", |_, _, point| point.flags.join(" ").into()),
 ];
 
@@ -89,11 +71,17 @@ pub fn rows(records: &[RunRecord], rows: Rows) -> Table {
 }
 
 fn points(records: &[RunRecord]) -> Table {
-    let mut table = Table::with(COLUMNS.iter().map(|(name, _)| text(*name)));
+    let names = |columns: &'static [(&str, Part)]| columns.iter().map(|(name, _)| *name);
+    let metrics = || Metric::OF_POINTS.iter();
+    let mut table = Table::with(names(FIRST).chain(metrics().map(|metric| metric.name())).chain(names(LAST)).map(text));
     for record in records {
         for repetition in &record.repetitions {
-            let row = |point: &Point| COLUMNS.iter().map(|(_, part)| part(record, repetition, point)).collect();
-            repetition.points.iter().for_each(|point| table.row(row(point)));
+            for point in &repetition.points {
+                let cells =
+                    |columns: &'static [(&str, Part)]| columns.iter().map(|(_, part)| part(record, repetition, point));
+                let values = metrics().map(|metric| point.get(*metric).into());
+                table.row(cells(FIRST).chain(values).chain(cells(LAST)).collect());
+            }
         }
     }
     table
@@ -108,9 +96,8 @@ mod tests {
     fn every_field_of_a_point_has_a_column() {
         let schema = plimsoll_measurement::run::json_schema();
         let fields = schema["$defs"]["Point"]["properties"].as_object().unwrap();
-        assert!(fields.len() > 20);
-        for field in fields.keys() {
-            assert!(COLUMNS.iter().any(|(name, _)| name == field), "{field}");
+        for field in fields.keys().filter(|field| *field != "metrics") {
+            assert!(FIRST.iter().chain(LAST).any(|(name, _)| name == field), "{field}");
         }
     }
 }

@@ -6,7 +6,7 @@ use super::steadiness::{self, Steadiness, steadiness};
 use super::{
     cpu, evidence, facts, moved, plots, plots_more, plots_phases, plots_requests, plots_samples, requests, words,
 };
-use crate::model::format::{moment, percent, plain, value as shown};
+use crate::model::format::{marked_basis, moment, percent, plain, value as shown};
 use crate::model::{Block, Part, Rank, Report, Tone};
 
 /// More warnings than this stand among the details.
@@ -24,6 +24,7 @@ pub fn run(record: &RunRecord) -> Report {
             format!("{}  {}", plain(&record.run_id), moment(&record.started_at)),
             format!("{} {version}, {}, {}", plain(&record.engine), words::time(record), words::state(record)),
         ],
+        basis: record.basis,
         ..Report::new(format!("{} on {}", plain(&record.test), plain(&record.target)))
     };
     let steady = steadiness(record);
@@ -44,7 +45,7 @@ pub fn in_a_line(record: &RunRecord) -> String {
     let headline = headline.map_or_else(|| words::no_result(record), |figure| shown(&words::value(record, figure)));
     let limit = words::limit_in_a_cell(record.verdict.limit.as_deref(), &record.verdict.also);
     let limit = limit.map_or_else(String::new, |limit| format!(", bottleneck: {limit}"));
-    format!("{headline}{limit}, {}", words::time(record))
+    format!("{headline}{limit}, {}{}", words::time(record), marked_basis(record.basis))
 }
 
 fn answer(record: &RunRecord, steady: &[Steadiness], more: &mut Part) -> Part {
@@ -60,7 +61,7 @@ fn answer(record: &RunRecord, steady: &[Steadiness], more: &mut Part) -> Part {
         }
         None => part.say(Tone::Headline, words::no_result(record)),
     }
-    part.say(Tone::Plain, record.truth.as_ref().map(words::expected));
+    part.say(Tone::Plain, record.expected.as_ref().map(words::expected));
     part.say(Tone::Plain, words::bottleneck(&record.verdict));
     record.verdict.evidence.iter().take(MOST_EVIDENCE).for_each(|one| part.say(Tone::Evidence, one.clone()));
     part.say(Tone::Plain, words::gain(&record.verdict));
@@ -105,7 +106,7 @@ fn bound(record: &RunRecord) -> Part {
     let mut part = Part::detail("What bound it");
     record.verdict.evidence.iter().skip(MOST_EVIDENCE).for_each(|one| part.say(Tone::Evidence, one.clone()));
     part.say(Tone::Quiet, words::client(record).filter(|(_, warns)| !warns).map(|(sentence, _)| sentence));
-    part.say(Tone::Quiet, record.truth.as_ref().and_then(words::computed));
+    part.say(Tone::Quiet, record.expected.as_ref().and_then(words::computed));
     part.table(words::GAINS, evidence::gains(record));
     part.table("Used of each ceiling", evidence::used(record));
     plots_samples::panels(record).into_iter().for_each(|panel| part.picture(panel));

@@ -1,7 +1,7 @@
 //! What records say, in words: figures with their spread, bottlenecks, gains, the client, states.
 
 use crate::model::format::seconds as format_seconds;
-use plimsoll_measurement::{Figure, Repetition, RunRecord, Truth, Verdict};
+use plimsoll_measurement::{Expected, Figure, Repetition, RunRecord, Verdict};
 
 use crate::model::format::{
     capital, confidence, count, ends_of, name, percent, plain, quantity, signed_percent, value as shown,
@@ -83,7 +83,7 @@ pub fn client(record: &RunRecord) -> Option<(String, bool)> {
 pub const NOT_PUBLISHED: &str = "not published";
 
 /// What the figure should be, computed before the run, and how far the measurement was off.
-pub fn expected(expected: &Truth) -> String {
+pub fn expected(expected: &Expected) -> String {
     let (value, basis) = (quantity(expected.value, &expected.unit), plain(&expected.basis));
     let off = expected.error_percent.and_then(signed_percent);
     let off = off.map_or_else(String::new, |error| format!(" The measurement is off by {error}."));
@@ -92,7 +92,7 @@ pub fn expected(expected: &Truth) -> String {
 }
 
 /// Which limit makes the expected value what it is, and how; nothing where that isn't known.
-pub fn computed(expected: &Truth) -> Option<String> {
+pub fn computed(expected: &Expected) -> Option<String> {
     let limit = expected.limit.as_deref().map(|limit| format!("limit {}", limit_name(limit)));
     let parts: Vec<String> = limit.into_iter().chain(expected.reason.as_deref().map(plain)).collect();
     (!parts.is_empty())
@@ -200,7 +200,7 @@ pub fn bottleneck(verdict: &Verdict) -> Option<String> {
 
 /// What would raise the rate most, in a sentence.
 pub fn gain(verdict: &Verdict) -> Option<String> {
-    let gain = verdict.lifts.first()?;
+    let gain = verdict.gains.first()?;
     let by = percent(gain.gain_percent)?;
     Some(format!("{} would raise the rate by {by}, by a model of what was measured.", capital(&plain(&gain.change))))
 }
@@ -238,7 +238,7 @@ pub const fn repetition_state(repetition: &Repetition) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_measurement::Lift;
+    use plimsoll_measurement::Gain;
 
     use super::*;
 
@@ -261,13 +261,13 @@ mod tests {
 
     #[test]
     fn the_largest_gain_is_said_in_a_sentence() {
-        let of = |limit: &str, change: &str, gain_percent| Lift {
+        let of = |limit: &str, change: &str, gain_percent| Gain {
             limit: limit.to_owned(),
             change: change.to_owned(),
             gain_percent,
         };
-        let lifts = vec![of("cpu", "faster cores", 14.3), of("client", "a client that needs less", 6.2)];
-        let verdict = Verdict { limit: Some("client".to_owned()), lifts, ..Verdict::default() };
+        let gains = vec![of("cpu", "faster cores", 14.3), of("client", "a client that needs less", 6.2)];
+        let verdict = Verdict { limit: Some("client".to_owned()), gains, ..Verdict::default() };
         let said = gain(&verdict).unwrap();
         assert_eq!(said, "Faster cores would raise the rate by 14.3 %, by a model of what was measured.");
         assert_eq!(gain(&Verdict::default()), None);

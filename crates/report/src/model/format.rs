@@ -1,5 +1,6 @@
 //! How values are shown, the same way by every face: numbers with three digits, units, intervals, dates, the en dash for the unknown.
 
+use plimsoll_measurement::Basis;
 use plimsoll_measurement::units::{format_bytes, format_seconds, format_significant};
 
 use super::table::{Bound, Cell, Column, Content, Value};
@@ -53,6 +54,16 @@ pub fn heading(columns: &[Column], at: usize) -> String {
         return column.label.clone();
     }
     format!("{}, {}", column.label, column.unit)
+}
+
+/// What stands behind a name where its figures were not measured.
+pub const fn marked_basis(basis: Basis) -> &'static str {
+    match basis {
+        Basis::Measured => "",
+        Basis::Simulated => " (simulated)",
+        Basis::Predicted => " (predicted)",
+        Basis::Imported => " (imported)",
+    }
 }
 
 /// A figure with its unit, and on which side the target's own lies where that is known.

@@ -13,6 +13,7 @@ pub use picture::{
 };
 pub use table::{Align, Bound, Cell, Column, Content as CellContent, Table, Value, number, scaled, text};
 
+use plimsoll_measurement::Basis;
 use serde::Serialize;
 
 /// What one run, a campaign, a comparison or a history has to say.
@@ -27,19 +28,16 @@ pub struct Report {
     pub run_id: Option<String>,
     /// When, with what and how it was made.
     pub about: Vec<String>,
-    /// `measured`, `simulated`, `predicted` or `imported`.
-    pub basis: String,
+    /// How its figures came about.
+    pub basis: Basis,
     /// What it says, in the order of the ranks.
     pub parts: Vec<Part>,
 }
 
-/// The basis that needs no mark.
-pub const MEASURED: &str = "measured";
-
 impl Report {
     /// A report of measured figures that says nothing yet.
     pub fn new(title: impl Into<String>) -> Self {
-        Self { title: title.into(), basis: MEASURED.to_owned(), ..Self::default() }
+        Self { title: title.into(), ..Self::default() }
     }
 
     /// Adds a part that says something.
@@ -51,7 +49,7 @@ impl Report {
 
     /// The title, and the basis where the figures were not measured.
     pub fn heading(&self) -> String {
-        if self.basis == MEASURED { self.title.clone() } else { format!("{} ({})", self.title, self.basis) }
+        format!("{}{}", self.title, format::marked_basis(self.basis))
     }
 
     /// The parts that stand open, and the details.
@@ -124,18 +122,6 @@ pub enum Tone {
     Warning,
     /// Why there is no answer.
     Error,
-}
-
-impl Tone {
-    /// The sign before a sentence, which no colour replaces.
-    pub const fn sign(self) -> &'static str {
-        match self {
-            Self::Evidence => "-",
-            Self::Warning => "!",
-            Self::Error => "✕",
-            Self::Headline | Self::Plain | Self::Quiet => "",
-        }
-    }
 }
 
 impl Part {

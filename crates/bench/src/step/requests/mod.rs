@@ -143,7 +143,7 @@ impl Measure for Requests {
             percentiles.truncate(first);
             percentiles.extend(of_phase.percentiles);
             let ended = record.started_seconds + record.seconds;
-            context.repetition.silences.extend(recorder.silences(record.started_seconds, ended));
+            context.repetition.stalls.extend(recorder.stalls(record.started_seconds, ended));
             context.repetition.phases.push(record);
             outcome = of_phase.outcome;
         }

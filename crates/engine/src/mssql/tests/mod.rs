@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_measurement::Metric;
+use plimsoll_measurement::Counter;
 
 use super::connect::Connector;
 use super::describe::{self, Ability, Server};
@@ -272,18 +272,18 @@ fn counters_are_those_of_the_database_s_files_and_of_the_session() {
     let abilities = described(&script).unwrap().abilities;
     let readings = counters::sample(&mut control(&connector), clock.as_ref(), abilities).unwrap();
     let value = |metric| readings.iter().find(|reading| reading.metric == metric).map(|reading| reading.value);
-    assert_eq!(value(Metric::CacheMissPages), Some(1280.0));
-    assert_eq!(value(Metric::DeviceReadBytes), Some(f64::from(10 << 20)));
-    assert_eq!(value(Metric::DeviceWriteBytes), Some(f64::from(5 << 20)));
-    assert_eq!(value(Metric::LogWriteBytes), Some(f64::from(4 << 20)));
-    assert_eq!((value(Metric::DataReadStallSeconds), value(Metric::LogWriteStallSeconds)), (Some(1.5), Some(0.25)));
-    assert_eq!(value(Metric::EngineCpuSeconds), Some(1.234));
+    assert_eq!(value(Counter::CacheMissPages), Some(1280.0));
+    assert_eq!(value(Counter::DeviceReadBytes), Some(f64::from(10 << 20)));
+    assert_eq!(value(Counter::DeviceWriteBytes), Some(f64::from(5 << 20)));
+    assert_eq!(value(Counter::LogWriteBytes), Some(f64::from(4 << 20)));
+    assert_eq!((value(Counter::DataReadStallSeconds), value(Counter::LogWriteStallSeconds)), (Some(1.5), Some(0.25)));
+    assert_eq!(value(Counter::EngineCpuSeconds), Some(1.234));
     // What only the memory test wants is not asked for in every other's time.
-    assert!(value(Metric::MemoryPercent).is_none() && !script.asked().iter().any(|sql| sql.contains("TOP (1)")));
+    assert!(value(Counter::MemoryPercent).is_none() && !script.asked().iter().any(|sql| sql.contains("TOP (1)")));
     let memory = script.clone().row("TOP (1) CAST(r.avg_memory_usage_percent", &[Float(40.0)]);
     let connector_again = memory.connector(URL, &clock);
     let memory = counters::sample_memory(&mut control(&connector_again), clock.as_ref(), abilities).unwrap().unwrap();
-    assert_eq!((memory.metric, memory.value), (Metric::MemoryPercent, 40.0));
+    assert_eq!((memory.metric, memory.value), (Counter::MemoryPercent, 40.0));
     let views = counters::views(&mut control(&connector), clock.as_ref(), abilities).unwrap();
     assert_eq!((views.files.len(), views.files[1].kind, views.files[1].writes), (2, "log", Some(7)));
     assert_eq!(

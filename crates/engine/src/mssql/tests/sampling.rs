@@ -71,11 +71,11 @@ fn sampler(script: &Script, clock: &Arc<dyn Clock>) -> Box<dyn Sampler> {
     database.server_sampler().unwrap().unwrap()
 }
 
-fn find(readings: &[Reading], metric: Metric) -> Option<&Reading> {
+fn find(readings: &[Reading], metric: Counter) -> Option<&Reading> {
     readings.iter().find(|reading| reading.metric == metric)
 }
 
-fn value(readings: &[Reading], metric: Metric) -> Option<f64> {
+fn value(readings: &[Reading], metric: Counter) -> Option<f64> {
     find(readings, metric).map(|reading| reading.value)
 }
 
@@ -91,38 +91,38 @@ fn counters_waits_sessions_and_resources_are_read() {
     assert_eq!(script.names().last().map(String::as_str), Some("plimsoll sampler"));
 
     // By the server's time a second has passed.
-    let reads = [&first, &second].map(|readings| find(readings, Metric::DataReads).unwrap());
+    let reads = [&first, &second].map(|readings| find(readings, Counter::DataReads).unwrap());
     assert_eq!(reads.map(|reading| Some(reading.value)), [Some(100.0), Some(350.0)]);
     assert_eq!(reads[1].window.end.since(reads[0].window.end), Duration::from_secs(1));
-    assert_eq!(value(&first, Metric::DataReadStallSeconds), Some(0.2));
+    assert_eq!(value(&first, Counter::DataReadStallSeconds), Some(0.2));
 
-    assert_eq!(value(&first, Metric::DataReadWaitSeconds), Some(0.4));
-    assert_eq!(value(&first, Metric::LogRateGovernorWaitSeconds), Some(1.0));
+    assert_eq!(value(&first, Counter::DataReadWaitSeconds), Some(0.4));
+    assert_eq!(value(&first, Counter::LogRateGovernorWaitSeconds), Some(1.0));
     // Nobody has waited for that yet.
-    assert_eq!(value(&first, Metric::WorkerWaitSeconds), Some(0.0));
+    assert_eq!(value(&first, Counter::WorkerWaitSeconds), Some(0.0));
     // A wait that still goes on is not counted, so its kind is not known.
-    let locks = [&first, &second, &third].map(|readings| value(readings, Metric::LockWaitSeconds));
+    let locks = [&first, &second, &third].map(|readings| value(readings, Counter::LockWaitSeconds));
     assert_eq!(locks, [Some(0.9), None, Some(0.9)]);
 
     // Of others it is counted how many are at work.
     let gauges = [
-        Metric::SessionsOnCpu,
-        Metric::SessionsReadingData,
-        Metric::SessionsWaitingForLocks,
-        Metric::SessionsWaitingForClients,
-        Metric::SessionsAsleep,
-        Metric::SessionsOfOthers,
+        Counter::SessionsOnCpu,
+        Counter::SessionsReadingData,
+        Counter::SessionsWaitingForLocks,
+        Counter::SessionsWaitingForClients,
+        Counter::SessionsAsleep,
+        Counter::SessionsOfOthers,
     ];
     assert_eq!(gauges.map(|gauge| value(&first, gauge)), [2.0, 3.0, 1.0, 1.0, 0.0, 4.0].map(Some));
     assert_eq!(gauges.map(|gauge| value(&third, gauge)), [Some(0.0); 6]);
 
     // A row is seen once, in its own interval.
-    let percents = [&first, &second, &third].map(|readings| value(readings, Metric::DataIoPercent));
+    let percents = [&first, &second, &third].map(|readings| value(readings, Counter::DataIoPercent));
     assert_eq!(percents, [Some(80.0), None, Some(80.0)]);
-    assert_eq!(value(&first, Metric::LogWritePercent), None);
-    let window = find(&first, Metric::CpuPercent).unwrap().window;
+    assert_eq!(value(&first, Counter::LogWritePercent), None);
+    let window = find(&first, Counter::CpuPercent).unwrap().window;
     assert_eq!(window.end.since(window.start), Duration::from_secs(15));
-    assert!(window.end < find(&first, Metric::DataReads).unwrap().window.end);
+    assert!(window.end < find(&first, Counter::DataReads).unwrap().window.end);
 }
 
 /// Each file of a managed instance that has an URL for a path is a blob; a database in Azure has none of its own, whatever its paths.
@@ -175,12 +175,12 @@ fn what_is_refused_is_absent_and_a_broken_line_is_made_again() {
     let script = sampled().on(WAITS, waits).on("sample_ms", [files(5_000, 1), lost(), files(6_000, 2)]);
     let mut sampler = sampler(&script, &clock);
     let refused = sampler.sample().unwrap();
-    assert!(value(&refused, Metric::LockWaitSeconds).is_none() && value(&refused, Metric::DataReads) == Some(1.0));
+    assert!(value(&refused, Counter::LockWaitSeconds).is_none() && value(&refused, Counter::DataReads) == Some(1.0));
     assert_eq!(sampler.sample().unwrap_err().kind, ErrorKind::Lost);
     let _ = script.clone().login_fails(refusal(18_456));
     let error = sampler.sample().unwrap_err();
     assert!(error.kind == ErrorKind::Authenticate && !format!("{error:?}").contains("pl4nted"), "{error:?}");
-    assert_eq!(value(&sampler.sample().unwrap(), Metric::DataReads), Some(2.0));
+    assert_eq!(value(&sampler.sample().unwrap(), Counter::DataReads), Some(2.0));
     assert_eq!(script.names().iter().filter(|name| *name == "plimsoll sampler").count(), 3);
 }
 

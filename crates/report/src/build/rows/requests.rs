@@ -25,8 +25,8 @@ const SECONDS: &[(&str, OfSecond)] = &[
         let of_second = |counts: &Vec<u64>| counts.get(at).copied().unwrap_or(0);
         classes(seconds.errors_by_class.iter().map(|(class, counts)| (class, of_second(counts))))
     }),
-    ("latency_ms_p50", |seconds, at| seconds.latency_ms_p50.get(at).copied().flatten().into()),
-    ("latency_ms_p99", |seconds, at| seconds.latency_ms_p99.get(at).copied().flatten().into()),
+    ("latency_us_p50", |seconds, at| seconds.latency_us_p50.get(at).copied().flatten().into()),
+    ("latency_us_p99", |seconds, at| seconds.latency_us_p99.get(at).copied().flatten().into()),
 ];
 
 const KINDS: &[Column<RequestKind>] = &[
