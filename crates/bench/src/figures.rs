@@ -141,6 +141,7 @@ impl Series {
             repetitions: self.repetitions,
             point_cv_percent: self.point_cv_percent,
             note: self.note.clone(),
+            values: self.values.iter().map(|value| steady(*value)).collect(),
             expected: None,
         })
     }

@@ -204,6 +204,9 @@ pub struct Figure {
     pub high: Option<f64>,
     /// Confidence of the interval.
     pub confidence: f64,
+    /// The value of each complete repetition, in their order; only the bound where the figure is one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<f64>,
     /// Complete repetitions behind the figure.
     pub repetitions: u32,
     /// Coefficient of variation over all points, in percent: how steady it was.

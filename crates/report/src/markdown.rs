@@ -9,7 +9,9 @@ use crate::model::{Align, Block, Part, Report, Sentence, Table, Tone};
 /// A report over the runs, in the order given.
 pub fn report(records: &[RunRecord]) -> String {
     let mut page = Page { lines: vec!["# Plimsoll report".to_owned()] };
-    build::report(records).iter().for_each(|one| page.report(one));
+    for one in build::report(records) {
+        page.report(&one);
+    }
     page.lines.join("\n") + "\n"
 }
 
@@ -42,7 +44,9 @@ impl Page {
             self.paragraph(safe(&report.about.join(", ")));
         }
         let (open, details) = report.split();
-        open.into_iter().for_each(|part| self.blocks(part));
+        for part in open {
+            self.blocks(part);
+        }
         for part in details {
             let mut inner = Self { lines: Vec::new() };
             inner.blocks(part);

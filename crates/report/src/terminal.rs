@@ -54,10 +54,11 @@ pub fn report(report: &Report, style: Style) -> String {
     page.line(&style.paint(BOLD, &report.heading()));
     report.about.iter().for_each(|about| page.line(&style.paint(DIM, about)));
     let (open, details) = report.split();
-    open.into_iter().for_each(|part| page.part(part));
-    if style.full {
-        details.into_iter().for_each(|part| page.part(part));
-    } else if !details.is_empty() {
+    let shown = if style.full { details.as_slice() } else { &[] };
+    for part in open.iter().chain(shown) {
+        page.part(part);
+    }
+    if !style.full && !details.is_empty() {
         let titles: Vec<&str> = details.iter().map(|part| part.title.as_str()).collect();
         let how = report.run_id.as_ref().map_or_else(String::new, |id| format!(": plimsoll show {id} --full"));
         page.gap();
@@ -243,7 +244,7 @@ fn courses(strip: &Strip) -> Vec<(String, String, String)> {
 /// Name, course and range of a line.
 fn course(line: &Line) -> Option<(String, String, String)> {
     let known = || line.spots.iter().filter(|spot| spot.y.is_finite());
-    let drawing = sparks(known(), (known().next()?.x, known().last()?.x))?;
+    let drawing = sparks(known(), (known().next()?.x, known().next_back()?.x))?;
     let (low, high) = known().fold((f64::INFINITY, 0.0_f64), |(low, high), spot| (low.min(spot.y), high.max(spot.y)));
     Some((format!("  {}", line.name), drawing, format!("{} to {}", number(low)?, number(high)?)))
 }

@@ -298,6 +298,7 @@ fn multiple(level: &LabLevel, record: &RunRecord, base: &RunRecord) -> Option<Ac
         metric: "cpu_multiple".to_owned(),
         value: own.figure()?.value / theirs.figure()?.value,
         unit: format!("x {REFERENCE}"),
+        values: Vec::new(),
         expected: None,
         ..own.figure()?
     };

@@ -45,7 +45,9 @@ fn pair(figures: &[Comparison]) -> Report {
         answer.say(Tone::Headline, sentence(one));
         answer.say(Tone::Evidence, one.why.clone());
     }
-    figures.iter().flat_map(|one| &one.notes).for_each(|note| answer.say(Tone::Warning, note.clone()));
+    for note in figures.iter().flat_map(|one| &one.notes) {
+        answer.say(Tone::Warning, note.clone());
+    }
     let ratio = |one: &Comparison| Value {
         value: one.ratio.unwrap_or(f64::NAN),
         low: one.low,

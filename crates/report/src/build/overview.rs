@@ -64,10 +64,10 @@ fn overview(records: &[RunRecord]) -> Report {
     report.add(answer(records, &families));
     let mut together = Part::detail("Runs side by side");
     for family in &families {
-        bars(family).into_iter().for_each(|chart| together.picture(chart));
+        together.pictures(bars(family));
         together.table(&family_name(family), headlines(family));
     }
-    plots_more::used_by_run(records).into_iter().for_each(|chart| together.picture(chart));
+    together.pictures(plots_more::used_by_run(records));
     ladders(records, &mut together);
     let mut picture = Part::of(Rank::Picture);
     picture.picture(campaign.as_ref().and_then(percentages));
@@ -85,7 +85,7 @@ fn overview(records: &[RunRecord]) -> Report {
         }
         None => table.table("", summary(records)),
     }
-    [table, details, together].into_iter().for_each(|part| report.add(part));
+    report.add_all([table, details, together]);
     report
 }
 
@@ -208,6 +208,8 @@ fn ladders(records: &[RunRecord], part: &mut Part) {
     let runs: Vec<&RunRecord> = ladders.iter().map(|(record, _)| *record).collect();
     let columns: Vec<(String, &CpuTable)> =
         labels(&runs).into_iter().zip(ladders.iter().map(|(_, cpu)| *cpu)).collect();
-    cpu::blocks(&columns).into_iter().for_each(|(name, table)| part.table(name, Some(table)));
+    for (name, table) in cpu::blocks(&columns) {
+        part.table(name, Some(table));
+    }
     part.say(Tone::Quiet, cpu::HOW_TO_READ.to_owned());
 }

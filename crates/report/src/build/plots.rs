@@ -92,7 +92,7 @@ fn spots(repetition: &Repetition, place: impl Fn(&Point) -> Option<(f64, f64)>) 
 }
 
 /// Time against N, both logarithmic: a line for each number of sessions, and how the square of N would go on.
-pub fn ladder(cpu: &CpuTable) -> Option<Picture> {
+pub fn ladder(cpu: &CpuTable) -> Picture {
     let mut sessions: Vec<u32> = cpu.rows.iter().map(|row| row.sessions).collect();
     sessions.sort_unstable();
     sessions.dedup();
@@ -119,7 +119,7 @@ pub fn ladder(cpu: &CpuTable) -> Option<Picture> {
         lines,
         mark: None,
     };
-    Some(Picture::Lines(chart))
+    Picture::Lines(chart)
 }
 
 /// How the square of N would go on, through the longest rung without a flag of the smallest number of sessions.

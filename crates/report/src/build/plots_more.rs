@@ -156,10 +156,10 @@ pub fn moves(record: &RunRecord) -> Vec<Picture> {
     let all = moved::by_size(record);
     let rates = over_size(&all, "Rate of each stage over the size of the database", "MB/min", |one| &one.rates);
     let times = over_size(&all, "Time of each stage over the size of the database", "Seconds", |one| &one.seconds);
-    times.into_iter().chain(rates).collect()
+    vec![times, rates]
 }
 
-fn over_size(all: &[OfSize], title: &str, unit: &str, part: impl Fn(&OfSize) -> &Vec<f64>) -> Option<Picture> {
+fn over_size(all: &[OfSize], title: &str, unit: &str, part: impl Fn(&OfSize) -> &Vec<f64>) -> Picture {
     let mut lines: Vec<Line> = Vec::new();
     for one in all {
         let values = part(one);
@@ -182,5 +182,5 @@ fn over_size(all: &[OfSize], title: &str, unit: &str, part: impl Fn(&OfSize) -> 
         lines,
         mark: None,
     };
-    Some(Picture::Lines(chart))
+    Picture::Lines(chart)
 }

@@ -19,8 +19,8 @@ pub fn charts(record: &RunRecord) -> Vec<Picture> {
     let phases = tried(record);
     let Some(varied) = varied(&phases) else { return Vec::new() };
     let charts = match varied {
-        Tried::Rate => vec![answered(&phases), latency(&phases), backlog(&phases)],
-        Tried::Batch => vec![batches(&phases)],
+        Tried::Rate => vec![answered(&phases), Some(latency(&phases)), backlog(&phases)],
+        Tried::Batch => vec![Some(batches(&phases))],
         Tried::Sessions => vec![scale(&phases)],
     };
     charts.into_iter().flatten().collect()
@@ -90,7 +90,7 @@ fn scale(phases: &[&Phase]) -> Option<Picture> {
 }
 
 /// MB a minute over the size of batches.
-fn batches(phases: &[&Phase]) -> Option<Picture> {
+fn batches(phases: &[&Phase]) -> Picture {
     let steps = steps(phases, |phase| phase.batch_rows.map(|rows| rows as f64));
     let has_volume = phases.iter().any(|phase| phase.mb_per_minute.is_some());
     let part = |phase: &Phase| if has_volume { phase.mb_per_minute } else { Some(phase.rate) };
@@ -102,7 +102,7 @@ fn batches(phases: &[&Phase]) -> Option<Picture> {
         lines: vec![line(unit, Look::Measured(0), &steps, part)],
         mark: None,
     };
-    Some(Picture::Lines(chart))
+    Picture::Lines(chart)
 }
 
 fn by_rate<'a>(phases: &[&'a Phase]) -> Vec<Step<'a>> {
@@ -143,7 +143,7 @@ fn answered(phases: &[&Phase]) -> Option<Picture> {
 }
 
 /// Response times over the rate that was asked for.
-fn latency(phases: &[&Phase]) -> Option<Picture> {
+fn latency(phases: &[&Phase]) -> Picture {
     let steps = by_rate(phases);
     let ms = |times: &TimesData, percent: f64| times.percentile_us(percent).map(|us| us / 1e3);
     let mut lines = vec![
@@ -160,7 +160,7 @@ fn latency(phases: &[&Phase]) -> Option<Picture> {
         lines,
         mark: mark(&steps),
     };
-    Some(Picture::Lines(chart))
+    Picture::Lines(chart)
 }
 
 /// Requests that were due and not begun at the end of a phase, over the rate; nothing if none were left.

@@ -182,7 +182,7 @@ fn over_time(title: String, time: Timeline, y: Axis, mut lines: Vec<Line>) -> Op
 
 /// Response times as a distribution over all repetitions: how long so many percent of the requests took at most. By kind
 /// if these are few, and from the intended and the real start where the two are known.
-pub fn distribution(record: &RunRecord) -> Option<Picture> {
+pub fn distribution(record: &RunRecord) -> Picture {
     let kinds = by_kind(record);
     let with_real = kinds.iter().filter(|kind| kind.times_uncorrected.is_some()).count();
     let few = kinds.len() + with_real <= MOST_KIND_LINES;
@@ -213,7 +213,7 @@ pub fn distribution(record: &RunRecord) -> Option<Picture> {
         lines,
         mark: None,
     };
-    Some(Picture::Lines(chart))
+    Picture::Lines(chart)
 }
 
 /// The times by the share of requests that did not exceed them, as one in how many did.

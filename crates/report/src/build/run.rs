@@ -35,7 +35,7 @@ pub fn run(record: &RunRecord) -> Report {
     let of_table = |block: &Block| matches!(block, Block::Table(_));
     report.add(Part::promoted(Rank::Picture, [&mut delivered, &mut bound, &mut even], of_picture));
     report.add(Part::promoted(Rank::Table, [&mut delivered, &mut even, &mut bound], of_table));
-    [delivered, bound, even, conditions(record), more].into_iter().for_each(|part| report.add(part));
+    report.add_all([delivered, bound, even, conditions(record), more]);
     report
 }
 
@@ -63,7 +63,9 @@ fn answer(record: &RunRecord, steady: &[Steadiness], more: &mut Part) -> Part {
     }
     part.say(Tone::Plain, record.expected.as_ref().map(words::expected));
     part.say(Tone::Plain, words::bottleneck(&record.verdict));
-    record.verdict.evidence.iter().take(MOST_EVIDENCE).for_each(|one| part.say(Tone::Evidence, one.clone()));
+    for one in record.verdict.evidence.iter().take(MOST_EVIDENCE) {
+        part.say(Tone::Evidence, one.clone());
+    }
     part.say(Tone::Plain, words::gain(&record.verdict));
     let client = words::client(record).filter(|(_, warns)| *warns).map(|(sentence, _)| sentence);
     let doubts = steadiness::unsteady(steady).into_iter().map(|sentence| format!("{sentence}."));
@@ -76,24 +78,28 @@ fn answer(record: &RunRecord, steady: &[Steadiness], more: &mut Part) -> Part {
         (own.chain(host).collect(), Vec::new())
     };
     let (shown, rest) = open.split_at(open.len().min(MOST_WARNINGS));
-    shown.iter().for_each(|text| part.say(Tone::Warning, text.clone()));
+    for text in shown {
+        part.say(Tone::Warning, text.clone());
+    }
     rest.iter().chain(&folded).for_each(|text| more.say(Tone::Warning, text.clone()));
     part
 }
 
 fn delivered(record: &RunRecord) -> Part {
     let mut part = Part::detail("What was delivered");
-    plots_phases::charts(record).into_iter().for_each(|chart| part.picture(chart));
+    part.pictures(plots_phases::charts(record));
     part.table("Phases", requests::phases(record));
     part.table("Requests", requests::mix(record));
     part.say(Tone::Quiet, requests::exactness(record));
     part.table("Stages", moved::stages(record));
-    plots_more::moves(record).into_iter().for_each(|chart| part.picture(chart));
+    part.pictures(plots_more::moves(record));
     part.table("Sizes", moved::sizes(record));
     if let Some(ladder) = &record.cpu_table {
         part.picture(plots::ladder(ladder));
         part.table("CPU ladder", cpu::table(ladder));
-        cpu::anchors(ladder).into_iter().for_each(|sentence| part.say(Tone::Quiet, sentence));
+        for sentence in cpu::anchors(ladder) {
+            part.say(Tone::Quiet, sentence);
+        }
         part.say(Tone::Quiet, cpu::HOW_TO_READ.to_owned());
     }
     part.picture(plots::memory(record));
@@ -104,12 +110,14 @@ fn delivered(record: &RunRecord) -> Part {
 
 fn bound(record: &RunRecord) -> Part {
     let mut part = Part::detail("What bound it");
-    record.verdict.evidence.iter().skip(MOST_EVIDENCE).for_each(|one| part.say(Tone::Evidence, one.clone()));
+    for one in record.verdict.evidence.iter().skip(MOST_EVIDENCE) {
+        part.say(Tone::Evidence, one.clone());
+    }
     part.say(Tone::Quiet, words::client(record).filter(|(_, warns)| !warns).map(|(sentence, _)| sentence));
     part.say(Tone::Quiet, record.expected.as_ref().and_then(words::computed));
     part.table(words::GAINS, evidence::gains(record));
     part.table("Used of each ceiling", evidence::used(record));
-    plots_samples::panels(record).into_iter().for_each(|panel| part.picture(panel));
+    part.pictures(plots_samples::panels(record));
     part.picture(plots_more::used_by_point(record));
     part.table("Time by bottleneck", evidence::time_by_limit(record));
     part.table("Segments", evidence::segments(record));
@@ -117,21 +125,25 @@ fn bound(record: &RunRecord) -> Part {
     part.table("Files", requests::files(record));
     part.table("Files against limits of their own", requests::file_limits(record));
     part.table("Resources", facts::resources(record));
-    plots_samples::rest(record).into_iter().for_each(|panel| part.picture(panel));
+    part.pictures(plots_samples::rest(record));
     part.table("What was sampled, in numbers", evidence::columns(record));
     part
 }
 
 fn even(record: &RunRecord, steady: &[Steadiness]) -> Part {
     let mut part = Part::detail("How steady it was");
-    steadiness::remarks(steady).into_iter().for_each(|remark| part.say(Tone::Plain, remark));
+    for remark in steadiness::remarks(steady) {
+        part.say(Tone::Plain, remark);
+    }
     let cv = record.result.as_ref().and_then(|figure| figure.point_cv_percent).and_then(percent);
     part.say(Tone::Plain, cv.map(|cv| format!("The points vary by {cv} (coefficient of variation).")));
     part.table("Repetitions", facts::repetitions(record));
     part.table("Steadiness", steadiness::table(steady));
-    [plots_requests::rate(record), plots_requests::latency(record), plots_requests::errors(record)]
-        .into_iter()
-        .for_each(|chart| part.picture(chart));
+    part.pictures(
+        [plots_requests::rate(record), plots_requests::latency(record), plots_requests::errors(record)]
+            .into_iter()
+            .flatten(),
+    );
     for phase in plots::phases(record) {
         part.picture(plots::rates(record, phase));
     }

@@ -3,7 +3,7 @@
 use plimsoll_measurement::Basis;
 use plimsoll_measurement::units::{format_bytes, format_seconds, format_significant};
 
-use super::table::{Bound, Cell, Column, Content, Value};
+use super::table::{Bound, Cell, Column, Content, Form, Value};
 
 /// Stands for a value that nobody knows.
 pub const UNKNOWN: &str = "–";
@@ -17,13 +17,13 @@ pub fn cell(cell: &Cell, column: &Column) -> String {
         Content::Absent => UNKNOWN.to_owned(),
         Content::Text(text) => text.clone(),
         Content::Time(at) => minute(at),
-        Content::Count(count) if column.scaled && column.unit == BYTES => format_bytes(*count),
+        Content::Count(count) if column.form == Form::Scaled && column.unit == BYTES => format_bytes(*count),
         Content::Count(count) => whole(*count),
-        Content::Value(one) if column.signed => signed(one.value),
-        Content::Value(one) if column.scaled => seconds(one.value),
+        Content::Value(one) if column.form == Form::Signed => signed(one.value),
+        Content::Value(one) if column.form == Form::Scaled => seconds(one.value),
         Content::Value(one) => {
             let text = number(one.value).unwrap_or_default();
-            let unit = if column.bare || one.unit.is_empty() || one.unit == column.unit {
+            let unit = if column.form == Form::Bare || one.unit.is_empty() || one.unit == column.unit {
                 String::new()
             } else {
                 format!(" {}", one.unit)
@@ -48,9 +48,10 @@ pub fn marked(one: &Cell, column: &Column) -> String {
 pub fn heading(columns: &[Column], at: usize) -> String {
     let column = &columns[at];
     let before = at.checked_sub(1).map(|before| &columns[before]);
-    let is_said =
-        before.is_some_and(|before| before.unit == column.unit && before.group == column.group && !before.scaled);
-    if column.unit.is_empty() || column.scaled || is_said {
+    let is_said = before.is_some_and(|before| {
+        before.unit == column.unit && before.group == column.group && before.form != Form::Scaled
+    });
+    if column.unit.is_empty() || column.form == Form::Scaled || is_said {
         return column.label.clone();
     }
     format!("{}, {}", column.label, column.unit)

@@ -11,7 +11,7 @@ pub use picture::{
     Axis, Band, Bar, BarChart, Gap, Group, GroupedBars, INK, Kind, LARGEST, Line, LineChart, Look, Mark, Panel,
     Picture, Series, Shape, Spot, Strip, Tone as Color,
 };
-pub use table::{Align, Bound, Cell, Column, Content as CellContent, Table, Value, number, scaled, text};
+pub use table::{Align, Bound, Cell, Column, Content as CellContent, Form, Table, Value, number, scaled, text};
 
 use plimsoll_measurement::Basis;
 use serde::Serialize;
@@ -45,6 +45,11 @@ impl Report {
         if !part.blocks.is_empty() {
             self.parts.push(part);
         }
+    }
+
+    /// Adds the parts that say something.
+    pub fn add_all(&mut self, parts: impl IntoIterator<Item = Part>) {
+        self.parts.extend(parts.into_iter().filter(|part| !part.blocks.is_empty()));
     }
 
     /// The title, and the basis where the figures were not measured.
@@ -149,6 +154,11 @@ impl Part {
     /// Adds a picture, if it has anything to show.
     pub fn picture(&mut self, picture: impl Into<Option<Picture>>) {
         self.blocks.extend(picture.into().filter(|picture| !picture.is_empty()).map(Block::Picture));
+    }
+
+    /// Adds the pictures that have anything to show.
+    pub fn pictures(&mut self, pictures: impl IntoIterator<Item = Picture>) {
+        self.blocks.extend(pictures.into_iter().filter(|picture| !picture.is_empty()).map(Block::Picture));
     }
 
     /// The first wanted block of these details, which is then no detail any more.

@@ -28,17 +28,28 @@ pub struct Column {
     /// The document that explains it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page: Option<&'static str>,
-    /// True where each value is shown in a unit that fits its size: `1.20 GB`, `2 min 05 s`.
-    pub scaled: bool,
-    /// True where values are differences, which bear their sign.
-    pub signed: bool,
-    /// True where the unit of its values stands elsewhere in their row.
-    pub bare: bool,
+    /// How its values are shown.
+    pub form: Form,
     /// Where there is little room the column with the highest number goes first; 0 stays.
     pub spare: u8,
     /// True where a column of nothing but zeros says nothing.
     #[serde(skip)]
     unless_zero: bool,
+}
+
+/// How the values of a column are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Form {
+    /// In the unit of the column; with a unit of their own where they have another one.
+    #[default]
+    Plain,
+    /// In a unit that fits their size: `1.20 GB`, `2 min 05 s`.
+    Scaled,
+    /// As differences, with their sign.
+    Signed,
+    /// Without a unit, which stands elsewhere in their row.
+    Bare,
 }
 
 /// On which side cells are flush.
@@ -200,20 +211,20 @@ pub fn number(label: impl Into<String>, unit: impl Into<String>) -> Column {
 
 /// A column of numbers that are shown in a unit that fits their size: `s` or `bytes`.
 pub fn scaled(label: impl Into<String>, unit: &str) -> Column {
-    Column { scaled: true, ..number(label, unit) }
+    Column { form: Form::Scaled, ..number(label, unit) }
 }
 
 impl Column {
     /// Its values are differences.
     #[must_use]
     pub fn signed(self) -> Self {
-        Self { signed: true, ..self }
+        Self { form: Form::Signed, ..self }
     }
 
     /// The unit of its values stands elsewhere in their row.
     #[must_use]
     pub fn bare(self) -> Self {
-        Self { bare: true, ..self }
+        Self { form: Form::Bare, ..self }
     }
 
     /// It belongs to a block of columns.

@@ -57,6 +57,7 @@ pub fn figure(metric: &str, value: f64, unit: &str, spread: Option<f64>) -> Figu
         repetitions: if spread.is_some() { 3 } else { 1 },
         point_cv_percent: Some(3.4),
         note: None,
+        values: Vec::new(),
         expected: None,
     }
 }

@@ -48,6 +48,7 @@ pub fn finished(run_id: &str) -> RunRecord {
         repetitions: 2,
         point_cv_percent: None,
         note: None,
+        values: Vec::new(),
         expected: None,
     };
     RunRecord {
