@@ -146,7 +146,7 @@ impl TimesData {
     pub fn merged<'a>(parts: impl Iterator<Item = &'a Self>) -> Self {
         let mut sum = Self { relative_error_percent: RELATIVE_ERROR_PERCENT, ..Self::default() };
         for part in parts {
-            sum.count += part.count;
+            sum.count = sum.count.saturating_add(part.count);
             sum.sum_us += part.sum_us;
             sum.buckets.extend(&part.buckets);
         }
@@ -154,7 +154,7 @@ impl TimesData {
         sum.buckets.dedup_by(|next, kept| {
             let same = next.0.total_cmp(&kept.0).is_eq();
             if same {
-                kept.1 += next.1;
+                kept.1 = kept.1.saturating_add(next.1);
             }
             same
         });
@@ -168,9 +168,9 @@ impl TimesData {
     pub fn percentile(&self, percent: f64) -> Result<f64, TooFew> {
         enough(self.count, percent)?;
         let wanted = ((percent / 100.0 * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
-        let mut seen = 0;
+        let mut seen: u64 = 0;
         let found = self.buckets.iter().find_map(|(end, count)| {
-            seen += count;
+            seen = seen.saturating_add(*count);
             (seen >= wanted).then_some(*end)
         });
         found.ok_or(TooFew { percent, count: seen, needed: wanted })

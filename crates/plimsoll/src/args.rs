@@ -261,6 +261,9 @@ pub struct Show {
     pub run: String,
     #[command(flatten)]
     pub multiples: Multiples,
+    /// Print all details: evidence, segments, steadiness, conditions.
+    #[arg(long, conflicts_with = "json")]
+    pub full: bool,
     /// Print the whole record as JSON.
     #[arg(long)]
     pub json: bool,

@@ -44,6 +44,7 @@ impl Printer {
             style: Style {
                 color: wanted(std::io::stdout().is_terminal()),
                 width: width.filter(|width| *width >= 40).unwrap_or(110),
+                full: false,
             },
             color_errors: wanted(std::io::stderr().is_terminal()),
         }

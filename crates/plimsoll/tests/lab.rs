@@ -96,7 +96,7 @@ fn volumes_shrink_and_the_truth_stands_beside_the_figures() {
         assert!(truth["limit"].is_string() && truth["reason"].is_string() && truth["published"].is_boolean());
     }
     let said = scene.say(&["show", records[0]["run_id"].as_str().unwrap()]);
-    for words in ["of virtual time in", "true value", "off by"] {
+    for words in ["of virtual time in", "expected value", "off by"] {
         assert!(said.out.contains(words), "{}", said.out);
     }
     let whole = scene.say(

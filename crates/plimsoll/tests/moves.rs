@@ -83,7 +83,7 @@ fn three_sizes(scene: &Scene, target: &str, tests: &[(&str, &str)]) {
         let mut sizes: Vec<&str> = labels(record).iter().map(|label| label.split(": ").next().unwrap()).collect();
         sizes.dedup();
         assert_eq!(sizes, ["1.00 MB", "2.00 MB", "4.00 MB"], "{record}");
-        let shown = scene.say(&["show", record["run_id"].as_str().unwrap()]).out;
+        let shown = scene.say(&["show", record["run_id"].as_str().unwrap(), "--full"]).out;
         assert!(shown.contains("Sizes") && shown.contains("MB/min") && shown.contains("of 4.00 MB"), "{shown}");
     }
 }
@@ -269,7 +269,7 @@ fn sqlite_is_dumped_imported_and_copied() {
     let record = &scene.say(&run("import", &target, &small)).json()[0];
     assert!(record["error"].is_null(), "{record}");
     assert_eq!(metrics(record), ["import_rate", "log_rate_limit", "write_rate"]);
-    let shown = scene.say(&["show", record["run_id"].as_str().unwrap()]).out;
+    let shown = scene.say(&["show", record["run_id"].as_str().unwrap(), "--full"]).out;
     assert!(shown.contains("Stages") && shown.contains("dump"), "{shown}");
     for way in ["backup", "file-copy", "vacuum-into"] {
         let way_is = format!("way={way}");

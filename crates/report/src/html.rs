@@ -1,23 +1,15 @@
-//! One self-contained HTML file: no script, no font, no request. What was delivered first, then what bound it, how steady
-//! it was, and under which conditions: everything needed to judge or repeat it.
+//! One self-contained HTML file: no script, no font, no request. Of each report the answer, one picture and one table; all else that
+//! is needed to judge or repeat a run is folded below.
 
-mod compare;
-mod history;
-mod plots;
-mod plots_more;
-mod plots_phases;
-mod plots_requests;
-mod plots_samples;
-mod requests;
-mod run;
+mod svg;
 mod table;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plimsoll_measurement::RunRecord;
 
-pub use self::history::history;
-use crate::campaign::campaign;
-use crate::words;
+use crate::build;
+use crate::model::format::{count, moment, plain};
+use crate::model::{Block, Part, Picture, Report, Sentence, Tone};
 
 const STYLE: &str = include_str!("html/style.css");
 
@@ -32,26 +24,11 @@ pub struct Options {
 
 /// A page about the runs, in the order given.
 pub fn report(records: &[RunRecord], options: &Options) -> String {
-    let body = html! {
-        @if records.is_empty() { p { "No runs." } }
-        @match campaign(records) {
-            // Its table says more in less space than a card for each run does.
-            Some(campaign) => {
-                section { (compare::by_target(&campaign)) }
-                details { summary { "Each run by itself" } (cards(records)) }
-            }
-            None => (cards(records)),
-        }
-        (compare::section(records))
-        (plots_more::used_by_run(records))
-        @for (at, record) in records.iter().enumerate() { (run::article(at, record)) }
-        (how_to_read())
-    };
-    frame(options, &words::count(records.len(), "run"), &body)
+    page(&build::report(records), &count(records.len(), "run"), options)
 }
 
-/// The page around a body: it needs nothing else, and can't fetch or run anything.
-fn frame(options: &Options, about: &str, body: &Markup) -> String {
+/// A page about any reports: it needs nothing else, and can't fetch or run anything.
+pub fn page(reports: &[Report], about: &str, options: &Options) -> String {
     let title = if options.title.is_empty() { "Plimsoll report" } else { &options.title };
     let page = html! {
         (DOCTYPE)
@@ -62,86 +39,77 @@ fn frame(options: &Options, about: &str, body: &Markup) -> String {
                 meta name="color-scheme" content="light dark";
                 // Whatever a record holds, the page can't fetch or run anything.
                 meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'";
-                title { (words::plain(title)) }
+                title { (plain(title)) }
                 style { (PreEscaped(STYLE)) }
             }
             body {
                 header.page {
-                    h1 { (words::plain(title)) }
+                    h1 { (plain(title)) }
                     p.quiet {
                         (about)
-                        @if let Some(moment) = &options.generated_at { ", report of " (words::moment(moment)) }
+                        @if let Some(at) = &options.generated_at { ", report of " (moment(at)) }
                     }
                 }
-                main { (body) }
+                main {
+                    @for report in reports { (article(report)) }
+                    details.reading {
+                        summary { "How to read this report" }
+                        ul { @for sentence in build::HOW_TO_READ { li { (sentence) } } }
+                    }
+                }
             }
         }
     };
     page.into_string()
 }
 
-/// Where a run's own part of the page begins.
-fn anchor(at: usize) -> String {
-    format!("run-{}", at + 1)
-}
-
-fn cards(records: &[RunRecord]) -> Markup {
+fn article(report: &Report) -> Markup {
+    let (open, details) = report.split();
     html! {
-        section.cards aria-label="Headline figures" {
-            @for (at, record) in records.iter().enumerate() { (card(at, record)) }
+        article id=[(!report.id.is_empty()).then_some(&report.id)] {
+            h2 { (report.heading()) }
+            @if !report.about.is_empty() { p.quiet { (report.about.join(", ")) } }
+            @for part in open { (blocks(part)) }
+            @for part in details { (folded(part)) }
         }
     }
 }
 
-fn card(at: usize, record: &RunRecord) -> Markup {
-    let warnings = words::warnings(record).len();
+/// A part behind its title; none without content.
+fn folded(part: &Part) -> Markup {
+    let content = blocks(part);
+    html! { @if !content.0.is_empty() { details.part { summary { (part.title) } (content) } } }
+}
+
+fn blocks(part: &Part) -> Markup {
     html! {
-        a.card.failed[record.error.is_some()] href={ "#" (anchor(at)) } {
-            span.name { (words::plain(&record.test)) }
-            span.target { (words::plain(&record.target)) }
-            @match &record.result {
-                Some(figure) => {
-                    span.figure { (words::bound(record, &figure.unit)) (words::number(figure.value).unwrap_or_else(|| words::UNKNOWN.to_owned())) " " small { (words::plain(&figure.unit)) } }
-                    span { (words::title(&figure.metric)) ", " (words::interval(figure)) }
-                    @if let Some(truth) = &figure.expected { span { (words::truth(truth)) } }
-                    span.quiet { (words::basis(figure)) }
-                }
-                None => { span.figure { (words::UNKNOWN) } span { "No result" } }
+        @for block in &part.blocks {
+            @match block {
+                Block::Sentence(one) => (sentence(one)),
+                Block::Picture(one) => (picture(one)),
+                Block::Table(one) => (table::section(one)),
+                Block::Text(title, text) => { h4 { (title) } pre { (text) } }
             }
-            @if let Some(verdict) = words::verdict(&record.verdict) { span { "Limit: " (verdict) } }
-            @if words::state(record) != "complete" { span.bad { "✕ " (words::state(record)) } }
-            @if warnings > 0 { span.warn { "⚠ " (words::count(warnings, "warning")) } }
         }
     }
 }
 
-fn how_to_read() -> Markup {
+fn sentence(one: &Sentence) -> Markup {
     html! {
-        section.reading {
-            h2 { "How to read this report" }
-            ul {
-                li { "A headline is the estimate over the complete repetitions. Its interval says how far it may be off: "
-                     "if the intervals of two runs overlap widely, these runs do not show a difference." }
-                li { "CV is the coefficient of variation (standard deviation over mean) of the single points: "
-                     "how steady the target was, not how exact the headline is." }
-                li { "MB is 2" sup { "20" } " bytes of data content: the sum of the values' sizes. Pages and device bytes "
-                     "are shown beside it, never instead." }
-                li { "A cold start is proven when at least 98 % of the pages that were read were cache misses and came "
-                     "from the device. Without proof a read rate may contain cached data." }
-                li { "On the lab the true value is computed from the limits of the modelled hardware and the rows, before the "
-                     "run. It is published where it rests on a figure that was printed for this very level and edition." }
-                li { "Response times count from the start that the schedule intended, where there is one: a request that "
-                     "had to wait for others is as late as its user would see it. A gap in a chart over time is a time "
-                     "without answers." }
-                li { "The limit is named only where the counters show it; the evidence stands beside it. "
-                     "An en dash (" (words::UNKNOWN) ") means not known, never zero." }
-                li { "Charts that share a time axis show what happened at once: what was delivered, how far each resource was "
-                     "used of its ceiling, what sessions did or waited for (their mean number), and how long reads and "
-                     "writes took. The band above them names the limit that bound. Hatched is a time about which nothing is "
-                     "known; of many samples a line is the mean, the shade behind it their range." }
-                li { "Symbols beside a value and circles in a chart mark points to read with care; hover over them for "
-                     "the reason. All times are UTC." }
-            }
+        @match one.tone {
+            Tone::Headline => p.headline { (one.text) },
+            Tone::Plain => p { (one.text) },
+            Tone::Evidence => p.evidence { (one.text) },
+            Tone::Quiet => p.quiet { (one.text) },
+            Tone::Warning => p.message.warn { strong { "⚠ Warning: " } (one.text) },
+            Tone::Error => p.message.bad role="alert" { strong { "✕ " } (one.text) },
         }
+    }
+}
+
+fn picture(one: &Picture) -> Markup {
+    html! {
+        (svg::picture(one))
+        @if let Picture::Strips(panel) = one { @for note in &panel.notes { p.quiet { (note) } } }
     }
 }

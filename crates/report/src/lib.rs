@@ -1,31 +1,22 @@
-//! One result model, several faces: [`RunRecord`]s become terminal text, Markdown, CSV, JSON Lines or one HTML file.
+//! Run records become a report model, and the model has several faces: terminal text, Markdown, CSV, JSON Lines, one HTML file.
 //!
-//! Everything returns a `String`; nothing is printed and nothing is fetched, neither while a report is made nor while it
+//! [`build`] makes a [`model::Report`] from records: all arithmetic and choice is there. A face lays out its parts and formats its
+//! cells. Everything returns a `String`; nothing is printed and nothing is fetched, neither while a report is made nor while it
 //! is read. What is unknown is shown as an en dash or left out, never as zero.
 
-pub mod accuracy;
-mod campaign;
-mod chart;
-mod cpu;
-mod evidence;
-mod facts;
-mod families;
-mod grid;
-pub mod history;
-mod levels;
-mod moved;
-mod requests;
-mod sampled;
-pub mod steadiness;
-mod words;
+pub mod build;
+pub mod model;
 
 pub mod csv;
 pub mod html;
 pub mod markdown;
 pub mod terminal;
 
-pub use steadiness::{Steadiness, steadiness};
-pub use words::{bound, plain};
+pub use build::steadiness::{Steadiness, steadiness};
+pub use build::{
+    Comparison, RunSummary, accuracy, bound, bound_by, ended, history, in_a_line, limit_in_a_cell, steadiness,
+};
+pub use model::format::plain;
 
 use plimsoll_measurement::RunRecord;
 

@@ -9,7 +9,7 @@ use plimsoll_analysis::history::{self, Terms};
 use plimsoll_measurement::RunRecord;
 use plimsoll_report::history::{History, Run};
 use plimsoll_report::terminal::{self, Style};
-use plimsoll_report::{html, markdown};
+use plimsoll_report::{RunSummary, html, in_a_line, markdown};
 
 /// A run at a rate that is exact to 2 %.
 fn run(test: &str, target: &str, version: &str, started_at: &str, rate: f64) -> RunRecord {
@@ -32,7 +32,7 @@ const APRIL: &str = "2026-04-01T10:00:00Z";
 fn tables(records: &[RunRecord]) -> String {
     let text = markdown::report(records);
     let start = text.find("## Tests by target").expect("the table is there");
-    let end = start + 3 + text[start + 3..].find("## ").expect("the runs follow");
+    let end = start + 3 + text[start + 3..].find("\n## ").expect("the runs follow");
     text[start..end].to_owned()
 }
 
@@ -45,7 +45,7 @@ fn versions_of_one_target_are_columns() {
         run("write-chunk", TARGET, "15.4", MARCH, 130.0),
     ];
     let text = tables(&runs);
-    assert!(text.contains("| Test | Figure | postgresql 15.3 | Limit | postgresql 15.4 | Limit |"), "{text}");
+    assert!(text.contains("| Test | Figure | postgresql 15.3 | Bottleneck | postgresql 15.4 | Bottleneck |"), "{text}");
     // Welch's t on the logarithms of three and three: half as wide again as that of one side.
     assert!(text.contains("| Read rate, % | 90.0 (88.") && text.contains("| Write rate, % | 130 (12"), "{text}");
     let page = html::report(&runs, &html::Options::default());
@@ -69,24 +69,24 @@ fn what_bound_stands_beside_what_was_delivered() {
         bound_by(write("b:", "2"), Some("log_write"), &[]),
     ];
     let text = tables(&runs);
-    assert!(text.contains("| postgresql 1 | Limit | postgresql 2 | Limit |"), "{text}");
+    assert!(text.contains("| postgresql 1 | Bottleneck | postgresql 2 | Bottleneck |"), "{text}");
     assert!(text.contains(" | data bandwidth and CPU | 500 (490 to 510) | – |"), "{text}");
     assert!(text.contains(" | none | 100 (98.0 to 102) | log write |"), "{text}");
     let page = html::report(&runs, &html::Options::default());
     let first = page.find("Each run by itself").unwrap();
     assert!(page[..first].contains(">data bandwidth and CPU</td>"), "before anything is unfolded");
-    let style = Style { color: false, width: 100 };
+    let style = Style { color: false, width: 100, full: true };
     let beside = terminal::side_by_side(&runs, style);
-    assert!(beside.contains("Limit") && beside.contains("log write"), "{beside}");
-    assert!(terminal::in_a_line(&runs[3]).contains("limit: log write"));
-    let list: Vec<terminal::RunSummary> = runs.iter().map(terminal::RunSummary::from).collect();
+    assert!(beside.contains("Bottleneck") && beside.contains("log write"), "{beside}");
+    assert!(in_a_line(&runs[3]).contains("bottleneck: log write"));
+    let list: Vec<RunSummary> = runs.iter().map(RunSummary::from).collect();
     let [narrow, wide] = [60, 140].map(|width| terminal::runs(&list, Style { width, ..style }));
     assert!(wide.contains("log write") && wide.contains("State"), "{wide}");
     assert!(!narrow.contains("log write") && !narrow.contains("State"), "{narrow}");
     assert!(terminal::runs(&list, style).contains("log write"), "it stays before what is the same of all");
     // Where it is known of no run of a column there is no room for it.
     let unknown = runs.map(|record| bound_by(record, None, &[]));
-    assert!(!tables(&unknown).contains("Limit"), "{}", tables(&unknown));
+    assert!(!tables(&unknown).contains("Bottleneck"), "{}", tables(&unknown));
 }
 
 #[test]
@@ -111,13 +111,13 @@ fn days_are_columns_where_a_test_was_run_on_several() {
         run("write-chunk", TARGET, "15.3", APRIL, 130.0),
     ];
     let text = tables(&runs);
-    assert!(text.contains("| postgresql 15.3, 2026-03-01 | Limit | postgresql 15.3, 2026-04-01 |"), "{text}");
+    assert!(text.contains("| postgresql 15.3, 2026-03-01 | Bottleneck | postgresql 15.3, 2026-04-01 |"), "{text}");
     // Different tests on different days are one column still, and virtual time has no days.
     for (at, record) in runs.iter_mut().enumerate() {
         record.clock = "virtual".into();
         record.target = format!("{TARGET}{}", at / 2);
     }
-    assert!(tables(&runs).contains("| postgres://db.example/shop0 | Limit | postgres://db.example/shop1 |"));
+    assert!(tables(&runs).contains("| postgres://db.example/shop0 | Bottleneck | postgres://db.example/shop1 |"));
 }
 
 #[test]
@@ -161,11 +161,14 @@ fn slower() -> History {
 
 #[test]
 fn a_history_is_an_answer_levels_and_runs() {
-    insta::assert_snapshot!("terminal_history", terminal::history(&slower(), Style { color: false, width: 100 }));
-    let narrow = terminal::history(&slower(), Style { color: false, width: 64 });
-    let runs = &narrow[narrow.find("Runs\n").unwrap()..];
+    insta::assert_snapshot!(
+        "terminal_history",
+        terminal::report(&slower().report(), Style { color: false, width: 100, full: true })
+    );
+    let narrow = terminal::report(&slower().report(), Style { color: false, width: 64, full: true });
+    let runs = &narrow[narrow.find("RUNS\n").unwrap()..];
     assert!(runs.contains("Date (UTC)") && !runs.contains("Repetitions"), "{runs}");
-    let page = html::history(&slower(), &html::Options { title: "<b>".into(), generated_at: None });
+    let page = html::page(&[slower().report()], "12 runs", &html::Options { title: "<b>".into(), generated_at: None });
     assert!(!page.contains("<b>") && page.contains("It has got worse") && page.contains("level 2"));
     for (open, close) in [("<svg", "</svg>"), ("<path", "</path>"), ("<table", "</table>")] {
         assert_eq!(page.matches(open).count(), page.matches(close).count(), "{open}");

@@ -3,10 +3,11 @@
 mod samples;
 
 use plimsoll_measurement::{Metric, Repetition, RunRecord, SampleColumn, Samples};
-use plimsoll_report::terminal::{self, Comparison, RunSummary, Style};
-use plimsoll_report::{csv, html, json_line, markdown};
+use plimsoll_report::terminal::{self, Style};
+use plimsoll_report::{Comparison, RunSummary, csv, html, in_a_line, json_line, markdown};
 
-const PLAIN: Style = Style { color: false, width: 100 };
+const PLAIN: Style = Style { color: false, width: 100, full: false };
+const FULL: Style = Style { full: true, ..PLAIN };
 
 fn page(records: &[RunRecord]) -> String {
     let options = html::Options { title: "Sample".into(), generated_at: Some("2026-03-02T08:00:00Z".into()) };
@@ -36,12 +37,13 @@ fn terminal_shows_each_kind_of_run() {
     for (name, record) in runs.into_iter().chain(requests) {
         insta::assert_snapshot!(format!("terminal_{name}"), terminal::run(&record, PLAIN));
     }
+    insta::assert_snapshot!("terminal_in_full", terminal::run(&samples::sampled::mix(s2, 600), FULL));
 }
 
 #[test]
 fn terminal_lists_and_compares() {
     let list: Vec<RunSummary> = samples::all().iter().map(RunSummary::from).collect();
-    insta::assert_snapshot!("terminal_list", terminal::runs(&list, Style { color: false, width: 140 }));
+    insta::assert_snapshot!("terminal_list", terminal::runs(&list, Style { width: 140, ..PLAIN }));
     let comparison = Comparison {
         metric: "read_rate".into(),
         baseline: "lab:azure-sql-db/S1".into(),
@@ -51,6 +53,7 @@ fn terminal_lists_and_compares() {
         high: Some(2.28),
         confidence: 0.95,
         verdict: "better".into(),
+        why: None,
         notes: vec!["baseline: 2 of 3 series never reached a steady state: it flips between two levels".into()],
     };
     let unknown = Comparison {
@@ -58,29 +61,29 @@ fn terminal_lists_and_compares() {
         low: None,
         high: None,
         verdict: "undecided".into(),
+        why: Some("single repetitions show no spread; 3 a side at least would".into()),
         notes: Vec::new(),
         ..comparison.clone()
     };
     insta::assert_snapshot!("terminal_comparison", terminal::comparison(&[comparison, unknown], PLAIN));
-    let ladder = samples::cpu_join("x", 1.0).cpu_table.unwrap();
-    insta::assert_snapshot!("terminal_cpu", terminal::cpu_table(&ladder, PLAIN));
     assert_eq!(terminal::runs(&[], PLAIN), "No runs.\n");
 }
 
 #[test]
 fn terminal_stays_within_its_width_and_colour_adds_no_words() {
     for record in samples::all().into_iter().chain(samples::requests::all()) {
-        let text = terminal::run(&record, Style { color: false, width: 80 });
+        let narrow = Style { width: 80, ..FULL };
+        let text = terminal::run(&record, narrow);
         let tables = text.lines().filter(|line| line.starts_with(['─', '═', ' ']));
         for line in tables {
             assert!(line.chars().count() <= 80, "{line}");
         }
         assert!(!text.contains('\u{1b}'), "{text}");
         for word in ["Exponent", "incomplete", "MB/min", "reports"] {
-            let whole = terminal::run(&record, PLAIN).contains(word);
+            let whole = terminal::run(&record, FULL).contains(word);
             assert_eq!(text.contains(word), whole, "{word} is broken in\n{text}");
         }
-        let coloured = terminal::run(&record, Style { color: true, width: 80 });
+        let coloured = terminal::run(&record, Style { color: true, ..narrow });
         let mut stripped = coloured.clone();
         for code in ["1", "2", "31", "33", "0"] {
             stripped = stripped.replace(&format!("\u{1b}[{code}m"), "");
@@ -111,7 +114,7 @@ fn markdown_reports_all_runs() {
 #[test]
 fn csv_has_a_row_for_each_point() {
     let records = [samples::failed(), samples::memory("lab:x"), samples::empty()];
-    let text = csv::points(&records);
+    let text = csv::table(&records, csv::Rows::Points);
     let points: usize = records.iter().flat_map(|record| &record.repetitions).map(|r| r.points.len()).sum();
     assert_eq!(text.matches("\r\n").count(), points + 1);
     assert!(text.starts_with("run_id,test,target,repetition,index,label,"));
@@ -199,8 +202,8 @@ fn no_page_shows_what_is_not_a_number() {
     seconds.repetitions[0].seconds.latency_us_p99[3] = Some(f64::NAN);
     seconds.repetitions[1].seconds.latency_us_p50.clear();
     records.extend([broken, seconds]);
-    let texts = [page(&records), markdown::report(&records), csv::points(&records)];
-    for text in texts.into_iter().chain(records.iter().map(|record| terminal::run(record, PLAIN))) {
+    let texts = [page(&records), markdown::report(&records), csv::table(&records, csv::Rows::Points)];
+    for text in texts.into_iter().chain(records.iter().map(|record| terminal::run(record, FULL))) {
         let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
         for word in ["NaN", "inf", "None", "Some"] {
             assert!(!words.contains(&word), "{word}");
@@ -247,7 +250,7 @@ fn captions(page: &str) -> Vec<&str> {
 #[test]
 fn requests_have_charts_of_what_there_is_to_see() {
     let mix = page(&[samples::requests::mix("lab:x", 7200)]);
-    let [distribution, rate, latency, errors, minutes] = captions(&mix)[..] else { panic!("{:?}", captions(&mix)) };
+    let [rate, latency, errors, minutes, distribution] = captions(&mix)[..] else { panic!("{:?}", captions(&mix)) };
     assert_eq!(rate, "Requests a second in every repetition, means of 20 s");
     assert_eq!(latency, "Response times by second in every repetition; of 20 s each, the mean p50 and the worst p99");
     assert!(
@@ -263,30 +266,32 @@ fn requests_have_charts_of_what_there_is_to_see() {
     let ladder = page(&[samples::requests::ladder("lab:x")]);
     let expected =
         ["Answers a second over the rate asked for", "Response times over the rate", "Requests that were due"];
-    for (caption, expected) in captions(&ladder)[1..].iter().zip(expected) {
+    for (caption, expected) in captions(&ladder).iter().zip(expected) {
         assert!(caption.starts_with(expected), "{caption}");
     }
     assert!(ladder.contains(">3,000/s holds</text>") && ladder.contains("real start</text>"));
     let scale = page(&[samples::requests::scale("lab:x")]);
-    assert_eq!(captions(&scale)[1], "Answers a second over the number of sessions");
+    assert_eq!(captions(&scale)[0], "Answers a second over the number of sessions");
     assert_eq!(scale.matches("class=\"spread c0\"").count(), 4, "the spread of repetitions at each number of sessions");
 }
 
 #[test]
 fn every_face_tells_the_story_in_order() {
     let mut record = samples::sampled::scan("lab:x", 114.0);
+    record.verdict.limit = Some("data_io".into());
     record.verdict.evidence = vec!["as counted".into()];
     let records = [record];
-    // Each occurs for the last time in the part to which it belongs.
-    let story = ["95 % interval", "as counted", "Slowest", "drop-os-cache"];
-    for text in [page(&records), markdown::report(&records), terminal::run(&records[0], PLAIN)] {
-        let places: Vec<usize> = story.iter().map(|word| text.rfind(word).expect(word)).collect();
+    // The headline, what bound it, what would raise it, the one table, then the details.
+    let story = ["95 % interval", "the bottleneck", "as counted", "Slowest", "drop-os-cache"];
+    for text in [page(&records), markdown::report(&records), terminal::run(&records[0], FULL)] {
+        let places: Vec<usize> = story.iter().map(|word| text.find(word).expect(word)).collect();
         assert!(places.is_sorted(), "{places:?}");
     }
     let page = page(&records);
-    let parts: Vec<&str> = page.split("<h3>").skip(1).filter_map(|rest| rest.split('<').next()).collect();
-    let expected = ["What was delivered", "What bound it", "How steady it was", "Under which conditions"];
-    assert_eq!(parts, expected);
+    let parts = page.split("<details class=\"part\"><summary>").skip(1).filter_map(|rest| rest.split('<').next());
+    assert_eq!(parts.collect::<Vec<_>>(), ["What bound it", "How steady it was", "Under which conditions"]);
+    let open = page.split("<details").next().unwrap();
+    assert_eq!((open.matches("<figure").count(), open.matches("<table").count()), (1, 1), "one picture, one table");
 }
 
 /// Paths of a class in a chart whose description begins so.
@@ -330,19 +335,14 @@ fn samples_are_a_panel_with_gaps_and_the_limit_that_bound() {
 }
 
 #[test]
-fn many_stretches_are_summed_up_in_a_terminal() {
+fn segments_are_summed_up_by_bottleneck() {
     let mut record = samples::sampled::mix("lab:x", 100);
-    assert!(terminal::run(&record, PLAIN).contains("Nothing that can be seen"));
     let again = record.verdict.segments.clone();
     record.verdict.segments.extend(again);
-    let text = terminal::run(&record, PLAIN);
-    let sums = text.split("Stretches by limit").nth(1).expect("the sums").lines().skip(4).take(3);
+    let text = terminal::run(&record, FULL);
+    let sums = text.split("Time by bottleneck").nth(1).expect("the sums").lines().skip(4).take(3);
     let sums: Vec<String> = sums.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
-    let expected = [
-        "Log write 7 min 50 s 78.3 %",
-        "Nothing that can be seen 2 min 00 s 20.0 %",
-        "Not enough evidence 10.0 s 1.67 %",
-    ];
+    let expected = ["Log write 7 min 50 s 78.3", "No limit seen 2 min 00 s 20.0", "Not enough evidence 10.0 s 1.67"];
     assert_eq!(sums, expected);
     assert!(markdown::report(&[record]).contains("| b | 60.0 s | 1 min 40 s | Log write |"));
 }
@@ -460,7 +460,7 @@ fn figures_of_a_limited_client_are_bounds_wherever_they_stand() {
             markdown::report(std::slice::from_ref(record)),
             page(std::slice::from_ref(record)),
         ];
-        let texts = texts.into_iter().chain([terminal::in_a_line(record)]);
+        let texts = texts.into_iter().chain([in_a_line(record)]);
         texts
             .map(|text| (text.contains("at least 3,000"), text.contains("The client was the limit")))
             .collect::<Vec<_>>()
@@ -487,7 +487,7 @@ fn a_campaign_is_one_table_of_tests_by_targets() {
         [scan.clone(), write.clone(), elsewhere(scan.clone(), 1.0), elsewhere(scan, 708.0), elsewhere(write, 0.0)];
     let text = markdown::report(&runs);
     let start = text.find("## Tests by target").expect("the table is there");
-    let end = start + 3 + text[start + 3..].find("## ").expect("the runs follow");
+    let end = start + 3 + text[start + 3..].find("\n## ").expect("the runs follow");
     insta::assert_snapshot!("markdown_campaign", &text[start..end]);
     let html = page(&runs);
     assert!(html.contains("Tests by target") && html.contains("postgresql 15.18"));
@@ -496,4 +496,19 @@ fn a_campaign_is_one_table_of_tests_by_targets() {
         !page(&runs[..1]).contains("Tests by target")
             && !page(&[runs[0].clone(), runs[2].clone()]).contains("Tests by target")
     );
+}
+
+#[test]
+fn a_basis_other_than_measured_is_marked_on_every_face() {
+    let mut record = samples::read_scan("lab:x", 354.0);
+    record.basis = plimsoll_measurement::Basis::Simulated;
+    let measured = samples::read_scan("lab:x", 354.0);
+    let texts = |record: &RunRecord| {
+        let one = std::slice::from_ref(record);
+        [page(one), markdown::report(one), terminal::run(record, PLAIN), in_a_line(record)]
+    };
+    assert!(texts(&record).iter().all(|text| text.contains("(simulated)")));
+    assert!(texts(&measured).iter().all(|text| !text.contains("simulated)")));
+    let beside = terminal::side_by_side(&[record, measured], PLAIN);
+    assert!(beside.contains("lab:x (simulated)"), "{beside}");
 }

@@ -7,7 +7,7 @@ use plimsoll_analysis::compare::{self, MOST_REPETITIONS, Terms, Verdict};
 use plimsoll_bench::figures::{Series, joins_at_common_rungs, series_of};
 use plimsoll_measurement::{RunRecord, exit};
 use plimsoll_report::steadiness::{self, steadiness};
-use plimsoll_report::terminal::{self, Comparison};
+use plimsoll_report::{Comparison, terminal};
 
 use self::conditions::{Difference, Weight, differences};
 use crate::args::{Compare, FailOn, MOST_REPETITIONS_OF_A_RUN};
@@ -189,7 +189,8 @@ impl<'a> Pair<'a> {
             low: row.outcome.and_then(|comparison| comparison.low),
             high: row.outcome.and_then(|comparison| comparison.high),
             confidence: DEFAULT_CONFIDENCE,
-            verdict: row.sentence(),
+            verdict: row.verdict.name().to_owned(),
+            why: row.why(),
             // Once is enough: it is about the runs, not about a metric.
             notes: if at == 0 { self.notes() } else { Vec::new() },
         };
@@ -257,7 +258,7 @@ impl Row {
         // A bound is no estimate; a join that did not have its CPUs has a ratio, and it means nothing.
         let bounded = a.bound || b.bound;
         let outcome = (!bounded).then(|| compare::compare(&a.values, &b.values, terms)).flatten();
-        let limited = [base, other].into_iter().any(|run| !plimsoll_report::bound(run, a.unit).is_empty());
+        let limited = [base, other].into_iter().any(|run| plimsoll_report::bound(run, a.unit).is_some());
         let client = limited.then(|| "the client was the limit of a run, so its figure is a bound".to_owned());
         let doubt = a.doubt.as_ref().or(b.doubt.as_ref()).or(client.as_ref());
         let absent = a.absent.as_ref().or(b.absent.as_ref()).cloned();
@@ -283,11 +284,9 @@ impl Row {
         self.p_adjusted.is_some_and(|p| p <= 1.0 - DEFAULT_CONFIDENCE)
     }
 
-    /// The verdict, and why there is none, or what would give one.
-    fn sentence(&self) -> String {
-        let verdict = self.verdict.name();
-        let why = self.note.clone().or_else(|| self.advice());
-        why.map_or_else(|| verdict.to_owned(), |why| format!("{verdict}: {why}"))
+    /// Why there is no verdict, or what would give one.
+    fn why(&self) -> Option<String> {
+        self.note.clone().or_else(|| self.advice())
     }
 
     /// How many repetitions would tell; nothing where the verdict is known or more would not give one.
@@ -319,6 +318,13 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Row {
+        fn sentence(&self) -> String {
+            let verdict = self.verdict.name();
+            self.why().map_or_else(|| verdict.to_owned(), |why| format!("{verdict}: {why}"))
+        }
+    }
 
     fn row(a: &[f64], b: &[f64], margin: f64) -> Row {
         let text = r#"{"schema_version": "2.0", "subject": "database", "basis": "measured", "run_id": "", "test": "", "target": "", "engine": "", "clock": "real",

@@ -49,7 +49,12 @@ pub fn demo(options: &Demo, settings: &Settings, printer: &Printer) -> Result<u8
             if options.json || record.error.is_some() {
                 present(&record, options.json, printer)?;
             } else {
-                printer.remark(&format!("{} on {}: {}", record.test, record.target, terminal::in_a_line(&record)));
+                printer.remark(&format!(
+                    "{} on {}: {}",
+                    record.test,
+                    record.target,
+                    plimsoll_report::in_a_line(&record)
+                ));
             }
             let failed = record.error.as_ref().map(|error| error.exit_code);
             records.push(record);

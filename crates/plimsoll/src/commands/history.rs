@@ -5,7 +5,8 @@ use plimsoll_bench::figures::{Series, joins_at_common_rungs, series_of};
 use plimsoll_engine::Target;
 use plimsoll_measurement::{RunRecord, exit};
 use plimsoll_report::history::{FEWEST_RUNS, History, Run};
-use plimsoll_report::{html, terminal};
+use plimsoll_report::html;
+use plimsoll_report::terminal::{self, Style};
 use plimsoll_store::{Filter, RunSummary, Store};
 use serde_json::json;
 
@@ -24,12 +25,12 @@ pub fn history(options: &args::History, settings: &Settings, printer: &Printer) 
     let told = found.told();
     if let Some(path) = &options.html {
         let title = format!("Has {} got slower?", found.reference.test);
-        write(path, &html::history(&told, &made_now(&title)), printer)?;
+        write(path, &html::page(&[told.report()], &format!("{} runs", told.runs.len()), &made_now(&title)), printer)?;
     }
     if options.json {
         printer.result(&found.json(&told).to_string());
     } else if options.html.as_deref() != Some(std::path::Path::new("-")) {
-        printer.result(&terminal::history(&told, printer.style()));
+        printer.result(&terminal::report(&told.report(), Style { full: true, ..printer.style() }));
         if found.runs.len() < FEWEST_RUNS && !found.left_out.is_empty() && options.like.is_none() {
             let newest = short(&found.reference.run_id);
             printer.remark(&format!("these are runs like {newest}; --like RUN takes those like another one"));
@@ -263,7 +264,7 @@ fn newest_usable(summaries: &[RunSummary], metric: Option<&str>, store: &dyn Sto
 
 /// Whether a figure is a bound, or there is a doubt about it.
 fn is_doubtful(series: &Series, run: &RunRecord) -> bool {
-    series.bound || series.doubt.is_some() || !plimsoll_report::bound(run, series.unit).is_empty()
+    series.bound || series.doubt.is_some() || plimsoll_report::bound(run, series.unit).is_some()
 }
 
 /// When the run was made. Virtual time says when the model was, so there the id tells, which begins with the moment.

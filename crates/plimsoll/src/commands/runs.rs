@@ -1,7 +1,8 @@
 //! `plimsoll runs` and `plimsoll show`: what is in the store.
 
-use plimsoll_measurement::{exit, units};
-use plimsoll_report::terminal;
+use plimsoll_measurement::exit;
+use plimsoll_report::model::Value;
+use plimsoll_report::terminal::{self, Style};
 use plimsoll_store::{Filter, RunSummary, SqliteStore, Store as _};
 
 use super::compare::short;
@@ -44,26 +45,26 @@ pub fn runs(options: &Runs, settings: &Settings, printer: &Printer) -> Result<u8
             "no run matches".to_owned()
         });
     } else {
-        let rows: Vec<terminal::RunSummary> = found.iter().map(row).collect();
+        let rows: Vec<plimsoll_report::RunSummary> = found.iter().map(row).collect();
         printer.result(&terminal::runs(&rows, printer.style()));
     }
     Ok(exit::DONE)
 }
 
-fn row(run: &RunSummary) -> terminal::RunSummary {
+fn row(run: &RunSummary) -> plimsoll_report::RunSummary {
     let headline = run.result.as_ref().map(|figure| {
         let limits = run.limit.iter().chain(&run.also).map(String::as_str);
-        let bound = terminal::bound(limits, run.client_verdict.as_deref(), &figure.unit);
-        format!("{bound}{} {}", units::format_significant(figure.value), figure.unit)
+        let bound = plimsoll_report::bound_by(limits, run.client_verdict.as_deref(), &figure.unit);
+        Value { value: figure.value, unit: figure.unit.clone(), bound, ..Value::default() }
     });
-    terminal::RunSummary {
+    plimsoll_report::RunSummary {
         run_id: short(&run.run_id).to_owned(),
         started_at: run.started_at.clone(),
         test: run.test.clone(),
         target: run.target.clone(),
         headline,
-        limit: terminal::limit(run.limit.as_deref(), &run.also),
-        state: terminal::state(run.error_kind.as_deref(), run.ended_at.is_some(), run.complete),
+        limit: plimsoll_report::limit_in_a_cell(run.limit.as_deref(), &run.also),
+        state: plimsoll_report::ended(run.error_kind.as_deref(), run.ended_at.is_some(), run.complete),
     }
 }
 
@@ -76,7 +77,7 @@ pub fn show(options: &Show, settings: &Settings, printer: &Printer) -> Result<u8
         let line = plimsoll_report::json_line(&record).map_err(|error| Failure::usage(error.to_string()))?;
         printer.result(&line);
     } else {
-        printer.result(&terminal::run(&record, printer.style()));
+        printer.result(&terminal::run(&record, Style { full: options.full, ..printer.style() }));
     }
     Ok(exit::DONE)
 }

@@ -9,8 +9,9 @@ use plimsoll_bench::{Interrupt, definition, execute};
 use plimsoll_catalog::{Catalog, LabLevel};
 use plimsoll_engine::{ErrorKind, Target};
 use plimsoll_measurement::{Figure, Host, RunRecord, exit, units};
-use plimsoll_report::accuracy::Accuracy;
-use plimsoll_report::{markdown, terminal};
+use plimsoll_report::accuracy::{self, Accuracy};
+use plimsoll_report::markdown;
+use plimsoll_report::terminal::{self, Style};
 use signal_hook::consts::SIGTERM;
 
 use super::report::{try_path, write};
@@ -89,10 +90,10 @@ pub fn verify(options: &Verify, printer: &Printer) -> Result<u8, Failure> {
     let mut rows = Vec::new();
     let outcome = bench.all(&levels, &mut rows);
     if !options.json {
-        printer.result(&terminal::accuracy(&rows, printer.style()));
+        printer.result(&terminal::report(&accuracy::report(&rows), Style { full: true, ..printer.style() }));
     }
     if let Some(path) = &options.markdown {
-        write(path, &markdown::accuracy(&rows), printer)?;
+        write(path, &markdown::tables(&accuracy::report(&rows)), printer)?;
     }
     if let Some(signal) = interrupt.signal() {
         return Ok(if signal == SIGTERM { exit::TERMINATED } else { exit::INTERRUPTED });

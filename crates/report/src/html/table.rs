@@ -1,11 +1,9 @@
-//! Grids as HTML tables: flush numbers, flags as symbols with tooltip and legend.
-
-use std::collections::BTreeSet;
+//! Tables of the model as HTML: flush numbers, flags as symbols with tooltip and legend.
 
 use maud::{Markup, html};
 
-use crate::grid::{Cell, Grid};
-use crate::words::{UNKNOWN, flag_meaning, flag_symbol, plain};
+use crate::model::format::{cell as text_of, flag_meaning, flag_symbol, heading, plain};
+use crate::model::{Align, Cell, Column, Table};
 
 /// More rows than this are folded away.
 const ROWS_IN_THE_OPEN: usize = 16;
@@ -13,24 +11,22 @@ const ROWS_IN_THE_OPEN: usize = 16;
 /// Names up to this length aren't broken at their hyphens.
 const KEPT_TOGETHER: usize = 20;
 
-/// A heading and the grid below it; nothing without a grid. Long grids are folded.
-pub fn section(title: &str, grid: Option<&Grid>) -> Markup {
-    let Some(grid) = grid else { return Markup::default() };
-    if grid.rows.len() > ROWS_IN_THE_OPEN {
-        return folded(&format!("{title} ({} rows)", grid.rows.len()), Some(grid));
+/// The table below its title. Long ones are folded.
+pub fn section(table: &Table) -> Markup {
+    let content = html! { (drawn(table)) (legend(table)) };
+    html! {
+        @if table.rows.len() > ROWS_IN_THE_OPEN {
+            details { summary { (table.title) " (" (table.rows.len()) " rows)" } (content) }
+        } @else {
+            @if !table.title.is_empty() { h4 { (table.title) } }
+            (content)
+        }
     }
-    html! { h4 { (title) } (table(grid)) (legend(&[grid])) }
 }
 
-/// The grid behind a line that opens it.
-pub fn folded(title: &str, grid: Option<&Grid>) -> Markup {
-    let Some(grid) = grid else { return Markup::default() };
-    html! { details { summary { (title) } (table(grid)) (legend(&[grid])) } }
-}
-
-/// The grid as a table, without the legend of its flags.
-pub fn table(grid: &Grid) -> Markup {
-    let groups = groups(grid);
+fn drawn(table: &Table) -> Markup {
+    let groups = groups(table);
+    let is_short = |cell: &Cell| cell.flags.iter().any(|flag| flag == "short");
     html! {
         div.scroll {
             table {
@@ -38,12 +34,18 @@ pub fn table(grid: &Grid) -> Markup {
                     @if groups.iter().any(|(name, _)| !name.is_empty()) {
                         tr { @for (name, span) in &groups { th.group[!name.is_empty()] colspan=(span) scope="colgroup" { (name) } } }
                     }
-                    tr { @for column in &grid.columns { th.number[column.numeric] scope="col" { (breakable(&column.title)) } } }
+                    tr {
+                        @for (at, column) in table.columns.iter().enumerate() {
+                            th.number[column.align == Align::Right] scope="col" title=[column.page.map(|page| format!("explained in {page}"))] {
+                                (breakable(&heading(&table.columns, at)))
+                            }
+                        }
+                    }
                 }
                 tbody {
-                    @for row in &grid.rows {
-                        tr.short[row.iter().any(|cell| cell.flags.iter().any(|flag| flag == "short"))] {
-                            @for (cell, column) in row.iter().zip(&grid.columns) { (drawn(cell, column.numeric)) }
+                    @for row in &table.rows {
+                        tr.short[row.iter().any(is_short)] {
+                            @for (cell, column) in row.iter().zip(&table.columns) { (in_row(cell, column)) }
                         }
                     }
                 }
@@ -67,11 +69,9 @@ fn is_name(text: &str) -> bool {
     text.contains('-') && text.len() <= KEPT_TOGETHER && !text.contains(char::is_whitespace)
 }
 
-/// What the symbols mean that stand in the grids, each once.
-pub fn legend(grids: &[&Grid]) -> Markup {
-    let mut flags: Vec<&str> = grids.iter().flat_map(|grid| grid.flags()).collect();
-    let mut seen = BTreeSet::new();
-    flags.retain(|flag| seen.insert(*flag));
+/// What the symbols mean that stand in the table, each once.
+fn legend(table: &Table) -> Markup {
+    let flags = table.flags();
     html! {
         @if !flags.is_empty() {
             ul.legend.flags {
@@ -83,26 +83,22 @@ pub fn legend(grids: &[&Grid]) -> Markup {
     }
 }
 
-fn drawn(cell: &Cell, numeric: bool) -> Markup {
+fn in_row(cell: &Cell, column: &Column) -> Markup {
     let reasons: Vec<String> =
         cell.flags.iter().map(|flag| format!("{}: {}", plain(flag), flag_meaning(flag))).collect();
-    let text = cell.text.as_deref().unwrap_or(UNKNOWN);
+    let (text, numeric) = (text_of(cell, column), column.align == Align::Right);
     html! {
-        td.number[numeric].name[!numeric && is_name(text)].flagged[!reasons.is_empty()] title=[(!reasons.is_empty()).then(|| reasons.join("; "))] {
+        td.number[numeric].name[!numeric && is_name(&text)].flagged[!reasons.is_empty()] title=[(!reasons.is_empty()).then(|| reasons.join("; "))] {
             @for flag in &cell.flags { span.sign { (flag_symbol(flag)) } }
-            (text)
+            @match &cell.link {
+                Some(link) => a href={ "#" (link) } { (text) },
+                None => (text),
+            }
         }
     }
 }
 
 /// Neighbouring columns of one block, and how many they are.
-fn groups(grid: &Grid) -> Vec<(&'static str, usize)> {
-    let mut groups: Vec<(&'static str, usize)> = Vec::new();
-    for column in &grid.columns {
-        match groups.last_mut() {
-            Some((name, span)) if *name == column.group => *span += 1,
-            _ => groups.push((column.group, 1)),
-        }
-    }
-    groups
+fn groups(table: &Table) -> Vec<(&'static str, usize)> {
+    table.columns.chunk_by(|one, other| one.group == other.group).map(|block| (block[0].group, block.len())).collect()
 }

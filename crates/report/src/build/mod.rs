@@ -1,0 +1,32 @@
+//! Builders: they make the report model from records, a file for each subject or section. All arithmetic and choice is here.
+
+pub mod accuracy;
+mod campaign;
+mod comparison;
+mod cpu;
+mod evidence;
+mod facts;
+mod families;
+pub mod history;
+mod levels;
+mod list;
+mod moved;
+mod overview;
+mod plots;
+mod plots_more;
+mod plots_phases;
+mod plots_requests;
+mod plots_samples;
+mod requests;
+mod rows;
+mod run;
+mod sampled;
+pub mod steadiness;
+mod words;
+
+pub use comparison::{Comparison, comparison};
+pub use list::{RunSummary, list};
+pub use overview::{HOW_TO_READ, report, side_by_side};
+pub use rows::{Rows, rows};
+pub use run::{in_a_line, run};
+pub use words::{bound, bound_by, ended, limit_in_a_cell};

@@ -1,0 +1,167 @@
+//! The report of one run of any subject: what was delivered, what bound it, how steady it was, under which conditions.
+
+use plimsoll_measurement::RunRecord;
+
+use super::steadiness::{self, Steadiness, steadiness};
+use super::{
+    cpu, evidence, facts, moved, plots, plots_more, plots_phases, plots_requests, plots_samples, requests, words,
+};
+use crate::model::format::{marked_basis, moment, percent, plain, value as shown};
+use crate::model::{Block, Part, Rank, Report, Tone};
+
+/// More warnings than this stand among the details.
+const MOST_WARNINGS: usize = 4;
+
+/// More sentences of evidence than this stand among the details.
+const MOST_EVIDENCE: usize = 3;
+
+/// The report of a run.
+pub fn run(record: &RunRecord) -> Report {
+    let version = plain(record.engine_version.as_deref().unwrap_or_default());
+    let mut report = Report {
+        run_id: Some(plain(&record.run_id)),
+        about: vec![
+            format!("{}  {}", plain(&record.run_id), moment(&record.started_at)),
+            format!("{} {version}, {}, {}", plain(&record.engine), words::time(record), words::state(record)),
+        ],
+        basis: record.basis,
+        ..Report::new(format!("{} on {}", plain(&record.test), plain(&record.target)))
+    };
+    let steady = steadiness(record);
+    let mut more = Part::detail("More warnings");
+    report.add(answer(record, &steady, &mut more));
+    let (mut delivered, mut bound, mut even) = (delivered(record), bound(record), even(record, &steady));
+    let of_picture = |block: &Block| matches!(block, Block::Picture(_));
+    let of_table = |block: &Block| matches!(block, Block::Table(_));
+    report.add(Part::promoted(Rank::Picture, [&mut delivered, &mut bound, &mut even], of_picture));
+    report.add(Part::promoted(Rank::Table, [&mut delivered, &mut even, &mut bound], of_table));
+    report.add_all([delivered, bound, even, conditions(record), more]);
+    report
+}
+
+/// The headline, what bound it and how long it took to get it.
+pub fn in_a_line(record: &RunRecord) -> String {
+    let headline = record.result.as_ref();
+    let headline = headline.map_or_else(|| words::no_result(record), |figure| shown(&words::value(record, figure)));
+    let limit = words::limit_in_a_cell(record.verdict.limit.as_deref(), &record.verdict.also);
+    let limit = limit.map_or_else(String::new, |limit| format!(", bottleneck: {limit}"));
+    format!("{headline}{limit}, {}{}", words::time(record), marked_basis(record.basis))
+}
+
+fn answer(record: &RunRecord, steady: &[Steadiness], more: &mut Part) -> Part {
+    let mut part = Part::of(Rank::Answer);
+    if let Some(error) = &record.error {
+        part.say(Tone::Error, format!("The run ended with an error ({}): {}", plain(&error.kind), error.message));
+        part.say(Tone::Plain, error.hint.as_ref().map(|hint| format!("What to do: {hint}")));
+    }
+    match &record.result {
+        Some(figure) => {
+            part.say(Tone::Headline, words::headline(record, figure));
+            part.say(Tone::Plain, figure.note.clone().map(|note| format!("{}.", note.trim_end_matches('.'))));
+        }
+        None => part.say(Tone::Headline, words::no_result(record)),
+    }
+    part.say(Tone::Plain, record.expected.as_ref().map(words::expected));
+    part.say(Tone::Plain, words::bottleneck(&record.verdict));
+    for one in record.verdict.evidence.iter().take(MOST_EVIDENCE) {
+        part.say(Tone::Evidence, one.clone());
+    }
+    part.say(Tone::Plain, words::gain(&record.verdict));
+    let client = words::client(record).filter(|(_, warns)| *warns).map(|(sentence, _)| sentence);
+    let doubts = steadiness::unsteady(steady).into_iter().map(|sentence| format!("{sentence}."));
+    let own = client.into_iter().chain(record.warnings.iter().map(|text| plain(text))).chain(doubts);
+    // In virtual time the client's machine changes no figure.
+    let host = record.host.warnings.iter().map(|text| format!("client: {}", plain(text)));
+    let (open, folded): (Vec<String>, Vec<String>) = if record.clock == "virtual" {
+        (own.collect(), host.collect())
+    } else {
+        (own.chain(host).collect(), Vec::new())
+    };
+    let (shown, rest) = open.split_at(open.len().min(MOST_WARNINGS));
+    for text in shown {
+        part.say(Tone::Warning, text.clone());
+    }
+    rest.iter().chain(&folded).for_each(|text| more.say(Tone::Warning, text.clone()));
+    part
+}
+
+fn delivered(record: &RunRecord) -> Part {
+    let mut part = Part::detail("What was delivered");
+    part.pictures(plots_phases::charts(record));
+    part.table("Phases", requests::phases(record));
+    part.table("Requests", requests::mix(record));
+    part.say(Tone::Quiet, requests::exactness(record));
+    part.table("Stages", moved::stages(record));
+    part.pictures(plots_more::moves(record));
+    part.table("Sizes", moved::sizes(record));
+    if let Some(ladder) = &record.cpu_table {
+        part.picture(plots::ladder(ladder));
+        part.table("CPU ladder", cpu::table(ladder));
+        for sentence in cpu::anchors(ladder) {
+            part.say(Tone::Quiet, sentence);
+        }
+        part.say(Tone::Quiet, cpu::HOW_TO_READ.to_owned());
+    }
+    part.picture(plots::memory(record));
+    part.table("Working sets", facts::memory(record));
+    part.table("All figures", facts::figures(record));
+    part
+}
+
+fn bound(record: &RunRecord) -> Part {
+    let mut part = Part::detail("What bound it");
+    for one in record.verdict.evidence.iter().skip(MOST_EVIDENCE) {
+        part.say(Tone::Evidence, one.clone());
+    }
+    part.say(Tone::Quiet, words::client(record).filter(|(_, warns)| !warns).map(|(sentence, _)| sentence));
+    part.say(Tone::Quiet, record.expected.as_ref().and_then(words::computed));
+    part.table(words::GAINS, evidence::gains(record));
+    part.table("Used of each ceiling", evidence::used(record));
+    part.pictures(plots_samples::panels(record));
+    part.picture(plots_more::used_by_point(record));
+    part.table("Time by bottleneck", evidence::time_by_limit(record));
+    part.table("Segments", evidence::segments(record));
+    part.table("Waits", requests::waits(record));
+    part.table("Files", requests::files(record));
+    part.table("Files against limits of their own", requests::file_limits(record));
+    part.table("Resources", facts::resources(record));
+    part.pictures(plots_samples::rest(record));
+    part.table("What was sampled, in numbers", evidence::columns(record));
+    part
+}
+
+fn even(record: &RunRecord, steady: &[Steadiness]) -> Part {
+    let mut part = Part::detail("How steady it was");
+    for remark in steadiness::remarks(steady) {
+        part.say(Tone::Plain, remark);
+    }
+    let cv = record.result.as_ref().and_then(|figure| figure.point_cv_percent).and_then(percent);
+    part.say(Tone::Plain, cv.map(|cv| format!("The points vary by {cv} (coefficient of variation).")));
+    part.table("Repetitions", facts::repetitions(record));
+    part.table("Steadiness", steadiness::table(steady));
+    part.pictures(
+        [plots_requests::rate(record), plots_requests::latency(record), plots_requests::errors(record)]
+            .into_iter()
+            .flatten(),
+    );
+    for phase in plots::phases(record) {
+        part.picture(plots::rates(record, phase));
+    }
+    part.picture(plots_more::minutes(record));
+    part.picture(plots_requests::distribution(record));
+    part
+}
+
+fn conditions(record: &RunRecord) -> Part {
+    let mut part = Part::detail("Under which conditions");
+    part.table("Cold start", facts::cold_starts(record));
+    part.table("Ceilings", evidence::ceilings(record));
+    part.table("Not known", evidence::gaps(record));
+    part.table("Parameters", facts::parameters(record));
+    part.table("Environment", facts::environment(record));
+    part.table("Origin", facts::origin(record));
+    if !record.definition.text.is_empty() {
+        part.blocks.push(Block::Text("Definition of the test".to_owned(), record.definition.text.clone()));
+    }
+    part
+}

@@ -1,0 +1,341 @@
+//! Pictures of the report model: charts as series with their axes, units, intervals and marks. How they are drawn is a face's.
+
+use serde::Serialize;
+
+use super::format;
+use super::table::Value;
+
+/// A chart of any kind.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Picture {
+    /// A bar for each run.
+    Bars(BarChart),
+    /// Several bars for each level.
+    Grouped(GroupedBars),
+    /// Lines over one axis.
+    Lines(LineChart),
+    /// Strips over one time axis.
+    Strips(Panel),
+}
+
+/// Larger values have no place on any axis: their round neighbours may be no numbers any more.
+pub const LARGEST: f64 = 1e300;
+
+impl Picture {
+    /// What it shows.
+    pub fn title(&self) -> &str {
+        match self {
+            Self::Bars(chart) => &chart.title,
+            Self::Grouped(chart) => &chart.title,
+            Self::Lines(chart) => &chart.title,
+            Self::Strips(panel) => &panel.title,
+        }
+    }
+
+    /// True if nothing in it has a place.
+    pub fn is_empty(&self) -> bool {
+        let is_drawable = |value: f64| value.abs() <= LARGEST;
+        match self {
+            Self::Bars(chart) => !chart.bars.iter().any(|bar| is_drawable(bar.value.value)),
+            Self::Grouped(chart) => {
+                !chart.groups.iter().flat_map(|group| &group.bars).any(|(_, bar)| is_drawable(bar.value.value))
+            }
+            Self::Lines(chart) => {
+                let has_place = |spot: &Spot| chart.x.kind.has_place(spot.x) && chart.y.kind.has_place(spot.y);
+                !chart.lines.iter().flat_map(|line| &line.spots).any(has_place)
+            }
+            Self::Strips(panel) => {
+                let has_place = |strip: &Strip| {
+                    let mut steps = strip.series.iter().flat_map(|series| &series.steps);
+                    steps.any(|(from, to, value)| from < to && strip.axis.kind.has_place(*value))
+                };
+                !panel.strips.iter().any(has_place)
+            }
+        }
+    }
+}
+
+/// An axis: what it shows, with the unit, and how it spreads.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Axis {
+    /// What it shows, with the unit.
+    pub title: String,
+    /// How it spreads its values.
+    pub kind: Kind,
+    /// Where it has ticks; empty for round values.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ticks: Vec<f64>,
+}
+
+/// How an axis spreads its values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Whole positions from the first to the last.
+    Index,
+    /// Time from the start, which is zero, to the last value.
+    Elapsed,
+    /// From zero, so that heights can be compared.
+    FromZero,
+    /// Logarithmic; values that are not positive have no place on it.
+    Log,
+    /// Dates as days since 1970, from the first to the last.
+    Date,
+    /// Percentiles: a value is one in how many is beyond, so that 90, 99 and 99.9 % are equally far apart.
+    Tail,
+}
+
+impl Kind {
+    /// True if equal distances are equal ratios.
+    pub const fn is_logarithmic(self) -> bool {
+        matches!(self, Self::Log | Self::Tail)
+    }
+
+    /// True if the axis has a place for the value.
+    pub fn has_place(self, value: f64) -> bool {
+        value.abs() <= LARGEST && (!self.is_logarithmic() || value > 0.0)
+    }
+}
+
+impl Axis {
+    /// An axis with ticks at round values.
+    pub fn new(title: impl Into<String>, kind: Kind) -> Self {
+        Self { title: title.into(), kind, ticks: Vec::new() }
+    }
+
+    /// The same with ticks at these values.
+    #[must_use]
+    pub fn with_ticks(mut self, ticks: Vec<f64>) -> Self {
+        self.ticks = ticks;
+        self
+    }
+}
+
+/// Bars of one figure.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BarChart {
+    /// What it shows.
+    pub title: String,
+    /// What the axis shows, with the unit.
+    pub axis: String,
+    /// The bars from top to bottom.
+    pub bars: Vec<Bar>,
+}
+
+/// One bar.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Bar {
+    /// Whose it is.
+    pub label: String,
+    /// How long it is, and its interval.
+    pub value: Value,
+    /// What it should be, in the same unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<f64>,
+}
+
+/// Bars of one figure in groups.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GroupedBars {
+    /// What it shows.
+    pub title: String,
+    /// What the axis shows, with the unit.
+    pub axis: String,
+    /// What the bars of a group are, in their order.
+    pub series: Vec<String>,
+    /// The groups from top to bottom.
+    pub groups: Vec<Group>,
+}
+
+/// Bars that stand together.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Group {
+    /// Its name.
+    pub name: String,
+    /// The bars with the places of their series.
+    pub bars: Vec<(usize, Bar)>,
+}
+
+/// A chart of lines.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LineChart {
+    /// What it shows.
+    pub title: String,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+    /// The lines.
+    pub lines: Vec<Line>,
+    /// A position that is marked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mark: Option<Mark>,
+}
+
+/// One series.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Line {
+    /// Its name.
+    pub name: String,
+    /// How it is drawn.
+    pub look: Look,
+    /// Its points, sorted by `x`.
+    pub spots: Vec<Spot>,
+}
+
+/// A point of a series.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Spot {
+    /// Horizontal value.
+    pub x: f64,
+    /// Vertical value; where it is not a number the line has a gap.
+    pub y: f64,
+    /// Least and greatest of the values behind it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub range: Option<(f64, f64)>,
+    /// What it is.
+    pub label: String,
+    /// Reasons to read it with care.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<String>,
+}
+
+/// How a series is drawn. Series of the same number belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Look {
+    /// Measured values, with markers.
+    Measured(usize),
+    /// Measured values of a member of a family: the family's colour, the member's dash and marker.
+    Member(usize, usize),
+    /// Measured values behind a smoothed line: thin and pale.
+    Behind(usize),
+    /// A smoothed line.
+    Smooth(usize),
+    /// A line that was not measured, to compare with.
+    Guide,
+}
+
+/// A marked position on the horizontal axis.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Mark {
+    /// Where.
+    pub x: f64,
+    /// Its interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub band: Option<(f64, f64)>,
+    /// What it is.
+    pub label: String,
+}
+
+/// Strips over one time axis.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Panel {
+    /// What it shows.
+    pub title: String,
+    /// From and to, in seconds.
+    pub span: (f64, f64),
+    /// Segments of time with a name, above the strips.
+    pub bands: Vec<Band>,
+    /// What the bands are.
+    pub bands_title: String,
+    /// The strips from top to bottom.
+    pub strips: Vec<Strip>,
+    /// About so many pieces a course is drawn in at most: as means, with the lowest and highest value behind them.
+    pub pieces: usize,
+    /// What the lines are held against, and what was not known.
+    pub notes: Vec<String>,
+}
+
+/// A segment of time with a name.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Band {
+    /// From, in seconds.
+    pub from: f64,
+    /// To.
+    pub to: f64,
+    /// Its colour.
+    pub tone: Tone,
+    /// Its name, and shorter ones.
+    pub names: Vec<String>,
+    /// All that is known of it.
+    pub about: String,
+}
+
+/// A colour by its number; `None` is grey. Things that belong together have one colour in all strips.
+pub type Tone = Option<usize>;
+
+/// What is drawn in the colour of text.
+pub const INK: Tone = Some(6);
+
+/// A strip.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Strip {
+    /// Its vertical axis.
+    pub axis: Axis,
+    /// How its series are drawn.
+    pub shape: Shape,
+    /// A value that is marked by a line and that the axis reaches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mark: Option<f64>,
+    /// What is drawn.
+    pub series: Vec<Series>,
+    /// Times about which nothing is known.
+    pub gaps: Vec<Gap>,
+}
+
+/// How the series of a strip are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shape {
+    /// Each as a line.
+    Lines,
+    /// On top of each other, the first at the bottom. They have the same steps.
+    Stack,
+}
+
+/// A course of values.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Series {
+    /// Its name.
+    pub name: String,
+    /// Its colour.
+    pub tone: Tone,
+    /// Dash of its line, or shade of its area.
+    pub variant: usize,
+    /// From, to and the value that holds there, by time; NaN where it is not known.
+    pub steps: Vec<(f64, f64, f64)>,
+}
+
+/// A time about which nothing is known.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Gap {
+    /// From, in seconds.
+    pub from: f64,
+    /// To.
+    pub to: f64,
+    /// Why.
+    pub reason: String,
+}
+
+impl Series {
+    /// Mean over the time in which it is known, lowest and highest value; `None` if it never is.
+    pub fn summary(&self) -> Option<(f64, f64, f64)> {
+        let known = || self.steps.iter().filter(|(from, to, value)| value.is_finite() && to > from);
+        let seconds: f64 = known().map(|(from, to, _)| to - from).sum();
+        let mean = known().map(|(from, to, value)| value * ((to - from) / seconds)).sum();
+        let (low, high) =
+            known().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), (.., v)| (low.min(*v), high.max(*v)));
+        (low <= high).then_some((mean, low, high))
+    }
+
+    /// The course in words.
+    pub fn about(&self) -> String {
+        let text = |value| format::number(value).unwrap_or_default();
+        self.summary().map_or_else(
+            || self.name.clone(),
+            |(mean, low, high)| format!("{}: mean {}, {} to {}", self.name, text(mean), text(low), text(high)),
+        )
+    }
+}
