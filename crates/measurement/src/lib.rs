@@ -1,6 +1,8 @@
-//! The words every crate uses: units, moments and windows, readings, run records. Pure: no I/O, no clock.
+//! The words every crate uses: units, moments and windows, readings, run records and their events. Pure: no I/O, no clock.
 
+pub mod event;
 pub mod exit;
+pub mod fold;
 pub mod histogram;
 pub mod reading;
 pub mod requests;
@@ -9,6 +11,8 @@ pub mod samples;
 pub mod units;
 pub mod views;
 
+pub use event::Event;
+pub use fold::Fold;
 pub use histogram::{Times, TimesData};
 pub use reading::{Metric, Moment, Reading, Window};
 pub use requests::{FileDelta, FileUse, Phase, RequestKind, Seconds, Silence, WaitDelta};
