@@ -42,7 +42,7 @@ pub enum Kind {
     Phase(PhaseEnded),
     /// A point is measured.
     Point(PointMeasured),
-    /// A second of requests has passed.
+    /// A second of requests has passed, or a part of one: what is told of one second is added.
     Second(Second),
     /// What the engine and its machine said of themselves.
     Samples(SamplesTaken),
@@ -271,7 +271,7 @@ pub fn repetition_head(repetition: &Repetition) -> Repetition {
     Repetition { points: Vec::new(), phases: Vec::new(), samples: Vec::new(), ..repetition.clone() }
 }
 
-/// The events that a whole record is the fold of; for records that were not measured event by event.
+/// Events that a whole record is the fold of; for records that were not measured event by event and do not grow any more.
 pub fn events_of(record: &RunRecord, source: &str) -> Vec<Event> {
     let mut kinds = Vec::new();
     let is_over = record.ended_at.is_some();

@@ -44,8 +44,7 @@ struct Parts {
     head: Option<(Order, Box<Repetition>)>,
     points: BTreeMap<u32, (Order, Point)>,
     phases: BTreeMap<Order, Phase>,
-    /// By second and source, with the sequence number.
-    seconds: BTreeMap<(u32, Arc<str>), (u64, Second)>,
+    seconds: BTreeMap<(u32, Order), Second>,
     samples: BTreeMap<Order, SamplesTaken>,
 }
 
@@ -73,6 +72,15 @@ impl Fold {
             warnings: BTreeMap::new(),
             repetitions: BTreeMap::new(),
         }
+    }
+
+    /// A run by these events.
+    pub fn of(run_id: &str, events: impl IntoIterator<Item = Event>) -> Self {
+        let mut fold = Self::new(run_id);
+        for event in events {
+            fold.apply(event);
+        }
+        fold
     }
 
     /// Adds an event; false if it was there, or belongs to another run, and nothing has changed.
@@ -105,11 +113,7 @@ impl Fold {
             // No test goes on for longer: a damaged number must not take all memory.
             Kind::Second(second) if second.second >= MOST_SECONDS => {}
             Kind::Second(second) => {
-                let seconds = &mut self.parts(&second.repetition).seconds;
-                let key = (second.second, order.source);
-                if seconds.get(&key).is_none_or(|(known, _)| *known < order.sequence) {
-                    seconds.insert(key, (order.sequence, second));
-                }
+                drop(self.parts(&second.repetition).seconds.insert((second.second, order), second));
             }
             Kind::Samples(taken) => drop(self.parts(&taken.repetition).samples.insert(order, taken)),
             Kind::Warning(warning) => drop(self.warnings.insert(order, warning)),
@@ -232,7 +236,7 @@ impl Parts {
             ..Seconds::default()
         };
         let mut before = None;
-        for ((second, _), (_, seen)) in &self.seconds {
+        for ((second, _), seen) in &self.seconds {
             let at = *second as usize;
             for (column, more) in [
                 (&mut seconds.operations, seen.operations),
@@ -243,7 +247,7 @@ impl Parts {
             ] {
                 column[at] = column[at].saturating_add(more);
             }
-            // Percentiles of several sources make none together.
+            // Percentiles of parts make none together.
             let is_only = before.replace(second) != Some(second);
             seconds.latency_ms_p50[at] = seen.latency_ms_p50.filter(|_| is_only);
             seconds.latency_ms_p99[at] = seen.latency_ms_p99.filter(|_| is_only);

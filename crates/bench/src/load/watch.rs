@@ -4,13 +4,13 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use plimsoll_measurement::event::{Second, repetition_head};
 use plimsoll_measurement::{Moment, Point, Repetition, Times, units};
 
 use super::phases::Phase;
 use super::recorder::{Recorder, Sums};
 use super::schedule::Schedule;
 use super::worker::{Shared, State};
-use crate::observer::Live;
 
 /// How often it looks.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -62,7 +62,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Looks, at the end of a second. The point is there when a minute is over, or `is_over` the whole phase.
-    pub fn look(&mut self, now: Moment, is_over: bool) -> (Live<'a>, Option<Point>) {
+    pub fn look(&mut self, now: Moment, is_over: bool) -> (Second, Option<Point>) {
         let (mut sums, mut recent) = (Sums::default(), Times::new());
         for recorder in self.recorders {
             let mut recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
@@ -77,23 +77,28 @@ impl<'a> Watch<'a> {
             self.percentiles.resize(second, (None, None));
             self.percentiles[second - 1] = (ms(50.0), ms(99.0));
         }
-        let live = Live {
-            phase: if self.phase.label == "all" { "" } else { &self.phase.label },
+        let seen = Second {
+            second: self.last.since(self.repetition_start).as_secs() as u32,
+            phase: if self.phase.label == "all" { String::new() } else { self.phase.label.clone() },
             elapsed_seconds: now.since(self.start).as_secs_f64(),
-            total_seconds: None,
+            operations: news.answered,
+            rows_examined: news.rows_examined,
+            rows: news.rows,
+            content_bytes: news.content_bytes,
+            errors: news.failed,
+            errors_so_far: sums.failed,
             rate: if passed > 0.0 { news.answered as f64 / passed } else { 0.0 },
             latency_ms_p50: ms(50.0),
             latency_ms_p99: ms(99.0),
-            answered: sums.answered,
-            failed: sums.failed,
             backlog: self.schedule.map(|schedule| schedule.backlog(now)),
             lost_sessions: self.state.lost(),
+            ..Second::default()
         };
         (self.seen, self.last) = (sums, now);
         self.minute.times.merge(&recent);
         let minute_is_over = now.since(self.minute.start) >= MINUTE;
         let point = (minute_is_over || is_over).then(|| self.minute(now)).flatten();
-        (live, point)
+        (seen, point)
     }
 
     /// True where what is there so far should be kept.
@@ -101,20 +106,13 @@ impl<'a> Watch<'a> {
         self.percentiles.len().is_multiple_of(KEPT_EVERY)
     }
 
-    /// The repetition as it stands, with the requests and seconds of this phase and without points.
+    /// The repetition as it stands, with the requests of this phase, without what has events of its own.
     pub fn so_far(&self, shared: &Shared<'_>, repetition: &Repetition) -> Repetition {
         let mut sum = Recorder::new(self.repetition_start, &shared.workload.kinds(), self.schedule.is_some());
         for recorder in self.recorders {
             sum.merge_answers(&recorder.lock().unwrap_or_else(PoisonError::into_inner));
         }
-        Repetition {
-            label: repetition.label.clone(),
-            started_seconds: repetition.started_seconds,
-            phases: repetition.phases.clone(),
-            requests: sum.kinds(),
-            seconds: sum.seconds(&[]),
-            ..Repetition::default()
-        }
+        Repetition { requests: sum.kinds(), ..repetition_head(repetition) }
     }
 
     /// The minute that is over, as a point; the next begins.

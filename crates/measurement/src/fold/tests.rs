@@ -86,9 +86,7 @@ fn a_run(repetitions: u8, seconds: u32) -> Vec<Event> {
 }
 
 fn fold(events: impl IntoIterator<Item = Event>) -> Fold {
-    let mut fold = Fold::new("run-1");
-    events.into_iter().for_each(|event| drop(fold.apply(event)));
-    fold
+    Fold::of("run-1", events)
 }
 
 fn record(events: &[Event]) -> Option<RunRecord> {

@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use plimsoll_clock::in_threads_while;
 use plimsoll_engine::{Database, Error, ErrorKind, Place, RequestAccess, Requester, Result};
+use plimsoll_measurement::event::{Kind, Second};
 use plimsoll_measurement::{Phase as PhaseRecord, RequestKind, Times, units};
 
 use self::tables::{on_rows, provision, rehearsal, wanted};
 use super::own::Prepared;
 use super::{Context, Measure, contradiction};
 use crate::load::client::{ClientWatch, Where, rehearse};
-use crate::load::mix::Kind;
+use crate::load::mix::Kind as RequestClass;
 use crate::load::own::Ready;
 use crate::load::phases::{Phase, Search, at_rate, plan};
 use crate::load::recorder::{Recorder, Sums};
@@ -144,8 +145,7 @@ impl Measure for Requests {
             percentiles.extend(of_phase.percentiles);
             let ended = record.started_seconds + record.seconds;
             context.repetition.silences.extend(recorder.silences(record.started_seconds, ended));
-            context.repetition.phases.push(record);
-            outcome = of_phase.outcome;
+            outcome = of_phase.outcome.and(context.keep_phase(record));
         }
         if search.is_some() && found.is_none() {
             let label = context.repetition.label.clone();
@@ -263,7 +263,10 @@ fn run(
         watched = std::mem::replace(&mut watched, Ok(())).and(await_answers(shared, lasts));
     });
     let stopped = shared.state.ended();
-    let (_, point) = watch.look(stopped, true);
+    let (last, point) = watch.look(stopped, true);
+    if last.operations + last.errors > 0 {
+        tell_second(context, shared, last);
+    }
     let kept = point.map_or(Ok(()), |point| context.keep(point));
     let mut recorder = new();
     for part in &recorders {
@@ -293,21 +296,23 @@ fn run(
 /// the server was lost and is back.
 fn watch_over(context: &mut Context<'_>, shared: &Shared<'_>, watch: &mut Watch<'_>) -> Result<()> {
     let clock = Arc::clone(context.clock);
-    let is_bulk = context.mix.kinds().contains(&Kind::BulkLoad);
+    let is_bulk = context.mix.kinds().contains(&RequestClass::BulkLoad);
     let at_most = context.parameters.bytes("at_most");
-    let mut losses = 0;
+    let (mut losses, mut lost_since) = (0, None);
     let mut look = shared.start.after(LOOK_EVERY);
     while shared.state.is_working() && look <= shared.end {
         clock.sleep_until(look);
-        let (live, point) = watch.look(look, false);
-        let total_seconds = Some(shared.end.since(shared.start).as_secs_f64());
-        context.observer.live(&crate::observer::Live { total_seconds, ..live });
+        // What a killed program leaves, by kind; its seconds have at least as much. In virtual time a minute is over at once.
+        let is_told = clock.kind() != "virtual" && context.log.is_kept() && watch.is_to_be_kept();
+        let so_far = is_told.then(|| watch.so_far(shared, context.repetition));
+        let (second, point) = watch.look(look, false);
+        tell_second(context, shared, second);
+        context.samples_so_far();
+        if let Some(so_far) = so_far {
+            context.log.tell(Kind::Repetition(Box::new(so_far)))?;
+        }
         if let Some(point) = point {
             context.keep(point)?;
-        } else if clock.kind() != "virtual" && watch.is_to_be_kept() {
-            // What a killed program leaves. In virtual time a minute is over at once.
-            let so_far = watch.so_far(shared, context.repetition);
-            context.observer.repetition(context.run_id, &so_far)?;
         }
         if is_bulk && watch.content_bytes() > at_most {
             let (loaded, seconds) = (units::format_bytes(watch.content_bytes()), look.since(shared.start).as_secs());
@@ -324,10 +329,13 @@ fn watch_over(context: &mut Context<'_>, shared: &Shared<'_>, watch: &mut Watch<
         }
         let lost = shared.state.losses();
         if lost > losses {
+            let since = *lost_since.get_or_insert(look);
             match context.lease.renew() {
                 Ok(()) => {
                     losses = lost;
                     shared.state.renewed(lost);
+                    lost_since = None;
+                    context.gap(since, clock.now(), "sessions lost the server");
                     context.warn(CAME_BACK);
                 }
                 // Not back yet.
@@ -338,6 +346,12 @@ fn watch_over(context: &mut Context<'_>, shared: &Shared<'_>, watch: &mut Watch<
         look = look.after(LOOK_EVERY);
     }
     Ok(())
+}
+
+fn tell_second(context: &mut Context<'_>, shared: &Shared<'_>, second: Second) {
+    let repetition = context.repetition.label.clone();
+    let total_seconds = Some(shared.end.since(shared.start).as_secs_f64());
+    context.log.note(Kind::Second(Second { repetition, total_seconds, ..second }));
 }
 
 /// Waits for the last answers, and breaks the sessions' lines where they don't come: a server may be frozen. On modelled
