@@ -11,6 +11,7 @@ use plimsoll_analysis::summary;
 use plimsoll_testbed::{Binaries, Postgres};
 
 use crate::child::{Ours, answered, measured, record};
+use crate::pairs::{Ratio, interleaved};
 use crate::tasks::{self, Outcome};
 use crate::{complain, say};
 
@@ -251,70 +252,17 @@ struct Row<'a> {
 }
 
 fn pairs_of<'a>(setting: &Setting, case: &'a Case, pairs: u32) -> Result<Row<'a>, String> {
-    let mut row = Row { case, ours: Vec::new(), theirs: Vec::new() };
-    // The first pair warms up and does not count.
-    for pair in 0..=pairs {
-        let (ours, theirs) = if pair % 2 == 0 {
-            let ours = plimsoll(setting, case)?;
-            (ours, (case.theirs)(setting)?)
-        } else {
-            let theirs = (case.theirs)(setting)?;
-            (plimsoll(setting, case)?, theirs)
-        };
-        complain(&format!(
-            "{} {pair}: {:.2} us (user {:.2}) at {:.0}/s, {:.2} us (user {:.2}) at {:.0}/s",
-            case.title, ours.cpu_us, ours.user_us, ours.rate, theirs.cpu_us, theirs.user_us, theirs.rate
-        ));
-        if pair > 0 {
-            row.ours.push(ours);
-            row.theirs.push(theirs);
-        }
-    }
-    Ok(row)
-}
-
-/// Median of the ratios of pairs, and the ranks between which it lies with 95 % confidence, whatever their distribution.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Ratio {
-    pub(crate) median: f64,
-    pub(crate) low: f64,
-    pub(crate) high: f64,
-}
-
-impl Ratio {
-    pub(crate) fn of(ours: &[f64], theirs: &[f64]) -> Option<Self> {
-        let mut ratios: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
-        let median = summary::median(&ratios)?;
-        ratios.sort_by(f64::total_cmp);
-        let rank = outer_rank(ratios.len());
-        Some(Self { median, low: ratios[rank], high: ratios[ratios.len() - 1 - rank] })
-    }
-
-    /// As comparisons are judged: by the median, or by an interval that contains the bar and is narrow enough.
-    fn meets(self, bar: f64) -> &'static str {
-        let is_narrow = (self.high - self.low) / 2.0 <= 0.05 * self.median;
-        if self.median <= bar {
-            "holds"
-        } else if is_narrow && self.low <= bar && self.median <= bar * 1.05 {
-            "holds within the interval"
-        } else {
-            "missed"
-        }
-    }
-}
-
-/// How many values may be left out at each end, so that the median lies between the rest with 95 % confidence: by the
-/// binomial distribution of the number of values below it.
-fn outer_rank(count: usize) -> usize {
-    let (mut probability, mut below) = (0.5_f64.powi(count as i32), 0.0);
-    for rank in 0..count / 2 {
-        below += probability;
-        if below > 0.025 {
-            return rank.saturating_sub(1);
-        }
-        probability *= (count - rank) as f64 / (rank + 1) as f64;
-    }
-    0
+    let (ours, theirs) = interleaved(
+        pairs,
+        |is_ours| if is_ours { plimsoll(setting, case) } else { (case.theirs)(setting) },
+        |pair, ours, theirs| {
+            complain(&format!(
+                "{} {pair}: {:.2} us (user {:.2}) at {:.0}/s, {:.2} us (user {:.2}) at {:.0}/s",
+                case.title, ours.cpu_us, ours.user_us, ours.rate, theirs.cpu_us, theirs.user_us, theirs.rate
+            ));
+        },
+    )?;
+    Ok(Row { case, ours, theirs })
 }
 
 fn document(rows: &[Row<'_>], pairs: u32, seconds: u32) -> String {
@@ -333,7 +281,7 @@ fn document(rows: &[Row<'_>], pairs: u32, seconds: u32) -> String {
         let cpu = (column(ours, |f| f.cpu_us), column(theirs, |f| f.cpu_us));
         let rate = (column(ours, |f| f.rate), column(theirs, |f| f.rate));
         if let (Some(ratio), Some(rates)) = (Ratio::of(&cpu.0, &cpu.1), Ratio::of(&rate.0, &rate.1)) {
-            let bar = case.cpu_bar.map_or((String::new(), ""), |bar| (format!("{bar:.2}"), ratio.meets(bar)));
+            let bar = case.cpu_bar.map_or((String::new(), ""), |bar| (format!("{bar:.2}"), ratio.meets(bar).words()));
             let _ = writeln!(
                 text,
                 "| {} | {:.2} (user {:.2}) | {:.2} (user {:.2}) | {} | {} | {} | {} |",
@@ -342,30 +290,26 @@ fn document(rows: &[Row<'_>], pairs: u32, seconds: u32) -> String {
                 median(&column(ours, |f| f.user_us)),
                 median(&cpu.1),
                 median(&column(theirs, |f| f.user_us)),
-                words(ratio),
+                ratio.words(2),
                 bar.0,
                 bar.1,
-                words(rates)
+                rates.words(2)
             );
         }
         let lag = |figures: &[Figures]| figures.iter().filter_map(|f| f.lag_us).collect::<Vec<f64>>();
         if let (Some(bar), Some(ratio)) = (case.lag_bar, Ratio::of(&lag(ours), &lag(theirs))) {
-            let (ours_us, theirs_us, held) = (median(&lag(ours)), median(&lag(theirs)), ratio.meets(bar));
+            let (ours_us, theirs_us, held) = (median(&lag(ours)), median(&lag(theirs)), ratio.meets(bar).words());
             let asked = f64::from(LAG_RATE);
             let worst = rate.0.iter().map(|rate| 100.0 * (rate / asked - 1.0).abs()).fold(0.0, f64::max);
             let _ = write!(
                 lags,
                 "\nStart lag at {asked}/s, 99th percentile: {ours_us:.0} us, `pgbench -R` {theirs_us:.0} us, ratio {} (bar {bar}: {held}). \
                  The rate was off by {worst:.2} % at most (bar 0.5 %).\n",
-                words(ratio)
+                ratio.words(2)
             );
         }
     }
     text + &lags
-}
-
-fn words(ratio: Ratio) -> String {
-    format!("{:.2} ({:.2} to {:.2})", ratio.median, ratio.low, ratio.high)
 }
 
 /// Marks between which the document has what was measured last.
@@ -383,21 +327,6 @@ fn replace_section(path: &Path, section: &str) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Values left out at each end by the tables of the sign test at 5 %: 0 for 6 to 8, 1 for 9 to 11, 2 for 12 to 14.
-    #[test]
-    fn ranks_are_those_of_the_sign_test() {
-        assert_eq!([2, 6, 8, 9, 11, 12, 14, 20].map(outer_rank), [0, 0, 0, 1, 1, 2, 2, 5]);
-    }
-
-    #[test]
-    fn bars_are_met_by_the_median_or_by_a_narrow_interval() {
-        let ratio = |low: f64, median: f64, high: f64| Ratio { median, low, high };
-        assert_eq!(ratio(0.5, 0.9, 1.5).meets(0.95), "holds");
-        assert_eq!(ratio(0.94, 0.97, 1.0).meets(0.95), "holds within the interval");
-        assert_eq!(ratio(0.8, 0.97, 1.2).meets(0.95), "missed");
-        assert_eq!(ratio(0.96, 0.97, 0.98).meets(0.95), "missed");
-    }
 
     #[test]
     fn arguments_are_read() {

@@ -267,7 +267,7 @@ fn on_server(program: &Path, is_mariadb: bool) -> Vec<Row> {
         let outcome = run(program, &server_of_ours, &device, case);
         if let Ok(verdict) = &outcome {
             complain(&format!("  {}: {}", Row::name(verdict), verdict.evidence.join("; ")));
-            for part in &verdict.stretches {
+            for part in &verdict.segments {
                 let limit = part.limit.as_deref().unwrap_or("?");
                 complain(&format!(
                     "    {}: {limit} {}: {}",

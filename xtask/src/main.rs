@@ -1,10 +1,16 @@
-//! The tasks of the repository: `cargo xtask test`, `cargo xtask check`, `cargo xtask memcheck`.
+//! The tasks of the repository: tests, checks, bars, and comparisons with others and with earlier releases.
 
+mod bars;
+mod baseline;
 mod child;
 mod generators;
 mod induced;
+mod package;
+mod pairs;
 mod sampling;
+mod servers;
 mod sessions;
+mod shape;
 mod stall;
 mod tasks;
 
@@ -14,10 +20,23 @@ use std::process::ExitCode;
 const HELP: &str = "\
 The tasks of the repository.
 
-  cargo xtask test [-- ARGUMENTS]   makes sure that PostgreSQL and MariaDB are there, then runs `cargo test --workspace ARGUMENTS`
+  cargo xtask test [-- ARGUMENTS]   makes sure that PostgreSQL and MariaDB are there, then runs `cargo test --workspace ARGUMENTS`;
+                                    without ARGUMENTS, then the suites of all engines and of samplers on servers of other versions
+  cargo xtask test --servers fast   the suites of all engines and of samplers on servers of other versions alone
+  cargo xtask test --servers all|NAME,...
+                                    everything of a driver on these servers, fetched before if need be
   cargo xtask test --engine mssql   the suite of all engines against the SQL Server of PLIMSOLL_TEST_MSSQL_URL
+  cargo xtask servers [--refresh] [NAME,...]
+                                    fetches servers of other versions into a cache folder (PLIMSOLL_SERVERS) and starts each once
   cargo xtask check                 formatting, lints, and licences where cargo-deny is installed
   cargo xtask memcheck              the lab's file system layer under valgrind
+  cargo xtask package [--build] [ARGUMENTS OF cargo package]
+                                    an archive of all packages; --build builds it in an empty folder
+  cargo xtask bars [NAME]           the bars that the project holds itself to, of a subject or one by its name: figure, bar,
+                                    pass, fail or not run
+  cargo xtask bench [--baseline REVISION] [--pairs N] [--programs NOW BEFORE] [NAME...]
+                                    speed beside that of an earlier commit, v0.1.0 if none is named, in interleaved pairs;
+                                    1 if a bar is missed
   cargo xtask compare-generators [--pairs N] [--seconds S] [--write]
                                     what a request costs the client, beside pgbench and sysbench, in interleaved pairs;
                                     --write puts the table into docs/GENERATORS.md
@@ -37,8 +56,14 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["test", "--engine", "mssql", rest @ ..] => tasks::test_mssql(rest),
+        ["test", "--servers", "fast"] => servers::fast(),
+        ["test", "--servers", names] => servers::full(names),
+        ["servers", rest @ ..] => servers::servers(rest),
         ["test", "--", rest @ ..] | ["test", rest @ ..] => tasks::test(rest),
         ["check"] => tasks::check(),
+        ["package", rest @ ..] => package::package(rest),
+        ["bars", rest @ ..] => bars::bars(rest),
+        ["bench", rest @ ..] => baseline::bench(rest),
         ["memcheck"] => tasks::memcheck(),
         ["compare-generators", rest @ ..] => generators::compare(rest),
         ["sessions"] => sessions::sessions(),

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use plimsoll_analysis::summary;
 
 use crate::child::{answered, measured, record};
-use crate::generators::{Ratio, Setting, prepare};
+use crate::generators::{Setting, prepare};
+use crate::pairs::{Ratio, interleaved};
 use crate::tasks::{self, Outcome};
 use crate::{complain, say};
 
@@ -37,21 +38,11 @@ pub fn sampling(arguments: &[&str]) -> Outcome {
 
 fn pairs(program: PathBuf) -> Result<bool, String> {
     let setting = prepare(program, SECONDS)?;
-    let (mut with, mut without, mut core_percent) = (Vec::new(), Vec::new(), Vec::new());
-    for pair in 0..PAIRS {
-        // Who goes first takes turns.
-        for looks in [pair % 2 == 0, pair % 2 == 1] {
-            let (rate, cost) = run(&setting, looks)?;
-            if looks {
-                with.push(rate);
-            } else {
-                without.push(rate);
-            }
-            core_percent.extend(cost);
-        }
-        complain(&format!("pair {} of {PAIRS}", pair + 1));
-    }
-    let ratio = Ratio::of(&with, &without).ok_or("no rates")?;
+    let (with, without) =
+        interleaved(PAIRS, |looks| run(&setting, looks), |pair, _, _| complain(&format!("pair {pair} of {PAIRS}")))?;
+    let rates = |runs: &[(f64, Option<f64>)]| runs.iter().map(|run| run.0).collect::<Vec<f64>>();
+    let ratio = Ratio::of(&rates(&with), &rates(&without)).ok_or("no rates")?;
+    let core_percent: Vec<f64> = with.iter().chain(&without).filter_map(|run| run.1).collect();
     let cost = summary::median(&core_percent).ok_or("no looks")?;
     let holds = ratio.median >= BARS.0 && ratio.low >= BARS.1;
     say(&format!(

@@ -5,25 +5,27 @@ use std::process::{Command, Stdio};
 
 use plimsoll_testbed::{Binaries, MariaDb, TestbedError};
 
-use crate::complain;
+use crate::{complain, servers};
 
 /// The task is unknown or its arguments are.
 pub const USAGE: u8 = 2;
 /// Something has to be installed first.
-const MISSING: u8 = 3;
+pub const MISSING: u8 = 3;
 /// A command could not be started, or was ended by a signal.
 pub const INTERNAL: u8 = 70;
 
 /// `Err` is the exit code to end with; what went wrong has been said.
 pub type Outcome = Result<(), u8>;
 
-/// Runs the tests of the whole workspace. Those of the engines that are servers need their programs.
+/// Runs the tests of the whole workspace, then the fast ones of other versions of servers. Those of the engines that are servers need their programs.
 pub fn test(arguments: &[&str]) -> Outcome {
     provide_postgresql()?;
     provide_mariadb()?;
     provide("mariadb-backup", &["mariadb-backup"])?;
     provide("sqlite3", &["sqlite3"])?;
-    run(cargo().args(["test", "--workspace"]).args(arguments))
+    run(cargo().args(["test", "--workspace"]).args(arguments))?;
+    // Who asks for some tests doesn't ask for those of other servers.
+    if arguments.is_empty() { servers::fast() } else { Ok(()) }
 }
 
 /// Runs the suite of all engines against a SQL Server that somebody has: it can't be installed for a test.
@@ -35,7 +37,7 @@ pub fn test_mssql(arguments: &[&str]) -> Outcome {
         ));
         return Err(MISSING);
     }
-    let suite = ["test", "-p", "plimsoll-engine", "--features", "live-mssql", "--test", "conformance"];
+    let suite = ["test", "-p", "plimsoll-testbed", "--features", "live-mssql", "--test", "conformance"];
     let own = if arguments.is_empty() { &["--", "mssql::", "--test-threads=1"][..] } else { arguments };
     run(cargo().args(suite).args(own))
 }
@@ -132,8 +134,12 @@ fn apt_get() -> Command {
 /// The program as it is released, built if need be.
 pub fn released() -> Result<PathBuf, u8> {
     run(cargo().args(["build", "--release", "--package", "plimsoll"]))?;
-    let beside = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    Ok(beside.join("release/plimsoll"))
+    Ok(target_folder().join("release/plimsoll"))
+}
+
+/// Where cargo puts what it builds.
+pub fn target_folder() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
 /// The folder of the workspace.
@@ -142,7 +148,7 @@ pub fn root() -> PathBuf {
 }
 
 /// The cargo that runs us, at the root of the workspace.
-fn cargo() -> Command {
+pub fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     // What cargo told us about ourselves is news to the build scripts of some libraries, which would run again.
     for (name, _) in std::env::vars_os() {
@@ -161,7 +167,7 @@ fn answers(command: &mut Command) -> bool {
 }
 
 /// Runs a command whose output is for the person in front of the terminal, and passes its exit code on.
-fn run(command: &mut Command) -> Outcome {
+pub fn run(command: &mut Command) -> Outcome {
     let status = command.status().map_err(|error| {
         complain(&format!("could not start {}: {error}", command.get_program().display()));
         INTERNAL

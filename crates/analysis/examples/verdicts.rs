@@ -43,9 +43,9 @@ fn main() -> ExitCode {
                 joined(&truth)
             );
             println!("    rerun: {}", case["gains_percent"]);
-            let lifts: Vec<String> =
-                verdict.lifts.iter().map(|lift| format!("{} {}", lift.limit, lift.gain_percent)).collect();
-            println!("    model: {}", lifts.join(", "));
+            let gains: Vec<String> =
+                verdict.gains.iter().map(|lift| format!("{} {}", lift.limit, lift.gain_percent)).collect();
+            println!("    model: {}", gains.join(", "));
             for sentence in &verdict.evidence {
                 println!("    {sentence}");
             }

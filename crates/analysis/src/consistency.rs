@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_measurement::units::mb_per_minute;
-use plimsoll_measurement::{Minute, Point};
+use plimsoll_measurement::{Metric, Minute, Point};
 
 /// Points in a rolling average where nothing else is asked for.
 pub const DEFAULT_WINDOW: usize = 10;
@@ -64,7 +64,7 @@ impl Span {
         let nanos = |seconds: f64| (seconds * NANOS_PER_SECOND).round() as u64;
         let (start, end) = (nanos(point.started_seconds), nanos(point.started_seconds + point.seconds));
         let finite = point.started_seconds.is_finite() && point.seconds.is_finite();
-        (finite && end > start).then_some(Self { start, end, content_bytes: point.content_bytes? })
+        (finite && end > start).then_some(Self { start, end, content_bytes: point.count(Metric::ContentBytes)? })
     }
 
     /// Content moved from the start of the point until `moment`, which lies within it.
@@ -89,7 +89,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn point(started_seconds: f64, seconds: f64, content_mb: u64) -> Point {
-        Point { started_seconds, seconds, content_bytes: Some(content_mb * MB), ..Point::default() }
+        Point { started_seconds, seconds, ..Point::default() }.with(Metric::ContentBytes, content_mb * MB)
     }
 
     fn minute(minute: u32, seconds: f64, content_mb: u64, mb_per_minute: f64) -> Minute {
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn points_without_content_or_time_are_left_out() {
-        let unknown = Point { content_bytes: None, ..point(0.0, 60.0, 0) };
+        let unknown = point(0.0, 60.0, 0).with(Metric::ContentBytes, None::<u64>);
         assert!(minutes(&[unknown, point(0.0, 0.0, 5), point(f64::NAN, 1.0, 5), point(0.0, -1.0, 5)]).is_empty());
         assert_eq!(minutes(&[point(0.0, 60.0, 0)]), [minute(0, 60.0, 0, 0.0)]);
     }
@@ -138,7 +138,7 @@ mod tests {
             let points: Vec<Point> = steps.iter().map(|(pause, seconds, content)| {
                 let started_seconds = now + pause;
                 now = started_seconds + seconds;
-                Point { started_seconds, seconds: *seconds, content_bytes: Some(*content), ..Point::default() }
+                Point { started_seconds, seconds: *seconds, ..Point::default() }.with(Metric::ContentBytes, *content)
             }).collect();
             let rows = minutes(&points);
             let content: u64 = steps.iter().map(|step| step.2).sum();

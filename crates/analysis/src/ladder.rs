@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_measurement::{CpuRow, CpuTable, Point, Repetition};
+use plimsoll_measurement::{CpuRow, CpuTable, Metric, Point, Repetition};
 
 use crate::summary;
 
@@ -113,15 +113,17 @@ impl Ladder {
     }
 
     fn add(&mut self, point: &Point) {
-        let Some(join_rows) = point.join_rows.filter(|_| point.seconds.is_finite() && point.seconds > 0.0) else {
+        let Some(join_rows) =
+            point.count(Metric::JoinRows).filter(|_| point.seconds.is_finite() && point.seconds > 0.0)
+        else {
             return;
         };
-        let sessions = point.sessions.unwrap_or(1);
+        let sessions = point.count(Metric::Sessions).unwrap_or(1) as u32;
         self.whole_machine = self.whole_machine.max(sessions);
         let rung = self.rungs.entry((join_rows, sessions)).or_default();
         rung.seconds.push(point.seconds);
-        rung.matches.extend(point.matches);
-        rung.cpu_percent.extend(point.cpu_percent);
+        rung.matches.extend(point.count(Metric::Matches));
+        rung.cpu_percent.extend(point.get(Metric::CpuPercent));
     }
 
     /// Median time of a rung.

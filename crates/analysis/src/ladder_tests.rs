@@ -1,19 +1,18 @@
 //! Tests of the CPU ladder against the fixtures of the reference (3.7, 3.11-5) and by hand.
 
+use plimsoll_measurement::Metric;
+
 use super::*;
 
 /// Times of S2 in the reference; 50 DTU by definition.
 const S2: [(u64, f64); 3] = [(5000, 22.0), (7500, 49.0), (10_000, 86.0)];
 
 fn timing(join_rows: u64, sessions: u32, seconds: f64) -> Point {
-    Point {
-        join_rows: Some(join_rows),
-        sessions: Some(sessions),
-        seconds,
-        matches: Some(join_rows / 100),
-        cpu_percent: Some(99.0),
-        ..Point::default()
-    }
+    Point { seconds, ..Point::default() }
+        .with(Metric::JoinRows, join_rows)
+        .with(Metric::Sessions, sessions)
+        .with(Metric::Matches, join_rows / 100)
+        .with(Metric::CpuPercent, 99.0)
 }
 
 fn repetition(points: Vec<Point>) -> Repetition {
@@ -90,7 +89,7 @@ fn the_flat_step_of_p2_is_a_change_of_plan() {
 #[test]
 fn short_rungs_and_idle_cpus_are_flagged() {
     let mut own = run(&[(1000, 1, 0.5), (2000, 1, 0.6), (3000, 1, 0.7), (4000, 1, 1.3)]);
-    own[0].points[3].cpu_percent = Some(70.0);
+    own[0].points[3].metrics.set(Metric::CpuPercent, 70.0);
     let table = cpu_table(&own, None, None);
     let flags: Vec<_> = table.rows.iter().map(|row| row.flags.join(" ")).collect();
     assert_eq!(flags, ["short", "short", "", "low-cpu"]);
@@ -100,7 +99,7 @@ fn short_rungs_and_idle_cpus_are_flagged() {
 #[test]
 fn timings_of_all_repetitions_make_one_row() {
     let mut repetitions = [10.0, 16.0, 11.0].map(|seconds| repetition(vec![timing(5000, 4, seconds)]));
-    repetitions[1].points[0].cpu_percent = Some(60.0);
+    repetitions[1].points[0].metrics.set(Metric::CpuPercent, 60.0);
     let table = cpu_table(&repetitions, None, None);
     assert_eq!(table.rows.len(), 1);
     let row = &table.rows[0];
@@ -122,12 +121,12 @@ fn the_growth_of_a_rung_is_that_of_its_own_sessions() {
 #[test]
 fn wrong_matches_are_noticed_across_repetitions_and_sessions() {
     let mut own = run(&[(3000, 1, 4.0), (3000, 4, 1.0), (4000, 4, 1.8)]);
-    own[0].points[1].matches = Some(29);
+    own[0].points[1].metrics.set(Metric::Matches, 29);
     let table = cpu_table(&own, None, None);
     assert_eq!(table.rows[0].flags, ["match-count-differs"]);
     assert_eq!(table.rows[1].flags, ["match-count-differs"]);
     assert!(table.rows[2].flags.is_empty(), "{table:?}");
-    own[0].points[2].matches = None;
+    own[0].points[2].metrics.set(Metric::Matches, None::<f64>);
     assert_eq!(cpu_table(&own, None, None).rows[2].flags, ["match-count-unknown"]);
 }
 

@@ -19,11 +19,11 @@ use plimsoll_analysis::summary;
 use plimsoll_bench::generate::{Family, Rows};
 use plimsoll_bench::schema::{self, Width};
 use plimsoll_clock::RealClock;
-use plimsoll_engine::sqlite::Sqlite;
 use plimsoll_engine::{
     ClaimMode, Credentials, Database, Engine as _, Place, RequestAccess, Result as EngineResult, Row, RowSource, Table,
     Target, Value,
 };
+use plimsoll_sqlite::Sqlite;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 

@@ -16,8 +16,8 @@ use plimsoll_analysis::summary;
 use plimsoll_bench::generate::{Family, Rows};
 use plimsoll_bench::schema::{self, Width};
 use plimsoll_clock::RealClock;
-use plimsoll_engine::postgres::Postgres as Engine;
 use plimsoll_engine::{ClaimMode, Credentials, Engine as _, Place, Session, Target};
+use plimsoll_postgres::Postgres as Engine;
 use plimsoll_testbed::Postgres;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
@@ -104,6 +104,6 @@ fn psql(server: &Postgres, command: &str) -> Outcome<()> {
 
 fn log_position(session: &mut dyn Session) -> Outcome<f64> {
     let readings = session.sample()?;
-    let log = readings.iter().find(|reading| reading.metric == plimsoll_measurement::Metric::LogWriteBytes);
+    let log = readings.iter().find(|reading| reading.metric == plimsoll_measurement::Counter::LogWriteBytes);
     Ok(log.ok_or("no WAL position")?.value)
 }

@@ -12,12 +12,12 @@ use std::time::Instant;
 use plimsoll_bench::Definition;
 use plimsoll_bench::load::own::Ready;
 use plimsoll_bench::load::request::Workload as _;
-use plimsoll_engine::sqlite::Sqlite;
 use plimsoll_engine::value::Tally;
 use plimsoll_engine::{
     Answer, Cancel, ClaimMode, Credentials, Engine as _, Error, ErrorKind, Place, Requester, Result, RowSource,
     Statement, Table, Target, Value,
 };
+use plimsoll_sqlite::Sqlite;
 
 const REQUESTS: u32 = 2_000_000;
 const ROUNDS: u32 = 5;
@@ -65,7 +65,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         );
         let definition = Definition::parse("x", &text)?;
         let own = definition.own.ok_or("no requests")?;
-        let ready = Ready::new(&own, "sqlite", dialect, 1, |_, _| Ok(Vec::new()))?;
+        let ready = Ready::new(&own, database.description(), dialect, 1, |_, _| Ok(Vec::new()))?;
         let mut maker = ready.maker(0, 0);
         let mut best = f64::MAX;
         for _ in 0..ROUNDS {

@@ -20,12 +20,12 @@ use plimsoll_analysis::summary;
 use plimsoll_bench::generate::{Family, Rows};
 use plimsoll_bench::schema::{self, Width};
 use plimsoll_clock::{Clock, RealClock};
-use plimsoll_engine::mssql::Mssql;
-use plimsoll_engine::postgres::Postgres as PostgresEngine;
 use plimsoll_engine::{
     ClaimMode, ColumnType, Credentials, Database, Engine, Lease, Place, RequestAccess, Row, RowSource as _, Session,
     Statement, Target, Value,
 };
+use plimsoll_mssql::Mssql;
+use plimsoll_postgres::Postgres as PostgresEngine;
 use plimsoll_testbed::Postgres;
 use plimsoll_testbed::tds::{Column, Datum, Kind, Outcome as Said, Reply, Request, TdsServer, answers};
 use rustix::time::{ClockId, clock_gettime};

@@ -15,7 +15,7 @@ pub use self::group::{Group, find_group, groups};
 pub use self::own::REQUEST_KEYS;
 use crate::load::mix::{Kind, Mix};
 use crate::load::own::Own;
-use crate::load::phases::plan;
+use crate::load::plan::plan;
 use crate::parameters::{PARAMETERS, Parameters, nearest};
 use crate::step::Step;
 
@@ -152,9 +152,18 @@ pub fn find_builtin(name: &str) -> Result<Definition, String> {
 }
 
 impl Definition {
-    /// Reads a definition. `file` is only used in errors.
+    /// Reads a definition. `file` is only used in errors; a statement may have a text for an engine of any name.
     pub fn parse(file: &str, text: &str) -> Result<Self, DefinitionError> {
-        let reader = Reader { file, text };
+        Self::read(Reader { file, text, engines: None })
+    }
+
+    /// The same, but texts are for these engines and no others.
+    pub fn parse_for(file: &str, text: &str, engines: &[&str]) -> Result<Self, DefinitionError> {
+        Self::read(Reader { file, text, engines: Some(engines) })
+    }
+
+    fn read(reader: Reader<'_>) -> Result<Self, DefinitionError> {
+        let text = reader.text;
         let document = DeTable::parse(text).map_err(|error| reader.error(error.span(), error.message()))?;
         reader.definition(document.get_ref())
     }
@@ -220,9 +229,12 @@ impl Definition {
     }
 }
 
+#[derive(Clone, Copy)]
 struct Reader<'a> {
     file: &'a str,
     text: &'a str,
+    /// Those that a statement's texts may be for, where they are known.
+    engines: Option<&'a [&'a str]>,
 }
 
 type Entry<'a> = (&'a str, Range<usize>, &'a Spanned<DeValue<'a>>);

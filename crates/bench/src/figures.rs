@@ -8,7 +8,7 @@ use plimsoll_analysis::interval::{Interval, interval};
 use plimsoll_analysis::ladder::LOW_CPU_PERCENT;
 use plimsoll_analysis::memory::{Memory, slope};
 use plimsoll_analysis::{DEFAULT_CONFIDENCE, summary};
-use plimsoll_measurement::{Figure, Phase, Point, Repetition, RunRecord, TimesData, units};
+use plimsoll_measurement::{Figure, Metric, Phase, Point, Repetition, RunRecord, TimesData, units};
 
 use crate::definition::Definition;
 use crate::step::{Step, memory};
@@ -141,7 +141,7 @@ impl Series {
             repetitions: self.repetitions,
             point_cv_percent: self.point_cv_percent,
             note: self.note.clone(),
-            truth: None,
+            expected: None,
         })
     }
 }
@@ -219,7 +219,7 @@ fn latencies(repetitions: &[&Repetition]) -> [Series; 3] {
 fn commits(repetitions: &[&Repetition]) -> Vec<Series> {
     let seconds = |repetition: &&Repetition| repetition.points.iter().map(|point| point.seconds).sum::<f64>();
     let each = |repetition: &&Repetition| {
-        let inserted = repetition.points.iter().filter_map(|point| point.operations).sum();
+        let inserted = repetition.points.iter().filter_map(|point| point.count(Metric::Operations)).sum();
         each_ms(seconds(repetition), inserted)
     };
     let share = |repetition: &&Repetition| {
@@ -243,7 +243,7 @@ pub(crate) fn each_ms(seconds: f64, count: u64) -> f64 {
 }
 
 fn rate_of_point(point: &Point) -> Option<f64> {
-    Some(point.operations? as f64 / point.seconds).filter(|_| point.seconds > 0.0)
+    Some(point.count(Metric::Operations)? as f64 / point.seconds).filter(|_| point.seconds > 0.0)
 }
 
 /// The phase whose rate is highest, of batches the one that loads most, by the sum over the repetitions.
@@ -261,14 +261,16 @@ fn best_phase<'a>(repetitions: &[&'a Repetition], batches: bool) -> Option<&'a s
 
 /// The same, where several sessions read at a time: over the time from the first beginning to the last end.
 fn read_rate(repetitions: &[Vec<&Point>]) -> Series {
-    let several = |points: &Vec<&Point>| points.iter().any(|point| point.sessions.is_some_and(|sessions| sessions > 1));
+    let several = |points: &Vec<&Point>| {
+        points.iter().any(|point| point.count(Metric::Sessions).is_some_and(|sessions| sessions > 1))
+    };
     if !repetitions.iter().any(several) {
         return rate("read_rate", repetitions);
     }
     let rates = repetitions.iter().filter_map(|points| {
         let begun = points.iter().map(|point| point.started_seconds).reduce(f64::min)?;
         let ended = points.iter().map(|point| point.started_seconds + point.seconds).reduce(f64::max)?;
-        let content = points.iter().filter_map(|point| point.content_bytes).sum();
+        let content = points.iter().filter_map(|point| point.count(Metric::ContentBytes)).sum();
         units::mb_per_minute(content, ended - begun).filter(|rate| *rate > 0.0)
     });
     Series::new("read_rate", "MB/min", rates.collect())
@@ -277,10 +279,10 @@ fn read_rate(repetitions: &[Vec<&Point>]) -> Series {
 /// All content of a repetition over all its measured time, in MB per minute.
 fn rate(metric: &'static str, repetitions: &[Vec<&Point>]) -> Series {
     let rates = repetitions.iter().filter_map(|points| {
-        let content = points.iter().filter_map(|point| point.content_bytes).sum();
+        let content = points.iter().filter_map(|point| point.count(Metric::ContentBytes)).sum();
         units::mb_per_minute(content, points.iter().map(|point| point.seconds).sum()).filter(|rate| *rate > 0.0)
     });
-    let of_points: Vec<f64> = repetitions.iter().flatten().filter_map(|point| point.mb_per_minute).collect();
+    let of_points: Vec<f64> = repetitions.iter().flatten().filter_map(|point| point.get(Metric::MbPerMinute)).collect();
     Series {
         point_cv_percent: summary::coefficient_of_variation_percent(&of_points),
         ..Series::new(metric, "MB/min", rates.collect())
@@ -300,28 +302,37 @@ fn join(repetitions: &[Vec<&Point>]) -> Vec<Series> {
 }
 
 /// Name and sessions of the ladders that were climbed.
-fn join_kinds(repetitions: &[Vec<&Point>]) -> Vec<(&'static str, u32)> {
-    let most = repetitions.iter().flatten().filter_map(|point| point.sessions).max().unwrap_or(1);
+fn join_kinds(repetitions: &[Vec<&Point>]) -> Vec<(&'static str, u64)> {
+    let most = repetitions.iter().flatten().filter_map(|point| point.count(Metric::Sessions)).max().unwrap_or(1);
     let kinds = [("join_rate", most), ("join_rate_single", 1)];
     kinds.into_iter().take(if most > 1 { 2 } else { 1 }).collect()
 }
 
 /// The rungs that every repetition has, rising.
-fn rungs(repetitions: &[Vec<&Point>], sessions: u32) -> Vec<u64> {
+fn rungs(repetitions: &[Vec<&Point>], sessions: u64) -> Vec<u64> {
     let of = |points: &Vec<&Point>| -> BTreeSet<u64> {
-        points.iter().filter(|point| point.sessions == Some(sessions)).filter_map(|point| point.join_rows).collect()
+        points
+            .iter()
+            .filter(|point| point.count(Metric::Sessions) == Some(sessions))
+            .filter_map(|point| point.count(Metric::JoinRows))
+            .collect()
     };
     let common = repetitions.iter().map(of).reduce(|a, b| a.intersection(&b).copied().collect());
     common.unwrap_or_default().into_iter().collect()
 }
 
-fn join_at(repetitions: &[Vec<&Point>], metric: &'static str, sessions: u32, rung: u64) -> Option<Series> {
-    let at = |point: &&&Point| point.sessions == Some(sessions) && point.join_rows == Some(rung);
+fn join_at(repetitions: &[Vec<&Point>], metric: &'static str, sessions: u64, rung: u64) -> Option<Series> {
+    let at = |point: &&&Point| {
+        point.count(Metric::Sessions) == Some(sessions) && point.count(Metric::JoinRows) == Some(rung)
+    };
     let points: Vec<&Point> = repetitions.iter().flatten().filter(at).copied().collect();
     let pairs = rung as f64 * rung as f64;
     let seconds = points.iter().map(|point| point.seconds).filter(|seconds| *seconds > 0.0);
     let rates: Vec<f64> = seconds.map(|seconds| pairs / seconds / 1e6).collect();
-    let idle = points.iter().filter(|point| point.cpu_percent.is_some_and(|percent| percent < LOW_CPU_PERCENT)).count();
+    let idle = points
+        .iter()
+        .filter(|point| point.get(Metric::CpuPercent).is_some_and(|percent| percent < LOW_CPU_PERCENT))
+        .count();
     let doubt =
         (2 * idle > points.len()).then(|| "the CPUs were not fully used: something else bound the join".to_owned());
     let mut note = format!("at N = {rung}, {sessions} session{}", if sessions == 1 { "" } else { "s" });
@@ -366,7 +377,9 @@ fn memory_series(repetitions: &[Vec<&Point>], target: Measured) -> Vec<Series> {
         repetitions.iter().filter_map(|points| memory::estimate(points, target.page_bytes)).collect();
     let mb = |bytes: u64| bytes as f64 / units::MB as f64;
     let slopes = repetitions.iter().filter_map(|points| {
-        let reported = points.iter().filter_map(|point| Some((mb(point.set_bytes?), point.memory_percent?)));
+        let reported = points
+            .iter()
+            .filter_map(|point| Some((mb(point.count(Metric::SetBytes)?), point.get(Metric::MemoryPercent)?)));
         slope(&reported.collect::<Vec<_>>())
     });
     let slopes = Series {
@@ -417,12 +430,9 @@ mod tests {
 
     fn chunk(mb: u64, seconds: f64) -> Point {
         let content = mb * units::MB;
-        Point {
-            seconds,
-            content_bytes: Some(content),
-            mb_per_minute: units::mb_per_minute(content, seconds),
-            ..Point::default()
-        }
+        Point { seconds, ..Point::default() }
+            .with(Metric::ContentBytes, content)
+            .with(Metric::MbPerMinute, units::mb_per_minute(content, seconds))
     }
 
     #[test]
@@ -457,11 +467,8 @@ mod tests {
 
     #[test]
     fn the_join_rate_is_taken_at_the_largest_common_rung() {
-        let rung = |rows: u64, sessions: u32, seconds: f64| Point {
-            seconds,
-            join_rows: Some(rows),
-            sessions: Some(sessions),
-            ..Point::default()
+        let rung = |rows: u64, sessions: u32, seconds: f64| {
+            Point { seconds, ..Point::default() }.with(Metric::JoinRows, rows).with(Metric::Sessions, sessions)
         };
         let repetitions = vec![
             repetition("a", true, vec![rung(1000, 2, 0.5), rung(1000, 1, 1.0), rung(2000, 2, 2.0)]),
@@ -474,12 +481,11 @@ mod tests {
 
     #[test]
     fn memory_is_a_bound_when_no_set_missed() {
-        let set = |mb: u64, misses: u64, percent: f64| Point {
-            seconds: 1.0,
-            set_bytes: Some(mb * units::MB),
-            cache_miss_pages: Some(misses),
-            memory_percent: Some(percent),
-            ..Point::default()
+        let set = |mb: u64, misses: u64, percent: f64| {
+            Point { seconds: 1.0, ..Point::default() }
+                .with(Metric::SetBytes, mb * units::MB)
+                .with(Metric::CacheMissPages, misses)
+                .with(Metric::MemoryPercent, percent)
         };
         let repetitions = vec![repetition("a", true, vec![set(8, 0, 8.0), set(16, 0, 16.0)])];
         let made = figures(&[Step::Memory], &repetitions, TARGET);

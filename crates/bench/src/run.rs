@@ -11,7 +11,9 @@ use plimsoll_analysis::ladder::{Anchor, cpu_table};
 use plimsoll_clock::{Clock, RealClock};
 use plimsoll_engine::{ClaimMode, Cold, Database, Error, ErrorKind, Lease, Place, PlaceKind, Result, process};
 use plimsoll_measurement::event::{Kind, head, repetition_head};
-use plimsoll_measurement::{Host, Repetition, RunFailure, RunRecord, Verdict, exit, run::SCHEMA_VERSION, units};
+use plimsoll_measurement::{
+    Basis, Host, Repetition, RunFailure, RunRecord, Subject, Verdict, exit, run::SCHEMA_VERSION, units,
+};
 
 use crate::definition::Definition;
 use crate::events::{EventLog, Sinks};
@@ -244,6 +246,8 @@ fn blank_record(plan: &Plan<'_>, parameters: &Parameters, engine: &str, clock: &
         run_id: uuid::Uuid::now_v7().simple().to_string(),
         test: plan.definition.name.clone(),
         target: plan.target.clone(),
+        subject: Subject::Database,
+        basis: Basis::Measured,
         engine: engine.to_owned(),
         engine_version: None,
         clock: clock.kind().to_owned(),
@@ -270,7 +274,7 @@ fn blank_record(plan: &Plan<'_>, parameters: &Parameters, engine: &str, clock: &
         result: None,
         results: Vec::new(),
         cpu_table: None,
-        truth: None,
+        expected: None,
         verdict: Verdict::default(),
         warnings: Vec::new(),
         error: None,

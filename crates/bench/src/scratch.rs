@@ -10,27 +10,30 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use plimsoll_engine::{Error, ErrorKind, Result};
+use plimsoll_engine::{Error, ErrorKind, Program, Result};
 
 const PREFIX: &str = "plimsoll-scratch-";
 const LOCK: &str = "lock";
 /// What is ours to fill; short, as a socket's whole name has 107 bytes at most.
 const INSIDE: &str = "in";
 
-/// Waits until nobody holds the pipe any more, stops the engines' programs that work in the folder `$1`, and removes it. A
+/// Names of the engine's programs, each with the signal that ends it, in the folder.
+const PROGRAMS: &str = "programs";
+
+/// Waits until nobody holds the pipe any more, stops the engine's programs that work in the folder `$1`, and removes it. A
 /// program is known by its name and its working directory, which nothing of anybody else's shares.
 const GUARD: &str = r#"cat >/dev/null
 ours() {
     for process in /proc/[0-9]*; do
         case "$(readlink "$process/cwd" 2>/dev/null)" in "$1"/*) ;; *) continue ;; esac
         read -r name 2>/dev/null <"$process/comm" || continue
-        case "$name" in
-            postgres) echo "$2 ${process#/proc/}" ;;
-            pg_basebackup | mariadbd | mysqld | mariadb-backup | mariabackup) echo "KILL ${process#/proc/}" ;;
-        esac
+        while read -r program signal; do
+            test "$name" = "$program" || continue
+            test "$signal" = KILL && echo "KILL ${process#/proc/}" || echo "$2 ${process#/proc/}"
+        done 2>/dev/null <"$1/programs"
     done
 }
-# PostgreSQL gives back its shared memory if it is asked to stop at once; who doesn't stop is killed.
+# Some give back what they have taken if they are asked to stop at once; who doesn't stop is killed.
 for signal in QUIT KILL; do
     ours "$1" "$signal" | while read -r how number; do kill "-$how" "$number" 2>/dev/null; done
     for attempt in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
@@ -50,17 +53,19 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes a folder in the system's temporary one, and removes those of killed processes.
+    /// Makes a folder in the system's temporary one, in which these programs will work, and removes those of killed processes.
     ///
     /// # Errors
     /// If it can't be made there.
-    pub fn make() -> Result<Self> {
+    pub fn make(programs: &[Program]) -> Result<Self> {
         let parent = std::env::temp_dir();
         remove_abandoned(&parent);
         let failed = |error: io::Error| failed(&parent, &error);
         // Links in the name would hide who works in it.
         let real = fs::canonicalize(&parent).map_err(failed)?;
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(real).map_err(failed)?;
+        let line = |program: &Program| format!("{} {}\n", program.name, if program.is_asked { "QUIT" } else { "KILL" });
+        fs::write(folder.path().join(PROGRAMS), programs.iter().map(line).collect::<String>()).map_err(failed)?;
         let guard = guard(folder.path()).map_err(failed)?;
         let (folder, unnamed) = (folder.keep(), "lock.new");
         // A root's server runs as somebody else, who must get through to what is his.
@@ -164,6 +169,7 @@ mod tests {
         let folder = parent.path().canonicalize().unwrap().join("plimsoll-scratch-dead");
         fs::create_dir_all(folder.join(INSIDE)).unwrap();
         File::create(folder.join(LOCK)).unwrap();
+        fs::write(folder.join(PROGRAMS), "other QUIT\nmariadbd KILL\n").unwrap();
         // A program under an engine's name, and somebody's shell who looks around.
         let shell = Command::new("sh").args(["-c", "command -v sh"]).output().unwrap();
         let program = parent.path().join("mariadbd");

@@ -2,9 +2,9 @@
 //! rows, and its answer stands beside the figure. Nothing measured goes into it but the rung a join was timed at.
 
 use plimsoll_engine::value::Tally;
-use plimsoll_engine::work::{Expected, Stock, Work};
+use plimsoll_engine::work::{self, Stock, Work};
 use plimsoll_engine::{Database, Result, Row};
-use plimsoll_measurement::{Figure, RunRecord, Truth};
+use plimsoll_measurement::{Expected, Figure, RunRecord};
 
 use crate::dataset::{Manifest, Wanted};
 use crate::figures::join_rung;
@@ -31,16 +31,16 @@ pub(crate) fn tell(
         for work in work(*step, parameters, database, record).into_iter().chain(of_log) {
             let Some(expected) = database.expect(work)? else { continue };
             if let Some(figure) = record.results.iter_mut().find(|figure| figure.metric == expected.metric) {
-                figure.truth = Some(beside(figure, expected));
+                figure.expected = Some(beside(figure, expected));
             }
         }
     }
-    record.truth = record.results.first().and_then(|headline| headline.truth.clone());
+    record.expected = record.results.first().and_then(|headline| headline.expected.clone());
     Ok(())
 }
 
-fn beside(figure: &Figure, expected: Expected) -> Truth {
-    Truth {
+fn beside(figure: &Figure, expected: work::Expected) -> Expected {
+    Expected {
         value: expected.value,
         unit: figure.unit.clone(),
         basis: expected.basis,

@@ -10,11 +10,11 @@ use plimsoll_bench::dataset::checksum;
 use plimsoll_bench::generate::{Family, Rows};
 use plimsoll_bench::schema::{self, Width};
 use plimsoll_clock::RealClock;
-use plimsoll_engine::mysql::MySql;
-use plimsoll_engine::postgres::Postgres;
-use plimsoll_engine::sqlite::Sqlite;
 use plimsoll_engine::value::Tally;
 use plimsoll_engine::{ClaimMode, Credentials, Engine, Place, Table, Target};
+use plimsoll_mysql::MySql;
+use plimsoll_postgres::Postgres;
+use plimsoll_sqlite::Sqlite;
 
 /// Rows of each table: enough for every length and sign, unless more are asked for.
 fn rows() -> u64 {

@@ -8,13 +8,13 @@ use std::time::Duration;
 use plimsoll_bench::run::Plan;
 use plimsoll_bench::{Interrupt, Sinks, definition, execute};
 use plimsoll_clock::{Clock, RealClock};
-use plimsoll_engine::postgres::Postgres;
-use plimsoll_engine::sqlite::Sqlite;
 use plimsoll_engine::{
     ClaimMode, Cold, ColdFollower, Credentials, Database, Description, Engine, Lease, Place, PlaceStatus, Result,
     Sampler, Session, Table, Target,
 };
 use plimsoll_measurement::Host;
+use plimsoll_postgres::Postgres;
+use plimsoll_sqlite::Sqlite;
 
 /// A target whose settings are wrong by a factor of a hundred.
 struct Lying {

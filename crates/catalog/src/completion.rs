@@ -47,8 +47,11 @@ impl<'a> Completion<'a> {
 
     /// Rules 1 and 2: what the edition itself says.
     fn own(&self, at: LevelAt<'_>, quantity: Quantity) -> Option<Sourced> {
-        let Some(metric) = quantity.metric() else { return own_dtu(at.level) };
-        at.level.figure(metric).and_then(limit).or_else(|| self.stated(at, quantity, metric))
+        let Some(metric) = quantity.metric() else { return own_dtu(at) };
+        at.level
+            .figure(metric)
+            .and_then(|figure| limit(figure, at.edition.as_of))
+            .or_else(|| self.stated(at, quantity, metric))
     }
 
     /// Rule 2. The statement's base is a figure, never another statement, as the file is checked for.
@@ -59,12 +62,13 @@ impl<'a> Completion<'a> {
         let Statement { factor, of, basis, rule, source, .. } =
             self.assumptions?.statements.iter().map(Spanned::get_ref).find(applies)?;
         let edition = self.editions.iter().find(|edition| edition.name == of.edition)?;
-        let base = limit(edition.levels.iter().find(|level| level.name == of.level)?.figure(metric)?)?;
+        let base = limit(edition.levels.iter().find(|level| level.name == of.level)?.figure(metric)?, edition.as_of)?;
         Some(Sourced {
             value: base.value * factor,
             basis: *basis,
             rule: format!("{rule}: {factor} x {} {} ({} {})", amount(base.value), metric.unit(), of.level, of.edition),
             source: source.clone(),
+            as_of: Some(at.edition.as_of),
             published_here: false,
         })
     }
@@ -116,7 +120,8 @@ impl<'a> Completion<'a> {
             ),
             (None, None) => return None,
         };
-        Some(Sourced { value, basis: Basis::Assumed, rule, source, published_here: false })
+        let as_of = Some(at.edition.as_of);
+        Some(Sourced { value, basis: Basis::Assumed, rule, source, as_of, published_here: false })
     }
 
     fn rung<'b>(&self, edition: &Edition, level: &'b Level, quantity: Quantity) -> Option<Rung<'b>> {
@@ -141,6 +146,7 @@ impl<'a> Completion<'a> {
             basis: Basis::Assumed,
             rule: found.rule.clone(),
             source: found.source.clone(),
+            as_of: None,
             published_here: false,
         })
     }
@@ -152,7 +158,7 @@ impl<'a> Completion<'a> {
         let seen = all.into_iter().find(|entry| entry.level == at.level.name)?;
         let edition = self.editions.iter().find(|edition| edition.name == seen.edition)?;
         let level = edition.levels.iter().find(|level| level.name == seen.level)?;
-        let mean = limit(level.figure(seen.metric)?)?.value;
+        let mean = limit(level.figure(seen.metric)?, edition.as_of)?.value;
         let rates = level.figures_of(seen.metric).find(|figure| figure.label.as_deref() == Some(&seen.label))?;
         let here = edition.name == at.edition.name;
         Some(NeighbourFigures {
@@ -188,7 +194,8 @@ impl Rung<'_> {
 
 /// The DTU that the edition gives a level. They count as published if printed, and also if the level's CPU time is,
 /// on which they then rest.
-fn own_dtu(level: &Level) -> Option<Sourced> {
+fn own_dtu(at: LevelAt<'_>) -> Option<Sourced> {
+    let level = at.level;
     let dtu = level.dtu.as_ref()?;
     let has_time = level.figures_of(Metric::CpuSeconds).any(|figure| figure.basis == Basis::Printed);
     let rule = match (&dtu.note, dtu.basis) {
@@ -200,6 +207,7 @@ fn own_dtu(level: &Level) -> Option<Sourced> {
         basis: dtu.basis,
         rule,
         source: dtu.source.clone(),
+        as_of: Some(at.edition.as_of),
         published_here: dtu.basis == Basis::Printed || has_time,
     })
 }

@@ -194,6 +194,7 @@ impl Catalog {
                 basis: Basis::Derived,
                 rule: format!("{figure} at {} DTU ({} {}): {}", dtu.value, level.name, edition.name, scan.rule),
                 source: figure.source.clone(),
+                as_of: Some(edition.as_of),
                 published_here: false,
             })
         });
@@ -218,6 +219,7 @@ impl TierAssumption {
             basis: Basis::Assumed,
             rule: format!("{} DTU x {}", dtu.value, per_dtu.rule),
             source: self.source.clone(),
+            as_of: None,
             published_here: false,
         })
     }

@@ -1,11 +1,12 @@
 //! From a figure to the limit behind it.
 
+use crate::Date;
 use crate::model::{Basis, Figure, Metric};
 use crate::sourced::Sourced;
 
-/// The limit that a figure of a level shows: figure / utilisation at which it was read. `None` for a figure without an
+/// The limit that a figure of a level in an edition of this day shows: figure / utilisation at which it was read. `None` for a figure without an
 /// amount, which no file can have.
-pub(crate) fn limit(figure: &Figure) -> Option<Sourced> {
+pub(crate) fn limit(figure: &Figure, as_of: Date) -> Option<Sourced> {
     let (amount, how, basis) = match (figure.value, figure.low, figure.high, figure.at_least) {
         (Some(value), ..) => (value, "", Basis::Printed),
         (_, Some(low), Some(high), _) => (f64::midpoint(low, high), ", the middle of the range", Basis::Derived),
@@ -33,6 +34,7 @@ pub(crate) fn limit(figure: &Figure) -> Option<Sourced> {
         basis: [basis, corrected].into_iter().fold(figure.basis, weaker),
         rule: format!("{figure}{label}{known}{used}{how}"),
         source: figure.source.clone(),
+        as_of: Some(as_of),
         // A bound was published, and not the value.
         published_here: figure.basis == Basis::Printed && basis != Basis::Assumed,
     })

@@ -1,6 +1,6 @@
 //! A number that says where it comes from.
 
-use crate::Basis;
+use crate::{Basis, Date};
 use serde::{Deserialize, Serialize};
 
 /// A number with where it comes from.
@@ -14,6 +14,9 @@ pub struct Sourced {
     pub rule: String,
     /// Who says what it rests on.
     pub source: String,
+    /// The day for which it stands: that of the edition that it rests on. Absent where it is an assumption without a day.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<Date>,
     /// Whether it rests on a figure printed for this very level and edition. Only such numbers belong in a table of
     /// accuracy.
     pub published_here: bool,

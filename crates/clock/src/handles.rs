@@ -1,4 +1,4 @@
-//! What a clock hands out: a ticket to board it, a handle to wake a thread, a handle to see that one has left.
+//! What a clock hands out: a ticket to register with it, a handle to wake a thread, a handle to see that one has left.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::signal::Signal;
 use crate::virtual_clock::{Shared, Voucher};
 
-/// A place on a clock for a thread that is about to board it. Dropped unused, it gives the place up.
+/// A place on a clock for a thread that is about to register with it. Dropped unused, it gives the place up.
 #[derive(Default)]
 #[must_use = "virtual time stands still until the ticket is used or dropped"]
 pub struct Ticket(Option<Voucher>);

@@ -5,6 +5,7 @@
 //! another by the clock alone ([`Clock::park`], [`in_threads`], [`Spawned::join`]), never by a lock that is held over a wait, a
 //! channel or a join. File I/O is fine and takes no virtual time. On the [`RealClock`] the same calls are what they seem.
 
+pub mod cpu;
 mod handles;
 mod real;
 mod signal;
@@ -47,7 +48,7 @@ pub trait Clock: Debug + Send + Sync {
     }
 
     /// Announces a thread: from now on it counts as waiting for the present moment, in the order of the tickets, and
-    /// virtual time stands still until it has boarded. A ticket that is dropped instead gives its place up.
+    /// virtual time stands still until it has registered. A ticket that is dropped instead gives its place up.
     fn ticket(&self, name: &str) -> Ticket;
 
     /// Puts the calling thread on the clock: waits for its turn. In virtual time it is pinned to one core from then on, as
@@ -55,7 +56,7 @@ pub trait Clock: Debug + Send + Sync {
     ///
     /// # Panics
     /// If the ticket is another clock's, or if the thread is on this virtual clock already.
-    fn board(&self, ticket: Ticket);
+    fn register(&self, ticket: Ticket);
 
     /// Takes the calling thread off the clock and hands the turn on. Does nothing to a thread that is not on it.
     fn leave(&self);

@@ -28,7 +28,7 @@ fn wake_promptly() {
 fn wake_promptly() {}
 
 /// The machine's own time: monotonic, with the calendar time of its start. Threads run as the system lets them, so
-/// boarding and leaving do nothing. A thread has one permit to pass [`park`](Clock::park), whichever real clock it asks.
+/// registering and leaving do nothing. A thread has one permit to pass [`park`](Clock::park), whichever real clock it asks.
 #[derive(Debug)]
 pub struct RealClock {
     start: Instant,
@@ -70,7 +70,7 @@ impl Clock for RealClock {
         Ticket::default()
     }
 
-    fn board(&self, ticket: Ticket) {
+    fn register(&self, ticket: Ticket) {
         assert!(ticket.is_real(), "a ticket of a virtual clock was shown to a real one");
     }
 

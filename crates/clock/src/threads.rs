@@ -18,8 +18,8 @@ pub struct OnClock {
 }
 
 impl OnClock {
-    fn board(clock: Arc<dyn Clock>, ticket: Ticket) -> Self {
-        clock.board(ticket);
+    fn register(clock: Arc<dyn Clock>, ticket: Ticket) -> Self {
+        clock.register(ticket);
         Self { clock, one_thread: PhantomData }
     }
 }
@@ -38,7 +38,7 @@ impl fmt::Debug for OnClock {
 
 /// Puts the calling thread on the clock and waits for its turn.
 pub fn enter(clock: &Arc<dyn Clock>, name: &str) -> OnClock {
-    OnClock::board(clock.clone(), clock.ticket(name))
+    OnClock::register(clock.clone(), clock.ticket(name))
 }
 
 /// Runs every job in a thread of its own, all on the clock and started in order, and gives their results in order; a job that
@@ -64,7 +64,7 @@ pub fn in_threads_while<T: Send, F: FnOnce() -> T + Send>(
         let start = |(ticket, name, job): (Ticket, String, F)| {
             let departure = ticket.departure();
             let work = move || {
-                let _on_clock = OnClock::board(clock.clone(), ticket);
+                let _on_clock = OnClock::register(clock.clone(), ticket);
                 job()
             };
             let thread = named(&name).spawn_scoped(scope, work);
@@ -112,7 +112,7 @@ pub fn spawn(clock: &Arc<dyn Clock>, name: &str, work: impl FnOnce() + Send + 's
     let departure = ticket.departure();
     let own = clock.clone();
     let on_clock = move || {
-        let _on_clock = OnClock::board(own, ticket);
+        let _on_clock = OnClock::register(own, ticket);
         work();
     };
     let thread = named(name).spawn(on_clock)?;

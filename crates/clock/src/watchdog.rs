@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::thread::Builder;
 use std::time::Duration;
 
-use crate::virtual_clock::{Seat, Shared};
+use crate::virtual_clock::{Shared, Task};
 
 /// How often the watchdog looks and how long it bears what it sees, in real time.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +27,7 @@ impl Default for Watch {
 
 type OnStall = dyn Fn(&str) + Send + Sync;
 
-/// Watches over one clock, from the first boarding until the clock is dropped.
+/// Watches over one clock, from the first registration until the clock is dropped.
 pub(crate) struct Watchdog {
     watch: Watch,
     on_stall: Arc<OnStall>,
@@ -40,9 +40,9 @@ impl Watchdog {
         Self { watch, on_stall: Arc::from(on_stall), leash: OnceLock::new() }
     }
 
-    /// To be called by a thread that boards; the first starts the watching.
-    pub(crate) fn follow(&self, clock: &Arc<Shared>, seat: &Seat) {
-        seat.thread_id.get_or_init(system::thread_id);
+    /// To be called by a thread that registers; the first starts the watching.
+    pub(crate) fn follow(&self, clock: &Arc<Shared>, task: &Task) {
+        task.thread_id.get_or_init(system::thread_id);
         self.leash.get_or_init(|| {
             let (leash, held) = mpsc::channel();
             let (clock, watch, on_stall) = (Arc::downgrade(clock), self.watch, self.on_stall.clone());
@@ -78,14 +78,14 @@ struct Sight {
 impl Sight {
     /// Looks at the clock; gives the thread's name if its turn has stalled in so many looks in a row.
     fn look(&mut self, clock: &Weak<Shared>, looks: u32) -> Option<String> {
-        let (turn, seat) = clock.upgrade()?.with(|schedule| {
-            let (turn, seat) = schedule.turn();
-            (turn, seat.cloned())
+        let (turn, task) = clock.upgrade()?.with(|schedule| {
+            let (turn, task) = schedule.turn();
+            (turn, task.cloned())
         });
-        let seat = seat?;
+        let task = task?;
         // Who was called and hasn't come yet waits for a core.
-        let waits = !seat.turn.is_raised() && seat.thread_id.get().is_some_and(|id| system::waits_on_futex(*id));
-        (self.note(turn, waits) >= looks).then(|| seat.name.clone())
+        let waits = !task.turn.is_raised() && task.thread_id.get().is_some_and(|id| system::waits_on_futex(*id));
+        (self.note(turn, waits) >= looks).then(|| task.name.clone())
     }
 
     /// How many looks in a row saw this turn, with its thread waiting.

@@ -164,11 +164,11 @@ fn time_stands_still_until_the_announced_have_boarded() {
         let clock = clock.clone();
         move || {
             begin.recv().unwrap();
-            clock.board(ticket);
-            let boarded = clock.now();
+            clock.register(ticket);
+            let registered = clock.now();
             // Ends without a word: its place is given up all the same.
             clock.sleep(STEP);
-            boarded
+            registered
         }
     });
     start.send(()).unwrap();
@@ -206,9 +206,9 @@ fn faults_of_the_program_are_said_and_break_nothing() {
     assert_eq!(fault(&|| clock.sleep(STEP)), format!("{outside} sleep"));
     assert_eq!(fault(&|| clock.park()), format!("{outside} park"));
     assert_eq!(fault(&|| drop(clock.waiter())), format!("{outside} be woken"));
-    assert!(fault(&|| clock.board(other.ticket("lost"))).starts_with("a ticket of another clock"));
-    assert!(fault(&|| clock.board(RealClock::new().ticket("lost"))).starts_with("a ticket of another clock"));
-    assert!(fault(&|| RealClock::new().board(clock.ticket("lost"))).starts_with("a ticket of a virtual clock"));
+    assert!(fault(&|| clock.register(other.ticket("lost"))).starts_with("a ticket of another clock"));
+    assert!(fault(&|| clock.register(RealClock::new().ticket("lost"))).starts_with("a ticket of another clock"));
+    assert!(fault(&|| RealClock::new().register(clock.ticket("lost"))).starts_with("a ticket of a virtual clock"));
     assert!(
         fault(&|| clock.await_departure(&other.ticket("lost").departure())).starts_with("a departure from another")
     );

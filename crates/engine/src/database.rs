@@ -20,17 +20,22 @@ use crate::level::Levels;
 use crate::mover::Mover;
 use crate::request::{Answer, BySession, RequestAccess, Requester, Statement};
 use crate::table::{ColumnType, Table};
-use crate::target::{Credentials, Target};
+use crate::target::{Credentials, Notation, Target};
 use crate::value::{Row, Tally, Value};
 use crate::work::{Expected, Work};
 
 /// A kind of database. The binary registers the engines; each opens the targets of its schemes.
 pub trait Engine: Send + Sync {
-    /// Name as in the run record: `postgresql`, `sqlite`.
-    fn name(&self) -> &'static str;
+    /// Names of what it drives, as [`Description::engine`] and run records have them: `postgresql`, `sqlite`.
+    fn products(&self) -> &'static [&'static str];
 
     /// URL schemes that are this engine's.
     fn schemes(&self) -> &'static [&'static str];
+
+    /// How its targets are written: by default as URLs with a server in them.
+    fn notation(&self) -> Notation {
+        Notation { schemes: self.schemes(), ..Notation::default() }
+    }
 
     /// The clock that a target lives by: the machine's own unless it is modelled. `on_stall` hears of a thread that
     /// brings a virtual clock to a stop, in a sentence; nothing but ending the program helps then.
@@ -110,7 +115,7 @@ pub trait Database: Send + Sync {
         Duration::ZERO
     }
 
-    /// How long after the fact [`Metric::MemoryPercent`](plimsoll_measurement::Metric::MemoryPercent) tells of it, where the
+    /// How long after the fact [`Counter::MemoryPercent`](plimsoll_measurement::Counter::MemoryPercent) tells of it, where the
     /// engine averages over intervals. Zero where it is of now.
     fn memory_report_age(&self) -> Duration {
         Duration::ZERO
@@ -175,7 +180,7 @@ pub trait Sampler: Send {
     /// Reads the counters. What can't be read is left out; only a lost source is an error.
     fn sample(&mut self) -> Result<Vec<Reading>>;
 
-    /// Reads [`Metric::MemoryPercent`](plimsoll_measurement::Metric::MemoryPercent) where that takes a question of its own, which
+    /// Reads [`Counter::MemoryPercent`](plimsoll_measurement::Counter::MemoryPercent) where that takes a question of its own, which
     /// only those pay who want the answer; `None` where [`Sampler::sample`] has it, or nobody does.
     fn sample_memory(&mut self) -> Result<Option<Reading>> {
         Ok(None)
@@ -282,7 +287,7 @@ pub trait Session: Sampler {
 }
 
 /// Makes a request whose columns have these types; none means that no rows come back.
-pub(crate) fn ask_for<S: Session + ?Sized>(
+pub fn ask_for<S: Session + ?Sized>(
     session: &mut S,
     sql: &str,
     columns: &[ColumnType],
@@ -498,8 +503,10 @@ pub enum WeakIsolation {
 /// Who a target is, as it says itself.
 #[derive(Debug, Clone)]
 pub struct Description {
-    /// The engine's name.
+    /// The engine's name, one of [`Engine::products`].
     pub engine: String,
+    /// Another engine whose SQL it reads as well: texts for that one will do where there are none for this one.
+    pub relative: Option<&'static str>,
     /// The version that the server states.
     pub version: String,
     /// Settings that matter for a measurement, by their own names. They are printed and never used in an estimate.

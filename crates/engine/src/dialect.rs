@@ -3,7 +3,7 @@
 use crate::table::{Column, ColumnType, Table};
 
 /// Rows of a table that a sample of a column looks at at most: a table that nobody has counted may be of any size.
-pub(crate) const MOST_SAMPLED: u32 = 1_000_000;
+pub const MOST_SAMPLED: u32 = 1_000_000;
 
 /// Requests for a single row of a table, by its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use plimsoll_clock::Clock;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::shell::Script;
+use crate::server::shell::Script;
 
 /// Changes the level of a target and tells which is in effect.
 pub trait Levels: Send {
@@ -60,9 +60,10 @@ impl Levels for LevelCommands {
             variable: None,
             patience: CHECK_PATIENCE,
             ends_all: true,
+            is_secret: false,
         };
         match script.run(self.clock.as_ref(), &mut self.interrupted) {
-            Ok(said) => Ok(crate::shell::last_line(&said)),
+            Ok(said) => Ok(crate::server::shell::last_line(&said)),
             // As if the server were away.
             Err(error) if error.kind == ErrorKind::Statement => Err(Error { kind: ErrorKind::Lost, ..error }),
             Err(error) => Err(error),
@@ -71,8 +72,14 @@ impl Levels for LevelCommands {
 
     fn ask(&mut self, level: &str) -> Result<()> {
         let variable = Some((LEVEL_VARIABLE, level));
-        let script =
-            Script { name: "level command", command: &self.command, variable, patience: self.patience, ends_all: true };
+        let script = Script {
+            name: "level command",
+            command: &self.command,
+            variable,
+            patience: self.patience,
+            ends_all: true,
+            is_secret: false,
+        };
         script.run(self.clock.as_ref(), &mut self.interrupted).map(drop)
     }
 }

@@ -12,6 +12,11 @@ use crate::error::{Error, ErrorKind, Result};
 /// Makes and moves databases of our own, each a [copy](crate::PlaceKind::Copy) under the lease of its run. Work in one goes
 /// through [`Database::session`](crate::Database::session) with the copy as its place.
 pub trait Mover: Send {
+    /// Programs that work in the folder of a backup or a restore.
+    fn programs(&self) -> &'static [Program] {
+        &[]
+    }
+
     /// Ways in which this engine copies a database, the usual one first.
     fn ways(&self) -> &'static [&'static str];
 
@@ -56,6 +61,15 @@ pub trait Mover: Send {
         let _ = (folder, to, follow);
         Err(Error::new(ErrorKind::Unsupported, "databases can't be restored on this engine yet"))
     }
+}
+
+/// A program that works in a folder of ours. Should our process be killed, it is ended by its name there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Program {
+    /// Its name, as the system shows it.
+    pub name: &'static str,
+    /// True if it is to be asked to stop before it is killed: it has more to give back than its memory.
+    pub is_asked: bool,
 }
 
 /// What a mover does.

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+pub use plimsoll_clock::cpu::{thread_cpu_seconds, thread_run_queue_seconds};
+
 /// Counters of a process or thread, cumulative.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ProcessCounters {
@@ -29,19 +31,6 @@ pub fn cpu_seconds(pid: u32) -> Option<f64> {
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks: u64 = fields.get(11..15)?.iter().filter_map(|field| field.parse::<u64>().ok()).sum();
     Some(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
-}
-
-/// CPU time of the calling thread, in seconds.
-pub fn thread_cpu_seconds() -> f64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
-}
-
-/// Time in which the calling thread could have run and waited for a CPU, in seconds. `None` where the system doesn't tell.
-pub fn thread_run_queue_seconds() -> Option<f64> {
-    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    let nanos: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
-    Some(nanos as f64 / 1e9)
 }
 
 /// CPU time of our own process, in seconds.

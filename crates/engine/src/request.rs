@@ -88,7 +88,7 @@ pub trait Requester: Send {
 }
 
 /// An ordinary session as a requester.
-pub(crate) struct BySession(pub(crate) Box<dyn Session>);
+pub struct BySession(pub Box<dyn Session>);
 
 impl Requester for BySession {
     fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {

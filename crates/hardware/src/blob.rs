@@ -6,10 +6,12 @@
 //! is data: it changed over time.
 //! Left out: the moment of the move itself, which is instant here, and the sum of all blobs an account may hold.
 
+use serde::{Deserialize, Serialize};
+
 use crate::Limits;
 
 /// One blob size and what it delivers.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tier {
     /// Its name, for messages.
     pub name: String,
@@ -20,7 +22,7 @@ pub struct Tier {
 }
 
 /// A file on a table of tiers.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Blob {
     /// Smallest first.
     pub tiers: Vec<Tier>,

@@ -3,11 +3,13 @@
 //!
 //! Left out: what the size of an answer costs, the network, and what a client does while it waits.
 
+use serde::{Deserialize, Serialize};
+
 use crate::CpuSpec;
 use crate::cpu::LONGEST_PAGE;
 
 /// What a client has and needs.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ClientSpec {
     /// CPU-seconds a second for all sessions together; one session uses at most one core of it.
     pub cores: f64,

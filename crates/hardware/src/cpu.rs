@@ -8,6 +8,7 @@
 //! Left out: the scheduler's time slices (a booking is served as a whole), caches, frequency and hyper-threads.
 
 use plimsoll_measurement::Moment;
+use serde::{Deserialize, Serialize};
 
 use crate::Rate;
 use crate::bucket::Bucket;
@@ -23,11 +24,12 @@ pub(crate) const LONGEST_STEP: u64 = 1_000_000_000;
 pub(crate) const LONGEST_PAGE: u64 = 1_000_000_000_000;
 
 /// What CPU there is and what work costs.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CpuSpec {
     /// CPU-seconds a second for all sessions together; one session uses at most one core of it.
     pub cores: f64,
     /// Picoseconds for a step of the engine's virtual machine; `None` if steps take no time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_ps: Option<u64>,
     /// Picoseconds for a page that is read from a device.
     pub page_ps: u64,

@@ -6,52 +6,28 @@
 
 use std::time::Duration;
 
-use plimsoll_measurement::Moment;
+use plimsoll_measurement::{LimitScope, Moment};
+use serde::{Deserialize, Serialize};
 
 use crate::disk::{DiskState, ios};
 use crate::governor::{Governor, Load};
 use crate::meter::Meter;
 use crate::time::{Ps, from_moment, stream, to_duration, to_moment};
 use crate::volume::Map;
-use crate::{Disk, LARGEST_IO_BYTES, Limits, Volume};
-
-/// What a device does with bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// Bytes from the device.
-    Read,
-    /// Bytes to the device.
-    Write,
-}
-
-/// One request to a device. Without bytes (a flush) it counts as one I/O.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Io {
-    /// Its direction.
-    pub kind: Kind,
-    /// Address on the device, in bytes.
-    pub offset: u64,
-    /// Size in bytes.
-    pub bytes: u64,
-}
-
-/// When a request is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Done {
-    /// When the answer is there; never before the request.
-    pub at: Moment,
-    /// How long limits held it, its own transfer at the limited rate included; the rest is the disk's latency.
-    pub throttled: Duration,
-}
+use crate::{Disk, Done, Io, LARGEST_IO_BYTES, Limits, Volume};
 
 /// What a device consists of.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DeviceSpec {
+    /// The name by which files are placed on it, unique in its machine. [`crate::Spec::with`] gives it.
+    pub name: String,
     /// The disks and how they are used.
     pub volume: Volume,
     /// Limits in front of the volume: a log-rate or data-I/O governor.
+    #[serde(default)]
     pub governor: Limits,
     /// Names of caps that this device shares with others, each named once.
+    #[serde(default)]
     pub caps: Vec<String>,
 }
 
@@ -74,15 +50,17 @@ impl DeviceSpec {
 
 impl From<Volume> for DeviceSpec {
     fn from(volume: Volume) -> Self {
-        Self { volume, governor: Limits::default(), caps: Vec::new() }
+        Self { name: String::new(), volume, governor: Limits::default(), caps: Vec::new() }
     }
 }
 
-/// Limits that several devices share: those of a storage account or a virtual machine.
-#[derive(Debug, Clone, PartialEq)]
+/// Limits that several devices share: those of a storage account, a virtual machine or an instance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cap {
     /// The name by which devices refer to it.
     pub name: String,
+    /// What it holds back as a whole.
+    pub scope: LimitScope,
     /// What all of them together get.
     pub limits: Limits,
 }

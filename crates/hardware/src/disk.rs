@@ -7,18 +7,18 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;
+use serde::{Deserialize, Serialize};
 
-use crate::device::Kind;
 use crate::governor::{Governor, Load};
 use crate::meter::Busy;
 use crate::time::{Ps, stream};
-use crate::{Blob, Latency, Limits, Neighbour};
+use crate::{Blob, Kind, Latency, Limits, Neighbour};
 
 /// An I/O of more bytes counts as several: cloud block storage counts units of 256 KiB.
 pub const LARGEST_IO_BYTES: u64 = 256 * 1024;
 
 /// What one disk delivers.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Disk {
     /// Its limits; with a `blob`, that one's tiers decide instead.
     pub limits: Limits,
@@ -27,12 +27,15 @@ pub struct Disk {
     /// What a write takes beside the limits.
     pub write_latency: Latency,
     /// Who else takes from the limits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub neighbour: Option<Neighbour>,
     /// An I/O of more bytes counts as several.
     pub largest_io_bytes: u64,
     /// Its size in bytes, where the layout has to know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// Limits that follow the size of the file on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blob: Option<Blob>,
 }
 
@@ -52,6 +55,15 @@ impl Default for Disk {
 }
 
 impl Disk {
+    /// The limits for a file of this size, where at least the size that the description sets aside counts. A file that is too
+    /// large for every tier has the limits of the largest.
+    pub fn limits_of_file(&self, file_bytes: u64) -> &Limits {
+        let tier = self.blob.as_ref().and_then(|blob| {
+            blob.snap_up(file_bytes.max(blob.file_bytes)).or(blob.tiers.last()).map(|tier| &tier.limits)
+        });
+        tier.unwrap_or(&self.limits)
+    }
+
     /// The limits in force: the blob's tier for its file, else the disk's own.
     fn limits_for(&self, file_bytes: u64) -> Option<&Limits> {
         match &self.blob {

@@ -6,11 +6,10 @@
 //! A log-rate governor is a write bandwidth on the log; a data-I/O governor is I/Os and bytes of reads and writes together.
 
 use crate::bucket::Bucket;
-use crate::device::Kind;
 use crate::meter::Busy;
 use crate::neighbour::{Neighbour, Timeline};
 use crate::time::Ps;
-use crate::{Limit, Limits};
+use crate::{Kind, Limit, Limits};
 
 /// What an I/O asks of limits.
 #[derive(Debug, Clone, Copy)]

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use rand_xoshiro::rand_core::Rng;
+use serde::{Deserialize, Serialize};
 
 use crate::time::{Ps, from_duration};
 
@@ -16,7 +17,8 @@ pub(crate) const LONGEST: Duration = Duration::from_mins(1);
 const BITS: u32 = 53;
 
 /// How long a disk takes for an I/O that no limit holds back.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Latency {
     /// Always the same.
     Constant(Duration),

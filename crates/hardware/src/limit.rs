@@ -2,9 +2,26 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// Units (I/Os or bytes) a second, kept as an integer of thousandths so that dividing by it is exact everywhere.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u64", into = "u64")]
 pub struct Rate(u64);
+
+impl TryFrom<u64> for Rate {
+    type Error = String;
+
+    fn try_from(milli: u64) -> Result<Self, Self::Error> {
+        Self::from_milli(milli).ok_or_else(|| format!("a rate of {milli} thousandths a second cannot be"))
+    }
+}
+
+impl From<Rate> for u64 {
+    fn from(rate: Rate) -> Self {
+        rate.0
+    }
+}
 
 impl Rate {
     /// The largest: 2^60 thousandths, about 1.15e15 units a second.
@@ -33,9 +50,10 @@ impl Rate {
 }
 
 /// Credit for running faster than the rate: saved while the use is below the rate, full at the start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Burst {
     /// The rate while there is credit.
+    #[serde(rename = "peak_milli_per_second")]
     pub peak: Rate,
     /// The most credit that can be saved, in the limit's units.
     pub credit: u64,
@@ -52,11 +70,13 @@ impl Burst {
 }
 
 /// A ceiling on units a second.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limit {
     /// What can be had for ever.
+    #[serde(rename = "milli_per_second")]
     pub rate: Rate,
     /// What can be had for a while.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<Burst>,
 }
 
@@ -84,20 +104,56 @@ impl From<Rate> for Limit {
     }
 }
 
+/// What a limit counts, and which I/Os.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitKind {
+    /// Reads and writes, I/Os.
+    Iops,
+    /// Reads, I/Os.
+    ReadIops,
+    /// Writes, I/Os.
+    WriteIops,
+    /// Reads and writes, bytes.
+    Bandwidth,
+    /// Reads, bytes.
+    ReadBandwidth,
+    /// Writes, bytes.
+    WriteBandwidth,
+}
+
+impl LimitKind {
+    /// All of them, in the order of [`Limits::named`].
+    pub const ALL: [Self; Limits::KINDS] =
+        [Self::Iops, Self::ReadIops, Self::WriteIops, Self::Bandwidth, Self::ReadBandwidth, Self::WriteBandwidth];
+
+    /// Whether bytes are counted, and not I/Os.
+    pub const fn is_of_bytes(self) -> bool {
+        matches!(self, Self::Bandwidth | Self::ReadBandwidth | Self::WriteBandwidth)
+    }
+}
+
 /// The limits of one disk, governor or cap. All that apply to an I/O bind it; none set means unlimited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Limits {
     /// Reads and writes together, I/Os a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub iops: Option<Limit>,
     /// Reads, I/Os a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub read_iops: Option<Limit>,
     /// Writes, I/Os a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub write_iops: Option<Limit>,
     /// Reads and writes together, bytes a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<Limit>,
     /// Reads, bytes a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub read_bandwidth: Option<Limit>,
     /// Writes, bytes a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub write_bandwidth: Option<Limit>,
 }
 
@@ -115,6 +171,11 @@ impl Limits {
             ("read_bandwidth", self.read_bandwidth),
             ("write_bandwidth", self.write_bandwidth),
         ]
+    }
+
+    /// The limit of a kind.
+    pub fn of(&self, kind: LimitKind) -> Option<Limit> {
+        self.named()[kind as usize].1
     }
 
     /// Whether nothing is limited.

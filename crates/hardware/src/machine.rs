@@ -5,39 +5,27 @@ use plimsoll_measurement::Moment;
 use crate::cpu::{Cpu, CpuWork};
 use crate::device::{CapState, Device};
 use crate::meter::Meter;
-use crate::{Done, Io, Spec};
-
-/// What a file is for, hence on which device it lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Role {
-    /// The database itself.
-    Data,
-    /// The log or journal.
-    Log,
-    /// Temporary files; on the data device itself where the specification has no device for them.
-    Temp,
-    /// Whole databases that the service moves; on the data device where the specification has nothing else for them.
-    Movement,
-}
+use crate::{DeviceId, DeviceSpec, Done, Io, Role, Spec};
 
 /// What the resource view shows as a percentage of its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Resource {
     /// The CPU quota.
     Cpu,
-    /// Reads and writes on the data device.
+    /// Everything on the data's device.
     DataIo,
-    /// Everything on the log device.
+    /// Everything on the log's device.
     LogWrite,
 }
 
 /// The state of modelled hardware. Calls should come in the order of their time: a limit's backlog never moves back.
 #[derive(Debug, Clone)]
 pub struct Machine {
-    data: Device,
-    log: Device,
-    temp: Option<Device>,
-    movement: Option<Device>,
+    devices: Vec<Device>,
+    /// The devices' names, in the same order.
+    names: Vec<String>,
+    /// The devices of the roles, in the order of [`Role::ALL`].
+    of_roles: [DeviceId; Role::ALL.len()],
     caps: Vec<CapState>,
     cpu: Cpu,
     client: Option<Cpu>,
@@ -48,27 +36,29 @@ impl Machine {
     /// specification does not have would not bind.
     pub fn new(spec: &Spec, seed: u64) -> Self {
         let caps: Vec<CapState> = spec.caps.iter().map(CapState::new).collect();
+        let device =
+            |(place, device): (usize, &DeviceSpec)| Device::new(device, &caps, seed, user(&device.name, place));
         Self {
-            data: Device::new(&spec.data, &caps, seed, 0),
-            log: Device::new(&spec.log, &caps, seed, 1),
-            temp: spec.temp.as_ref().map(|temp| Device::new(temp, &caps, seed, 2)),
-            movement: spec.movement.as_ref().map(|movement| Device::new(movement, &caps, seed, 3)),
+            devices: spec.devices.iter().enumerate().map(device).collect(),
+            names: spec.devices.iter().map(|device| device.name.clone()).collect(),
+            of_roles: Role::ALL.map(|role| spec.device_for(role)),
             cpu: Cpu::new(&spec.cpu),
             client: spec.client.map(|client| Cpu::new(&client.cpu())),
             caps,
         }
     }
 
-    /// Books an I/O and says when it is done.
-    pub fn submit(&mut self, now: Moment, role: Role, io: Io) -> Done {
-        let own = match role {
-            Role::Log => Some(&mut self.log),
-            Role::Temp => self.temp.as_mut(),
-            Role::Movement => self.movement.as_mut(),
-            Role::Data => None,
-        };
-        let device = own.unwrap_or(&mut self.data);
-        device.submit(now, io, &mut self.caps)
+    /// The device that files of a role lie on. That of a file with a name is [`Spec::device_of`].
+    pub const fn device(&self, role: Role) -> DeviceId {
+        self.of_roles[role as usize]
+    }
+
+    /// Books an I/O on a device and says when it is done.
+    ///
+    /// # Panics
+    /// If the device is that of another machine and there are fewer here.
+    pub fn submit(&mut self, now: Moment, device: DeviceId, io: Io) -> Done {
+        self.devices[device.0].submit(now, io, &mut self.caps)
     }
 
     /// Books CPU work of one session. When the session has done it: after the work itself at the speed of one core, or
@@ -88,32 +78,27 @@ impl Machine {
         self.client.as_mut().map_or(now, |client| client.work(now, one, false))
     }
 
-    /// Tells the device how large its file is, for blobs whose limits follow it. False if no tier holds such a file;
-    /// then the old limits stay.
-    pub fn resize(&mut self, now: Moment, role: Role, file_bytes: u64) -> bool {
-        match role {
-            Role::Data => self.data.resize(now, file_bytes),
-            Role::Log => self.log.resize(now, file_bytes),
-            // The size of a temporary file, or of one on its way, says nothing about the database's.
-            Role::Temp => self.temp.as_mut().is_none_or(|temp| temp.resize(now, file_bytes)),
-            Role::Movement => self.movement.as_mut().is_none_or(|movement| movement.resize(now, file_bytes)),
-        }
+    /// Tells a device how large the file on it is, for blobs whose limits follow it. False if no tier holds such a file;
+    /// then the old limits stay. Of files that share a device it is the database's that counts.
+    ///
+    /// # Panics
+    /// As [`Machine::submit`].
+    pub fn resize(&mut self, now: Moment, device: DeviceId, file_bytes: u64) -> bool {
+        self.devices[device.0].resize(now, file_bytes)
     }
 
     /// From now on this is another machine. What was booked on a device, the CPU or a cap of the same name stays booked,
     /// and what they were busy with stays known; credit begins full, and latencies are drawn anew from `seed`.
     pub fn become_like(&mut self, now: Moment, spec: &Spec, seed: u64) {
         let old = std::mem::replace(self, Self::new(spec, seed));
-        self.data.take_over(now, &old.data);
-        self.log.take_over(now, &old.log);
+        for (device, name) in self.devices.iter_mut().zip(&self.names) {
+            if let Some(place) = old.names.iter().position(|old| old == name) {
+                device.take_over(now, &old.devices[place]);
+            }
+        }
         self.cpu.take_over(now, &old.cpu);
         if let (Some(new), Some(old)) = (&mut self.client, &old.client) {
             new.take_over(now, old);
-        }
-        for (new, old) in [(&mut self.temp, old.temp), (&mut self.movement, old.movement)] {
-            if let (Some(new), Some(old)) = (new, old) {
-                new.take_over(now, &old);
-            }
         }
         for cap in &mut self.caps {
             if let Some(old) = old.caps.iter().find(|old| old.name == cap.name) {
@@ -126,8 +111,8 @@ impl Machine {
     pub fn meter(&self, resource: Resource) -> &Meter {
         match resource {
             Resource::Cpu => &self.cpu.meter,
-            Resource::DataIo => &self.data.meter,
-            Resource::LogWrite => &self.log.meter,
+            Resource::DataIo => &self.devices[self.device(Role::Data).0].meter,
+            Resource::LogWrite => &self.devices[self.device(Role::Log).0].meter,
         }
     }
 
@@ -135,4 +120,10 @@ impl Machine {
     pub fn cap_meter(&self, name: &str) -> Option<&Meter> {
         self.caps.iter().find(|cap| cap.name == name).map(|cap| &cap.meter)
     }
+}
+
+/// What tells the random streams of a machine's devices apart. Those of the roles have a number each, so that another device
+/// beside them changes nothing about theirs.
+fn user(name: &str, place: usize) -> u64 {
+    Role::of_name(name).map_or(Role::ALL.len() + place, |role| role as usize) as u64
 }

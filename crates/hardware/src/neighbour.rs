@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
+use serde::{Deserialize, Serialize};
 
 use crate::Rate;
 use crate::time::{PS_PER_NANO, Ps, from_duration};
@@ -24,7 +25,8 @@ const LONGEST: Duration = Duration::from_hours(24 * 30);
 const WHOLE: u64 = 1_000_000_000;
 
 /// How a disk's limits change with time; factors of the limits' rates, more than 0 and at most 1000.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Neighbour {
     /// Flips between two factors.
     TwoState {

@@ -7,13 +7,16 @@
 //! *Spanned*: the disks are filled one after another, so a file smaller than one disk has the limits of one disk.
 //! Left out: parity and mirrors, and the fact that an allocator may place slabs elsewhere.
 
+use serde::{Deserialize, Serialize};
+
 use crate::Disk;
 
 /// What Storage Spaces allocates at a time on each disk.
 pub const SLAB_BYTES: u64 = 256 << 20;
 
 /// How a volume lies on its disks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Layout {
     /// One disk.
     Single,
@@ -29,7 +32,7 @@ pub enum Layout {
 }
 
 /// Disks and how they are used.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Volume {
     /// How the bytes lie on the disks.
     pub layout: Layout,
@@ -51,6 +54,14 @@ impl Volume {
     /// Disks filled one after another.
     pub fn spanned(disks: Vec<Disk>) -> Self {
         Self { layout: Layout::Spanned, disks }
+    }
+
+    /// On how many disks a stretch of addresses lies: of a stripe only its columns work at a time, of a span one disk.
+    pub fn disks_at_work(&self) -> usize {
+        match self.layout {
+            Layout::Single | Layout::Spanned => 1,
+            Layout::Striped { columns, .. } => columns,
+        }
     }
 
     pub(crate) fn check(&self) -> Result<(), String> {

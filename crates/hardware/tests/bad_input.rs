@@ -1,6 +1,7 @@
 //! Every way to write hardware that cannot be: the error names file, line and key, what is wrong, and what would be right.
 
-use plimsoll_hardware::{Cap, DeviceSpec, Limits, Spec, SpecError};
+use plimsoll_hardware::{Cap, DeviceSpec, LimitHolder, Limits, Origin, Role, Spec, SpecError};
+use plimsoll_measurement::{LimitBasis, LimitScope, Provenance};
 use proptest::prelude::*;
 
 fn error(text: &str) -> SpecError {
@@ -32,6 +33,30 @@ const CASES: &[Case] = &[
     ("[data]\nread_latency = { p5o = '1ms' }", &["data.read_latency.p5o: unknown key 'p5o'"], "p99_9"),
     ("[data]\nread_latency = { p101 = '1ms' }", &["unknown key 'p101'"], "p99_9"),
     ("[data]\nread_latency = { p99.9 = '1ms' }", &["data.read_latency.p99: 'p99' holds a table"], "p99_9"),
+    // Devices and what lies on them.
+    ("[placement]\ndata = 'fast'", &["mine.toml:2: placement.data: unknown device 'fast'"], "there are none"),
+    (
+        "[devices.fast]\n[placement]\nlog = 'fst'",
+        &["mine.toml:3: placement.log: unknown device 'fst'"],
+        "did you mean 'fast'?",
+    ),
+    (
+        "[data]\n\n[devices.fast]\niops = 1",
+        &["mine.toml:3: devices.fast: no file lies on this device"],
+        "data = \"fast\"",
+    ),
+    ("[devices.fast]\n[log]\n[placement]\nlog = 'fast'", &["mine.toml:2: log: no file lies on this device"], ""),
+    ("[data]\n[devices.data]", &["mine.toml:2: devices.data: device 'data' is there twice"], ""),
+    (
+        "[devices.fast]\nipos = 1\n[placement]\ndata = 'fast'",
+        &["devices.fast.ipos: unknown key"],
+        "did you mean 'iops'?",
+    ),
+    ("[devices.'']\niops = 1", &["a device needs a name"], ""),
+    ("[placement]\ndata = 1", &["placement.data: expected a text in quotes, found an integer"], ""),
+    ("devices = 3", &["devices: expected a table, found an integer"], ""),
+    ("[caps.vm]\niops = 1\nscope = 'vmm'", &["mine.toml:3: caps.vm.scope: unknown scope 'vmm'"], "did you mean 'vm'?"),
+    ("[caps.vm]\nscope = 'vm'", &["caps.vm: a cap needs at least one limit"], ""),
     // Rates.
     ("[data]\niops = 0", &["mine.toml:2: data.iops: a limit must be more than 0"], "leave the key out"),
     ("[data]\niops = -5", &["a limit must be more than 0"], ""),
@@ -141,12 +166,26 @@ fn each_says_where_and_what_and_what_would_be_right() {
 #[test]
 fn a_specification_that_was_built_is_checked_too() {
     let behind = |cap: &str| DeviceSpec { caps: vec![cap.to_owned()], ..DeviceSpec::unlimited() };
-    let caps = vec![Cap { name: "vm".to_owned(), limits: Limits::default() }];
-    let spec = Spec { caps: caps.clone(), data: behind("vm1"), ..Spec::unlimited("built") };
+    let caps = vec![Cap { name: "vm".to_owned(), scope: LimitScope::Vm, limits: Limits::default() }];
+    let spec = Spec { caps: caps.clone(), ..Spec::unlimited("built") }.with(Role::Data, behind("vm1"));
     let error = spec.check().unwrap_err();
     assert_eq!(error.to_string(), "built: data.caps: unknown cap 'vm1'");
     assert!(error.hint.unwrap().contains("'vm'"));
-    assert_eq!(Spec { caps, data: behind("vm"), ..Spec::unlimited("built") }.check(), Ok(()));
+    let good = Spec { caps, ..Spec::unlimited("built") }.with(Role::Data, behind("vm"));
+    assert_eq!(good.check(), Ok(()));
+    let says = |spec: Spec| spec.check().unwrap_err().to_string();
+    let mut placed = good.clone();
+    placed.placement.set("sales.ndf", "dta");
+    assert_eq!(says(placed), "built: placement.sales.ndf: unknown device 'dta'");
+    let of = LimitHolder::Cap("vm2".to_owned());
+    let provenance = Provenance { scope: None, basis: LimitBasis::Given, source: String::new(), date: None };
+    let origins = vec![Origin { holder: of, kind: None, provenance }];
+    assert_eq!(says(Spec { origins, ..good.clone() }), "built: origins: unknown cap 'vm2'");
+    let mut twice = good.clone();
+    twice.devices.push(twice.devices[0].clone());
+    assert_eq!(says(twice), "built: devices: device 'data' is there twice");
+    let nothing = Spec { devices: Vec::new(), ..good };
+    assert_eq!(says(nothing), "built: placement.data: unknown device 'data'");
     let error = Spec { page_bytes: 5_000, ..Spec::unlimited("built") }.check().unwrap_err();
     assert!(error.to_string().starts_with("built: page_size: "), "{error}");
 }

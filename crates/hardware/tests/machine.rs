@@ -6,8 +6,8 @@ use plimsoll_hardware::{
     Blob, Cap, CpuSpec, CpuWork, DeviceSpec, Disk, Done, Grain, Io, Kind, Latency, Limit, Limits, Machine, Neighbour,
     Resource, Role, Spec, Tier, Volume,
 };
-use plimsoll_measurement::Moment;
 use plimsoll_measurement::units::MB;
+use plimsoll_measurement::{LimitScope, Moment};
 use proptest::prelude::*;
 
 const KIB: u64 = 1024;
@@ -25,7 +25,7 @@ fn disk(limits: Limits) -> Disk {
 }
 
 fn spec(data: DeviceSpec) -> Spec {
-    Spec { data, ..Spec::unlimited("test") }
+    Spec::unlimited("test").with(Role::Data, data)
 }
 
 fn read(offset: u64, bytes: u64) -> Io {
@@ -46,7 +46,7 @@ fn ms(ms: u64) -> Duration {
 
 /// The last completion of `count` I/Os that are all there from the start.
 fn last(machine: &mut Machine, count: u64, io: impl Fn(u64) -> Io) -> Moment {
-    let ends = (0..count).map(|n| machine.submit(Moment::default(), Role::Data, io(n)).at);
+    let ends = (0..count).map(|n| machine.submit(Moment::default(), machine.device(Role::Data), io(n)).at);
     ends.max().unwrap_or_default()
 }
 
@@ -56,14 +56,23 @@ fn a_limit_holds_and_latency_comes_on_top() {
     let disk = Disk { read_latency: Latency::Constant(ms(5)), ..disk(limits) };
     let mut machine = Machine::new(&spec(DeviceSpec::single(disk)), 0);
     // 4 KiB: 2 ms by I/Os, 0.4 ms by bytes.
-    assert_eq!(machine.submit(at_ms(0), Role::Data, read(0, 4 * KIB)), Done { at: at_ms(7), throttled: ms(2) });
+    assert_eq!(
+        machine.submit(at_ms(0), machine.device(Role::Data), read(0, 4 * KIB)),
+        Done { at: at_ms(7), throttled: ms(2) }
+    );
     // The queue: three I/Os at once wait for one another.
-    assert_eq!(machine.submit(at_ms(0), Role::Data, read(0, 4 * KIB)), Done { at: at_ms(9), throttled: ms(4) });
+    assert_eq!(
+        machine.submit(at_ms(0), machine.device(Role::Data), read(0, 4 * KIB)),
+        Done { at: at_ms(9), throttled: ms(4) }
+    );
     // 1 MiB counts as four I/Os (8 ms), but its bytes take 100 ms.
-    let done = machine.submit(at_ms(1_000), Role::Data, read(0, MB));
+    let done = machine.submit(at_ms(1_000), machine.device(Role::Data), read(0, MB));
     assert_eq!(done, Done { at: at_ms(1_105), throttled: ms(100) });
     // A flush is one I/O and has no read latency.
-    assert_eq!(machine.submit(at_ms(2_000), Role::Data, write(0, 0)), Done { at: at_ms(2_002), throttled: ms(2) });
+    assert_eq!(
+        machine.submit(at_ms(2_000), machine.device(Role::Data), write(0, 0)),
+        Done { at: at_ms(2_002), throttled: ms(2) }
+    );
 }
 
 #[test]
@@ -92,7 +101,7 @@ fn an_io_over_a_stripe_is_done_when_its_last_part_is() {
     let slow = disk(bandwidth(16.0));
     let mut machine = Machine::new(&spec(Volume::striped(vec![fast, slow], 64 * KIB).into()), 0);
     // 32 KiB on each: 1/2,048 s and 1/512 s.
-    let done = machine.submit(at_ms(0), Role::Data, read(32 * KIB, 64 * KIB));
+    let done = machine.submit(at_ms(0), machine.device(Role::Data), read(32 * KIB, 64 * KIB));
     assert_eq!(done.at, Moment::from_nanos(1_953_125));
     assert_eq!(done.throttled, Duration::from_nanos(1_953_125));
 }
@@ -100,13 +109,13 @@ fn an_io_over_a_stripe_is_done_when_its_last_part_is() {
 #[test]
 fn a_cap_binds_all_devices_that_share_it() {
     let behind = |limits| DeviceSpec { caps: vec!["vm".to_owned()], ..DeviceSpec::single(disk(limits)) };
-    let cap = Cap { name: "vm".to_owned(), limits: iops(1_000.0) };
-    let spec = Spec { log: behind(iops(800.0)), caps: vec![cap], ..spec(behind(iops(800.0))) };
+    let cap = Cap { name: "vm".to_owned(), scope: LimitScope::Vm, limits: iops(1_000.0) };
+    let spec = Spec { caps: vec![cap], ..spec(behind(iops(800.0))) }.with(Role::Log, behind(iops(800.0)));
     let mut machine = Machine::new(&spec, 0);
     let mut ends = [Moment::default(); 2];
     for _ in 0..5_000 {
-        ends[0] = machine.submit(at_ms(0), Role::Data, read(0, 4 * KIB)).at;
-        ends[1] = machine.submit(at_ms(0), Role::Log, write(0, 4 * KIB)).at;
+        ends[0] = machine.submit(at_ms(0), machine.device(Role::Data), read(0, 4 * KIB)).at;
+        ends[1] = machine.submit(at_ms(0), machine.device(Role::Log), write(0, 4 * KIB)).at;
     }
     // Each could do 800 a second; together they get 1,000.
     assert_eq!(ends, [Moment::from_nanos(9_999_000_000), at_ms(10_000)]);
@@ -121,7 +130,7 @@ fn a_cap_binds_all_devices_that_share_it() {
 fn a_cap_sees_the_parts_of_a_stripe() {
     let device =
         DeviceSpec { caps: vec!["vm".to_owned()], ..Volume::striped(vec![Disk::default(); 4], 64 * KIB).into() };
-    let caps = vec![Cap { name: "vm".to_owned(), limits: iops(100.0) }];
+    let caps = vec![Cap { name: "vm".to_owned(), scope: LimitScope::Vm, limits: iops(100.0) }];
     let mut machine = Machine::new(&Spec { caps, ..spec(device) }, 0);
     assert_eq!(last(&mut machine, 1, |_| read(0, 256 * KIB)), at_ms(40));
     // 1 MiB + 256 KiB on the first disk is more than one I/O there: 2 + 1 + 1 + 1.
@@ -135,12 +144,12 @@ fn a_governor_stands_in_front_of_the_volume() {
     let governor = Limits { write_bandwidth: Limit::per_second(0.8 * MB as f64), ..Limits::default() };
     let disk = Disk { write_latency: Latency::Constant(ms(4)), ..disk(iops(500.0)) };
     let log = DeviceSpec { governor, ..DeviceSpec::single(disk) };
-    let mut machine = Machine::new(&Spec { log, ..Spec::unlimited("test") }, 0);
-    let done = machine.submit(at_ms(0), Role::Log, write(0, 8 * MB));
+    let mut machine = Machine::new(&Spec::unlimited("test").with(Role::Log, log), 0);
+    let done = machine.submit(at_ms(0), machine.device(Role::Log), write(0, 8 * MB));
     assert_eq!(done, Done { at: at_ms(10_004), throttled: ms(10_000) });
     // 32 I/Os of 8 MiB behind the 500 a second; reads are not governed.
-    assert_eq!(machine.submit(at_ms(0), Role::Log, read(0, 4 * KIB)).at, at_ms(66));
-    assert_eq!(machine.submit(at_ms(0), Role::Data, write(0, MB)).at, at_ms(0));
+    assert_eq!(machine.submit(at_ms(0), machine.device(Role::Log), read(0, 4 * KIB)).at, at_ms(66));
+    assert_eq!(machine.submit(at_ms(0), machine.device(Role::Data), write(0, MB)).at, at_ms(0));
 }
 
 #[test]
@@ -159,18 +168,18 @@ fn a_blob_gets_its_next_tier_when_the_file_grows_over_the_bound() {
     let disk = Disk { blob: Some(blob), ..Disk::default() };
     let mut machine = Machine::new(&spec(DeviceSpec::single(disk)), 0);
     let thousand = |machine: &mut Machine, start: u64| {
-        let ends = (0..1_000).map(|_| machine.submit(at_ms(start), Role::Data, read(0, 8 * KIB)).at);
+        let ends = (0..1_000).map(|_| machine.submit(at_ms(start), machine.device(Role::Data), read(0, 8 * KIB)).at);
         ends.max().unwrap_or_default().since(at_ms(start))
     };
     assert_eq!(thousand(&mut machine, 0), ms(2_000));
-    assert!(machine.resize(at_ms(10_000), Role::Data, 150));
+    assert!(machine.resize(at_ms(10_000), machine.device(Role::Data), 150));
     assert_eq!(thousand(&mut machine, 10_000), ms(1_000));
     // 256 is still the same tier: no change.
-    assert!(machine.resize(at_ms(20_000), Role::Data, 256));
+    assert!(machine.resize(at_ms(20_000), machine.device(Role::Data), 256));
     assert_eq!(thousand(&mut machine, 20_000), ms(1_000));
-    assert!(machine.resize(at_ms(30_000), Role::Data, 257));
+    assert!(machine.resize(at_ms(30_000), machine.device(Role::Data), 257));
     assert_eq!(thousand(&mut machine, 30_000), ms(500));
-    assert!(!machine.resize(at_ms(40_000), Role::Data, 513));
+    assert!(!machine.resize(at_ms(40_000), machine.device(Role::Data), 513));
     assert_eq!(thousand(&mut machine, 40_000), ms(500));
 }
 
@@ -186,7 +195,7 @@ fn a_two_state_neighbour_shows_as_its_two_rates_and_nothing_else() {
     for _ in 0..4_000 {
         let start = now;
         for _ in 0..10 {
-            now = machine.submit(now, Role::Data, read(0, MB)).at;
+            now = machine.submit(now, machine.device(Role::Data), read(0, MB)).at;
         }
         rates.push(10.0 / now.since(start).as_secs_f64() * 60.0);
     }
@@ -202,10 +211,10 @@ fn the_seed_decides_the_draws_and_each_device_has_its_own() {
     let latency = Latency::Quantiles(vec![(0.5, ms(2)), (0.9, ms(3)), (1.0, ms(20))]);
     let disk = Disk { read_latency: latency.clone(), write_latency: latency, ..Disk::default() };
     let device = DeviceSpec::single(disk);
-    let spec = Spec { log: device.clone(), temp: Some(device.clone()), ..spec(device) };
+    let spec = spec(device.clone()).with(Role::Log, device.clone()).with(Role::Temp, device);
     let draws = |seed, roles: &[Role]| -> Vec<Moment> {
         let mut machine = Machine::new(&spec, seed);
-        (0..200).map(|n| machine.submit(at_ms(0), roles[n % roles.len()], read(0, 1)).at).collect()
+        (0..200).map(|n| machine.submit(at_ms(0), machine.device(roles[n % roles.len()]), read(0, 1)).at).collect()
     };
     assert_eq!(draws(1, &[Role::Data]), draws(1, &[Role::Data]));
     assert_ne!(draws(1, &[Role::Data]), draws(2, &[Role::Data]));
@@ -220,18 +229,18 @@ fn the_seed_decides_the_draws_and_each_device_has_its_own() {
 fn temporary_files_share_the_data_device_unless_they_have_their_own() {
     let data = DeviceSpec::single(disk(iops(100.0)));
     let mut shared = Machine::new(&spec(data.clone()), 0);
-    shared.submit(at_ms(0), Role::Data, read(0, 1));
-    assert_eq!(shared.submit(at_ms(0), Role::Temp, write(0, 1)).at, at_ms(20));
-    let mut own = Machine::new(&Spec { temp: Some(DeviceSpec::unlimited()), ..spec(data) }, 0);
-    own.submit(at_ms(0), Role::Data, read(0, 1));
-    assert_eq!(own.submit(at_ms(0), Role::Temp, write(0, 1)).at, at_ms(0));
+    shared.submit(at_ms(0), shared.device(Role::Data), read(0, 1));
+    assert_eq!(shared.submit(at_ms(0), shared.device(Role::Temp), write(0, 1)).at, at_ms(20));
+    let mut own = Machine::new(&spec(data).with(Role::Temp, DeviceSpec::unlimited()), 0);
+    own.submit(at_ms(0), own.device(Role::Data), read(0, 1));
+    assert_eq!(own.submit(at_ms(0), own.device(Role::Temp), write(0, 1)).at, at_ms(0));
 }
 
 #[test]
 fn an_unlimited_machine_takes_no_time_and_has_no_percentages() {
     let mut machine = Machine::new(&Spec::unlimited("none"), 0);
     for role in [Role::Data, Role::Log, Role::Temp] {
-        let done = machine.submit(at_ms(3), role, read(0, u64::MAX));
+        let done = machine.submit(at_ms(3), machine.device(role), read(0, u64::MAX));
         assert_eq!(done, Done { at: at_ms(3), throttled: Duration::ZERO });
     }
     assert_eq!(machine.compute(at_ms(3), CpuWork { steps: 1_000, pages: 1, ..CpuWork::default() }), at_ms(3));
@@ -242,14 +251,14 @@ fn an_unlimited_machine_takes_no_time_and_has_no_percentages() {
 fn meters_show_what_was_used_of_the_limit() {
     let cpu = CpuSpec { cores: 2.0, step_ps: Some(1_000_000), page_ps: 0, statement_ps: 0 };
     let log = DeviceSpec::single(disk(bandwidth(1.0)));
-    let spec = Spec { cpu, log, ..spec(DeviceSpec::single(disk(iops(100.0)))) };
+    let spec = Spec { cpu, ..spec(DeviceSpec::single(disk(iops(100.0)))) }.with(Role::Log, log);
     let mut machine = Machine::new(&spec, 0);
     // A minute of one session: 30 I/Os of data, 0.5 MiB of log and 0.6 CPU-seconds in each second.
     for second in 0..60 {
         for _ in 0..30 {
-            machine.submit(at_ms(second * 1_000), Role::Data, read(0, 8 * KIB));
+            machine.submit(at_ms(second * 1_000), machine.device(Role::Data), read(0, 8 * KIB));
         }
-        machine.submit(at_ms(second * 1_000), Role::Log, write(0, MB / 2));
+        machine.submit(at_ms(second * 1_000), machine.device(Role::Log), write(0, MB / 2));
         machine.compute(at_ms(second * 1_000), CpuWork { steps: 600_000, pages: 0, ..CpuWork::default() });
     }
     for (resource, percent) in [(Resource::DataIo, 30.0), (Resource::LogWrite, 50.0), (Resource::Cpu, 30.0)] {
@@ -288,7 +297,7 @@ proptest! {
         let (mut now, mut counted, mut bytes, mut last) = (Moment::default(), 0_u64, 0_u64, Duration::ZERO);
         for (wait, io) in ios {
             now = now.after(Duration::from_nanos(wait));
-            let done = machine.submit(now, Role::Data, io);
+            let done = machine.submit(now, machine.device(Role::Data), io);
             prop_assert!(done.at >= now);
             prop_assert!(done.throttled <= done.at.since(now));
             counted += 1;

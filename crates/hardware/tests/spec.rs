@@ -45,7 +45,7 @@ fn a_small_machine() {
     assert_eq!((spec.name.as_str(), spec.page_bytes, spec.memory), ("small", 4096, Some(3 << 29)));
     assert_eq!((spec.cpu.step_ps, spec.cpu.page_ps, spec.cpu.statement_ps), (Some(400), 10_000_000, 40_000_000));
     assert_eq!(spec.cpu.cores.to_bits(), 0.5_f64.to_bits());
-    let [disk] = &spec.data.volume.disks[..] else { panic!("one disk") };
+    let [disk] = &spec.device(Role::Data).volume.disks[..] else { panic!("one disk") };
     assert_eq!(disk.limits.iops, Some(Limit::from(rate(500_000))));
     // 0.8 x 2^20 bytes: the fraction of a byte is kept.
     assert_eq!(disk.limits.bandwidth, Some(Limit::from(rate(838_860_800))));
@@ -55,10 +55,10 @@ fn a_small_machine() {
     let dwell = [Duration::from_secs(30), Duration::from_secs(90)];
     assert_eq!(disk.neighbour, Some(Neighbour::TwoState { rates: [0.25, 1.0], dwell }));
     assert_eq!((disk.bytes, disk.largest_io_bytes), (Some(1 << 40), LARGEST_IO_BYTES));
-    let log = &spec.log.volume.disks[0].limits;
+    let log = &spec.device(Role::Log).volume.disks[0].limits;
     assert_eq!(log.write_bandwidth, Some(Limit::from(rate(838_860_800))));
     assert_eq!(log.write_iops, Some(Limit::from(rate(10_000_000))));
-    assert_eq!(spec.temp, None);
+    assert!(!spec.is_apart(Role::Temp) && !spec.is_apart(Role::Movement) && spec.is_apart(Role::Log));
 }
 
 #[test]
@@ -90,17 +90,20 @@ fn volumes_bursts_and_blobs() {
         tiers = [{ up_to = "128GiB", iops = 500 }, { name = "P15", up_to = "256GiB", iops = 1_100 }]
         "#,
     );
-    assert_eq!(spec.data.volume.layout, Layout::Striped { columns: 8, unit_bytes: 256 << 10 });
-    assert_eq!((spec.data.volume.disks.len(), &spec.data.caps[..]), (16, &["account".to_owned(), "vm".to_owned()][..]));
-    assert!(spec.data.governor.bandwidth.is_some());
-    let disk = &spec.data.volume.disks[15];
+    assert_eq!(spec.device(Role::Data).volume.layout, Layout::Striped { columns: 8, unit_bytes: 256 << 10 });
+    assert_eq!(
+        (spec.device(Role::Data).volume.disks.len(), &spec.device(Role::Data).caps[..]),
+        (16, &["account".to_owned(), "vm".to_owned()][..])
+    );
+    assert!(spec.device(Role::Data).governor.bandwidth.is_some());
+    let disk = &spec.device(Role::Data).volume.disks[15];
     let burst = Burst { peak: rate(3_500_000), credit: 3_380 * 1_800 };
     assert_eq!(disk.limits.iops, Some(Limit { rate: rate(120_000), burst: Some(burst) }));
     assert_eq!(disk.largest_io_bytes, 16 << 10);
-    assert_eq!(spec.log.volume.layout, Layout::Spanned);
-    let burst = spec.log.volume.disks[1].limits.bandwidth.and_then(|limit| limit.burst);
+    assert_eq!(spec.device(Role::Log).volume.layout, Layout::Spanned);
+    let burst = spec.device(Role::Log).volume.disks[1].limits.bandwidth.and_then(|limit| limit.burst);
     assert_eq!(burst.map(|burst| burst.credit), Some(64 << 20));
-    let blob = spec.temp.and_then(|temp| temp.volume.disks[0].blob.clone()).unwrap();
+    let blob = spec.device(Role::Temp).volume.disks[0].blob.clone().unwrap();
     assert_eq!(blob.snap_up(blob.file_bytes).map(|tier| tier.name.as_str()), Some("P15"));
     assert_eq!(blob.tiers[0].name, "1");
 }
@@ -114,7 +117,8 @@ fn a_trace_is_the_same_on_every_machine() {
         for n in 0..20_000_u64 {
             let kind = if n % 3 == 0 { Kind::Write } else { Kind::Read };
             let role = if n % 7 == 0 { Role::Log } else { Role::Data };
-            let done = machine.submit(now, role, Io { kind, offset: n * 8_192, bytes: 1 + n * 37 % 9_000 });
+            let done =
+                machine.submit(now, machine.device(role), Io { kind, offset: n * 8_192, bytes: 1 + n * 37 % 9_000 });
             let worked = machine.compute(now, CpuWork { steps: n % 1_000 * 10_000, pages: 1, ..CpuWork::default() });
             for moment in [done.at, worked] {
                 hash = (hash ^ moment.as_nanos()).wrapping_mul(0x0100_0000_01b3);

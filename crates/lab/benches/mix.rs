@@ -21,7 +21,7 @@ use plimsoll_engine::{
 };
 use plimsoll_lab::Lab;
 use plimsoll_measurement::reading::growth;
-use plimsoll_measurement::{Metric, Moment, Reading};
+use plimsoll_measurement::{Counter, Moment, Reading};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
@@ -73,7 +73,7 @@ struct Mix {
     before: Vec<Reading>,
     after: Vec<Reading>,
     /// Means over the rows of the resource view.
-    percents: BTreeMap<Metric, f64>,
+    percents: BTreeMap<Counter, f64>,
 }
 
 impl Mix {
@@ -90,17 +90,17 @@ impl Mix {
         let per_second = |metric| growth(metric, &self.before, &self.after).unwrap_or_default() / self.virtual_seconds;
         println!(
             "  a virtual second: {:.1} data reads, {:.1} data writes, {:.1} log writes of {:.0} KiB in all",
-            per_second(Metric::DataReads),
-            per_second(Metric::DataWrites),
-            per_second(Metric::LogWrites),
-            per_second(Metric::LogWriteBytes) / 1024.0,
+            per_second(Counter::DataReads),
+            per_second(Counter::DataWrites),
+            per_second(Counter::LogWrites),
+            per_second(Counter::LogWriteBytes) / 1024.0,
         );
         let waits = [
-            Metric::DataReadWaitSeconds,
-            Metric::LogWriteWaitSeconds,
-            Metric::LogRateGovernorWaitSeconds,
-            Metric::LockWaitSeconds,
-            Metric::CpuWaitSeconds,
+            Counter::DataReadWaitSeconds,
+            Counter::LogWriteWaitSeconds,
+            Counter::LogRateGovernorWaitSeconds,
+            Counter::LockWaitSeconds,
+            Counter::CpuWaitSeconds,
         ];
         let shares: Vec<String> = waits
             .iter()
@@ -134,7 +134,7 @@ fn measure(url: &str, duration: Duration) -> Outcome<Mix> {
     let begin = clock.now();
     let end = begin.after(duration);
     let (start, cpu) = (Instant::now(), own_cpu_seconds());
-    let percents = &Mutex::new(BTreeMap::<Metric, Vec<f64>>::new());
+    let percents = &Mutex::new(BTreeMap::<Counter, Vec<f64>>::new());
     let worker = |number: u64| {
         let (database, place, clock, keys) = (database.as_ref(), &place, clock.as_ref(), &keys);
         Box::new(move || Worker::new(database.session(place, place)?, number, keys, clock).work(end)) as Job<'_>
@@ -178,10 +178,10 @@ fn sample(
     database: &dyn Database,
     clock: &dyn Clock,
     end: Moment,
-    percents: &Mutex<BTreeMap<Metric, Vec<f64>>>,
+    percents: &Mutex<BTreeMap<Counter, Vec<f64>>>,
 ) -> Outcome<()> {
     let mut server = database.process_sampler().ok_or("the lab has no counters")?;
-    let shown = [Metric::CpuPercent, Metric::DataIoPercent, Metric::LogWritePercent, Metric::MemoryPercent];
+    let shown = [Counter::CpuPercent, Counter::DataIoPercent, Counter::LogWritePercent, Counter::MemoryPercent];
     loop {
         clock.sleep(SAMPLE);
         if clock.now() > end {

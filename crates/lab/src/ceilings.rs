@@ -1,46 +1,61 @@
-//! What a lab's figures are held against: the limits of its hardware, as the specification says them and as all on the way
-//! let them through together. Only what can be had for ever: a burst is left out, and what a neighbour takes is not taken off.
+//! What a lab's figures are held against: the limits of its hardware, read off the description. On the way to a device it is the
+//! smallest of the disks together, the governor in front of them and the caps. Only what can be had for ever: a burst is left
+//! out, and what a neighbour takes is not taken off.
 
-use plimsoll_hardware::{Limits, Spec};
-use plimsoll_measurement::Ceiling;
+use plimsoll_hardware::{LimitHolder, LimitKind, Role, Spec, Way, WayLimit};
 use plimsoll_measurement::units::MB;
+use plimsoll_measurement::{Ceiling, LimitScope};
 
 use crate::truth::Device;
 
-/// What a data device's limits are called as ceilings, in the order of the hardware's, and whether they count bytes.
-const DATA: [(&str, bool); Limits::KINDS] = [
-    ("data_iops", false),
-    ("data_read_iops", false),
-    ("data_write_iops", false),
-    ("data_bandwidth", true),
-    ("data_read_bandwidth", true),
-    ("data_write_bandwidth", true),
+/// What the limits of the data's device are called as ceilings.
+const DATA: [(&str, &[LimitKind]); 6] = [
+    ("data_iops", &[LimitKind::Iops]),
+    ("data_read_iops", &[LimitKind::ReadIops]),
+    ("data_write_iops", &[LimitKind::WriteIops]),
+    ("data_bandwidth", &[LimitKind::Bandwidth]),
+    ("data_read_bandwidth", &[LimitKind::ReadBandwidth]),
+    ("data_write_bandwidth", &[LimitKind::WriteBandwidth]),
+];
+
+/// Those of the log's, which is only written.
+const LOG: [(&str, &[LimitKind]); 2] = [
+    ("log_iops", &[LimitKind::Iops, LimitKind::WriteIops]),
+    ("log_bandwidth", &[LimitKind::Bandwidth, LimitKind::WriteBandwidth]),
 ];
 
 /// The ceilings of this hardware, whose volumes are divided by `scale`, with files of so many bytes on it.
 pub fn of(spec: &Spec, file_bytes: u64, scale: u64) -> Vec<Ceiling> {
-    let source = format!("the lab's hardware, {}", spec.name);
-    let with = |note: &str| if note.is_empty() { source.clone() } else { format!("{source}: {note}") };
-    let mut ceilings = Vec::new();
-    let mut add = |resource: &str, value: Option<f64>, note: &str| {
-        ceilings.extend(value.and_then(|value| Ceiling::new(resource, value, with(note))));
+    let source = |notes: &[String]| match notes {
+        [] => format!("the lab's hardware, {}", spec.name),
+        notes => format!("the lab's hardware, {}: {}", spec.name, notes.join(", ")),
     };
-    add("cpu", spec.cpu.is_limited().then_some(spec.cpu.cores), "");
-    add("client_cpu", spec.client.map(|client| client.cores), "");
-    let data = Device::data(spec, file_bytes);
-    let (steady, note) = (data.steady(), note_of(&data));
-    for ((name, is_bytes), rate) in DATA.into_iter().zip(steady) {
-        add(name, rate.map(|rate| if is_bytes { mb(rate) } else { rate }), &note);
+    let whole = |resource: &str, value: Option<f64>, holder: &LimitHolder, notes: &[String]| {
+        let ceiling = Ceiling::new(resource, value?, source(notes))?;
+        Some(ceiling.known_from(spec.provenance(holder, None)))
+    };
+    let cpu = spec.cpu.is_limited().then_some(spec.cpu.cores);
+    let client = spec.client.map(|client| client.cores);
+    let mut ceilings: Vec<Ceiling> = Vec::new();
+    ceilings.extend(whole("cpu", cpu, &LimitHolder::Cpu, &[]));
+    ceilings.extend(whole("client_cpu", client, &LimitHolder::Client, &[]));
+    let data = (Role::Data, Device::data(spec, file_bytes), file_bytes, &DATA[..]);
+    for (role, device, bytes, resources) in [data, (Role::Log, Device::log(spec), 0, &LOG[..])] {
+        let way = spec.way(spec.device_for(role), bytes);
+        for (resource, kinds) in resources {
+            let Some(smallest) = way.smallest(kinds) else { continue };
+            let mut notes: Vec<String> = among_several(&way, kinds, smallest).into_iter().collect();
+            notes.extend(way.bursts.then(|| "without its burst".to_owned()));
+            notes.extend(device.neighbour().map(|_| "a neighbour takes from it".to_owned()));
+            let ceiling = Ceiling::new(resource, in_unit(smallest).0, source(&notes));
+            ceilings.extend(ceiling.map(|ceiling| ceiling.known_from(smallest.provenance.clone())));
+        }
     }
-    let log = Device::log(spec);
-    let (steady, note) = (log.steady(), note_of(&log));
-    // A log is only written.
-    let writes = |both: usize, writes: usize| steady[both].into_iter().chain(steady[writes]).reduce(f64::min);
-    add("log_iops", writes(0, 2), &note);
-    add("log_bandwidth", writes(3, 5).map(mb), &note);
-    let memory_note = if scale > 1 { format!("at a scale of 1/{scale}") } else { String::new() };
-    add("memory", spec.memory.map(|bytes| mb(bytes as f64)), &memory_note);
-    add("data", (file_bytes > 0).then(|| mb(file_bytes as f64)), &memory_note);
+    let at_scale: Vec<String> = (scale > 1).then(|| format!("at a scale of 1/{scale}")).into_iter().collect();
+    let memory = spec.memory.map(|bytes| mb(bytes as f64));
+    ceilings.extend(whole("memory", memory, &LimitHolder::Memory, &at_scale));
+    let size = (file_bytes > 0).then(|| mb(file_bytes as f64));
+    ceilings.extend(size.and_then(|size| Ceiling::new("data", size, source(&at_scale))));
     ceilings
 }
 
@@ -48,20 +63,48 @@ fn mb(bytes: f64) -> f64 {
     bytes / MB as f64
 }
 
-/// What a reader of a device's ceilings should know.
-fn note_of(device: &Device<'_>) -> String {
-    let burst = device.bursts().then_some("without its burst");
-    let neighbour = device.neighbour().map(|_| "a neighbour takes from it");
-    burst.into_iter().chain(neighbour).collect::<Vec<_>>().join(", ")
+/// The value of a limit in the unit of a ceiling, and that unit as a person reads it.
+fn in_unit(limit: &WayLimit) -> (f64, &'static str) {
+    if limit.kind.is_of_bytes() { (mb(limit.per_second), "MB/s") } else { (limit.per_second, "IOPS") }
+}
+
+/// Which of several limits on the way is the smallest; `None` where there is no other.
+fn among_several(way: &Way, kinds: &[LimitKind], smallest: &WayLimit) -> Option<String> {
+    let others = way.of(kinds).filter(|limit| !std::ptr::eq(*limit, smallest)).map(words);
+    let others: Vec<String> = others.collect();
+    (!others.is_empty()).then(|| format!("{} is no more than {}", words(smallest), others.join(" and ")))
+}
+
+/// A limit on the way as a person reads it.
+fn words(limit: &WayLimit) -> String {
+    let (value, unit) = in_unit(limit);
+    let amount = format!("{} {unit}", (value * 10.0).round() / 10.0);
+    let scope = match limit.provenance.scope {
+        Some(LimitScope::Vm) => "VM",
+        scope => scope.map_or("", LimitScope::name),
+    };
+    match &limit.holder {
+        LimitHolder::Cap(name) => format!("the {scope} cap '{name}' of {amount}"),
+        LimitHolder::Disks(_) if limit.disks > 1 => format!("the limit of {} disks together of {amount}", limit.disks),
+        _ => format!("the {scope} limit of {amount}"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_measurement::LimitBasis;
+
     use super::*;
 
     fn of_text(text: &str) -> Vec<(String, f64, String)> {
         let spec = Spec::parse("mine.toml", text).unwrap();
         of(&spec, 0, 1).into_iter().map(|ceiling| (ceiling.resource, ceiling.value, ceiling.source)).collect()
+    }
+
+    fn of_spec(spec: &Spec, nth: usize) -> (String, Option<LimitScope>) {
+        let ceiling = of(spec, 0, 1).swap_remove(nth);
+        assert_eq!((ceiling.basis, ceiling.date), (Some(LimitBasis::Given), None));
+        (ceiling.source, ceiling.scope)
     }
 
     fn values(text: &str) -> Vec<(String, f64)> {
@@ -108,6 +151,26 @@ mod tests {
             )
         };
         let of = |governor: &str| values(&text(governor)).into_iter().map(|(_, value)| value).collect::<Vec<_>>();
+        let ceiling = |governor: &str, nth: usize| {
+            let spec = Spec::parse("mine.toml", &text(governor)).unwrap();
+            of_spec(&spec, nth)
+        };
+        assert_eq!(
+            ceiling("", 0),
+            (
+                "the lab's hardware, mine: the VM cap 'vm' of 1500 IOPS is no more than the limit of 4 disks together of 2000 IOPS"
+                    .to_owned(),
+                Some(LimitScope::Vm)
+            )
+        );
+        assert_eq!(ceiling("", 1), ("the lab's hardware, mine".to_owned(), Some(LimitScope::Device)));
+        let (source, scope) = ceiling("iops = 900", 0);
+        assert!(
+            source.starts_with("the lab's hardware, mine: the volume limit of 900 IOPS is no more than"),
+            "{source}"
+        );
+        assert!(source.ends_with("2000 IOPS and the VM cap 'vm' of 1500 IOPS"), "{source}");
+        assert_eq!(scope, Some(LimitScope::Volume));
         assert_eq!(of(""), [1500.0, 40.0]);
         assert_eq!(of("iops = 900, bandwidth = \"64MiB/s\""), [900.0, 40.0]);
         // Of a span one disk works at a time.

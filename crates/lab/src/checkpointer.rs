@@ -12,8 +12,8 @@ use plimsoll_measurement::Moment;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::charge::{self, Work};
+use crate::fair_lock::FairLock;
 use crate::server::Server;
-use crate::turn::Turn;
 
 /// Frames of log at which a checkpoint begins, as SQLite's own `wal_autocheckpoint`.
 const FRAMES: usize = 1000;
@@ -50,11 +50,11 @@ pub const fn is_last(begins_at: u64, came: u64, in_log: u64) -> bool {
 
 impl Checkpointer {
     /// Starts the thread for a file.
-    pub fn start(server: Arc<Server>, vfs: String, path: PathBuf, turn: Arc<Turn>) -> std::io::Result<Self> {
+    pub fn start(server: Arc<Server>, vfs: String, path: PathBuf, writer_lock: Arc<FairLock>) -> std::io::Result<Self> {
         let orders = Arc::<Orders>::default();
         let theirs = Arc::clone(&orders);
         let clock = Arc::clone(&server.clock);
-        let thread = spawn(&clock, "checkpointer", move || work(&server, &vfs, &path, &turn, &theirs))?;
+        let thread = spawn(&clock, "checkpointer", move || work(&server, &vfs, &path, &writer_lock, &theirs))?;
         Ok(Self { orders, thread })
     }
 
@@ -82,7 +82,7 @@ impl Orders {
     }
 }
 
-fn work(server: &Server, vfs: &str, path: &std::path::Path, turn: &Turn, orders: &Orders) {
+fn work(server: &Server, vfs: &str, path: &std::path::Path, writer_lock: &FairLock, orders: &Orders) {
     *orders.waiter.lock().unwrap_or_else(PoisonError::into_inner) = Some(server.clock.waiter());
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let Ok(connection) = Connection::open_with_flags_and_vfs(path, flags, vfs) else { return };
@@ -106,7 +106,7 @@ fn work(server: &Server, vfs: &str, path: &std::path::Path, turn: &Turn, orders:
                 break;
             }
         }
-        let held = turn.hold(server.clock.as_ref());
+        let held = writer_lock.hold(server.clock.as_ref());
         let due = pass(server, file, &connection, Work { copies: true, hurried: true, ..Work::default() });
         {
             let log = &mut server.state().files[file as usize];

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::sqlite::SqliteDatabase;
-use plimsoll_engine::sqlite::modelled::Modelled;
 use plimsoll_engine::{
     ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Expected, Lease, Levels, Mover, Place,
     PlaceStatus, Result, Sampler, Session, Table, Work,
 };
 use plimsoll_hardware::Spec;
 use plimsoll_measurement::Ceiling;
-use xxhash_rust::xxh3::xxh3_64;
+use plimsoll_sqlite::SqliteDatabase;
+use plimsoll_sqlite::modelled::Modelled;
 
 use crate::address::{Address, Subject};
 use crate::ceilings;
 use crate::fault::Faults;
+use crate::fingerprint;
 use crate::home::Home;
 use crate::level::{self, Level};
 use crate::levels::{Changes, LabLevels};
@@ -109,12 +109,6 @@ fn in_words_of_the_lab(error: Error) -> Error {
     }
 }
 
-/// A hash of hardware, whatever it is called: files of one name may say different things.
-fn hash(spec: &Spec) -> u64 {
-    let nameless = Spec { name: String::new(), ..spec.clone() };
-    xxh3_64(format!("{nameless:?}").as_bytes())
-}
-
 /// Pages of memory below which read-ahead, checkpoints and the tests get into each other's way.
 const FEWEST_PAGES: u64 = 768;
 
@@ -150,11 +144,12 @@ fn describe(level: &Level, address: &Address, sqlite: &Description) -> Descripti
         Subject::Level { .. } => level.name.clone(),
         Subject::File(path) => {
             let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-            format!("{name}-{:016x}", hash(&level.spec))
+            format!("{name}-{:016x}", fingerprint::of(&level.spec))
         }
     };
     Description {
         engine: "lab".to_owned(),
+        relative: Some("sqlite"),
         version: format!("SQLite {}", sqlite.version),
         settings,
         page_bytes: level.spec.page_bytes,

@@ -251,7 +251,7 @@ impl OpenFile {
             let now = self.server.clock.now();
             let mut state = self.server.state();
             let role = if self.purpose == Purpose::Journal { Role::Log } else { Role::Temp };
-            let at = self.server.faults.delay(now, state.machine.submit(now, role, io).at);
+            let at = self.server.faults.delay(now, state.submit(now, role, io).at);
             match io.kind {
                 Kind::Read => {
                     state.counters.data_reads.add(io.bytes, at.since(now));
@@ -289,7 +289,7 @@ impl OpenFile {
                     let Some(work) = work else { return start };
                     self.server.write_run(self.file, work);
                     let due = work.due.max(start);
-                    self.server.wait(work, due, Wait::Turn);
+                    self.server.wait(work, due, Wait::WriterLock);
                     due
                 });
                 self.server.faults.synced((self.file, false), start, due);

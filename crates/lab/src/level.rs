@@ -19,8 +19,12 @@ use plimsoll_catalog::{
     Access, Basis, Catalog, CatalogError, DiskLatency, DiskLevel, LabLevel, LatencyQuantiles, NeighbourFigures, Sourced,
 };
 use plimsoll_engine::{Error, ErrorKind, Result};
-use plimsoll_hardware::{Burst, CpuSpec, DeviceSpec, Disk, Latency, Limit, Limits, Neighbour, Rate, Spec};
+use plimsoll_hardware::{
+    Burst, CpuSpec, DeviceSpec, Disk, Latency, Limit, LimitHolder, LimitKind, Limits, Neighbour, Origin, Rate, Role,
+    Spec,
+};
 use plimsoll_measurement::units::MB;
+use plimsoll_measurement::{LimitBasis, LimitScope, Provenance};
 
 use crate::address::{Address, Subject};
 use crate::scale::shrink;
@@ -47,6 +51,9 @@ pub const STEPS_PER_SCANNED_ROW: f64 = 10.0;
 
 /// Memory of a disk's lab, which has no memory of its own: 8 GiB.
 const DISK_MEMORY_BYTES: u64 = 8 << 30;
+
+/// Where that comes from.
+const NO_MEMORY: &str = "a disk has none";
 
 /// Mean latency of a disk of which none is stated, in ms.
 const ASSUMED_DISK_MS: f64 = 5.0;
@@ -83,9 +90,7 @@ pub struct DiskBasis {
 pub fn find(address: &Address) -> Result<Level> {
     let mut level = full(&address.subject)?;
     if !address.neighbour {
-        let Spec { data, log, temp, movement, .. } = &mut level.spec;
-        let devices = [Some(data), Some(log), temp.as_mut(), movement.as_mut()];
-        let disks = devices.into_iter().flatten().flat_map(|d| &mut d.volume.disks);
+        let disks = level.spec.devices.iter_mut().flat_map(|device| &mut device.volume.disks);
         disks.for_each(|disk| disk.neighbour = None);
         if let Some(note) = level.provenance.get_mut("neighbour") {
             note.insert_str(0, "switched off: ");
@@ -100,7 +105,9 @@ fn full(subject: &Subject) -> Result<Level> {
             let catalog = Catalog::builtin().map_err(|error| unknown(&error))?;
             let edition = edition.as_deref();
             if catalog.disk_levels().any(|disk| disk.service.eq_ignore_ascii_case(service)) {
-                return Ok(of_disk(catalog.disk(service, level, edition).map_err(|e| unknown(&e))?));
+                let disk = catalog.disk(service, level, edition).map_err(|error| unknown(&error))?;
+                let edition = catalog.disk_edition(service, Some(&disk.edition)).map_err(|error| unknown(&error))?;
+                return Ok(of_disk(disk, edition.snaps_up));
             }
             let level = catalog.lab_level(service, level, edition).map_err(|error| unknown(&error))?;
             of_service(catalog, level)
@@ -166,15 +173,15 @@ fn of_service(catalog: &Catalog, level: LabLevel) -> Result<Level> {
     let spec = Spec {
         memory: Some((level.memory_mb.value * MB as f64) as u64),
         cpu: CpuSpec { cores: 1.0, step_ps: Some(step_ps), page_ps, statement_ps: 0 },
-        data: DeviceSpec::single(data),
-        log: DeviceSpec::single(log),
-        // What the service moves goes past the level's own limits.
-        movement: level.movement_rate.as_ref().map(|rate| {
-            let limits = Limits { bandwidth: bytes(rate, 1.0), ..Limits::default() };
-            DeviceSpec::single(Disk { limits, ..Disk::default() })
-        }),
+        origins: origins_of(&level),
         ..Spec::unlimited(name.clone())
     };
+    let mut spec = spec.with(Role::Data, DeviceSpec::single(data)).with(Role::Log, DeviceSpec::single(log));
+    if let Some(rate) = &level.movement_rate {
+        // What the service moves goes past the level's own limits.
+        let limits = Limits { bandwidth: bytes(rate, 1.0), ..Limits::default() };
+        spec = spec.with(Role::Movement, DeviceSpec::single(Disk { limits, ..Disk::default() }));
+    }
     let mut provenance = BTreeMap::new();
     let mut note = |what: &str, value: String, basis: Basis, rule: &str| {
         provenance.insert(what.to_owned(), format!("{value} ({}: {rule})", basis.name()));
@@ -205,8 +212,43 @@ fn of_service(catalog: &Catalog, level: LabLevel) -> Result<Level> {
     Ok(Level { spec, name, edition: Some(level.edition.clone()), published: Some(level), disk: None, provenance })
 }
 
-/// A disk of a cloud: database and log each on one of its own, memory as assumed, CPU without limit.
-fn of_disk(disk: &DiskLevel) -> Level {
+/// Where the limits of a level come from; all of them are about one database.
+fn origins_of(level: &LabLevel) -> Vec<Origin> {
+    let of_role = |role: Role| LimitHolder::Disks(role.name().to_owned());
+    let origin = |holder, kind, number: &Sourced| Origin {
+        holder,
+        kind,
+        provenance: Provenance {
+            scope: Some(LimitScope::Database),
+            basis: known_as(number.basis),
+            source: format!("{} ({})", number.rule, number.source),
+            date: number.as_of.map(|day| day.to_string()),
+        },
+    };
+    let (bytes, writes) = (Some(LimitKind::Bandwidth), Some(LimitKind::WriteBandwidth));
+    let mut origins = vec![
+        origin(of_role(Role::Data), bytes, &level.read_rate),
+        origin(of_role(Role::Log), writes, &level.write_rate),
+        origin(LimitHolder::Memory, None, &level.memory_mb),
+        origin(LimitHolder::Cpu, None, &level.dtu),
+    ];
+    origins.extend(level.iops.as_ref().map(|iops| origin(of_role(Role::Data), Some(LimitKind::Iops), iops)));
+    origins.extend(level.movement_rate.as_ref().map(|rate| origin(of_role(Role::Movement), bytes, rate)));
+    origins
+}
+
+/// What the catalogue prints is published.
+const fn known_as(basis: Basis) -> LimitBasis {
+    match basis {
+        Basis::Printed => LimitBasis::Published,
+        Basis::Derived => LimitBasis::Derived,
+        Basis::Assumed => LimitBasis::Assumed,
+    }
+}
+
+/// A disk of a cloud: database and log each on one of its own, memory as assumed, CPU without limit. Where the size of a file
+/// decides which disk it gets, the limits are those of the file.
+fn of_disk(disk: &DiskLevel, is_of_a_file: bool) -> Level {
     let burst = |base: f64, peak: Option<f64>| {
         let base = Rate::per_second(base)?;
         let seconds = disk.burst.as_ref().and_then(|burst| burst.seconds);
@@ -234,12 +276,20 @@ fn of_disk(disk: &DiskLevel) -> Level {
         ..Disk::default()
     };
     let name = format!("{}/{}@{}", disk.service, disk.name, disk.edition);
-    let spec = Spec {
-        memory: Some(DISK_MEMORY_BYTES),
-        data: DeviceSpec::single(device.clone()),
-        log: DeviceSpec::single(device),
-        ..Spec::unlimited(name.clone())
+    let scope = Some(if is_of_a_file { LimitScope::File } else { LimitScope::Device });
+    let published = Provenance {
+        scope,
+        basis: known_as(disk.basis),
+        source: disk.source.clone(),
+        date: Some(disk.as_of.to_string()),
     };
+    let of_role = |role: Role| LimitHolder::Disks(role.name().to_owned());
+    let of_disks = |role| Origin { holder: of_role(role), kind: None, provenance: published.clone() };
+    let assumed = Provenance { scope: None, basis: LimitBasis::Assumed, source: NO_MEMORY.to_owned(), date: None };
+    let of_memory = Origin { holder: LimitHolder::Memory, kind: None, provenance: assumed };
+    let origins = vec![of_disks(Role::Data), of_disks(Role::Log), of_memory];
+    let spec = Spec { memory: Some(DISK_MEMORY_BYTES), origins, ..Spec::unlimited(name.clone()) };
+    let spec = spec.with(Role::Data, DeviceSpec::single(device.clone())).with(Role::Log, DeviceSpec::single(device));
     let basis = disk.basis.name();
     // Not every source means 2^20 bytes.
     let bandwidth = disk.bandwidth_bytes_per_second() / MB as f64;

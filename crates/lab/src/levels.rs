@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use plimsoll_clock::{Spawned, spawn};
-use plimsoll_engine::sqlite::SqliteDatabase;
 use plimsoll_engine::{Database as _, Error, ErrorKind, Expected, Levels, Result};
 use plimsoll_hardware::{Io, Kind, LARGEST_IO_BYTES, Machine, Role};
 use plimsoll_measurement::Moment;
+use plimsoll_sqlite::SqliteDatabase;
 
 use crate::address::{Address, Subject};
 use crate::level::{self, Level};
@@ -205,11 +205,11 @@ fn move_pages(server: &Server, to: &Level, bytes: u64, stop: &AtomicBool) -> boo
         let io = |kind| Io { kind, offset: moved, bytes: piece };
         let done = {
             let mut state = server.state();
-            if state.spec.movement.is_some() {
-                state.machine.submit(now, Role::Movement, io(Kind::Write)).at
+            if state.spec.is_apart(Role::Movement) {
+                state.submit(now, Role::Movement, io(Kind::Write)).at
             } else {
-                let read = state.machine.submit(now, Role::Data, io(Kind::Read)).at;
-                read.max(other.submit(now, Role::Data, io(Kind::Write)).at)
+                let read = state.submit(now, Role::Data, io(Kind::Read)).at;
+                read.max(other.submit(now, other.device(Role::Data), io(Kind::Write)).at)
             }
         };
         let done = server.faults.delay(now, done);

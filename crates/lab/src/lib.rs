@@ -8,8 +8,10 @@ mod charge;
 mod checkpointer;
 pub mod counters;
 mod database;
+mod fair_lock;
 pub mod fault;
 mod file;
+mod fingerprint;
 mod home;
 pub mod level;
 mod levels;
@@ -24,7 +26,7 @@ pub mod server;
 mod session;
 pub mod state;
 mod truth;
-mod turn;
+
 mod vfs;
 pub mod waits;
 mod wal;
@@ -32,6 +34,7 @@ mod wal;
 use std::sync::Arc;
 
 use plimsoll_clock::{Clock, RealClock, VirtualClock};
+use plimsoll_engine::target::Notation;
 use plimsoll_engine::{Credentials, Database, Engine, Result, Target};
 
 pub use address::Address;
@@ -42,8 +45,12 @@ pub use database::LabDatabase;
 pub struct Lab;
 
 impl Engine for Lab {
-    fn name(&self) -> &'static str {
-        "lab"
+    fn products(&self) -> &'static [&'static str] {
+        &["lab"]
+    }
+
+    fn notation(&self) -> Notation {
+        Notation { schemes: self.schemes(), is_path: true, ..Notation::default() }
     }
 
     fn schemes(&self) -> &'static [&'static str] {

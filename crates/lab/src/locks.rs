@@ -1,6 +1,6 @@
 //! Locks by key, as row locks are: SQLite has none, so a transaction of the lab that should hold one up asks for it by
 //! `SELECT lab_lock(:key)`. It is held to the transaction's end, the wait for the log to be durable included, as engines hold
-//! their row locks until a commit is acknowledged. Who waits does so in order and without polling ([`Turn`]).
+//! their row locks until a commit is acknowledged. Sessions wait in order and without polling ([`FairLock`]).
 //!
 //! A session asks for keys in ascending order and before it has the right to write; else it gets an error. So no circle can
 //! form: every key that a session waits for is higher than what it has, and whoever has the right to write waits for no key.
@@ -14,42 +14,42 @@ use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 
 use crate::charge::{self, Work};
+use crate::fair_lock::FairLock;
 use crate::server::Server;
-use crate::turn::Turn;
 use crate::waits::Wait;
 
 /// The locks of a target that somebody has or waits for.
 #[derive(Debug, Clone, Default)]
-pub struct Locks(Arc<Mutex<BTreeMap<i64, Arc<Turn>>>>);
+pub struct Locks(Arc<Mutex<BTreeMap<i64, Arc<FairLock>>>>);
 
 /// A lock that is given back when this is dropped.
 #[derive(Debug)]
 pub struct Lock {
     key: i64,
-    turn: Arc<Turn>,
+    lock: Arc<FairLock>,
     locks: Locks,
 }
 
 impl Locks {
-    fn turns(&self) -> MutexGuard<'_, BTreeMap<i64, Arc<Turn>>> {
+    fn held(&self) -> MutexGuard<'_, BTreeMap<i64, Arc<FairLock>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until the lock is ours, and says how long.
     fn take(&self, key: i64, clock: &dyn Clock) -> (Lock, Duration) {
-        let turn = Arc::clone(self.turns().entry(key).or_default());
-        let waited = turn.take(clock);
-        (Lock { key, turn, locks: self.clone() }, waited)
+        let lock = Arc::clone(self.held().entry(key).or_default());
+        let waited = lock.take(clock);
+        (Lock { key, lock, locks: self.clone() }, waited)
     }
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        self.turn.pass();
-        let mut turns = self.locks.turns();
+        self.lock.release();
+        let mut held = self.locks.held();
         // Ours and the map's own: nobody has it or waits for it.
-        if Arc::strong_count(&self.turn) == 2 {
-            turns.remove(&self.key);
+        if Arc::strong_count(&self.lock) == 2 {
+            held.remove(&self.key);
         }
     }
 }

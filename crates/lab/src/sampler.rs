@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use plimsoll_clock::windowed;
 use plimsoll_engine::{Result, Sampler};
-use plimsoll_hardware::{Grain, Resource};
-use plimsoll_measurement::{FileLimit, FileRow, Files, Metric, Moment, Reading, ResourceRow, StatementRow, Views};
+use plimsoll_hardware::{Grain, LimitKind, Resource, Role, Way};
+use plimsoll_measurement::{Counter, FileLimit, FileRow, Files, Moment, Reading, ResourceRow, StatementRow, Views};
 
 use crate::server::{Server, log_path};
 use crate::state::{MEMORY_INTERVAL_NANOS, State};
@@ -33,32 +33,32 @@ impl Sampler for ServerSampler {
         let state = self.server.state();
         let counters = &state.counters;
         let mut readings = vec![
-            reading(Metric::CacheMissPages, counters.pages_read as f64),
-            reading(Metric::CacheLookupPages, counters.pages_looked_up as f64),
-            reading(Metric::Commits, counters.commits as f64),
-            reading(Metric::DeviceReadBytes, counters.data_reads.bytes as f64),
-            reading(Metric::DeviceWriteBytes, (counters.data_writes.bytes + counters.log_writes.bytes) as f64),
-            reading(Metric::LogWriteBytes, counters.log_writes.bytes as f64),
-            reading(Metric::EngineCpuSeconds, counters.cpu_nanos as f64 / 1e9),
-            reading(Metric::DataReads, counters.data_reads.count as f64),
-            reading(Metric::DataWrites, counters.data_writes.count as f64),
-            reading(Metric::LogWrites, counters.log_writes.count as f64),
-            reading(Metric::DataReadStallSeconds, counters.data_reads.stall.as_secs_f64()),
-            reading(Metric::DataWriteStallSeconds, counters.data_writes.stall.as_secs_f64()),
-            reading(Metric::LogWriteStallSeconds, counters.log_writes.stall.as_secs_f64()),
+            reading(Counter::CacheMissPages, counters.pages_read as f64),
+            reading(Counter::CacheLookupPages, counters.pages_looked_up as f64),
+            reading(Counter::Commits, counters.commits as f64),
+            reading(Counter::DeviceReadBytes, counters.data_reads.bytes as f64),
+            reading(Counter::DeviceWriteBytes, (counters.data_writes.bytes + counters.log_writes.bytes) as f64),
+            reading(Counter::LogWriteBytes, counters.log_writes.bytes as f64),
+            reading(Counter::EngineCpuSeconds, counters.cpu_nanos as f64 / 1e9),
+            reading(Counter::DataReads, counters.data_reads.count as f64),
+            reading(Counter::DataWrites, counters.data_writes.count as f64),
+            reading(Counter::LogWrites, counters.log_writes.count as f64),
+            reading(Counter::DataReadStallSeconds, counters.data_reads.stall.as_secs_f64()),
+            reading(Counter::DataWriteStallSeconds, counters.data_writes.stall.as_secs_f64()),
+            reading(Counter::LogWriteStallSeconds, counters.log_writes.stall.as_secs_f64()),
         ];
         readings.extend(Wait::ALL.map(|wait| reading(wait.metric(), counters.waits.of(wait).1.as_secs_f64())));
         if state.spec.client.is_some() {
-            readings.push(reading(Metric::ClientWaitSeconds, counters.client_wait.as_secs_f64()));
-            readings.push(reading(Metric::ClientCpuSeconds, counters.client_cpu_nanos as f64 / 1e9));
+            readings.push(reading(Counter::ClientWaitSeconds, counters.client_wait.as_secs_f64()));
+            readings.push(reading(Counter::ClientCpuSeconds, counters.client_cpu_nanos as f64 / 1e9));
         }
         if let Some(limit) = state.pool.limit() {
-            readings.push(reading(Metric::MemoryPercent, 100.0 * state.pool.pages() as f64 / limit as f64));
+            readings.push(reading(Counter::MemoryPercent, 100.0 * state.pool.pages() as f64 / limit as f64));
         }
         let resources = [
-            (Resource::Cpu, Metric::CpuPercent),
-            (Resource::DataIo, Metric::DataIoPercent),
-            (Resource::LogWrite, Metric::LogWritePercent),
+            (Resource::Cpu, Counter::CpuPercent),
+            (Resource::DataIo, Counter::DataIoPercent),
+            (Resource::LogWrite, Counter::LogWritePercent),
         ];
         for (resource, metric) in resources {
             let last = state.machine.meter(resource).rows(window.end, Grain::Fine).last();
@@ -73,14 +73,18 @@ impl Sampler for ServerSampler {
         let files = || state.numbers.iter().map(|(path, number)| file_rows(&state, path, *number));
         let data = Device::data(&state.spec, state.file_bytes());
         let log = Device::log(&state.spec);
+        let way = |role, bytes| state.spec.way(state.spec.device_for(role), bytes);
+        let ways = [way(Role::Data, state.file_bytes()), way(Role::Log, 0)];
         // All data files are on the same blob here, so that its limits are those of a file that is alone there.
         let is_alone = files().filter(|[data, _]| data.reads > Some(0) || data.writes > Some(0)).count() == 1;
-        let on_blob = |row: FileRow, device: &Device<'_>| {
-            let [iops, _, _, bytes_per_second, _, _] = device.steady();
+        let on_blob = |row: FileRow, device: &Device<'_>, way: &Way| {
+            let rate = |kind| way.smallest(&[kind]).map(|limit| limit.per_second);
+            let (iops, bytes_per_second) = (rate(LimitKind::Iops), rate(LimitKind::Bandwidth));
             let limit = Some(FileLimit::Known { iops, bytes_per_second });
             device.blob_bytes().map(|bytes| FileRow { size_bytes: Some(bytes), limit, ..row })
         };
-        let rows = files().flat_map(|[of_data, of_log]| [on_blob(of_data, &data), on_blob(of_log, &log)]);
+        let rows =
+            files().flat_map(|[of_data, of_log]| [on_blob(of_data, &data, &ways[0]), on_blob(of_log, &log, &ways[1])]);
         let rows: Vec<FileRow> = rows.flatten().collect();
         (is_alone && !rows.is_empty()).then_some(Files { rows, window })
     }

@@ -15,8 +15,7 @@ const SHORTEST_STAY: Duration = Duration::from_millis(100);
 /// The hardware at a scale of 1 to `divisor`.
 pub fn shrink(mut spec: Spec, divisor: u64) -> Spec {
     spec.memory = spec.memory.map(|bytes| (bytes / divisor).max(LEAST_MEMORY));
-    let devices = [Some(&mut spec.data), Some(&mut spec.log), spec.temp.as_mut(), spec.movement.as_mut()];
-    for device in devices.into_iter().flatten() {
+    for device in &mut spec.devices {
         shrink_limits(&mut device.governor, divisor);
         for disk in &mut device.volume.disks {
             shrink_disk(disk, divisor);
@@ -68,6 +67,8 @@ fn shrink_limits(limits: &mut Limits, divisor: u64) {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_hardware::Role;
+
     use super::*;
 
     #[test]
@@ -98,15 +99,17 @@ mod tests {
         let full = Spec::parse("t.toml", text).unwrap();
         let small = shrink(full.clone(), 64);
         assert_eq!(small.memory, Some(32 << 20));
-        let (before, after) = (&full.data.volume.disks[0], &small.data.volume.disks[0]);
+        let (before, after) = (&full.device(Role::Data).volume.disks[0], &small.device(Role::Data).volume.disks[0]);
         assert_eq!(after.read_latency, before.read_latency);
         let (before, after) = (before.limits.bandwidth.unwrap(), after.limits.bandwidth.unwrap());
         assert_eq!((after.rate, after.burst.unwrap().peak), (before.rate, before.burst.unwrap().peak));
         assert_eq!(after.burst.unwrap().credit, 10 << 20);
-        let Some(Neighbour::TwoState { dwell, .. }) = &small.data.volume.disks[0].neighbour else { panic!() };
+        let Some(Neighbour::TwoState { dwell, .. }) = &small.device(Role::Data).volume.disks[0].neighbour else {
+            panic!()
+        };
         assert_eq!(dwell[0].as_secs(), 1);
-        let blob = small.log.volume.disks[0].blob.as_ref().unwrap();
+        let blob = small.device(Role::Log).volume.disks[0].blob.as_ref().unwrap();
         assert_eq!((blob.file_bytes, blob.tiers[0].up_to), (1 << 30, 2 << 30));
-        assert_eq!(blob.tiers[0].limits, full.log.volume.disks[0].blob.as_ref().unwrap().tiers[0].limits);
+        assert_eq!(blob.tiers[0].limits, full.device(Role::Log).volume.disks[0].blob.as_ref().unwrap().tiers[0].limits);
     }
 }

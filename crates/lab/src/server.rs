@@ -167,11 +167,18 @@ impl Server {
         let now = self.clock.now();
         let mut state = self.state();
         // The size that the specification gives is what was set aside for the file.
-        let set_aside =
-            state.spec.data.volume.disks.iter().filter_map(|disk| Some(disk.blob.as_ref()?.file_bytes)).max();
+        let set_aside = state
+            .spec
+            .device(Role::Data)
+            .volume
+            .disks
+            .iter()
+            .filter_map(|disk| Some(disk.blob.as_ref()?.file_bytes))
+            .max();
         let bytes = state.file_bytes().max(set_aside.unwrap_or(0));
         // A file that is too large for every tier keeps the limits of the largest.
-        let _fits = state.machine.resize(now, Role::Data, bytes);
+        let device = state.machine.device(Role::Data);
+        let _fits = state.machine.resize(now, device, bytes);
     }
 
     /// Forgets the file at `path`, which was removed or is made anew.
@@ -336,7 +343,7 @@ impl Server {
     ) -> Moment {
         let count = u64::from(pages.end - pages.start);
         let (offset, bytes) = ((u64::from(pages.start) - 1) * self.page_bytes, count * self.page_bytes);
-        let done = state.machine.submit(now, Role::Data, Io { kind: Kind::Read, offset, bytes });
+        let done = state.submit(now, Role::Data, Io { kind: Kind::Read, offset, bytes });
         let at = self.faults.delay(now, done.at);
         state.counters.data_reads.add(bytes, at.since(now));
         state.files[file as usize].operations[0].add(bytes, at.since(now));
@@ -379,7 +386,7 @@ impl Server {
             let mut state = self.state();
             // A page may not be in the file before the log that it comes from is durable; later log is no matter.
             let start = now.max(work.durable);
-            let done = state.machine.submit(start, Role::Data, io);
+            let done = state.submit(start, Role::Data, io);
             let at = self.faults.delay(now, done.at);
             state.counters.data_writes.add(io.bytes, at.since(now));
             state.files[file as usize].operations[1].add(io.bytes, at.since(now));
@@ -387,7 +394,7 @@ impl Server {
         };
         work.due = work.due.max(at);
         let latest = Moment::from_nanos(at.as_nanos().saturating_sub(CHECKPOINT_QUEUE.as_nanos() as u64));
-        self.wait(work, latest, Wait::Turn);
+        self.wait(work, latest, Wait::WriterLock);
     }
 
     /// Books CPU time; gives when it is done.
@@ -406,6 +413,7 @@ impl Server {
         let now = self.clock.now();
         let mut guard = self.state();
         let state = &mut *guard;
+        let device = state.machine.device(Role::Log);
         let log = &mut state.files[file as usize];
         let (offset, bytes) = std::mem::take(&mut log.unsynced);
         if bytes == 0 {
@@ -420,7 +428,7 @@ impl Server {
         }
         let durable = charge::with(|work| {
             let Some(work) = work else { return now };
-            let done = state.machine.submit(now, Role::Log, Io { kind: Kind::Write, offset, bytes });
+            let done = state.machine.submit(now, device, Io { kind: Kind::Write, offset, bytes });
             let at = self.faults.delay(now, done.at).max(log.log_durable).max(log.gate);
             state.counters.log_writes.add(bytes, at.since(now));
             log.operations[2].add(bytes, at.since(now));

@@ -9,17 +9,17 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use plimsoll_clock::windowed;
-use plimsoll_engine::sqlite::modelled::{Follower, Modelled};
 use plimsoll_engine::{Error, ErrorKind, Result};
 use plimsoll_hardware::CpuWork;
-use plimsoll_measurement::{Metric, Moment, Reading, Views};
+use plimsoll_measurement::{Counter, Moment, Reading, Views};
+use plimsoll_sqlite::modelled::{Follower, Modelled};
 use rusqlite::Connection;
 
 use crate::charge::{self, Work};
 use crate::checkpointer::{Checkpointer, threshold};
+use crate::fair_lock::FairLock;
 use crate::locks;
 use crate::server::{Server, log_path};
-use crate::turn::Turn;
 use crate::vfs::Registered;
 use crate::waits::Wait;
 
@@ -67,10 +67,10 @@ impl Modelled for Hardware {
         locks::register(connection, Arc::clone(&self.server)).map_err(failed)?;
         let file = self.server.file(path);
         self.server.resize();
-        let turn = {
+        let writer_lock = {
             let shared = &mut self.server.state().files[file as usize].shared;
             shared.sessions += 1;
-            Arc::clone(&shared.turn)
+            Arc::clone(&shared.writer_lock)
         };
         let work = Work { cancelled: Arc::clone(cancelled), ..Work::default() };
         Ok(Box::new(LabSession {
@@ -78,7 +78,7 @@ impl Modelled for Hardware {
             vfs: self.vfs.name().to_owned(),
             path: path.to_owned(),
             file,
-            turn,
+            writer_lock,
             writing: false,
             log_bytes_before: 0,
             begun: Moment::default(),
@@ -120,7 +120,7 @@ struct LabSession {
     vfs: String,
     path: PathBuf,
     file: u32,
-    turn: Arc<Turn>,
+    writer_lock: Arc<FairLock>,
     /// True while the right to write is this session's.
     writing: bool,
     /// Bytes that the session had written to the log when the right became its own.
@@ -157,15 +157,16 @@ impl LabSession {
         let file = &mut state.files[self.file as usize];
         if file.wal.len() >= threshold(state.pool.limit()) {
             if file.shared.checkpointer.is_none() {
-                let (server, turn) = (Arc::clone(&self.server), Arc::clone(&self.turn));
+                let (server, writer_lock) = (Arc::clone(&self.server), Arc::clone(&self.writer_lock));
                 // Without a thread for it the log is copied when the last session ends.
-                file.shared.checkpointer = Checkpointer::start(server, self.vfs.clone(), self.path.clone(), turn).ok();
+                file.shared.checkpointer =
+                    Checkpointer::start(server, self.vfs.clone(), self.path.clone(), writer_lock).ok();
             }
             if let Some(checkpointer) = &file.shared.checkpointer {
                 checkpointer.request();
             }
         }
-        self.turn.pass();
+        self.writer_lock.release();
     }
 
     /// Waits until everything is durable that the statement wrote, or read from others.
@@ -218,11 +219,11 @@ impl Follower for LabSession {
             pay(&self.server, &mut work, CpuWork { statements: 1, ..CpuWork::default() });
         }
         if writes && !self.writing {
-            let waited = self.turn.take(self.server.clock.as_ref());
+            let waited = self.writer_lock.take(self.server.clock.as_ref());
             self.writing = true;
             self.log_bytes_before = work.log_bytes;
             if !waited.is_zero() {
-                work.new_waits.add(Wait::Turn, waited);
+                work.new_waits.add(Wait::WriterLock, waited);
                 work.computing_since = self.server.computing_now();
             }
         }
@@ -276,9 +277,9 @@ impl Follower for LabSession {
         let ((), window) = windowed(self.server.clock.as_ref(), || ());
         let reading = |metric, value| Reading { metric, value, window };
         let mut readings = vec![
-            reading(Metric::CacheMissPages, work.pages_read as f64),
-            reading(Metric::LogWriteBytes, work.log_bytes as f64),
-            reading(Metric::EngineCpuSeconds, work.cpu_nanos as f64 / 1e9),
+            reading(Counter::CacheMissPages, work.pages_read as f64),
+            reading(Counter::LogWriteBytes, work.log_bytes as f64),
+            reading(Counter::EngineCpuSeconds, work.cpu_nanos as f64 / 1e9),
         ];
         readings.extend(Wait::ALL.map(|wait| reading(wait.metric(), work.waits.of(wait).1.as_secs_f64())));
         readings

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
-use plimsoll_hardware::{Machine, Spec};
+use plimsoll_hardware::{Done, Io, Machine, Role, Spec};
 use plimsoll_measurement::Moment;
 
 use crate::checkpointer::Checkpointer;
 use crate::counters::{Counters, Operations, Statements};
+use crate::fair_lock::FairLock;
 use crate::pool::{Pool, Version};
 use crate::readahead::Sizes;
-use crate::turn::Turn;
 use crate::vfs::Map;
 use crate::wal::{Frame, Wal};
 
@@ -75,7 +75,7 @@ pub struct FileState {
 #[derive(Debug, Default)]
 pub struct Shared {
     /// The right to write.
-    pub turn: Arc<Turn>,
+    pub writer_lock: Arc<FairLock>,
     /// Sessions on the file.
     pub sessions: u32,
     /// The checkpointer, once there was something for it to do.
@@ -83,6 +83,12 @@ pub struct Shared {
 }
 
 impl State {
+    /// Books an I/O on the device that files of a role lie on.
+    pub fn submit(&mut self, now: Moment, role: Role, io: Io) -> Done {
+        let device = self.machine.device(role);
+        self.machine.submit(now, device, io)
+    }
+
     /// Bytes of the open files together.
     pub fn file_bytes(&self) -> u64 {
         self.files.iter().filter_map(|file| file.map.upgrade()).map(|map| map.len()).sum()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_measurement::{Metric, WaitRow};
+use plimsoll_measurement::{Counter, WaitRow};
 
 /// Why a session waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,7 +16,7 @@ pub enum Wait {
     /// For others' locks.
     Lock,
     /// For the right to write, which one session has at a time.
-    Turn,
+    WriterLock,
     /// For CPU, its own work included.
     Cpu,
 }
@@ -24,7 +24,7 @@ pub enum Wait {
 impl Wait {
     /// All of them, in order.
     pub const ALL: [Self; 6] =
-        [Self::DataRead, Self::LogWrite, Self::LogRateGovernor, Self::Lock, Self::Turn, Self::Cpu];
+        [Self::DataRead, Self::LogWrite, Self::LogRateGovernor, Self::Lock, Self::WriterLock, Self::Cpu];
 
     /// Its name in the server's views.
     pub const fn name(self) -> &'static str {
@@ -33,20 +33,20 @@ impl Wait {
             Self::LogWrite => "log_write",
             Self::LogRateGovernor => "log_rate_governor",
             Self::Lock => "lock",
-            Self::Turn => "write_turn",
+            Self::WriterLock => "write_turn",
             Self::Cpu => "cpu",
         }
     }
 
     /// The counter under which samplers give it.
-    pub const fn metric(self) -> Metric {
+    pub const fn metric(self) -> Counter {
         match self {
-            Self::DataRead => Metric::DataReadWaitSeconds,
-            Self::LogWrite => Metric::LogWriteWaitSeconds,
-            Self::LogRateGovernor => Metric::LogRateGovernorWaitSeconds,
-            Self::Lock => Metric::LockWaitSeconds,
-            Self::Turn => Metric::WriteTurnWaitSeconds,
-            Self::Cpu => Metric::CpuWaitSeconds,
+            Self::DataRead => Counter::DataReadWaitSeconds,
+            Self::LogWrite => Counter::LogWriteWaitSeconds,
+            Self::LogRateGovernor => Counter::LogRateGovernorWaitSeconds,
+            Self::Lock => Counter::LockWaitSeconds,
+            Self::WriterLock => Counter::WriteTurnWaitSeconds,
+            Self::Cpu => Counter::CpuWaitSeconds,
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use common::{Bench, Rows, table};
 use plimsoll_clock::in_threads;
 use plimsoll_engine::{Database as _, Error, ErrorKind, RequestAccess, Requester, Result, Row, RowSource};
-use plimsoll_measurement::Metric;
+use plimsoll_measurement::Counter;
 
 const HARDWARE: &str = r#"
 memory = "64MiB"
@@ -87,7 +87,7 @@ fn two_sessions_that_load_share_the_log_and_one_that_fails_leaves_nothing() {
 
 fn log_bytes(requester: &mut dyn Requester) -> f64 {
     let readings = requester.sample().unwrap();
-    readings.iter().find(|reading| reading.metric == Metric::LogWriteBytes).unwrap().value
+    readings.iter().find(|reading| reading.metric == Counter::LogWriteBytes).unwrap().value
 }
 
 /// Fails in the middle.

@@ -7,11 +7,11 @@ mod common;
 use common::{Bench, load};
 use plimsoll_clock::in_threads;
 use plimsoll_engine::{Database as _, Value};
-use plimsoll_measurement::{Metric, Reading};
+use plimsoll_measurement::{Counter, Reading};
 
 const SERVER: &str = "[cpu]\nstatement_time = \"100us\"\n";
 
-fn value(readings: &[Reading], metric: Metric) -> Option<f64> {
+fn value(readings: &[Reading], metric: Counter) -> Option<f64> {
     readings.iter().find(|reading| reading.metric == metric).map(|reading| reading.value)
 }
 
@@ -45,10 +45,10 @@ fn a_client_without_cpu_makes_the_rate_and_the_server_waits_for_nothing() {
     assert!((seconds - 4.0).abs() < 0.05, "{seconds}");
     let after = sampler();
     let grown = |metric| value(&after, metric).unwrap() - value(&before, metric).unwrap();
-    assert!((grown(Metric::ClientCpuSeconds) - 2.0).abs() < 1e-9);
+    assert!((grown(Counter::ClientCpuSeconds) - 2.0).abs() < 1e-9);
     // All four wait for it nearly all the time.
-    assert!((grown(Metric::ClientWaitSeconds) / (4.0 * seconds) - 1.0).abs() < 0.05);
-    assert!((grown(Metric::CpuWaitSeconds) - 0.1).abs() < 0.01, "{}", grown(Metric::CpuWaitSeconds));
+    assert!((grown(Counter::ClientWaitSeconds) / (4.0 * seconds) - 1.0).abs() < 0.05);
+    assert!((grown(Counter::CpuWaitSeconds) - 0.1).abs() < 0.01, "{}", grown(Counter::CpuWaitSeconds));
     let waits = bench.lab.server_sampler().unwrap().unwrap().views().unwrap().waits;
     assert!(waits.iter().all(|row| row.name != "client") && waits.iter().map(|row| row.seconds).sum::<f64>() < 0.2);
     let ceilings = bench.lab.ceilings();
@@ -62,8 +62,8 @@ fn without_a_client_it_takes_no_time_and_nothing_is_said_of_it() {
     let seconds = thousand(&bench);
     assert!((seconds - 0.1).abs() < 0.01, "{seconds}");
     let readings = bench.lab.server_sampler().unwrap().unwrap().sample().unwrap();
-    assert_eq!(value(&readings, Metric::ClientWaitSeconds), None);
-    assert_eq!(value(&readings, Metric::ClientCpuSeconds), None);
+    assert_eq!(value(&readings, Counter::ClientWaitSeconds), None);
+    assert_eq!(value(&readings, Counter::ClientCpuSeconds), None);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn lookups_and_commits_are_counted() {
     let after = sampler();
     let grown = |metric| value(&after, metric).unwrap() - value(&before, metric).unwrap();
     // What is rolled back is no commit, nor is a read.
-    assert!((grown(Metric::Commits) - 20.0).abs() < 1e-9);
-    let (lookups, misses) = (grown(Metric::CacheLookupPages), grown(Metric::CacheMissPages));
+    assert!((grown(Counter::Commits) - 20.0).abs() < 1e-9);
+    let (lookups, misses) = (grown(Counter::CacheLookupPages), grown(Counter::CacheMissPages));
     assert!(lookups >= 40.0 && misses < lookups, "{lookups} {misses}");
 }

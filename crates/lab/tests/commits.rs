@@ -21,7 +21,7 @@ fn inserts_take_what_the_log_and_the_cpu_take() {
         let share = 100.0 * latency_ms / (latency_ms + 0.04);
         assert!((figure("log_wait_share").value - share).abs() < 1.0, "{:?}", figure("log_wait_share"));
         assert!((figure("insert_latency").value / (latency_ms + 0.04) - 1.0).abs() < 0.02);
-        let truth = time.truth.as_ref().unwrap();
+        let truth = time.expected.as_ref().unwrap();
         assert!(truth.error_percent.unwrap().abs() < 0.1 && truth.limit.as_deref() == Some("latency"), "{truth:?}");
 
         let repetition = &record.repetitions[0];
@@ -40,6 +40,6 @@ fn inserts_take_what_the_log_and_the_cpu_take() {
 #[test]
 fn inserts_on_a_level_show_its_log() {
     let record = running::on_level("lab:azure-sql-db/S2@v12-retest?seed=1", "insert-latency", &[("commits", "20k")]);
-    let truth = record.truth.unwrap();
+    let truth = record.expected.unwrap();
     assert!(truth.error_percent.unwrap().abs() < 1.0, "{truth:?}");
 }

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Bench, load};
 use plimsoll_engine::{Database as _, Value};
-use plimsoll_measurement::Metric;
+use plimsoll_measurement::Counter;
 
 const S2: &str = r#"
 memory = "16MiB"
@@ -49,7 +49,7 @@ fn chunks_are_written_at_the_log_rate() {
     let seconds = bench.seconds() - start;
     // What the log holds at its rate, and a latency for each commit.
     let readings = bench.lab.process_sampler().unwrap().sample().unwrap();
-    let log_bytes = readings.iter().find(|reading| reading.metric == Metric::LogWriteBytes).unwrap().value;
+    let log_bytes = readings.iter().find(|reading| reading.metric == Counter::LogWriteBytes).unwrap().value;
     let expected = log_bytes / f64::from(1 << 20) + 40.0 * 0.004;
     assert!((seconds / expected - 1.0).abs() < 0.01, "{seconds} {expected}");
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use common::{Bench, load};
 use plimsoll_clock::in_threads;
 use plimsoll_engine::{Database as _, Session, Value};
-use plimsoll_measurement::Metric;
+use plimsoll_measurement::Counter;
 
 const HARDWARE: &str = "memory = \"8MiB\"\n[log]\nwrite_latency = \"10ms\"";
 
@@ -27,7 +27,7 @@ fn change(session: &mut dyn Session, key: i64) {
 }
 
 fn lock_wait(readings: &[plimsoll_measurement::Reading]) -> f64 {
-    readings.iter().find(|reading| reading.metric == Metric::LockWaitSeconds).unwrap().value
+    readings.iter().find(|reading| reading.metric == Counter::LockWaitSeconds).unwrap().value
 }
 
 /// Seconds that eight sessions take for 20 transactions each, and what they waited for locks.

@@ -21,7 +21,7 @@ fn on_level(level: &str, test: &str, volume: &str) -> RunRecord {
 /// The figure is within 1 % of its truth, and the limit that binds is this one.
 fn hold(record: &RunRecord, metric: &str, limit: &str) -> Figure {
     let figure = record.results.iter().find(|figure| figure.metric == metric).unwrap();
-    let truth = figure.truth.as_ref().unwrap_or_else(|| panic!("no truth of {metric} on {}", record.target));
+    let truth = figure.expected.as_ref().unwrap_or_else(|| panic!("no truth of {metric} on {}", record.target));
     let error = truth.error_percent.unwrap();
     assert!(error.abs() <= 1.0, "{error:+.3} %: {truth:?}");
     assert_eq!(truth.limit.as_deref(), Some(limit), "{truth:?}");
@@ -134,7 +134,7 @@ fn a_change_of_level_takes_what_the_database_takes_to_move() {
     };
     let record = run(with_data, "level-change", 3, &sets);
     let figure = record.results.iter().find(|figure| figure.metric == "level_change_time").unwrap();
-    let truth = figure.truth.as_ref().unwrap();
+    let truth = figure.expected.as_ref().unwrap();
     let late = figure.value - truth.value;
     assert!(truth.value > 3.0 && (0.0..=0.1).contains(&late), "{} s and not {truth:?}", figure.value);
     assert_eq!((truth.limit.as_deref(), truth.basis.as_str()), (Some("movement"), "derived"));

@@ -6,7 +6,7 @@ mod common;
 
 use common::{Bench, load};
 use plimsoll_engine::{Database as _, Value};
-use plimsoll_measurement::Metric;
+use plimsoll_measurement::Counter;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
@@ -25,7 +25,7 @@ fn warm_up(divisor: u32) -> (f64, f64) {
     let mut session = bench.session();
     load(session.as_mut(), "t", rows as i32, 400);
     let mut sampler = bench.lab.process_sampler().unwrap();
-    let mut reading = |metric: Metric| {
+    let mut reading = |metric: Counter| {
         sampler.sample().unwrap().iter().find(|reading| reading.metric == metric).map_or(0.0, |reading| reading.value)
     };
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
@@ -37,14 +37,14 @@ fn warm_up(divisor: u32) -> (f64, f64) {
             session.query_count("SELECT Number FROM t WHERE RowId = ?1", &[Value::Int(key as i32)]).unwrap();
         }
     };
-    while reading(Metric::MemoryPercent) < 99.9 {
+    while reading(Counter::MemoryPercent) < 99.9 {
         read(100);
     }
     let warm_after = bench.seconds();
     read(10_000);
-    let before = reading(Metric::CacheMissPages);
+    let before = reading(Counter::CacheMissPages);
     read(20_000);
-    let misses = reading(Metric::CacheMissPages) - before;
+    let misses = reading(Counter::CacheMissPages) - before;
     (100.0 * misses / 20_000.0, warm_after)
 }
 

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use plimsoll_clock::{Clock, VirtualClock, enter};
 use plimsoll_engine::{Database as _, Work};
 use plimsoll_lab::LabDatabase;
-use plimsoll_measurement::{RunRecord, Truth};
+use plimsoll_measurement::{Expected, RunRecord};
 use running::{on_hardware, run};
 
 /// Figure and truth.
-fn both(record: &RunRecord) -> (f64, Truth) {
+fn both(record: &RunRecord) -> (f64, Expected) {
     let figure = record.results.first().unwrap();
-    (figure.value, figure.truth.clone().unwrap())
+    (figure.value, figure.expected.clone().unwrap())
 }
 
 /// Runs a test and holds its figure against the truth, which it gives back with the figure.

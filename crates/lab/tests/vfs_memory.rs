@@ -166,8 +166,8 @@ impl Clock for Broken {
     fn ticket(&self, name: &str) -> Ticket {
         self.clock.ticket(name)
     }
-    fn board(&self, ticket: Ticket) {
-        self.clock.board(ticket);
+    fn register(&self, ticket: Ticket) {
+        self.clock.register(ticket);
     }
     fn leave(&self) {
         self.clock.leave();

@@ -13,7 +13,7 @@ use common::{Bench, load};
 use jiff::Timestamp;
 use plimsoll_clock::{Clock, Departure, Ticket, VirtualClock, Waiter, Watch, in_threads};
 use plimsoll_engine::{Database as _, ErrorKind, Session, Value};
-use plimsoll_measurement::{Metric, Moment};
+use plimsoll_measurement::{Counter, Moment};
 
 const HARDWARE: &str = r#"
 memory = "8MiB"
@@ -54,8 +54,8 @@ impl Clock for Counting {
     fn ticket(&self, name: &str) -> Ticket {
         self.clock.ticket(name)
     }
-    fn board(&self, ticket: Ticket) {
-        self.clock.board(ticket);
+    fn register(&self, ticket: Ticket) {
+        self.clock.register(ticket);
     }
     fn leave(&self) {
         self.clock.leave();
@@ -71,7 +71,7 @@ impl Clock for Counting {
     }
 }
 
-fn counter(readings: &[plimsoll_measurement::Reading], metric: Metric) -> f64 {
+fn counter(readings: &[plimsoll_measurement::Reading], metric: Counter) -> f64 {
     readings.iter().find(|reading| reading.metric == metric).unwrap().value
 }
 
@@ -110,7 +110,7 @@ fn eight_writers_are_served_in_order_without_polling_and_share_the_log() {
                 change(session.as_mut(), writer, steps).unwrap();
                 order.lock().unwrap().push(writer);
             }
-            let waited = counter(&session.sample().unwrap(), Metric::LockWaitSeconds);
+            let waited = counter(&session.sample().unwrap(), Counter::LockWaitSeconds);
             (steps, waited)
         };
         (format!("writer {writer}"), work)
@@ -120,7 +120,7 @@ fn eight_writers_are_served_in_order_without_polling_and_share_the_log() {
     let seconds = bench.seconds() - start;
     let after = bench.lab.process_sampler().unwrap().sample().unwrap();
     let grown = |metric| counter(&after, metric) - counter(&before, metric);
-    let share = grown(Metric::LogWriteBytes) / seconds / f64::from(1 << 20);
+    let share = grown(Counter::LogWriteBytes) / seconds / f64::from(1 << 20);
     let steps: i32 = outcomes.iter().map(|(steps, _)| steps).sum();
     println!("{:.0} transactions a second, the log at {share:.4}", f64::from(steps) / seconds);
     // One writer at a time that kept the turn until its log is durable would come to 250 a second at the most, and the log
@@ -141,8 +141,8 @@ fn eight_writers_are_served_in_order_without_polling_and_share_the_log() {
     assert!((0..8).all(|writer| gap(writer) <= 16), "{:?}", (0..8).map(gap).collect::<Vec<_>>());
     // The wait for the log comes after the turn: hardly anybody waits for the turn itself, and what there is, is said.
     let waited: f64 = outcomes.iter().map(|(_, waited)| waited).sum();
-    assert!((grown(Metric::LockWaitSeconds) - waited).abs() < 1e-6, "{waited}");
-    assert!(grown(Metric::LogRateGovernorWaitSeconds) > 0.8 * 8.0 * seconds);
+    assert!((grown(Counter::LockWaitSeconds) - waited).abs() < 1e-6, "{waited}");
+    assert!(grown(Counter::LogRateGovernorWaitSeconds) > 0.8 * 8.0 * seconds);
 }
 
 #[test]
@@ -162,14 +162,14 @@ fn a_transaction_that_takes_its_time_makes_others_wait_for_the_lock() {
         clock.sleep(Duration::from_secs(1));
         second.execute("UPDATE t SET Number = Number + 1 WHERE RowId = 1", &[]).unwrap();
         assert_eq!(second.query_count("SELECT Number FROM t WHERE RowId = 1", &[]).unwrap(), 2);
-        counter(&second.sample().unwrap(), Metric::WriteTurnWaitSeconds)
+        counter(&second.sample().unwrap(), Counter::WriteTurnWaitSeconds)
     };
     let holder: Box<dyn FnOnce() -> f64 + Send> = Box::new(holder);
     let outcomes = in_threads(clock, vec![("holder".to_owned(), holder), ("waiter".to_owned(), Box::new(waiter))]);
     let waited: Vec<f64> = outcomes.into_iter().map(|outcome| outcome.unwrap()).collect();
     assert!((6.0..6.1).contains(&waited[1]), "{waited:?}");
     let readings = bench.lab.process_sampler().unwrap().sample().unwrap();
-    assert!((counter(&readings, Metric::WriteTurnWaitSeconds) - waited[1]).abs() < 1e-9);
+    assert!((counter(&readings, Counter::WriteTurnWaitSeconds) - waited[1]).abs() < 1e-9);
 }
 
 #[test]

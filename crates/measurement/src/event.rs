@@ -3,13 +3,15 @@
 //!
 //! A source numbers its events from 0. Numbers of events that nobody needs any more may be missing in what is kept.
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::point::Point;
 use crate::requests::Phase;
-use crate::run::{Point, Repetition, RunRecord};
+use crate::run::{Repetition, RunRecord};
 use crate::samples::{SampleGap, Samples};
+use crate::version::{VersionError, upgrade_point, upgrade_record, upgrade_repetition};
 
 /// The source that a run has where one program measures alone.
 pub const MAIN: &str = "main";
@@ -135,12 +137,12 @@ pub struct Second {
     pub errors_so_far: u64,
     /// Answers a second.
     pub rate: f64,
-    /// Response time that half of the requests did not exceed; absent if none was answered.
+    /// Response time in microseconds that half of the requests did not exceed; absent if none was answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub latency_ms_p50: Option<f64>,
+    pub latency_us_p50: Option<f64>,
     /// The same for 99 in 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub latency_ms_p99: Option<f64>,
+    pub latency_us_p99: Option<f64>,
     /// Requests that are due and not begun; absent without a schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog: Option<u64>,
@@ -218,24 +220,31 @@ impl Kind {
         }
     }
 
-    /// Reads what [`Kind::name`] and [`Kind::document`] gave. A name that isn't known here is no error.
+    /// Reads what [`Kind::name`] and [`Kind::document`] gave, in this release or an earlier one. A name that isn't known here is
+    /// no error.
     ///
     /// # Errors
-    /// If the document is none of that kind.
+    /// If the document is none of that kind, or of a record that a later release has written.
     pub fn read(name: &str, document: &str) -> serde_json::Result<Self> {
         use serde_json::from_str;
         Ok(match name {
-            "begun" => Self::Begun(from_str(document)?),
+            "begun" => Self::Begun(upgraded(document, upgrade_record)?),
             "activity" => Self::Activity(from_str(document)?),
-            "repetition" => Self::Repetition(from_str(document)?),
+            "repetition" => Self::Repetition(upgraded(document, |repetition| {
+                upgrade_repetition(repetition);
+                Ok(())
+            })?),
             "phase" => Self::Phase(from_str(document)?),
-            "point" => Self::Point(from_str(document)?),
+            "point" => Self::Point(upgraded(document, |measured| {
+                measured.get_mut("point").into_iter().for_each(upgrade_point);
+                Ok(())
+            })?),
             "second" => Self::Second(from_str(document)?),
             "samples" => Self::Samples(from_str(document)?),
             "mark" => Self::Mark(from_str(document)?),
             "gap" => Self::Gap(from_str(document)?),
             "warning" => Self::Warning(from_str(document)?),
-            "finished" => Self::Finished(from_str(document)?),
+            "finished" => Self::Finished(upgraded(document, upgrade_record)?),
             other => Self::Other { name: other.to_owned(), document: from_str(document)? },
         })
     }
@@ -259,6 +268,16 @@ fn written<T: Serialize + DeserializeOwned>(document: &T) -> serde_json::Result<
     // A number that JSON has not would stand there as null.
     serde_json::from_str::<T>(&text)?;
     Ok(text)
+}
+
+/// Reads a document of this release or an earlier one.
+fn upgraded<T: DeserializeOwned>(
+    document: &str,
+    upgrade: impl FnOnce(&mut Value) -> Result<(), VersionError>,
+) -> serde_json::Result<T> {
+    let mut document = serde_json::from_str(document)?;
+    upgrade(&mut document).map_err(serde_json::Error::custom)?;
+    serde_json::from_value(document)
 }
 
 /// A record without its repetitions, as the first and the last event of a run have it.

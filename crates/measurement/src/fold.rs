@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::event::{Event, Kind, SamplesTaken, Second, Warning};
+use crate::point::Point;
 use crate::requests::{Phase, Seconds};
-use crate::run::{Point, Repetition, RunRecord};
+use crate::run::{Repetition, RunRecord};
 use crate::samples::Samples;
 
 /// Seconds of a repetition beyond these (eleven days) are not looked at.
@@ -231,8 +232,8 @@ impl Parts {
             content_bytes: counts(),
             errors: counts(),
             rows_examined: counts(),
-            latency_ms_p50: vec![None; all],
-            latency_ms_p99: vec![None; all],
+            latency_us_p50: vec![None; all],
+            latency_us_p99: vec![None; all],
             ..Seconds::default()
         };
         let mut before = None;
@@ -249,8 +250,8 @@ impl Parts {
             }
             // Percentiles of parts make none together.
             let is_only = before.replace(second) != Some(second);
-            seconds.latency_ms_p50[at] = seen.latency_ms_p50.filter(|_| is_only);
-            seconds.latency_ms_p99[at] = seen.latency_ms_p99.filter(|_| is_only);
+            seconds.latency_us_p50[at] = seen.latency_us_p50.filter(|_| is_only);
+            seconds.latency_us_p99[at] = seen.latency_us_p99.filter(|_| is_only);
         }
         seconds
     }

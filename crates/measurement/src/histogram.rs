@@ -64,6 +64,12 @@ impl Times {
         self.buckets.len()
     }
 
+    /// How many times are longer, as far as buckets tell them apart.
+    pub fn count_above(&self, time: Duration) -> u64 {
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).clamp(1, self.buckets.high());
+        self.count() - self.buckets.count_between(0, nanos)
+    }
+
     /// The exact mean.
     pub fn mean(&self) -> Option<Duration> {
         let count = u128::from(self.count());

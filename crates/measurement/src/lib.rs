@@ -4,21 +4,32 @@ pub mod event;
 pub mod exit;
 pub mod fold;
 pub mod histogram;
+pub mod limit;
+pub mod metric;
+pub mod point;
 pub mod reading;
 pub mod requests;
 pub mod run;
 pub mod samples;
 pub mod units;
+pub mod verdict;
+pub mod version;
 pub mod views;
+pub mod vocabulary;
 
 pub use event::Event;
 pub use fold::Fold;
 pub use histogram::{Times, TimesData};
-pub use reading::{Metric, Moment, Reading, Window};
-pub use requests::{FileDelta, FileUse, Phase, RequestKind, Seconds, Silence, WaitDelta};
+pub use limit::{LimitBasis, LimitScope, Provenance};
+pub use metric::{Metric, Metrics};
+pub use point::{Minute, Point};
+pub use reading::{Counter, Moment, Reading, Window};
+pub use requests::{FileDelta, FileUse, Phase, RequestKind, Seconds, Stall, WaitDelta};
 pub use run::{
-    Client, ColdStart, CpuRow, CpuTable, Definition, Figure, Host, Lift, Minute, Point, Repetition, RunFailure,
-    RunRecord, SamplingCost, Stretch, Truth, Verdict,
+    Basis, Client, ColdStart, CpuRow, CpuTable, Definition, Expected, Figure, Host, Repetition, RunFailure, RunRecord,
+    SamplingCost, Subject,
 };
 pub use samples::{Ceiling, SampleColumn, SampleGap, Samples};
+pub use verdict::{Gain, Segment, Verdict};
 pub use views::{FileLimit, FileRow, Files, ResourceRow, StatementRow, Views, WaitRow};
+pub use vocabulary::Name;

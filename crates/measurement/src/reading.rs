@@ -42,7 +42,7 @@ pub struct Window {
 
 /// What a reading counts. All are cumulative counters unless their description says "now".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Metric {
+pub enum Counter {
     /// Pages that the engine did not find in its own cache.
     CacheMissPages,
     /// Bytes fetched from the block device on the engine's behalf.
@@ -115,7 +115,7 @@ pub enum Metric {
     SessionsOfOthers,
 }
 
-impl Metric {
+impl Counter {
     /// Whether sessions that are counted so use nothing of the server meanwhile.
     pub const fn is_rest(self) -> bool {
         matches!(self, Self::SessionsAsleep | Self::SessionsWaitingForClients | Self::SessionsWaitingForLocks)
@@ -167,7 +167,7 @@ impl Metric {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
     /// What was read.
-    pub metric: Metric,
+    pub metric: Counter,
     /// The value in the metric's unit.
     pub value: f64,
     /// When it was read.
@@ -176,7 +176,7 @@ pub struct Reading {
 
 /// The growth of `metric` from `before` to `after`. `None` where either side lacks it or the counter went backwards
 /// (the server restarted, the view was reset): a gap, not a zero.
-pub fn growth(metric: Metric, before: &[Reading], after: &[Reading]) -> Option<f64> {
+pub fn growth(metric: Counter, before: &[Reading], after: &[Reading]) -> Option<f64> {
     let find = |readings: &[Reading]| readings.iter().find(|reading| reading.metric == metric).map(|r| r.value);
     let delta = find(after)? - find(before)?;
     (delta >= 0.0).then_some(delta)
@@ -188,15 +188,15 @@ mod tests {
 
     fn reading(value: f64) -> Vec<Reading> {
         let window = Window { start: Moment::default(), end: Moment::default() };
-        vec![Reading { metric: Metric::CacheMissPages, value, window }]
+        vec![Reading { metric: Counter::CacheMissPages, value, window }]
     }
 
     #[test]
     fn growth_is_absent_when_a_side_is_missing_or_the_counter_was_reset() {
-        assert_eq!(growth(Metric::CacheMissPages, &reading(5.0), &reading(12.0)), Some(7.0));
-        assert_eq!(growth(Metric::CacheMissPages, &reading(5.0), &[]), None);
-        assert_eq!(growth(Metric::CacheMissPages, &reading(5.0), &reading(1.0)), None);
-        assert_eq!(growth(Metric::LogWriteBytes, &reading(5.0), &reading(12.0)), None);
+        assert_eq!(growth(Counter::CacheMissPages, &reading(5.0), &reading(12.0)), Some(7.0));
+        assert_eq!(growth(Counter::CacheMissPages, &reading(5.0), &[]), None);
+        assert_eq!(growth(Counter::CacheMissPages, &reading(5.0), &reading(1.0)), None);
+        assert_eq!(growth(Counter::LogWriteBytes, &reading(5.0), &reading(12.0)), None);
     }
 
     #[test]

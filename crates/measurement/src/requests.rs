@@ -12,8 +12,11 @@ use crate::histogram::TimesData;
 pub struct RequestKind {
     /// Its name: `insert`, `direct-select`, ...
     pub kind: String,
-    /// Requests that were answered.
+    /// Requests that were answered before the end of their phase.
     pub operations: u64,
+    /// Requests that were under way at the end of their phase and answered after it: their times count, and nothing else of them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub drained: u64,
     /// Rows that the target had to look at, as far as the request says.
     pub rows_examined: u64,
     /// Rows that came back or were changed.
@@ -23,11 +26,14 @@ pub struct RequestKind {
     /// Requests that failed, by class.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors: BTreeMap<String, u64>,
-    /// Attempts that were made again after an error that passes; the waits in between are no part of a request's time.
+    /// Attempts that were made again after an error that passes; the waits in between are part of a request's time.
     #[serde(default)]
     pub retries: u64,
     /// Response times: from the intended start where requests had a schedule, else from the start.
     pub times: TimesData,
+    /// The same without the waits between attempts; only where an attempt was made again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times_without_waits: Option<TimesData>,
     /// The same from the real start, which leaves out what requests waited for others; only beside a schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times_uncorrected: Option<TimesData>,
@@ -51,8 +57,11 @@ pub struct Phase {
     /// Rows of a batch, where requests are batches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch_rows: Option<u64>,
-    /// Requests that were answered.
+    /// Requests that were answered before its end.
     pub operations: u64,
+    /// Requests that were under way at its end and answered after it: their times count, and nothing else of them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub drained: u64,
     /// Requests that failed.
     pub errors: u64,
     /// Answers a second.
@@ -65,6 +74,9 @@ pub struct Phase {
     pub backlog: Option<u64>,
     /// Response times of all kinds: from the intended start where there was a schedule.
     pub times: TimesData,
+    /// The same without the waits between attempts; only where an attempt was made again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times_without_waits: Option<TimesData>,
     /// The same from the real start; only beside a schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times_uncorrected: Option<TimesData>,
@@ -76,9 +88,14 @@ pub struct Phase {
     pub holds: Option<bool>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// A time in which no request of any session was answered.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Silence {
+pub struct Stall {
     /// When it began, seconds after the repetition's start.
     pub started_seconds: f64,
     /// How long it lasted, to a hundredth of a second.
@@ -173,12 +190,12 @@ pub struct Seconds {
     /// Requests that failed, by class; classes that never came are absent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors_by_class: BTreeMap<String, Vec<u64>>,
-    /// The response time in milliseconds that half of the second's requests did not exceed; null where none was answered.
+    /// The response time in microseconds that half of the second's requests did not exceed; null where none was answered.
     #[serde(default)]
-    pub latency_ms_p50: Vec<Option<f64>>,
+    pub latency_us_p50: Vec<Option<f64>>,
     /// The same for 99 in 100.
     #[serde(default)]
-    pub latency_ms_p99: Vec<Option<f64>>,
+    pub latency_us_p99: Vec<Option<f64>>,
 }
 
 impl Seconds {

@@ -8,11 +8,13 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::requests::{FileDelta, Phase, RequestKind, Seconds, Silence, WaitDelta};
+use crate::point::{Minute, Point};
+use crate::requests::{FileDelta, Phase, RequestKind, Seconds, Stall, WaitDelta};
 use crate::samples::{Ceiling, Samples};
+use crate::verdict::Verdict;
 
 /// Version of the record's schema: major changes break readers, minor ones add fields.
-pub const SCHEMA_VERSION: &str = "1.0";
+pub const SCHEMA_VERSION: &str = "2.0";
 
 /// One execution of a test on a target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +27,10 @@ pub struct RunRecord {
     pub test: String,
     /// The target's URL without secrets.
     pub target: String,
+    /// What kind of thing was measured.
+    pub subject: Subject,
+    /// How the figures came about.
+    pub basis: Basis,
     /// Kind of the database: `postgresql`, `sqlite`, ...
     pub engine: String,
     /// The version that the server states; absent if the run never reached it.
@@ -74,7 +80,7 @@ pub struct RunRecord {
     pub cpu_table: Option<CpuTable>,
     /// What the lab knows to be true of the headline; absent elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub truth: Option<Truth>,
+    pub expected: Option<Expected>,
     /// Which limit bound.
     pub verdict: Verdict,
     /// What a reader has to know before trusting the figures.
@@ -84,6 +90,34 @@ pub struct RunRecord {
     pub error: Option<RunFailure>,
     /// Everything that comes from the real machine of the client.
     pub host: Host,
+}
+
+/// What kind of thing a run is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Subject {
+    /// A database, by the statements that it takes.
+    #[default]
+    Database,
+    /// A volume, by reads and writes of a file or a device.
+    Volume,
+    /// A workload, as it was recorded from a server.
+    Workload,
+}
+
+/// How the figures of a run came about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Basis {
+    /// By work that was done and timed, also on modelled devices in virtual time.
+    #[default]
+    Measured,
+    /// By a model that replays what was measured elsewhere.
+    Simulated,
+    /// By a formula, from what was measured elsewhere.
+    Predicted,
+    /// By another program, whose results were read.
+    Imported,
 }
 
 /// The definition a run was made from.
@@ -121,7 +155,7 @@ pub struct Repetition {
     pub seconds: Seconds,
     /// Times in which no request at all was answered, longer than chance explains; the longest thousand, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub silences: Vec<Silence>,
+    pub stalls: Vec<Stall>,
     /// The same by rate, number of sessions or size of batches, in the order in which they were tried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<Phase>,
@@ -157,105 +191,6 @@ pub struct ColdStart {
     pub settle_seconds: f64,
 }
 
-/// One measured step: a table, a chunk, a ladder rung, a working set. Which fields it has depends on the test.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Point {
-    /// Position within the repetition, from 0.
-    pub index: u32,
-    /// Name of the step within a test of several: `write`, `memory`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub phase: Option<String>,
-    /// What was measured: the table, the chunk, the rung.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
-    /// Start of the point, seconds after the repetition's start.
-    pub started_seconds: f64,
-    /// Time the point took.
-    pub seconds: f64,
-    /// Rows read, written or matched over.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rows: Option<u64>,
-    /// Data content: the sum of the values' sizes in the canonical encoding.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub content_bytes: Option<u64>,
-    /// Data content per minute; MB is 2^20 bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mb_per_minute: Option<f64>,
-    /// Engine pages read or written, in bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub page_bytes: Option<u64>,
-    /// Bytes that crossed the block device.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub device_bytes: Option<u64>,
-    /// Pages that the engine did not have in its cache.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_miss_pages: Option<u64>,
-    /// Bytes written to the engine's log.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub log_bytes: Option<u64>,
-    /// Pages of the chunk's source that had to be read; above zero the point is flagged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source_miss_pages: Option<u64>,
-    /// CPU time that the engine used for the point.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpu_seconds: Option<f64>,
-    /// CPU used in percent of the CPUs the point ran on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpu_percent: Option<f64>,
-    /// Ladder: rows on each side of the join.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub join_rows: Option<u64>,
-    /// Ladder: row pairs that met the join condition, the check of correctness.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub matches: Option<u64>,
-    /// Sessions that worked at the point.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sessions: Option<u32>,
-    /// Memory: size of the working set in pages, as bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub set_bytes: Option<u64>,
-    /// Memory: keyed accesses in the counted pass.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub accesses: Option<u64>,
-    /// Memory: passes over the set until its misses stood still, the counted one included.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub passes: Option<u32>,
-    /// Memory: what the engine reports as used, in percent of its limit, at the end of the point.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub memory_percent: Option<f64>,
-    /// Requests that were answered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub operations: Option<u64>,
-    /// Requests that failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub errors: Option<u64>,
-    /// Requests a second that the schedule asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate_asked: Option<f64>,
-    /// Response time that half of the requests did not exceed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub latency_ms_p50: Option<f64>,
-    /// Response time that 99 of 100 requests did not exceed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub latency_ms_p99: Option<f64>,
-    /// Reasons to read the point with care: `source-read`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub flags: Vec<String>,
-}
-
-/// A minute of a repetition, made from its points; a point over several minutes is spread evenly.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Minute {
-    /// Minute of the repetition, from 0.
-    pub minute: u32,
-    /// Measured seconds within the minute (less than 60 in the last, or with pauses).
-    pub seconds: f64,
-    /// Data content moved in the minute.
-    pub content_bytes: u64,
-    /// Rate over the measured seconds.
-    pub mb_per_minute: f64,
-}
-
 /// A figure with its spread.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figure {
@@ -283,7 +218,7 @@ pub struct Figure {
     pub note: Option<String>,
     /// What the figure should be, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub truth: Option<Truth>,
+    pub expected: Option<Expected>,
 }
 
 /// The CPU ladder as the seeds printed it: times, reference multiples, DTU multiples.
@@ -338,7 +273,7 @@ pub struct CpuRow {
 
 /// What the lab knows to be true of a figure: computed from its limits and the rows, never measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Truth {
+pub struct Expected {
     /// The value the test should show.
     pub value: f64,
     /// Its unit.
@@ -357,74 +292,6 @@ pub struct Truth {
     /// (measured - true) / true in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_percent: Option<f64>,
-}
-
-/// Which limit bound, with evidence. `limit` is null where there is not enough of it.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Verdict {
-    /// Name of the limit: `cpu`, `data_iops`, `data_bandwidth` (`data_io` where it can't be told which), `log_write`, `memory`, `locks`, `workers`, `network`, `device`,
-    /// `client`; `none` where nothing that can be seen bound; or null.
-    pub limit: Option<String>,
-    /// Others that bound together with it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub also: Vec<String>,
-    /// How far it was used.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub utilisation_percent: Option<f64>,
-    /// How much higher the rate would be if a device's limit that bound were used to the full: rate / utilisation. Absent where it was,
-    /// and where the CPU stood at 90 % or more or isn't known, as it may end before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub theoretical_gain_percent: Option<f64>,
-    /// Sentences a person can check.
-    pub evidence: Vec<String>,
-    /// What the rate would gain, by a model of what was measured, the largest first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub lifts: Vec<Lift>,
-    /// The same for each stretch of time with a verdict of its own, where there are several.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stretches: Vec<Stretch>,
-}
-
-impl Verdict {
-    /// All limits that bound, the first one first; none without enough evidence.
-    pub fn limits(&self) -> impl Iterator<Item = &str> {
-        self.limit.iter().chain(&self.also).map(String::as_str)
-    }
-}
-
-/// What something that is lifted would bring, by a model of what was measured.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Lift {
-    /// Name of the limit as in [`Verdict::limit`].
-    pub limit: String,
-    /// What is changed, in words: `20 % more`, `without the freeze`, ...
-    pub change: String,
-    /// How much higher the rate would be, in percent.
-    pub gain_percent: f64,
-}
-
-/// A stretch of a repetition with one verdict.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Stretch {
-    /// The repetition: `a`, `b`, `c`...
-    pub repetition: String,
-    /// Name of the step within a test of several.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub phase: Option<String>,
-    /// From, seconds after the repetition's start.
-    pub from_seconds: f64,
-    /// To.
-    pub to_seconds: f64,
-    /// Name of the limit as in [`Verdict::limit`].
-    pub limit: Option<String>,
-    /// Others that bound together with it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub also: Vec<String>,
-    /// How far it was used.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub utilisation_percent: Option<f64>,
-    /// Sentences a person can check.
-    pub evidence: Vec<String>,
 }
 
 /// Why a run failed or was stopped.
@@ -504,6 +371,10 @@ pub struct Client {
     /// How late a session that had slept began, which 99 of 100 did not exceed; only beside a schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wake_lag_us_p99: Option<f64>,
+    /// How late an answer that had arrived was picked up by its session, which 99 of 100 did not exceed: for how long the session
+    /// could have run and waited for a CPU. Some answers of each session are looked at; absent where the system does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pickup_lag_us_p99: Option<f64>,
     /// CPU time of the client for each request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_us_per_request: Option<f64>,

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::limit::{LimitBasis, LimitScope, Provenance};
+
 /// The samples of a step of a repetition. Each value belongs to the interval that ends at its time; the first begins at `started_seconds`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Samples {
@@ -102,6 +104,15 @@ pub struct Ceiling {
     pub unit: String,
     /// Who says so: `catalogue, S2 of v12-ga-2015-01`, `sys.dm_user_db_resource_governance`, `cgroup cpu.max`, ...
     pub source: String,
+    /// What it holds back; absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<LimitScope>,
+    /// How its value is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub basis: Option<LimitBasis>,
+    /// The day for which its value stands, as `2015-01-31`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
 }
 
 impl Ceiling {
@@ -131,6 +142,21 @@ impl Ceiling {
     pub fn new(resource: &str, value: f64, source: impl Into<String>) -> Option<Self> {
         let (resource, unit) = Self::RESOURCES.into_iter().find(|(name, _)| *name == resource)?;
         let (resource, unit) = (resource.to_owned(), unit.to_owned());
-        (value.is_finite() && value > 0.0).then(|| Self { resource, value, unit, source: source.into() })
+        let (scope, basis, date) = (None, None, None);
+        (value.is_finite() && value > 0.0).then(|| Self {
+            resource,
+            value,
+            unit,
+            source: source.into(),
+            scope,
+            basis,
+            date,
+        })
+    }
+
+    /// The same with what is known of where its value comes from.
+    #[must_use]
+    pub fn known_from(self, from: Provenance) -> Self {
+        Self { scope: from.scope, basis: Some(from.basis), date: from.date, ..self }
     }
 }

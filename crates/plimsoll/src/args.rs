@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 /// Repetitions are labelled by letters.
 pub const MOST_REPETITIONS_OF_A_RUN: i64 = 26;
 
-/// Finds out what a database and its storage really deliver, names the limit, and says what would lift it.
+/// Measure what a database and its storage deliver, name the bottleneck, and estimate what lifting it would gain.
 #[derive(Debug, Parser)]
 #[command(name = "plimsoll", version, about, long_about = None, arg_required_else_help = true, max_term_width = 110)]
 #[command(after_help = "\
@@ -54,7 +54,7 @@ pub enum Color {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Try it: four tests on three levels of the lab in about a minute, and a report.
+    /// Try it: run four tests on three levels of the lab in about a minute, and write a report.
     Demo(Demo),
     /// Run tests on targets.
     Run(Box<Run>),
@@ -64,19 +64,19 @@ pub enum Command {
     Runs(Runs),
     /// Show a stored run.
     Show(Show),
-    /// Hold runs against a first one: ratios with intervals.
+    /// Compare runs with a baseline: ratios with intervals.
     Compare(Compare),
-    /// Has it got slower? A figure over all runs of a test on a target: changes of level, their dates and sizes.
+    /// Show whether a test has got slower: its figure over all runs on a target, with dates and sizes of changes.
     History(History),
     /// Write a report about stored runs.
     Report(Report),
-    /// Remove what killed runs left at a target.
+    /// Remove what killed runs left on a target.
     Clean(Clean),
-    /// Published figures of tiers and disks, with date, source and basis.
+    /// Show published limits of tiers and disks, with date, source and basis.
     Catalog(Catalog),
     /// The lab: SQLite on modelled hardware whose limits are known.
     Lab(Lab),
-    /// What works here, and what a target allows.
+    /// Check what works on this machine, and what a target allows.
     Doctor(Doctor),
     /// Print completions for a shell.
     Completions {
@@ -90,7 +90,7 @@ pub enum Command {
 /// `demo`.
 #[derive(Debug, Args)]
 pub struct Demo {
-    /// Where the report goes.
+    /// File to write the report to.
     #[arg(long, value_name = "FILE", default_value = "plimsoll-demo.html")]
     pub html: PathBuf,
     /// One JSON object per run on standard output.
@@ -104,7 +104,7 @@ pub struct Access {
     /// File whose first line is the password. Also: PLIMSOLL_PASSWORD, the engine's own password file, or a prompt.
     #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
-    /// Shell command that prints an access token of Microsoft Entra ID. Also: PLIMSOLL_ACCESS_TOKEN, or an installed az.
+    /// Shell command that prints a Microsoft Entra ID access token. Also: PLIMSOLL_ACCESS_TOKEN, or an installed az.
     #[arg(long, value_name = "COMMAND")]
     pub token_command: Option<String>,
 }
@@ -120,40 +120,40 @@ pub struct Run {
     /// Built-in tests (see `plimsoll tests`) or definition files ending in .toml.
     #[arg(required_unless_present = "group", value_name = "TEST")]
     pub tests: Vec<String>,
-    /// With the durations, sessions and rates of a group of tests; without TEST all that belong to it.
+    /// Use the durations, sessions and rates of a group of tests. Without TEST, run all tests of the group.
     #[arg(long, value_name = "quick|unlimited|limited|scale")]
     pub group: Option<String>,
-    /// Target URL: lab:SERVICE/LEVEL@EDITION, sqlite:PATH, postgres://USER@HOST/DATABASE; so with mysql://, mariadb://, mssql://.
+    /// Target URL: lab:SERVICE/LEVEL@EDITION, sqlite:PATH, postgres://USER@HOST/DATABASE; likewise mysql://, mariadb://, mssql://.
     #[arg(long, required = true, num_args = 1.., value_name = "URL")]
     pub target: Vec<String>,
     #[command(flatten)]
     pub access: Access,
-    /// Sets a parameter of the test, such as volume=500MiB. See `plimsoll tests show TEST`.
+    /// Set a parameter of the test, such as volume=500MiB. See `plimsoll tests show TEST`.
     #[arg(long, value_name = "K=V")]
     pub set: Vec<String>,
-    /// Repetitions a, b, c...; the interval comes from them [default: the definition's, 3].
+    /// Number of repetitions (a, b, c...), from which the interval is computed [default: the definition's, 3].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_REPETITIONS_OF_A_RUN))]
     pub repetitions: Option<u32>,
-    /// Seek the highest rate of requests at which this percentile of the response times holds, such as p99=20ms.
+    /// Find the highest request rate that keeps latency within this goal, such as p99=20ms.
     #[arg(long, value_name = "PERCENTILE=TIME")]
     pub find_knee: Option<String>,
-    /// Small volumes, about 20 s a repetition at most, for a first look.
+    /// Use small volumes, at most about 20 s a repetition, for a first look.
     #[arg(long)]
     pub short: bool,
-    /// Name under which runs are found and reported together later.
+    /// Campaign name, by which runs are found and reported together.
     #[arg(long, value_name = "NAME")]
     pub campaign: Option<String>,
-    /// Keep the data set of the scans at the target; later runs verify and reuse it.
+    /// Keep the data set of scans on the target. Later runs verify it and use it again.
     #[arg(long)]
     pub keep_data: bool,
     #[command(flatten)]
     pub looks: Looks,
     #[command(flatten)]
     pub consent: Consent,
-    /// Wait this long between provisioning and measuring, such as 5m.
+    /// Wait this long between loading data and measuring, such as 5m.
     #[arg(long, value_name = "TIME", default_value = "0s")]
     pub settle: String,
-    /// Shell command that restarts the server, to make its cache cold before every repetition.
+    /// Shell command that restarts the server, so that each repetition starts with a cold cache.
     #[arg(long, value_name = "COMMAND")]
     pub restart_command: Option<String>,
     #[command(flatten)]
@@ -165,46 +165,46 @@ pub struct Run {
     pub json: bool,
 }
 
-/// How the level of a target is changed that can't do so itself.
+/// How to change the level of a target that has no statement for it.
 #[derive(Debug, Args)]
 pub struct LevelOptions {
-    /// level-change: shell command that asks for the level in PLIMSOLL_LEVEL, for targets without a statement for it.
+    /// level-change: shell command that requests the level in PLIMSOLL_LEVEL, for targets without a statement for it.
     #[arg(long, value_name = "COMMAND", requires = "level_check")]
     pub level_command: Option<String>,
-    /// level-change: shell command whose last line is the level in effect.
+    /// level-change: shell command that prints the level in effect on its last line.
     #[arg(long, value_name = "COMMAND", requires = "level_command")]
     pub level_check: Option<String>,
 }
 
-/// What is looked at meanwhile.
+/// What is sampled during a run.
 #[derive(Debug, Args)]
 pub struct Looks {
-    /// Don't look at the server and its machine once a second while measuring; then nothing is said of what bound.
+    /// Do not sample the server and its machine once a second. The run then has no verdict.
     #[arg(long)]
     pub no_samples: bool,
 }
 
-/// What has to be allowed.
+/// What needs permission.
 #[derive(Debug, Args)]
 pub struct Consent {
-    /// Let a definition of yours write to tables that are there, where it says 'writes = true'.
+    /// Allow a definition with 'writes = true' to write to existing tables.
     #[arg(long)]
     pub allow_writes: bool,
-    /// Let tests make whole databases of ours beside the target's, and remove them afterwards.
+    /// Allow tests to create databases beside the target's, and to drop them afterwards.
     #[arg(long)]
     pub allow_create_database: bool,
-    /// Let level-change ask for another level of service, which may cost money, and for the one before afterwards.
+    /// Allow level-change to request another level of service, which may cost money, and then the old one again.
     #[arg(long)]
     pub allow_level_change: bool,
 }
 
-/// What the CPU ladder is held against.
+/// What the CPU ladder is compared with.
 #[derive(Debug, Args)]
 pub struct Multiples {
-    /// cpu-join: this run counts as 1 in the second block.
+    /// cpu-join: the run that counts as 1 in the second block.
     #[arg(long, value_name = "RUN")]
     pub reference: Option<String>,
-    /// cpu-join: this run has so many DTU in the third block; `catalog` takes the published fit.
+    /// cpu-join: a run and its DTU for the third block, such as RUN=50. `catalog` uses the published fit.
     #[arg(long, value_name = "RUN=DTU|catalog")]
     pub anchor: Option<String>,
 }
@@ -222,31 +222,31 @@ pub struct Tests {
 pub enum TestsAction {
     /// List the built-in tests.
     List,
-    /// Print a test or a group of tests as TOML; a file of your own works the same way.
+    /// Print a test or a group of tests as TOML. A file of your own works the same way.
     Show {
         /// Name of the test or group.
         test: String,
     },
-    /// Every key and parameter that a definition may have.
+    /// List every key and parameter of a definition.
     Keys,
 }
 
 /// `runs`.
 #[derive(Debug, Args)]
 pub struct Runs {
-    /// Only runs of this test.
+    /// List only runs of this test.
     #[arg(long, value_name = "TEST")]
     pub test: Option<String>,
-    /// Only runs on this target.
+    /// List only runs on this target.
     #[arg(long, value_name = "URL")]
     pub target: Option<String>,
-    /// Only runs of this campaign.
+    /// List only runs of this campaign.
     #[arg(long, value_name = "NAME")]
     pub campaign: Option<String>,
-    /// At most so many, the newest first.
+    /// List at most this many runs, the newest first.
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub limit: u32,
-    /// Also take in the runs of another store.
+    /// First copy the runs of another store into this one.
     #[arg(long, value_name = "FILE")]
     pub merge: Option<PathBuf>,
     /// One JSON object per run.
@@ -261,7 +261,7 @@ pub struct Show {
     pub run: String,
     #[command(flatten)]
     pub multiples: Multiples,
-    /// The whole record as JSON.
+    /// Print the whole record as JSON.
     #[arg(long)]
     pub json: bool,
 }
@@ -269,16 +269,16 @@ pub struct Show {
 /// `compare`.
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// The first run is the base of the ratios.
+    /// Runs to compare. The first is the baseline.
     #[arg(num_args = 2.., required = true, value_name = "RUN")]
     pub runs: Vec<String>,
-    /// Ratios within this margin count as equal, such as 5%.
+    /// Count ratios within this margin as equivalent, such as 5%.
     #[arg(long, value_name = "PERCENT", default_value = "5%")]
     pub margin: String,
-    /// Compare even what did not measure the same: other tests, parameters or scales. The ratios may mean nothing then.
+    /// Compare runs even if their tests, parameters or scales differ. The ratios may then mean nothing.
     #[arg(long)]
     pub anyway: bool,
-    /// Exit with 1 if any comparison says so.
+    /// Exit with 1 if any comparison has this verdict.
     #[arg(long, value_enum, value_name = "VERDICT")]
     pub fail_on: Option<FailOn>,
     /// One JSON object per comparison.
@@ -298,19 +298,19 @@ pub struct History {
     /// Name of the test.
     #[arg(value_name = "TEST")]
     pub test: String,
-    /// Target URL; not needed where all stored runs of the test are on one target.
+    /// Target URL. Not needed if all stored runs of the test are on one target.
     #[arg(long, value_name = "URL")]
     pub target: Option<String>,
-    /// The figure, such as read_rate or latency_p99 [default: the headline].
+    /// Figure to show, such as read_rate or latency_p99 [default: the headline].
     #[arg(long, value_name = "NAME")]
     pub metric: Option<String>,
-    /// Runs have to be like this one: server and parameters [default: the newest that has the figure].
+    /// Show runs with the server and parameters of this one [default: the newest run with the figure].
     #[arg(long, value_name = "RUN")]
     pub like: Option<String>,
-    /// An HTML page with the figure over dates; - for standard output.
+    /// Write an HTML page with the figure over dates; - for standard output.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Exit with 1 if the level is worse than the first one, or than the one before it.
+    /// Exit with 1 if the newest level is worse than the first or the previous one.
     #[arg(long, value_enum, value_name = "VERDICT")]
     pub fail_on: Option<FailOn>,
     /// One JSON object.
@@ -340,10 +340,10 @@ pub enum CsvRows {
     Samples,
 }
 
-/// Verdicts that make `compare` and `history` fail.
+/// Verdicts that make `compare` and `history` exit with 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
-    /// It is worse.
+    /// Worse than the baseline.
     Worse,
 }
 
@@ -354,19 +354,19 @@ pub struct Report {
     /// Run ids, their first characters, or `latest`.
     #[arg(required_unless_present = "campaign", value_name = "RUN")]
     pub runs: Vec<String>,
-    /// All runs of this campaign, oldest first. Several campaigns stand side by side.
+    /// Report all runs of this campaign, oldest first. Several campaigns are shown side by side.
     #[arg(long, value_name = "NAME")]
     pub campaign: Vec<String>,
-    /// What counts as 100 % in the table of a campaign, a run or a target [default: the first target].
+    /// Run or target that counts as 100 % in the table of a campaign [default: the first target].
     #[arg(long, value_name = "RUN|URL")]
     pub base: Option<String>,
-    /// One HTML file with charts that needs nothing else; - for standard output.
+    /// Write one self-contained HTML file with charts; - for standard output.
     #[arg(long, value_name = "FILE", group = "output")]
     pub html: Option<PathBuf>,
     /// Markdown.
     #[arg(long, value_name = "FILE", group = "output")]
     pub markdown: Option<PathBuf>,
-    /// A table of all that was recorded, as CSV.
+    /// Write what was recorded as a CSV table.
     #[arg(long, value_name = "FILE", group = "output")]
     pub csv: Option<PathBuf>,
     /// What the rows of the CSV table are.
@@ -387,10 +387,10 @@ pub struct Clean {
     pub target: String,
     #[command(flatten)]
     pub access: Access,
-    /// Kept data sets too.
+    /// Remove kept data sets too.
     #[arg(long)]
     pub data: bool,
-    /// Only say what would be removed.
+    /// List what would be removed, and remove nothing.
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -398,7 +398,7 @@ pub struct Clean {
 /// `catalog`.
 #[derive(Debug, Args)]
 pub struct Catalog {
-    /// A level, a disk, an edition, a service or a metric: S2, P30, S2@v12-ga-2015-01, basic, read. Empty: everything.
+    /// Level, disk, edition, service or metric: S2, P30, S2@v12-ga-2015-01, basic, read [default: everything].
     #[arg(default_value = "")]
     pub query: String,
 }
@@ -414,29 +414,29 @@ pub struct Lab {
 /// `lab verify`.
 #[derive(Debug, Subcommand)]
 pub enum LabAction {
-    /// Hold every test against what is known to be true; exits with 1 if one is further off than it may be.
+    /// Compare every test with its expected result. Exit with 1 if one is outside its tolerance.
     Verify(Verify),
 }
 
 /// `lab verify`.
 #[derive(Debug, Args)]
 pub struct Verify {
-    /// Only these levels [default: every level with a printed figure; S0, S1 and S2 in real time].
+    /// Verify only these levels [default: every level with a printed figure; S0, S1 and S2 in real time].
     #[arg(long, value_name = "LEVEL", num_args = 1..)]
     pub level: Vec<String>,
-    /// Only this edition [default: all; in real time the newest].
+    /// Verify only this edition [default: all; in real time the newest].
     #[arg(long, value_name = "EDITION")]
     pub edition: Option<String>,
-    /// Virtual time, or the machine's own: then rates only, within 3 %.
+    /// Virtual time, or the machine's own time: then rates only, within 3 %.
     #[arg(long, value_enum, value_name = "CLOCK", default_value_t = ClockKind::Virtual)]
     pub clock: ClockKind,
-    /// Only this width of rows, mean bytes of data content [default: both].
+    /// Verify only rows of this mean size in bytes of data content [default: both].
     #[arg(long, value_name = "410|900", value_parser = ["410", "900"])]
     pub row: Option<String>,
     /// One JSON object per measurement on standard output.
     #[arg(long)]
     pub json: bool,
-    /// The table as Markdown too; - for standard output.
+    /// Write the table as Markdown too; - for standard output.
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
     /// Instead: seeded scenarios whose limit is found by reruns, and the verdict on each; exits with 1 if more than 10 % have none or
@@ -444,7 +444,7 @@ pub struct Verify {
     #[arg(long, value_enum, value_name = "HALF", num_args = 0..=1, default_missing_value = "both",
           conflicts_with_all = ["level", "edition", "clock", "row", "markdown"])]
     pub verdicts: Option<Halves>,
-    /// So many scenarios only.
+    /// Run only this many scenarios.
     #[arg(long, value_name = "N", requires = "verdicts", value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: Option<u32>,
 }
@@ -452,9 +452,9 @@ pub struct Verify {
 /// Which half of the scenarios.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Halves {
-    /// Those that rules are made by.
+    /// The half from which the rules were developed.
     Developing,
-    /// Those that rules are tried on.
+    /// The half on which the rules are only tried.
     HeldOut,
     /// All.
     Both,
@@ -463,16 +463,16 @@ pub enum Halves {
 /// A clock of the lab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ClockKind {
-    /// Jumps from event to event.
+    /// Time jumps from event to event.
     Virtual,
-    /// Sleeps.
+    /// Time passes as on the wall clock.
     Real,
 }
 
 /// `doctor`.
 #[derive(Debug, Args)]
 pub struct Doctor {
-    /// A target to look at.
+    /// Target to check.
     #[arg(value_name = "URL")]
     pub target: Option<String>,
     #[command(flatten)]

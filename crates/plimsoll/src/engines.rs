@@ -5,19 +5,31 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use plimsoll_bench::Interrupt;
 use plimsoll_clock::{Clock, OnClock, RealClock, enter};
-use plimsoll_engine::mssql::Mssql;
-use plimsoll_engine::mysql::MySql;
-use plimsoll_engine::postgres::Postgres;
-use plimsoll_engine::sqlite::Sqlite;
-use plimsoll_engine::{Credentials, Database, Engine, Error, ErrorKind, Secret, Target};
+use plimsoll_engine::target;
+use plimsoll_engine::{Check, Credentials, Database, Engine, Error, ErrorKind, Secret, Target};
 use plimsoll_lab::Lab;
+use plimsoll_mssql::Mssql;
+use plimsoll_mysql::MySql;
+use plimsoll_postgres::Postgres;
+use plimsoll_sqlite::Sqlite;
 
 use crate::args::Access;
 use crate::failure::Failure;
 use crate::printer::Printer;
 
 static ENGINES: [&dyn Engine; 5] = [&Lab, &Mssql, &MySql, &Postgres, &Sqlite];
+
+/// Tells how targets are written, before the first is parsed or an error names one.
+pub fn register() {
+    target::register(ENGINES.iter().map(|engine| engine.notation()).collect());
+}
+
+/// Names of all that can be measured, for which a custom workload may have texts.
+pub fn products() -> Vec<&'static str> {
+    ENGINES.iter().flat_map(|engine| engine.products()).copied().collect()
+}
 
 /// The engine whose scheme a target has.
 pub fn engine_of(target: &Target) -> Result<&'static dyn Engine, Error> {
@@ -50,14 +62,15 @@ pub struct Opened {
     _on_clock: OnClock,
 }
 
-/// Opens a target on its clock. A terminal is asked for the password if one is needed and none was given.
-pub fn open(target: &Target, access: &Access, printer: &Printer) -> Opened {
+/// Opens a target on its clock. A terminal is asked for the password if one is needed and none was given; what is waited for
+/// outside of the target ends by the interrupt.
+pub fn open(target: &Target, access: &Access, interrupt: &Interrupt, printer: &Printer) -> Opened {
     let (clock, refused) = match clock_of(target, printer) {
         Ok(clock) => (clock, None),
         Err(error) => (Arc::new(RealClock::new()) as _, Some(error)),
     };
     let on_clock = enter(&clock, "run");
-    let database = refused.map_or_else(|| connect(target, access, &clock), Err);
+    let database = refused.map_or_else(|| connect(target, access, interrupt, &clock), Err);
     Opened { database, clock, _on_clock: on_clock }
 }
 
@@ -66,10 +79,17 @@ fn clock_of(target: &Target, printer: &Printer) -> Result<Arc<dyn Clock>, Error>
     engine_of(target)?.clock(target, Box::new(move |sentence| printer.stalled(sentence)))
 }
 
-fn connect(target: &Target, access: &Access, clock: &Arc<dyn Clock>) -> Result<Box<dyn Database>, Error> {
+fn connect(
+    target: &Target,
+    access: &Access,
+    interrupt: &Interrupt,
+    clock: &Arc<dyn Clock>,
+) -> Result<Box<dyn Database>, Error> {
     let engine = engine_of(target)?;
+    let interrupt = interrupt.clone();
+    let check = Check::new(move || interrupt.check());
     let mut credentials =
-        Credentials { password: given_password(access)?, token_command: access.token_command.clone() };
+        Credentials { password: given_password(access)?, token_command: access.token_command.clone(), check };
     match engine.open(target, &credentials, Arc::clone(clock)) {
         Err(error) if error.kind == ErrorKind::PasswordNeeded && std::io::stdin().is_terminal() => {
             let typed =

@@ -21,6 +21,7 @@ use printer::Printer;
 use settings::Settings;
 
 fn main() -> ExitCode {
+    engines::register();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return printer::usage(&error),

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plimsoll_bench::Keeper;
 use plimsoll_engine::{Error, ErrorKind, Result};
 use plimsoll_measurement::event::{Activity, Event, Kind, Second};
-use plimsoll_measurement::{Point, units};
+use plimsoll_measurement::{Metric, Point, units};
 use plimsoll_store::{RunStore, StoreError};
 
 use crate::printer::Printer;
@@ -144,7 +144,11 @@ impl<'a> Progress<'a> {
 
     fn point(&mut self, repetition: &str, point: &Point) {
         let label = point.label.as_deref().unwrap_or("point");
-        let figure = match (point.mb_per_minute, point.join_rows, point.cache_miss_pages) {
+        let figure = match (
+            point.get(Metric::MbPerMinute),
+            point.count(Metric::JoinRows),
+            point.count(Metric::CacheMissPages),
+        ) {
             (Some(rate), ..) => format!("{} MB/min", units::format_significant(rate)),
             (None, None, Some(misses)) => format!("{misses} misses"),
             _ => units::format_seconds(point.seconds),
@@ -201,12 +205,12 @@ fn when(second: &Second) -> String {
 
 /// What requests come to at the moment.
 fn figures(second: &Second) -> String {
-    let latency = |name: &str, ms: Option<f64>| ms.map(|ms| format!("{name} {}", milliseconds(ms)));
+    let latency = |name: &str, us: Option<f64>| us.map(|us| format!("{name} {}", milliseconds(us / 1e3)));
     let lost = |sessions: u64| format!("{sessions} session{} lost", if sessions == 1 { "" } else { "s" });
     let parts = [
         Some(format!("{} requests a second", whole(second.rate.round()))),
-        latency("p50", second.latency_ms_p50),
-        latency("p99", second.latency_ms_p99),
+        latency("p50", second.latency_us_p50),
+        latency("p99", second.latency_us_p99),
         Some(format!("{} failed", whole(second.errors_so_far as f64))),
         second.backlog.filter(|backlog| *backlog > 0).map(|backlog| format!("{} waiting", whole(backlog as f64))),
         Some(second.lost_sessions).filter(|sessions| *sessions > 0).map(lost),
@@ -251,15 +255,15 @@ mod tests {
             elapsed_seconds: 12.03,
             total_seconds: Some(60.0),
             rate: 1234.4,
-            latency_ms_p50: Some(0.8123),
-            latency_ms_p99: Some(4.1),
+            latency_us_p50: Some(812.3),
+            latency_us_p99: Some(4100.0),
             ..Second::default()
         };
         assert_eq!(live_line(&live), "12 of 60 s: 1,234 requests a second, p50 0.8 ms, p99 4.1 ms, 0 failed");
         let worse = Second {
             phase: "2000/s".to_owned(),
-            latency_ms_p50: Some(0.042),
-            latency_ms_p99: Some(2345.0),
+            latency_us_p50: Some(42.0),
+            latency_us_p99: Some(2.345e6),
             errors_so_far: 17,
             backlog: Some(4321),
             lost_sessions: 2,

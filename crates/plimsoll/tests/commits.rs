@@ -47,7 +47,7 @@ fn inserts_on_the_lab_are_the_same_twice_and_say_what_they_waited_for() {
     assert!(figure(&one, "log_wait_share").unwrap() > 90.0);
     let time = figure(&one, "insert_time").unwrap();
     assert!((figure(&one, "insert_latency").unwrap() / (time / 2.0) - 1.0).abs() < 1e-9);
-    assert!(one["truth"]["error_percent"].as_f64().unwrap().abs() < 5.0, "{}", one["truth"]);
+    assert!(one["expected"]["error_percent"].as_f64().unwrap().abs() < 5.0, "{}", one["expected"]);
     // The name of a file does not have the run's in it, or no two runs were alike.
     assert!(file(&one, "run.db-wal")["write_latency_ms"].as_f64().unwrap() > 1.0);
 }

@@ -8,7 +8,7 @@ use common::Scene;
 use plimsoll_bench::definition::find_builtin;
 use plimsoll_measurement::event::{MAIN, events_of};
 use plimsoll_measurement::units::MB;
-use plimsoll_measurement::{Point, Repetition, RunRecord};
+use plimsoll_measurement::{Metric, Point, Repetition, RunRecord};
 use plimsoll_store::{RunStore as _, SqliteStore};
 
 const TARGET: &str = "sqlite:./data.db";
@@ -16,7 +16,7 @@ const TARGET: &str = "sqlite:./data.db";
 /// A run of `test` at these rates, one a repetition, as an early release would have stored it: without anything that isn't needed.
 fn run(number: u32, test: &str, rates: &[f64]) -> RunRecord {
     let definition = find_builtin(test).unwrap();
-    let text = r#"{"schema_version": "1.0", "run_id": "", "test": "", "target": "sqlite:./data.db", "engine": "sqlite",
+    let text = r#"{"schema_version": "2.0", "subject": "database", "basis": "measured", "run_id": "", "test": "", "target": "sqlite:./data.db", "engine": "sqlite",
         "engine_version": "3.50.4", "clock": "real", "started_at": "", "ended_at": "2026-03-01T11:00:00Z",
         "target_fingerprint": "sqlite-1", "parameters": {"page_bytes": 4096}, "definition": {"hash": "", "text": ""},
         "build": "plimsoll 0.1.0", "repetitions": [], "verdict": {"limit": null, "evidence": []}, "warnings": [],
@@ -27,12 +27,9 @@ fn run(number: u32, test: &str, rates: &[f64]) -> RunRecord {
     run.started_at = format!("2026-03-{:02}T10:00:00.000Z", number + 1);
     (run.definition.hash, run.definition.text) = (definition.hash(), definition.text.clone());
     let repetition = |(at, rate): (usize, &f64)| {
-        let point = Point {
-            seconds: 60.0,
-            content_bytes: Some((rate * MB as f64) as u64),
-            mb_per_minute: Some(*rate),
-            ..Point::default()
-        };
+        let point = Point { seconds: 60.0, ..Point::default() }
+            .with(Metric::ContentBytes, (rate * MB as f64) as u64)
+            .with(Metric::MbPerMinute, *rate);
         let label = char::from(b'a' + at as u8).to_string();
         Repetition { label, complete: true, points: vec![point], ..Repetition::default() }
     };
@@ -135,7 +132,7 @@ fn runs_that_cannot_be_held_together_are_left_out_and_named() {
     runs[1].parameters.insert("cache".to_owned(), "warm".into());
     runs[2].repetitions.clear();
     runs[3].definition.text = "of another age".to_owned();
-    runs[4].repetitions[0].points[0].content_bytes = Some(0);
+    runs[4].repetitions[0].points[0].metrics.set(Metric::ContentBytes, 0);
     runs[4].repetitions.truncate(1);
     // Under another URL, and the same server still.
     runs[5].target = "sqlite:/elsewhere/data.db".to_owned();

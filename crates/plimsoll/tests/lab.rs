@@ -89,7 +89,7 @@ fn volumes_shrink_and_the_truth_stands_beside_the_figures() {
     let memory = &records[3]["result"];
     assert!(memory["note"].as_str().unwrap().ends_with("measured at scale 1/64"), "{memory}");
     for record in &records {
-        let (truth, result) = (&record["truth"], &record["result"]);
+        let (truth, result) = (&record["expected"], &record["result"]);
         let (is, should) = (result["value"].as_f64().unwrap(), truth["value"].as_f64().unwrap());
         assert!((100.0 * (is / should - 1.0) - truth["error_percent"].as_f64().unwrap()).abs() < 1e-6);
         assert_eq!(truth["unit"], result["unit"]);

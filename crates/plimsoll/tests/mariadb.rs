@@ -52,7 +52,9 @@ fn points(record: &Value) -> impl Iterator<Item = &Value> {
 
 /// Matches by N, whoever timed it.
 fn matches(record: &Value) -> std::collections::BTreeMap<u64, u64> {
-    points(record).map(|point| (point["join_rows"].as_u64().unwrap(), point["matches"].as_u64().unwrap())).collect()
+    points(record)
+        .map(|point| (point["metrics"]["join_rows"].as_u64().unwrap(), point["metrics"]["matches"].as_u64().unwrap()))
+        .collect()
 }
 
 /// Misses come to the pages; the server reads ahead by whole extents. Where the device can be seen, it delivered them.
@@ -95,8 +97,8 @@ fn every_test_is_complete_and_proved_and_agrees_with_sqlite() {
             "read-scan" | "client-read" => proved_cold(&record),
             "read-scan-weak" => assert!(!record["warnings"].to_string().contains("no effect"), "{record}"),
             "write-chunk" => points(&record).for_each(|point| {
-                assert!(number(&point["log_bytes"]) > number(&point["content_bytes"]));
-                assert!(number(&point["page_bytes"]) > number(&point["content_bytes"]));
+                assert!(number(&point["metrics"]["log_bytes"]) > number(&point["metrics"]["content_bytes"]));
+                assert!(number(&point["metrics"]["page_bytes"]) > number(&point["metrics"]["content_bytes"]));
             }),
             "cpu-join" => {
                 let local =

@@ -54,13 +54,14 @@ fn postgresql_is_dumped_imported_and_copied() {
     assert_eq!(labels(record)[..4], ["dump", "definitions", "tables", "indexes"]);
     // The log of the imported rows was counted, and nobody was seen to wait for it.
     let tables = &record["repetitions"][2]["points"][2];
-    assert!(tables["log_bytes"].as_u64() > tables["content_bytes"].as_u64(), "{tables}");
+    let loaded = &tables["metrics"];
+    assert!(loaded["log_bytes"].as_u64() > loaded["content_bytes"].as_u64(), "{tables}");
     let limit = record["results"][1]["note"].as_str().unwrap();
     assert!(
         limit.starts_with("at least") && limit.contains("; 1.") && limit.contains(" bytes of log for each"),
         "{limit}"
     );
-    let moved = record["repetitions"][2]["points"][2]["content_bytes"].as_u64().unwrap();
+    let moved = record["repetitions"][2]["points"][2]["metrics"]["content_bytes"].as_u64().unwrap();
     assert_eq!(moved, record["parameters"]["content_bytes"].as_u64().unwrap());
     for way in ["wal-log", "file-copy"] {
         let way_is = format!("way={way}");
@@ -301,15 +302,15 @@ fn the_lab_moves_databases_as_fast_as_its_limits_say() {
         let number = |value: &Value| value.as_f64().unwrap();
         // A change of level is seen when it is next asked for, each second.
         let is_close = if test == "level-change" {
-            (0.0..1.0).contains(&(number(&result["value"]) - number(&result["truth"]["value"])))
+            (0.0..1.0).contains(&(number(&result["value"]) - number(&result["expected"]["value"])))
         } else {
-            number(&result["truth"]["error_percent"]).abs() < 1.0
+            number(&result["expected"]["error_percent"]).abs() < 1.0
         };
         assert!(result["metric"] == metric && is_close, "{result}");
         if test == "import" {
             let log = &said.json()[0]["results"][1];
             // Checkpoints hold the import back a little, and the log takes what it took.
-            let error = number(&log["truth"]["error_percent"]);
+            let error = number(&log["expected"]["error_percent"]);
             assert!(log["metric"] == "log_rate_limit" && (-6.0..0.1).contains(&error), "{log}");
         }
         assert_eq!(result["repetitions"], 3, "{result}");

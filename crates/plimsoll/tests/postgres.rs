@@ -75,7 +75,7 @@ fn every_test_is_complete_and_proved_and_agrees_with_sqlite() {
         match test {
             "read-scan" => proved_cold(&record),
             "write-chunk" => points(&record).for_each(|point| {
-                assert!(number(&point["log_bytes"]) > number(&point["content_bytes"]));
+                assert!(number(&point["metrics"]["log_bytes"]) > number(&point["metrics"]["content_bytes"]));
             }),
             "cpu-join" => {
                 let local =
@@ -118,7 +118,9 @@ fn proved_cold(record: &Value) {
 
 /// Matches by N, whoever timed it.
 fn matches(record: &Value) -> std::collections::BTreeMap<u64, u64> {
-    points(record).map(|point| (point["join_rows"].as_u64().unwrap(), point["matches"].as_u64().unwrap())).collect()
+    points(record)
+        .map(|point| (point["metrics"]["join_rows"].as_u64().unwrap(), point["metrics"]["matches"].as_u64().unwrap()))
+        .collect()
 }
 
 #[test]

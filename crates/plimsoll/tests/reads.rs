@@ -21,7 +21,7 @@ fn record(scene: &Scene, words: &[&str]) -> Value {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len() as u64, tables, "each table once");
-        assert!(points.iter().all(|point| point["mb_per_minute"].as_f64().unwrap() > 0.0));
+        assert!(points.iter().all(|point| point["metrics"]["mb_per_minute"].as_f64().unwrap() > 0.0));
         assert!(!repetition["minutes"].as_array().unwrap().is_empty());
     }
     record
@@ -43,7 +43,7 @@ fn one_reader_on_the_lab_reads_at_the_limit_and_twice_the_same() {
     }
     assert_eq!(one, two);
     assert_eq!(one["repetitions"].as_array().unwrap().len(), 1);
-    assert!(one["truth"]["error_percent"].as_f64().unwrap().abs() < 1.0, "{}", one["truth"]);
+    assert!(one["expected"]["error_percent"].as_f64().unwrap().abs() < 1.0, "{}", one["expected"]);
     let cold = &one["repetitions"][0]["cold"];
     assert!(cold["engine_miss_percent"].as_f64().unwrap() > 98.0 && cold["verified"] == true, "{cold}");
     let engine = record(&scene, &["probe", "--set", "volume=4GiB", "--set", "into=engine", "--target", LAB]);
@@ -59,7 +59,10 @@ fn several_readers_share_the_tables_and_the_device() {
     };
     let (one, four) = (read("readers=1", LAB), read("readers=4", LAB));
     assert!((0.9..1.1).contains(&(rate(&four) / rate(&one))), "{} {}", rate(&one), rate(&four));
-    assert!(four.get("truth").is_none_or(Value::is_null) && four["repetitions"][0]["points"][0]["sessions"] == 4);
+    assert!(
+        four.get("expected").is_none_or(Value::is_null)
+            && four["repetitions"][0]["points"][0]["metrics"]["sessions"] == 4
+    );
 }
 
 #[test]

@@ -118,7 +118,7 @@ fn share(base: &Figure, figure: &Figure) -> Option<Figure> {
         high: compared.and_then(|compared| compared.high).map(percent),
         point_cv_percent: None,
         note: None,
-        truth: None,
+        expected: None,
         ..figure.clone()
     })
 }

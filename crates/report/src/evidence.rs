@@ -1,4 +1,4 @@
-//! What stands behind a verdict, as tables: its stretches, and the ceilings that figures were held against.
+//! What stands behind a verdict, as tables: its segments, and the ceilings that figures were held against.
 
 use plimsoll_measurement::units::format_seconds;
 use plimsoll_measurement::{RunRecord, SampleGap};
@@ -13,8 +13,8 @@ pub fn moment_in(seconds: f64) -> String {
     if seconds > 0.0 { format_seconds(seconds) } else { "0 s".to_owned() }
 }
 
-/// Rows: stretches of the repetitions with a verdict of their own.
-pub fn stretches(record: &RunRecord) -> Option<Grid> {
+/// Rows: segments of the repetitions with a verdict of their own.
+pub fn segments(record: &RunRecord) -> Option<Grid> {
     let mut grid = Grid::default()
         .text("Rep.")
         .text("Phase")
@@ -23,7 +23,7 @@ pub fn stretches(record: &RunRecord) -> Option<Grid> {
         .text("Limit")
         .number("Used to")
         .text("Evidence");
-    for stretch in &record.verdict.stretches {
+    for stretch in &record.verdict.segments {
         let evidence: Vec<String> = stretch.evidence.iter().map(|sentence| plain(sentence)).collect();
         grid.row(vec![
             plain(&stretch.repetition).into(),
@@ -38,10 +38,10 @@ pub fn stretches(record: &RunRecord) -> Option<Grid> {
     grid.compact()
 }
 
-/// Rows: the limits of all stretches, with the time that each bound; the longest first.
+/// Rows: the limits of all segments, with the time that each bound; the longest first.
 pub fn time_by_limit(record: &RunRecord) -> Option<Grid> {
     let mut times: Vec<(String, f64)> = Vec::new();
-    for stretch in &record.verdict.stretches {
+    for stretch in &record.verdict.segments {
         let limit = limits(stretch.limit.as_deref(), &stretch.also);
         let seconds = (stretch.to_seconds - stretch.from_seconds).max(0.0);
         match times.iter_mut().find(|(known, _)| *known == limit) {
@@ -143,9 +143,9 @@ fn joined<K: PartialEq>(all: impl Iterator<Item = (K, Series)>) -> Vec<(K, Serie
 }
 
 /// Rows: what would raise the rate, by a model of what was measured.
-pub fn lifts(record: &RunRecord) -> Option<Grid> {
+pub fn gains(record: &RunRecord) -> Option<Grid> {
     let mut grid = Grid::default().text("With").number("Higher rate, %");
-    for lift in &record.verdict.lifts {
+    for lift in &record.verdict.gains {
         grid.row(vec![plain(&lift.change).into(), number(lift.gain_percent).into()]);
     }
     grid.compact()

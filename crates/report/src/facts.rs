@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_analysis::summary;
 use plimsoll_measurement::units::{MB, format_bytes, format_seconds, mb_per_minute};
-use plimsoll_measurement::{Figure, Point, Repetition, RunRecord};
+use plimsoll_measurement::{Figure, Metric, Point, Repetition, RunRecord};
 
 use crate::grid::{Cell, Grid};
 use crate::words::{
@@ -13,7 +13,8 @@ use crate::words::{
 
 /// The point's rate in MB per minute, where it moved data.
 pub fn point_rate(point: &Point) -> Option<f64> {
-    let rate = point.mb_per_minute.or_else(|| mb_per_minute(point.content_bytes?, point.seconds))?;
+    let rate =
+        point.get(Metric::MbPerMinute).or_else(|| mb_per_minute(point.count(Metric::ContentBytes)?, point.seconds))?;
     rate.is_finite().then_some(rate)
 }
 
@@ -71,7 +72,7 @@ pub fn repetitions(record: &RunRecord) -> Option<Grid> {
             plain(&repetition.label).into(),
             repetition.points.len().to_string().into(),
             seconds.map(format_seconds).into(),
-            total(repetition, |point| point.content_bytes).map(format_bytes).into(),
+            total(repetition, |point| point.count(Metric::ContentBytes)).map(format_bytes).into(),
             rates.as_ref().and_then(|rates| number(rates.overall)).into(),
             rates.as_ref().and_then(|rates| number(rates.slowest)).into(),
             rates.as_ref().and_then(|rates| number(rates.fastest)).into(),
@@ -84,7 +85,7 @@ pub fn repetitions(record: &RunRecord) -> Option<Grid> {
 
 /// What a figure should be where that was published, and how far it is off in percent.
 pub fn truth(figure: &Figure) -> [Cell; 2] {
-    match &figure.truth {
+    match &figure.expected {
         Some(truth) if truth.published => {
             [number(truth.value).into(), truth.error_percent.map(|error| format!("{error:+.2}")).into()]
         }
@@ -192,15 +193,15 @@ pub fn resources(record: &RunRecord) -> Option<Grid> {
         .number("Flagged points");
     let any_flagged = record.repetitions.iter().flat_map(|r| &r.points).any(|point| !point.flags.is_empty());
     for repetition in &record.repetitions {
-        let cpu: Vec<f64> = repetition.points.iter().filter_map(|point| point.cpu_percent).collect();
+        let cpu: Vec<f64> = repetition.points.iter().filter_map(|point| point.get(Metric::CpuPercent)).collect();
         let flagged = repetition.points.iter().filter(|point| !point.flags.is_empty()).count();
         grid.row(vec![
             plain(&repetition.label).into(),
-            total(repetition, |point| point.content_bytes).map(format_bytes).into(),
-            total(repetition, |point| point.page_bytes).map(format_bytes).into(),
-            total(repetition, |point| point.device_bytes).map(format_bytes).into(),
-            total(repetition, |point| point.log_bytes).map(format_bytes).into(),
-            total(repetition, |point| point.cpu_seconds).and_then(number).into(),
+            total(repetition, |point| point.count(Metric::ContentBytes)).map(format_bytes).into(),
+            total(repetition, |point| point.count(Metric::PageBytes)).map(format_bytes).into(),
+            total(repetition, |point| point.count(Metric::DeviceBytes)).map(format_bytes).into(),
+            total(repetition, |point| point.count(Metric::LogBytes)).map(format_bytes).into(),
+            total(repetition, |point| point.get(Metric::CpuSeconds)).and_then(number).into(),
             summary::mean(&cpu).and_then(number).into(),
             any_flagged.then(|| flagged.to_string()).into(),
         ]);
@@ -260,13 +261,13 @@ pub fn point_rates(record: &RunRecord, phase: Option<&str>, most: usize) -> Opti
 
 /// Cache misses in percent of the accesses of a memory point's counted pass.
 pub fn miss_percent(point: &Point) -> Option<f64> {
-    let accesses = point.accesses.filter(|accesses| *accesses > 0)?;
-    Some(point.cache_miss_pages? as f64 / accesses as f64 * 100.0)
+    let accesses = point.count(Metric::Accesses).filter(|accesses| *accesses > 0)?;
+    Some(point.count(Metric::CacheMissPages)? as f64 / accesses as f64 * 100.0)
 }
 
 /// A memory point's working set in MB.
 pub fn set_megabytes(point: &Point) -> Option<f64> {
-    point.set_bytes.map(|bytes| bytes as f64 / MB as f64)
+    point.count(Metric::SetBytes).map(|bytes| bytes as f64 / MB as f64)
 }
 
 /// Rows: working sets of the memory test, for each repetition from small to large.
@@ -280,17 +281,18 @@ pub fn memory(record: &RunRecord) -> Option<Grid> {
         .number("Passes")
         .number("Engine reports, %");
     for repetition in &record.repetitions {
-        let mut points: Vec<&Point> = repetition.points.iter().filter(|point| point.set_bytes.is_some()).collect();
-        points.sort_by_key(|point| point.set_bytes);
+        let mut points: Vec<&Point> =
+            repetition.points.iter().filter(|point| point.count(Metric::SetBytes).is_some()).collect();
+        points.sort_by_key(|point| point.count(Metric::SetBytes));
         for point in points {
             grid.row(vec![
                 plain(&repetition.label).into(),
-                Cell { text: point.set_bytes.and_then(megabytes), flags: point.flags.clone() },
-                point.accesses.and_then(|n| number(n as f64)).into(),
-                point.cache_miss_pages.and_then(|n| number(n as f64)).into(),
+                Cell { text: point.count(Metric::SetBytes).and_then(megabytes), flags: point.flags.clone() },
+                point.count(Metric::Accesses).and_then(|n| number(n as f64)).into(),
+                point.count(Metric::CacheMissPages).and_then(|n| number(n as f64)).into(),
                 miss_percent(point).and_then(number).into(),
-                point.passes.map(|n| n.to_string()).into(),
-                point.memory_percent.and_then(number).into(),
+                point.count(Metric::Passes).map(|n| n.to_string()).into(),
+                point.get(Metric::MemoryPercent).and_then(number).into(),
             ]);
         }
     }

@@ -103,7 +103,7 @@ fn card(at: usize, record: &RunRecord) -> Markup {
                 Some(figure) => {
                     span.figure { (words::bound(record, &figure.unit)) (words::number(figure.value).unwrap_or_else(|| words::UNKNOWN.to_owned())) " " small { (words::plain(&figure.unit)) } }
                     span { (words::title(&figure.metric)) ", " (words::interval(figure)) }
-                    @if let Some(truth) = &figure.truth { span { (words::truth(truth)) } }
+                    @if let Some(truth) = &figure.expected { span { (words::truth(truth)) } }
                     span.quiet { (words::basis(figure)) }
                 }
                 None => { span.figure { (words::UNKNOWN) } span { "No result" } }

@@ -126,7 +126,7 @@ impl Page {
         let (title, value) = (words::title(&figure.metric), words::value(record, figure));
         let spread = format!("{}, {}", words::interval(figure), words::basis(figure));
         self.paragraph(format!("{}: **{}**, {spread}", safe(&title), safe(&value)));
-        let truth = record.truth.iter().flat_map(|truth| [words::truth(truth), words::why_true(truth)]);
+        let truth = record.expected.iter().flat_map(|truth| [words::truth(truth), words::why_true(truth)]);
         let truth: Vec<String> = truth.filter(|sentence| !sentence.is_empty()).collect();
         for sentence in figure.note.iter().chain(&truth) {
             self.paragraph(safe(sentence));
@@ -166,9 +166,9 @@ impl Page {
             self.paragraph(safe(&sentence));
         }
         self.tables([
-            (words::LIFTS, evidence::lifts(record)),
+            (words::GAINS, evidence::gains(record)),
             ("Used of each ceiling", evidence::used(record)),
-            ("Stretches", evidence::stretches(record)),
+            ("Segments", evidence::segments(record)),
             ("Waits", requests::waits(record)),
             ("Files", requests::files(record)),
             ("Files against limits of their own", requests::file_limits(record)),

@@ -1,7 +1,7 @@
 //! Moves of whole databases, as tables: the time of their stages, and their rates by size.
 
 use plimsoll_measurement::units::{MB, format_seconds, mb_per_minute};
-use plimsoll_measurement::{Point, Repetition, RunRecord};
+use plimsoll_measurement::{Metric, Point, Repetition, RunRecord};
 
 use crate::grid::Grid;
 use crate::words::{number, plain};
@@ -39,7 +39,7 @@ fn moved(record: &RunRecord) -> impl Iterator<Item = (&str, &str)> {
 /// Seconds and content of a stage of one size in a repetition.
 fn stage_of(repetition: &Repetition, of: (&str, &str)) -> Option<(f64, u64)> {
     let points = repetition.points.iter().filter(|point| stage(point) == Some(of));
-    let sums = points.map(|point| (point.seconds, point.content_bytes.unwrap_or(0)));
+    let sums = points.map(|point| (point.seconds, point.count(Metric::ContentBytes).unwrap_or(0)));
     sums.reduce(|one, other| (one.0 + other.0, one.1 + other.1))
 }
 

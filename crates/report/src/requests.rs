@@ -66,8 +66,12 @@ fn together<'a>(name: &str, parts: impl Iterator<Item = &'a RequestKind>) -> Req
         rows: parts.iter().map(|part| part.rows).sum(),
         content_bytes: parts.iter().map(|part| part.content_bytes).sum(),
         errors,
+        drained: parts.iter().map(|part| part.drained).sum(),
         retries: parts.iter().map(|part| part.retries).sum(),
         times: TimesData::merged(parts.iter().map(|part| &part.times)),
+        times_without_waits: parts.iter().any(|part| part.times_without_waits.is_some()).then(|| {
+            TimesData::merged(parts.iter().map(|part| part.times_without_waits.as_ref().unwrap_or(&part.times)))
+        }),
         times_uncorrected: (uncorrected().count() > 0).then(|| TimesData::merged(uncorrected())),
     }
 }
@@ -98,6 +102,7 @@ fn columns(grid: Grid) -> Grid {
         .number("p99.99")
         .number("Longest")
         .number("p99, real start")
+        .number("p99, no retry waits")
         .number("Retries")
         .text("Failed")
 }
@@ -106,6 +111,7 @@ fn cells(kind: &RequestKind, all: u64) -> Vec<Cell> {
     let ms = |percent: f64| Cell::from(percentile_ms(&kind.times, percent).and_then(number));
     let share = (all > 0).then(|| 100.0 * kind.operations as f64 / all as f64);
     let real = kind.times_uncorrected.as_ref().and_then(|times| percentile_ms(times, 99.0));
+    let without = kind.times_without_waits.as_ref().and_then(|times| percentile_ms(times, 99.0));
     let classes: Vec<String> = kind.errors.iter().map(|(class, count)| format!("{} {count}", plain(class))).collect();
     vec![
         plain(&kind.kind).into(),
@@ -121,6 +127,7 @@ fn cells(kind: &RequestKind, all: u64) -> Vec<Cell> {
         ms(99.99),
         ms(100.0),
         real.and_then(number).into(),
+        without.and_then(number).into(),
         whole(kind.retries).into(),
         (if classes.is_empty() { "0".to_owned() } else { classes.join(", ") }).into(),
     ]

@@ -233,7 +233,7 @@ mod tests {
 
     fn record(ceilings: &[(&str, f64)]) -> RunRecord {
         let value = serde_json::json!({
-            "schema_version": "1.0", "run_id": "r", "test": "t", "target": "x", "engine": "e", "clock": "real",
+            "schema_version": "2.0", "subject": "database", "basis": "measured", "run_id": "r", "test": "t", "target": "x", "engine": "e", "clock": "real",
             "started_at": "", "parameters": {}, "definition": {"hash": "", "text": ""}, "build": "", "repetitions": [],
             "verdict": {"limit": null, "evidence": []}, "warnings": [], "host": {"platform": "", "cpus": 1}
         });

@@ -8,7 +8,7 @@ use crate::accuracy::{self, Accuracy};
 use crate::grid::{Cell, Grid};
 use crate::history::History;
 use crate::steadiness::{self, steadiness};
-use crate::words::{self, LIFTS, UNKNOWN, flag_meaning, flag_symbol, number, plain};
+use crate::words::{self, GAINS, UNKNOWN, flag_meaning, flag_symbol, number, plain};
 use crate::{cpu, evidence, facts, families, moved, requests};
 
 /// How the text is drawn.
@@ -97,7 +97,7 @@ pub fn run(record: &RunRecord, style: Style) -> String {
         Some(figure) => page.headline(record, figure),
         None => page.line(&format!("  {}", words::no_result(record))),
     }
-    if let Some(truth) = &record.truth {
+    if let Some(truth) = &record.expected {
         page.wrapped("  ", &words::truth(truth));
         page.wrapped("  ", &words::why_true(truth));
     }
@@ -303,12 +303,12 @@ impl Page {
             self.gap();
             self.wrapped(if warns { "! " } else { "" }, &sentence);
         }
-        self.grid(LIFTS, evidence::lifts(record));
+        self.grid(GAINS, evidence::gains(record));
         self.grid("Used of each ceiling", evidence::used(record));
-        if record.verdict.stretches.len() > MOST_STRETCHES {
+        if record.verdict.segments.len() > MOST_STRETCHES {
             self.grid("Stretches by limit", evidence::time_by_limit(record));
         } else {
-            self.grid("Stretches", evidence::stretches(record).map(without_evidence));
+            self.grid("Segments", evidence::segments(record).map(without_evidence));
         }
         self.grid("Waits", requests::waits(record));
         self.grid("Files", requests::files(record));
@@ -372,13 +372,13 @@ impl Page {
     }
 }
 
-/// More stretches than this are summed up by limit; files have them all.
+/// More segments than this are summed up by limit; files have them all.
 const MOST_STRETCHES: usize = 12;
 
 /// Stretches without their sentences, which are those of the verdict again and too long for a column.
-fn without_evidence(mut stretches: Grid) -> Grid {
-    stretches.drop_column("Evidence");
-    stretches
+fn without_evidence(mut segments: Grid) -> Grid {
+    segments.drop_column("Evidence");
+    segments
 }
 
 /// Columns that a narrow terminal can do without, the first to go first.

@@ -1,7 +1,7 @@
 //! How values are worded, the same way in every output: figures with their spread, states, dates, flags.
 
 use plimsoll_measurement::units::{MB, format_seconds, format_significant};
-use plimsoll_measurement::{Figure, Repetition, RunRecord, Truth, Verdict};
+use plimsoll_measurement::{Expected, Figure, Repetition, RunRecord, Verdict};
 
 /// Stands for a value that nobody knows.
 pub const UNKNOWN: &str = "–";
@@ -177,7 +177,7 @@ pub fn count(number: usize, noun: &str) -> String {
 pub const NOT_PUBLISHED: &str = "not published";
 
 /// What the lab knows to be true, and how far the measurement was off.
-pub fn truth(truth: &Truth) -> String {
+pub fn truth(truth: &Expected) -> String {
     let value = quantity(truth.value, &truth.unit);
     let off =
         truth.error_percent.and_then(signed_percent).map_or_else(String::new, |error| format!(", off by {error}"));
@@ -190,7 +190,7 @@ pub fn truth(truth: &Truth) -> String {
 }
 
 /// Which limit makes the true value what it is, and how; empty where that isn't known.
-pub fn why_true(truth: &Truth) -> String {
+pub fn why_true(truth: &Expected) -> String {
     let limit = truth.limit.as_deref().map(|limit| format!("Limit: {}", title(limit)));
     let parts: Vec<String> = limit.into_iter().chain(truth.reason.as_deref().map(plain)).collect();
     parts.join("; ")
@@ -207,7 +207,7 @@ pub fn time(record: &RunRecord) -> String {
 }
 
 /// Heading of what would raise the rate.
-pub const LIFTS: &str = "What would lift it, by a model of what was measured";
+pub const GAINS: &str = "What would lift it, by a model of what was measured";
 
 /// A limit by the name that the record has for it: its name in a sentence, and what it means that it bound.
 const LIMITS: [(&str, &str, &str); 12] = [
@@ -285,7 +285,7 @@ pub fn verdict(verdict: &Verdict) -> Option<String> {
     let used = verdict.utilisation_percent.and_then(percent).filter(|_| bound);
     let limits = limits_used(verdict.limit.as_deref(), &verdict.also, used);
     // Lifts are in order, so one that is of no limit that is named and yet the first is what one should know of.
-    let better = verdict.lifts.first().filter(|lift| bound && verdict.limits().all(|limit| limit != lift.limit));
+    let better = verdict.gains.first().filter(|lift| bound && verdict.limits().all(|limit| limit != lift.limit));
     let better = better.map_or_else(String::new, |lift| format!("; {} would bring more", plain(&lift.change)));
     Some(format!("{limits}{better}"))
 }
@@ -365,7 +365,7 @@ pub fn flag_meaning(flag: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_measurement::Lift;
+    use plimsoll_measurement::Gain;
 
     use super::*;
 
@@ -404,13 +404,13 @@ mod tests {
         assert_eq!(said(None, &[], &[]), None);
         assert_eq!(said(Some("<new_one>"), &[], &[]).unwrap(), "<new one>, used to 97.5 %");
 
-        let lift = |limit: &str, change: &str, gain_percent| Lift {
+        let lift = |limit: &str, change: &str, gain_percent| Gain {
             limit: limit.to_owned(),
             change: change.to_owned(),
             gain_percent,
         };
-        let lifts = vec![lift("cpu", "faster cores", 14.3), lift("client", "a client that needs less", 6.2)];
-        let client = Verdict { limit: Some("client".to_owned()), lifts, ..Verdict::default() };
+        let gains = vec![lift("cpu", "faster cores", 14.3), lift("client", "a client that needs less", 6.2)];
+        let client = Verdict { limit: Some("client".to_owned()), gains, ..Verdict::default() };
         assert_eq!(verdict(&client).unwrap(), "Client; faster cores would bring more");
         let both = Verdict { also: vec!["cpu".to_owned()], ..client };
         assert_eq!(verdict(&both).unwrap(), "Client and CPU");

@@ -2,7 +2,7 @@
 
 mod samples;
 
-use plimsoll_measurement::{Repetition, RunRecord, SampleColumn, Samples};
+use plimsoll_measurement::{Metric, Repetition, RunRecord, SampleColumn, Samples};
 use plimsoll_report::terminal::{self, Comparison, RunSummary, Style};
 use plimsoll_report::{csv, html, json_line, markdown};
 
@@ -189,15 +189,15 @@ fn page_fetches_nothing_and_runs_nothing() {
 fn no_page_shows_what_is_not_a_number() {
     let mut broken = samples::read_scan("lab:x", 100.0);
     for point in &mut broken.repetitions[0].points {
-        point.mb_per_minute = Some(f64::NAN);
+        point.metrics.set(Metric::MbPerMinute, f64::NAN);
     }
     broken.result.as_mut().unwrap().value = f64::INFINITY;
     let mut records = samples::all();
     records.extend(samples::requests::all());
     records.extend(samples::sampled::all());
     let mut seconds = samples::requests::mix("lab:x", 60);
-    seconds.repetitions[0].seconds.latency_ms_p99[3] = Some(f64::NAN);
-    seconds.repetitions[1].seconds.latency_ms_p50.clear();
+    seconds.repetitions[0].seconds.latency_us_p99[3] = Some(f64::NAN);
+    seconds.repetitions[1].seconds.latency_us_p50.clear();
     records.extend([broken, seconds]);
     let texts = [page(&records), markdown::report(&records), csv::points(&records)];
     for text in texts.into_iter().chain(records.iter().map(|record| terminal::run(record, PLAIN))) {
@@ -333,8 +333,8 @@ fn samples_are_a_panel_with_gaps_and_the_limit_that_bound() {
 fn many_stretches_are_summed_up_in_a_terminal() {
     let mut record = samples::sampled::mix("lab:x", 100);
     assert!(terminal::run(&record, PLAIN).contains("Nothing that can be seen"));
-    let again = record.verdict.stretches.clone();
-    record.verdict.stretches.extend(again);
+    let again = record.verdict.segments.clone();
+    record.verdict.segments.extend(again);
     let text = terminal::run(&record, PLAIN);
     let sums = text.split("Stretches by limit").nth(1).expect("the sums").lines().skip(4).take(3);
     let sums: Vec<String> = sums.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();

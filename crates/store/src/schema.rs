@@ -74,7 +74,9 @@ pub(crate) const MIGRATIONS: &[&str] = &[
                     NOT json_valid(repetition.document) OR repetition.document ->> '$.complete' IS NOT 1)),
             head ->> '$.error.kind',
             CASE WHEN head ->> '$.clock' IS NOT 'virtual' THEN head ->> '$.host.client.verdict' END,
-            head ->> '$.verdict.limit', head -> '$.verdict.also', head -> '$.result'
+            head ->> '$.verdict.limit', head -> '$.verdict.also',
+            CASE WHEN head -> '$.result.truth' IS NULL THEN head -> '$.result'
+                ELSE json_remove(json_set(head -> '$.result', '$.expected', json(head -> '$.result.truth')), '$.truth') END
         FROM old;
     INSERT INTO event (run_id, source, sequence, at, kind, document)
         SELECT run_id, iif(ended_at IS NULL, 'begun', 'main'), 0, coalesce(head ->> '$.started_at', ''),

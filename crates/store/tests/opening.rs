@@ -7,6 +7,7 @@ use std::path::Path;
 
 use common::{begun, finished, keep};
 use plimsoll_measurement::RunRecord;
+use plimsoll_measurement::event::Kind;
 use plimsoll_store::{Filter, RunStore, RunSummary, SqliteStore, StoreError};
 use rusqlite::Connection;
 
@@ -143,7 +144,11 @@ fn a_store_of_an_earlier_release_is_brought_up_to_date() {
 
     // What that release showed of them, the newest first.
     let shown = fs::read_to_string(data.join("version-1.jsonl")).unwrap();
-    let runs: Vec<RunRecord> = shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let read = |line: &str| match Kind::read("finished", line).unwrap() {
+        Kind::Finished(record) => *record,
+        other => panic!("{other:?}"),
+    };
+    let runs: Vec<RunRecord> = shown.lines().map(read).collect();
     let summaries = store.summaries(&Filter::default()).unwrap();
     assert_eq!(summaries, runs.iter().cloned().map(RunSummary::from).collect::<Vec<_>>());
     let states: Vec<_> = summaries.iter().map(|run| (run.ended_at.is_some(), run.complete)).collect();

@@ -3,7 +3,8 @@
 mod common;
 
 use plimsoll_measurement::{
-    ColdStart, CpuRow, CpuTable, Minute, Point, Repetition, RequestKind, RunFailure, RunRecord, Seconds, Truth, Verdict,
+    ColdStart, CpuRow, CpuTable, Expected, Metric, Minute, Point, Repetition, RequestKind, RunFailure, RunRecord,
+    Seconds, Verdict,
 };
 use plimsoll_store::{RunStore, SqliteStore};
 use proptest::option::of;
@@ -18,20 +19,23 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 fn a_point() -> impl Strategy<Value = Point> {
-    let measures = (of(any::<u64>()), of(number()), of(any::<u64>()), of(number()));
+    let exact = || of(0..1_u64 << 53);
+    let measures = (exact(), of(number()), exact(), of(number()));
     (any::<u32>(), of(text()), number(), measures, prop::collection::vec(text(), 0..3)).prop_map(
-        |(index, label, seconds, (rows, rate, bytes, cpu_seconds), flags)| Point {
-            index,
-            phase: label.clone(),
-            label,
-            started_seconds: seconds / 2.0,
-            seconds,
-            rows,
-            mb_per_minute: rate,
-            device_bytes: bytes,
-            cpu_seconds,
-            flags,
-            ..Point::default()
+        |(index, label, seconds, (rows, rate, bytes, cpu_seconds), flags)| {
+            Point {
+                index,
+                phase: label.clone(),
+                label,
+                started_seconds: seconds / 2.0,
+                seconds,
+                flags,
+                ..Point::default()
+            }
+            .with(Metric::Rows, rows)
+            .with(Metric::MbPerMinute, rate)
+            .with(Metric::DeviceBytes, bytes)
+            .with(Metric::CpuSeconds, cpu_seconds)
         },
     )
 }
@@ -92,7 +96,7 @@ fn a_record() -> impl Strategy<Value = RunRecord> {
                 rows: vec![CpuRow { seconds_range: (value, 1.0), matches: whole, ..CpuRow::default() }],
                 ..CpuTable::default()
             }),
-            truth: Some(Truth {
+            expected: Some(Expected {
                 value,
                 unit: "MB/min".into(),
                 basis: "derived".into(),

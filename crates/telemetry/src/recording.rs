@@ -233,7 +233,7 @@ impl Shared {
 mod tests {
     use plimsoll_clock::{RealClock, VirtualClock, enter, windowed};
     use plimsoll_engine::Result;
-    use plimsoll_measurement::Metric;
+    use plimsoll_measurement::Counter;
 
     use super::*;
 
@@ -246,7 +246,7 @@ mod tests {
     impl Sampler for Engine {
         fn sample(&mut self) -> Result<Vec<Reading>> {
             let ((), window) = windowed(self.clock.as_ref(), || self.clock.sleep(self.takes));
-            Ok(vec![Reading { metric: Metric::DataReads, value: 7.0 * window.end.as_nanos() as f64 / 1e9, window }])
+            Ok(vec![Reading { metric: Counter::DataReads, value: 7.0 * window.end.as_nanos() as f64 / 1e9, window }])
         }
     }
 

@@ -4,7 +4,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::TestbedError;
+use crate::{Installation, Product, TestbedError};
 
 /// Distributions that keep several major versions side by side put them under this folder, outside PATH.
 const VERSIONED: &str = "/usr/lib/postgresql";
@@ -18,16 +18,27 @@ pub struct Binaries {
 }
 
 impl Binaries {
-    /// Looks in PATH, then in the versioned folders, the newest first.
+    /// Those of the version that the environment chooses; else looks in PATH, then in the versioned folders, the newest first.
     pub fn find() -> Result<Self, TestbedError> {
         let path = env::var_os("PATH").unwrap_or_default();
         let searched: Vec<PathBuf> = env::split_paths(&path).collect();
+        if let Some(chosen) = Installation::chosen(&[Product::PostgreSql])? {
+            return Self::of(&chosen);
+        }
         let versioned = newest_first(Path::new(VERSIONED));
         searched
             .iter()
             .chain(&versioned)
             .find_map(|folder| Self::in_folder(folder, &searched))
             .ok_or(TestbedError::MissingBinaries)
+    }
+
+    /// Those of an installation, which may lack psql: any version's will do.
+    pub(crate) fn of(installation: &Installation) -> Result<Self, TestbedError> {
+        installation.stated_version()?;
+        let path = env::var_os("PATH").unwrap_or_default();
+        let searched: Vec<PathBuf> = env::split_paths(&path).chain(newest_first(Path::new(VERSIONED))).collect();
+        Self::in_folder(&installation.programs(), &searched).ok_or(TestbedError::MissingBinaries)
     }
 
     /// The folder that holds them; pgbench is there too where it is installed.

@@ -14,7 +14,7 @@ use crate::account::{Account, command_as};
 use crate::error::run;
 use crate::guard::Guard;
 use crate::server::SUPERUSER;
-use crate::{Binaries, Postgres, TestbedError};
+use crate::{Binaries, Installation, Postgres, TestbedError};
 
 /// Somebody else may take the port between its choice and the server's start; then another one is tried.
 pub(crate) const PORT_ATTEMPTS: u32 = 3;
@@ -31,9 +31,17 @@ pub struct Builder {
     parent: Option<PathBuf>,
     wal_parent: Option<PathBuf>,
     settings: Vec<(String, String)>,
+    installation: Option<Installation>,
 }
 
 impl Builder {
+    /// The server of this installation, whatever the environment chooses.
+    #[must_use]
+    pub fn installed(mut self, installation: Installation) -> Self {
+        self.installation = Some(installation);
+        self
+    }
+
     /// Memory for the server's own cache, in MB (2^20 bytes). Without it the server's default applies.
     #[must_use]
     pub fn shared_buffers_mb(self, megabytes: u32) -> Self {
@@ -79,7 +87,7 @@ impl Builder {
 
     /// Makes the server and returns when it answers.
     pub fn start(self) -> Result<Postgres, TestbedError> {
-        let binaries = Binaries::find()?;
+        let binaries = self.installation.as_ref().map_or_else(Binaries::find, Binaries::of)?;
         let account = Account::for_server("postgres")?;
         let directory = make_directory(self.parent.as_deref(), account)?;
         let guard = Guard::new(account, STOP, &binaries.pg_ctl, directory.path())?;

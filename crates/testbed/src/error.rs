@@ -1,6 +1,7 @@
 //! What can go wrong while a test server is made.
 
 use std::io;
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 /// Why a test server could not be had.
@@ -14,10 +15,27 @@ pub enum TestbedError {
     MissingBinaries,
     /// No MariaDB on this machine.
     #[error(
-        "MariaDB's programs mariadbd, mariadb-install-db, mariadb-admin and mariadb are neither in PATH nor in /usr/sbin; \
+        "MariaDB's programs mariadbd, mariadb-install-db and mariadb are neither in PATH nor in /usr/sbin; \
          install the package mariadb-server"
     )]
     MissingMariaDb,
+    /// A server of that name is none that can be chosen.
+    #[error("'{0}' names no server; names are like postgresql-16, mariadb-11.4 and mysql-9")]
+    UnknownServer(String),
+    /// A server that was chosen is not there.
+    #[error("there is no server in {}; cargo xtask servers fetches it", .0.display())]
+    NotFetched(PathBuf),
+    /// A server is of another version than it should be.
+    #[error("version {wanted} was wanted, and what came is {stated}")]
+    OtherVersion {
+        /// The version that was asked for.
+        wanted: String,
+        /// The version that the program states.
+        stated: String,
+    },
+    /// Nothing says where servers are kept.
+    #[error("neither PLIMSOLL_SERVERS nor XDG_CACHE_HOME nor HOME says where servers are kept")]
+    NoCache,
     /// A server doesn't run as root, and there is nobody else to run it as.
     #[error("a server can't run as root, and neither the user '{0}' nor 'nobody' is in /etc/passwd")]
     NoAccount(&'static str),

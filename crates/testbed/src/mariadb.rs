@@ -1,4 +1,4 @@
-//! A private MariaDB server.
+//! A private MariaDB or MySQL server.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -8,18 +8,16 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-use crate::TestbedError;
 use crate::account::{Account, command_as};
 use crate::builder::{PORT_ATTEMPTS, free_port, make_directory, random_word};
 use crate::error::run;
 use crate::guard::Guard;
+use crate::programs::Programs;
 use crate::server::{SUPERUSER, end_of, quote};
-
-/// Where distributions put servers beside PATH, which for others than root often leaves these out.
-const FOLDERS: [&str; 4] = ["/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/usr/local/mariadb/bin"];
+use crate::{Installation, Product, TestbedError};
 
 /// Starts, stops and kills the server of a directory: `$1` is what is to be done, `$2` the directory, `$3` the server's
-/// program, `$4` the program that asks whether it answers. A killed server may stay a zombie, as nobody may wait for it.
+/// program, `$4` the client program that asks whether it answers. A killed server may stay a zombie, as nobody may wait for it.
 const CONTROL: &str = r#"pid=$(cat "$2/pid" 2>/dev/null)
 lives() { test -n "$pid" && test -d "/proc/$pid" && ! grep -q '^State:.Z' "/proc/$pid/status" 2>/dev/null; }
 stop() {
@@ -31,7 +29,7 @@ start() {
     setsid "$2" --defaults-file="$1/my.cnf" >>"$1/log" 2>&1 </dev/null &
     started=$!
     for attempt in $(seq 1200); do
-        "$3" --no-defaults --connect-timeout=5 --socket="$1/socket" --user=nobody ping >/dev/null 2>&1 && exit 0
+        "$3" --no-defaults --connect-timeout=5 --socket="$1/socket" --user=root --execute='DO 0' >/dev/null 2>&1 && exit 0
         kill -0 "$started" 2>/dev/null || exit 1
         sleep 0.05
     done
@@ -46,41 +44,23 @@ esac"#;
 /// What the guard does: `$1` is the server's directory.
 const STOP: &str = r#"sh "$1/control" kill "$1""#;
 
-/// MariaDB's programs on this machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Programs {
-    server: PathBuf,
-    install: PathBuf,
-    admin: PathBuf,
-    client: PathBuf,
-}
-
-impl Programs {
-    fn find() -> Result<Self, TestbedError> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders: Vec<PathBuf> = std::env::split_paths(&path).chain(FOLDERS.map(PathBuf::from)).collect();
-        let find = |name: &str| {
-            let mut files = folders.iter().map(|folder| folder.join(name));
-            files.find(|file| file.is_file()).ok_or(TestbedError::MissingMariaDb)
-        };
-        Ok(Self {
-            server: find("mariadbd")?,
-            install: find("mariadb-install-db")?,
-            admin: find("mariadb-admin")?,
-            client: find("mariadb")?,
-        })
-    }
-}
-
-/// Describes a MariaDB server; [`MariaDbBuilder::start`] makes it.
+/// Describes a MariaDB or MySQL server; [`MariaDbBuilder::start`] makes it.
 #[derive(Debug, Clone, Default)]
 pub struct MariaDbBuilder {
     durable: bool,
     parent: Option<PathBuf>,
     settings: Vec<(String, String)>,
+    installation: Option<Installation>,
 }
 
 impl MariaDbBuilder {
+    /// The server of this installation, whatever the environment chooses.
+    #[must_use]
+    pub fn installed(mut self, installation: Installation) -> Self {
+        self.installation = Some(installation);
+        self
+    }
+
     /// Memory for the server's own cache, in MB (2^20 bytes). Without it the server's default applies.
     #[must_use]
     pub fn buffer_pool_mb(self, megabytes: u32) -> Self {
@@ -111,12 +91,13 @@ impl MariaDbBuilder {
 
     /// Makes the server and returns when it answers. There is an empty database `test`.
     pub fn start(self) -> Result<MariaDb, TestbedError> {
-        let programs = Programs::find()?;
+        let programs = self.installation.as_ref().map_or_else(Programs::find, Programs::of)?;
         let account = Account::for_server("mysql")?;
         let directory = make_directory(self.parent.as_deref(), account)?;
         write(&directory.path().join("control"), CONTROL)?;
         let guard = Guard::new(account, STOP, &programs.server, directory.path())?;
-        install(&programs, account, directory.path())?;
+        let mut install = programs.install(account, directory.path());
+        run(install.current_dir(directory.path()))?;
         let mut server = MariaDb { guard, directory, programs, account, password: random_word(), port: 0 };
         let mut attempt = 1;
         loop {
@@ -153,8 +134,9 @@ impl MariaDbBuilder {
             ("max_connections", "400".to_owned()),
         ];
         let theirs = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let all = ours.iter().map(|(name, value)| (*name, value.as_str())).chain(theirs);
-        all.fold("[mariadbd]\n".to_owned(), |mut text, (name, value)| {
+        let products = server.programs.product_settings(self.durable);
+        let all = ours.iter().map(|(name, value)| (*name, value.as_str())).chain(products).chain(theirs);
+        all.fold("[mysqld]\n".to_owned(), |mut text, (name, value)| {
             // Writing to a String can't fail.
             let _ = writeln!(text, "{name} = {value}");
             text
@@ -162,25 +144,11 @@ impl MariaDbBuilder {
     }
 }
 
-/// Makes the server's own tables.
-fn install(programs: &Programs, account: Option<Account>, directory: &Path) -> Result<(), TestbedError> {
-    let mut install = command_as(account, &programs.install);
-    install.args([
-        "--no-defaults",
-        "--auth-root-authentication-method=normal",
-        "--skip-test-db",
-        "--skip-name-resolve",
-    ]);
-    install.arg(format!("--datadir={}", directory.join("data").display()));
-    install.arg(format!("--tmpdir={}", directory.display()));
-    run(install.current_dir(directory)).map(drop)
-}
-
 fn write(path: &Path, text: &str) -> Result<(), TestbedError> {
     fs::write(path, text).map_err(TestbedError::io(format!("write {}", path.display())))
 }
 
-/// A private MariaDB. Dropped, it is stopped at once and its directory removed.
+/// A private MariaDB or MySQL. Dropped, it is stopped at once and its directory removed.
 ///
 /// Over the socket the superuser is trusted; over TCP (127.0.0.1 only) a password is asked for.
 #[derive(Debug)]
@@ -201,6 +169,18 @@ impl MariaDb {
         MariaDbBuilder::default()
     }
 
+    /// What the server is.
+    pub fn product(&self) -> Product {
+        self.programs.product
+    }
+
+    /// Whether it offers TLS as it is: later versions make a certificate of their own.
+    pub fn has_tls(&self) -> Result<bool, TestbedError> {
+        let sql = "SHOW GLOBAL VARIABLES WHERE Variable_name = 'have_ssl' AND Value = 'YES' \
+                   OR Variable_name = 'ssl_cert' AND Value <> ''";
+        Ok(!self.sql(sql)?.is_empty())
+    }
+
     /// An error if MariaDB's programs are not on this machine.
     pub fn find_programs() -> Result<(), TestbedError> {
         Programs::find().map(drop)
@@ -208,12 +188,12 @@ impl MariaDb {
 
     /// URL of a database for the superuser over the socket, without a password.
     pub fn socket_url(&self, database: &str) -> String {
-        format!("mariadb://{SUPERUSER}@/{database}?socket={}", self.socket().display())
+        format!("{}://{SUPERUSER}@/{database}?socket={}", self.product().name(), self.socket().display())
     }
 
     /// URL of a database over TCP.
     pub fn tcp_url(&self, user: &str, password: &str, database: &str) -> String {
-        format!("mariadb://{user}:{password}@127.0.0.1:{}/{database}", self.port)
+        format!("{}://{user}:{password}@127.0.0.1:{}/{database}", self.product().name(), self.port)
     }
 
     /// Name of the superuser.
@@ -294,7 +274,7 @@ impl MariaDb {
     fn control_words(&self, what: &str) -> [OsString; 5] {
         let directory = self.directory.path();
         let script = directory.join("control");
-        [&script, Path::new(what), directory, &self.programs.server, &self.programs.admin].map(Into::into)
+        [&script, Path::new(what), directory, &self.programs.server, &self.programs.client].map(Into::into)
     }
 
     fn control(&self, what: &str) -> Result<(), TestbedError> {
@@ -303,7 +283,7 @@ impl MariaDb {
         run(&mut command).map(drop).map_err(|error| match error {
             TestbedError::Command { message, .. } => {
                 let message = format!("{message}\n{}", end_of(&self.log()));
-                TestbedError::Command { program: format!("mariadbd ({what})"), message }
+                TestbedError::Command { program: format!("{} ({what})", self.programs.server.display()), message }
             }
             other => other,
         })
@@ -311,9 +291,13 @@ impl MariaDb {
 
     /// The superuser: trusted over the socket, with a password over TCP. Nobody else gets in.
     fn make_users(&self) -> Result<(), TestbedError> {
+        // Of MySQL's accounts none but root can log in.
+        let others = match self.product() {
+            Product::MySql => "",
+            _ => "DELETE FROM mysql.global_priv WHERE Host <> 'localhost' OR User = ''; FLUSH PRIVILEGES;",
+        };
         let sql = format!(
-            "DELETE FROM mysql.global_priv WHERE Host <> 'localhost' OR User = ''; FLUSH PRIVILEGES; \
-             CREATE USER {SUPERUSER}@localhost, {SUPERUSER}@'127.0.0.1' IDENTIFIED BY '{}'; \
+            "{others} CREATE USER {SUPERUSER}@localhost, {SUPERUSER}@'127.0.0.1' IDENTIFIED BY '{}'; \
              GRANT ALL ON *.* TO {SUPERUSER}@localhost WITH GRANT OPTION; \
              GRANT ALL ON *.* TO {SUPERUSER}@'127.0.0.1' WITH GRANT OPTION; CREATE DATABASE test",
             self.password

@@ -3,6 +3,7 @@
 
 mod manifests;
 mod sources;
+mod words;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,9 +19,15 @@ impl File {
         Self { path: path.to_owned(), text: text.to_owned() }
     }
 
-    /// `crates/store/src/lib.rs` belongs to `store`.
+    /// `crates/store/src/lib.rs` belongs to `store`, and `crates/engines/sqlite/src/lib.rs` to `sqlite`.
     fn crate_name(&self) -> Option<&str> {
-        self.path.strip_prefix("crates/")?.split('/').next()
+        let path = self.path.strip_prefix("crates/")?;
+        path.strip_prefix(ENGINES).unwrap_or(path).split('/').next()
+    }
+
+    /// A driver's.
+    fn is_engine(&self) -> bool {
+        self.path.strip_prefix("crates/").is_some_and(|path| path.starts_with(ENGINES))
     }
 
     fn is_rust(&self) -> bool {
@@ -29,16 +36,14 @@ impl File {
 
     /// Part of a program or library, not of its tests, examples or benchmarks.
     fn is_source(&self) -> bool {
-        let mut parts = self.path.split('/');
-        let folder = match parts.next() {
-            Some("crates") => parts.nth(1),
-            Some("xtask") => parts.next(),
-            _ => None,
-        };
+        let mut parts = self.path.split('/').skip_while(|part| ["crates", "engines"].contains(part));
+        let folder = parts.nth(1);
         self.is_rust() && folder == Some("src")
     }
 }
 
+/// The folder of the drivers, among the crates.
+const ENGINES: &str = "engines/";
 /// Folders with products or with other people's work.
 const SKIPPED: &[&str] = &["target", ".git", "node_modules", "dist"];
 /// Written by us and read by people.

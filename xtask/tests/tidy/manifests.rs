@@ -12,8 +12,13 @@ const HOUSE: &[&str] = &[
     "bench",
     "disk",
     "profile",
+    "load",
     "telemetry",
     "lab",
+    "mssql",
+    "mysql",
+    "postgres",
+    "sqlite",
     "engine",
     "hardware",
     "analysis",
@@ -26,8 +31,11 @@ const HOUSE: &[&str] = &[
 ];
 /// Starts servers for tests; stands outside the house.
 const TESTBED: &str = "testbed";
-/// The result store is one SQLite file; the engine measures SQLite. Nobody else talks to it.
-const MAY_USE_SQLITE: &[&str] = &["store", "engine", "lab"];
+/// The result store is one SQLite file; the driver measures SQLite, and the lab models hardware beneath it.
+const MAY_USE_SQLITE: &[&str] = &["store", "sqlite", "lab"];
+/// Who may know a driver: the binary registers all, and the lab is built on one.
+const MAY_KNOW_ENGINES: &[(&str, &str)] = &[("lab", "sqlite")];
+const REGISTERS_ENGINES: &str = "plimsoll";
 
 /// Names in the tables that decide what the product is built from; with `dev`, those of its tests.
 fn dependencies(manifest: &File, dev: bool) -> Vec<String> {
@@ -61,6 +69,20 @@ fn arrows_that_point_upwards(files: &[File]) -> Vec<String> {
     offences
 }
 
+/// Crates that depend on a driver and are not the one that registers them.
+fn acquaintances_of_engines(files: &[File]) -> Vec<String> {
+    let engines: Vec<&str> = manifests(files).filter(|(_, file)| file.is_engine()).map(|(name, _)| name).collect();
+    let mut offences = Vec::new();
+    for (name, manifest) in manifests(files).filter(|(name, _)| *name != REGISTERS_ENGINES) {
+        for used in dependencies(manifest, false).iter().filter_map(|used| used.strip_prefix("plimsoll-")) {
+            if engines.contains(&used) && !MAY_KNOW_ENGINES.contains(&(name, used)) {
+                offences.push(format!("{name} depends on {used}"));
+            }
+        }
+    }
+    offences
+}
+
 fn strangers_to_sqlite(files: &[File]) -> Vec<String> {
     let uses = |manifest: &File| dependencies(manifest, false).iter().any(|used| used == "rusqlite");
     let strangers = manifests(files).filter(|(name, manifest)| !MAY_USE_SQLITE.contains(name) && uses(manifest));
@@ -81,6 +103,19 @@ fn arrows_point_downwards() {
 }
 
 #[test]
+fn only_the_binary_registers_engines() {
+    let planted = [
+        File::new("crates/engines/sqlite/Cargo.toml", ""),
+        File::new("crates/engines/mysql/Cargo.toml", "[dependencies]\nplimsoll-sqlite.workspace = true"),
+        File::new("crates/lab/Cargo.toml", "[dependencies]\nplimsoll-sqlite.workspace = true"),
+        File::new("crates/bench/Cargo.toml", "[dependencies]\nplimsoll-mysql.workspace = true"),
+        File::new("crates/plimsoll/Cargo.toml", "[dependencies]\nplimsoll-mysql.workspace = true"),
+    ];
+    assert_eq!(acquaintances_of_engines(&planted), ["mysql depends on sqlite", "bench depends on mysql"]);
+    assert_none("drivers are known to the binary only", &acquaintances_of_engines(&repository()));
+}
+
+#[test]
 fn not_even_tests_of_libraries_use_the_binary() {
     let looks_at_binary = |files: &[File]| {
         let tests =
@@ -93,13 +128,13 @@ fn not_even_tests_of_libraries_use_the_binary() {
 }
 
 #[test]
-fn only_store_and_engine_use_sqlite() {
+fn only_store_and_the_driver_use_sqlite() {
     let planted = [
         File::new("crates/report/Cargo.toml", "[dependencies]\nrusqlite = { version = \"1\" }"),
         File::new("crates/store/Cargo.toml", "[dependencies]\nrusqlite.workspace = true"),
     ];
     assert_eq!(strangers_to_sqlite(&planted), ["report depends on rusqlite"]);
-    assert_none("only store and engine may use SQLite", &strangers_to_sqlite(&repository()));
+    assert_none("only store and SQLite's driver may use SQLite", &strangers_to_sqlite(&repository()));
 }
 
 #[test]

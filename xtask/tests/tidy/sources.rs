@@ -19,8 +19,9 @@ const MAY_USE_REAL_TIME: &[(&str, &str)] = &[
     ("crates/plimsoll/src/signals.rs", "signals come from the real world"),
     ("crates/plimsoll/src/commands/report.rs", "dates the report"),
     ("crates/plimsoll/tests/", "waits for real processes"),
-    ("crates/engine/tests/", "waits for real servers"),
+    ("crates/engines/postgres/tests/", "waits for real servers"),
     ("crates/bench/benches/", "measures our own speed"),
+    ("crates/load/benches/", "measures our own speed"),
     ("crates/lab/benches/", "measures our own speed"),
     ("crates/hardware/tests/purity.rs", "names what it forbids"),
 ];

@@ -1,6 +1,6 @@
 //! What the samples of a stretch of time say on average, and the parts of it in which everything stood still.
 
-use plimsoll_measurement::{Ceiling, Samples, Silence};
+use plimsoll_measurement::{Ceiling, Samples, Stall};
 
 use crate::summary;
 
@@ -15,7 +15,7 @@ const LEAST_USUAL: f64 = 10.0;
 
 /// A stretch of time in which somebody worked.
 #[derive(Debug, Clone)]
-pub struct Stretch<'a> {
+pub struct Segment<'a> {
     /// What was said meanwhile.
     pub samples: &'a Samples,
     /// From and to, seconds on the samples' axis.
@@ -23,13 +23,13 @@ pub struct Stretch<'a> {
     /// Work done in each second of that axis: requests, or bytes; empty where that is not known.
     pub seconds: &'a [f64],
     /// Times in which nobody was answered; empty also where that is not known.
-    pub silences: &'a [Silence],
+    pub stalls: &'a [Stall],
 }
 
 /// Averages over the intervals of a stretch.
 #[derive(Debug, Clone)]
 pub struct Means<'a> {
-    stretch: &'a Stretch<'a>,
+    stretch: &'a Segment<'a>,
     /// Which intervals count, by their place.
     counted: Vec<usize>,
     /// A column that is left out.
@@ -42,7 +42,7 @@ pub struct Means<'a> {
 
 impl<'a> Means<'a> {
     /// Averages over all of a stretch.
-    pub fn plain(stretch: &'a Stretch<'a>) -> Self {
+    pub fn plain(stretch: &'a Segment<'a>) -> Self {
         let (from, to) = stretch.between;
         let inside = |(start, end): (f64, f64)| end.min(to) - start.max(from) > (end - start) / 2.0;
         let all = stretch.samples.intervals().enumerate().filter(|(_, interval)| inside(*interval));
@@ -52,14 +52,14 @@ impl<'a> Means<'a> {
     /// Averages over the time of a stretch in which something moved. `is_still` says of a part of the time in which nobody was answered
     /// whether that is to be taken so; if not, the averages are plain. Silences are seen to a hundredth of a second; where nobody
     /// noted them whole intervals count.
-    pub fn of(stretch: &'a Stretch<'a>, is_still: impl Fn(f64) -> bool) -> Self {
+    pub fn of(stretch: &'a Segment<'a>, is_still: impl Fn(f64) -> bool) -> Self {
         let plain = Self::plain(stretch);
         let (from, to) = stretch.between;
-        let covered = |silence: &Silence| {
+        let covered = |silence: &Stall| {
             let end = silence.started_seconds + silence.seconds;
             (end.min(to) - silence.started_seconds.max(from)).max(0.0)
         };
-        let silent: f64 = stretch.silences.iter().map(covered).sum();
+        let silent: f64 = stretch.stalls.iter().map(covered).sum();
         if silent > 0.0 && to > from {
             let still = (silent / (to - from)).min(MOST_STILL);
             return if is_still(still) { Self { still, moving: 1.0 - still, ..plain } } else { plain };
@@ -83,11 +83,11 @@ impl<'a> Means<'a> {
     pub fn io_in_silence(&self) -> Option<f64> {
         let is_silent = |at: usize| {
             let (start, end) = self.interval(at);
-            let inside = |silence: &Silence| {
+            let inside = |silence: &Stall| {
                 let over = silence.started_seconds + silence.seconds;
                 (over.min(end) - silence.started_seconds.max(start)).max(0.0)
             };
-            self.stretch.silences.iter().map(inside).sum::<f64>() >= MOSTLY * (end - start)
+            self.stretch.stalls.iter().map(inside).sum::<f64>() >= MOSTLY * (end - start)
         };
         let (silent, others): (Vec<usize>, Vec<usize>) = self.counted.iter().partition(|at| is_silent(**at));
         let io = |counted: Vec<usize>| Self { counted, ..*self }.sum(&DEVICE_IO);

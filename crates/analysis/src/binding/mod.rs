@@ -15,10 +15,10 @@ pub mod rules;
 mod usage;
 mod words;
 
-use plimsoll_measurement::{Ceiling, Lift};
+use plimsoll_measurement::{Ceiling, Gain};
 
 use crate::maximum::Maximum;
-use means::{Means, Stretch};
+use means::{Means, Segment};
 use model::{FASTER_CORES, Model};
 use rules::{CPU, NAMED_PERCENT, RULES, Rule, Station};
 use usage::highest;
@@ -100,12 +100,12 @@ impl Judged {
     }
 
     /// What each limit would bring, the highest first.
-    pub fn lifts(&self) -> Vec<Lift> {
+    pub fn gains(&self) -> Vec<Gain> {
         let of_limits = self.found.iter().map(|found| (found.rule.limit, found.lift, found.gain_percent));
         let of_cores = self.faster_cores.map(|gain| (CPU, FASTER_CORES, gain));
         let mut all: Vec<_> = of_limits.chain(of_cores).filter(|(_, _, gain)| *gain >= 0.05).collect();
         all.sort_by(|a, b| b.2.total_cmp(&a.2));
-        let lift = |(limit, change, gain): (&str, &str, f64)| Lift {
+        let lift = |(limit, change, gain): (&str, &str, f64)| Gain {
             limit: limit.to_owned(),
             change: change.to_owned(),
             gain_percent: (gain * 10.0).round() / 10.0,
@@ -115,7 +115,7 @@ impl Judged {
 }
 
 /// Judges a stretch of time.
-pub fn judge(stretch: &Stretch<'_>, ceilings: &[Ceiling], load: &Load) -> Judged {
+pub fn judge(stretch: &Segment<'_>, ceilings: &[Ceiling], load: &Load) -> Judged {
     let means = Means::of(stretch, |still| standing_still_is_the_devices(stretch, ceilings, still, load));
     if means.intervals() == 0 {
         return Judged::abstain("nobody looked at the server and its machine meanwhile");
@@ -158,7 +158,7 @@ pub fn judge(stretch: &Stretch<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
 /// Whether those who had no answer for this part of the time waited for a device then, and not for each other, or for a limit that
 /// comes in pieces, as quotas of CPU and of I/Os do: of that, more would have been used in the rest of the time than there is. A device
 /// that did I/Os meanwhile did not stand still either: it had others to serve, as in a checkpoint.
-fn standing_still_is_the_devices(stretch: &Stretch<'_>, ceilings: &[Ceiling], still: f64, load: &Load) -> bool {
+fn standing_still_is_the_devices(stretch: &Segment<'_>, ceilings: &[Ceiling], still: f64, load: &Load) -> bool {
     let plain = Means::plain(stretch);
     let waited = plain.sum(&rules::DEVICES).unwrap_or(0.0);
     // Of limits of rates: memory that is full stays so.

@@ -1,8 +1,8 @@
 //! The verdict about a run: each repetition, step and phase by itself, and what most of them say.
 
-use plimsoll_measurement::{Phase, Repetition, RunRecord, Stretch as Told, Verdict};
+use plimsoll_measurement::{Metric, Phase, Repetition, RunRecord, Segment as Told, Verdict};
 
-use super::means::Stretch;
+use super::means::Segment;
 use super::{Judged, Load, judge};
 
 /// The name of the verdict that nothing which can be seen bound.
@@ -66,7 +66,7 @@ pub fn verdict(record: &RunRecord) -> Verdict {
     let heard: Vec<&Part> = parts.iter().filter(fastest).collect();
     let Some(first) = parts.first() else { return Verdict::default() };
     let several = parts.iter().any(|part| part.limits() != first.limits() || part.phase.is_some());
-    let stretches = if several { parts.iter().map(Part::told).collect() } else { Vec::new() };
+    let segments = if several { parts.iter().map(Part::told).collect() } else { Vec::new() };
     let Some(agreed) = agreed(&heard) else {
         let mut reasons: Vec<String> = heard.iter().filter_map(|part| part.judged.abstained.clone()).collect();
         reasons.dedup();
@@ -74,16 +74,16 @@ pub fn verdict(record: &RunRecord) -> Verdict {
             reasons.push("the repetitions were held back by different limits".to_owned());
         }
         let evidence = reasons.iter().map(|reason| format!("not enough evidence: {reason}")).collect();
-        return Verdict { evidence, stretches, ..Verdict::default() };
+        return Verdict { evidence, segments, ..Verdict::default() };
     };
     let speaks = |part: &&&Part| part.limits().as_ref() == Some(&agreed);
     let Some(spokesman) = heard.iter().find(speaks).or_else(|| heard.first()) else { return Verdict::default() };
     let (_, _, utilisation_percent, evidence) = said(&spokesman.judged);
     let mut names = agreed.into_iter().map(str::to_owned);
     let limit = Some(names.next().unwrap_or_else(|| NONE.to_owned()));
-    let (also, lifts) = (names.collect(), spokesman.judged.lifts());
+    let (also, gains) = (names.collect(), spokesman.judged.gains());
     let theoretical_gain_percent = spokesman.judged.theoretical_gain_percent();
-    Verdict { limit, also, utilisation_percent, theoretical_gain_percent, evidence, lifts, stretches }
+    Verdict { limit, also, utilisation_percent, theoretical_gain_percent, evidence, gains, segments }
 }
 
 /// The limits that more than half of them name, in the order of the first; none if more than half say that nothing bound. `None` if
@@ -101,7 +101,7 @@ fn agreed(parts: &[&Part]) -> Option<Vec<&'static str>> {
     (!names.is_empty() || is_most(nothing)).then_some(names)
 }
 
-/// The stretches of a repetition.
+/// The segments of a repetition.
 fn parts(record: &RunRecord, repetition: &Repetition, client: Option<f64>) -> Vec<Part> {
     let mut parts = Vec::new();
     for samples in repetition.samples.iter().filter(|samples| !samples.is_empty()) {
@@ -112,8 +112,8 @@ fn parts(record: &RunRecord, repetition: &Repetition, client: Option<f64>) -> Ve
         let end = samples.seconds.last().copied().unwrap_or(0.0);
         let phases: Vec<&Phase> = repetition.phases.iter().filter(|phase| phase.seconds >= SHORTEST_SECONDS).collect();
         let mut add = |phase: Option<String>, between: (f64, f64), load: Load| {
-            let silences = &repetition.silences;
-            let stretch = Stretch { samples, between: settled(between), seconds: &seconds, silences };
+            let stalls = &repetition.stalls;
+            let stretch = Segment { samples, between: settled(between), seconds: &seconds, stalls };
             let judged = judge(&stretch, &record.ceilings, &load);
             let done: f64 = seconds.iter().skip(between.0 as usize).take((between.1 - between.0).ceil() as usize).sum();
             let rate = done / (between.1 - between.0).max(f64::MIN_POSITIVE);
@@ -129,8 +129,8 @@ fn parts(record: &RunRecord, repetition: &Repetition, client: Option<f64>) -> Ve
                 add(several.then(|| phase.label.clone()), between, load);
             }
         } else {
-            let sessions = repetition.points.iter().filter_map(|point| point.sessions).max().unwrap_or(1);
-            let sessions = f64::from(sessions);
+            let sessions = repetition.points.iter().filter_map(|point| point.get(Metric::Sessions));
+            let sessions = sessions.reduce(f64::max).unwrap_or(1.0);
             let load = Load { sessions, busy: Some(sessions), ..Load::default() };
             add(samples.phase.clone(), (0.0, end), load);
         }
@@ -154,12 +154,14 @@ fn operations(repetition: &Repetition) -> Vec<f64> {
     repetition.seconds.operations.iter().map(|count| *count as f64).collect()
 }
 
+/// What a step has done, in the order in which it counts.
+const WORK: [Metric; 5] = [Metric::ContentBytes, Metric::PageBytes, Metric::Operations, Metric::Rows, Metric::Matches];
+
 /// The points of a step, spread evenly over the seconds that they took: bytes, else rows, else pairs of rows.
 fn spread(repetition: &Repetition, phase: Option<&str>) -> Vec<f64> {
     let mut seconds: Vec<f64> = Vec::new();
     for point in repetition.points.iter().filter(|point| point.phase.as_deref() == phase && point.seconds > 0.0) {
-        let work = point.content_bytes.or(point.page_bytes).or(point.operations).or(point.rows).or(point.matches);
-        let Some(work) = work.filter(|work| *work > 0) else { continue };
+        let Some(work) = WORK.iter().find_map(|metric| point.count(*metric)).filter(|work| *work > 0) else { continue };
         let (start, end) = (point.started_seconds.max(0.0), point.started_seconds + point.seconds);
         // Longer than any run: a record that says so is not believed.
         if !(end.is_finite() && end < MOST_SECONDS) {

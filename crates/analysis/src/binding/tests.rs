@@ -1,6 +1,6 @@
-//! Constructed stretches: one limit, two, none, and too little evidence.
+//! Constructed segments: one limit, two, none, and too little evidence.
 
-use plimsoll_measurement::{SampleColumn, Samples, Silence};
+use plimsoll_measurement::{SampleColumn, Samples, Stall};
 
 use super::*;
 
@@ -25,7 +25,7 @@ fn ceilings(of: &[(&str, f64)]) -> Vec<Ceiling> {
 
 fn judged(columns: &[(&str, f64)], of: &[(&str, f64)], load: &Load, seconds: &[f64]) -> Judged {
     let samples = samples(columns);
-    judge(&Stretch { samples: &samples, between: (0.0, 10.0), seconds, silences: &[] }, &ceilings(of), load)
+    judge(&Segment { samples: &samples, between: (0.0, 10.0), seconds, stalls: &[] }, &ceilings(of), load)
 }
 
 fn closed(sessions: f64) -> Load {
@@ -44,7 +44,7 @@ fn a_full_device_is_named_with_what_it_stood_at() {
         "data I/Os a second stood at 99 % of the limit on average: 495 of 500 1/s (the test), at 90 % or more in 10 of 10 intervals"
     );
     assert_eq!(judged.evidence[1], "14 of 16 sessions waited for data to be read on average");
-    assert!(judged.lifts()[0].gain_percent > 15.0, "{:?}", judged.lifts());
+    assert!(judged.gains()[0].gain_percent > 15.0, "{:?}", judged.gains());
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_device_that_stands_still_is_named_beside_what_binds_else() {
         samples.columns[0].values[at] = Some(0.0);
     }
     let seconds = [400.0, 400.0, 400.0, 0.0, 0.0, 400.0, 400.0, 400.0, 400.0, 400.0];
-    let stretch = Stretch { samples: &samples, between: (0.0, 10.0), seconds: &seconds, silences: &[] };
+    let stretch = Segment { samples: &samples, between: (0.0, 10.0), seconds: &seconds, stalls: &[] };
     let judged = judge(&stretch, &ceilings(&[("data_iops", 500.0)]), &closed(16.0));
     assert_eq!(judged.limits(), Some(vec!["device", "data_iops"]));
     assert!(judged.evidence[0].starts_with("for 20 % of the time"), "{:?}", judged.evidence);
@@ -90,7 +90,7 @@ fn who_does_all_that_is_asked_has_no_limit() {
     let load = Load { asked: Some(400.0), ..closed(16.0) };
     let judged = judged(&[("data_reads", 495.0)], &[("data_iops", 500.0)], &load, &STEADY);
     assert_eq!(judged.limits(), Some(vec![]));
-    assert_eq!(judged.lifts(), []);
+    assert_eq!(judged.gains(), []);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn data_that_has_grown_since_is_not_all_in_memory() {
     let of = |data| {
         let judged =
             judged(&columns, &[("data_iops", 40.0), ("memory", 8.0), ("data", data)], &closed(4.0), &[1.0; 10]);
-        judged.lifts().into_iter().find(|lift| lift.limit == "memory").unwrap().gain_percent
+        judged.gains().into_iter().find(|lift| lift.limit == "memory").unwrap().gain_percent
     };
     assert!(of(1.1) < 15.0 && of(80.0) < 5.0 && of(9.0) > 50.0, "{} {} {}", of(1.1), of(80.0), of(9.0));
 }
@@ -117,7 +117,7 @@ fn data_that_has_grown_since_is_not_all_in_memory() {
 #[test]
 fn without_samples_or_a_rate_there_is_not_enough_evidence() {
     assert_eq!(judged(&[("cpu", 1.0)], &[("cpu", 1.0)], &closed(4.0), &[]).limits(), None);
-    let stretch = Stretch { samples: &Samples::default(), between: (0.0, 10.0), seconds: &STEADY, silences: &[] };
+    let stretch = Segment { samples: &Samples::default(), between: (0.0, 10.0), seconds: &STEADY, stalls: &[] };
     assert_eq!(judge(&stretch, &[], &closed(4.0)).limits(), None);
 }
 
@@ -143,7 +143,7 @@ fn latencies_stand_beside_those_of_the_seconds_in_which_there_was_no_need_to_wai
     for (column, early) in [(0, 100.0), (1, 1.5)] {
         samples.columns[column].values[..3].fill(Some(early));
     }
-    let stretch = Stretch { samples: &samples, between: (4.0, 10.0), seconds: &STEADY, silences: &[] };
+    let stretch = Segment { samples: &samples, between: (4.0, 10.0), seconds: &STEADY, stalls: &[] };
     let judged = judge(&stretch, &ceilings(&[("data_iops", 500.0)]), &closed(16.0));
     let sentence = "a read of data took 24 ms on average, against 1.5 while at most half of the limit was used";
     assert!(judged.evidence.iter().any(|one| one == sentence), "{:?}", judged.evidence);
@@ -151,11 +151,11 @@ fn latencies_stand_beside_those_of_the_seconds_in_which_there_was_no_need_to_wai
 
 #[test]
 fn a_quota_that_comes_in_pieces_is_no_device_that_stands_still() {
-    let silences: Vec<Silence> =
-        (0..100).map(|tenth| Silence { started_seconds: f64::from(tenth) / 10.0, seconds: 0.07 }).collect();
+    let stalls: Vec<Stall> =
+        (0..100).map(|tenth| Stall { started_seconds: f64::from(tenth) / 10.0, seconds: 0.07 }).collect();
     let of = |cpu: f64| {
         let samples = samples(&[("cpu", cpu), ("waiting_for_data_read", 7.0), ("data_reads", 10.0)]);
-        let stretch = Stretch { samples: &samples, between: (0.0, 10.0), seconds: &STEADY, silences: &silences };
+        let stretch = Segment { samples: &samples, between: (0.0, 10.0), seconds: &STEADY, stalls: &stalls };
         judge(&stretch, &ceilings(&[("cpu", 0.3)]), &closed(8.0)).limits()
     };
     // 0.29 of 0.3 cores in the three tenths of the time in which something moved would be three times what there is.
@@ -185,11 +185,11 @@ fn an_engine_s_own_percentage_of_the_same_limit_is_no_second_one() {
     let columns = [("device_read_rate", 5.92), ("data_io_percent", 98.0), ("waiting_for_data_read", 0.97)];
     let full = judged(&columns, &[("data_bandwidth", 6.0)], &closed(1.0), &STEADY);
     assert_eq!(full.limits(), Some(vec!["data_bandwidth"]));
-    assert!(full.lifts()[0].gain_percent > 15.0, "{:?}", full.lifts());
+    assert!(full.gains()[0].gain_percent > 15.0, "{:?}", full.gains());
     // ... nor does it count where the limit is hardly used, of which it knows other intervals.
     let columns = [("data_reads", 278.0), ("data_io_percent", 5.5), ("waiting_for_data_read", 0.75)];
     let idle = judged(&columns, &[("data_iops", 27_800.0)], &closed(1.0), &STEADY);
-    assert_eq!(idle.limits(), Some(vec![]), "{:?}", idle.lifts());
+    assert_eq!(idle.limits(), Some(vec![]), "{:?}", idle.gains());
 }
 
 /// Server and client on a machine of two cores that they share with others.
@@ -202,7 +202,7 @@ fn on_one_machine(server: f64, client: f64, others: f64, load: &Load) -> Judged 
 fn what_the_client_needs_less_of_a_cpu_is_there_for_the_server() {
     let both = on_one_machine(1.45, 0.53, 0.0, &closed(16.0));
     assert_eq!(both.limits(), Some(vec!["cpu", "client"]));
-    let client = both.lifts().into_iter().find(|lift| lift.limit == "client").unwrap();
+    let client = both.gains().into_iter().find(|lift| lift.limit == "client").unwrap();
     // A fifth of 0.53 of 1.98 cores.
     assert!((5.0..6.0).contains(&client.gain_percent), "{client:?}");
     // A server with a CPU quota of its own has nothing of that.
@@ -220,11 +220,11 @@ fn others_work_on_the_same_cpus_is_no_limit_of_the_server() {
     );
     // A lone session has a core for itself beside one that is others', but not beside two.
     let lone = |server, others| on_one_machine(server, 0.2, others, &closed(1.0));
-    assert_eq!(lone(0.75, 0.95).lifts()[0].change, "cores that are 20 % faster");
+    assert_eq!(lone(0.75, 0.95).gains()[0].change, "cores that are 20 % faster");
     assert_eq!((lone(0.3, 0.95).limits(), lone(0.3, 1.5).limits()), (Some(vec!["client"]), None));
     // It fills its core for half of the time only: its speed is no limit that is named, but what it would bring is said first.
-    let lifts: Vec<String> = lone(0.3, 0.95).lifts().into_iter().map(|lift| lift.change).collect();
-    assert_eq!(lifts, ["cores that are 20 % faster", "a client that needs 20 % less for a request"]);
+    let gains: Vec<String> = lone(0.3, 0.95).gains().into_iter().map(|lift| lift.change).collect();
+    assert_eq!(gains, ["cores that are 20 % faster", "a client that needs 20 % less for a request"]);
     let judged = on_one_machine(1.7, 0.1, 0.18, &closed(16.0));
     assert_eq!(judged.limits(), Some(vec!["cpu"]));
     let whose = "CPU of the whole machine stood at 99 % on average: 1.98 of 2 cores (1.7 the server's, 0.1 our client's, 0.18 other processes')";
@@ -235,7 +235,7 @@ fn others_work_on_the_same_cpus_is_no_limit_of_the_server() {
 fn one_session_computes_on_one_core() {
     let of =
         |cores: f64, sessions: f64, used: f64| judged(&[("cpu", used)], &[("cpu", cores)], &closed(sessions), &STEADY);
-    let change = |judged: &Judged| (judged.limits().unwrap(), judged.lifts().first().map(|lift| lift.change.clone()));
+    let change = |judged: &Judged| (judged.limits().unwrap(), judged.gains().first().map(|lift| lift.change.clone()));
     let more = Some("20 % more CPU cores".to_owned());
     assert_eq!(change(&of(0.5, 1.0, 0.5)), (vec!["cpu"], more.clone()));
     assert_eq!(change(&of(2.0, 16.0, 2.0)), (vec!["cpu"], more));
@@ -285,11 +285,11 @@ fn time_of_which_nothing_is_seen_is_not_nothing() {
 
 #[test]
 fn a_device_that_serves_others_meanwhile_does_not_stand_still() {
-    let silences = [Silence { started_seconds: 3.0, seconds: 3.0 }];
+    let stalls = [Stall { started_seconds: 3.0, seconds: 3.0 }];
     let of = |writes: f64| {
         let mut samples = samples(&[("waiting_for_log_write", 7.0), ("disk_writes", 60.0), ("log_writes", 50.0)]);
         samples.columns[1].values[3..6].fill(Some(writes));
-        let stretch = Stretch { samples: &samples, between: (0.0, 10.0), seconds: &STEADY, silences: &silences };
+        let stretch = Segment { samples: &samples, between: (0.0, 10.0), seconds: &STEADY, stalls: &stalls };
         judge(&stretch, &ceilings(&[("data_write_iops", 100.0)]), &closed(8.0)).limits()
     };
     assert_eq!(of(0.0).unwrap()[0], "device");
@@ -301,7 +301,7 @@ fn at_looks(metric: &str, seen: &[f64], load: &Load) -> Judged {
     let mut samples = samples(&[(metric, 0.0), ("server_cpu", 0.1), ("other_cpu", 0.0)]);
     samples.columns[0].momentary = true;
     samples.columns[0].values = seen.iter().copied().map(Some).collect();
-    let stretch = Stretch { samples: &samples, between: (0.0, 10.0), seconds: &STEADY, silences: &[] };
+    let stretch = Segment { samples: &samples, between: (0.0, 10.0), seconds: &STEADY, stalls: &[] };
     judge(&stretch, &ceilings(&[("cpu", 2.0), ("machine_cpu", 2.0)]), load)
 }
 
@@ -324,7 +324,7 @@ fn a_few_looks_are_chance() {
         let mut samples = samples(&[("waiting_for_lock", 0.0), ("waiting_for_log_write", 3.0)]);
         samples.columns[0].momentary = true;
         samples.columns[0].values = seen.into_iter().map(Some).collect();
-        let stretch = Stretch { samples: &samples, between: (0.0, 10.0), seconds: &STEADY, silences: &[] };
+        let stretch = Segment { samples: &samples, between: (0.0, 10.0), seconds: &STEADY, stalls: &[] };
         judge(&stretch, &[], &closed(8.0)).limits()
     };
     assert_eq!(both([0.0, 0.0, 0.0, 0.0, 4.0, 0.0, 0.0, 0.0, 0.0, 0.0]), None);

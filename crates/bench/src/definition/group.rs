@@ -65,7 +65,7 @@ pub fn find_group(name: &str) -> Result<Group, String> {
 
 impl Group {
     fn parse(file: &str, text: &str) -> Result<Self, DefinitionError> {
-        let reader = Reader { file, text };
+        let reader = Reader { file, text, engines: None };
         let document = DeTable::parse(text).map_err(|error| reader.error(error.span(), error.message()))?;
         reader.group(document.get_ref())
     }

@@ -7,10 +7,10 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::{DefinitionError, Entry, Reader, entries};
-use crate::load::keys::Zipf;
-use crate::load::own::{ANY, Asked, Draw, ENGINES, Literal, Number, Own, Request, Text, draw::DRAWS, text};
+use crate::load::own::{ANY, Asked, Draw, Literal, Number, Own, Request, Text, draw::DRAWS, text};
 use crate::parameters::{PARAMETERS, nearest};
 use crate::step::Step;
+use plimsoll_load::keys::Zipf;
 
 /// Keys of a `[[request]]`, with a sentence for the documentation.
 pub const REQUEST_KEYS: &[(&str, &str)] = &[
@@ -214,8 +214,10 @@ impl Reader<'_> {
         }
         let wrong = || self.error(Some(item.span()), "a statement is a text, or a table such as {any = \"SELECT 1\"}");
         let table = item.get_ref().as_table().ok_or_else(wrong)?;
-        let keys: Vec<&str> = ENGINES.into_iter().chain(["times"]).collect();
-        self.known(table, &keys, "statement")?;
+        if let Some(engines) = self.engines {
+            let keys: Vec<&str> = [ANY, "times"].into_iter().chain(engines.iter().copied()).collect();
+            self.known(table, &keys, "statement")?;
+        }
         let mut texts = Vec::new();
         for (engine, _, value) in entries(table).filter(|(key, ..)| *key != "times") {
             let text = value.get_ref().as_str().filter(|text| !text.trim().is_empty());
@@ -451,7 +453,8 @@ rate = 100
         assert!(read.transaction && !other.transaction, "one statement is no transaction");
         assert_eq!(read.statements[1].times, 5);
         let text = &read.statements[1].text;
-        let texts = ["sqlite", "lab", "postgresql"].map(|engine| text.for_engine(engine).unwrap());
+        let engines = [("sqlite", None), ("lab", Some("sqlite")), ("postgresql", None)];
+        let texts = engines.map(|(engine, relative)| text.for_engine(engine, relative).unwrap());
         assert_eq!(texts, ["SELECT 1", "SELECT 1", "SELECT 2"]);
         // Sums come last, whatever the order of the file.
         assert_eq!(read.parameters.last().unwrap().0, "high");
@@ -523,7 +526,7 @@ rate = 100
             ),
         ];
         for (text, expected) in cases {
-            let problem = Definition::parse("my.toml", &text).unwrap_err().to_string();
+            let problem = Definition::parse_for("my.toml", &text, &["postgresql", "sqlite"]).unwrap_err().to_string();
             assert!(problem.starts_with(&format!("my.toml:{expected}")), "{problem}\nexpected {expected}");
         }
     }

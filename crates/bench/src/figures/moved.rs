@@ -1,7 +1,7 @@
 //! Figures of whole databases that were moved, and of levels that changed. Of several sizes the largest counts.
 
 use plimsoll_engine::mover::{COPY, INDEXES, RESTORE, START, TABLES};
-use plimsoll_measurement::{Point, Repetition, units};
+use plimsoll_measurement::{Metric, Point, Repetition, units};
 
 use super::{LOG_WAITS, Series};
 use crate::step::{level, moves, write};
@@ -50,7 +50,7 @@ pub(super) fn level_change<'a>(repetitions: &[&'a Repetition], page_bytes: u64) 
         let changes: Vec<&Point> = repetitions.iter().filter_map(change).collect();
         // Looks come one after another, the first when the change was asked for.
         let between = |point: &&Point| {
-            let gaps = point.operations?.checked_sub(1).filter(|gaps| *gaps > 0)?;
+            let gaps = point.count(Metric::Operations)?.checked_sub(1).filter(|gaps| *gaps > 0)?;
             Some(point.seconds / gaps as f64)
         };
         let late_by = changes.iter().filter_map(between).fold(0.0, f64::max);
@@ -95,7 +95,7 @@ fn from_outside(repetitions: &[&Repetition], phase: &str, page_bytes: u64) -> Op
     let points = repetitions.iter().flat_map(|repetition| &repetition.points);
     let is_scan = |point: &&Point| point.label.as_deref() == Some(write::SCAN);
     let scans = points.filter(|point| point.phase.as_deref() == Some(phase)).filter(is_scan);
-    let of = |point: &Point| Some((point.cache_miss_pages? * page_bytes, point.page_bytes?));
+    let of = |point: &Point| Some((point.count(Metric::CacheMissPages)? * page_bytes, point.count(Metric::PageBytes)?));
     let (missed, all) = scans.map(of).try_fold((0, 0), |sum, of| Some((sum.0 + of?.0, sum.1 + of?.1)))?;
     (all > 0).then(|| (100.0 * missed as f64 / all as f64).min(100.0))
 }
@@ -108,8 +108,9 @@ fn log_rate_limit(of_size: &Largest<'_, '_>, rates: &[f64], repetitions: &[&Repe
         waits.map(|wait| wait.elapsed_percent).sum()
     };
     let waits = repetitions.iter().map(waited).reduce(f64::min).unwrap_or(0.0);
-    let content = |points: &[&Point]| stage(points, TABLES).filter_map(|point| point.content_bytes).sum::<u64>();
-    let log = |points: &[&Point]| stage(points, TABLES).map(|point| point.log_bytes).sum::<Option<u64>>();
+    let content =
+        |points: &[&Point]| stage(points, TABLES).filter_map(|point| point.count(Metric::ContentBytes)).sum::<u64>();
+    let log = |points: &[&Point]| stage(points, TABLES).map(|point| point.count(Metric::LogBytes)).sum::<Option<u64>>();
     let logged = of_size.of_repetitions(|points| Some(log(points)? as f64 / content(points).max(1) as f64));
     let own = match (mean(&logged), mean(rates)) {
         (Some(times), Some(rate)) => format!(
@@ -170,7 +171,7 @@ impl<'b> Largest<'b, 'b> {
     /// Content a minute over all points of a stage; the content is that of the stage `moved`.
     fn rate(&self, metric: &'static str, name: &str, moved: &str) -> Series {
         let values = self.of_repetitions(|points| {
-            let content = stage(points, moved).filter_map(|point| point.content_bytes).sum::<u64>();
+            let content = stage(points, moved).filter_map(|point| point.count(Metric::ContentBytes)).sum::<u64>();
             units::mb_per_minute(content, seconds(points, name)).filter(|rate| *rate > 0.0)
         });
         self.series(metric, "MB/min", values, None)
@@ -186,7 +187,7 @@ impl<'b> Largest<'b, 'b> {
 
 /// All content over all time.
 fn overall<'a>(points: impl Iterator<Item = &'a Point> + Clone) -> Option<f64> {
-    let content = points.clone().filter_map(|point| point.content_bytes).sum();
+    let content = points.clone().filter_map(|point| point.count(Metric::ContentBytes)).sum();
     units::mb_per_minute(content, points.map(|point| point.seconds).sum()).filter(|rate| *rate > 0.0)
 }
 
@@ -217,7 +218,7 @@ mod tests {
 
     fn point(label: &str, mb: u64, seconds: f64) -> Point {
         let content_bytes = (mb > 0).then_some(mb * units::MB);
-        Point { label: Some(label.to_owned()), content_bytes, seconds, ..Point::default() }
+        Point { label: Some(label.to_owned()), seconds, ..Point::default() }.with(Metric::ContentBytes, content_bytes)
     }
 
     fn value(series: &[Series], metric: &str) -> f64 {
@@ -228,7 +229,7 @@ mod tests {
     #[test]
     fn rates_are_of_the_largest_size_and_of_the_stage_that_moves() {
         let chunk = Point { phase: Some(moves::WRITE.to_owned()), ..point("2.0 GB: chunk 1", 25, 60.0) };
-        let logged = Point { log_bytes: Some(240 * units::MB), ..point("2.0 GB: tables", 218, 600.0) };
+        let logged = point("2.0 GB: tables", 218, 600.0).with(Metric::LogBytes, 240 * units::MB);
         let points = [
             point("1.0 GB: tables", 50, 60.0),
             point("2.0 GB: dump", 0, 60.0),
@@ -267,7 +268,7 @@ mod tests {
         let points = vec![
             probe("before", "chunk 1", 60.0),
             probe("before", "scan", 30.0),
-            Point { operations: Some(8), ..point("level change", 0, 7.0) },
+            point("level change", 0, 7.0).with(Metric::Operations, 8),
             probe("after", "chunk 1", 30.0),
             probe("after", "scan", 20.0),
             point("level change back", 0, 8.0),
@@ -287,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_change_that_takes_no_time_is_a_figure_too() {
-        let points = vec![Point { operations: Some(1), ..point("level change", 0, 0.0) }];
+        let points = vec![point("level change", 0, 0.0).with(Metric::Operations, 1)];
         let repetition = Repetition { points, ..Repetition::default() };
         let figure = level_change(&[&repetition], 8192)[0].figure().unwrap();
         assert_eq!((figure.value, figure.low, figure.high), (0.0, None, None));

@@ -1,4 +1,6 @@
-//! Kinds of requests and how often each is drawn.
+//! Kinds of requests on our own tables.
+
+use std::fmt;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng as _;
@@ -63,43 +65,14 @@ impl Kind {
     }
 }
 
-/// Kinds with their weights.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Mix(Vec<(Kind, f64)>);
-
-impl Mix {
-    /// A mix of these weights.
-    ///
-    /// # Errors
-    /// A sentence if there is no kind with a weight above 0.
-    pub fn new(weights: Vec<(Kind, f64)>) -> Result<Self, String> {
-        if let Some((kind, weight)) = weights.iter().find(|(_, weight)| !(*weight >= 0.0 && weight.is_finite())) {
-            return Err(format!("the weight {weight} of {} is not a number from 0 on", kind.name()));
-        }
-        if weights.iter().all(|(_, weight)| *weight <= 0.0) {
-            return Err("a mix needs a kind of request with a weight above 0".to_owned());
-        }
-        Ok(Self(weights))
-    }
-
-    /// The kinds, in the order of the definition.
-    pub fn kinds(&self) -> Vec<Kind> {
-        self.0.iter().map(|(kind, _)| *kind).collect()
-    }
-
-    /// The index of the kind of the next request.
-    pub fn draw(&self, random: &mut Xoshiro256PlusPlus) -> usize {
-        let sum: f64 = self.0.iter().map(|(_, weight)| weight).sum();
-        let mut draw = (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64 * sum;
-        for (index, (_, weight)) in self.0.iter().enumerate() {
-            draw -= weight;
-            if draw < 0.0 {
-                return index;
-            }
-        }
-        self.0.iter().rposition(|(_, weight)| *weight > 0.0).unwrap_or(0)
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
+
+/// Kinds with their weights.
+pub type Mix = plimsoll_load::mix::Mix<Kind>;
 
 /// Rows that an indirect select looks at, with their shares in percent (reference, 2.4): 660 on average.
 const SCAN_SIZES: [(u64, u64); 9] =
@@ -122,18 +95,6 @@ mod tests {
     use rand_xoshiro::rand_core::SeedableRng as _;
 
     use super::*;
-
-    #[test]
-    fn kinds_come_by_their_weights() {
-        let mix = Mix::new(vec![(Kind::Insert, 20.0), (Kind::Update, 0.0), (Kind::DirectSelect, 60.0)]).unwrap();
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
-        let mut seen = [0_u32; 3];
-        (0..100_000).for_each(|_| seen[mix.draw(&mut random)] += 1);
-        assert!((24_500..25_500).contains(&seen[0]) && seen[1] == 0, "{seen:?}");
-        for bad in [vec![], vec![(Kind::Insert, 0.0)], vec![(Kind::Insert, -1.0)], vec![(Kind::Insert, f64::NAN)]] {
-            assert!(Mix::new(bad).is_err());
-        }
-    }
 
     #[test]
     fn ranges_have_the_published_mean() {

@@ -1,16 +1,9 @@
-//! The load generator: requests of several kinds, by weight, from many sessions, as fast as they are answered or on a
-//! schedule, with times that count from when a request was meant to start.
+//! Requests as a database is asked them: on rows of our own tables, or from a definition, and the sessions that make them.
 
-pub mod client;
-pub mod keys;
 pub mod mix;
 pub mod own;
-pub mod phases;
-pub mod recorder;
+pub mod plan;
+pub mod rehearsal;
 pub mod request;
 pub mod rows;
-pub mod schedule;
-mod silence;
-pub mod think;
-pub mod watch;
-pub mod worker;
+pub mod session;

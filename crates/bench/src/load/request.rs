@@ -2,17 +2,7 @@
 //! becomes of their times is [`worker`](super::worker)'s.
 
 use plimsoll_engine::{Requester, Result};
-
-/// What a request came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Made {
-    /// Rows that the target looked at for it, as far as the request says.
-    pub rows_examined: u64,
-    /// Rows that came back or were changed.
-    pub rows: u64,
-    /// Their data content.
-    pub content_bytes: u64,
-}
+use plimsoll_load::lane::Amount;
 
 /// The requests of a test, shared by its sessions.
 pub trait Workload: Sync {
@@ -32,5 +22,5 @@ pub trait Maker {
     ///
     /// # Errors
     /// What the engine says. After an error that passes it is called again for the same request.
-    fn make(&mut self, kind: usize, requester: &mut dyn Requester) -> Result<Option<Made>>;
+    fn make(&mut self, kind: usize, requester: &mut dyn Requester) -> Result<Option<Amount>>;
 }

@@ -7,10 +7,11 @@ use plimsoll_engine::{
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
-use super::keys::{Keys, LiveKeys};
 use super::mix::{Kind, Mix, scan_size};
-use super::request::{Made, Maker, Workload};
+use super::request::{Maker, Workload};
 use crate::generate::{Family, Rows, mix as spread};
+use plimsoll_load::keys::{Keys, LiveKeys};
+use plimsoll_load::lane::Amount;
 
 /// Columns that an indirect select may restrict as well, with a range of values that most rows or few lie in
 /// (reference, 2.4).
@@ -134,7 +135,7 @@ impl Maker for Session<'_> {
         kind
     }
 
-    fn make(&mut self, kind: usize, requester: &mut dyn Requester) -> Result<Option<Made>> {
+    fn make(&mut self, kind: usize, requester: &mut dyn Requester) -> Result<Option<Amount>> {
         let work = self.work;
         self.random = self.before.clone();
         let place = ((u128::from(self.random.next_u64()) * work.targets.len() as u128) >> 64) as usize;
@@ -147,7 +148,7 @@ impl Maker for Session<'_> {
         }
         if kind == Kind::TableSelect {
             let answer = requester.ask(&target.select_all, &[])?;
-            return Ok(Some(Made {
+            return Ok(Some(Amount {
                 rows_examined: answer.rows,
                 rows: answer.rows,
                 content_bytes: answer.content_bytes,
@@ -166,7 +167,7 @@ impl Maker for Session<'_> {
                 if outcome.is_err() {
                     target.live.insert(key);
                 }
-                outcome.map(|answer| Some(Made { rows_examined: 1, rows: answer.rows, content_bytes: 0 }))
+                outcome.map(|answer| Some(Amount { rows_examined: 1, rows: answer.rows, content_bytes: 0 }))
             }
             Kind::Update => {
                 // New values for all columns but the key: those of another row of the generator.
@@ -176,11 +177,11 @@ impl Maker for Session<'_> {
                 values.push(id);
                 let answer = requester.ask(&target.update, &values)?;
                 let content_bytes = self.row.content_bytes();
-                Ok(Some(Made { rows_examined: 1, rows: answer.rows, content_bytes }))
+                Ok(Some(Amount { rows_examined: 1, rows: answer.rows, content_bytes }))
             }
             Kind::DirectSelect => {
                 let answer = requester.ask(&target.select, &[id])?;
-                Ok(Some(Made { rows_examined: 1, rows: answer.rows, content_bytes: answer.content_bytes }))
+                Ok(Some(Amount { rows_examined: 1, rows: answer.rows, content_bytes: answer.content_bytes }))
             }
             _ => self.range(target, key, requester).map(Some),
         }
@@ -188,24 +189,24 @@ impl Maker for Session<'_> {
 }
 
 impl Session<'_> {
-    fn insert(&mut self, target: &Target, requester: &mut dyn Requester) -> Result<Made> {
+    fn insert(&mut self, target: &Target, requester: &mut dyn Requester) -> Result<Amount> {
         let work = self.work;
         let key = self.new_keys(target, 1)?;
         Rows::new(work.family, work.seed, target.number, key, key).fill(&mut self.row);
         let values: Vec<Value<'_>> = self.row.values().collect();
         requester.ask(&target.insert, &values)?;
         target.live.insert(key);
-        Ok(Made { rows_examined: 1, rows: 1, content_bytes: self.row.content_bytes() })
+        Ok(Amount { rows_examined: 1, rows: 1, content_bytes: self.row.content_bytes() })
     }
 
-    fn load(&mut self, target: &Target, requester: &mut dyn Requester) -> Result<Made> {
+    fn load(&mut self, target: &Target, requester: &mut dyn Requester) -> Result<Amount> {
         let (work, rows) = (self.work, self.work.batch_rows);
         let first = self.new_keys(target, rows)?;
         let last = first + rows - 1;
         let mut batch = Batch(Rows::new(work.family, work.seed, target.number, first, last));
         let tally = requester.load(&target.table, &mut batch)?;
         (first..=last).for_each(|key| target.live.insert(key));
-        Ok(Made { rows_examined: rows, rows, content_bytes: tally.content_bytes })
+        Ok(Amount { rows_examined: rows, rows, content_bytes: tally.content_bytes })
     }
 
     fn new_keys(&mut self, target: &Target, rows: u64) -> Result<u64> {
@@ -218,7 +219,7 @@ impl Session<'_> {
         Ok(key)
     }
 
-    fn range(&mut self, target: &Target, first: u64, requester: &mut dyn Requester) -> Result<Made> {
+    fn range(&mut self, target: &Target, first: u64, requester: &mut dyn Requester) -> Result<Amount> {
         let rows_examined = scan_size(&mut self.random);
         let column = (self.random.next_u64() >> 32) as usize % OTHER_COLUMNS.len();
         let (_, low, high) = OTHER_COLUMNS[column];
@@ -227,7 +228,7 @@ impl Session<'_> {
         let last = (first + rows_examined - 1).min(i32::MAX as u64) as i32;
         let values = [Value::Int(first as i32), Value::Int(last), Value::BigInt(a.min(b)), Value::BigInt(a.max(b))];
         let answer = requester.ask(&target.ranges[column], &values)?;
-        Ok(Made { rows_examined, rows: answer.rows, content_bytes: answer.content_bytes })
+        Ok(Amount { rows_examined, rows: answer.rows, content_bytes: answer.content_bytes })
     }
 }
 

@@ -27,7 +27,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "volume",
         kind: Kind::Bytes(1 << 20, LARGEST),
-        about: "Data content to read, write or move in a repetition; for requests: of the tables they begin with.",
+        about: "Data content to read, write or transfer in a repetition. For requests: size of the tables at the start.",
         scales: true,
         steps: &[Step::Scan, Step::Write, Step::Requests, Step::Import, Step::Copy, Step::Restore, Step::LevelChange],
         default: None,
@@ -35,7 +35,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "sizes",
         kind: Kind::Sizes(1 << 20, LARGEST),
-        about: "Databases of these sizes are moved one after another in a repetition, in place of one of the volume.",
+        about: "Sizes of databases to transfer one after another in a repetition, instead of one database of the volume.",
         scales: true,
         steps: MOVES,
         default: Some(""),
@@ -43,7 +43,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "row",
         kind: Kind::Choice(&Width::NAMES),
-        about: "Mean data content of a row in bytes: the wider table has longer texts.",
+        about: "Mean data content of a row in bytes. Wider rows have longer texts.",
         scales: false,
         steps: &[Step::Scan, Step::Write, Step::Import, Step::Copy, Step::Restore, Step::LevelChange],
         default: None,
@@ -51,7 +51,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "tables",
         kind: Kind::Count(0, 100_000),
-        about: "Tables that the volume is spread over; 0 chooses: one per GB, at least ten (for requests: one).",
+        about: "Number of tables that share the volume. 0 means one per GB, at least ten (for requests: one).",
         scales: false,
         steps: &[Step::Scan, Step::Requests, Step::Import, Step::Copy, Step::Restore, Step::LevelChange],
         default: None,
@@ -59,7 +59,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "isolation",
         kind: Kind::Choice(&["default", "weakest"]),
-        about: "Isolation of the scan: the engine's default, or the weakest it offers.",
+        about: "Isolation level of the scan: the engine's default, or the weakest that it offers.",
         scales: false,
         steps: &[Step::Scan],
         default: None,
@@ -67,7 +67,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "cache",
         kind: Kind::Choice(&["cold", "warm"]),
-        about: "Whether each repetition starts cold (restored and verified) or as the last one left the cache.",
+        about: "Whether each repetition starts with a cold cache (and verifies it) or with the cache as it is.",
         scales: false,
         steps: &[Step::Scan, Step::Requests],
         default: None,
@@ -75,7 +75,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "into",
         kind: Kind::Choice(&["engine", "client"]),
-        about: "Where a scan's rows go: they are counted in the engine, or all of them are read into the client.",
+        about: "Where the rows of a scan go: the engine counts them, or the client reads all of them.",
         scales: false,
         steps: &[Step::Scan],
         default: Some("engine"),
@@ -83,7 +83,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "readers",
         kind: Kind::Count(1, 1_000),
-        about: "Sessions that read tables into the client, each the next one that nobody has begun.",
+        about: "Number of sessions that read tables into the client. Each takes the next unread table.",
         scales: false,
         steps: &[Step::Scan],
         default: Some("1"),
@@ -99,7 +99,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "source",
         kind: Kind::Bytes(1 << 14, 1 << 40),
-        about: "Size of the cached table that chunks are copied from; halved until the engine keeps it in its cache.",
+        about: "Size of the cached table that chunks are copied from. It is halved until it fits into the cache.",
         scales: true,
         steps: &[Step::Write, Step::LevelChange],
         default: None,
@@ -107,7 +107,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "at_least",
         kind: Kind::Duration(Duration::ZERO, DAY),
-        about: "Shortest time of a repetition: on a fast target more chunks are written than the volume asks for.",
+        about: "Shortest time of a repetition. A fast target writes more chunks than the volume asks for.",
         scales: false,
         steps: &[Step::Write],
         default: None,
@@ -115,7 +115,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "rows",
         kind: Kind::Count(1_000, 100_000_000),
-        about: "Rows of the table that the CPU ladder joins with itself.",
+        about: "Number of rows of the table that the CPU ladder joins with itself.",
         scales: false,
         steps: &[Step::Join],
         default: None,
@@ -123,7 +123,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "stop_after",
         kind: Kind::Duration(Duration::from_millis(1), DAY),
-        about: "The ladder ends with the first join that takes longer than this.",
+        about: "Ends the ladder after the first join that takes longer than this.",
         scales: false,
         steps: &[Step::Join],
         default: None,
@@ -131,8 +131,8 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "sessions",
         kind: Kind::Levels(0, 10_000),
-        about: "Sessions that make requests (several numbers are tried in turn), or share a join; 0 chooses: one, or one \
-                per CPU of the server.",
+        about: "Number of sessions that make requests or share a join. Several values are measured in turn. 0 means one, \
+                or one per CPU of the server.",
         scales: false,
         steps: &[Step::Join, Step::Requests],
         default: None,
@@ -148,7 +148,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "largest_set",
         kind: Kind::Bytes(1 << 20, LARGEST),
-        about: "Largest working set of the memory test; sets grow only as far as the memory does.",
+        about: "Largest working set of the memory test. Sets stop growing when the memory is found.",
         scales: true,
         steps: &[Step::Memory],
         default: None,
@@ -156,7 +156,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "duration",
         kind: Kind::Duration(Duration::from_secs(1), DAY),
-        about: "How long requests are made, at each rate or number of sessions or size of batches that is tried.",
+        about: "How long requests run in each phase: at each rate, number of sessions or batch size.",
         scales: false,
         steps: &[Step::Requests],
         default: None,
@@ -164,8 +164,8 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "rate",
         kind: Kind::Levels(0, 10_000_000),
-        about: "Requests a second by a schedule that all sessions share; 0 makes each as soon as the last is answered. \
-                Several, such as 100,200,400, are tried in turn; 100..1000 rises steadily.",
+        about: "Scheduled requests a second, shared by all sessions. 0 sends each request after the last answer. \
+                Several values, such as 100,200,400, are measured in turn; 100..1000 rises steadily.",
         scales: false,
         steps: &[Step::Requests],
         default: Some("0"),
@@ -173,7 +173,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "arrivals",
         kind: Kind::Choice(&["constant", "poisson"]),
-        about: "How the schedule spreads requests, or how sessions think: always as long, or exponentially.",
+        about: "Distribution of the intervals between scheduled requests, or of think times: constant or exponential.",
         scales: false,
         steps: &[Step::Requests],
         default: Some("constant"),
@@ -181,7 +181,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "think",
         kind: Kind::Duration(Duration::ZERO, DAY),
-        about: "Pause of a session between an answer and its next request, without a rate.",
+        about: "Think time: pause of a session between an answer and its next request. Not with a rate.",
         scales: false,
         steps: &[Step::Requests],
         default: Some("0s"),
@@ -189,7 +189,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "procedures",
         kind: Kind::Choice(&["usual", "yes", "no"]),
-        about: "Requests for single rows by stored procedures, or by texts; usual is by procedures on SQL Server only.",
+        about: "Whether requests for single rows call stored procedures or send texts. 'usual' means procedures on SQL Server only.",
         scales: false,
         steps: &[Step::Requests],
         default: Some("usual"),
@@ -197,7 +197,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "batch",
         kind: Kind::Levels(1, 10_000_000),
-        about: "Rows of a batch of a bulk load; several are tried in turn.",
+        about: "Rows per batch of a bulk load. Several values are measured in turn.",
         scales: false,
         steps: &[Step::Requests],
         default: Some("1"),
@@ -205,7 +205,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "at_most",
         kind: Kind::Bytes(1 << 20, 1 << 50),
-        about: "Data content that bulk loads may add at each size of batches, number of sessions or rate; then it ends.",
+        about: "Data content that bulk loads may add in a phase before it ends.",
         scales: false,
         steps: &[Step::Requests],
         default: Some("64GiB"),
@@ -213,7 +213,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "goal",
         kind: Kind::Duration(Duration::ZERO, DAY),
-        about: "Response time that the highest rate is sought for, beginning at the rate given; 0 seeks nothing.",
+        about: "Latency goal: the highest rate that keeps it is searched, starting at 'rate'. 0 means no search.",
         scales: false,
         steps: &[Step::Requests],
         default: Some("0s"),
@@ -221,7 +221,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "goal_at",
         kind: Kind::Choice(&["p50", "p90", "p95", "p99", "p99.9"]),
-        about: "Percentile of the response times that the goal is for.",
+        about: "Percentile of the response times that must meet the goal.",
         scales: false,
         steps: &[Step::Requests],
         default: Some("p99"),
@@ -229,7 +229,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "keys",
         kind: Kind::Choice(&["uniform", "zipf", "newest"]),
-        about: "Which rows are asked for: all alike, few much more often, or mostly the newest twentieth.",
+        about: "Key distribution: uniform, zipf (few rows often), or mostly the newest 5 % of rows.",
         scales: false,
         steps: &[Step::Requests],
         default: Some("uniform"),
@@ -237,7 +237,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "shrink",
         kind: Kind::Choice(&["volumes", "all"]),
-        about: "What a target whose volumes shrink divides: sizes alone, or the duration too, as the time until a cache is warm.",
+        about: "What a scaled target divides: sizes only, or durations too, because its caches warm up sooner.",
         scales: false,
         steps: &[Step::Requests],
         default: Some("volumes"),
@@ -245,7 +245,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "commits",
         kind: Kind::Count(10, 100_000_000),
-        about: "Rows that are inserted, each in a transaction of its own.",
+        about: "Number of rows to insert, each in its own transaction.",
         scales: false,
         steps: &[Step::Commits],
         default: None,
@@ -253,7 +253,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "way",
         kind: Kind::Choice(&["usual", "wal-log", "file-copy", "backup", "vacuum-into", "insert-select"]),
-        about: "How the server copies: by its log or by files (PostgreSQL), by its backup, by files or anew (SQLite), by tables (MariaDB).",
+        about: "Copy method: by log or files (PostgreSQL), by backup, files or VACUUM INTO (SQLite), by tables (MariaDB).",
         scales: false,
         steps: &[Step::Copy],
         default: Some("usual"),
@@ -261,7 +261,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "level",
         kind: Kind::Text,
-        about: "Level of service that is asked for, as the target or the command calls it; it has to be given.",
+        about: "Level of service to request, as the target or the command calls it. Required.",
         scales: false,
         steps: &[Step::LevelChange],
         default: Some(""),
@@ -269,7 +269,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "poll",
         kind: Kind::Duration(Duration::from_millis(1), MINUTE),
-        about: "How often the target is asked whether the level is in effect.",
+        about: "How often to ask the target whether the level is in effect.",
         scales: false,
         steps: &[Step::LevelChange],
         default: Some("1s"),
@@ -277,7 +277,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "give_up",
         kind: Kind::Duration(Duration::from_secs(1), DAY),
-        about: "How long a level may take to be in effect.",
+        about: "Time-out: how long a level may take to be in effect.",
         scales: false,
         steps: &[Step::LevelChange],
         default: Some("1h"),

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use plimsoll_engine::{ColumnType, RequestAccess, Requester, Result, Sampler, Session, Statement, Table, Value};
-use plimsoll_measurement::{FileRow, Point, RequestKind, Seconds, Times};
+use plimsoll_measurement::{FileRow, Metric, Point, RequestKind, Seconds, Times};
 
 use super::{Context, Measure};
 use plimsoll_telemetry::views;
@@ -125,19 +125,21 @@ impl Made {
                 self.seconds.answered(second, 1, 1, ROW_BYTES);
             }
             self.times.merge(&times);
-            let (ms, inserted) = (|percent| Some(times.percentile(percent)?.as_secs_f64() * 1e3), times.count());
+            let (us, inserted) = (|percent| Some(times.percentile(percent)?.as_nanos() as f64 / 1e3), times.count());
             if inserted > 0 {
-                context.keep(Point {
-                    label: Some(format!("inserts {} to {}", first + 1, first + inserted)),
-                    started_seconds: context.seconds_since_start(start),
-                    seconds: now.since(start).as_secs_f64(),
-                    rows: Some(inserted),
-                    operations: Some(inserted),
-                    sessions: Some(1),
-                    latency_ms_p50: ms(50.0),
-                    latency_ms_p99: ms(99.0),
-                    ..Point::default()
-                })?;
+                context.keep(
+                    Point {
+                        label: Some(format!("inserts {} to {}", first + 1, first + inserted)),
+                        started_seconds: context.seconds_since_start(start),
+                        seconds: now.since(start).as_secs_f64(),
+                        ..Point::default()
+                    }
+                    .with(Metric::Rows, inserted)
+                    .with(Metric::Operations, inserted)
+                    .with(Metric::Sessions, 1)
+                    .with(Metric::LatencyUsP50, us(50.0))
+                    .with(Metric::LatencyUsP99, us(99.0)),
+                )?;
             }
             outcome?;
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use plimsoll_clock::{Clock, in_threads};
 use plimsoll_engine::{Error, ErrorKind, Place, Result, Session, Value};
-use plimsoll_measurement::{Metric, Moment, Point};
+use plimsoll_measurement::{Counter, Metric, Moment, Point};
 
 use super::{Context, Measure, Probe, contradiction};
 use crate::generate::{Family, Rows};
@@ -223,21 +223,21 @@ impl Workers {
         let (start, seconds) = (joined.start, joined.end.since(joined.start).as_secs_f64());
         probe.stop(self.sessions[0].0.as_mut())?;
         // An engine within our own process counts by thread; a server's processes are counted all together.
-        let cpu_seconds = joined.cpu_seconds.or_else(|| probe.growth(Metric::EngineCpuSeconds));
+        let cpu_seconds = joined.cpu_seconds.or_else(|| probe.growth(Counter::EngineCpuSeconds));
         // More sessions than CPUs share them.
         let cpus = context.database.description().cpus.map_or(sessions, |cpus| sessions.min(cpus.into()));
         Ok(Point {
             label: Some(format!("N = {rung}, sessions = {sessions}")),
             started_seconds: context.seconds_since_start(start),
             seconds,
-            rows: Some(rung * rung),
-            join_rows: Some(rung),
-            matches: Some(joined.matches),
-            sessions: Some(sessions as u32),
-            cpu_seconds,
-            cpu_percent: cpu_seconds.map(|cpu| 100.0 * cpu / (seconds * cpus as f64)),
             ..Point::default()
-        })
+        }
+        .with(Metric::Rows, rung * rung)
+        .with(Metric::JoinRows, rung)
+        .with(Metric::Matches, joined.matches)
+        .with(Metric::Sessions, sessions as u32)
+        .with(Metric::CpuSeconds, cpu_seconds)
+        .with(Metric::CpuPercent, cpu_seconds.map(|cpu| 100.0 * cpu / (seconds * cpus as f64))))
     }
 
     /// Keeps how the engine ran the last joins, where it says so, and warns if that was no loop join or not on all CPUs.
@@ -305,7 +305,7 @@ fn slice(
 /// CPU time of the calling thread as the session counts it; servers don't.
 fn thread_cpu(session: &mut dyn Session) -> Result<Option<f64>> {
     let readings = session.sample()?;
-    Ok(readings.iter().find(|reading| reading.metric == Metric::EngineCpuSeconds).map(|reading| reading.value))
+    Ok(readings.iter().find(|reading| reading.metric == Counter::EngineCpuSeconds).map(|reading| reading.value))
 }
 
 #[cfg(test)]

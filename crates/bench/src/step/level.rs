@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use plimsoll_engine::{Error, ErrorKind, LevelCommands, Levels, Result};
-use plimsoll_measurement::{Moment, Point, units};
+use plimsoll_measurement::{Metric, Moment, Point, units};
 
 use super::{Context, Measure, scan, write};
 use crate::dataset;
@@ -137,14 +137,16 @@ fn change(
             // Sessions may have ended, and the lease with them.
             context.lease.renew()?;
             context.mark(format!("level {level} is in effect"));
-            return context.keep(Point {
-                label: Some(label.to_owned()),
-                started_seconds: context.seconds_since_start(start),
-                seconds: now.since(start).as_secs_f64(),
+            return context.keep(
+                Point {
+                    label: Some(label.to_owned()),
+                    started_seconds: context.seconds_since_start(start),
+                    seconds: now.since(start).as_secs_f64(),
+                    ..Point::default()
+                }
                 // Between two of them nobody knows.
-                operations: Some(looks),
-                ..Point::default()
-            });
+                .with(Metric::Operations, looks),
+            );
         }
         let interrupted = label == CHANGE && context.interrupt.signal().is_some();
         if interrupted {

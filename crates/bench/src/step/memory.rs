@@ -10,7 +10,7 @@
 
 use plimsoll_analysis::memory::{Memory as Estimate, SetMisses, knee};
 use plimsoll_engine::{Error, ErrorKind, Result, Session, Table, TableSize, Value};
-use plimsoll_measurement::{Metric, Point};
+use plimsoll_measurement::{Counter, Metric, Point};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng};
 
@@ -93,10 +93,10 @@ pub(crate) fn estimate(points: &[&Point], page_bytes: u64) -> Option<Estimate> {
     let sets: Vec<SetMisses> = points
         .iter()
         .filter_map(|point| {
-            let set_bytes = point.set_bytes?;
+            let set_bytes = point.count(Metric::SetBytes)?;
             Some(SetMisses {
                 set_bytes,
-                miss_pages: point.cache_miss_pages?,
+                miss_pages: point.count(Metric::CacheMissPages)?,
                 set_pages: set_bytes.div_ceil(page_bytes),
             })
         })
@@ -179,7 +179,7 @@ impl Memory {
             seconds = context.clock.now().since(pass_start).as_secs_f64();
             probe.stop(session)?;
             passes += 1;
-            let misses = probe.count(Metric::CacheMissPages).ok_or_else(|| {
+            let misses = probe.count(Counter::CacheMissPages).ok_or_else(|| {
                 Error::new(
                     ErrorKind::Unsupported,
                     "the engine does not count cache misses, so its memory can't be found",
@@ -198,9 +198,9 @@ impl Memory {
                 context.wait(rest)?;
             }
         };
-        let cpu_seconds = probe.growth(Metric::EngineCpuSeconds);
+        let cpu_seconds = probe.growth(Counter::EngineCpuSeconds);
         let age = context.database.memory_report_age();
-        if !age.is_zero() && probe.now(Metric::MemoryPercent).is_some() {
+        if !age.is_zero() && probe.now(Counter::MemoryPercent).is_some() {
             // What it says now is of a time before this set was read.
             context.wait(age)?;
             probe.stop(session)?;
@@ -210,15 +210,15 @@ impl Memory {
             label: Some(plimsoll_measurement::units::format_bytes(set_bytes)),
             started_seconds: context.seconds_since_start(start),
             seconds,
-            rows: Some(rows),
-            set_bytes: Some(set_bytes),
-            accesses: Some(accesses),
-            passes: Some(passes),
-            cache_miss_pages: Some(misses),
-            memory_percent: probe.now(Metric::MemoryPercent),
-            cpu_seconds,
             ..Point::default()
-        };
+        }
+        .with(Metric::Rows, rows)
+        .with(Metric::SetBytes, set_bytes)
+        .with(Metric::Accesses, accesses)
+        .with(Metric::Passes, passes)
+        .with(Metric::CacheMissPages, misses)
+        .with(Metric::MemoryPercent, probe.now(Counter::MemoryPercent))
+        .with(Metric::CpuSeconds, cpu_seconds);
         Ok((point, seen))
     }
 }

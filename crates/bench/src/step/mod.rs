@@ -21,7 +21,7 @@ use plimsoll_engine::{
     RowSource, Sampler, Session, Table, value::Tally,
 };
 use plimsoll_measurement::event::{Gap, Kind, Mark, PhaseEnded, PointMeasured, SamplesTaken, Warning};
-use plimsoll_measurement::{Client, ColdStart, Metric, Moment, Phase, Point, Reading, SampleGap, reading::growth};
+use plimsoll_measurement::{Client, ColdStart, Counter, Moment, Phase, Point, Reading, SampleGap, reading::growth};
 
 use crate::events::EventLog;
 use crate::generate::Rows;
@@ -506,12 +506,12 @@ impl Probe {
     }
 
     /// How much a counter grew; `None` where it isn't known.
-    pub fn growth(&self, metric: Metric) -> Option<f64> {
+    pub fn growth(&self, metric: Counter) -> Option<f64> {
         growth(metric, &self.before, &self.after)
     }
 
     /// The same as a whole number.
-    pub fn count(&self, metric: Metric) -> Option<u64> {
+    pub fn count(&self, metric: Counter) -> Option<u64> {
         self.growth(metric).map(|value| value as u64)
     }
 
@@ -520,12 +520,12 @@ impl Probe {
     pub fn misses(&self, before: Option<u64>, after: Option<u64>) -> Option<u64> {
         match (before, after) {
             (Some(before), Some(after)) => after.checked_sub(before),
-            _ => self.count(Metric::CacheMissPages),
+            _ => self.count(Counter::CacheMissPages),
         }
     }
 
     /// The present value of something that isn't cumulative.
-    pub fn now(&self, metric: Metric) -> Option<f64> {
+    pub fn now(&self, metric: Counter) -> Option<f64> {
         self.after.iter().find(|reading| reading.metric == metric).map(|reading| reading.value)
     }
 }

@@ -41,11 +41,11 @@ impl Prepared {
 
     /// Sets up, and tries every statement: what is wrong with one is known before anything is measured.
     pub(super) fn prepare(&mut self, context: &mut Context<'_>) -> Result<()> {
-        let engine = context.database.description().engine.clone();
+        let description = context.database.description();
         let seed = context.parameters.count("seed");
         let (mut session, _watched) = context.session_with(context.place, self.access())?;
         let session = session.as_mut();
-        for sql in ready::script(&self.own, &self.own.setup, &engine).map_err(unusable)? {
+        for sql in ready::script(&self.own, &self.own.setup, description).map_err(unusable)? {
             context.interrupt.check()?;
             context.log.activity(&format!("setting up: {}", first_words(&sql)));
             session.execute(&sql, &[]).map_err(|error| of(error, "the set-up", &sql))?;
@@ -63,7 +63,7 @@ impl Prepared {
             Ok(found.map(|(_, values)| values.clone()).unwrap_or_default())
         };
         let dialect = session.dialect();
-        let new = || Ready::new(&self.own, &engine, dialect, seed, known).map_err(unusable);
+        let new = || Ready::new(&self.own, description, dialect, seed, known).map_err(unusable);
         let ready = new()?;
         self.rehearsal = Some(new()?);
         for (request, statement) in ready.statements() {
@@ -80,7 +80,7 @@ impl Prepared {
         if self.own.cleanup.is_empty() {
             return Ok(());
         }
-        let script = ready::script(&self.own, &self.own.cleanup, &database.description().engine).map_err(unusable)?;
+        let script = ready::script(&self.own, &self.own.cleanup, database.description()).map_err(unusable)?;
         let mut session = database.session_with(place, place, self.access())?;
         script
             .iter()

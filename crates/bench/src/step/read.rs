@@ -9,7 +9,7 @@ use plimsoll_clock::{Clock, in_threads_while};
 use plimsoll_engine::value::Tally;
 use plimsoll_engine::{RequestAccess, Requester, Result, Session, Statement, Table, TableSize};
 use plimsoll_measurement::reading::growth;
-use plimsoll_measurement::{Metric, Moment, Point, units};
+use plimsoll_measurement::{Counter, Metric, Moment, Point, units};
 
 use super::scan::Sums;
 use super::{Context, Probe, contradiction};
@@ -108,9 +108,9 @@ impl Read<'_> {
         }
         drop(requesters);
         probe.stop(control.as_mut())?;
-        sums.device = probe.count(Metric::DeviceReadBytes).or(sums.device);
+        sums.device = probe.count(Counter::DeviceReadBytes).or(sums.device);
         // Where neither tables nor the readers are counted, the whole server is.
-        let whole = probe.count(Metric::CacheMissPages).map(|pages| pages * context.database.description().page_bytes);
+        let whole = probe.count(Counter::CacheMissPages).map(|pages| pages * context.database.description().page_bytes);
         sums.missed = sums.missed.or(whole);
         if let Some(before) = missed_before {
             let missed = self.still_misses(context, control.as_mut())?.and_then(|after| after.checked_sub(before));
@@ -127,19 +127,21 @@ impl Read<'_> {
             let page_bytes = context.database.description().page_bytes;
             sums.add(size.table_bytes, done.missed_pages.map(|pages| pages * page_bytes), done.device_bytes);
             let seconds = done.end.since(done.start).as_secs_f64();
-            context.keep(Point {
-                label: Some(table.name.clone()),
-                started_seconds: context.seconds_since_start(done.start),
-                seconds,
-                rows: Some(tally.rows),
-                content_bytes: Some(tally.content_bytes),
-                mb_per_minute: units::mb_per_minute(tally.content_bytes, seconds),
-                page_bytes: Some(size.table_bytes),
-                device_bytes: done.device_bytes,
-                cache_miss_pages: done.missed_pages,
-                sessions: Some(context.parameters.count("readers").max(1) as u32),
-                ..Point::default()
-            })?;
+            context.keep(
+                Point {
+                    label: Some(table.name.clone()),
+                    started_seconds: context.seconds_since_start(done.start),
+                    seconds,
+                    ..Point::default()
+                }
+                .with(Metric::Rows, tally.rows)
+                .with(Metric::ContentBytes, tally.content_bytes)
+                .with(Metric::MbPerMinute, units::mb_per_minute(tally.content_bytes, seconds))
+                .with(Metric::PageBytes, size.table_bytes)
+                .with(Metric::DeviceBytes, done.device_bytes)
+                .with(Metric::CacheMissPages, done.missed_pages)
+                .with(Metric::Sessions, context.parameters.count("readers").max(1) as u32),
+            )?;
         }
         Ok(())
     }
@@ -194,8 +196,8 @@ impl Readers<'_> {
                 table: number,
                 start,
                 end,
-                missed_pages: count(Metric::CacheMissPages),
-                device_bytes: count(Metric::DeviceReadBytes),
+                missed_pages: count(Counter::CacheMissPages),
+                device_bytes: count(Counter::DeviceReadBytes),
             });
         }
     }

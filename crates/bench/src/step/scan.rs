@@ -2,7 +2,7 @@
 //! Into the client several sessions may read (2.8): that is [`read`](super::read)'s.
 
 use plimsoll_engine::{Cold, Database, Error, ErrorKind, Place, Result, TableSize, WeakIsolation};
-use plimsoll_measurement::{ColdStart, Metric, Point, units};
+use plimsoll_measurement::{ColdStart, Counter, Metric, Point, units};
 
 use super::read::Read;
 use super::{Context, Follower, Measure, Probe};
@@ -96,21 +96,21 @@ impl Measure for Scan {
             let seconds = context.clock.now().since(start).as_secs_f64();
             probe.stop(session)?;
             let misses = probe.misses(misses_before, session.table_misses(table)?);
-            let device_bytes = probe.count(Metric::DeviceReadBytes);
+            let device_bytes = probe.count(Counter::DeviceReadBytes);
             sum.add(size.table_bytes, misses.map(|pages| pages * page_bytes), device_bytes);
             let point = Point {
                 label: Some(table.name.clone()),
                 started_seconds: context.seconds_since_start(start),
                 seconds,
-                rows: Some(tally.rows),
-                content_bytes: Some(tally.content_bytes),
-                mb_per_minute: units::mb_per_minute(tally.content_bytes, seconds),
-                page_bytes: Some(size.table_bytes),
-                device_bytes,
-                cache_miss_pages: misses,
-                cpu_seconds: probe.growth(Metric::EngineCpuSeconds),
                 ..Point::default()
-            };
+            }
+            .with(Metric::Rows, tally.rows)
+            .with(Metric::ContentBytes, tally.content_bytes)
+            .with(Metric::MbPerMinute, units::mb_per_minute(tally.content_bytes, seconds))
+            .with(Metric::PageBytes, size.table_bytes)
+            .with(Metric::DeviceBytes, device_bytes)
+            .with(Metric::CacheMissPages, misses)
+            .with(Metric::CpuSeconds, probe.growth(Counter::EngineCpuSeconds));
             context.keep(point)?;
         }
         finish(context, cold, &sum, methods);

@@ -4,7 +4,7 @@
 
 use plimsoll_engine::value::Tally;
 use plimsoll_engine::{Error, ErrorKind, Place, Result, Session, Table};
-use plimsoll_measurement::{Metric, Point, units};
+use plimsoll_measurement::{Counter, Metric, Point, units};
 
 use super::{Context, Measure, Probe, contradiction};
 use crate::generate::{Family, Rows};
@@ -160,19 +160,19 @@ impl Measure for Write {
                 label: Some(format!("{prefix}chunk {}", chunk + 1)),
                 started_seconds: context.seconds_since_start(start),
                 seconds,
-                rows: Some(rows),
-                content_bytes: Some(chunk_bytes),
-                mb_per_minute: units::mb_per_minute(chunk_bytes, seconds),
-                page_bytes: grown(
-                    size.table_bytes + size.index_bytes,
-                    size_before.table_bytes + size_before.index_bytes,
-                ),
-                device_bytes: probe.count(Metric::DeviceWriteBytes),
-                log_bytes: probe.count(Metric::LogWriteBytes),
-                cpu_seconds: probe.growth(Metric::EngineCpuSeconds),
-                source_miss_pages,
                 ..Point::default()
-            };
+            }
+            .with(Metric::Rows, rows)
+            .with(Metric::ContentBytes, chunk_bytes)
+            .with(Metric::MbPerMinute, units::mb_per_minute(chunk_bytes, seconds))
+            .with(
+                Metric::PageBytes,
+                grown(size.table_bytes + size.index_bytes, size_before.table_bytes + size_before.index_bytes),
+            )
+            .with(Metric::DeviceBytes, probe.count(Counter::DeviceWriteBytes))
+            .with(Metric::LogBytes, probe.count(Counter::LogWriteBytes))
+            .with(Metric::CpuSeconds, probe.growth(Counter::EngineCpuSeconds))
+            .with(Metric::SourceMissPages, source_miss_pages);
             if source_miss_pages.is_some_and(|pages| pages > 0) {
                 point.flags.push("source-read".to_owned());
                 context.warn("some chunks read their source from outside the engine's cache (flag source-read)");
@@ -186,7 +186,7 @@ impl Measure for Write {
         }
         if context.repetition.points[first_point..]
             .iter()
-            .any(|point| point.source_miss_pages.is_some_and(|pages| pages > 0))
+            .any(|point| point.count(Metric::SourceMissPages).is_some_and(|pages| pages > 0))
         {
             self.source_bytes = Some(source.tally.content_bytes / 2);
         }
@@ -213,17 +213,19 @@ fn read_again(
     let seconds = context.clock.now().since(start).as_secs_f64();
     probe.stop(session)?;
     let misses = probe.misses(misses_before, session.table_misses(table)?);
-    context.keep(Point {
-        label: Some(SCAN.to_owned()),
-        started_seconds: context.seconds_since_start(start),
-        seconds,
-        content_bytes: Some(bytes),
-        mb_per_minute: units::mb_per_minute(bytes, seconds),
-        page_bytes: Some(page_bytes),
-        device_bytes: probe.count(Metric::DeviceReadBytes),
-        cache_miss_pages: misses,
-        ..Point::default()
-    })
+    context.keep(
+        Point {
+            label: Some(SCAN.to_owned()),
+            started_seconds: context.seconds_since_start(start),
+            seconds,
+            ..Point::default()
+        }
+        .with(Metric::ContentBytes, bytes)
+        .with(Metric::MbPerMinute, units::mb_per_minute(bytes, seconds))
+        .with(Metric::PageBytes, page_bytes)
+        .with(Metric::DeviceBytes, probe.count(Counter::DeviceReadBytes))
+        .with(Metric::CacheMissPages, misses),
+    )
 }
 
 /// True while another chunk, its log and as much again fit on the target's disk, or that can't be known.
@@ -275,7 +277,7 @@ fn source_misses(session: &mut dyn Session, source: &Source) -> Result<u64> {
         return Ok(pages);
     }
     let readings = session.sample()?;
-    let misses = readings.iter().find(|reading| reading.metric == Metric::CacheMissPages);
+    let misses = readings.iter().find(|reading| reading.metric == Counter::CacheMissPages);
     misses.map(|reading| reading.value as u64).ok_or_else(|| {
         Error::new(
             ErrorKind::Unsupported,

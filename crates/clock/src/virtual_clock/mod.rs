@@ -5,7 +5,7 @@
 //! fast as their work can be done, and in the same order each time.
 
 mod affinity;
-mod boarded;
+mod registered;
 mod schedule;
 mod shared;
 
@@ -17,7 +17,7 @@ use plimsoll_measurement::Moment;
 
 use crate::watchdog::Watchdog;
 use crate::{Clock, Departure, Ticket, Waiter, Watch};
-pub(crate) use schedule::Seat;
+pub(crate) use schedule::Task;
 pub(crate) use shared::{Shared, Voucher};
 
 /// A clock that jumps from event to event. Its epoch is fixed, so timestamps are the same in every run.
@@ -49,9 +49,9 @@ impl VirtualClock {
     }
 
     #[track_caller]
-    fn own_seat(&self, wish: &str) -> Arc<Seat> {
-        let seat = boarded::seat_on(&self.shared);
-        seat.unwrap_or_else(|| panic!("a thread that is not on the virtual clock wants to {wish}"))
+    fn own_task(&self, wish: &str) -> Arc<Task> {
+        let task = registered::task_on(&self.shared);
+        task.unwrap_or_else(|| panic!("a thread that is not on the virtual clock wants to {wish}"))
     }
 }
 
@@ -73,10 +73,10 @@ impl Clock for VirtualClock {
     }
 
     fn sleep_until(&self, moment: Moment) {
-        let seat = self.own_seat("sleep");
+        let task = self.own_task("sleep");
         // Time stands still while the thread has the turn.
         if moment >= self.now() {
-            self.shared.yield_turn(&seat, |schedule| schedule.sleep_until(moment, seat.number));
+            self.shared.yield_turn(&task, |schedule| schedule.sleep_until(moment, task.number));
         }
     }
 
@@ -93,44 +93,44 @@ impl Clock for VirtualClock {
         Ticket::to_virtual(Voucher::draw(&self.shared, name))
     }
 
-    fn board(&self, ticket: Ticket) {
+    fn register(&self, ticket: Ticket) {
         let voucher = ticket.into_voucher().filter(|voucher| Arc::ptr_eq(voucher.clock(), &self.shared));
         let voucher = voucher.expect("a ticket of another clock was shown to a virtual one");
-        let present = boarded::seat_on(&self.shared);
+        let present = registered::task_on(&self.shared);
         assert!(
             present.is_none(),
             "thread '{}' is on the clock already",
-            present.map(|seat| seat.name.clone()).unwrap_or_default()
+            present.map(|task| task.name.clone()).unwrap_or_default()
         );
-        let Some(seat) = voucher.take() else { return };
+        let Some(task) = voucher.take() else { return };
         if let Some(watchdog) = &self.watchdog {
             // Before the thread is pinned, or the watchdog would be too.
-            watchdog.follow(&self.shared, &seat);
+            watchdog.follow(&self.shared, &task);
         }
         let core = *self.shared.core.get_or_init(affinity::present_core);
-        boarded::add(self.shared.clone(), seat.clone(), core);
-        seat.turn.wait();
+        registered::add(self.shared.clone(), task.clone(), core);
+        task.turn.wait();
     }
 
     fn leave(&self) {
-        if let Some(seat) = boarded::remove(&self.shared) {
-            self.shared.depart(seat.number);
+        if let Some(task) = registered::remove(&self.shared) {
+            self.shared.depart(task.number);
         }
     }
 
     fn waiter(&self) -> Waiter {
-        Waiter::on_virtual(self.shared.clone(), self.own_seat("be woken").number)
+        Waiter::on_virtual(self.shared.clone(), self.own_task("be woken").number)
     }
 
     fn park(&self) {
-        let seat = self.own_seat("park");
-        self.shared.rely_on_others(&seat, |schedule| schedule.park(seat.number));
+        let task = self.own_task("park");
+        self.shared.rely_on_others(&task, |schedule| schedule.park(task.number));
     }
 
     fn await_departure(&self, departure: &Departure) {
         let Some((clock, of)) = departure.on_virtual() else { return };
         assert!(Arc::ptr_eq(clock, &self.shared), "a departure from another clock was awaited on a virtual one");
-        let Some(seat) = boarded::seat_on(&self.shared) else { return };
-        self.shared.rely_on_others(&seat, |schedule| schedule.await_departure(of, seat.number));
+        let Some(task) = registered::task_on(&self.shared) else { return };
+        self.shared.rely_on_others(&task, |schedule| schedule.await_departure(of, task.number));
     }
 }

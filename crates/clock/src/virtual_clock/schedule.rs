@@ -11,13 +11,13 @@ use crate::signal::Signal;
 
 /// A thread's place on the clock, from its ticket until it leaves.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct Task {
     /// Unique on its clock and never used again.
     pub(crate) number: u64,
     pub(crate) name: String,
     /// Raised when it is the thread's turn.
     pub(crate) turn: Signal,
-    /// The thread's number for the operating system, once it has boarded, where the watchdog can use it.
+    /// The thread's number for the operating system, once it has registered, where the watchdog can use it.
     pub(crate) thread_id: OnceLock<i32>,
 }
 
@@ -31,7 +31,7 @@ enum Awaits {
 
 #[derive(Debug)]
 struct Place {
-    seat: Arc<Seat>,
+    task: Arc<Task>,
     awaits: Awaits,
     /// A wake that came while the thread was not parked.
     permit: bool,
@@ -54,7 +54,7 @@ pub(crate) struct Schedule {
     /// By number, which is the order of the tickets.
     places: BTreeMap<u64, Place>,
     issued: u64,
-    turn: Option<Arc<Seat>>,
+    turn: Option<Arc<Task>>,
     turns: u64,
 }
 
@@ -65,26 +65,26 @@ impl Schedule {
     }
 
     /// Who has the turn, and how many turns or jumps there were before: who has not moved on has the same number.
-    pub(crate) fn turn(&self) -> (u64, Option<&Arc<Seat>>) {
+    pub(crate) fn turn(&self) -> (u64, Option<&Arc<Task>>) {
         (self.turns, self.turn.as_ref())
     }
 
     /// A new thread, queued for the present moment.
-    pub(crate) fn announce(&mut self, name: &str) -> (Arc<Seat>, Option<Arc<Seat>>) {
+    pub(crate) fn announce(&mut self, name: &str) -> (Arc<Task>, Option<Arc<Task>>) {
         let number = self.issued;
         self.issued += 1;
-        let seat =
-            Arc::new(Seat { number, name: name.to_owned(), turn: Signal::default(), thread_id: OnceLock::new() });
+        let task =
+            Arc::new(Task { number, name: name.to_owned(), turn: Signal::default(), thread_id: OnceLock::new() });
         let place =
-            Place { seat: seat.clone(), awaits: Awaits::Moment, permit: false, followers: Vec::new(), abandoned: None };
+            Place { task: task.clone(), awaits: Awaits::Moment, permit: false, followers: Vec::new(), abandoned: None };
         self.places.insert(number, place);
         self.enqueue(self.now, number);
         let next = if self.turn.is_none() { self.pass_on() } else { None };
-        (seat, next)
+        (task, next)
     }
 
     /// The thread with the turn waits for `moment`, which is not in the past. `None`: nobody precedes, so it has come.
-    pub(crate) fn sleep_until(&mut self, moment: Moment, number: u64) -> Option<Arc<Seat>> {
+    pub(crate) fn sleep_until(&mut self, moment: Moment, number: u64) -> Option<Arc<Task>> {
         let own = (moment, self.queued, number);
         let first = self.queue.peek_mut().filter(|first| first.0.0 <= moment);
         // In place of the first: one sift through the heap instead of two.
@@ -98,7 +98,7 @@ impl Schedule {
     }
 
     /// The thread with the turn waits for a wake. `None`: there was one before.
-    pub(crate) fn park(&mut self, number: u64) -> Option<Arc<Seat>> {
+    pub(crate) fn park(&mut self, number: u64) -> Option<Arc<Task>> {
         let place = self.places.get_mut(&number)?;
         if mem::take(&mut place.permit) {
             return None;
@@ -119,21 +119,21 @@ impl Schedule {
     }
 
     /// The thread with the turn waits until another has left. `None`: it has.
-    pub(crate) fn await_departure(&mut self, of: u64, number: u64) -> Option<Arc<Seat>> {
+    pub(crate) fn await_departure(&mut self, of: u64, number: u64) -> Option<Arc<Task>> {
         self.places.get_mut(&of)?.followers.push(number);
         self.places.get_mut(&number)?.awaits = Awaits::Departure;
         self.pass_on()
     }
 
-    /// A thread leaves, whether it has the turn or has not even boarded.
-    pub(crate) fn depart(&mut self, number: u64) -> Option<Arc<Seat>> {
+    /// A thread leaves, whether it has the turn or has not even registered.
+    pub(crate) fn depart(&mut self, number: u64) -> Option<Arc<Task>> {
         let place = self.places.remove(&number)?;
         for follower in place.followers {
             if self.places.get(&follower).is_some_and(|place| place.awaits == Awaits::Departure) {
                 self.enqueue(self.now, follower);
             }
         }
-        if self.turn.as_ref().is_some_and(|seat| seat.number == number) {
+        if self.turn.as_ref().is_some_and(|task| task.number == number) {
             return self.pass_on();
         }
         self.queue.retain(|Reverse((_, _, queued))| *queued != number);
@@ -154,7 +154,7 @@ impl Schedule {
     }
 
     /// Takes the turn from whoever has it and gives it to the first in the queue.
-    fn pass_on(&mut self) -> Option<Arc<Seat>> {
+    fn pass_on(&mut self) -> Option<Arc<Task>> {
         self.turn = None;
         if self.queue.is_empty() {
             self.abandon();
@@ -163,10 +163,10 @@ impl Schedule {
         self.give_turn(moment, number)
     }
 
-    fn give_turn(&mut self, moment: Moment, number: u64) -> Option<Arc<Seat>> {
+    fn give_turn(&mut self, moment: Moment, number: u64) -> Option<Arc<Task>> {
         self.now = moment;
         self.turns += 1;
-        self.turn = self.places.get(&number).map(|place| place.seat.clone());
+        self.turn = self.places.get(&number).map(|place| place.task.clone());
         self.turn.clone()
     }
 
@@ -175,17 +175,17 @@ impl Schedule {
     fn abandon(&mut self) {
         let waiting = |waits: &Awaits| {
             let places = self.places.values().filter(|place| place.awaits == *waits);
-            places.map(|place| place.seat.clone()).collect::<Vec<_>>()
+            places.map(|place| place.task.clone()).collect::<Vec<_>>()
         };
         let mut parked = waiting(&Awaits::Wake);
         if parked.is_empty() {
             parked = waiting(&Awaits::Departure);
         }
-        let names: Vec<String> = parked.iter().map(|seat| format!("'{}'", seat.name)).collect();
+        let names: Vec<String> = parked.iter().map(|task| format!("'{}'", task.name)).collect();
         let reason: Arc<str> = format!("nobody is left to run on the clock: parked are {}", names.join(", ")).into();
-        for seat in parked {
-            self.enqueue(self.now, seat.number);
-            if let Some(place) = self.places.get_mut(&seat.number) {
+        for task in parked {
+            self.enqueue(self.now, task.number);
+            if let Some(place) = self.places.get_mut(&task.number) {
                 place.abandoned = Some(reason.clone());
             }
         }

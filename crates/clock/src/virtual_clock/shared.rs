@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use plimsoll_measurement::Moment;
 
-use super::schedule::{Schedule, Seat};
+use super::schedule::{Schedule, Task};
 
 /// The schedule, and the present moment beside it for whoever only wants to know the time.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     now: AtomicU64,
     schedule: Mutex<Schedule>,
-    /// The core that the first thread boarded on.
+    /// The core that the first thread registered on.
     pub(super) core: OnceLock<usize>,
 }
 
@@ -30,10 +30,10 @@ impl Shared {
     }
 
     /// A change of the schedule by a thread with the turn; if it moves the turn, the thread waits until it comes back.
-    pub(super) fn yield_turn(&self, seat: &Seat, act: impl FnOnce(&mut Schedule) -> Option<Arc<Seat>>) {
+    pub(super) fn yield_turn(&self, task: &Task, act: impl FnOnce(&mut Schedule) -> Option<Arc<Task>>) {
         if let Some(next) = self.with(act) {
             next.turn.raise();
-            seat.turn.wait();
+            task.turn.wait();
         }
     }
 
@@ -41,9 +41,9 @@ impl Shared {
     ///
     /// # Panics
     /// If nobody is left who could have called the thread.
-    pub(super) fn rely_on_others(&self, seat: &Seat, act: impl FnOnce(&mut Schedule) -> Option<Arc<Seat>>) {
-        self.yield_turn(seat, act);
-        let abandoned = self.with(|schedule| schedule.abandoned(seat.number));
+    pub(super) fn rely_on_others(&self, task: &Task, act: impl FnOnce(&mut Schedule) -> Option<Arc<Task>>) {
+        self.yield_turn(task, act);
+        let abandoned = self.with(|schedule| schedule.abandoned(task.number));
         assert!(abandoned.is_none(), "{}", abandoned.unwrap_or_default());
     }
 
@@ -59,21 +59,21 @@ impl Shared {
     }
 }
 
-/// What a ticket holds: a seat that is queued for, until it is taken or the voucher is dropped.
+/// What a ticket holds: a task that is queued for, until it is taken or the voucher is dropped.
 pub(crate) struct Voucher {
     clock: Arc<Shared>,
-    seat: Option<Arc<Seat>>,
+    task: Option<Arc<Task>>,
     number: u64,
 }
 
 impl Voucher {
     /// Queues a new thread for the present moment; if nobody has the turn, it is that thread's.
     pub(super) fn draw(clock: &Arc<Shared>, name: &str) -> Self {
-        let (seat, next) = clock.with(|schedule| schedule.announce(name));
+        let (task, next) = clock.with(|schedule| schedule.announce(name));
         if let Some(next) = next {
             next.turn.raise();
         }
-        Self { clock: clock.clone(), number: seat.number, seat: Some(seat) }
+        Self { clock: clock.clone(), number: task.number, task: Some(task) }
     }
 
     pub(crate) fn number(&self) -> u64 {
@@ -84,16 +84,16 @@ impl Voucher {
         &self.clock
     }
 
-    /// Takes the seat; who does must also leave it.
-    pub(super) fn take(mut self) -> Option<Arc<Seat>> {
-        self.seat.take()
+    /// Takes the task. Its thread must also leave it.
+    pub(super) fn take(mut self) -> Option<Arc<Task>> {
+        self.task.take()
     }
 }
 
 impl Drop for Voucher {
     fn drop(&mut self) {
-        if let Some(seat) = self.seat.take() {
-            self.clock.depart(seat.number);
+        if let Some(task) = self.task.take() {
+            self.clock.depart(task.number);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The same hardware with one limit raised: what would lift it is found by running it again.
 
-use super::Spec;
-use crate::{Burst, DeviceSpec, Limit, Limits, Rate};
+use super::description::Spec;
+use crate::{Burst, Limit, LimitHolder, Limits, Rate, Role};
 
 /// A limit of the hardware that can be raised by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,27 +35,44 @@ impl Spec {
                     client.request_ps = ((client.request_ps as f64 / factor).round() as u64).max(1);
                 }
             }
-            Raise::DataIops => spec.raise(true, |limits| raise(ios(limits), factor)),
-            Raise::DataBandwidth => spec.raise(true, |limits| raise(bytes(limits), factor)),
-            Raise::LogWrite => spec.raise(false, |limits| {
-                raise(ios(limits), factor);
-                raise(bytes(limits), factor);
-            }),
+            Raise::DataIops => spec.raise(Role::Data, &[false], factor),
+            Raise::DataBandwidth => spec.raise(Role::Data, &[true], factor),
+            Raise::LogWrite => spec.raise(Role::Log, &[false, true], factor),
         }
+        // What is raised is no longer what its source says.
+        let raised = match what {
+            Raise::Cpu => Some(LimitHolder::Cpu),
+            Raise::Memory => Some(LimitHolder::Memory),
+            Raise::Client => Some(LimitHolder::Client),
+            Raise::DataIops | Raise::DataBandwidth | Raise::LogWrite => None,
+        };
+        spec.origins.retain(|origin| Some(&origin.holder) != raised.as_ref());
         spec
     }
 
-    /// Changes every set of limits on the way to the data device, or to that of the log.
-    fn raise(&mut self, data: bool, mut change: impl FnMut(&mut Limits)) {
-        let device: &mut DeviceSpec = if data { &mut self.data } else { &mut self.log };
+    /// Raises every limit of bytes, of I/Os or of both on the way to the device of a role.
+    fn raise(&mut self, role: Role, of_bytes: &[bool], factor: f64) {
+        let change = |limits: &mut Limits| {
+            for of_bytes in of_bytes {
+                raise(if *of_bytes { bytes(limits) } else { ios(limits) }, factor);
+            }
+        };
+        let device = self.device_mut(role);
         change(&mut device.governor);
         for disk in &mut device.volume.disks {
             change(&mut disk.limits);
             disk.blob.iter_mut().flat_map(|blob| &mut blob.tiers).for_each(|tier| change(&mut tier.limits));
         }
-        for cap in self.caps.iter_mut().filter(|cap| device.caps.contains(&cap.name)) {
-            change(&mut cap.limits);
-        }
+        let (name, caps) = (device.name.clone(), device.caps.clone());
+        self.caps.iter_mut().filter(|cap| caps.contains(&cap.name)).for_each(|cap| change(&mut cap.limits));
+        self.origins.retain(|origin| {
+            let is_on_the_way = match &origin.holder {
+                LimitHolder::Disks(device) | LimitHolder::Governor(device) => *device == name,
+                LimitHolder::Cap(cap) => caps.contains(cap),
+                LimitHolder::Memory | LimitHolder::Cpu | LimitHolder::Client => false,
+            };
+            !is_on_the_way || origin.kind.is_some_and(|kind| !of_bytes.contains(&kind.is_of_bytes()))
+        });
     }
 }
 
@@ -115,17 +132,17 @@ mod tests {
         expected.client.as_mut().unwrap().request_ps = 80_000_000;
         assert_eq!(raised(Raise::Client), expected);
         let mut expected = spec.clone();
-        expected.data.governor.bandwidth = Limit::per_second(25.0 * 1_048_576.0);
+        expected.device_mut(Role::Data).governor.bandwidth = Limit::per_second(25.0 * 1_048_576.0);
         assert_eq!(raised(Raise::DataBandwidth), expected);
         let mut expected = spec.clone();
         expected.caps[0].limits.iops = Limit::per_second(2500.0);
         let burst = Burst { peak: Rate::per_second(1250.0).unwrap(), credit: 125 };
-        for disk in &mut expected.data.volume.disks {
+        for disk in &mut expected.device_mut(Role::Data).volume.disks {
             disk.limits.iops = Some(Limit { rate: Rate::per_second(625.0).unwrap(), burst: Some(burst) });
         }
         assert_eq!(raised(Raise::DataIops), expected);
         let mut expected = spec.clone();
-        let log = &mut expected.log.volume.disks[0].limits;
+        let log = &mut expected.device_mut(Role::Log).volume.disks[0].limits;
         log.write_bandwidth = Limit::per_second(1.25 * 1_048_576.0);
         log.iops = Limit::per_second(125.0);
         assert_eq!(raised(Raise::LogWrite), expected);

@@ -1,48 +1,199 @@
 //! From TOML to a [`Spec`]: which keys there are and where they belong.
 
+use std::path::Path;
+
+use plimsoll_measurement::LimitScope;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::description::{Spec, check_memory, check_page};
+use super::error::SpecError;
 use super::table::{Document, Field, Table};
 use super::value::{Unit, latency, limit, neighbour, size, span_ps};
-use super::{PAGE_BYTES, Spec, SpecError, check_memory, check_page};
-use crate::{Blob, Cap, ClientSpec, CpuSpec, DeviceSpec, Disk, LARGEST_IO_BYTES, Layout, Limits, Tier, Volume};
+use crate::{
+    Blob, Cap, ClientSpec, CpuSpec, DeviceSpec, Disk, LARGEST_IO_BYTES, Layout, Limits, PlacedFile, Placement, Role,
+    Tier, Volume,
+};
 
 const LIMITS: [&str; 6] = ["iops", "read_iops", "write_iops", "bandwidth", "read_bandwidth", "write_bandwidth"];
 const DISK: [&str; 6] = ["read_latency", "write_latency", "neighbour", "largest_io", "size", "blob"];
 const DEVICE: [&str; 7] = ["disks", "disk", "layout", "columns", "stripe_unit", "governor", "caps"];
+/// What a cap can be about.
+const CAPPED: [LimitScope; 3] = [LimitScope::Vm, LimitScope::Account, LimitScope::Instance];
 /// The most disks a volume may have.
 const MOST_DISKS: usize = 1_000;
 /// A stripe unit where none is given: the interleave that Storage Spaces takes by default.
 const STRIPE_UNIT: u64 = 256 * 1024;
 
-pub(super) fn spec(file: &str, stem: &str, text: &str) -> Result<Spec, SpecError> {
+impl Spec {
+    /// Reads a user's own hardware. `file_name` is for messages, and for the name where the text has none.
+    ///
+    /// Sizes, times and bandwidths have a unit (binary: MB is 2^20 bytes), I/Os a second are numbers. Whatever is left
+    /// out is not limited and takes no time. A limit is a rate or `{ rate, burst = { rate, lasts | credit } }`; a latency
+    /// is a time or quantiles (`min`, `p50`, `p99_9`, `max`); `iops` and `bandwidth` exist with `read_` and `write_` too.
+    /// Only sessions whose `temp_store` is `file` use `[temp]`: the others hold what is temporary in memory.
+    ///
+    /// ```
+    /// let spec = plimsoll_hardware::Spec::parse("mine.toml", r#"
+    /// name = "my-hardware"
+    /// page_size = "4KiB"
+    /// memory = "2GiB"
+    ///
+    /// [cpu]                           # not limited if left out
+    /// cores = 2
+    /// step_time = "25ns"              # of a step of the engine's virtual machine
+    /// page_time = "10us"              # of a page read from a device
+    /// statement_time = "40us"         # of each statement, whatever it does
+    ///
+    /// [caps.vm]                       # shared by the devices that name it; scope = "vm", "account" or "instance"
+    /// iops = 8_000
+    /// bandwidth = "200MiB/s"
+    ///
+    /// [data]                          # a volume of several disks
+    /// disks = 16
+    /// layout = "striped"              # or "spanned"
+    /// columns = 16
+    /// stripe_unit = "64KiB"
+    /// caps = ["vm"]
+    /// governor = { bandwidth = "100MiB/s" }    # in front of the whole volume
+    ///
+    /// [data.disk]                     # each of them
+    /// iops = { rate = 500, burst = { rate = 3_500, lasts = "30m" } }
+    /// bandwidth = "60MiB/s"
+    /// read_latency = "5ms"
+    /// write_latency = { p50 = "2ms", p90 = "3ms", p99 = "8ms", max = "20ms" }
+    /// neighbour = { rates = [0.25, 1.0], dwell = "60s" }    # factors of the limits
+    /// largest_io = "256KiB"           # a larger one counts as several
+    ///
+    /// [log]                           # one disk: its keys stand here
+    /// write_bandwidth = "48MiB/min"
+    /// write_latency = "4ms"
+    /// neighbour = { low = 0.9, high = 1.1, step = 0.01, every = "30s" }    # drift
+    /// caps = ["vm"]
+    ///
+    /// [temp.blob]                     # temporary files: limits by the size of the file; without [temp]: on the data device
+    /// file_size = "150GiB"
+    /// tiers = [
+    ///   { name = "small", up_to = "128GiB", iops = 500, bandwidth = "100MiB/s" },
+    ///   { name = "large", up_to = "256GiB", iops = 1_100, bandwidth = "125MiB/s" },
+    /// ]
+    ///
+    /// [movement]                      # restores and changes of level; without it they go to the data device
+    /// bandwidth = "150MiB/min"
+    ///
+    /// [client]                        # takes no time if left out
+    /// cores = 0.5
+    /// request_time = "200us"          # of its CPU, for each statement before the server hears of it
+    /// "#)?;
+    /// assert_eq!(spec.device(plimsoll_hardware::Role::Data).volume.disks.len(), 16);
+    /// # Ok::<(), plimsoll_hardware::SpecError>(())
+    /// ```
+    ///
+    /// `[data]`, `[log]`, `[temp]` and `[movement]` are the short form: a device with the files that it is called after. Any number
+    /// of devices, and files by name, have a general form:
+    ///
+    /// ```
+    /// let spec = plimsoll_hardware::Spec::parse("mine.toml", r#"
+    /// [devices.fast]                  # the keys of [data]
+    /// iops = 5_000
+    /// [devices.slow]
+    /// iops = 500
+    ///
+    /// [placement]                     # data, log, temp, movement, or a file by its name
+    /// data = "fast"
+    /// log = "fast"
+    /// temp = "slow"                   # temp and movement lie with the data where they are left out
+    /// "archive.ndf" = "slow"
+    /// "#)?;
+    /// assert!(!spec.is_apart(plimsoll_hardware::Role::Log));
+    /// # Ok::<(), plimsoll_hardware::SpecError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Names file, line and key, what is wrong and, as a hint, what would be right.
+    pub fn parse(file_name: &str, text: &str) -> Result<Self, SpecError> {
+        let stem = Path::new(file_name).file_stem().and_then(|stem| stem.to_str()).unwrap_or(file_name);
+        let spec = spec(file_name, stem, text)?;
+        // What only the whole can show; single values were checked where they stand.
+        spec.check().map_err(|error| SpecError { place: file_name.to_owned(), ..error })?;
+        Ok(spec)
+    }
+}
+
+fn spec(file: &str, stem: &str, text: &str) -> Result<Spec, SpecError> {
     let document = Document { file, text };
     let parsed = DeTable::parse(text).map_err(|error| {
         document.error(error.span().map_or(0, |span| span.start), None, error.message().replace('\n', ", "))
     })?;
     let root = Spanned::new(parsed.span(), DeValue::Table(parsed.into_inner()));
     let root = Field::root(document, &root).table()?;
-    root.known(&["name", "page_size", "memory", "cpu", "data", "log", "temp", "movement", "caps", "client"])?;
+    let keys = ["name", "page_size", "memory", "cpu", "data", "log", "temp", "movement", "caps", "client"];
+    root.known(&[&keys[..], &["devices", "placement"]].concat())?;
     let mut spec = Spec::unlimited(stem);
     if let Some(name) = root.read("name", name)? {
         spec.name = name;
     }
-    spec.page_bytes = root.read("page_size", page_size)?.unwrap_or(PAGE_BYTES);
+    spec.page_bytes = root.read("page_size", page_size)?.unwrap_or(spec.page_bytes);
     spec.memory = root.read("memory", memory)?;
     if let Some(cpu) = root.read("cpu", cpu)? {
         spec.cpu = cpu;
     }
     spec.client = root.read("client", client)?;
     spec.caps = root.read("caps", caps)?.unwrap_or_default();
-    let known: Vec<&str> = spec.caps.iter().map(|cap| cap.name.as_str()).collect();
-    let device = |key| root.read(key, |field| device(field, &known));
-    let (data, log, temp) = (device("data")?, device("log")?, device("temp")?);
-    spec.data = data.unwrap_or_else(DeviceSpec::unlimited);
-    spec.log = log.unwrap_or_else(DeviceSpec::unlimited);
-    spec.temp = temp;
-    spec.movement = device("movement")?;
+    place_devices(&mut spec, &root)?;
     Ok(spec)
+}
+
+/// `[data]`, `[log]`, `[temp]` and `[movement]` are devices of these names, with the files that are called so on them; `[devices]`
+/// has others, and `[placement]` says what lies on them.
+fn place_devices(spec: &mut Spec, root: &Table<'_>) -> Result<(), SpecError> {
+    let known_caps: Vec<&str> = spec.caps.iter().map(|cap| cap.name.as_str()).collect();
+    let mut fields: Vec<(&str, Field<'_>)> = Vec::new();
+    fields.extend(Role::ALL.iter().filter_map(|role| Some((role.name(), root.get(role.name())?))));
+    if let Some(devices) = root.get("devices") {
+        for (name, field) in devices.table()?.fields() {
+            if name.trim().is_empty() {
+                return Err(field.error("a device needs a name"));
+            }
+            if fields.iter().any(|(known, _)| *known == name) {
+                return Err(field.error(format!("device '{name}' is there twice: there is a table [{name}] as well")));
+            }
+            fields.push((name, field));
+        }
+        // Those of a role go first, so that it is the same machine whichever table they stand in.
+        fields.sort_by_key(|(name, _)| Role::of_name(name).map_or(Role::ALL.len(), |role| role as usize));
+    }
+    let names: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
+    let mut placement = Placement::default();
+    for role in names.iter().filter_map(|name| Role::of_name(name)) {
+        placement.set(role, role.name());
+    }
+    if let Some(files) = root.get("placement") {
+        for (file, field) in files.table()?.fields() {
+            let device = field.text()?;
+            if !names.contains(&device) {
+                return Err(field.error(format!("unknown device '{device}'")).nearest(device, &names));
+            }
+            placement.set(PlacedFile::from(file), device);
+        }
+    }
+    if let Some((name, field)) = fields.iter().find(|(name, _)| placement.iter().all(|(_, device)| device != *name)) {
+        let hint = format!("say data = \"{name}\" under [placement], or the name of a file");
+        return Err(field.error("no file lies on this device").hint(hint));
+    }
+    let mut devices = Vec::new();
+    for (name, field) in &fields {
+        devices.push(DeviceSpec { name: (*name).to_owned(), ..device(field, &known_caps)? });
+    }
+    // What is left out is not limited.
+    for (at, role) in [Role::Data, Role::Log].into_iter().enumerate() {
+        if placement.device_of(&role.into()).is_none() {
+            placement.set(role, role.name());
+            devices.insert(at, DeviceSpec { name: role.name().to_owned(), ..DeviceSpec::unlimited() });
+        }
+    }
+    (spec.devices, spec.placement) = (devices, placement);
+    Ok(())
 }
 
 fn name(field: &Field<'_>) -> Result<String, SpecError> {
@@ -112,14 +263,25 @@ fn client(field: &Field<'_>) -> Result<ClientSpec, SpecError> {
 fn caps(field: &Field<'_>) -> Result<Vec<Cap>, SpecError> {
     let cap = |(name, field): (&str, Field<'_>)| {
         let table = field.table()?;
-        table.known(&LIMITS)?;
+        table.known(&LIMITS.iter().chain(&["scope"]).copied().collect::<Vec<_>>())?;
         let limits = limits(&table)?;
         if limits.is_unlimited() {
             return Err(field.error("a cap needs at least one limit").hint(LIMITS.join(", ")));
         }
-        Ok(Cap { name: name.to_owned(), limits })
+        // The name may say it already.
+        let by_name = LimitScope::of_name(name).filter(|scope| CAPPED.contains(scope));
+        let scope = table.read("scope", scope)?.or(by_name).unwrap_or(LimitScope::Vm);
+        Ok(Cap { name: name.to_owned(), scope, limits })
     };
     field.table()?.fields().into_iter().map(cap).collect()
+}
+
+fn scope(field: &Field<'_>) -> Result<LimitScope, SpecError> {
+    let name = field.text()?;
+    CAPPED
+        .into_iter()
+        .find(|scope| scope.name() == name)
+        .ok_or_else(|| field.error(format!("unknown scope '{name}'")).nearest(name, &CAPPED.map(LimitScope::name)))
 }
 
 fn limits(table: &Table<'_>) -> Result<Limits, SpecError> {
@@ -147,7 +309,7 @@ fn device(field: &Field<'_>, known_caps: &[&str]) -> Result<DeviceSpec, SpecErro
     let caps = table.read("caps", |field| caps_of(field, known_caps))?;
     let volume = volume(&table)?;
     field.check(volume.check())?;
-    Ok(DeviceSpec { volume, governor: governor.unwrap_or_default(), caps: caps.unwrap_or_default() })
+    Ok(DeviceSpec { governor: governor.unwrap_or_default(), caps: caps.unwrap_or_default(), ..volume.into() })
 }
 
 fn caps_of(field: &Field<'_>, known: &[&str]) -> Result<Vec<String>, SpecError> {

@@ -3,7 +3,7 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::SpecError;
+use super::error::SpecError;
 
 /// The text that is read.
 #[derive(Debug, Clone, Copy)]

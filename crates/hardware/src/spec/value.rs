@@ -5,7 +5,7 @@ use std::time::Duration;
 use plimsoll_measurement::units::{UnitError, parse_bytes, parse_count, parse_duration};
 use toml::de::DeValue;
 
-use super::SpecError;
+use super::error::SpecError;
 use super::table::Field;
 use crate::{Burst, Latency, Limit, Neighbour, Rate};
 

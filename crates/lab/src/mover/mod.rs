@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use plimsoll_engine::mover::{COPY, DEFINITIONS, INDEXES, RESTORE, TABLES};
-use plimsoll_engine::sqlite::SqliteDatabase;
 use plimsoll_engine::{
     ColumnType, Database as _, Error, ErrorKind, Follow, Move, Mover, Place, Restored, Result, Row, RowSource, Session,
     Table, Value,
 };
 use plimsoll_hardware::Role;
+use plimsoll_sqlite::SqliteDatabase;
 
 use crate::server::log_path;
 use crate::session::Hardware;

@@ -126,7 +126,7 @@ impl Moving<'_> {
             Act::Fail(_) | Act::Tear(_) => return Err(Error::new(ErrorKind::Statement, "an I/O of the move failed")),
         }
         let mut state = self.server.state();
-        let done = state.machine.submit(now, role, io);
+        let done = state.submit(now, role, io);
         let at = self.server.faults.delay(now, done.at);
         if role == Role::Data {
             let counters = &mut state.counters;

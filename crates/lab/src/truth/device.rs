@@ -2,7 +2,7 @@
 //! specification; the buckets of the hardware at work have no part in it.
 
 use plimsoll_hardware::{
-    Cap, DeviceSpec, Disk, Kind, LARGEST_IO_BYTES, Latency, Layout, Limit, Limits, Neighbour, Spec,
+    Cap, DeviceSpec, Kind, LARGEST_IO_BYTES, Latency, Layout, Limit, Limits, Neighbour, Role, Spec,
 };
 
 /// A load: bytes in I/Os of one size.
@@ -60,20 +60,19 @@ pub struct Device<'a> {
 }
 
 impl<'a> Device<'a> {
-    /// The data device with a file of this size.
+    /// The device of the data with a file of this size.
     pub fn data(spec: &'a Spec, file_bytes: u64) -> Self {
-        Self { spec: &spec.data, caps: &spec.caps, file_bytes }
+        Self { spec: spec.device(Role::Data), caps: &spec.caps, file_bytes }
     }
 
-    /// The log device.
+    /// The device of the log.
     pub fn log(spec: &'a Spec) -> Self {
-        Self { spec: &spec.log, caps: &spec.caps, file_bytes: 0 }
+        Self { spec: spec.device(Role::Log), caps: &spec.caps, file_bytes: 0 }
     }
 
-    /// What the service moves whole databases by: a device of its own if it has one.
+    /// What the service moves whole databases by: that of the data unless it has another.
     pub fn movement(spec: &'a Spec, file_bytes: u64) -> Self {
-        let device = spec.movement.as_ref().unwrap_or(&spec.data);
-        Self { spec: device, caps: &spec.caps, file_bytes }
+        Self { spec: spec.device(Role::Movement), caps: &spec.caps, file_bytes }
     }
 
     /// Time for a load that is asked for in time.
@@ -111,7 +110,7 @@ impl<'a> Device<'a> {
         let on_one = Load { bytes: load.bytes / disks as f64, ..load };
         for disk in self.spec.volume.disks.iter().take(disks) {
             let ios = parts * touched / disks as f64 * ios(load.io_bytes / touched, disk.largest_io_bytes);
-            gates.extend(gates_of(&self.limits(disk), on_one, ios, factor(disk.neighbour.as_ref())));
+            gates.extend(gates_of(disk.limits_of_file(self.file_bytes), on_one, ios, factor(disk.neighbour.as_ref())));
         }
         gates
     }
@@ -129,31 +128,6 @@ impl<'a> Device<'a> {
     /// Mean latency of a write, in seconds.
     pub fn write_latency(&self) -> f64 {
         self.spec.volume.disks.first().map_or(0.0, |disk| disk.write_latency.mean())
-    }
-
-    /// What all limits on the way let through for ever, one kind of limit for itself, in the order of [`Limits::named`]: a
-    /// governor and caps each as they are, disks of a stripe together. Without what a burst adds or a neighbour takes.
-    pub fn steady(&self) -> [Option<f64>; Limits::KINDS] {
-        let rates = |limits: &Limits| limits.named().map(|(_, limit)| limit.map(|limit| limit.rate.as_per_second()));
-        let tighter = |one: Option<f64>, other: Option<f64>| one.into_iter().chain(other).reduce(f64::min);
-        let mut steady = rates(&self.spec.governor);
-        for cap in self.caps.iter().filter(|cap| self.spec.caps.contains(&cap.name)) {
-            let cap = rates(&cap.limits);
-            steady = std::array::from_fn(|kind| tighter(steady[kind], cap[kind]));
-        }
-        let (disks, _) = self.share(1.0);
-        let disks: Vec<_> = self.spec.volume.disks.iter().take(disks).map(|disk| rates(&self.limits(disk))).collect();
-        // One that has no limit lets everything through.
-        let of_all = |kind: usize| disks.iter().map(|disk| disk[kind]).sum::<Option<f64>>();
-        std::array::from_fn(|kind| tighter(steady[kind], of_all(kind)))
-    }
-
-    /// Whether a limit on the way has a burst.
-    pub fn bursts(&self) -> bool {
-        let disks = self.spec.volume.disks.iter().map(|disk| self.limits(disk));
-        let caps = self.caps.iter().filter(|cap| self.spec.caps.contains(&cap.name)).map(|cap| cap.limits);
-        let mut all = std::iter::once(self.spec.governor).chain(caps).chain(disks);
-        all.any(|limits| limits.named().iter().any(|(_, limit)| limit.is_some_and(|limit| limit.burst.is_some())))
     }
 
     /// A note on who else takes from the limits.
@@ -179,13 +153,6 @@ impl<'a> Device<'a> {
                 (columns, units.clamp(1.0, columns as f64))
             }
         }
-    }
-
-    fn limits(&self, disk: &Disk) -> Limits {
-        let tier = disk.blob.as_ref().and_then(|blob| {
-            blob.snap_up(self.file_bytes.max(blob.file_bytes)).or(blob.tiers.last()).map(|tier| tier.limits)
-        });
-        tier.unwrap_or(disk.limits)
     }
 }
 

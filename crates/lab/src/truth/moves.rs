@@ -4,7 +4,7 @@
 
 use plimsoll_engine::work::Stock;
 use plimsoll_engine::{Expected, Result};
-use plimsoll_hardware::{Kind, LARGEST_IO_BYTES};
+use plimsoll_hardware::{Kind, LARGEST_IO_BYTES, Role};
 use plimsoll_measurement::units::{MB, mb_per_minute};
 
 use super::device::{Counts, Device, Load};
@@ -140,7 +140,7 @@ pub fn restore(level: &Level, tables: Vec<Stock<'_>>) -> Result<Option<Expected>
         device.span(Load { kind: Kind::Write, bytes: bytes as f64, io_bytes: LARGEST_IO_BYTES.min(bytes) as f64 });
     let seconds = span.seconds() + device.write_latency();
     let Some(value) = mb_per_minute(content, seconds) else { return Ok(None) };
-    let by_service = spec.movement.is_some();
+    let by_service = spec.is_apart(Role::Movement);
     let limit = match span.counts() {
         _ if span.seconds() < seconds / 2.0 => "latency",
         _ if by_service => "movement",
@@ -168,7 +168,7 @@ pub fn level_change(from: &Level, changes: &[(&Level, u64)]) -> Option<Expected>
     let count = changes.len() as f64;
     let seconds = changes.iter().map(|(to, bytes)| change_seconds(from, to, *bytes)).sum::<f64>() / count;
     let bytes = changes.iter().map(|(_, bytes)| *bytes).sum::<u64>() as f64 / count;
-    let by_service = from.spec.movement.is_some();
+    let by_service = from.spec.is_apart(Role::Movement);
     let (limit, (basis, published)) = match by_service {
         _ if bytes <= 0.0 => ("movement", ("printed".to_owned(), false)),
         true => ("movement", basis(from, |level| level.movement_rate.as_ref().unwrap_or(&level.read_rate))),
@@ -188,7 +188,7 @@ fn change_seconds(from: &Level, to: &Level, bytes: u64) -> f64 {
         return 0.0;
     }
     let load = |kind| Load { kind, bytes: bytes as f64, io_bytes: LARGEST_IO_BYTES.min(bytes) as f64 };
-    if from.spec.movement.is_some() {
+    if from.spec.is_apart(Role::Movement) {
         let device = Device::movement(&from.spec, bytes);
         return device.span(load(Kind::Write)).seconds() + device.write_latency();
     }

@@ -50,8 +50,8 @@ mod tests {
     use crate::level::{STEPS_PER_PAIR, STEPS_PER_SCANNED_ROW};
     use plimsoll_bench::generate::{Family, Rows};
     use plimsoll_bench::schema::{self, Width};
-    use plimsoll_engine::sqlite::SqliteDialect;
     use plimsoll_engine::{Dialect as _, Row, Value};
+    use plimsoll_sqlite::SqliteDialect;
     use rusqlite::{Connection, StatementStatus};
 
     /// Plain SQLite in memory with a table of these rows.

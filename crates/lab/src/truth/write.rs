@@ -7,7 +7,7 @@
 
 use plimsoll_engine::Result;
 use plimsoll_engine::work::Stock;
-use plimsoll_hardware::{Kind, Spec};
+use plimsoll_hardware::{Cap, Kind, Role, Spec};
 
 use super::device::{Device, Load};
 use super::rows::each;
@@ -80,11 +80,13 @@ pub fn time(spec: &Spec, chunks: &Chunks) -> WriteTime {
     let count = chunks.frames.len() as f64;
     let (log, data) = (Device::log(spec), Device::data(spec, chunks.pages * spec.page_bytes));
     let log_bytes = frames as f64 * frame_bytes;
-    let log_seconds = log.span(Load { kind: Kind::Write, bytes: log_bytes, io_bytes: log_bytes / count }).seconds();
+    let of_log = Load { kind: Kind::Write, bytes: log_bytes, io_bytes: log_bytes / count };
+    let log_seconds = log.span(of_log).seconds();
     let page_bytes = spec.page_bytes as f64;
     let io_bytes = f64::from(Sizes::of(spec.page_bytes, spec.memory).io_pages) * page_bytes;
     let all_data = frames as f64 * page_bytes;
-    let data_frame = data.span(Load { kind: Kind::Write, bytes: all_data, io_bytes }).seconds() / frames.max(1) as f64;
+    let of_data = Load { kind: Kind::Write, bytes: all_data, io_bytes };
+    let data_frame = data.span(of_data).seconds() / frames.max(1) as f64;
     let steps = (chunks.rows * chunks.steps_per_row) as f64;
     let cpu = cpu_seconds(spec, steps, 0.0) / count + statement_seconds(spec);
 
@@ -97,7 +99,7 @@ pub fn time(spec: &Spec, chunks: &Chunks) -> WriteTime {
         threshold: threshold(spec.memory.map(|bytes| (bytes / spec.page_bytes) as usize)) as u64,
     };
     let undisturbed = count * (cpu + steady.log_latency) + log_seconds;
-    let seconds = steady.run(&chunks.frames).max(shared_caps(spec, log_bytes, all_data));
+    let seconds = steady.run(&chunks.frames).max(shared(spec, &data, [of_log, of_data]));
     let latencies = count * steady.log_latency;
     let limit = if seconds > 1.02 * undisturbed {
         "data_io"
@@ -111,12 +113,14 @@ pub fn time(spec: &Spec, chunks: &Chunks) -> WriteTime {
     WriteTime { seconds, limit, log_bytes, log_seconds, cpu_seconds: count * cpu }
 }
 
-/// Time for the log and the checkpoints together at caps that both devices share.
-fn shared_caps(spec: &Spec, log_bytes: f64, data_bytes: f64) -> f64 {
-    let shared = spec.caps.iter().filter(|cap| spec.log.caps.contains(&cap.name) && spec.data.caps.contains(&cap.name));
-    let bytes = log_bytes + data_bytes;
-    let seconds = shared.flat_map(|cap| [cap.limits.bandwidth, cap.limits.write_bandwidth]).flatten();
-    seconds.map(|limit| bytes / limit.rate.as_per_second()).fold(0.0, f64::max)
+/// Time for the log and the checkpoints together at what they share: caps, or the device that both lie on.
+fn shared(spec: &Spec, data: &Device<'_>, [of_log, of_data]: [Load; 2]) -> f64 {
+    let on_device = if spec.is_apart(Role::Log) { 0.0 } else { data.span_of_all(&[of_log, of_data]).seconds() };
+    let behind = |role, cap: &Cap| spec.device(role).caps.contains(&cap.name);
+    let caps = spec.caps.iter().filter(|cap| behind(Role::Log, cap) && behind(Role::Data, cap));
+    let bytes = of_log.bytes + of_data.bytes;
+    let seconds = caps.flat_map(|cap| [cap.limits.bandwidth, cap.limits.write_bandwidth]).flatten();
+    seconds.map(|limit| bytes / limit.rate.as_per_second()).fold(on_device, f64::max)
 }
 
 /// What a chunk and its checkpoint take, in seconds.

@@ -9,7 +9,7 @@ use crate::samples::{SampleColumn, SampleGap};
 
 fn begun() -> RunRecord {
     let record = serde_json::json!({
-        "schema_version": "1.0", "run_id": "run-1", "test": "mix-a", "target": "sqlite:a.db", "engine": "sqlite",
+        "schema_version": "2.0", "subject": "database", "basis": "measured", "run_id": "run-1", "test": "mix-a", "target": "sqlite:a.db", "engine": "sqlite",
         "clock": "real", "started_at": "2026-01-02T03:04:05.000Z", "parameters": {},
         "definition": {"hash": "", "text": ""}, "build": "test", "repetitions": [],
         "verdict": {"limit": null, "evidence": []}, "warnings": ["the first"],
@@ -43,7 +43,7 @@ fn second(repetition: &str, number: u32, operations: u64) -> Kind {
         repetition: repetition.into(),
         second: number,
         operations,
-        latency_ms_p50: Some(1.5),
+        latency_us_p50: Some(1.5),
         ..Second::default()
     })
 }
@@ -111,7 +111,7 @@ fn a_run_comes_out_as_it_was_told() {
     assert_eq!((killed.ended_at, killed.repetitions.len()), (None, 1));
     let first = &killed.repetitions[0];
     assert_eq!((first.complete, first.seconds.operations.as_slice()), (false, &[7; 6][..]));
-    assert_eq!(first.seconds.latency_ms_p50, [Some(1.5); 6]);
+    assert_eq!(first.seconds.latency_us_p50, [Some(1.5); 6]);
     assert_eq!(first.samples[0].seconds, [2.0, 5.0]);
     let [cpu, memory] = &first.samples[0].columns[..] else { panic!("{:?}", first.samples) };
     assert_eq!((cpu.values.as_slice(), memory.values.as_slice()), (&[Some(4.0), None][..], &[None, Some(10.0)][..]));
@@ -133,7 +133,7 @@ fn seconds_of_two_sources_are_added_and_a_damaged_one_takes_no_memory() {
     let two = numbered(vec![second("a", 0, 4), second("a", 1, 5)], "two");
     let both = record(&[one, two].concat()).unwrap();
     assert_eq!(both.repetitions[0].seconds.operations, [7, 5]);
-    assert_eq!(both.repetitions[0].seconds.latency_ms_p50, [None, Some(1.5)]);
+    assert_eq!(both.repetitions[0].seconds.latency_us_p50, [None, Some(1.5)]);
 }
 
 #[test]

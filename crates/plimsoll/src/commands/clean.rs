@@ -1,6 +1,6 @@
 //! `plimsoll clean URL`: removes what killed runs left: what is ours and has no lease. Nothing else is touched.
 
-use plimsoll_bench::scratch;
+use plimsoll_bench::{Interrupt, scratch};
 use plimsoll_engine::{Error, PlaceKind};
 use plimsoll_measurement::exit;
 
@@ -19,7 +19,7 @@ pub fn clean(options: &Clean, printer: &Printer) -> Result<u8, Failure> {
             printer.remark(&format!("removed {folders} folders of killed runs from this machine's temporary files"));
         }
     }
-    let opened = engines::open(&target, &options.access, printer);
+    let opened = engines::open(&target, &options.access, &Interrupt::default(), printer);
     let database = opened.database?;
     let mut places = database.places()?;
     if !options.dry_run {

@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     fn row(a: &[f64], b: &[f64], margin: f64) -> Row {
-        let text = r#"{"schema_version": "1.0", "run_id": "", "test": "", "target": "", "engine": "", "clock": "real",
+        let text = r#"{"schema_version": "2.0", "subject": "database", "basis": "measured", "run_id": "", "test": "", "target": "", "engine": "", "clock": "real",
             "started_at": "", "parameters": {}, "definition": {"hash": "", "text": ""}, "build": "", "repetitions": [],
             "verdict": {"limit": null, "evidence": []}, "warnings": [], "host": {"platform": "", "cpus": 1}}"#;
         let run: RunRecord = serde_json::from_str(text).unwrap();

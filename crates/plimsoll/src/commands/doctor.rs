@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use plimsoll_bench::Interrupt;
 use plimsoll_clock::{Clock, RealClock};
 use plimsoll_engine::{ClaimMode, ColumnType, Database, Place, Result, Table, WeakIsolation, process};
-use plimsoll_measurement::{Metric, exit, units};
+use plimsoll_measurement::{Counter, exit, units};
 
 use crate::args::Doctor;
 use crate::engines;
@@ -28,7 +29,7 @@ pub fn doctor(options: &Doctor, settings: &Settings, printer: &Printer) -> std::
     store?;
     if let Some(url) = &options.target {
         let target = engines::parse(url, printer)?;
-        let opened = engines::open(&target, &options.access, printer);
+        let opened = engines::open(&target, &options.access, &Interrupt::default(), printer);
         let database = opened.database?;
         let mut findings = Findings::default();
         let _ = writeln!(findings.text, "\n{}", target.display());
@@ -138,10 +139,10 @@ impl Findings {
         let (counters, checkpoint) = tried?;
         self.line(true, "making tables", "allowed", "");
         for (metric, otherwise) in [
-            (Metric::CacheMissPages, "not counted: the memory test can't run, and a cold start can't be proved"),
-            (Metric::DeviceReadBytes, "not visible from here: the operating system's cache may serve reads unseen"),
-            (Metric::EngineCpuSeconds, "not visible from here: low CPU use in the ladder goes unseen"),
-            (Metric::LogWriteBytes, "not counted: log bytes are left out"),
+            (Counter::CacheMissPages, "not counted: the memory test can't run, and a cold start can't be proved"),
+            (Counter::DeviceReadBytes, "not visible from here: the operating system's cache may serve reads unseen"),
+            (Counter::EngineCpuSeconds, "not visible from here: low CPU use in the ladder goes unseen"),
+            (Counter::LogWriteBytes, "not counted: log bytes are left out"),
         ] {
             self.line(counters.contains(&metric), metric.name(), "counted", otherwise);
         }
@@ -152,7 +153,7 @@ impl Findings {
 }
 
 /// What a session in a place of our own can count, and whether it may ask for a checkpoint.
-fn try_session(database: &dyn Database, place: &Place) -> Result<(Vec<Metric>, bool)> {
+fn try_session(database: &dyn Database, place: &Place) -> Result<(Vec<Counter>, bool)> {
     let mut session = database.session(place, place)?;
     session.create_table(&Table::new("doctor", &[("RowId", ColumnType::Int)]))?;
     let mut readings = session.sample()?;

@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn a_run_in_virtual_time_is_dated_by_its_id() {
-        let text = r#"{"schema_version": "1.0", "run_id": "01a20423cd507202b5128d6c67cd0781", "test": "", "target": "",
+        let text = r#"{"schema_version": "2.0", "subject": "database", "basis": "measured", "run_id": "01a20423cd507202b5128d6c67cd0781", "test": "", "target": "",
             "engine": "", "clock": "virtual", "started_at": "2015-01-31T00:00:00.000Z", "parameters": {},
             "definition": {"hash": "", "text": ""}, "build": "", "repetitions": [],
             "verdict": {"limit": null, "evidence": []}, "warnings": [], "host": {"platform": "", "cpus": 1}}"#;

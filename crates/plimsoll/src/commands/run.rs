@@ -49,7 +49,7 @@ pub fn run(options: &Run, settings: &Settings, printer: &Printer) -> Result<u8, 
 
     let mut codes = Vec::new();
     'targets: for target in &targets {
-        let opened = engines::open(target, &options.access, printer);
+        let opened = engines::open(target, &options.access, &interrupt, printer);
         let scale = opened.database.as_ref().map_or(1, |database| database.description().scale);
         for test in &chosen {
             let parameters = test.parameters(scale)?;
@@ -112,7 +112,7 @@ impl Session<'_> {
                     execute(plan, database.as_ref(), &opened.clock, self.interrupt, sinks)
                 }))
             }
-            Err(error) => Ok(run::not_started(plan, engines::engine_of(target)?.name(), &opened.clock, error)),
+            Err(error) => Ok(run::not_started(plan, engines::engine_of(target)?.products()[0], &opened.clock, error)),
         }
     }
 }
@@ -276,7 +276,7 @@ fn find(test: &str) -> Result<Definition, Failure> {
         Failure::usage(format!("cannot read the definition {test}: {error}"))
             .hint("'plimsoll tests show read-scan' prints one to start from")
     })?;
-    let own = Definition::parse(test, &text).map_err(|error| {
+    let own = Definition::parse_for(test, &text, &engines::products()).map_err(|error| {
         Failure::usage(error.to_string()).hint("'plimsoll tests keys' lists every key and parameter")
     })?;
     // Stored runs are found by the name of their test: two tests must not share one.

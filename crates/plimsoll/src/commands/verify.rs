@@ -229,7 +229,7 @@ impl Bench<'_> {
     fn measure(&self, level: &str, test: &str, sets: &[(&str, &str)]) -> Result<RunRecord, Failure> {
         let clock = if self.options.clock == ClockKind::Real { "real" } else { "virtual" };
         let target = Target::parse(&format!("lab:{level}?clock={clock}&neighbour=off"))?;
-        let Opened { database, clock, .. } = &engines::open(&target, &Access::default(), self.printer);
+        let Opened { database, clock, .. } = &engines::open(&target, &Access::default(), &self.interrupt, self.printer);
         let database = database.as_ref().map_err(|error| Failure::from(error.clone()))?;
         let run = |test: &str, sets: &[(&str, &str)], keep_data: bool| -> Result<RunRecord, Failure> {
             let definition = definition::find_builtin(test).map_err(Failure::usage)?;
@@ -266,7 +266,7 @@ fn headline(record: &RunRecord) -> Result<&Figure, Failure> {
 }
 
 fn row_of(level: &LabLevel, width: Option<&str>, bar_percent: f64, figure: &Figure) -> Accuracy {
-    let truth = figure.truth.as_ref();
+    let truth = figure.expected.as_ref();
     let row = Accuracy {
         service: level.service.clone(),
         level: level.level.clone(),
@@ -296,7 +296,7 @@ fn multiple(level: &LabLevel, record: &RunRecord, base: &RunRecord) -> Option<Ac
         metric: "cpu_multiple".to_owned(),
         value: own.figure()?.value / theirs.figure()?.value,
         unit: format!("x {REFERENCE}"),
-        truth: None,
+        expected: None,
         ..own.figure()?
     };
     Some(Accuracy {

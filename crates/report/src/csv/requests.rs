@@ -25,13 +25,14 @@ const SECONDS: &[(&str, OfSecond)] = &[
         let of_second = |counts: &Vec<u64>| counts.get(at).copied().unwrap_or(0);
         classes(seconds.errors_by_class.iter().map(|(class, counts)| (class, of_second(counts))))
     }),
-    ("latency_ms_p50", |seconds, at| real(seconds.latency_ms_p50.get(at).copied().flatten())),
-    ("latency_ms_p99", |seconds, at| real(seconds.latency_ms_p99.get(at).copied().flatten())),
+    ("latency_us_p50", |seconds, at| real(seconds.latency_us_p50.get(at).copied().flatten())),
+    ("latency_us_p99", |seconds, at| real(seconds.latency_us_p99.get(at).copied().flatten())),
 ];
 
 const KINDS: &[Column<RequestKind>] = &[
     ("kind", |kind| kind.kind.clone()),
     ("operations", |kind| kind.operations.to_string()),
+    ("drained", |kind| kind.drained.to_string()),
     ("rows_examined", |kind| kind.rows_examined.to_string()),
     ("rows", |kind| kind.rows.to_string()),
     ("content_bytes", |kind| kind.content_bytes.to_string()),
@@ -44,6 +45,8 @@ const KINDS: &[Column<RequestKind>] = &[
     ("times_p99.9_ms", |kind| percentile(Some(&kind.times), 99.9)),
     ("times_p99.99_ms", |kind| percentile(Some(&kind.times), 99.99)),
     ("times_longest_ms", |kind| percentile(Some(&kind.times), 100.0)),
+    ("times_without_waits_p50_ms", |kind| percentile(kind.times_without_waits.as_ref(), 50.0)),
+    ("times_without_waits_p99_ms", |kind| percentile(kind.times_without_waits.as_ref(), 99.0)),
     ("times_uncorrected_p50_ms", |kind| percentile(kind.times_uncorrected.as_ref(), 50.0)),
     ("times_uncorrected_p99_ms", |kind| percentile(kind.times_uncorrected.as_ref(), 99.0)),
     ("times_uncorrected_longest_ms", |kind| percentile(kind.times_uncorrected.as_ref(), 100.0)),
@@ -57,6 +60,7 @@ const PHASES: &[Column<Phase>] = &[
     ("rate_asked", |phase| real(phase.rate_asked)),
     ("batch_rows", |phase| whole(phase.batch_rows)),
     ("operations", |phase| phase.operations.to_string()),
+    ("drained", |phase| phase.drained.to_string()),
     ("errors", |phase| phase.errors.to_string()),
     ("rate", |phase| real(Some(phase.rate))),
     ("mb_per_minute", |phase| real(phase.mb_per_minute)),
@@ -66,6 +70,8 @@ const PHASES: &[Column<Phase>] = &[
     ("times_p99_ms", |phase| percentile(Some(&phase.times), 99.0)),
     ("times_p99.9_ms", |phase| percentile(Some(&phase.times), 99.9)),
     ("times_longest_ms", |phase| percentile(Some(&phase.times), 100.0)),
+    ("times_without_waits_p50_ms", |phase| percentile(phase.times_without_waits.as_ref(), 50.0)),
+    ("times_without_waits_p99_ms", |phase| percentile(phase.times_without_waits.as_ref(), 99.0)),
     ("times_uncorrected_p50_ms", |phase| percentile(phase.times_uncorrected.as_ref(), 50.0)),
     ("times_uncorrected_p99_ms", |phase| percentile(phase.times_uncorrected.as_ref(), 99.0)),
     ("start_lag_p50_ms", |phase| percentile(phase.start_lag.as_ref(), 50.0)),

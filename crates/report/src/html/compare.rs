@@ -90,7 +90,7 @@ fn grouped(panel: &[Level<'_>], series: &[String], title: &str, axis: &str) -> O
 }
 
 fn bar<'a>(label: String, record: &RunRecord, figure: &'a Figure) -> Bar<'a> {
-    let published = figure.truth.as_ref().filter(|truth| truth.published);
+    let published = figure.expected.as_ref().filter(|truth| truth.published);
     Bar { label, value: words::value(record, figure), figure, truth: published.map(|truth| truth.value) }
 }
 

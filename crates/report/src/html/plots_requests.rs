@@ -70,6 +70,11 @@ impl Timeline {
 }
 
 /// The seconds of a repetition that are whole, if it has any: the last may not be.
+/// A column of microseconds for people, without the last second.
+fn milliseconds(column: &[Option<f64>]) -> Vec<Option<f64>> {
+    whole(column).iter().map(|us| us.map(|us| us / 1e3)).collect()
+}
+
 fn whole<T>(column: &[T]) -> &[T] {
     &column[..column.len().saturating_sub(1)]
 }
@@ -109,8 +114,8 @@ pub fn latency(record: &RunRecord) -> Option<Markup> {
     for (at, repetition) in record.repetitions.iter().enumerate() {
         let seconds = &repetition.seconds;
         let label = if is_single(record) { String::new() } else { format!(", {}", plain(&repetition.label)) };
-        let high = time.values(whole(&seconds.latency_ms_p99), worst);
-        let half = time.values(whole(&seconds.latency_ms_p50), mean);
+        let high = time.values(&milliseconds(&seconds.latency_us_p99), worst);
+        let half = time.values(&milliseconds(&seconds.latency_us_p50), mean);
         lines.push(Line { name: format!("p99{label}"), look: Look::Member(1, at), spots: high });
         lines.push(Line { name: format!("p50{label}"), look: Look::Member(0, at), spots: half });
     }

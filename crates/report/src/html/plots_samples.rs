@@ -2,8 +2,7 @@
 //! writes took, below each other, with the limit that bound above them.
 
 use maud::{Markup, html};
-use plimsoll_measurement::run::Stretch;
-use plimsoll_measurement::{Point, Repetition, RunRecord, SampleColumn, SampleGap, Samples};
+use plimsoll_measurement::{Metric, Point, Repetition, RunRecord, SampleColumn, SampleGap, Samples, Segment};
 
 use super::table;
 use crate::chart::{Axis, Band, Gap, INK, Kind, NAMED_AT_MOST, Panel, Series, Shape, Strip};
@@ -95,10 +94,10 @@ fn pieces(record: &RunRecord) -> usize {
     (PIECES / columns.max(1)).clamp(COARSEST, FINEST)
 }
 
-/// The verdicts of the repetition's stretches. Where none has one of its own, that of the run holds for all of it.
+/// The verdicts of the repetition's segments. Where none has one of its own, that of the run holds for all of it.
 fn bands(record: &RunRecord, repetition: &Repetition, samples: &Samples, span: (f64, f64)) -> Vec<Band> {
     let verdict = &record.verdict;
-    if verdict.stretches.is_empty() && words::verdict(verdict).is_some() {
+    if verdict.segments.is_empty() && words::verdict(verdict).is_some() {
         return vec![band(
             span,
             verdict.limit.as_deref(),
@@ -108,14 +107,14 @@ fn bands(record: &RunRecord, repetition: &Repetition, samples: &Samples, span: (
         )];
     }
     // A stretch may be of a phase of requests, which are all of one step.
-    let of_step = |stretch: &&Stretch| {
+    let of_step = |stretch: &&Segment| {
         stretch.repetition == repetition.label && (samples.phase.is_none() || stretch.phase == samples.phase)
     };
-    let band = |stretch: &Stretch| {
+    let band = |stretch: &Segment| {
         let between = (stretch.from_seconds, stretch.to_seconds);
         band(between, stretch.limit.as_deref(), &stretch.also, stretch.utilisation_percent, &stretch.evidence)
     };
-    verdict.stretches.iter().filter(of_step).map(band).collect()
+    verdict.segments.iter().filter(of_step).map(band).collect()
 }
 
 fn band((from, to): (f64, f64), limit: Option<&str>, also: &[String], used: Option<f64>, evidence: &[String]) -> Band {
@@ -142,9 +141,9 @@ const ACCESSES: &str = "accesses a second";
 fn rate(point: &Point) -> Option<(f64, &'static str)> {
     let over_time = |amount: f64| (point.seconds > 0.0).then(|| amount / point.seconds);
     let moved = point_rate(point).map(|rate| (rate, "MB/min"));
-    let joined = || Some((over_time(point.join_rows? as f64 * point.join_rows? as f64 / 1e6)?, "Mpairs/s"));
-    let accessed = || Some((over_time(point.accesses? as f64)?, ACCESSES));
-    let answered = || Some((over_time(point.operations? as f64)?, "answers a second"));
+    let joined = || Some((over_time(point.get(Metric::JoinRows)?.powi(2) / 1e6)?, "Mpairs/s"));
+    let accessed = || Some((over_time(point.get(Metric::Accesses)?)?, ACCESSES));
+    let answered = || Some((over_time(point.get(Metric::Operations)?)?, "answers a second"));
     moved.or_else(joined).or_else(accessed).or_else(answered)
 }
 

@@ -56,11 +56,11 @@ fn bound(record: &RunRecord) -> Markup {
     html! {
         (verdict(record))
         (requests::client(record))
-        (table::section(words::LIFTS, evidence::lifts(record).as_ref()))
+        (table::section(words::GAINS, evidence::gains(record).as_ref()))
         (table::section("Used of each ceiling", evidence::used(record).as_ref()))
         (plots_samples::panels(record))
         @if let Some(chart) = plots_more::used_by_point(record) { (chart) }
-        (table::section("Stretches", evidence::stretches(record).as_ref()))
+        (table::section("Segments", evidence::segments(record).as_ref()))
         (table::section("Waits", crate::requests::waits(record).as_ref()))
         (table::section("Files", crate::requests::files(record).as_ref()))
         (table::section("Files against limits of their own", crate::requests::file_limits(record).as_ref()))
@@ -110,7 +110,7 @@ fn headline(record: &RunRecord) -> Markup {
     html! {
         p.headline {
             (words::title(&figure.metric)) " " b { (words::value(record, figure)) } ", " (words::interval(figure)) ", " (words::basis(figure)) "."
-            @if let Some(truth) = &record.truth { br; "On the lab: " (words::truth(truth)) "." br; span.quiet { (words::why_true(truth)) } }
+            @if let Some(truth) = &record.expected { br; "On the lab: " (words::truth(truth)) "." br; span.quiet { (words::why_true(truth)) } }
             @if let Some(note) = &figure.note { br; (plain(note)) }
         }
         (table::section("All figures", facts::figures(record).as_ref()))

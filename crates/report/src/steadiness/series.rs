@@ -71,7 +71,7 @@ fn of_seconds(repetition: &Repetition) -> Vec<Series> {
         let frame = series(phase, from, to);
         match phase {
             // A rate that was asked for says nothing of the target; its response times do.
-            Some(phase) if phase.rate_asked.is_some() => latencies(frame, &repetition.seconds.latency_ms_p50),
+            Some(phase) if phase.rate_asked.is_some() => latencies(frame, &repetition.seconds.latency_us_p50),
             Some(phase) if phase.batch_rows.is_some() => {
                 let bytes = &repetition.seconds.content_bytes;
                 let by_seconds = counts(frame, &repetition.seconds.operations, bytes)?;
@@ -112,9 +112,9 @@ fn counts(frame: Series, operations: &[u64], amounts: &[u64]) -> Option<Series> 
 }
 
 /// Median response times by second; seconds without an answer are passed over, and with many of them there is no series.
-fn latencies(frame: Series, p50: &[Option<f64>]) -> Option<Series> {
+fn latencies(frame: Series, p50_us: &[Option<f64>]) -> Option<Series> {
     let known = |spot: &Spot| {
-        let value = p50.get(spot.started_seconds as usize).copied().flatten()?;
+        let value = p50_us.get(spot.started_seconds as usize).copied().flatten()? / 1e3;
         value.is_finite().then_some(Spot { value, ..*spot })
     };
     let spots: Vec<Spot> = frame.spots.iter().filter_map(known).collect();

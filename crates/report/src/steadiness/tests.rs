@@ -3,13 +3,17 @@
 use std::collections::BTreeMap;
 
 use plimsoll_measurement::units::MB;
-use plimsoll_measurement::{Definition, Host, Phase, Point, Repetition, RunRecord, Seconds, Verdict};
+use plimsoll_measurement::{
+    Basis, Definition, Host, Metric, Metrics, Phase, Point, Repetition, RunRecord, Seconds, Subject, Verdict,
+};
 
 use super::*;
 
 fn record(repetitions: Vec<Repetition>) -> RunRecord {
     RunRecord {
-        schema_version: "1.0".into(),
+        schema_version: "2.0".into(),
+        subject: Subject::Database,
+        basis: Basis::Measured,
         run_id: "0195".into(),
         test: "t".into(),
         target: "lab:x".into(),
@@ -31,7 +35,7 @@ fn record(repetitions: Vec<Repetition>) -> RunRecord {
         result: None,
         results: Vec::new(),
         cpu_table: None,
-        truth: None,
+        expected: None,
         verdict: Verdict::default(),
         warnings: Vec::new(),
         error: None,
@@ -50,14 +54,9 @@ fn chunks(rates: impl IntoIterator<Item = f64>) -> Repetition {
     let points = rates.into_iter().enumerate().map(|(index, rate)| {
         let seconds = 6000.0 / rate;
         now += seconds;
-        Point {
-            index: index as u32,
-            started_seconds: now - seconds,
-            seconds,
-            content_bytes: Some(100 * MB),
-            mb_per_minute: Some(rate),
-            ..Point::default()
-        }
+        Point { index: index as u32, started_seconds: now - seconds, seconds, ..Point::default() }
+            .with(Metric::ContentBytes, 100 * MB)
+            .with(Metric::MbPerMinute, rate)
     });
     Repetition { label: "a".into(), complete: true, points: points.collect(), ..Repetition::default() }
 }
@@ -114,7 +113,7 @@ fn a_change_is_dated_and_what_comes_after_is_steady() {
 /// Requests a second at these rates, in phases.
 fn seconds(operations: Vec<u64>, phases: Vec<Phase>) -> Repetition {
     let seconds = Seconds {
-        latency_ms_p50: operations.iter().map(|count| (*count > 0).then(|| 1000.0 / *count as f64)).collect(),
+        latency_us_p50: operations.iter().map(|count| (*count > 0).then(|| 1e6 / *count as f64)).collect(),
         content_bytes: operations.iter().map(|count| count * 1000).collect(),
         operations,
         ..Seconds::default()
@@ -161,7 +160,7 @@ fn what_is_no_series_is_not_judged() {
     let few = chunks(vec![100.0; 11]);
     let mut rungs = chunks(vec![100.0; 20]);
     for point in &mut rungs.points {
-        (point.mb_per_minute, point.content_bytes) = (None, None);
+        point.metrics = Metrics::default();
     }
     let mut broken = chunks(vec![f64::NAN; 20]);
     broken.points.iter_mut().for_each(|point| point.seconds = f64::INFINITY);

@@ -7,14 +7,16 @@ use std::collections::BTreeMap;
 
 use plimsoll_measurement::units::MB;
 use plimsoll_measurement::{
-    ColdStart, CpuRow, CpuTable, Definition, Figure, Host, Minute, Point, Repetition, RunFailure, RunRecord, Truth,
-    Verdict,
+    Basis, ColdStart, CpuRow, CpuTable, Definition, Expected, Figure, Host, Metric, Minute, Point, Repetition,
+    RunFailure, RunRecord, Subject, Verdict,
 };
 
 /// A record without repetitions and without a result.
 pub fn bare(test: &str, target: &str) -> RunRecord {
     RunRecord {
-        schema_version: "1.0".into(),
+        schema_version: "2.0".into(),
+        subject: Subject::Database,
+        basis: Basis::Measured,
         run_id: format!("0195-{test}"),
         test: test.into(),
         target: target.into(),
@@ -36,7 +38,7 @@ pub fn bare(test: &str, target: &str) -> RunRecord {
         result: None,
         results: Vec::new(),
         cpu_table: None,
-        truth: None,
+        expected: None,
         verdict: Verdict::default(),
         warnings: Vec::new(),
         error: None,
@@ -55,22 +57,17 @@ pub fn figure(metric: &str, value: f64, unit: &str, spread: Option<f64>) -> Figu
         repetitions: if spread.is_some() { 3 } else { 1 },
         point_cv_percent: Some(3.4),
         note: None,
-        truth: None,
+        expected: None,
     }
 }
 
 /// A point of `megabytes` at `rate` MB per minute.
 fn moved(index: u32, megabytes: u64, rate: f64, started_seconds: f64) -> Point {
-    Point {
-        index,
-        started_seconds,
-        seconds: megabytes as f64 / rate * 60.0,
-        rows: Some(megabytes * 1000),
-        content_bytes: Some(megabytes * MB),
-        mb_per_minute: Some(rate),
-        page_bytes: Some(megabytes * MB * 11 / 10),
-        ..Point::default()
-    }
+    Point { index, started_seconds, seconds: megabytes as f64 / rate * 60.0, ..Point::default() }
+        .with(Metric::Rows, megabytes * 1000)
+        .with(Metric::ContentBytes, megabytes * MB)
+        .with(Metric::MbPerMinute, rate)
+        .with(Metric::PageBytes, megabytes * MB * 11 / 10)
 }
 
 fn repetition(label: &str, points: Vec<Point>) -> Repetition {
@@ -104,8 +101,9 @@ pub fn read_scan(target: &str, rate: f64) -> RunRecord {
         let mut one = series(label, 20, 1024, |index| rate * dip(index) * (1.0 + 0.03 * wobble(seed + index)));
         for point in &mut one.points {
             point.label = Some(format!("table{}", point.index));
-            point.device_bytes = point.page_bytes.map(|bytes| bytes * 99 / 100);
-            point.cpu_percent = Some(12.0);
+            let pages = point.count(Metric::PageBytes);
+            point.metrics.set(Metric::DeviceBytes, pages.map(|bytes| bytes * 99 / 100));
+            point.metrics.set(Metric::CpuPercent, 12.0);
         }
         if at == 1 {
             one.points[8].flags = vec!["source-read".into()];
@@ -121,7 +119,7 @@ pub fn read_scan(target: &str, rate: f64) -> RunRecord {
     }
     record.result = Some(figure("read_rate", rate, "MB/min", Some(rate * 0.02)));
     record.results = record.result.iter().cloned().collect();
-    let truth = Truth {
+    let truth = Expected {
         value: rate * 1.01,
         unit: "MB/min".into(),
         basis: "printed".into(),
@@ -131,9 +129,9 @@ pub fn read_scan(target: &str, rate: f64) -> RunRecord {
         error_percent: Some(-0.99),
     };
     for figure in record.result.iter_mut().chain(&mut record.results) {
-        figure.truth = Some(truth.clone());
+        figure.expected = Some(truth.clone());
     }
-    record.truth = Some(truth);
+    record.expected = Some(truth);
     record.verdict = Verdict {
         limit: Some("data_io".into()),
         utilisation_percent: Some(91.2),
@@ -151,8 +149,9 @@ pub fn write_chunk(target: &str, chunks: u32) -> RunRecord {
         let mut one =
             series(label, chunks, 100, |index| 48.0 + 14.0 * wobble(seed + index) + f64::from(index % 25) * 0.3);
         for point in &mut one.points {
-            point.log_bytes = point.content_bytes.map(|bytes| bytes * 12 / 10);
-            point.source_miss_pages = Some(0);
+            let content = point.count(Metric::ContentBytes);
+            point.metrics.set(Metric::LogBytes, content.map(|bytes| bytes * 12 / 10));
+            point.metrics.set(Metric::SourceMissPages, 0);
         }
         record.repetitions.push(one);
     }
@@ -196,16 +195,13 @@ pub fn cpu_join(target: &str, speed: f64) -> RunRecord {
             cpu_row(10_000, 2, 16.9 / speed, Some(1.94), &[]),
         ],
     });
-    let rung = |index: u32, rows: u64, seconds: f64| Point {
-        index,
-        label: Some(format!("N {rows}")),
-        seconds,
-        join_rows: Some(rows),
-        matches: Some(rows * 7),
-        sessions: Some(1),
-        cpu_percent: Some(99.4),
-        cpu_seconds: Some(seconds),
-        ..Point::default()
+    let rung = |index: u32, rows: u64, seconds: f64| {
+        Point { index, label: Some(format!("N {rows}")), seconds, ..Point::default() }
+            .with(Metric::JoinRows, rows)
+            .with(Metric::Matches, rows * 7)
+            .with(Metric::Sessions, 1)
+            .with(Metric::CpuPercent, 99.4)
+            .with(Metric::CpuSeconds, seconds)
     };
     let points = vec![rung(0, 2000, 1.31 / speed), rung(1, 5000, 8.2 / speed), rung(2, 10_000, 32.6 / speed)];
     record.repetitions = vec![repetition("a", points.clone()), repetition("b", points)];
@@ -224,13 +220,13 @@ pub fn memory(target: &str) -> RunRecord {
                 index: index as u32,
                 label: Some(format!("{size} MB")),
                 seconds: *size as f64 / 100.0,
-                set_bytes: Some(size * MB),
-                accesses: Some(pages),
-                cache_miss_pages: Some((pages as f64 * missing) as u64),
-                passes: Some(if missing > 0.0 { 4 } else { 2 }),
-                memory_percent: (at == 0).then_some((*size as f64 / 12.0).min(96.0)),
                 ..Point::default()
             }
+            .with(Metric::SetBytes, size * MB)
+            .with(Metric::Accesses, pages)
+            .with(Metric::CacheMissPages, (pages as f64 * missing) as u64)
+            .with(Metric::Passes, if missing > 0.0 { 4 } else { 2 })
+            .with(Metric::MemoryPercent, (at == 0).then_some((*size as f64 / 12.0).min(96.0)))
         };
         record.repetitions.push(repetition(label, sizes.iter().enumerate().map(point).collect()));
     }
@@ -248,7 +244,7 @@ pub fn failed() -> RunRecord {
     record.repetitions[1].points.truncate(4);
     record.result = None;
     record.results.clear();
-    record.truth = None;
+    record.expected = None;
     record.verdict = Verdict::default();
     record.ended_at = None;
     record.warnings = vec!["<script>warn()</script> | \u{1b}[31mred, \"quoted\",\nsecond line".into()];
@@ -270,7 +266,7 @@ pub fn single() -> RunRecord {
     record.repetitions[0].minutes.truncate(1);
     record.result = Some(Figure { point_cv_percent: None, ..figure("read_rate", 2880.0, "MB/min", None) });
     record.results.clear();
-    record.truth = None;
+    record.expected = None;
     record.verdict = Verdict::default();
     record.warnings.clear();
     record
@@ -279,7 +275,7 @@ pub fn single() -> RunRecord {
 /// A repetition without points, and one whose point took no time.
 pub fn empty() -> RunRecord {
     let mut record = bare("read-scan", "sqlite:/data/empty.db");
-    let instant = Point { content_bytes: Some(MB), ..Point::default() };
+    let instant = Point::default().with(Metric::ContentBytes, MB);
     record.repetitions = vec![repetition("a", Vec::new()), repetition("b", vec![instant])];
     record
 }

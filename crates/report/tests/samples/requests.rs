@@ -35,8 +35,10 @@ fn kind(name: &str, count: u32, median_ms: f64, rows: u64, seed: u32) -> Request
         content_bytes: u64::from(count) * rows * 410,
         errors: BTreeMap::new(),
         retries: 0,
+        drained: 0,
         times: data(count, median_ms, seed),
         times_uncorrected: None,
+        times_without_waits: None,
     }
 }
 
@@ -57,8 +59,8 @@ fn seconds(length: usize, rate: f64, seed: u32, lost: std::ops::Range<usize>) ->
         seconds.rows_examined.push(operations * 4);
         seconds.content_bytes.push(operations * 4 * 410);
         seconds.errors.push(u64::from(gone) * 3);
-        seconds.latency_ms_p50.push((!gone).then_some(1.9 / warm * (1.0 + 0.1 * noise)));
-        seconds.latency_ms_p99.push((!gone).then_some(14.0 / warm * (1.0 + 0.5 * noise.abs())));
+        seconds.latency_us_p50.push((!gone).then_some(1900.0 / warm * (1.0 + 0.1 * noise)));
+        seconds.latency_us_p99.push((!gone).then_some(14000.0 / warm * (1.0 + 0.5 * noise.abs())));
     }
     if !lost.is_empty() {
         seconds.errors_by_class.insert("lost".into(), seconds.errors.clone());

@@ -1,7 +1,8 @@
-//! Records of runs that were watched: samples with gaps, ceilings, and verdicts by stretches.
+//! Records of runs that were watched: samples with gaps, ceilings, and verdicts by segments.
 
-use plimsoll_measurement::run::{SamplingCost, Stretch};
-use plimsoll_measurement::{Ceiling, Lift, Point, RunRecord, SampleColumn, SampleGap, Samples, Verdict, WaitDelta};
+use plimsoll_measurement::{
+    Ceiling, Gain, Point, RunRecord, SampleColumn, SampleGap, Samples, SamplingCost, Segment, Verdict, WaitDelta,
+};
 
 use super::{bare, figure, moved, read_scan, repetition, requests, wobble};
 
@@ -17,8 +18,8 @@ fn column(
     SampleColumn { metric, source, unit, values: (0..intervals).map(value).collect(), ..SampleColumn::default() }
 }
 
-fn lift(limit: &str, change: &str, gain_percent: f64) -> Lift {
-    Lift { limit: limit.into(), change: change.into(), gain_percent }
+fn lift(limit: &str, change: &str, gain_percent: f64) -> Gain {
+    Gain { limit: limit.into(), change: change.into(), gain_percent }
 }
 
 fn ceiling(resource: &str, value: f64, source: &str) -> Ceiling {
@@ -31,15 +32,15 @@ fn stretch(
     limit: Option<&str>,
     used: Option<f64>,
     why: &str,
-) -> Stretch {
-    Stretch {
+) -> Segment {
+    Segment {
         repetition: repetition.into(),
         from_seconds,
         to_seconds,
         limit: limit.map(str::to_owned),
         utilisation_percent: used,
         evidence: vec![why.into()],
-        ..Stretch::default()
+        ..Segment::default()
     }
 }
 
@@ -101,7 +102,7 @@ pub fn mix(target: &str, length: usize) -> RunRecord {
     let mut record = requests::mix(target, length);
     let (early, whole) = (length as f64 * 0.2, length as f64);
     let lost = length * 55 / 100..length * 60 / 100;
-    let mut stretches = Vec::new();
+    let mut segments = Vec::new();
     for (at, repetition) in record.repetitions.iter_mut().enumerate() {
         let away = if at == 1 { lost.clone() } else { 0..0 };
         repetition.samples = vec![of_mix(length, at as u32 * 7919, &away)];
@@ -116,7 +117,7 @@ pub fn mix(target: &str, length: usize) -> RunRecord {
             })
             .collect();
         let label = repetition.label.as_str();
-        stretches.push(stretch(
+        segments.push(stretch(
             label,
             (0.0, early),
             Some("none"),
@@ -126,11 +127,11 @@ pub fn mix(target: &str, length: usize) -> RunRecord {
         let why = "log writes stood at 98 % of 5.3 MB/s, and 2.8 of 6 sessions waited for the log's governor";
         if at == 1 {
             let (gone, back) = (lost.start as f64, lost.end as f64);
-            stretches.push(stretch(label, (early, gone), Some("log_write"), Some(97.9), why));
-            stretches.push(stretch(label, (gone, back), None, None, "the server could not be asked"));
-            stretches.push(stretch(label, (back, whole), Some("log_write"), Some(98.3), why));
+            segments.push(stretch(label, (early, gone), Some("log_write"), Some(97.9), why));
+            segments.push(stretch(label, (gone, back), None, None, "the server could not be asked"));
+            segments.push(stretch(label, (back, whole), Some("log_write"), Some(98.3), why));
         } else {
-            stretches.push(stretch(label, (early, whole), Some("log_write"), Some(98.1), why));
+            segments.push(stretch(label, (early, whole), Some("log_write"), Some(98.1), why));
         }
     }
     let catalogue = "catalogue, S2 of v12-ga-2015-01";
@@ -150,11 +151,11 @@ pub fn mix(target: &str, length: usize) -> RunRecord {
             "2.8 of 6 sessions waited for the log's governor, more than for anything else".into(),
             "a log write took 9.1 ms, against 1.2 ms while the log was not full".into(),
         ],
-        lifts: vec![
+        gains: vec![
             lift("log_write", "20 % more log writes", 14.6),
             lift("locks", "the same rows spread over a hundred", 1.9),
         ],
-        stretches,
+        segments,
     };
     record.host.sampling = Some(SamplingCost { looks: length as u32 * 3, cpu_seconds: 0.9, core_percent: 0.12 });
     record

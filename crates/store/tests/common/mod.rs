@@ -2,13 +2,15 @@
 #![allow(dead_code, reason = "every file of tests uses a part of it")]
 
 use plimsoll_measurement::event::{Event, Kind, MAIN, PointMeasured, events_of, head, repetition_head};
-use plimsoll_measurement::{Figure, Point, Repetition, RunRecord};
+use plimsoll_measurement::{Figure, Metric, Point, Repetition, RunRecord};
 use plimsoll_store::{RunStore, StoreError};
 
 /// A run that has just begun; from JSON, as records may gain fields.
 pub fn begun(run_id: &str) -> RunRecord {
     let record = serde_json::json!({
-        "schema_version": "1.0",
+        "schema_version": "2.0",
+        "subject": "database",
+        "basis": "measured",
         "run_id": run_id,
         "test": "read-scan",
         "target": "postgres://reader@db.example/sales",
@@ -34,7 +36,7 @@ pub fn repetition(label: &str, points: Vec<Point>) -> Repetition {
 
 pub fn point(index: u32) -> Point {
     let seconds = 0.1 + f64::from(index) / 3.0;
-    Point { index, label: Some(format!("t{index}")), seconds, content_bytes: Some(1 << 20), ..Point::default() }
+    Point { index, label: Some(format!("t{index}")), seconds, ..Point::default() }.with(Metric::ContentBytes, 1 << 20)
 }
 
 /// A run that has come to its end.
@@ -49,7 +51,7 @@ pub fn finished(run_id: &str) -> RunRecord {
         repetitions: 2,
         point_cv_percent: None,
         note: None,
-        truth: None,
+        expected: None,
     };
     RunRecord {
         ended_at: Some("2026-01-02T03:14:05Z".into()),

@@ -1,6 +1,6 @@
 //! Columns of what the engine said.
 
-use plimsoll_measurement::{Metric, Moment, Reading, SampleColumn, SampleGap};
+use plimsoll_measurement::{Counter, Moment, Reading, SampleColumn, SampleGap};
 
 use super::{column, join, seconds};
 use crate::recording::Look;
@@ -9,13 +9,13 @@ use crate::recording::Look;
 #[derive(Debug, Clone, Copy)]
 enum Make {
     /// Growth a second, times this.
-    Rate(Metric, f64),
+    Rate(Counter, f64),
     /// Growth of a sum for each by which a count grew, times this.
-    Each(Metric, Metric, f64),
+    Each(Counter, Counter, f64),
     /// As it was said at the end.
-    Now(Metric),
+    Now(Counter),
     /// What was to be seen in the moment of the end.
-    Seen(Metric),
+    Seen(Counter),
 }
 
 use Make::{Each, Now, Rate, Seen};
@@ -25,42 +25,50 @@ const PER_MB: f64 = 1.0 / (1 << 20) as f64;
 /// Name, unit, and where it comes from: the first that is known. Waits by the second are sessions: who waits all the time counts as
 /// one. An engine that doesn't add them up counts the sessions that wait at the end of the interval.
 const COLUMNS: [(&str, &str, &[Make]); 28] = [
-    ("cpu", "cores", &[Rate(Metric::EngineCpuSeconds, 1.0)]),
-    ("client_cpu", "cores", &[Rate(Metric::ClientCpuSeconds, 1.0)]),
-    ("cpu_percent", "%", &[Now(Metric::CpuPercent)]),
-    ("data_io_percent", "%", &[Now(Metric::DataIoPercent)]),
-    ("log_write_percent", "%", &[Now(Metric::LogWritePercent)]),
-    ("memory_percent", "%", &[Now(Metric::MemoryPercent)]),
-    ("commits", "1/s", &[Rate(Metric::Commits, 1.0)]),
-    ("data_reads", "1/s", &[Rate(Metric::DataReads, 1.0)]),
-    ("data_writes", "1/s", &[Rate(Metric::DataWrites, 1.0)]),
-    ("log_writes", "1/s", &[Rate(Metric::LogWrites, 1.0)]),
-    ("device_read_rate", "MB/s", &[Rate(Metric::DeviceReadBytes, PER_MB)]),
-    ("device_write_rate", "MB/s", &[Rate(Metric::DeviceWriteBytes, PER_MB)]),
-    ("log_write_rate", "MB/s", &[Rate(Metric::LogWriteBytes, PER_MB)]),
-    ("cache_misses", "pages/s", &[Rate(Metric::CacheMissPages, 1.0)]),
-    ("cache_lookups", "pages/s", &[Rate(Metric::CacheLookupPages, 1.0)]),
-    ("data_read_latency", "ms", &[Each(Metric::DataReadStallSeconds, Metric::DataReads, 1e3)]),
-    ("data_write_latency", "ms", &[Each(Metric::DataWriteStallSeconds, Metric::DataWrites, 1e3)]),
-    ("log_write_latency", "ms", &[Each(Metric::LogWriteStallSeconds, Metric::LogWrites, 1e3)]),
-    ("waiting_for_log_governor", "sessions", &[Rate(Metric::LogRateGovernorWaitSeconds, 1.0)]),
-    ("waiting_for_log_write", "sessions", &[Rate(Metric::LogWriteWaitSeconds, 1.0), Seen(Metric::SessionsWritingLog)]),
-    ("waiting_for_data_read", "sessions", &[Rate(Metric::DataReadWaitSeconds, 1.0), Seen(Metric::SessionsReadingData)]),
-    ("waiting_for_lock", "sessions", &[Rate(Metric::LockWaitSeconds, 1.0), Seen(Metric::SessionsWaitingForLocks)]),
-    ("waiting_for_turn", "sessions", &[Rate(Metric::WriteTurnWaitSeconds, 1.0)]),
+    ("cpu", "cores", &[Rate(Counter::EngineCpuSeconds, 1.0)]),
+    ("client_cpu", "cores", &[Rate(Counter::ClientCpuSeconds, 1.0)]),
+    ("cpu_percent", "%", &[Now(Counter::CpuPercent)]),
+    ("data_io_percent", "%", &[Now(Counter::DataIoPercent)]),
+    ("log_write_percent", "%", &[Now(Counter::LogWritePercent)]),
+    ("memory_percent", "%", &[Now(Counter::MemoryPercent)]),
+    ("commits", "1/s", &[Rate(Counter::Commits, 1.0)]),
+    ("data_reads", "1/s", &[Rate(Counter::DataReads, 1.0)]),
+    ("data_writes", "1/s", &[Rate(Counter::DataWrites, 1.0)]),
+    ("log_writes", "1/s", &[Rate(Counter::LogWrites, 1.0)]),
+    ("device_read_rate", "MB/s", &[Rate(Counter::DeviceReadBytes, PER_MB)]),
+    ("device_write_rate", "MB/s", &[Rate(Counter::DeviceWriteBytes, PER_MB)]),
+    ("log_write_rate", "MB/s", &[Rate(Counter::LogWriteBytes, PER_MB)]),
+    ("cache_misses", "pages/s", &[Rate(Counter::CacheMissPages, 1.0)]),
+    ("cache_lookups", "pages/s", &[Rate(Counter::CacheLookupPages, 1.0)]),
+    ("data_read_latency", "ms", &[Each(Counter::DataReadStallSeconds, Counter::DataReads, 1e3)]),
+    ("data_write_latency", "ms", &[Each(Counter::DataWriteStallSeconds, Counter::DataWrites, 1e3)]),
+    ("log_write_latency", "ms", &[Each(Counter::LogWriteStallSeconds, Counter::LogWrites, 1e3)]),
+    ("waiting_for_log_governor", "sessions", &[Rate(Counter::LogRateGovernorWaitSeconds, 1.0)]),
+    (
+        "waiting_for_log_write",
+        "sessions",
+        &[Rate(Counter::LogWriteWaitSeconds, 1.0), Seen(Counter::SessionsWritingLog)],
+    ),
+    (
+        "waiting_for_data_read",
+        "sessions",
+        &[Rate(Counter::DataReadWaitSeconds, 1.0), Seen(Counter::SessionsReadingData)],
+    ),
+    ("waiting_for_lock", "sessions", &[Rate(Counter::LockWaitSeconds, 1.0), Seen(Counter::SessionsWaitingForLocks)]),
+    ("waiting_for_turn", "sessions", &[Rate(Counter::WriteTurnWaitSeconds, 1.0)]),
     (
         "waiting_for_client",
         "sessions",
-        &[Rate(Metric::ClientWaitSeconds, 1.0), Seen(Metric::SessionsWaitingForClients)],
+        &[Rate(Counter::ClientWaitSeconds, 1.0), Seen(Counter::SessionsWaitingForClients)],
     ),
-    ("waiting_for_worker", "sessions", &[Rate(Metric::WorkerWaitSeconds, 1.0)]),
-    ("sleeping", "sessions", &[Rate(Metric::SleepWaitSeconds, 1.0), Seen(Metric::SessionsAsleep)]),
-    ("on_cpu", "sessions", &[Rate(Metric::CpuWaitSeconds, 1.0), Seen(Metric::SessionsOnCpu)]),
-    ("sessions_of_others", "sessions", &[Seen(Metric::SessionsOfOthers)]),
+    ("waiting_for_worker", "sessions", &[Rate(Counter::WorkerWaitSeconds, 1.0)]),
+    ("sleeping", "sessions", &[Rate(Counter::SleepWaitSeconds, 1.0), Seen(Counter::SessionsAsleep)]),
+    ("on_cpu", "sessions", &[Rate(Counter::CpuWaitSeconds, 1.0), Seen(Counter::SessionsOnCpu)]),
+    ("sessions_of_others", "sessions", &[Seen(Counter::SessionsOfOthers)]),
 ];
 
 /// Waits for anything else are of now alone.
-const OTHERS: (&str, Metric) = ("waiting_for_others", Metric::SessionsWaitingForOthers);
+const OTHERS: (&str, Counter) = ("waiting_for_others", Counter::SessionsWaitingForOthers);
 
 impl Make {
     /// The value of an interval, where it is known.
@@ -82,7 +90,7 @@ impl Make {
     }
 }
 
-fn find(readings: &[Reading], metric: Metric) -> Option<&Reading> {
+fn find(readings: &[Reading], metric: Counter) -> Option<&Reading> {
     readings.iter().find(|reading| reading.metric == metric)
 }
 
@@ -132,7 +140,7 @@ fn backwards(before: &[Reading], after: &[Reading]) -> Option<String> {
         Each(sum, count, _) => [Some(sum), Some(count)],
         Now(_) | Seen(_) => [None, None],
     });
-    let fell = |metric: &Metric| matches!((find(before, *metric), find(after, *metric)), (Some(old), Some(new)) if new.value < old.value);
+    let fell = |metric: &Counter| matches!((find(before, *metric), find(after, *metric)), (Some(old), Some(new)) if new.value < old.value);
     let metric = cumulative.flatten().find(fell)?;
     let name = metric.name();
     Some(format!("{name} went backwards: the server was restarted, or its statistics were reset"))

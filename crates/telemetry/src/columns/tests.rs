@@ -1,6 +1,6 @@
 //! Columns on constructed looks.
 
-use plimsoll_measurement::{Metric, Moment, Reading, Window};
+use plimsoll_measurement::{Counter, Moment, Reading, Window};
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn at(seconds: f64) -> Moment {
 }
 
 /// A look at which the engine said this.
-fn said(seconds: f64, values: &[(Metric, f64)]) -> Look {
+fn said(seconds: f64, values: &[(Counter, f64)]) -> Look {
     let window = Window { start: at(seconds), end: at(seconds) };
     let readings = values.iter().map(|(metric, value)| Reading { metric: *metric, value: *value, window }).collect();
     Look { at: at(seconds), engine: Some(Ok(readings)), files: None, host: None }
@@ -26,9 +26,9 @@ fn values(samples: &Samples, metric: &str) -> Vec<Option<f64>> {
 #[test]
 fn counters_become_rates_sums_become_means_and_gauges_stay() {
     let look = |seconds: f64, reads: f64, stall: f64, memory: f64| {
-        let waits = (Metric::LockWaitSeconds, 2.0 * seconds);
+        let waits = (Counter::LockWaitSeconds, 2.0 * seconds);
         let values =
-            [(Metric::DataReads, reads), (Metric::DataReadStallSeconds, stall), (Metric::MemoryPercent, memory)];
+            [(Counter::DataReads, reads), (Counter::DataReadStallSeconds, stall), (Counter::MemoryPercent, memory)];
         said(seconds, &[values[0], values[1], values[2], waits])
     };
     let samples =
@@ -44,7 +44,7 @@ fn counters_become_rates_sums_become_means_and_gauges_stay() {
 
 #[test]
 fn a_source_that_fails_is_a_gap_and_so_is_one_that_began_anew() {
-    let reads = |seconds, reads| said(seconds, &[(Metric::DataReads, reads)]);
+    let reads = |seconds, reads| said(seconds, &[(Counter::DataReads, reads)]);
     let looks = [
         reads(0.0, 10.0),
         reads(1.0, 20.0),
@@ -65,15 +65,15 @@ fn a_source_that_fails_is_a_gap_and_so_is_one_that_began_anew() {
 #[test]
 fn what_is_added_up_is_preferred_to_what_is_of_the_moment() {
     let both =
-        |seconds, added| said(seconds, &[(Metric::LockWaitSeconds, added), (Metric::SessionsWaitingForLocks, 9.0)]);
+        |seconds, added| said(seconds, &[(Counter::LockWaitSeconds, added), (Counter::SessionsWaitingForLocks, 9.0)]);
     assert_eq!(values(&of(&[both(0.0, 0.0), both(2.0, 1.0)], at(0.0)), "waiting_for_lock"), [Some(0.5)]);
-    let now = |seconds| said(seconds, &[(Metric::SessionsWaitingForLocks, 9.0)]);
+    let now = |seconds| said(seconds, &[(Counter::SessionsWaitingForLocks, 9.0)]);
     assert_eq!(values(&of(&[now(0.0), now(2.0)], at(0.0)), "waiting_for_lock"), [Some(9.0)]);
 }
 
 #[test]
 fn looks_before_the_start_and_at_one_moment_have_no_interval() {
-    let reads = |seconds, reads| said(seconds, &[(Metric::DataReads, reads)]);
+    let reads = |seconds, reads| said(seconds, &[(Counter::DataReads, reads)]);
     let looks = [reads(0.0, 0.0), reads(1.0, 1.0), reads(2.5, 4.0), reads(2.5, 4.0)];
     let samples = of(&looks, at(1.5));
     assert_eq!((samples.started_seconds, &samples.seconds[..]), (-0.5, &[1.0][..]));

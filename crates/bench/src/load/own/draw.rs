@@ -7,7 +7,7 @@ use plimsoll_engine::Value;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng as _;
 
-use crate::load::keys::{D1, Keys, Pieces, Zipf};
+use plimsoll_load::keys::{D1, Keys, Pieces, Zipf};
 
 /// A whole number as a definition says it: a sum of products of numbers and variables, such as `100000 * scale + 1`.
 #[derive(Debug, Clone, PartialEq, Eq)]

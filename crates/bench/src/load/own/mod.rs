@@ -62,19 +62,11 @@ pub struct Text(pub Vec<(String, String)>);
 /// The engine of a text that every engine understands.
 pub const ANY: &str = "any";
 
-/// Engines that a text may be for. The lab's is SQLite's and MariaDB's is MySQL's, unless they have one of their own.
-pub const ENGINES: [&str; 7] = [ANY, "sqlserver", "postgresql", "mysql", "mariadb", "sqlite", "lab"];
-
 impl Text {
-    /// The text for an engine.
-    pub fn for_engine(&self, engine: &str) -> Option<&str> {
+    /// The text for an engine, else for its [relative](plimsoll_engine::Description::relative), else for any.
+    pub fn for_engine(&self, engine: &str, relative: Option<&str>) -> Option<&str> {
         let of = |name: &str| self.0.iter().find(|(engine, _)| engine == name).map(|(_, text)| text.as_str());
-        let family = match engine {
-            "lab" => of("sqlite"),
-            "mariadb" => of("mysql"),
-            _ => None,
-        };
-        of(engine).or(family).or(of(ANY))
+        of(engine).or_else(|| relative.and_then(of)).or_else(|| of(ANY))
     }
 
     /// All texts.

@@ -3,14 +3,15 @@
 use std::mem;
 use std::sync::OnceLock;
 
-use plimsoll_engine::{Answer, Dialect, Error, ErrorKind, Requester, Result, Statement, Value};
+use plimsoll_engine::{Answer, Description, Dialect, Error, ErrorKind, Requester, Result, Statement, Value};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
 use super::draw::{Cell, Literal, Source};
 use super::{Own, Text, text};
 use crate::generate::mix as spread;
-use crate::load::request::{Made, Maker, Workload};
+use crate::load::request::{Maker, Workload};
+use plimsoll_load::lane::Amount;
 
 /// Parameters of a statement that need no memory to be taken for each request.
 const FEW: usize = 16;
@@ -60,10 +61,10 @@ fn lacking(engine: &str) -> String {
 ///
 /// # Errors
 /// A sentence if one has no text for the engine.
-pub fn script(own: &Own, statements: &[Text], engine: &str) -> std::result::Result<Vec<String>, String> {
+pub fn script(own: &Own, statements: &[Text], of: &Description) -> std::result::Result<Vec<String>, String> {
     let mut texts = Vec::new();
     for statement in statements {
-        let sql = statement.for_engine(engine).ok_or_else(|| lacking(engine))?;
+        let sql = statement.for_engine(&of.engine, of.relative).ok_or_else(|| lacking(&of.engine))?;
         let copies = if sql.contains("{n}") { own.copies } else { 1 };
         texts.extend((1..=copies).map(|copy| text::filled(sql, copy, &own.variables)));
     }
@@ -77,7 +78,7 @@ impl Ready {
     /// A sentence if it can't be made of this engine.
     pub fn new(
         own: &Own,
-        engine: &str,
+        of: &Description,
         dialect: &dyn Dialect,
         seed: u64,
         mut sample: impl FnMut(&str, &str) -> std::result::Result<Vec<Literal>, String>,
@@ -103,7 +104,7 @@ impl Ready {
             let sources = request.parameters.iter().map(source).collect::<std::result::Result<_, _>>()?;
             let (mut asked, mut reads, mut writes, mut needs_right) = (Vec::new(), false, false, false);
             for one in &request.statements {
-                let sql = one.text.for_engine(engine).ok_or_else(|| lacking(engine))?;
+                let sql = one.text.for_engine(&of.engine, of.relative).ok_or_else(|| lacking(&of.engine))?;
                 // A transaction that only takes locks by functions before it writes can do that without the right to write.
                 if text::writes(sql) && !mem::replace(&mut writes, true) {
                     needs_right = reads || asked.is_empty();
@@ -186,7 +187,7 @@ impl Maker for Session<'_> {
         kind
     }
 
-    fn make(&mut self, kind: usize, requester: &mut dyn Requester) -> Result<Option<Made>> {
+    fn make(&mut self, kind: usize, requester: &mut dyn Requester) -> Result<Option<Amount>> {
         let work = self.work;
         let kind = &work.kinds[kind];
         let outcome = self.attempt(kind, requester);
@@ -205,7 +206,7 @@ impl Maker for Session<'_> {
 }
 
 impl<'a> Session<'a> {
-    fn attempt(&mut self, kind: &'a Kind, requester: &mut dyn Requester) -> Result<Made> {
+    fn attempt(&mut self, kind: &'a Kind, requester: &mut dyn Requester) -> Result<Amount> {
         let work = self.work;
         self.random = self.again.clone();
         self.buffer.clear();
@@ -232,8 +233,8 @@ impl<'a> Session<'a> {
         outcome
     }
 
-    fn ask_all(&mut self, kind: &'a Kind, copy: usize, requester: &mut dyn Requester) -> Result<Made> {
-        let mut made = Made::default();
+    fn ask_all(&mut self, kind: &'a Kind, copy: usize, requester: &mut dyn Requester) -> Result<Amount> {
+        let mut made = Amount::default();
         for asked in &kind.asked {
             let statement = &asked.statements[copy.min(asked.statements.len() - 1)];
             for time in 0..asked.times {

@@ -1,7 +1,7 @@
 //! What the log did while rows were loaded: bytes written to it, and what the server's sessions waited for.
 
 use plimsoll_engine::{Result, Sampler, Session};
-use plimsoll_measurement::{Metric, Moment, WaitRow};
+use plimsoll_measurement::{Counter, Moment, WaitRow};
 
 use crate::interrupt::Watched;
 use crate::step::{Context, Probe};
@@ -37,7 +37,7 @@ impl Evidence {
     pub(super) fn log_bytes(&mut self, _context: &Context<'_>) -> Result<Option<u64>> {
         let Some(looks) = &mut self.0 else { return Ok(None) };
         looks.probe.stop(looks.session.as_mut())?;
-        let bytes = looks.probe.count(Metric::LogWriteBytes).filter(|bytes| *bytes > 0);
+        let bytes = looks.probe.count(Counter::LogWriteBytes).filter(|bytes| *bytes > 0);
         looks.probe.start(looks.session.as_mut())?;
         Ok(bytes)
     }

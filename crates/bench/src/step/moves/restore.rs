@@ -67,7 +67,7 @@ fn folder_bytes(folder: &Path) -> u64 {
 /// Backs up, restores and compares.
 pub(super) fn restore(context: &mut Context<'_>, mover: &mut dyn Mover, source: &Source) -> Result<()> {
     // It outlives the server that is started in it, and goes whatever happens.
-    let scratch = Scratch::make()?;
+    let scratch = Scratch::make(mover.programs())?;
     let folder = scratch.path();
     let mut watch = Watch::new(context, source);
     watch.begin(BACKUP)?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plimsoll_engine::mover::{COPY, RESTORE, TABLES};
 use plimsoll_engine::{Cancel, Error, ErrorKind, Follow, Result, process};
-use plimsoll_measurement::{Moment, Point, units};
+use plimsoll_measurement::{Metric, Moment, Point, units};
 
 use super::evidence::Evidence;
 use super::{BACKUP, FREE_RESERVE, Source};
@@ -95,16 +95,18 @@ impl<'a, 'b> Watch<'a, 'b> {
         };
         let log_bytes = if stage.name == TABLES { self.evidence.log_bytes(self.context)? } else { None };
         let minute = if stage.minute == 1 && is_last { String::new() } else { format!(", minute {}", stage.minute) };
-        self.context.keep(Point {
-            label: Some(format!("{}{}{minute}", self.prefix, stage.name)),
-            started_seconds: self.context.seconds_since_start(stage.start),
-            seconds,
-            content_bytes: content,
-            mb_per_minute: content.and_then(|content| units::mb_per_minute(content, seconds)),
-            page_bytes: grown,
-            log_bytes,
-            ..Point::default()
-        })?;
+        self.context.keep(
+            Point {
+                label: Some(format!("{}{}{minute}", self.prefix, stage.name)),
+                started_seconds: self.context.seconds_since_start(stage.start),
+                seconds,
+                ..Point::default()
+            }
+            .with(Metric::ContentBytes, content)
+            .with(Metric::MbPerMinute, content.and_then(|content| units::mb_per_minute(content, seconds)))
+            .with(Metric::PageBytes, grown)
+            .with(Metric::LogBytes, log_bytes),
+        )?;
         if stage.name == TABLES && is_last { self.evidence.end(self.context) } else { Ok(()) }
     }
 }
@@ -159,7 +161,8 @@ impl Follow for Watch<'_, '_> {
         stage.bytes_before = stage.bytes_before.or(size);
         if now.since(stage.start) >= MINUTE {
             self.keep(&stage, now, size, false)?;
-            let told = self.context.repetition.points.last().and_then(|point| point.content_bytes).unwrap_or(0);
+            let told =
+                self.context.repetition.points.last().and_then(|point| point.count(Metric::ContentBytes)).unwrap_or(0);
             stage.told_content += told;
             (stage.start, stage.minute, stage.bytes_before) = (now, stage.minute + 1, size);
         }

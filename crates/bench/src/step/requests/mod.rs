@@ -9,22 +9,26 @@ use std::time::Duration;
 use plimsoll_clock::in_threads_while;
 use plimsoll_engine::{Database, Error, ErrorKind, Place, RequestAccess, Requester, Result};
 use plimsoll_measurement::event::{Kind, Second};
-use plimsoll_measurement::{Phase as PhaseRecord, RequestKind, Times, units};
+use plimsoll_measurement::{Moment, Phase as PhaseRecord, RequestKind, Stall, Times, units};
 
 use self::tables::{on_rows, provision, rehearsal, wanted};
 use super::own::Prepared;
 use super::{Context, Measure, contradiction};
-use crate::load::client::{ClientWatch, Where, rehearse};
+use crate::interrupt::Interrupt;
 use crate::load::mix::Kind as RequestClass;
 use crate::load::own::Ready;
-use crate::load::phases::{Phase, Search, at_rate, plan};
-use crate::load::recorder::{Recorder, Sums};
+use crate::load::plan::{plan, search};
+use crate::load::rehearsal::rehearse;
 use crate::load::request::Workload;
 use crate::load::rows::Target;
-use crate::load::schedule::{Arrivals, Rate, Schedule};
-use crate::load::think::Think;
-use crate::load::watch::{LOOK_EVERY, Watch};
-use crate::load::worker::{Needed, Shared, Slot, State, work};
+use crate::load::session::{Losses, SessionLane, Sessions, Slot};
+use plimsoll_load::client::{ClientWatch, Where};
+use plimsoll_load::monitor::{LOOK_EVERY, Monitor};
+use plimsoll_load::phases::Phase;
+use plimsoll_load::recorder::{AllTimes, Recorder, Sums};
+use plimsoll_load::schedule::{Arrivals, Rate, Schedule};
+use plimsoll_load::think::Think;
+use plimsoll_load::worker::{Needed, Shared, State, work};
 
 /// A run in which more requests fail is not valid (reference, A20).
 const MOST_FAILED_PERCENT: f64 = 1.0;
@@ -88,10 +92,10 @@ impl Measure for Requests {
             None => on_rows(context.mix, context.parameters, &targets, &phases[0])?.kinds(),
         };
         let scheduled = phases[0].rate.is_some() || !context.parameters.duration("goal").is_zero();
-        let mut sum = Recorder::new(context.repetition_start, &names, scheduled);
+        let mut sum = Recorder::new(context.repetition_start, Moment::from_nanos(u64::MAX), &names, scheduled);
         let mut percentiles = Vec::new();
         let mut outcome = Ok(());
-        let mut search = Search::new(context.parameters);
+        let mut search = search(context.parameters);
         let mut rest = phases.iter();
         let mut tried = 0;
         // Of a search those phases alone that held: the others were to break.
@@ -100,7 +104,7 @@ impl Measure for Requests {
         let mut found: Option<(f64, Vec<RequestKind>)> = None;
         while outcome.is_ok() {
             let phase = match &mut search {
-                Some(search) => search.propose().map(|rate| at_rate(&phases[0], rate)),
+                Some(search) => search.propose().map(|rate| phases[0].at_rate(rate)),
                 None => rest.next().cloned(),
             };
             let Some(phase) = phase else { break };
@@ -114,22 +118,18 @@ impl Measure for Requests {
             tried += 1;
             let of_phase = run(context, &phase, (workload, access), &mut slots, tried);
             let (recorder, mut record) = (&of_phase.recorder, of_phase.record);
-            self.client.phase(&of_phase.needed, record.seconds, recorder.lag().map(|lag| &lag.slept));
-            let failed_percent = recorder.sums().failed_percent();
+            let lags = [recorder.lag().map(|lag| &lag.slept), recorder.pickup()];
+            self.client.phase(&of_phase.needed, record.seconds, lags);
             if let (Some(search), Some(rate)) = (&mut search, phase.rate) {
-                let holds = search.holds(&recorder.times().0, record.backlog.unwrap_or(0), failed_percent);
+                let holds = search.holds(&recorder.times().times, record.backlog.unwrap_or(0), record.errors);
                 record.holds = Some(holds);
                 let held = search.tell(rate.mean(), holds);
                 if held && found.as_ref().is_none_or(|(best, _)| record.rate > *best) {
                     found = Some((record.rate, recorder.kinds()));
                 }
             } else if let Some(backlog) = record.backlog.filter(|backlog| *backlog > 0) {
-                let is_ramp = phase.rate.is_some_and(Rate::is_ramp);
-                let rate = if is_ramp {
-                    phase.label.replace("/s", "")
-                } else {
-                    phase.rate.map_or(0.0, Rate::mean).to_string()
-                };
+                let rate = phase.rate.map(|rate| rate.to_string()).unwrap_or_default();
+                let rate = rate.trim_end_matches("/s");
                 context.warn(format!(
                     "the target was too slow for {rate} requests a second: {backlog} of a repetition were due and not begun \
                      at the end"
@@ -143,8 +143,7 @@ impl Measure for Requests {
             percentiles.resize(first.max(percentiles.len()), (None, None));
             percentiles.truncate(first);
             percentiles.extend(of_phase.percentiles);
-            let ended = record.started_seconds + record.seconds;
-            context.repetition.silences.extend(recorder.silences(record.started_seconds, ended));
+            context.repetition.stalls.extend(of_phase.stalls);
             outcome = of_phase.outcome.and(context.keep_phase(record));
         }
         if search.is_some() && found.is_none() {
@@ -152,7 +151,8 @@ impl Measure for Requests {
             context.warn(format!("no rate that was tried in repetition {label} met the goal in all its tries"));
         }
         for slot in &slots {
-            self.client.traffic(slot.requester.as_deref().and_then(Requester::traffic));
+            let traffic = slot.requester.as_deref().and_then(Requester::traffic);
+            self.client.traffic(traffic.map(|traffic| (traffic.sent_bytes, traffic.received_bytes)));
         }
         drop(slots);
         *context.client = Some(self.client.client());
@@ -203,6 +203,7 @@ fn settled(context: &mut Context<'_>) -> Result<Vec<Target>> {
 struct Ran {
     recorder: Recorder,
     record: PhaseRecord,
+    stalls: Vec<Stall>,
     percentiles: Vec<(Option<f64>, Option<f64>)>,
     needed: Vec<Needed>,
     outcome: Result<()>,
@@ -228,14 +229,11 @@ fn run(
     let schedule_seed = seed ^ label << 32 ^ number << 40;
     let schedule = phase.rate.map(|rate| Schedule::new(start, lasts, rate, arrivals, schedule_seed));
     let names = workload.kinds();
-    let new = || Recorder::new(repetition_start, &names, schedule.is_some());
+    let new = || Recorder::new(repetition_start, end, &names, schedule.is_some());
     let recorders: Vec<_> = (0..phase.sessions.min(MOST_RECORDERS)).map(|_| Mutex::new(new())).collect();
     let connect = context.requesters(access);
     let shared = Shared {
         clock: clock.as_ref(),
-        interrupt,
-        workload,
-        connect: &connect,
         schedule: schedule.as_ref(),
         think: Think { mean: parameters.duration("think"), arrivals, seed: schedule_seed },
         start,
@@ -243,39 +241,54 @@ fn run(
         recorders: &recorders,
         state: State::of(phase.sessions),
     };
-    let shared = &shared;
+    let sessions = Sessions {
+        clock: clock.as_ref(),
+        interrupt,
+        connect: &connect,
+        end,
+        kinds: &names,
+        waits_for_answers: !is_virtual && !context.database.description().embedded,
+        losses: Losses::default(),
+    };
+    let (shared, sessions) = (&shared, &sessions);
     let jobs: Vec<_> = slots
         .iter_mut()
         .take(phase.sessions as usize)
         .zip(0..)
         .map(|(slot, session)| {
             // Each phase draws anew.
-            (format!("session {session}"), move || work(shared, slot, session, label | number << 48))
+            (format!("session {session}"), move || {
+                let maker = workload.maker(session, label | number << 48);
+                work(shared, &mut SessionLane::new(sessions, &shared.state, maker, slot), session)
+            })
         })
         .collect();
-    let mut watch = Watch::new(phase, &recorders, schedule.as_ref(), &shared.state, (repetition_start, start));
+    let mut monitor = Monitor::new(phase, &recorders, schedule.as_ref(), (repetition_start, start));
     let mut watched = Ok(());
     let ended = in_threads_while(&clock, jobs, || {
-        watched = watch_over(context, shared, &mut watch);
+        watched = watch_over(context, shared, sessions, (&mut monitor, &names));
         if watched.is_err() {
             shared.state.stop();
         }
-        watched = std::mem::replace(&mut watched, Ok(())).and(await_answers(shared, lasts));
+        watched = std::mem::replace(&mut watched, Ok(())).and(await_answers(shared, interrupt, lasts));
     });
-    let stopped = shared.state.ended();
-    let (last, point) = watch.look(stopped, true);
+    // A session that waits for its last answer may outlast the phase, and one that has nothing more to do may be done before: the
+    // phase ends when it was to end, but where it was stopped.
+    if !shared.state.is_stopped() {
+        clock.sleep_until(end);
+    }
+    let stopped = if shared.state.is_stopped() { shared.state.ended().min(end) } else { end };
+    let (last, point) = monitor.look(stopped, true);
     if last.operations + last.errors > 0 {
-        tell_second(context, shared, last);
+        tell_second(context, shared, sessions, last);
     }
     let kept = point.map_or(Ok(()), |point| context.keep(point));
     let mut recorder = new();
     for part in &recorders {
         recorder.merge(&part.lock().unwrap_or_else(PoisonError::into_inner));
     }
-    // A session that waits for its last answer may outlast the phase, and what it answers counts; no request begins after
-    // the phase's end.
     let seconds = stopped.since(start).as_secs_f64();
-    let backlog = schedule.as_ref().map(|schedule| schedule.backlog(stopped.min(end)));
+    let backlog = schedule.as_ref().map(|schedule| schedule.backlog(stopped));
     let mut needed = Vec::with_capacity(ended.len());
     let mut outcome = watched.and(kept);
     for ended in ended {
@@ -285,16 +298,23 @@ fn run(
         needed.push(own);
     }
     let started = start.since(repetition_start).as_secs_f64();
-    if outcome.is_ok() && shared.state.losses() > 0 {
+    if outcome.is_ok() && sessions.losses.count() > 0 {
         context.warn(CAME_BACK);
     }
     let record = record(phase, &recorder, started, seconds, backlog);
-    Ran { recorder, record, percentiles: watch.percentiles, needed, outcome }
+    let due = |at: f64| schedule.as_ref().map_or(f64::INFINITY, |schedule| schedule.due(at - started));
+    let stalls = recorder.stalls(started, started + seconds, schedule.is_some().then_some(&due));
+    Ran { recorder, record, stalls, percentiles: monitor.percentiles, needed, outcome }
 }
 
 /// Looks after a phase while the sessions work: shows how it goes, keeps what is finished, and takes the lease again when
 /// the server was lost and is back.
-fn watch_over(context: &mut Context<'_>, shared: &Shared<'_>, watch: &mut Watch<'_>) -> Result<()> {
+fn watch_over(
+    context: &mut Context<'_>,
+    shared: &Shared<'_>,
+    sessions: &Sessions<'_>,
+    (monitor, kinds): (&mut Monitor<'_>, &[String]),
+) -> Result<()> {
     let clock = Arc::clone(context.clock);
     let is_bulk = context.mix.kinds().contains(&RequestClass::BulkLoad);
     let at_most = context.parameters.bytes("at_most");
@@ -303,10 +323,10 @@ fn watch_over(context: &mut Context<'_>, shared: &Shared<'_>, watch: &mut Watch<
     while shared.state.is_working() && look <= shared.end {
         clock.sleep_until(look);
         // What a killed program leaves, by kind; its seconds have at least as much. In virtual time a minute is over at once.
-        let is_told = clock.kind() != "virtual" && context.log.is_kept() && watch.is_to_be_kept();
-        let so_far = is_told.then(|| watch.so_far(shared, context.repetition));
-        let (second, point) = watch.look(look, false);
-        tell_second(context, shared, second);
+        let is_told = clock.kind() != "virtual" && context.log.is_kept() && monitor.is_to_be_kept();
+        let so_far = is_told.then(|| monitor.so_far(kinds, context.repetition));
+        let (second, point) = monitor.look(look, false);
+        tell_second(context, shared, sessions, second);
         context.samples_so_far();
         if let Some(so_far) = so_far {
             context.log.tell(Kind::Repetition(Box::new(so_far)))?;
@@ -314,8 +334,8 @@ fn watch_over(context: &mut Context<'_>, shared: &Shared<'_>, watch: &mut Watch<
         if let Some(point) = point {
             context.keep(point)?;
         }
-        if is_bulk && watch.content_bytes() > at_most {
-            let (loaded, seconds) = (units::format_bytes(watch.content_bytes()), look.since(shared.start).as_secs());
+        if is_bulk && monitor.content_bytes() > at_most {
+            let (loaded, seconds) = (units::format_bytes(monitor.content_bytes()), look.since(shared.start).as_secs());
             context.warn(format!(
                 "bulk loads ended after {seconds} s: they had added {loaded}, and 'at_most' sets a limit"
             ));
@@ -327,13 +347,13 @@ fn watch_over(context: &mut Context<'_>, shared: &Shared<'_>, watch: &mut Watch<
             return Err(Error::new(ErrorKind::DiskFull, format!("only {free} are left on the target's disk"))
                 .hint("new rows took the rest: free some space, or make requests for a shorter time"));
         }
-        let lost = shared.state.losses();
+        let lost = sessions.losses.count();
         if lost > losses {
             let since = *lost_since.get_or_insert(look);
             match context.lease.renew() {
                 Ok(()) => {
                     losses = lost;
-                    shared.state.renewed(lost);
+                    sessions.losses.renewed(lost);
                     lost_since = None;
                     context.gap(since, clock.now(), "sessions lost the server");
                     context.warn(CAME_BACK);
@@ -348,15 +368,16 @@ fn watch_over(context: &mut Context<'_>, shared: &Shared<'_>, watch: &mut Watch<
     Ok(())
 }
 
-fn tell_second(context: &mut Context<'_>, shared: &Shared<'_>, second: Second) {
+fn tell_second(context: &mut Context<'_>, shared: &Shared<'_>, sessions: &Sessions<'_>, second: Second) {
     let repetition = context.repetition.label.clone();
     let total_seconds = Some(shared.end.since(shared.start).as_secs_f64());
-    context.log.note(Kind::Second(Second { repetition, total_seconds, ..second }));
+    let lost_sessions = sessions.losses.lost();
+    context.log.note(Kind::Second(Second { repetition, total_seconds, lost_sessions, ..second }));
 }
 
 /// Waits for the last answers, and breaks the sessions' lines where they don't come: a server may be frozen. On modelled
 /// hardware every answer comes, and to wait for it would take its time.
-fn await_answers(shared: &Shared<'_>, lasts: Duration) -> Result<()> {
+fn await_answers(shared: &Shared<'_>, interrupt: &Interrupt, lasts: Duration) -> Result<()> {
     if shared.clock.kind() == "virtual" {
         return Ok(());
     }
@@ -369,7 +390,7 @@ fn await_answers(shared: &Shared<'_>, lasts: Duration) -> Result<()> {
         return Ok(());
     }
     shared.state.stop();
-    shared.interrupt.sever_running();
+    interrupt.sever_running();
     let message = format!("the server did not answer within {} s after the end of the requests", patience.as_secs());
     Err(Error::new(ErrorKind::Lost, message)
         .hint("see why the server hangs; requests that take so long need a 'duration' that is longer than they do"))
@@ -377,7 +398,7 @@ fn await_answers(shared: &Shared<'_>, lasts: Duration) -> Result<()> {
 
 fn record(phase: &Phase, recorder: &Recorder, started: f64, seconds: f64, backlog: Option<u64>) -> PhaseRecord {
     let sums = recorder.sums();
-    let (times, uncorrected) = recorder.times();
+    let AllTimes { times, without_waits, uncorrected } = recorder.times();
     PhaseRecord {
         label: phase.label.clone(),
         started_seconds: started,
@@ -386,11 +407,13 @@ fn record(phase: &Phase, recorder: &Recorder, started: f64, seconds: f64, backlo
         rate_asked: phase.rate.map(Rate::mean),
         batch_rows: (phase.batch_rows > 1).then_some(phase.batch_rows),
         operations: sums.answered,
+        drained: sums.drained,
         errors: sums.failed,
         rate: if seconds > 0.0 { sums.answered as f64 / seconds } else { 0.0 },
         mb_per_minute: units::mb_per_minute(sums.content_bytes, seconds),
         backlog,
         times: times.to_data(),
+        times_without_waits: without_waits.as_ref().map(Times::to_data),
         times_uncorrected: uncorrected.as_ref().map(Times::to_data),
         start_lag: recorder.lag().map(|lag| lag.all.to_data()),
         holds: None,

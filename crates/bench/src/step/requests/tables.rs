@@ -5,12 +5,12 @@ use plimsoll_engine::{Cold, Error, ErrorKind, Result, Session, Table};
 use super::super::{Context, Follower, contradiction};
 use crate::dataset::Wanted;
 use crate::generate::Family;
-use crate::load::keys::{D1, D2, Keys, Pieces, Zipf};
 use crate::load::mix::{Kind, Mix};
-use crate::load::phases::Phase;
 use crate::load::rows::{OnRows, Target};
 use crate::parameters::Parameters;
 use crate::schema::Width;
+use plimsoll_load::keys::{D1, D2, Keys, Pieces, Zipf};
+use plimsoll_load::phases::Phase;
 
 /// The exponent of the zipf choice of keys.
 const THETA: f64 = 0.99;

@@ -213,7 +213,7 @@ mod tests {
 
     fn run(test: &str, changes: &[(&str, Value)]) -> RunRecord {
         let definition = plimsoll_bench::definition::find_builtin(test).unwrap();
-        let text = r#"{"schema_version": "1.0", "run_id": "", "test": "", "target": "sqlite:a", "engine": "sqlite",
+        let text = r#"{"schema_version": "2.0", "subject": "database", "basis": "measured", "run_id": "", "test": "", "target": "sqlite:a", "engine": "sqlite",
             "clock": "real", "started_at": "", "parameters": {}, "definition": {"hash": "", "text": ""}, "build": "1",
             "repetitions": [], "verdict": {"limit": null, "evidence": []}, "warnings": [],
             "host": {"platform": "linux", "cpus": 2}}"#;

@@ -1,12 +1,12 @@
 //! What binds a scenario, by running it again (*counterfactual*): as it is, and with each thing changed that a limit could be, one
 //! at a time. No rule about utilisation or waits takes part, and no verdict.
 //!
-//! - A change *lifts* if the rate with it is at least [`LIFTS`] higher, and *does nothing* if it is less than [`NOTHING`] higher (or
+//! - A change *gains* if the rate with it is at least [`GAINS`] higher, and *does nothing* if it is less than [`NOTHING`] higher (or
 //!   lower). What is between makes the case unclear: the next seed takes its place, and the cases that were replaced are counted.
 //! - A case whose rate differs by [`NOTHING`] or more when it runs again with nothing changed but its random numbers is not clear
 //!   either: what a change gives can't be told from chance there. A gain near a threshold is the mean of two, the second with other
 //!   random numbers on both sides.
-//! - What binds is every change that lifts: one limit, or several that bind together. If no change lifts, nothing binds.
+//! - What binds is every change that gains: one limit, or several that bind together. If no change gains, nothing binds.
 //! - A second limit is *near* if what binds, raised by a fifth, gives at most [`NEAR`]: something else binds within 10 % then, as it
 //!   would give 20 % by itself.
 
@@ -24,8 +24,8 @@ use super::super::run::plan;
 use crate::failure::Failure;
 use crate::printer::Printer;
 
-/// From this gain on a change lifts the rate.
-pub const LIFTS: f64 = 0.05;
+/// From this gain on a change gains the rate.
+pub const GAINS: f64 = 0.05;
 
 /// Below this gain a change does nothing.
 pub const NOTHING: f64 = 0.02;
@@ -57,15 +57,15 @@ impl Outcome {
         binding(&self.gains)
     }
 
-    /// Whether every change either lifts or does nothing, and chance alone does nothing.
+    /// Whether every change either gains or does nothing, and chance alone does nothing.
     pub fn is_clear(&self) -> bool {
-        self.by_chance.abs() < NOTHING && self.gains.iter().all(|(_, gain)| *gain >= LIFTS || *gain < NOTHING)
+        self.by_chance.abs() < NOTHING && self.gains.iter().all(|(_, gain)| *gain >= GAINS || *gain < NOTHING)
     }
 
     /// Whether another limit is within 10 % of the one that binds, or several bind together.
     pub fn has_second(&self) -> bool {
         let limits =
-            self.gains.iter().filter(|(class, gain)| *gain >= LIFTS && !matches!(class, Class::Device | Class::Locks));
+            self.gains.iter().filter(|(class, gain)| *gain >= GAINS && !matches!(class, Class::Device | Class::Locks));
         self.binding().len() > 1 || limits.clone().any(|(_, gain)| *gain <= NEAR)
     }
 
@@ -97,7 +97,7 @@ impl Outcome {
 
 fn binding(gains: &[(Class, f64)]) -> Vec<&'static str> {
     let mut lifting: Vec<&str> =
-        gains.iter().filter(|(_, gain)| *gain >= LIFTS).map(|(class, _)| class.name()).collect();
+        gains.iter().filter(|(_, gain)| *gain >= GAINS).map(|(class, _)| class.name()).collect();
     if lifting.is_empty() {
         lifting.push(Class::Nothing.name());
     }

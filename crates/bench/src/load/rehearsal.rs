@@ -1,0 +1,52 @@
+//! What a request costs our own client by itself: requests that nobody answers.
+
+use std::sync::Arc;
+
+use plimsoll_clock::cpu;
+use plimsoll_engine::value::Tally;
+use plimsoll_engine::{Answer, Cancel, Requester, Result, Row, RowSource, Statement, Table, Value};
+
+use super::request::Workload;
+
+/// Requests that are made on nobody.
+const REHEARSED: u64 = 20_000;
+/// CPU time after which that is enough.
+const REHEARSED_SECONDS: f64 = 0.1;
+
+/// CPU time in nanoseconds of a request that nobody answers, on average.
+pub fn rehearse(workload: &dyn Workload) -> Option<f64> {
+    let mut maker = workload.maker(0, 0);
+    let mut nobody = Nobody;
+    let start = cpu::thread_cpu_seconds();
+    let mut made = 0;
+    while made < REHEARSED && (made % 64 != 0 || cpu::thread_cpu_seconds() - start < REHEARSED_SECONDS) {
+        let kind = maker.draw();
+        maker.make(kind, &mut nobody).ok()?;
+        made += 1;
+    }
+    Some((cpu::thread_cpu_seconds() - start) * 1e9 / made.max(1) as f64)
+}
+
+/// Answers nothing, at once.
+struct Nobody;
+
+impl Requester for Nobody {
+    fn ask(&mut self, _: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {
+        std::hint::black_box(parameters);
+        Ok(Answer::default())
+    }
+
+    fn load(&mut self, _: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+        let mut row = Row::default();
+        while rows.next(&mut row)? {}
+        Ok(Tally::default())
+    }
+
+    fn canceller(&self) -> Arc<dyn Cancel> {
+        Arc::new(Nobody)
+    }
+}
+
+impl Cancel for Nobody {
+    fn cancel(&self) {}
+}

@@ -1,0 +1,10 @@
+//! What drivers for servers have in common: lines to them, their programs and the user's commands.
+
+pub mod inbox;
+pub mod restart;
+pub mod restored;
+pub mod shell;
+pub mod socket;
+pub mod tls;
+pub mod tool;
+pub mod url;

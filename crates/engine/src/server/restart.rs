@@ -1,0 +1,41 @@
+//! Restarting a server by a command of its user's.
+
+use std::time::Duration;
+
+use plimsoll_clock::Clock;
+
+use crate::database::ColdFollower;
+use crate::error::{Error, ErrorKind, Result};
+use crate::server::shell::Script;
+
+/// How long the command may take, and then the server to answer.
+const PATIENCE: Duration = Duration::from_mins(2);
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Runs the command, waits until a server answers that was started since, and tells the follower. `started_at` asks the
+/// server when it was started, in its own words.
+pub fn restart(
+    command: &str,
+    clock: &dyn Clock,
+    follower: &mut dyn ColdFollower,
+    started_at: impl Fn() -> Result<String>,
+) -> Result<()> {
+    let before = started_at()?;
+    let (patience, is_secret) = (PATIENCE, false);
+    let script = Script { name: "restart command", command, variable: None, patience, ends_all: false, is_secret };
+    script.run(clock, &mut || follower.check())?;
+    let give_up = clock.now().after(PATIENCE);
+    loop {
+        let failure = match started_at() {
+            Ok(started) if started != before => return follower.restarted(),
+            Ok(_) => Error::new(ErrorKind::Statement, "the restart command ended and the server was not restarted")
+                .hint("the command has to restart the server whose URL is given, and return when it is up"),
+            Err(error) => error,
+        };
+        if clock.now() >= give_up {
+            return Err(failure);
+        }
+        follower.check()?;
+        clock.sleep(PAUSE);
+    }
+}

@@ -1,0 +1,171 @@
+//! Commands of the user's own, run by the shell: to their end, with patience, and ended by an interrupt.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use plimsoll_clock::Clock;
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::error::{Error, ErrorKind, Result};
+
+const PAUSE: Duration = Duration::from_millis(100);
+/// How much of the command's last line an error quotes.
+const LINE_CHARACTERS: usize = 200;
+
+/// A command, and how it is run.
+#[derive(Debug, Clone, Copy)]
+pub struct Script<'a> {
+    /// What errors call it: `restart command`.
+    pub name: &'static str,
+    /// The words for the shell.
+    pub command: &'a str,
+    /// A variable of its environment.
+    pub variable: Option<(&'static str, &'a str)>,
+    /// How long it may take.
+    pub patience: Duration,
+    /// True if whatever it has started ends with it; a server that it starts must live on.
+    pub ends_all: bool,
+    /// True if what it prints is a secret, which no error repeats.
+    pub is_secret: bool,
+}
+
+/// Secrets of ours in the environment: a server that a command starts would keep them for as long as it lives.
+const SECRETS: [&str; 2] = ["PLIMSOLL_PASSWORD", "PLIMSOLL_ACCESS_TOKEN"];
+
+impl Script<'_> {
+    /// Runs it to its end and gives what it wrote. An error of `check`, which is called several times a second, ends it.
+    pub fn run(&self, clock: &dyn Clock, check: &mut dyn FnMut() -> Result<()>) -> Result<String> {
+        let failed = |what: String| {
+            Error::new(ErrorKind::Statement, format!("the {} failed: {what}", self.name))
+                .hint("run it by hand in a shell, as the same user and without a terminal")
+        };
+        // A file and not a pipe: the server that the command starts may keep it open for as long as it lives.
+        let output =
+            memfd_create("output", MemfdFlags::CLOEXEC).map(File::from).map_err(|error| failed(error.to_string()))?;
+        let copy = || output.try_clone().map(Stdio::from).map_err(|error| failed(error.to_string()));
+        let mut shell = Command::new("sh");
+        shell.args(["-c", self.command]).stdin(Stdio::null()).stdout(copy()?).stderr(copy()?).envs(self.variable);
+        for name in SECRETS {
+            shell.env_remove(name);
+        }
+        // Ctrl-C in the terminal is for us, and we end the command where it may be ended.
+        shell.process_group(0);
+        let mut child = shell.spawn().map_err(|error| failed(error.to_string()))?;
+        let guard = if self.ends_all { Guard::over(&child).ok() } else { None };
+        let give_up = clock.now().after(self.patience);
+        let outcome = loop {
+            match child.try_wait().map_err(|error| failed(error.to_string()))? {
+                Some(status) if status.success() => break Ok(text(output)),
+                Some(status) => {
+                    let line = last_line(&text(output)).filter(|_| !self.is_secret);
+                    break Err(failed(line.unwrap_or_else(|| status.to_string())));
+                }
+                None => {}
+            }
+            let is_late = || failed(format!("it has not ended after {} s", self.patience.as_secs()));
+            let stopped = if clock.now() >= give_up { Some(is_late()) } else { check().err() };
+            if let Some(failure) = stopped {
+                // It is of no use any more; whether it can be stopped changes nothing.
+                if self.ends_all {
+                    let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+                }
+                let _ = child.kill();
+                let _ = child.wait();
+                break Err(failure);
+            }
+            clock.sleep(PAUSE);
+        };
+        // What it has left running on purpose lives on.
+        if let Some(guard) = guard {
+            guard.dismiss();
+        }
+        outcome
+    }
+}
+
+/// Ends a command and all that it has started when this process is gone, however it went: a shell that waits for a word or
+/// for the end of the pipe.
+struct Guard(Child);
+
+impl Guard {
+    /// Over a command that leads a process group.
+    fn over(command: &Child) -> io::Result<Self> {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "read -r word || kill -s KILL -- \"-$1\"", "plimsoll-guard", &command.id().to_string()]);
+        shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        shell.process_group(0).spawn().map(Self)
+    }
+
+    /// The command has ended by itself.
+    fn dismiss(mut self) {
+        // If it can't be told, it is gone.
+        let _ = self.0.stdin.take().map(|mut pipe| pipe.write_all(b"ended\n"));
+        let _ = self.0.wait();
+    }
+}
+
+/// What a command wrote.
+fn text(mut output: File) -> String {
+    let mut text = Vec::new();
+    let read = output.rewind().and_then(|()| output.read_to_end(&mut text));
+    if read.is_ok() { String::from_utf8_lossy(&text).into_owned() } else { String::new() }
+}
+
+/// The last line of it, if there is one.
+pub fn last_line(text: &str) -> Option<String> {
+    let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
+    Some(line.trim_end_matches('.').chars().take(LINE_CHARACTERS).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use plimsoll_clock::RealClock;
+
+    use super::*;
+
+    /// How many processes have this number among their words.
+    fn sleepers(number: &str) -> usize {
+        let words = |entry: fs::DirEntry| fs::read(entry.path().join("cmdline")).ok();
+        let processes = fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(words);
+        processes.filter(|words| words.split(|byte| *byte == 0).any(|word| word == number.as_bytes())).count()
+    }
+
+    #[test]
+    fn a_command_ends_with_this_process_and_not_with_its_own_end() {
+        let started = || Command::new("sleep").arg("3600").process_group(0).spawn().unwrap();
+        let mut command = started();
+        let mut guard = Guard::over(&command).unwrap();
+        // As the system does when we are killed.
+        drop(guard.0.stdin.take());
+        assert!(!command.wait().unwrap().success());
+        guard.0.wait().unwrap();
+        let mut command = started();
+        Guard::over(&command).unwrap().dismiss();
+        assert!(command.try_wait().unwrap().is_none());
+        command.kill().unwrap();
+        command.wait().unwrap();
+    }
+
+    #[test]
+    fn what_a_command_has_started_ends_with_it() {
+        let clock = RealClock::new();
+        // One of a kind: a neighbour may run the same test.
+        let number = format!("9{:07}", std::process::id());
+        let command = format!("true && (sleep {number}; echo late) | cat");
+        let patience = Duration::from_hours(1);
+        let name = "level command";
+        let script = Script { name, command: &command, variable: None, patience, ends_all: true, is_secret: false };
+        let stopped = Error::new(ErrorKind::Cancelled, "stopped");
+        let mut check = || if sleepers(&number) > 0 { Err(stopped.clone()) } else { Ok(()) };
+        assert_eq!(script.run(&clock, &mut check).unwrap_err(), stopped);
+        while sleepers(&number) > 0 {
+            clock.sleep(PAUSE);
+        }
+    }
+}

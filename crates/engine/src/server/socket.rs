@@ -1,0 +1,191 @@
+//! Blocking sockets: TCP or Unix, with a limit on how long a vanished server is waited for, and bytes that are counted.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType, recv, socket_with, sockopt};
+
+use crate::request::Traffic;
+
+/// Where a server listens.
+#[derive(Debug, Clone)]
+pub enum Address {
+    /// An address of the network.
+    Tcp(SocketAddr),
+    /// A socket's file.
+    Unix(PathBuf),
+}
+
+/// How the system asks whether the other side still lives.
+#[derive(Debug, Clone, Copy)]
+pub struct KeepAlive {
+    /// After this much silence...
+    pub idle: Duration,
+    /// ... so often...
+    pub interval: Option<Duration>,
+    /// ... and for the last time after so many questions.
+    pub retries: Option<u32>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// Breaks a socket that another thread may be waiting on.
+#[derive(Debug, Clone)]
+pub struct Breaker(Arc<Kind>);
+
+impl Breaker {
+    /// Nothing more comes or goes.
+    pub fn shut(&self) {
+        // One that is no longer connected is as good as broken.
+        let _ = match &*self.0 {
+            Kind::Tcp(stream) => stream.shutdown(Shutdown::Both),
+            Kind::Unix(stream) => stream.shutdown(Shutdown::Both),
+        };
+    }
+}
+
+/// A server whose queue of connections is full would hold up `UnixStream::connect` for ever.
+fn connect_unix(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(timeout))?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?).map_err(|error| late(error.into()))?;
+    Ok(socket.into())
+}
+
+/// A socket.
+#[derive(Debug)]
+pub struct Socket {
+    kind: Arc<Kind>,
+    /// How long an answer may take; as long as it takes if this isn't said.
+    timeout: Option<Duration>,
+    traffic: Traffic,
+}
+
+impl Socket {
+    /// Connects, and waits no longer than this for the connection and for each answer until [`Socket::be_patient`].
+    pub fn connect(address: &Address, timeout: Duration) -> io::Result<Self> {
+        let kind = match address {
+            Address::Tcp(address) => {
+                let stream = TcpStream::connect_timeout(address, timeout)?;
+                stream.set_nodelay(true)?;
+                Kind::Tcp(stream)
+            }
+            Address::Unix(path) => Kind::Unix(connect_unix(path, timeout)?),
+        };
+        let mut socket = Self { kind: Arc::new(kind), timeout: None, traffic: Traffic::default() };
+        socket.set_timeout(Some(timeout))?;
+        Ok(socket)
+    }
+
+    /// From now on an answer may take as long as it takes.
+    pub fn be_patient(&mut self) -> io::Result<()> {
+        self.set_timeout(None)
+    }
+
+    /// Breaks it from another thread.
+    pub fn breaker(&self) -> Breaker {
+        Breaker(Arc::clone(&self.kind))
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        match &*self.kind {
+            Kind::Tcp(stream) => stream.as_fd(),
+            Kind::Unix(stream) => stream.as_fd(),
+        }
+    }
+
+    /// Reads what has come already; `WouldBlock` if that is nothing.
+    pub fn read_now(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let (_, count) = recv(self.descriptor(), buffer, RecvFlags::DONTWAIT)?;
+        self.traffic.received_bytes += count as u64;
+        Ok(count)
+    }
+
+    /// Waits until something has come.
+    pub fn wait(&self) -> io::Result<()> {
+        let timeout = self.timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+        match poll(&mut [PollFd::from_borrowed_fd(self.descriptor(), PollFlags::IN)], timeout.as_ref()) {
+            Ok(0) => Err(ErrorKind::TimedOut.into()),
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// How long an answer may take from now on; as long as it takes if this isn't said.
+    pub fn set_timeout(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        self.timeout = timeout;
+        match &*self.kind {
+            Kind::Tcp(stream) => stream.set_read_timeout(timeout).and_then(|()| stream.set_write_timeout(timeout)),
+            Kind::Unix(stream) => stream.set_read_timeout(timeout).and_then(|()| stream.set_write_timeout(timeout)),
+        }
+    }
+
+    /// Makes the system ask whether the other side still lives, after so much silence and so often, and give up a send that
+    /// nobody takes after `patience`.
+    pub fn keep_alive(&self, keep_alive: Option<KeepAlive>, patience: Option<Duration>) -> io::Result<()> {
+        let Kind::Tcp(stream) = &*self.kind else { return Ok(()) };
+        let socket = stream.as_fd();
+        if let Some(patience) = patience {
+            sockopt::set_tcp_user_timeout(socket, patience.as_millis() as u32)?;
+        }
+        if let Some(KeepAlive { idle, interval, retries }) = keep_alive {
+            sockopt::set_socket_keepalive(socket, true)?;
+            sockopt::set_tcp_keepidle(socket, idle)?;
+            if let Some(interval) = interval {
+                sockopt::set_tcp_keepintvl(socket, interval)?;
+            }
+            if let Some(retries) = retries {
+                sockopt::set_tcp_keepcnt(socket, retries)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What went over it.
+    pub fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+}
+
+/// A timeout is called by its name.
+fn late(error: io::Error) -> io::Error {
+    if error.kind() == ErrorKind::WouldBlock { ErrorKind::TimedOut.into() } else { error }
+}
+
+impl Read for Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = match &*self.kind {
+            Kind::Tcp(stream) => (&mut &*stream).read(buffer),
+            Kind::Unix(stream) => (&mut &*stream).read(buffer),
+        };
+        let count = count.map_err(late)?;
+        self.traffic.received_bytes += count as u64;
+        Ok(count)
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = match &*self.kind {
+            Kind::Tcp(stream) => (&mut &*stream).write(bytes),
+            Kind::Unix(stream) => (&mut &*stream).write(bytes),
+        };
+        let count = count.map_err(late)?;
+        self.traffic.sent_bytes += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

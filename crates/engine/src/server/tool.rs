@@ -1,0 +1,133 @@
+//! Programs that come with an engine: found by name and version, run to their end, stopped by an interrupt.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use plimsoll_clock::Clock;
+use rustix::fs::{MemfdFlags, memfd_create};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::target::mask_urls;
+
+/// How often it is asked whether a program has ended, which is how exactly its time is known, and after how many of these
+/// whoever follows it may look.
+const PAUSE: Duration = Duration::from_millis(5);
+const PAUSES: u32 = 10;
+/// How much of its complaint is read.
+const MOST_COMPLAINT: u64 = 64 * 1024;
+
+/// Where a program of this name lies: in a folder of `PATH`, else in one of these.
+pub fn candidates(name: &str, folders: &[PathBuf]) -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let all = std::env::split_paths(&path).chain(folders.iter().cloned());
+    all.map(|folder| folder.join(name)).filter(|file| file.is_file()).collect()
+}
+
+/// What a program says of its version, in a line.
+pub fn version(program: &Path) -> Option<String> {
+    let said = Command::new(program).arg("--version").stdin(Stdio::null()).output().ok()?;
+    let said = String::from_utf8_lossy(&said.stdout).lines().next()?.trim().to_owned();
+    let name = program.file_name()?.to_string_lossy();
+    Some(if said.contains(&*name) { said } else { format!("{name} {said}") })
+}
+
+/// The first number in that, such as 15 of `pg_dump (PostgreSQL) 15.18`.
+pub fn major_version(program: &Path) -> Option<u32> {
+    let said = version(program)?;
+    let digits = said.split(|c: char| !c.is_ascii_digit()).find(|part| !part.is_empty());
+    digits.and_then(|digits| digits.parse().ok())
+}
+
+/// The error of a program that isn't there.
+pub fn missing(name: &str, package: &str) -> Error {
+    Error::new(ErrorKind::ToolMissing, format!("the program {name} is needed and not on this machine"))
+        .hint(format!("install {package}, or put the program into a folder of PATH"))
+}
+
+/// A file as the input of a program, from its beginning on, or as its output.
+pub fn whole(file: &File) -> Result<Stdio> {
+    let failed = |error| Error::new(ErrorKind::Internal, format!("a file can't be handed to a program: {error}"));
+    let mut copy = file.try_clone().map_err(failed)?;
+    copy.rewind().map_err(failed)?;
+    Ok(copy.into())
+}
+
+/// Runs a program to its end; `look` is called several times a second, and its error ends the program.
+pub fn run(mut command: Command, clock: &dyn Clock, mut look: impl FnMut() -> Result<()>) -> Result<()> {
+    let name = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let failed = |what: &str| {
+        Error::new(ErrorKind::Statement, format!("{name} failed: {what}"))
+            .hint("the message is the program's own; run it by hand to see more")
+    };
+    // A file, as a pipe that nobody reads would hold the program up.
+    let complaint = memfd_create("complaint", MemfdFlags::CLOEXEC);
+    let complaint = complaint.map(File::from).map_err(|error| failed(&error.to_string()))?;
+    let copy = complaint.try_clone().map_err(|error| failed(&error.to_string()))?;
+    command.stderr(copy);
+    let child = command.spawn().map_err(|error| failed(&error.to_string()))?;
+    let mut child = Ended(child);
+    let mut pauses = 0_u32;
+    loop {
+        if let Some(status) = child.0.try_wait().map_err(|error| failed(&error.to_string()))? {
+            if status.success() {
+                return Ok(());
+            }
+            let text = end_of(complaint);
+            let line = complaining(&text);
+            let words = line.map_or_else(|| status.to_string(), |line| mask_urls(line.trim()));
+            let kind = if text.contains("No space left") { ErrorKind::DiskFull } else { ErrorKind::Statement };
+            return Err(Error { kind, ..failed(&words) });
+        }
+        if pauses.is_multiple_of(PAUSES) {
+            look()?;
+        }
+        pauses += 1;
+        clock.sleep(PAUSE);
+    }
+}
+
+/// The last of what a program said.
+fn end_of(mut complaint: File) -> String {
+    let mut text = Vec::new();
+    let length = complaint.metadata().map_or(0, |metadata| metadata.len());
+    let start = complaint.seek(SeekFrom::Start(length.saturating_sub(MOST_COMPLAINT)));
+    let read = start.and_then(|_| complaint.read_to_end(&mut text));
+    if read.is_ok() { String::from_utf8_lossy(&text).into_owned() } else { String::new() }
+}
+
+/// The line that says what went wrong: the first that speaks of an error, as some programs talk all the while.
+fn complaining(text: &str) -> Option<&str> {
+    let speaks = |line: &&str| {
+        let line = line.to_lowercase();
+        ["error", "fatal", "failed", "denied"].iter().any(|word| line.contains(word))
+    };
+    text.lines().find(speaks).or_else(|| text.lines().find(|line| !line.trim().is_empty()))
+}
+
+/// A program that does not outlive us.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        // One that has ended already can't be ended again.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_went_wrong_is_found_among_what_else_is_said() {
+        assert_eq!(complaining("pg_dump: error: no\npg_dump: hint: x"), Some("pg_dump: error: no"));
+        let talk = "[00] Connecting\n[00] FATAL ERROR: it broke\n[00] more error";
+        assert_eq!(complaining(talk), Some("[00] FATAL ERROR: it broke"));
+        assert_eq!(complaining("\n  no idea\n"), Some("  no idea"));
+        assert_eq!(complaining(""), None);
+    }
+}

@@ -1,0 +1,89 @@
+//! Making tables cold: by a restart if a command is given, else by emptying the server's cache, which hits everybody there and so
+//! is done only if the target says so. Writing a table anew would leave it in the cache, so otherwise nothing is done, which the
+//! run says, and the reads say how cold it was.
+
+use plimsoll_clock::Clock;
+use plimsoll_engine::database::{Cold, ColdFollower, Place};
+use plimsoll_engine::error::{Error, ErrorKind, Result};
+use plimsoll_engine::server::restart;
+use plimsoll_engine::table::ColumnType;
+use plimsoll_engine::value::Value;
+
+use super::connect::Connector;
+use super::describe::{self, Abilities, Ability};
+use super::place::{CONTROL, Control, WORK};
+use super::sql::{self, Product};
+
+/// Makes everything cold for the run, and says what was done.
+pub(super) fn make_cold(
+    connector: &Connector,
+    clock: &dyn Clock,
+    (product, abilities): (Product, Abilities),
+    run: &Place,
+    cold: &Cold,
+    follower: &mut dyn ColdFollower,
+) -> Result<Vec<String>> {
+    let mut done = Vec::new();
+    follower.check()?;
+    if let Some(command) = &cold.restart_command {
+        if product == Product::Database {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "a database in Azure has no server that could be restarted",
+            )
+            .hint("leave out --restart-command"));
+        }
+        restart::restart(command, clock, follower, || started_at(connector))?;
+        done.push("restart".to_owned());
+    } else if !connector.drop_clean_buffers {
+        follower.warn(
+            "nothing was done to make the tables cold: give --restart-command, or dropCleanBuffers=true in the target if the cache \
+             of the whole server may be emptied, which others there feel"
+                .to_owned(),
+        );
+    } else if !abilities.has(Ability::DropBuffers) {
+        let known = describe::KNOWN.iter().find(|known| known.ability == Ability::DropBuffers);
+        let grant =
+            known.map_or("", |known| if product == Product::Database { known.azure_grant } else { known.grant });
+        let grant = grant.replace("{user}", connector.errors.user());
+        follower.warn(format!(
+            "nothing was done to make the tables cold: the server's cache is not emptied here ({grant})"
+        ));
+    } else {
+        let mut control = Control::connect(connector, &format!("{WORK}{run}"))?;
+        follower.working(control.wire.canceller());
+        // Only pages that are in the files already can be dropped. What a server says of its permissions need not be all.
+        if abilities.has(Ability::Checkpoint) {
+            attempt(&mut control, sql::CHECKPOINT.sql, follower)?;
+        }
+        follower.check()?;
+        if attempt(&mut control, sql::DROP_BUFFERS.sql, follower)? {
+            done.push("drop-clean-buffers".to_owned());
+        }
+    }
+    Ok(done)
+}
+
+/// Runs a text; the run says so if the server refuses.
+fn attempt(control: &mut Control<'_>, text: &str, follower: &mut dyn ColdFollower) -> Result<bool> {
+    match control.run(text) {
+        Ok(_) => Ok(true),
+        Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled) => Err(error),
+        Err(error) => {
+            follower.warn(format!("the server refuses {text}: {}", error.message));
+            Ok(false)
+        }
+    }
+}
+
+/// When the server was started, in its own words. Asked by a session that ends at once: one that stays would hold up a
+/// restart.
+fn started_at(connector: &Connector) -> Result<String> {
+    let mut control = Control::connect(connector, CONTROL)?;
+    let rows = control.rows(sql::STARTED, &[], &[ColumnType::DateTime])?;
+    match rows.first().map(|row| row.get(0)) {
+        Some(Value::DateTime(moment)) => Ok(moment.to_string()),
+        _ => Err(Error::new(ErrorKind::Permission, "the server does not say when it was started")
+            .hint("GRANT VIEW SERVER STATE, issued in master, lets the user see it")),
+    }
+}

@@ -1,0 +1,190 @@
+//! Counters of the server, as its system views have them. What a user may not see is left out.
+
+use std::time::Duration;
+
+use plimsoll_clock::{Clock, windowed};
+use plimsoll_engine::error::Result;
+use plimsoll_engine::table::ColumnType::{self, BigInt, Float};
+use plimsoll_engine::value::{Row, Value};
+use plimsoll_measurement::{Counter, FileLimit, FileRow, Moment, Reading, ResourceRow, Views, WaitRow};
+
+use super::describe::{Abilities, Ability, PAGE_BYTES};
+use super::place::{Control, text_of, whole};
+use super::sql;
+
+const NAME: ColumnType = ColumnType::Text(128);
+/// Type of a log file in `sys.database_files`.
+const LOG: i64 = 1;
+/// Columns of a file's size, and of whether it is a blob, in [`sql::FILE_STATISTICS_TIMED`].
+const PAGES: usize = 9;
+const IS_BLOB: usize = 10;
+/// What the catalogue calls the limits of files that are blobs.
+const BLOBS: &str = "azure-sql-mi-gp";
+
+/// A file as the server counts it.
+struct File {
+    name: String,
+    is_log: bool,
+    reads: u64,
+    read_bytes: u64,
+    read_stall_ms: u64,
+    writes: u64,
+    write_bytes: u64,
+    write_stall_ms: u64,
+}
+
+impl File {
+    fn of(row: &Row) -> Option<Self> {
+        let count = |index| whole(row, index).and_then(|number| u64::try_from(number).ok());
+        Some(Self {
+            name: text_of(row, 0)?,
+            is_log: whole(row, 1)? == LOG,
+            reads: count(2)?,
+            read_bytes: count(3)?,
+            read_stall_ms: count(4)?,
+            writes: count(5)?,
+            write_bytes: count(6)?,
+            write_stall_ms: count(7)?,
+        })
+    }
+}
+
+fn files(control: &mut Control<'_>) -> Result<Vec<File>> {
+    let types = [NAME, BigInt, BigInt, BigInt, BigInt, BigInt, BigInt, BigInt];
+    Ok(control.rows(sql::FILE_STATISTICS, &[], &types)?.iter().filter_map(File::of).collect())
+}
+
+/// Cumulative counters: I/O of the database's files, whoever did it, and the CPU of this session. SQL Server reads past the
+/// system's cache, so what it reads from files comes from the device.
+pub(super) fn sample(control: &mut Control<'_>, clock: &dyn Clock, abilities: Abilities) -> Result<Vec<Reading>> {
+    let mut readings = Vec::new();
+    let mut put = |metric, value: f64, window| readings.push(Reading { metric, value, window });
+    if abilities.has(Ability::SeeFiles) {
+        let (files, window) = windowed(clock, || files(control));
+        let files = files?;
+        sums(&files, |metric, value| put(metric, value, window));
+    }
+    let (cpu, window) = windowed(clock, || control.number(sql::OWN_CPU, &[]));
+    // A server without that view, or another server, doesn't count it.
+    if let Ok(Some(milliseconds)) = cpu {
+        put(Counter::EngineCpuSeconds, milliseconds as f64 / 1e3, window);
+    }
+    Ok(readings)
+}
+
+/// Sums over the files.
+fn sums(files: &[File], mut put: impl FnMut(Counter, f64)) {
+    let sum = |is_log: bool, of: fn(&File) -> u64| {
+        files.iter().filter(|file| file.is_log == is_log).map(of).sum::<u64>() as f64
+    };
+    put(Counter::CacheMissPages, sum(false, |file| file.read_bytes / PAGE_BYTES));
+    put(Counter::DeviceReadBytes, sum(false, |file| file.read_bytes));
+    put(Counter::DeviceWriteBytes, sum(false, |file| file.write_bytes) + sum(true, |file| file.write_bytes));
+    put(Counter::LogWriteBytes, sum(true, |file| file.write_bytes));
+    put(Counter::DataReads, sum(false, |file| file.reads));
+    put(Counter::DataWrites, sum(false, |file| file.writes));
+    put(Counter::LogWrites, sum(true, |file| file.writes));
+    put(Counter::DataReadStallSeconds, sum(false, |file| file.read_stall_ms) / 1e3);
+    put(Counter::DataWriteStallSeconds, sum(false, |file| file.write_stall_ms) / 1e3);
+    put(Counter::LogWriteStallSeconds, sum(true, |file| file.write_stall_ms) / 1e3);
+}
+
+/// What rows of files count. Gives the files of a managed instance that are blobs, each with limits of its own.
+pub(super) fn file_readings(rows: &[Row], put: impl FnMut(Counter, f64)) -> Vec<FileRow> {
+    let files: Vec<File> = rows.iter().filter_map(File::of).collect();
+    sums(&files, put);
+    let blob = |row: &Row| {
+        let pages = whole(row, PAGES).and_then(|pages| u64::try_from(pages).ok());
+        let size_bytes = pages.map(|pages| pages.saturating_mul(PAGE_BYTES));
+        Some(FileRow { size_bytes, limit: Some(FileLimit::BySize(BLOBS)), ..file_row(File::of(row)?) })
+    };
+    rows.iter().filter(|row| whole(row, IS_BLOB) == Some(1)).filter_map(blob).collect()
+}
+
+/// How much of the level's memory is in use, in Azure.
+pub(super) fn sample_memory(
+    control: &mut Control<'_>,
+    clock: &dyn Clock,
+    abilities: Abilities,
+) -> Result<Option<Reading>> {
+    if !abilities.has(Ability::SeeResources) {
+        return Ok(None);
+    }
+    let (rows, window) = windowed(clock, || control.rows(sql::MEMORY_IN_USE, &[], &[Float]));
+    Ok(match rows?.first().map(|row| row.get(0)) {
+        Some(Value::Float(value)) => Some(Reading { metric: Counter::MemoryPercent, value, window }),
+        _ => None,
+    })
+}
+
+/// Files, this session's waits, and in Azure the use of the level's resources.
+pub(super) fn views(control: &mut Control<'_>, clock: &dyn Clock, abilities: Abilities) -> Result<Views> {
+    let mut views = Views::default();
+    if abilities.has(Ability::SeeFiles) {
+        views.files = files(control)?.into_iter().map(file_row).collect();
+    }
+    if abilities.has(Ability::SeeOwnWaits) {
+        let rows = control.rows(sql::OWN_WAITS, &[], &[NAME, BigInt, BigInt])?;
+        views.waits = rows.iter().filter_map(wait_row).collect();
+    }
+    if abilities.has(Ability::SeeResources) {
+        let rows = control.rows(sql::RESOURCES, &[], &[BigInt, Float, Float, Float, Float])?;
+        let now = clock.now();
+        views.resources_15_s = rows.iter().filter_map(|row| resource_row(row, now)).collect();
+    }
+    Ok(views)
+}
+
+fn file_row(file: File) -> FileRow {
+    FileRow {
+        name: file.name,
+        kind: if file.is_log { "log" } else { "data" },
+        reads: Some(file.reads),
+        read_bytes: Some(file.read_bytes),
+        read_stall_seconds: Some(file.read_stall_ms as f64 / 1e3),
+        writes: Some(file.writes),
+        write_bytes: Some(file.write_bytes),
+        write_stall_seconds: Some(file.write_stall_ms as f64 / 1e3),
+        ..FileRow::default()
+    }
+}
+
+pub(super) fn wait_row(row: &Row) -> Option<WaitRow> {
+    let count = u64::try_from(whole(row, 1)?).ok()?;
+    Some(WaitRow { name: text_of(row, 0)?, count, seconds: whole(row, 2)? as f64 / 1e3 })
+}
+
+/// The view has the time of day of its server; only how long ago that was is of use to us.
+pub(super) fn resource_row(row: &Row, now: Moment) -> Option<ResourceRow> {
+    let ago = Duration::from_secs(u64::try_from(whole(row, 0)?).ok()?);
+    let percent = |index| match row.get(index) {
+        Value::Float(percent) => Some(percent),
+        _ => None,
+    };
+    Some(ResourceRow {
+        end: Moment::from_nanos(now.as_nanos().checked_sub(u64::try_from(ago.as_nanos()).ok()?)?),
+        cpu_percent: percent(1),
+        data_io_percent: percent(2),
+        log_write_percent: percent(3),
+        memory_percent: percent(4),
+    })
+}
+
+/// The pattern of LIKE for a text as it is: a bracket would begin a set of characters.
+pub(super) fn pattern_of(text: &str) -> String {
+    text.replace('[', "[[]").replace('_', "[_]").replace('%', "[%]")
+}
+
+/// Pages that statements which name the table had to read from files, as long as their plans are in the cache; `None` if
+/// there is no such plan, or nobody may see it.
+pub(super) fn table_misses(control: &mut Control<'_>, qualified: &str, abilities: Abilities) -> Result<Option<u64>> {
+    if !abilities.has(Ability::SeePlans) {
+        return Ok(None);
+    }
+    // Behind the name comes no character that could be a part of it.
+    let pattern = format!("%{}[^0-9A-Za-z_]%", pattern_of(qualified));
+    let rows = control.rows(sql::PLAN_READS, &[Value::Text(&pattern)], &[BigInt, BigInt])?;
+    // Without a plan nothing was read, or nobody kept count (a server may keep no plan of what was run once).
+    let pages = rows.first().filter(|row| whole(row, 0) > Some(0)).and_then(|row| whole(row, 1));
+    Ok(pages.and_then(|pages| u64::try_from(pages).ok()))
+}

@@ -1,0 +1,576 @@
+//! Who the server says it is, and what it lets us see and do.
+
+use std::collections::BTreeMap;
+
+use plimsoll_engine::capability::Capability;
+use plimsoll_engine::database::{Description, WeakIsolation};
+use plimsoll_engine::error::{ErrorKind, Result};
+use plimsoll_engine::table::ColumnType::{self, BigInt, Float};
+use plimsoll_engine::value::{Row, Value};
+use plimsoll_measurement::Ceiling;
+
+use super::connect::Connector;
+use super::place::{Control, text_of, whole};
+use super::sql::{self, Product, Text};
+
+/// Name of the engine in run records.
+pub(super) const NAME: &str = "sqlserver";
+/// Bytes of a page; there is one size.
+pub(super) const PAGE_BYTES: u64 = 8_192;
+
+/// What is to be said beside the counter "Target Server Memory": it said 3 GB at levels whose memory was much less (reference,
+/// 2.13).
+const NO_LIMIT: &str = "what the server aims at, which need not be what the level lets it use";
+
+const MB: f64 = (1 << 20) as f64;
+
+const WORD: ColumnType = ColumnType::Text(400);
+
+/// What we can see and do at a server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Abilities(u32);
+
+/// One of them, by its bit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ability {
+    MakePlaces,
+    SeeFiles,
+    SeePlans,
+    SeeOwnWaits,
+    SeeSessions,
+    EndSessions,
+    SeeSchedulers,
+    SeeSpace,
+    SeeSizes,
+    LoadInBulk,
+    Checkpoint,
+    DropBuffers,
+    SeeLimits,
+    SeeResources,
+    MakeProcedures,
+    SeeWaits,
+}
+
+impl Abilities {
+    /// True if it was found to work.
+    pub(super) const fn has(self, ability: Ability) -> bool {
+        self.0 & (1 << ability as u32) != 0
+    }
+
+    fn set(&mut self, ability: Ability, works: bool) {
+        if works {
+            self.0 |= 1 << ability as u32;
+        }
+    }
+}
+
+/// What is known of an ability before a server was asked.
+pub(super) struct Known {
+    pub(super) ability: Ability,
+    pub(super) name: &'static str,
+    pub(super) cost: &'static str,
+    products: &'static [Product],
+    /// What gives it on a server or an instance, and in Azure SQL Database. `{user}` stands for the user.
+    pub(super) grant: &'static str,
+    pub(super) azure_grant: &'static str,
+}
+
+const EVERYWHERE: &[Product] = &[Product::Server, Product::Database, Product::Instance];
+const STATE: &str =
+    "in master: GRANT VIEW SERVER STATE TO [{user}]; from 2022 on GRANT VIEW SERVER PERFORMANCE STATE TO [{user}] does";
+const DATABASE_STATE: &str = "GRANT VIEW DATABASE STATE TO [{user}]; in Basic, S0, S1 and pools, in master: ALTER SERVER ROLE ##MS_ServerStateReader## ADD MEMBER [{user}]";
+
+pub(super) const KNOWN: &[Known] = &[
+    Known {
+        ability: Ability::MakePlaces,
+        name: "making places",
+        cost: "no test can run, as each makes tables in a schema of its own",
+        products: EVERYWHERE,
+        grant: "GRANT CREATE SCHEMA, CREATE TABLE TO [{user}]",
+        azure_grant: "GRANT CREATE SCHEMA, CREATE TABLE TO [{user}]",
+    },
+    Known {
+        ability: Ability::SeeFiles,
+        name: "file statistics",
+        cost: "physical reads and log bytes are left out, a cold start can't be proved and the memory test can't run",
+        products: EVERYWHERE,
+        grant: STATE,
+        azure_grant: DATABASE_STATE,
+    },
+    Known {
+        ability: Ability::SeePlans,
+        name: "plan cache statistics",
+        cost: "physical reads of a statement are left out, and those of files have no second witness",
+        products: EVERYWHERE,
+        grant: STATE,
+        azure_grant: DATABASE_STATE,
+    },
+    Known {
+        ability: Ability::SeeOwnWaits,
+        name: "waits of sessions",
+        cost: "what sessions waited for is left out",
+        products: EVERYWHERE,
+        grant: STATE,
+        azure_grant: DATABASE_STATE,
+    },
+    Known {
+        ability: Ability::SeeWaits,
+        name: "waits of the server",
+        cost: "what all sessions waited for together is left out",
+        products: EVERYWHERE,
+        grant: STATE,
+        azure_grant: DATABASE_STATE,
+    },
+    Known {
+        ability: Ability::SeeSessions,
+        name: "other sessions",
+        cost: "sessions that a killed run left are found only when they end by themselves; what sessions do during a test is left out",
+        products: EVERYWHERE,
+        grant: STATE,
+        azure_grant: DATABASE_STATE,
+    },
+    Known {
+        ability: Ability::EndSessions,
+        name: "ending sessions",
+        cost: "sessions that a killed run left can't be ended",
+        products: EVERYWHERE,
+        grant: "in master: GRANT ALTER ANY CONNECTION TO [{user}]",
+        azure_grant: "GRANT KILL DATABASE CONNECTION TO [{user}]",
+    },
+    Known {
+        ability: Ability::SeeSchedulers,
+        name: "CPUs of the server",
+        cost: "the number of CPUs is found by trying, which takes longer",
+        products: EVERYWHERE,
+        grant: STATE,
+        azure_grant: DATABASE_STATE,
+    },
+    Known {
+        ability: Ability::SeeSpace,
+        name: "free space",
+        cost: "a volume that is too large is noticed only when the disk is full",
+        products: EVERYWHERE,
+        grant: STATE,
+        azure_grant: DATABASE_STATE,
+    },
+    Known {
+        ability: Ability::SeeSizes,
+        name: "sizes of tables",
+        cost: "how many pages a table has is not known and stands as 0",
+        products: EVERYWHERE,
+        grant: "every user of SQL Server sees it of tables of his own",
+        azure_grant: "every user sees it of tables of his own",
+    },
+    Known {
+        ability: Ability::LoadInBulk,
+        name: "bulk protocol",
+        cost: "rows are loaded by INSERT statements of many rows, so that a bulk load measures those",
+        products: EVERYWHERE,
+        grant: "every SQL Server has it",
+        azure_grant: "every database has it",
+    },
+    Known {
+        ability: Ability::MakeProcedures,
+        name: "stored procedures",
+        cost: "requests for single rows are made as texts, not by procedures",
+        products: EVERYWHERE,
+        grant: "GRANT CREATE PROCEDURE TO [{user}]",
+        azure_grant: "GRANT CREATE PROCEDURE TO [{user}]",
+    },
+    Known {
+        ability: Ability::Checkpoint,
+        name: "checkpoint",
+        cost: "dirty pages of a load may be written during a test",
+        products: EVERYWHERE,
+        grant: "GRANT CHECKPOINT TO [{user}]",
+        azure_grant: "GRANT CHECKPOINT TO [{user}]",
+    },
+    Known {
+        ability: Ability::DropBuffers,
+        name: "emptying the cache",
+        cost: "tables are as cold as they happen to be, unless --restart-command restarts the server",
+        products: EVERYWHERE,
+        grant: "dropCleanBuffers=true in the target, as it hits everybody on the server; and in master: GRANT ALTER SERVER STATE TO [{user}]; before 2022 ALTER SERVER ROLE sysadmin ADD MEMBER [{user}]",
+        azure_grant: "dropCleanBuffers=true in the target; and in master: ALTER SERVER ROLE ##MS_ServerStateManager## ADD MEMBER [{user}]; never in an elastic pool, Basic, S0 or S1, where it hits others, nor where the level can't be seen",
+    },
+    Known {
+        ability: Ability::SeeLimits,
+        name: "limits of the level",
+        cost: "a run can't be held against the limits that are in force",
+        products: &[Product::Database],
+        grant: "",
+        azure_grant: DATABASE_STATE,
+    },
+    Known {
+        ability: Ability::SeeResources,
+        name: "use of the level's resources",
+        cost: "CPU, I/O, log and memory in percent of their limits are left out",
+        products: &[Product::Database],
+        grant: "",
+        azure_grant: DATABASE_STATE,
+    },
+];
+
+/// A server as it was when the target was opened.
+#[derive(Debug, Clone)]
+pub(super) struct Server {
+    pub(super) description: Description,
+    pub(super) product: Product,
+    pub(super) abilities: Abilities,
+    pub(super) capabilities: Vec<Capability>,
+    pub(super) free_bytes: Option<u64>,
+    /// The database by the name that it has.
+    pub(super) database: String,
+    /// How often a connection had to be tried again until here.
+    pub(super) retries: u32,
+    /// What is in force there.
+    pub(super) ceilings: Vec<Ceiling>,
+}
+
+/// Asks the server.
+pub(super) fn describe(control: &mut Control<'_>, connector: &Connector) -> Result<Server> {
+    let abilities = Abilities::default();
+    let mut probe = Probe { control, abilities, product: Product::Server, ceilings: Vec::new() };
+    let identity = probe.one(sql::IDENTITY, &[WORD, WORD, BigInt, WORD, WORD, WORD])?;
+    let identity = identity.unwrap_or_default();
+    let stated = |index: usize| if identity.len() > index { text_of(&identity, index) } else { None };
+    let whole_stated = |index: usize| if identity.len() > index { whole(&identity, index) } else { None };
+    let edition = whole_stated(2);
+    let product = match edition {
+        Some(5 | 12) => Product::Database,
+        Some(8) => Product::Instance,
+        _ => Product::Server,
+    };
+    probe.product = product;
+    let about = stated(3).unwrap_or_default();
+    let is_microsoft = about.starts_with("Microsoft") && !about.contains("Babelfish");
+
+    let mut settings = BTreeMap::new();
+    if let Some(edition) = stated(1) {
+        settings.insert("edition".to_owned(), edition);
+    }
+    settings.insert("product".to_owned(), product_name(edition, is_microsoft).to_owned());
+    let mut warnings = connector.warnings.clone();
+    if !is_microsoft {
+        let name = about.lines().next().unwrap_or_default().trim();
+        let name = if name.is_empty() { "a server that does not say its name" } else { name };
+        warnings.push(format!(
+            "this is not Microsoft's SQL Server but {name}: hints of statements and what is measured by system views may have no effect"
+        ));
+    }
+    let updateability = probe.one(sql::UPDATEABILITY, &[WORD])?.and_then(|row| text_of(&row, 0));
+    if updateability.is_some_and(|can| can.eq_ignore_ascii_case("READ_ONLY")) {
+        warnings.push("this database can only be read: tests that make tables fail; connect to the primary".to_owned());
+    }
+    probe.database_settings(&mut settings, &mut warnings)?;
+    probe.files(&mut settings)?;
+    let is_alone = probe.level(&mut settings)?;
+    let mut ceilings = std::mem::take(&mut probe.ceilings);
+    let cpus = probe.seen(Ability::SeeSchedulers, sql::SCHEDULERS)?;
+    // In Azure a level may have less than what its server shows.
+    if let Some(cpus) = cpus.filter(|_| product != Product::Database) {
+        ceilings.extend(Ceiling::new("cpu", cpus as f64, "sys.dm_os_schedulers"));
+    }
+    if let Some(kilobytes) = probe.one(sql::TARGET_MEMORY, &[BigInt])?.and_then(|row| whole(&row, 0)) {
+        settings.insert("target_server_memory".to_owned(), format!("{} MB ({NO_LIMIT})", kilobytes / 1024));
+    }
+    probe.permissions(product, is_alone, connector.drop_clean_buffers)?;
+    for (ability, text) in [
+        (Ability::SeeFiles, sql::FILE_STATISTICS),
+        (Ability::SeeOwnWaits, sql::OWN_WAITS),
+        (Ability::SeePlans, sql::PLAN_READS),
+        (Ability::SeeSizes, sql::TABLE_SIZE),
+    ] {
+        let values = [Value::Text("nothing is called so")];
+        let works = probe.answers(text, if text.sql.contains("@P1") { &values } else { &[] })?;
+        probe.abilities.set(ability, works);
+    }
+    let waits = if product == Product::Database { sql::DATABASE_WAITS } else { sql::SERVER_WAITS };
+    let works = probe.answers(waits, &[])?;
+    probe.abilities.set(Ability::SeeWaits, works);
+    let together = probe.one(sql::PUTS_TOGETHER, &[WORD])?.and_then(|row| text_of(&row, 0));
+    probe.abilities.set(Ability::LoadInBulk, together.as_deref() == Some("a,b"));
+    let may = probe.one(sql::MAY_MAKE_PROCEDURES, &[BigInt])?.and_then(|row| whole(&row, 0));
+    // Who can't say may still allow it.
+    probe.abilities.set(Ability::MakeProcedures, may != Some(0));
+    let free_bytes = probe.free_bytes()?;
+
+    let abilities = probe.abilities;
+    let capabilities = table(abilities, product, is_microsoft, connector.errors.user());
+    // Emptying the cache takes consent, and whoever does not measure cold starts need not hear of it: who does, is told then.
+    let said = KNOWN.iter().filter(|known| known.ability != Ability::DropBuffers).map(|known| known.name);
+    let said: Vec<&str> = said.collect();
+    let missing = capabilities.iter().filter(|capability| said.contains(&capability.name));
+    warnings.extend(missing.filter_map(Capability::warning));
+    match connector.retries() {
+        0 => {}
+        times => warnings.push(format!("the server let us in only at try {} (it was busy with itself)", times + 1)),
+    }
+    let version = match (stated(0), is_microsoft) {
+        (Some(version), true) => version,
+        (version, _) => {
+            format!("{} ({about})", version.unwrap_or_else(|| "unknown".to_owned()), about = first_words(&about))
+        }
+    };
+    let server = stated(4).unwrap_or_else(|| connector.errors.address().to_owned());
+    let database = stated(5).unwrap_or_else(|| connector.database().to_owned());
+    let description = Description {
+        engine: NAME.to_owned(),
+        relative: None,
+        version,
+        settings,
+        page_bytes: PAGE_BYTES,
+        local: false,
+        embedded: false,
+        cpus: cpus.and_then(|cpus| u32::try_from(cpus).ok()).filter(|cpus| *cpus > 0),
+        weak_isolation: if is_microsoft {
+            WeakIsolation::Effective("READ UNCOMMITTED (WITH (NOLOCK))".to_owned())
+        } else {
+            WeakIsolation::NoEffect("this server accepts the hint and may not heed it".to_owned())
+        },
+        fingerprint: format!("{server}/{database}"),
+        warnings,
+        scale: 1,
+        edition: None,
+    };
+    let retries = connector.retries();
+    Ok(Server { description, product, abilities, capabilities, free_bytes, database, retries, ceilings })
+}
+
+/// Limits in force, by the columns of [`sql::GOVERNANCE`]. Of two of a resource the lower is met.
+fn governed(row: &Row) -> Vec<Ceiling> {
+    let number = |index: usize| match row.get(index) {
+        Value::Float(number) => Some(number),
+        _ => whole(row, index).map(|number| number as f64),
+    };
+    let limits = [
+        ("cpu", number(2), "cpu_limit"),
+        ("sessions", number(4), "max_sessions"),
+        ("workers", number(5), "primary_group_max_workers"),
+        ("log_bandwidth", number(6).map(|bytes| bytes / MB), "primary_max_log_rate"),
+        ("data_iops", number(7), "primary_group_max_io"),
+        ("data_iops", number(8), "pool_max_io"),
+    ];
+    let mut ceilings: Vec<Ceiling> = Vec::new();
+    for (resource, value, column) in limits {
+        let source = format!("sys.dm_user_db_resource_governance, {column}");
+        let Some(ceiling) = value.and_then(|value| Ceiling::new(resource, value, source)) else { continue };
+        match ceilings.iter_mut().find(|known| known.resource == resource) {
+            Some(known) if known.value <= ceiling.value => {}
+            Some(known) => *known = ceiling,
+            None => ceilings.push(ceiling),
+        }
+    }
+    ceilings
+}
+
+/// True for a service objective whose databases share a server.
+fn shares(objective: &str) -> bool {
+    let objective = objective.trim();
+    objective.is_empty()
+        || ["ElasticPool", "Basic", "S0", "S1"].iter().any(|small| objective.eq_ignore_ascii_case(small))
+}
+
+fn first_words(about: &str) -> String {
+    let line = about.lines().next().unwrap_or_default().trim();
+    line.chars().take(60).collect()
+}
+
+const fn product_name(edition: Option<i64>, is_microsoft: bool) -> &'static str {
+    match edition {
+        _ if !is_microsoft => "another server that speaks TDS",
+        Some(5) => "Azure SQL Database",
+        Some(6) => "Azure Synapse Analytics",
+        Some(8) => "Azure SQL Managed Instance",
+        Some(9) => "Azure SQL Edge",
+        Some(11) => "Azure Synapse serverless",
+        Some(12) => "SQL database in Fabric",
+        _ => "SQL Server",
+    }
+}
+
+/// The table of what works.
+fn table(abilities: Abilities, product: Product, is_microsoft: bool, user: &str) -> Vec<Capability> {
+    let of_product = KNOWN.iter().filter(|known| known.products.contains(&product));
+    let capability = |known: &Known| {
+        let grant = if product == Product::Database { known.azure_grant } else { known.grant };
+        let remedy = if is_microsoft {
+            grant.replace("{user}", user)
+        } else {
+            "only Microsoft's servers may have it".to_owned()
+        };
+        Capability { name: known.name, works: abilities.has(known.ability), cost: known.cost, remedy: Some(remedy) }
+    };
+    of_product.map(capability).collect()
+}
+
+/// Asks, and takes an error of the server for "no".
+struct Probe<'a, 'b> {
+    control: &'a mut Control<'b>,
+    abilities: Abilities,
+    product: Product,
+    ceilings: Vec<Ceiling>,
+}
+
+impl Probe<'_, '_> {
+    /// The rows of a text; `None` if the server does not have it or does not let us.
+    fn rows(&mut self, text: Text, values: &[Value<'_>], columns: &[ColumnType]) -> Result<Option<Vec<Row>>> {
+        if !text.products.contains(&self.product) {
+            return Ok(None);
+        }
+        match self.control.rows(text, values, columns) {
+            Ok(rows) => Ok(Some(rows)),
+            Err(error) if error.kind == ErrorKind::Lost || error.kind == ErrorKind::Cancelled => Err(error),
+            Err(error) => {
+                tracing::debug!(text = text.name, %error, "not available");
+                Ok(None)
+            }
+        }
+    }
+
+    fn one(&mut self, text: Text, columns: &[ColumnType]) -> Result<Option<Row>> {
+        Ok(self.rows(text, &[], columns)?.and_then(|rows| rows.into_iter().next()))
+    }
+
+    fn answers(&mut self, text: Text, values: &[Value<'_>]) -> Result<bool> {
+        Ok(self.rows(text, values, &[])?.is_some())
+    }
+
+    /// A number whose being there is an ability.
+    fn seen(&mut self, ability: Ability, text: Text) -> Result<Option<i64>> {
+        let number = self.one(text, &[BigInt])?.and_then(|row| whole(&row, 0)).filter(|number| *number > 0);
+        self.abilities.set(ability, number.is_some());
+        Ok(number)
+    }
+
+    fn database_settings(&mut self, settings: &mut BTreeMap<String, String>, warnings: &mut Vec<String>) -> Result<()> {
+        let types = [WORD, BigInt, WORD, WORD, BigInt, WORD, WORD, BigInt, BigInt, BigInt];
+        let names = [
+            "recovery_model",
+            "is_read_committed_snapshot_on",
+            "snapshot_isolation_state",
+            "delayed_durability",
+            "compatibility_level",
+            "collation_name",
+            "page_verify_option",
+            "is_auto_shrink_on",
+            "is_encrypted",
+            "is_read_only",
+        ];
+        let Some(row) = self.one(sql::DATABASE_SETTINGS, &types)? else { return Ok(()) };
+        for (index, name) in names.iter().enumerate() {
+            let value = text_of(&row, index).or_else(|| whole(&row, index).map(|number| number.to_string()));
+            if let Some(value) = value {
+                settings.insert((*name).to_owned(), value);
+            }
+        }
+        if text_of(&row, 3).is_some_and(|durability| durability == "FORCED") {
+            warnings.push(
+                "delayed durability is forced: commits are faster than they could safely be, and a crash loses the last ones".to_owned(),
+            );
+        }
+        Ok(())
+    }
+
+    fn files(&mut self, settings: &mut BTreeMap<String, String>) -> Result<()> {
+        let types = [WORD, WORD, BigInt, BigInt, BigInt, BigInt];
+        for row in self.rows(sql::FILES, &[], &types)?.unwrap_or_default() {
+            let (Some(name), Some(kind), Some(bytes)) = (text_of(&row, 0), text_of(&row, 1), whole(&row, 2)) else {
+                continue;
+            };
+            let growth = match (whole(&row, 4), whole(&row, 5)) {
+                (Some(0), _) => "does not grow".to_owned(),
+                (Some(percent), Some(1)) => format!("grows by {percent} %"),
+                (Some(pages), _) => format!("grows by {} MB", pages / 128),
+                _ => "growth unknown".to_owned(),
+            };
+            settings.insert(format!("file {name}"), format!("{}, {} MB, {growth}", kind.to_lowercase(), bytes >> 20));
+        }
+        Ok(())
+    }
+
+    /// The level of a database in Azure and what is in force there; true only if it is known to share its server with none.
+    fn level(&mut self, settings: &mut BTreeMap<String, String>) -> Result<bool> {
+        let mut is_alone = false;
+        if let Some(row) = self.one(sql::OBJECTIVE, &[WORD, WORD, WORD, WORD])? {
+            for (index, name) in ["service_tier", "service_objective", "elastic_pool"].iter().enumerate() {
+                if let Some(value) = text_of(&row, index) {
+                    settings.insert((*name).to_owned(), value);
+                }
+            }
+            let alone = |index: usize| text_of(&row, index).is_some_and(|objective| !shares(&objective));
+            is_alone = alone(1) && alone(3) && matches!(row.get(2), Value::Null);
+        }
+        let names = [
+            "slo_name",
+            "dtu_limit",
+            "cpu_limit",
+            "max_dop",
+            "max_sessions",
+            "primary_group_max_workers",
+            "primary_max_log_rate_bytes_per_s",
+            "primary_group_max_iops",
+            "pool_max_iops",
+            "max_transaction_size_kb",
+        ];
+        let types = [WORD, BigInt, Float, BigInt, BigInt, BigInt, BigInt, BigInt, BigInt, BigInt];
+        if let Some(row) = self.one(sql::GOVERNANCE, &types)? {
+            self.abilities.set(Ability::SeeLimits, true);
+            for (index, name) in names.iter().enumerate() {
+                let value = match row.get(index) {
+                    Value::Text(text) => text.to_owned(),
+                    Value::BigInt(number) => number.to_string(),
+                    Value::Float(number) => number.to_string(),
+                    _ => continue,
+                };
+                settings.insert((*name).to_owned(), value);
+            }
+            self.ceilings = governed(&row);
+        }
+        let works = self.answers(sql::RESOURCES, &[])?;
+        self.abilities.set(Ability::SeeResources, works);
+        Ok(is_alone)
+    }
+
+    fn permissions(&mut self, product: Product, is_alone: bool, consent: bool) -> Result<()> {
+        let is_azure = product == Product::Database;
+        let text = if is_azure { sql::AZURE_PERMISSIONS } else { sql::PERMISSIONS };
+        let Some(row) = self.one(text, &[BigInt; 9])? else {
+            // Whoever can't say may still allow it; a place is tried anyway.
+            self.abilities.set(Ability::MakePlaces, true);
+            return Ok(());
+        };
+        // What the server does not say is tried.
+        let may = |index: usize| whole(&row, index) != Some(0);
+        let has = |index: usize| whole(&row, index) == Some(1);
+        // In Azure the server's own role goes beside the database's permissions; elsewhere it is sysadmin.
+        let (state, performance_state, role) = (may(3), has(4), has(7));
+        let is_new = product == Product::Instance || whole(&row, 8).is_none_or(|version| version >= 16);
+        let abilities = &mut self.abilities;
+        abilities.set(Ability::MakePlaces, may(0) && may(1));
+        abilities.set(Ability::Checkpoint, may(2) || (role && !is_azure));
+        abilities.set(Ability::SeeSessions, state || performance_state || role);
+        abilities.set(Ability::EndSessions, may(5) || (role && !is_azure));
+        let may_drop = if is_azure { is_alone && may(6) } else { role || (is_new && may(6)) };
+        abilities.set(Ability::DropBuffers, consent && may_drop);
+        Ok(())
+    }
+
+    /// Bytes that the database may still take.
+    fn free_bytes(&mut self) -> Result<Option<u64>> {
+        let largest = self.one(sql::LARGEST_SIZE, &[BigInt, BigInt])?;
+        if largest.as_ref().and_then(|row| whole(row, 0)).is_some_and(|bytes| bytes <= 0) {
+            // It is known that there is no limit.
+            self.abilities.set(Ability::SeeSpace, true);
+            return Ok(None);
+        }
+        let left = largest.and_then(|row| Some(whole(&row, 0)?.saturating_sub(whole(&row, 1)?)));
+        let free = match left {
+            None => self.one(sql::FREE_SPACE, &[BigInt])?.and_then(|row| whole(&row, 0)),
+            left => left,
+        };
+        let free = free.and_then(|bytes| u64::try_from(bytes).ok());
+        self.abilities.set(Ability::SeeSpace, free.is_some());
+        Ok(free)
+    }
+}

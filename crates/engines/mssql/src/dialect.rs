@@ -1,0 +1,148 @@
+//! SQL Server's SQL, as far as it differs.
+
+use plimsoll_engine::dialect::{Dialect, MOST_SAMPLED, SingleRow};
+use plimsoll_engine::table::{Column, ColumnType, Table};
+
+/// The SQL of SQL Server. Tables are named without a schema; a session puts its place in front ([`super::qualify`]).
+#[derive(Debug)]
+pub(super) struct MssqlDialect;
+
+/// Money as a text that is cast: the smallest one has no literal, as its sign is not part of one.
+pub(super) fn money(units: i64) -> String {
+    let (sign, units) = (if units < 0 { "-" } else { "" }, units.unsigned_abs());
+    format!("CAST('{sign}{}.{:04}' AS money)", units / 10_000, units % 10_000)
+}
+
+/// What calls of procedures begin with.
+pub(super) const CALL: &str = "EXEC ";
+
+impl MssqlDialect {
+    /// Makes the procedure for a request; both names are as they are to stand, the body has its tables' names with the place.
+    pub(super) fn create_procedure(&self, request: SingleRow, table: &Table, name: &str, body: &str) -> String {
+        let parameter = |(kind, number): (ColumnType, usize)| format!("@P{number} {}", self.type_name(kind));
+        let parameters: Vec<String> = request.parameters(table).into_iter().zip(1..).map(parameter).collect();
+        format!("CREATE PROCEDURE {name} {} AS {body}", parameters.join(", "))
+    }
+}
+
+/// Rows that a sample of a column looks at, where it need not be all.
+const SAMPLED: u32 = 50_000;
+
+fn loop_join(table: &str) -> String {
+    format!(
+        "SELECT COUNT_BIG(*) FROM (SELECT TOP (@P2 - @P1 + 1) RowId, Int1, Int2, Int3, Int4, Int5 FROM {table} \
+         WHERE RowId >= @P1 ORDER BY RowId) t1 \
+         INNER LOOP JOIN (SELECT TOP (@P3) RowId, Int1, Int2, Int3, Int4, Int5 FROM {table} ORDER BY RowId) t2 \
+         ON abs(((t1.Int1 * t2.Int2) + t1.Int3) - ((t2.Int1 * t1.Int2) + t2.Int4)) < 17 \
+         AND abs(((t1.Int5 % 5) * (t1.Int5 % 5) * (t1.Int5 % 5)) - (t2.Int5 % 25)) < 7"
+    )
+}
+
+impl Dialect for MssqlDialect {
+    fn type_name(&self, kind: ColumnType) -> String {
+        match kind {
+            ColumnType::Bit => "bit".to_owned(),
+            ColumnType::TinyInt => "tinyint".to_owned(),
+            ColumnType::SmallInt => "smallint".to_owned(),
+            ColumnType::Int => "int".to_owned(),
+            ColumnType::BigInt => "bigint".to_owned(),
+            ColumnType::Float => "float(53)".to_owned(),
+            ColumnType::Money => "money".to_owned(),
+            // The older type counts three-hundredths of a second.
+            ColumnType::DateTime => "datetime2(3)".to_owned(),
+            // Longer ones would be large objects.
+            ColumnType::Text(length @ 0..=8000) => format!("varchar({})", length.max(1)),
+            ColumnType::Text(_) => "varchar(max)".to_owned(),
+        }
+    }
+
+    fn placeholder(&self, number: usize) -> String {
+        format!("@P{number}")
+    }
+
+    fn money_literal(&self, units: i64) -> String {
+        money(units)
+    }
+
+    fn begin(&self, _: bool) -> &'static str {
+        "BEGIN TRANSACTION"
+    }
+
+    /// The rows lie in the order of the key: a clustered primary key, and no other index.
+    fn create_table(&self, table: &Table) -> String {
+        let column = |column: &Column| format!("{} {} NOT NULL", column.name, self.type_name(column.kind));
+        let mut columns: Vec<String> = table.columns.iter().map(column).collect();
+        columns.push(format!("PRIMARY KEY CLUSTERED ({})", table.key()));
+        format!("CREATE TABLE {} ({})", table.name, columns.join(", "))
+    }
+
+    fn call(&self, request: SingleRow, table: &Table) -> Option<String> {
+        let places: Vec<String> =
+            (1..=request.parameters(table).len()).map(|number| self.placeholder(number)).collect();
+        Some(format!("{CALL}{} {}", request.procedure(table), places.join(", ")))
+    }
+
+    /// As the seeds did (reference, 2.2 to 2.6).
+    fn prefers_procedures(&self) -> bool {
+        true
+    }
+
+    /// The weakest isolation is a hint of the table: rows are read without locks, and pages in the order of their allocation.
+    fn scan(&self, table: &str, weak: bool) -> String {
+        let hint = if weak { " WITH (NOLOCK)" } else { "" };
+        format!(
+            "SELECT COUNT_BIG(*) FROM {table}{hint} WHERE Bit1 IS NOT NULL AND TinyInt1 BETWEEN 10 AND 240 \
+             AND Int3 BETWEEN 100000 AND 2000000000 AND Money2 BETWEEN {} AND {}",
+            self.money_literal(0),
+            self.money_literal(10_000_000 * 10_000),
+        )
+    }
+
+    /// As the seeds did it: the first rows by `TOP ... ORDER BY`, and a loop join that is forced. On one CPU, for ladders that give
+    /// each session a part of the outer rows, as on every engine.
+    fn join(&self, table: &str) -> String {
+        format!("{} OPTION (FORCE ORDER, MAXDOP 1)", loop_join(table))
+    }
+
+    /// The hint (from 2016 SP1 on) has the server take a parallel plan whatever it costs, as the seeds' was.
+    fn join_in_parallel(&self, table: &str) -> Option<String> {
+        Some(format!("{} OPTION (FORCE ORDER, USE HINT ('ENABLE_PARALLEL_PLAN_PREFERENCE'))", loop_join(table)))
+    }
+
+    /// Whole pages are chosen by the server, some tens of thousands of rows of them.
+    fn sample_column(&self, table: &str, column: &str, seed: u64) -> String {
+        // REPEATABLE takes a number above zero.
+        let seed = seed % 1_000_000 + 1;
+        // Without a style some types lose digits, and dates are written in the session's language.
+        format!(
+            "SELECT TOP ({MOST_SAMPLED}) CONVERT(nvarchar(4000), {column}, CASE WHEN [plimsoll kind].[plimsoll name] IN ('float', 'real') THEN 3 \
+             WHEN [plimsoll kind].[plimsoll name] IN ('money', 'smallmoney') THEN 2 \
+             WHEN [plimsoll kind].[plimsoll name] IN ('date', 'time', 'datetime', 'smalldatetime', 'datetime2', 'datetimeoffset') THEN 126 \
+             ELSE 0 END), [plimsoll kind].[plimsoll name] \
+             FROM {table} TABLESAMPLE SYSTEM ({SAMPLED} ROWS) REPEATABLE ({seed}) CROSS APPLY (SELECT \
+             CAST(SQL_VARIANT_PROPERTY(CAST({column} AS sql_variant), 'BaseType') AS nvarchar(128)) AS [plimsoll name]) AS [plimsoll kind] \
+             WHERE {column} IS NOT NULL"
+        )
+    }
+
+    /// Large objects and XML, which no variant can hold.
+    fn sample_long_column(&self, table: &str, column: &str, seed: u64) -> Option<String> {
+        let seed = seed % 1_000_000 + 1;
+        Some(format!(
+            "SELECT TOP ({MOST_SAMPLED}) CONVERT(nvarchar(4000), CONVERT(nvarchar(max), {column})), N'nvarchar' \
+             FROM {table} TABLESAMPLE SYSTEM ({SAMPLED} ROWS) REPEATABLE ({seed}) WHERE {column} IS NOT NULL"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_is_a_text_that_is_cast() {
+        let literals = [1_230_000, -1, 0, i64::MIN].map(|units| MssqlDialect.money_literal(units));
+        let expected = ["123.0000", "-0.0001", "0.0000", "-922337203685477.5808"];
+        assert_eq!(literals, expected.map(|text| format!("CAST('{text}' AS money)")));
+    }
+}

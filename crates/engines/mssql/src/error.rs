@@ -1,0 +1,229 @@
+//! What faults of the line mean: one sentence that names the server, and a hint from the table of numbers.
+
+use std::sync::Arc;
+
+use plimsoll_engine::error::{Error, ErrorKind};
+
+use super::numbers::{self, Known, Reaction};
+use super::wire::{Complaint, Fault};
+
+/// From this severity on an error ends the connection.
+const FATAL_CLASS: i32 = 20;
+/// What to do when a connection is gone.
+const AFTER_LOSS: &str = "look into the server's log for the reason, and start again when it answers";
+/// What to do when a log-in gets no further.
+const NOBODY_THERE: &str = "check that the server runs and takes TCP connections, that host and port are right and that no firewall stands between";
+
+/// Makes errors that name the server, and nothing secret.
+#[derive(Debug, Clone)]
+pub(super) struct Errors(Arc<Names>);
+
+#[derive(Debug)]
+struct Names {
+    address: String,
+    database: String,
+    user: String,
+    command_timeout_s: u32,
+}
+
+impl Errors {
+    /// Errors of the connections to these servers (`host:port`) and this database.
+    pub(super) fn new(address: String, database: String, user: String, command_timeout_s: u32) -> Self {
+        Self(Arc::new(Names { address, database, user, command_timeout_s }))
+    }
+
+    /// `host:port`.
+    pub(super) fn address(&self) -> &str {
+        &self.0.address
+    }
+
+    /// The user's name.
+    pub(super) fn user(&self) -> &str {
+        &self.0.user
+    }
+
+    /// A fault of a connection to `address` that was being made within so many seconds.
+    pub(super) fn connecting(&self, address: &str, seconds: u32, is_strict: bool, fault: Fault) -> Error {
+        match fault {
+            Fault::Server(complaints) => {
+                let (complaint, known) = telling(&complaints);
+                // Nobody has been connected yet, so nothing can have been lost.
+                let kind = match known.map(|known| known.class.kind()) {
+                    None | Some(ErrorKind::Lost) => ErrorKind::Connect,
+                    Some(kind) => kind,
+                };
+                let message = format!("{address} refuses the connection: {}", worded(complaint));
+                self.hinted(Error::new(kind, message), known)
+            }
+            Fault::Tls(why) => Error::new(ErrorKind::Connect, format!("no safe connection to {address}: {}", sentence(&why)))
+                .hint(
+                    "let this machine trust the certificate's authority, or name the certificate by serverCertificate=FILE, or \
+                     its host by hostNameInCertificate=NAME; or, at your own risk, trustServerCertificate=true encrypts without \
+                     verifying who answers",
+                ),
+            Fault::Closed(why) if is_strict && hung_up(&why) => {
+                let message = format!("{address} hung up before the log-in: {}", plain(&why));
+                Error::new(ErrorKind::Connect, message)
+                    .hint("servers before 2022 know no encrypt=strict; encrypt=true encrypts there as well")
+            }
+            Fault::Closed(why) | Fault::Driver(why) => {
+                Error::new(ErrorKind::Connect, format!("cannot connect to {address}: {}", plain(&why))).hint(NOBODY_THERE)
+            }
+            Fault::TimedOut => Error::new(ErrorKind::Connect, format!("{address} did not answer within {seconds} s"))
+                .hint("check host, port and firewall; connectTimeout=... gives it more seconds"),
+            Fault::Cancelled => Error::new(ErrorKind::Cancelled, format!("connecting to {address} was cancelled")),
+            Fault::Ours(error) => error,
+        }
+    }
+
+    /// A fault of a connection that exists, or did until then.
+    pub(super) fn running(&self, fault: Fault, is_dead: bool) -> Error {
+        let error = match fault {
+            Fault::Server(complaints) => {
+                let (complaint, known) = telling(&complaints);
+                let mut kind = known.map_or(ErrorKind::Statement, |known| known.class.kind());
+                if complaint.class >= FATAL_CLASS {
+                    kind = ErrorKind::Lost;
+                } else if kind == ErrorKind::Connect {
+                    // It is connected; what passes by itself in a while is a lock or a limit to us.
+                    kind = ErrorKind::Busy;
+                }
+                self.hinted(Error::new(kind, worded(complaint)), known)
+            }
+            Fault::Closed(why) | Fault::Tls(why) => self.lost(&plain(&why)),
+            Fault::TimedOut => {
+                let seconds = self.0.command_timeout_s;
+                Error::new(ErrorKind::Statement, format!("a statement was cancelled as it took more than {seconds} s"))
+                    .hint("commandTimeout=... in the URL gives it more seconds, and 0 any time")
+            }
+            Fault::Cancelled => Error::new(ErrorKind::Cancelled, "the statement was cancelled"),
+            Fault::Driver(why) if is_dead => self.lost(&plain(&why)),
+            Fault::Driver(why) => Error::new(ErrorKind::Statement, sentence(&why)),
+            Fault::Ours(error) => return error,
+        };
+        match error.kind {
+            // Whatever it was about, there is nobody left to be asked.
+            ErrorKind::Statement | ErrorKind::Busy if is_dead => self.lost(&error.message),
+            ErrorKind::Lost if error.hint.is_none() => error.hint(AFTER_LOSS),
+            _ => error,
+        }
+    }
+
+    /// The connection is gone.
+    pub(super) fn lost(&self, cause: &str) -> Error {
+        Error::new(ErrorKind::Lost, format!("the connection to {} was lost: {cause}", self.address())).hint(AFTER_LOSS)
+    }
+
+    fn hinted(&self, error: Error, known: Option<&Known>) -> Error {
+        match known {
+            Some(known) => error.hint(self.filled(known.hint)),
+            None if error.kind == ErrorKind::Connect => error.hint(NOBODY_THERE),
+            None => error,
+        }
+    }
+
+    /// A hint with the names in it; without a database's name the words go without.
+    pub(super) fn filled(&self, hint: &str) -> String {
+        let database = if self.0.database.is_empty() { "the default one" } else { &self.0.database };
+        hint.replace("{user}", &self.0.user).replace("{database}", database)
+    }
+}
+
+/// True for a fault that passes by itself: the connection is worth another try.
+pub(super) fn is_transient(fault: &Fault) -> Option<u32> {
+    let Fault::Server(complaints) = fault else { return None };
+    let (complaint, known) = telling(complaints);
+    known.filter(|known| known.class.reaction() == Reaction::Retry).map(|_| complaint.number)
+}
+
+/// The complaint that says most: the first one with a meaning of its own, else the first.
+fn telling(complaints: &[Complaint]) -> (&Complaint, Option<&'static Known>) {
+    let find = |complaint: &Complaint| numbers::find(complaint.number, complaint.state);
+    let told = complaints.iter().find(|complaint| find(complaint).is_some()).or(complaints.first());
+    told.map_or((&NOTHING, None), |complaint| (complaint, find(complaint)))
+}
+
+static NOTHING: Complaint = Complaint { number: 0, state: 0, class: 0, message: String::new() };
+
+fn worded(complaint: &Complaint) -> String {
+    let text = sentence(&complaint.message);
+    if text.is_empty() {
+        return format!("the server gives no reason (error {})", complaint.number);
+    }
+    format!("{text} (error {}, state {})", complaint.number, complaint.state)
+}
+
+/// One sentence without a full stop.
+fn sentence(text: &str) -> String {
+    text.lines().next().unwrap_or_default().trim().trim_end_matches('.').to_owned()
+}
+
+/// The system's words without those that the driver puts in front.
+fn plain(text: &str) -> String {
+    let text = sentence(text);
+    let inner = text.rsplit(": ").next().unwrap_or_default();
+    if inner.is_empty() { text } else { inner.to_owned() }
+}
+
+/// True if the other side ended the connection, rather than nobody being there.
+fn hung_up(why: &str) -> bool {
+    let why = why.to_ascii_lowercase();
+    ["eof", "reset", "closed", "broken pipe", "corrupt"].iter().any(|word| why.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn errors() -> Errors {
+        Errors::new("h:1433".to_owned(), "sales".to_owned(), "ann".to_owned(), 30)
+    }
+
+    fn server(number: u32, class: i32, message: &str) -> Fault {
+        Fault::Server(vec![Complaint { number, state: 1, class, message: message.to_owned() }])
+    }
+
+    #[test]
+    fn the_server_s_words_come_with_number_and_hint() {
+        let error = errors().connecting("h:1433", 10, false, server(18456, 14, "Login failed for user 'ann'."));
+        assert_eq!(error.kind, ErrorKind::Authenticate);
+        assert_eq!(error.message, "h:1433 refuses the connection: Login failed for user 'ann' (error 18456, state 1)");
+        assert!(error.hint.unwrap().contains("SQLCMDPASSWORD"));
+        let error = errors().running(server(262, 14, "CREATE TABLE permission denied in database 'sales'."), false);
+        assert_eq!(error.kind, ErrorKind::Permission);
+        assert!(error.hint.unwrap().contains("TO [ann] in database [sales]"));
+    }
+
+    #[test]
+    fn the_complaint_that_says_most_is_told() {
+        let complaint = |number| Complaint { number, state: 1, class: 16, message: format!("text {number}.") };
+        let error = errors().running(Fault::Server(vec![complaint(3723), complaint(1205)]), false);
+        assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Busy, "text 1205 (error 1205, state 1)"));
+        let error = errors().running(Fault::Server(vec![complaint(3723), complaint(3724)]), false);
+        assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Statement, "text 3723 (error 3723, state 1)"));
+    }
+
+    #[test]
+    fn who_is_dead_is_lost() {
+        let error = errors().running(server(823, 24, "I/O error"), false);
+        assert_eq!(error.kind, ErrorKind::Lost);
+        for fault in [Fault::TimedOut, Fault::Driver("x: unexpected end".to_owned()), Fault::Closed("a: b".to_owned())]
+        {
+            let error = errors().running(fault, true);
+            assert_eq!(error.kind, ErrorKind::Lost);
+            assert!(error.hint.is_some() && error.message.starts_with("the connection to h:1433 was lost"), "{error}");
+        }
+        assert_eq!(errors().running(Fault::TimedOut, false).kind, ErrorKind::Statement);
+        assert_eq!(errors().running(Fault::Cancelled, true).kind, ErrorKind::Cancelled);
+    }
+
+    #[test]
+    fn what_passes_is_known_by_its_number() {
+        assert_eq!(is_transient(&server(40613, 17, "not available")), Some(40613));
+        assert_eq!(is_transient(&server(18456, 14, "no")), None);
+        assert_eq!(is_transient(&Fault::Closed("gone".to_owned())), None);
+        // A statement that meets it is not retried, and is no fault of the statement either.
+        assert_eq!(errors().running(server(40501, 20, "busy"), false).kind, ErrorKind::Lost);
+        assert_eq!(errors().running(server(10928, 16, "limit"), false).kind, ErrorKind::Busy);
+    }
+}

@@ -1,0 +1,66 @@
+//! SQL Server and Azure SQL, by TDS: places are schemas, leases are application locks, rows are loaded by the bulk protocol.
+//!
+//! Written to Microsoft's documentation. Only [`wire`] knows the driver.
+
+mod ado;
+mod cold;
+mod connect;
+mod copies;
+mod counters;
+mod database;
+mod describe;
+mod dialect;
+mod error;
+mod inserts;
+mod lease;
+mod level;
+mod mover;
+mod numbers;
+mod orphans;
+mod pieces;
+mod place;
+mod plan;
+mod program;
+mod qualify;
+mod sampled;
+mod sampler;
+mod session;
+mod sql;
+#[cfg(test)]
+mod tests;
+mod token;
+mod url;
+mod wire;
+
+use std::sync::Arc;
+
+use plimsoll_clock::Clock;
+use plimsoll_engine::database::{Database, Engine};
+use plimsoll_engine::error::Result;
+use plimsoll_engine::target::{Credentials, Notation, Target};
+
+/// The engine SQL Server, from 2016 on, and Azure SQL.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Mssql;
+
+impl Engine for Mssql {
+    fn products(&self) -> &'static [&'static str] {
+        &[describe::NAME]
+    }
+
+    fn schemes(&self) -> &'static [&'static str] {
+        &["mssql", "sqlserver"]
+    }
+
+    fn notation(&self) -> Notation {
+        Notation { schemes: self.schemes(), is_path: false, shown: url::SHOWN, pairs: Some(ado::PAIRS) }
+    }
+
+    fn open(&self, target: &Target, credentials: &Credentials, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>> {
+        let location = url::Location::parse(target)?;
+        let environment = |name: &str| std::env::var(name).ok();
+        let dial = Box::new(connect::ByDriver);
+        let connector = connect::Connector::new(location, credentials, &environment, dial, &clock)?;
+        Ok(Box::new(database::MssqlDatabase::open(connector, clock)?))
+    }
+}

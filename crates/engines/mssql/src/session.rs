@@ -1,0 +1,334 @@
+//! A working session, and one that makes requests.
+
+use std::collections::HashSet;
+use std::collections::hash_map::{Entry, HashMap};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use plimsoll_clock::Clock;
+use plimsoll_engine::database::{Cancel, Place, Plan, RowSource, Sampler, Session, TableSize};
+use plimsoll_engine::dialect::{Dialect, SingleRow};
+use plimsoll_engine::error::{Error, ErrorKind, Result};
+use plimsoll_engine::request::{Answer, RequestAccess, Requester, Statement};
+use plimsoll_engine::table::{ColumnType, Table};
+use plimsoll_engine::value::{Row, Tally, Value};
+use plimsoll_measurement::{Reading, Views};
+
+use super::connect::Connector;
+use super::counters;
+use super::describe::{Abilities, Ability};
+use super::dialect::{CALL, MssqlDialect};
+use super::error::Errors;
+use super::inserts;
+use super::place::{Control, WORK};
+use super::plan;
+use super::qualify::{self, Known};
+use super::sql;
+use super::wire::{Fault, Loading, Outcome, Wire};
+
+/// Errors of a check that say nothing of the statement: its parameters can't be told without running it. What is wrong with it
+/// has a number of its own beside them.
+const BEYOND_A_CHECK: RangeInclusive<u32> = 11_501..=11_530;
+
+/// What the names of our procedures begin with.
+const OURS: &str = "plimsoll_";
+
+/// A connection whose statements work in one place.
+pub(super) struct MssqlSession {
+    /// `None` only while something of ours is asked.
+    wire: Option<Box<dyn Wire>>,
+    canceller: Arc<dyn Cancel>,
+    errors: Errors,
+    clock: Arc<dyn Clock>,
+    place: Place,
+    access: RequestAccess,
+    known: Known,
+    /// Texts with the place in them, by the texts they were made from.
+    qualified: HashMap<String, String>,
+    /// The same by the numbers of requests.
+    requests: Vec<Option<String>>,
+    abilities: Abilities,
+    loads: (u32, Option<bool>),
+}
+
+impl MssqlSession {
+    /// Connects under the name of the run, so that it ends when the run's lease is gone.
+    pub(super) fn open(
+        connector: &Connector,
+        clock: &Arc<dyn Clock>,
+        place: &Place,
+        run: &Place,
+        access: RequestAccess,
+        abilities: Abilities,
+    ) -> Result<Self> {
+        let wire = connector.connect(&format!("{WORK}{run}"))?;
+        let canceller = wire.canceller();
+        let mut session = Self {
+            wire: Some(wire),
+            canceller,
+            errors: connector.errors.clone(),
+            clock: Arc::clone(clock),
+            place: place.clone(),
+            access,
+            known: Known::All,
+            qualified: HashMap::new(),
+            requests: Vec::new(),
+            abilities,
+            loads: connector.loads,
+        };
+        session.with_control(|control, _| control.run(sql::SETTINGS.sql))?;
+        if access.existing {
+            session.learn_tables()?;
+        }
+        Ok(session)
+    }
+
+    /// Which tables are in the place, where others may be reached as well.
+    fn learn_tables(&mut self) -> Result<()> {
+        let tables = self.with_control(|control, place| control.names(sql::TABLES, &[Value::Text(place.name())]))?;
+        self.known = Known::These(tables.iter().map(|table| table.to_lowercase()).collect::<HashSet<_>>());
+        self.qualified.clear();
+        self.requests.clear();
+        Ok(())
+    }
+
+    /// Asks something of ours on the session's own connection.
+    fn with_control<T>(&mut self, work: impl FnOnce(&mut Control<'_>, &Place) -> Result<T>) -> Result<T> {
+        let Some(wire) = self.wire.take() else { return Err(self.errors.lost("there is no session any more")) };
+        let mut control = Control { wire, errors: &self.errors };
+        let done = work(&mut control, &self.place);
+        self.wire = Some(control.wire);
+        done
+    }
+
+    fn on_wire<T>(&mut self, work: impl FnOnce(&mut dyn Wire) -> Outcome<T>) -> Result<T> {
+        let Some(wire) = self.wire.as_mut() else { return Err(self.errors.lost("there is no session any more")) };
+        let outcome = work(wire.as_mut());
+        outcome.map_err(|fault| self.errors.running(fault, wire.is_dead()))
+    }
+
+    /// The text as it is sent: names of our tables get their place.
+    fn placed(&mut self, sql: &str) -> Result<String> {
+        if self.access.read_only()
+            && let Some(word) = qualify::change(sql)
+        {
+            return Err(Error::new(
+                ErrorKind::Safety,
+                format!("a statement with {word} is not sent, as this session may only read"),
+            )
+            .hint("say 'writes = true' in the definition and give --allow-writes if it is to change your tables"));
+        }
+        // Only our procedures have such names, and all of them are in the place.
+        if let Some(call) = sql.strip_prefix(CALL).filter(|call| call.starts_with(OURS)) {
+            let (name, rest) = call.split_once(' ').unwrap_or((call, ""));
+            return Ok(format!("{CALL}{}.{} {rest}", sql::quoted(self.place.name()), sql::quoted(name)));
+        }
+        // A deadlock has ended the transaction already, and there is none to be rolled back.
+        if sql.trim().eq_ignore_ascii_case("ROLLBACK") {
+            return Ok(sql::ROLLBACK.sql.to_owned());
+        }
+        Ok(match self.qualified.entry(sql.to_owned()) {
+            Entry::Occupied(known) => known.get().clone(),
+            Entry::Vacant(new) => new.insert(qualify::qualify(sql, self.place.name(), &self.known)).clone(),
+        })
+    }
+
+    /// The name of a table with its place.
+    fn name(&self, table: &Table) -> String {
+        format!("{}.{}", sql::quoted(self.place.name()), sql::quoted(&table.name))
+    }
+
+    fn load_with(&mut self, table: &Table, usual: Loading, rows: &mut dyn RowSource) -> Result<Tally> {
+        let loading = Loading { table_lock: self.loads.1.unwrap_or(usual.table_lock), ..usual };
+        let name = self.name(table);
+        if !self.abilities.has(Ability::LoadInBulk) {
+            return self.on_wire(|wire| inserts::load(wire, &name, table, rows));
+        }
+        self.on_wire(|wire| wire.load(&name, loading, rows))
+    }
+
+    /// Runs a text, and looks again which tables there are if it made or removed some.
+    fn change(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<u64> {
+        let text = self.placed(sql)?;
+        let changed = self.on_wire(|wire| wire.query(&text, parameters, &[], &mut |_| Ok(())))?;
+        if self.access.existing && qualify::changes_tables(sql) {
+            self.learn_tables()?;
+        }
+        Ok(changed)
+    }
+}
+
+impl Session for MssqlSession {
+    fn dialect(&self) -> &'static dyn Dialect {
+        &MssqlDialect
+    }
+
+    fn execute(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<u64> {
+        self.change(sql, parameters)
+    }
+
+    fn query(
+        &mut self,
+        sql: &str,
+        parameters: &[Value<'_>],
+        types: &[ColumnType],
+        each: &mut dyn FnMut(&mut Row) -> Result<()>,
+    ) -> Result<()> {
+        let text = self.placed(sql)?;
+        self.on_wire(|wire| wire.query(&text, parameters, types, each)).map(drop)
+    }
+
+    /// The server states the parameters that a text leaves open, and for that it reads the text against its tables.
+    fn check(&mut self, sql: &str) -> Result<()> {
+        let text = self.placed(sql)?;
+        let Some(wire) = self.wire.as_mut() else { return Err(self.errors.lost("there is no session any more")) };
+        let Err(fault) = wire.rows(sql::CHECK.sql, &[Value::Text(&text)], &[]) else { return Ok(()) };
+        let is_beyond_it = match &fault {
+            Fault::Server(complaints) => complaints.iter().all(|complaint| BEYOND_A_CHECK.contains(&complaint.number)),
+            _ => false,
+        };
+        match self.errors.running(fault, wire.is_dead()) {
+            // A server that can't check has nothing against it.
+            error if error.kind == ErrorKind::Unsupported => Ok(()),
+            error if error.kind == ErrorKind::Statement && is_beyond_it => Ok(()),
+            error => Err(error),
+        }
+    }
+
+    fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {
+        Requester::ask(self, statement, parameters)
+    }
+
+    fn create_table(&mut self, table: &Table) -> Result<()> {
+        self.change(&MssqlDialect.create_table(table), &[]).map(drop)
+    }
+
+    fn make_procedures(&mut self, table: &Table) -> Result<bool> {
+        if !self.abilities.has(Ability::MakeProcedures) {
+            return Ok(false);
+        }
+        for request in SingleRow::ALL {
+            let name = format!("{}.{}", sql::quoted(self.place.name()), sql::quoted(&request.procedure(table)));
+            let body = qualify::qualify(&MssqlDialect.single_row(request, table), self.place.name(), &Known::All);
+            let texts = [sql::drop_procedure(&name), MssqlDialect.create_procedure(request, table, &name, &body)];
+            for text in texts {
+                self.with_control(|control, _| control.run(&text))?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// With a lock of the table, so that the server may log less; in one transaction unless the target asks for batches.
+    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+        self.load_with(table, Loading { table_lock: true, batch_rows: self.loads.0 }, rows)
+    }
+
+    /// Beside other sessions, so without a lock of the table.
+    fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+        self.load_with(table, Loading { table_lock: false, batch_rows: 0 }, rows)
+    }
+
+    fn settle_table(&mut self, table: &Table) -> Result<()> {
+        let sql = sql::settle(self.place.name(), &table.name);
+        match self.with_control(|control, _| control.run(&sql)) {
+            Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled | ErrorKind::Busy) => Err(error),
+            // A server without that statement looks after its statistics by itself.
+            _ => Ok(()),
+        }
+    }
+
+    fn checkpoint(&mut self) -> Result<bool> {
+        match self.with_control(|control, _| control.run(sql::CHECKPOINT.sql)) {
+            Ok(_) => Ok(true),
+            // Not everybody may, and not every server has it.
+            Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled) => Err(error),
+            Err(_) => Ok(false),
+        }
+    }
+
+    fn table_size(&mut self, table: &Table) -> Result<TableSize> {
+        let name = self.name(table);
+        if !self.abilities.has(Ability::SeeSizes) {
+            let there = self.with_control(|control, _| control.number(sql::TABLE_IS_THERE, &[Value::Text(&name)]))?;
+            return there.map(|_| TableSize::default()).ok_or_else(|| no_size(&name));
+        }
+        let rows = self.with_control(|control, _| {
+            control.rows(sql::TABLE_SIZE, &[Value::Text(&name)], &[ColumnType::BigInt, ColumnType::BigInt])
+        })?;
+        match rows.first().map(|row| (row.get(0), row.get(1))) {
+            Some((Value::BigInt(table), Value::BigInt(index))) => {
+                Ok(TableSize { table_bytes: table as u64, index_bytes: index as u64 })
+            }
+            _ => Err(no_size(&name)),
+        }
+    }
+
+    fn plan(&mut self, sql: &str) -> Result<Option<Plan>> {
+        let (text, abilities) = (self.placed(sql)?, self.abilities);
+        self.with_control(|control, _| plan::of(control, &text, abilities))
+    }
+
+    fn table_misses(&mut self, table: &Table) -> Result<Option<u64>> {
+        // As statements name it.
+        let name = format!("{}.{}", sql::quoted(self.place.name()), table.name);
+        let abilities = self.abilities;
+        self.with_control(|control, _| counters::table_misses(control, &name, abilities))
+    }
+
+    fn canceller(&self) -> Arc<dyn Cancel> {
+        Arc::clone(&self.canceller)
+    }
+}
+
+fn no_size(name: &str) -> Error {
+    Error::new(ErrorKind::Statement, format!("there is no table {name}, or its size is not to be seen"))
+}
+
+impl Sampler for MssqlSession {
+    fn sample(&mut self) -> Result<Vec<Reading>> {
+        let (clock, abilities) = (Arc::clone(&self.clock), self.abilities);
+        self.with_control(|control, _| counters::sample(control, clock.as_ref(), abilities))
+    }
+
+    fn sample_memory(&mut self) -> Result<Option<Reading>> {
+        let (clock, abilities) = (Arc::clone(&self.clock), self.abilities);
+        self.with_control(|control, _| counters::sample_memory(control, clock.as_ref(), abilities))
+    }
+
+    fn views(&mut self) -> Result<Views> {
+        let (clock, abilities) = (Arc::clone(&self.clock), self.abilities);
+        self.with_control(|control, _| counters::views(control, clock.as_ref(), abilities))
+    }
+}
+
+impl Requester for MssqlSession {
+    fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {
+        let number = statement.number as usize;
+        if self.requests.len() <= number {
+            self.requests.resize_with(number + 1, || None);
+        }
+        let text = match self.requests[number].take() {
+            Some(text) => text,
+            None => self.placed(&statement.sql)?,
+        };
+        let answer = self.on_wire(|wire| wire.ask(&text, parameters, statement.columns.as_deref()));
+        self.requests[number] = Some(text);
+        answer
+    }
+
+    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+        self.load_batch(table, rows)
+    }
+
+    fn canceller(&self) -> Arc<dyn Cancel> {
+        Arc::clone(&self.canceller)
+    }
+
+    fn sample(&mut self) -> Result<Vec<Reading>> {
+        Sampler::sample(self)
+    }
+
+    fn views(&mut self) -> Result<Views> {
+        Sampler::views(self)
+    }
+}

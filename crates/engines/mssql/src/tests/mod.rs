@@ -1,0 +1,542 @@
+//! What stands above the line, driven by a script: who a server says it is, what it lets us see, leases, orphans, counters.
+
+mod moving;
+mod permissions;
+mod requests;
+mod sampling;
+mod scripted;
+mod shapes;
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_clock::Clock;
+use plimsoll_engine::database::{ClaimMode, Lease, Place, Session, WeakIsolation};
+use plimsoll_engine::error::{ErrorKind, Result};
+use plimsoll_engine::request::RequestAccess;
+use plimsoll_engine::value::Value::{self, BigInt, Float, Null, Text};
+use plimsoll_measurement::Counter;
+use scripted::{Counted, Said, Script, refusal};
+
+use super::connect::Connector;
+use super::describe::{self, Ability, Server};
+use super::lease::MssqlLease;
+use super::place::{CONTROL, Control};
+use super::session::MssqlSession;
+use super::wire::Fault;
+use super::{counters, orphans};
+
+const URL: &str = "mssql://ann:pl4nted@h/sales?dropCleanBuffers=true";
+const MICROSOFT: &str = "Microsoft SQL Server 2022 (RTM) - 16.0.1000.6 (X64)\n\tOct 8 2022";
+
+fn clock() -> (Arc<Counted>, Arc<dyn Clock>) {
+    let counted = Arc::new(Counted::new());
+    (Arc::clone(&counted), counted)
+}
+
+fn control(connector: &Connector) -> Control<'_> {
+    Control::connect(connector, CONTROL).unwrap()
+}
+
+/// A server of Microsoft's on a machine, whose user may see and do everything.
+fn everything() -> Script {
+    let file = |name, kind, read, written| {
+        vec![Text(name), BigInt(kind), BigInt(5), BigInt(read), BigInt(1500), BigInt(7), BigInt(written), BigInt(250)]
+    };
+    Script::default()
+        .row(
+            "SERVERPROPERTY",
+            &[
+                Text("16.0.1000.6"),
+                Text("Developer Edition"),
+                BigInt(3),
+                Text(MICROSOFT),
+                Text("H1"),
+                Text("sales"),
+                Text("READ_WRITE"),
+            ],
+        )
+        .row(
+            "sys.databases",
+            &[
+                Text("FULL"),
+                BigInt(1),
+                Text("OFF"),
+                Text("DISABLED"),
+                BigInt(160),
+                Text("Latin1_General_CI_AS"),
+                Text("CHECKSUM"),
+                BigInt(0),
+                BigInt(0),
+                BigInt(0),
+            ],
+        )
+        .on(
+            "f.growth",
+            [Said::Rows(vec![
+                vec![Text("sales"), Text("ROWS"), BigInt(64 << 20), BigInt(-1), BigInt(8192), BigInt(0)],
+                vec![Text("sales_log"), Text("LOG"), BigInt(8 << 20), BigInt(-1), BigInt(10), BigInt(1)],
+            ])],
+        )
+        .row("'Updateability'", &[Text("READ_WRITE")])
+        .row("DECLARE @names", &[Text("a,b")])
+        .row("dm_os_schedulers", &[BigInt(8)])
+        .row("dm_os_volume_stats", &[BigInt(5 << 30)])
+        .row(
+            "HAS_PERMS_BY_NAME",
+            &[BigInt(1), BigInt(1), BigInt(1), BigInt(1), BigInt(1), BigInt(1), BigInt(1), BigInt(1), BigInt(16)],
+        )
+        .on(
+            "dm_io_virtual_file_stats",
+            [Said::Rows(vec![file("sales", 0, 10 << 20, 1 << 20), file("sales_log", 1, 0, 4 << 20)])],
+        )
+        .on("session_wait_stats", [Said::Rows(vec![vec![Text("PAGEIOLATCH_SH"), BigInt(12), BigInt(340)]])])
+        .on("dm_os_wait_stats", [Said::Rows(vec![vec![Text("WRITELOG"), BigInt(3), BigInt(30)]])])
+        .row("dm_exec_query_stats", &[BigInt(2), BigInt(128)])
+        .row("sys.allocation_units", &[BigInt(81_920), BigInt(0)])
+        .row("cpu_time", &[BigInt(1234)])
+}
+
+/// A database in Azure.
+fn azure() -> Script {
+    everything()
+        .row(
+            "SERVERPROPERTY",
+            &[
+                Text("12.0.2000.8"),
+                Text("SQL Azure"),
+                BigInt(5),
+                Text("Microsoft SQL Azure (RTM) - 12.0.2000.8"),
+                Text("srv"),
+                Text("sales"),
+                Text("READ_WRITE"),
+            ],
+        )
+        .row("database_service_objectives", &[Text("Standard"), Text("S2"), Null, Text("S2")])
+        .row(
+            "resource_governance",
+            &[
+                Text("SQLDB_OP"),
+                BigInt(50),
+                Null,
+                BigInt(1),
+                BigInt(1200),
+                BigInt(120),
+                BigInt(2_621_440),
+                BigInt(640),
+                BigInt(640),
+                BigInt(1 << 20),
+            ],
+        )
+        .row("MaxSizeInBytes", &[BigInt(250 << 30), BigInt(50 << 30)])
+        .on("dm_db_wait_stats", [Said::Rows(vec![vec![Text("WRITELOG"), BigInt(3), BigInt(30)]])])
+        .on("dm_db_resource_stats", [Said::Rows(vec![vec![BigInt(20), Float(12.5), Float(80.0), Null, Float(40.0)]])])
+}
+
+fn described(script: &Script) -> Result<Server> {
+    let (_, clock) = clock();
+    let connector = script.connector(URL, &clock);
+    describe::describe(&mut control(&connector), &connector)
+}
+
+#[test]
+fn a_server_says_who_it_is() {
+    let server = described(&everything()).unwrap();
+    let description = &server.description;
+    assert_eq!((description.engine.as_str(), description.version.as_str()), ("sqlserver", "16.0.1000.6"));
+    assert_eq!((description.cpus, description.page_bytes, description.local), (Some(8), 8192, false));
+    assert_eq!(description.fingerprint, "H1/sales");
+    assert!(matches!(&description.weak_isolation, WeakIsolation::Effective(name) if name.contains("NOLOCK")));
+    let setting = |name: &str| description.settings[name].as_str();
+    assert_eq!(
+        (setting("product"), setting("recovery_model"), setting("compatibility_level")),
+        ("SQL Server", "FULL", "160")
+    );
+    assert_eq!(setting("file sales"), "rows, 64 MB, grows by 64 MB");
+    assert_eq!(setting("file sales_log"), "log, 8 MB, grows by 10 %");
+    assert_eq!((description.warnings.clone(), server.free_bytes), (Vec::new(), Some(5 << 30)));
+    assert!(server.capabilities.iter().all(|capability| capability.works), "{:#?}", server.capabilities);
+    // What only Azure has is not looked for.
+    assert!(!server.capabilities.iter().any(|capability| capability.name.contains("level")));
+}
+
+#[test]
+fn a_database_in_azure_states_its_level_and_its_limits() {
+    let script = azure();
+    let server = described(&script).unwrap();
+    let setting = |name: &str| server.description.settings[name].as_str();
+    assert_eq!(
+        (setting("product"), setting("service_objective"), setting("dtu_limit")),
+        ("Azure SQL Database", "S2", "50")
+    );
+    assert_eq!((setting("primary_max_log_rate_bytes_per_s"), setting("primary_group_max_iops")), ("2621440", "640"));
+    assert!(!server.description.settings.contains_key("cpu_limit"));
+    assert_eq!(server.free_bytes, Some(200 << 30));
+    assert!(server.abilities.has(Ability::DropBuffers) && server.abilities.has(Ability::SeeResources));
+    // A server's disk can't be seen there.
+    assert!(!script.asked().iter().any(|sql| sql.contains("dm_os_volume_stats")));
+    // No limit is no lack of knowledge.
+    let server = described(&azure().row("MaxSizeInBytes", &[BigInt(-1), BigInt(50 << 30)])).unwrap();
+    assert!(server.free_bytes.is_none() && server.abilities.has(Ability::SeeSpace));
+}
+
+/// Each view that is not to be seen costs what depends on it, and says so with what would give it.
+#[test]
+fn what_is_missing_costs_what_depends_on_it_and_no_more() {
+    for (words, number, name, ability) in [
+        ("dm_io_virtual_file_stats", 300, "file statistics", Ability::SeeFiles),
+        ("dm_exec_query_stats", 297, "plan cache statistics", Ability::SeePlans),
+        ("session_wait_stats", 208, "waits of sessions", Ability::SeeOwnWaits),
+        ("dm_os_wait_stats", 300, "waits of the server", Ability::SeeWaits),
+        ("dm_os_schedulers", 300, "CPUs of the server", Ability::SeeSchedulers),
+        ("dm_os_volume_stats", 300, "free space", Ability::SeeSpace),
+        ("sys.allocation_units", 208, "sizes of tables", Ability::SeeSizes),
+        ("DECLARE @names", 102, "bulk protocol", Ability::LoadInBulk),
+    ] {
+        let server = described(&everything().refuses(words, number)).unwrap();
+        let missing: Vec<&str> = server
+            .capabilities
+            .iter()
+            .filter(|capability| !capability.works)
+            .map(|capability| capability.name)
+            .collect();
+        assert_eq!(missing, [name]);
+        assert!(!server.abilities.has(ability));
+        let warning = &server.description.warnings[0];
+        assert!(warning.starts_with(&format!("{name} not available: ")) && warning.ends_with(')'), "{warning}");
+    }
+    let none = everything().row("HAS_PERMS_BY_NAME", &[BigInt(0); 9]);
+    let server = described(&none).unwrap();
+    let grants: Vec<String> =
+        server.capabilities.iter().filter(|c| !c.works).filter_map(|c| c.remedy.clone()).collect();
+    assert_eq!(grants.len(), 6, "{grants:?}");
+    assert!(grants[0].contains("GRANT CREATE SCHEMA, CREATE TABLE TO [ann]"), "{grants:?}");
+}
+
+#[test]
+fn another_server_that_speaks_the_language_is_measured_as_far_as_it_goes() {
+    let about = "Babelfish for PostgreSQL with SQL Server Compatibility - 12.0.2000.8\nOct 22 2023";
+    let script = Script::default()
+        .row(
+            "SERVERPROPERTY",
+            &[Text("12.0.2000.8"), Text("Standard"), BigInt(2), Text(about), Text("B"), Text("sales"), Null],
+        )
+        .refuses("HAS_PERMS_BY_NAME", 195);
+    let server = described(&script).unwrap();
+    assert_eq!(server.description.settings["product"], "another server that speaks TDS");
+    assert!(server.description.version.contains("Babelfish") && server.description.cpus.is_none());
+    assert!(server.description.warnings[0].contains("not Microsoft's SQL Server"));
+    assert!(matches!(server.description.weak_isolation, WeakIsolation::NoEffect(_)));
+    // Nobody said that places can't be made.
+    assert!(server.abilities.has(Ability::MakePlaces) && !server.abilities.has(Ability::DropBuffers));
+    // A server that breaks while it is asked is no server without views.
+    let broken = everything().on("dm_os_schedulers", [Said::Fault(Fault::Closed("reset".to_owned()))]);
+    assert_eq!(described(&broken).unwrap_err().kind, ErrorKind::Lost);
+}
+
+#[test]
+fn a_log_in_that_meets_something_transient_is_tried_again_and_counted() {
+    let (counted, clock) = clock();
+    let script = everything().login_fails(refusal(40613)).login_fails(refusal(40197));
+    let connector = script.connector(URL, &clock);
+    let server = describe::describe(&mut control(&connector), &connector).unwrap();
+    assert_eq!(counted.waited(), Duration::from_secs(15));
+    assert_eq!(server.description.warnings, ["the server let us in only at try 3 (it was busy with itself)"]);
+    // Nobody waits for ever, and what doesn't pass is not tried again.
+    for (number, logins, kind) in [(40613, 4, ErrorKind::Connect), (18456, 1, ErrorKind::Authenticate)] {
+        let script = (0..5).fold(everything(), |script, _| script.login_fails(refusal(number)));
+        let error = Control::connect(&script.connector(URL, &clock), CONTROL).err().unwrap();
+        assert_eq!((error.kind, script.names().len()), (kind, logins), "{error:?}");
+        assert!(error.hint.is_some() && !format!("{error:?}").contains("pl4nted"));
+    }
+}
+
+#[test]
+fn several_servers_are_tried_in_turn() {
+    let (_, clock) = clock();
+    let script = everything().login_fails(Fault::Closed("os error: Connection refused".to_owned()));
+    let connector = script.connector("mssql://ann:x@h1,h2:7/d", &clock);
+    assert!(Control::connect(&connector, CONTROL).is_ok());
+    assert_eq!(script.names().len(), 2);
+    let script = script.login_fails(Fault::TimedOut).login_fails(Fault::Closed("x: Connection refused".to_owned()));
+    let error = Control::connect(&script.connector("mssql://ann:x@h1,h2:7/d", &clock), CONTROL).err().unwrap();
+    assert_eq!(error.message, "cannot connect to h2:7: Connection refused");
+}
+
+#[test]
+fn counters_are_those_of_the_database_s_files_and_of_the_session() {
+    let (_, clock) = clock();
+    let script = azure();
+    let connector = script.connector(URL, &clock);
+    let abilities = described(&script).unwrap().abilities;
+    let readings = counters::sample(&mut control(&connector), clock.as_ref(), abilities).unwrap();
+    let value = |metric| readings.iter().find(|reading| reading.metric == metric).map(|reading| reading.value);
+    assert_eq!(value(Counter::CacheMissPages), Some(1280.0));
+    assert_eq!(value(Counter::DeviceReadBytes), Some(f64::from(10 << 20)));
+    assert_eq!(value(Counter::DeviceWriteBytes), Some(f64::from(5 << 20)));
+    assert_eq!(value(Counter::LogWriteBytes), Some(f64::from(4 << 20)));
+    assert_eq!((value(Counter::DataReadStallSeconds), value(Counter::LogWriteStallSeconds)), (Some(1.5), Some(0.25)));
+    assert_eq!(value(Counter::EngineCpuSeconds), Some(1.234));
+    // What only the memory test wants is not asked for in every other's time.
+    assert!(value(Counter::MemoryPercent).is_none() && !script.asked().iter().any(|sql| sql.contains("TOP (1)")));
+    let memory = script.clone().row("TOP (1) CAST(r.avg_memory_usage_percent", &[Float(40.0)]);
+    let connector_again = memory.connector(URL, &clock);
+    let memory = counters::sample_memory(&mut control(&connector_again), clock.as_ref(), abilities).unwrap().unwrap();
+    assert_eq!((memory.metric, memory.value), (Counter::MemoryPercent, 40.0));
+    let views = counters::views(&mut control(&connector), clock.as_ref(), abilities).unwrap();
+    assert_eq!((views.files.len(), views.files[1].kind, views.files[1].writes), (2, "log", Some(7)));
+    assert_eq!(
+        (views.waits[0].name.as_str(), views.waits[0].count, views.waits[0].seconds),
+        ("PAGEIOLATCH_SH", 12, 0.34)
+    );
+    let resources = &views.resources_15_s[0];
+    assert_eq!((resources.cpu_percent, resources.log_write_percent), (Some(12.5), None));
+    assert_eq!(clock.now().since(resources.end), Duration::from_secs(20));
+
+    // Without permission nothing is zero.
+    let poor = everything().refuses("dm_io_virtual_file_stats", 300).refuses("cpu_time", 208);
+    let abilities = described(&poor).unwrap().abilities;
+    let connector = poor.connector(URL, &clock);
+    assert_eq!(counters::sample(&mut control(&connector), clock.as_ref(), abilities).unwrap(), []);
+}
+
+#[test]
+fn physical_reads_of_a_table_are_those_of_its_plans() {
+    let (_, clock) = clock();
+    let abilities = described(&everything()).unwrap().abilities;
+    let misses = |row: &[Value<'static>]| {
+        let script = everything().row("dm_exec_query_stats", row);
+        let connector = script.connector(URL, &clock);
+        counters::table_misses(&mut control(&connector), "[plimsoll_run_x].t", abilities).unwrap()
+    };
+    assert_eq!(misses(&[BigInt(3), BigInt(77)]), Some(77));
+    assert_eq!(misses(&[BigInt(0), Null]), None);
+    assert_eq!(misses(&[BigInt(2), Null]), None);
+}
+
+fn lease(script: &Script, mode: ClaimMode) -> Result<Option<MssqlLease>> {
+    let (_, clock) = clock();
+    let connector = Arc::new(script.connector(URL, &clock));
+    MssqlLease::claim(&connector, &clock, &Place::run("a1").unwrap(), mode)
+}
+
+/// A server whose locks are granted, with a schema of ours.
+fn granting() -> Script {
+    everything()
+        .row("'Exclusive', @LockOwner", &[BigInt(0)])
+        .row("'Shared', @LockOwner", &[BigInt(1)])
+        .row("@LockTimeout = 10000", &[BigInt(0)])
+        .on("sp_releaseapplock", [Said::Rows(Vec::new())])
+        .row("sys.extended_properties", &[BigInt(1)])
+        .on("CREATE SCHEMA", [Said::Rows(Vec::new())])
+        .on("SELECT 1", [Said::Rows(Vec::new())])
+}
+
+fn kinds(asked: &[String]) -> Vec<&'static str> {
+    let kind = |sql: &String| {
+        [("10000", "gate"), ("'Exclusive', @LockOwner", "exclusive"), ("'Shared'", "shared"), ("release", "release")]
+            .into_iter()
+            .find(|(words, _)| sql.contains(words))
+            .map(|(_, kind)| kind)
+    };
+    asked.iter().filter_map(kind).collect()
+}
+
+#[test]
+fn a_lease_is_taken_changed_and_given_back_without_a_gap() {
+    let script = granting();
+    let mut held = lease(&script, ClaimMode::Exclusive).unwrap().unwrap();
+    assert_eq!(script.names(), ["plimsoll lease plimsoll_run_a1"]);
+    held.share().unwrap();
+    held.share().unwrap();
+    drop(held);
+    // The gate is held from before the one lock is given back until after the other is taken.
+    let expected = ["gate", "exclusive", "release", "gate", "release", "shared", "release", "release"];
+    assert_eq!(kinds(&script.asked()), expected);
+}
+
+#[test]
+fn a_lease_is_refused_as_it_should_be() {
+    let taken = granting().row("'Exclusive', @LockOwner = 'Session', @LockTimeout = 0", &[BigInt(-1)]);
+    assert!(lease(&taken, ClaimMode::Exclusive).unwrap().is_none());
+    let strange = granting().row("'Exclusive', @LockOwner = 'Session', @LockTimeout = 0", &[BigInt(-999)]);
+    assert_eq!(lease(&strange, ClaimMode::Exclusive).err().unwrap().kind, ErrorKind::Unsupported);
+    let foreign = granting().row("sys.extended_properties", &[BigInt(0)]);
+    let error = lease(&foreign, ClaimMode::Exclusive).err().unwrap();
+    assert!(error.kind == ErrorKind::Safety && error.hint.unwrap().contains("sp_addextendedproperty"));
+    let nobody = granting().on("sys.extended_properties", [Said::Rows(Vec::new())]);
+    assert!(lease(&nobody, ClaimMode::Shared).unwrap().is_none());
+    assert!(lease(&nobody, ClaimMode::Exclusive).unwrap().is_some());
+    assert!(nobody.asked().iter().any(|sql| sql.contains("CREATE SCHEMA [plimsoll_run_a1]")));
+    // Somebody who may not make a schema hears what would let him.
+    let error = lease(&nobody.refuses("CREATE SCHEMA", 2760), ClaimMode::Exclusive).err().unwrap();
+    assert!(error.kind == ErrorKind::Permission && error.hint.unwrap().contains("GRANT CREATE TABLE"));
+}
+
+/// After a lost connection the server holds the lock until it notices, and others may stand in the gate.
+#[test]
+fn a_lease_is_renewed_with_patience() {
+    let (counted, clock) = clock();
+    let answer = |code| Said::Rows(vec![vec![BigInt(code)]]);
+    for (lock, gate, renewed) in [(0, vec![-1, -1, 0], true), (0, vec![-1], false), (-1, vec![0], false)] {
+        let script = granting();
+        let connector = Arc::new(script.connector(URL, &clock));
+        let mut held =
+            MssqlLease::claim(&connector, &clock, &Place::run("a1").unwrap(), ClaimMode::Exclusive).unwrap().unwrap();
+        let script = script
+            .on("SELECT 1", [Said::Fault(Fault::Closed("reset".to_owned()))])
+            .on("'Exclusive', @LockOwner = 'Session', @LockTimeout = 0", [answer(lock)])
+            .on("@LockTimeout = 10000", gate.into_iter().map(answer));
+        drop(script);
+        let before = counted.waited();
+        let outcome = held.renew();
+        let waited = counted.waited().saturating_sub(before);
+        assert_eq!(outcome.is_ok(), renewed, "{outcome:?}");
+        if let Err(error) = outcome {
+            assert!(error.kind == ErrorKind::Busy && waited >= Duration::from_mins(1), "{error:?} {waited:?}");
+            assert!(waited <= Duration::from_secs(90), "{waited:?}");
+        }
+    }
+}
+
+#[test]
+fn only_sessions_of_dead_runs_are_ended() {
+    let (_, clock) = clock();
+    let script = granting()
+        .on(
+            "LIKE N'plimsoll work %'",
+            [Said::Rows(vec![
+                vec![BigInt(51), Text("plimsoll work plimsoll_run_dead")],
+                vec![BigInt(52), Text("plimsoll work plimsoll_run_live")],
+                vec![BigInt(53), Text("plimsoll work something else")],
+            ])],
+        )
+        .on("@LockTimeout = 0", [Said::Rows(vec![vec![BigInt(0)]]), Said::Rows(vec![vec![BigInt(-1)]])])
+        .on("s.program_name = @P2", [Said::Rows(vec![vec![BigInt(1)]]), Said::Rows(vec![vec![BigInt(0)]])])
+        .on("KILL", [Said::Rows(Vec::new())]);
+    let connector = script.connector(URL, &clock);
+    assert_eq!(orphans::end_all(&mut control(&connector), clock.as_ref()).unwrap(), 1);
+    let killed: Vec<String> = script.asked().into_iter().filter(|sql| sql.starts_with("KILL")).collect();
+    assert_eq!(killed, ["KILL 51"]);
+    // Leases are known in their own database only, so nobody looks at the sessions of another one.
+    let looks: Vec<String> = script.asked().into_iter().filter(|sql| sql.contains("dm_exec_sessions")).collect();
+    assert!(looks.len() >= 3, "{looks:?}");
+    assert!(looks.iter().all(|sql| sql.contains("AND s.database_id = DB_ID()") && !sql.contains(" OR ")), "{looks:?}");
+    // One that still undoes what it did is not gone.
+    let undoing = script
+        .on("@LockTimeout = 0", [Said::Rows(vec![vec![BigInt(0)]])])
+        .on("s.program_name = @P2", [Said::Rows(vec![vec![BigInt(1)]])]);
+    let error = orphans::end_all(&mut control(&undoing.connector(URL, &clock)), clock.as_ref()).unwrap_err();
+    assert!(error.kind == ErrorKind::Busy && error.message.contains("session 51"), "{error:?}");
+    // Who only tidies up does not wait for ever either.
+    assert!(undoing.asked().iter().any(|sql| sql == "SET LOCK_TIMEOUT 60000"));
+    // Who may not see sessions finds none.
+    let blind = granting().refuses("LIKE N'plimsoll work %'", 300);
+    assert_eq!(orphans::end_all(&mut control(&blind.connector(URL, &clock)), clock.as_ref()).unwrap(), 0);
+}
+
+#[test]
+fn a_session_names_our_tables_with_their_place_and_leaves_the_user_s_alone() {
+    let (_, clock) = clock();
+    let script = granting()
+        .on("SET NOCOUNT", [Said::Rows(Vec::new())])
+        .on("sys.tables", [Said::Rows(vec![vec![Text("Mine")]])])
+        .on("SELECT a FROM", [Said::Rows(Vec::new())])
+        .on("DELETE", [Said::Rows(Vec::new())])
+        .on("ROLLBACK", [Said::Rows(Vec::new())]);
+    let connector = script.connector(URL, &clock);
+    let place = Place::run("a1").unwrap();
+    let abilities = described(&script).unwrap().abilities;
+    let open = |access| MssqlSession::open(&connector, &clock, &place, &place, access, abilities).unwrap();
+    let mut own = open(RequestAccess::OWN);
+    own.execute("SELECT a FROM mine, theirs", &[]).unwrap();
+    let mut reader = open(RequestAccess { existing: true, writes: false });
+    reader.execute("SELECT a FROM mine, theirs", &[]).unwrap();
+    let error = reader.execute("DELETE FROM theirs", &[]).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Safety);
+    let mut writer = open(RequestAccess { existing: true, writes: true });
+    writer.execute("DELETE FROM theirs", &[]).unwrap();
+    // A transaction that a deadlock has ended is gone, and that is no error.
+    writer.execute("ROLLBACK", &[]).unwrap();
+    assert_eq!(script.asked().last().unwrap(), "IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION");
+    let sent: Vec<String> = script.asked().into_iter().filter(|sql| sql.contains("theirs")).collect();
+    assert_eq!(
+        sent,
+        [
+            "SELECT a FROM [plimsoll_run_a1].mine, [plimsoll_run_a1].theirs",
+            "SELECT a FROM [plimsoll_run_a1].mine, theirs",
+            "DELETE FROM theirs"
+        ]
+    );
+    assert_eq!(script.names().last().unwrap(), "plimsoll work plimsoll_run_a1");
+}
+
+/// Rows for a load, and then perhaps no more can be made.
+struct Source(i32, bool);
+
+impl plimsoll_engine::database::RowSource for Source {
+    fn next(&mut self, row: &mut plimsoll_engine::value::Row) -> Result<bool> {
+        if self.0 == 0 {
+            return if self.1 {
+                Err(plimsoll_engine::error::Error::new(ErrorKind::Internal, "no more"))
+            } else {
+                Ok(false)
+            };
+        }
+        self.0 -= 1;
+        row.push(Value::Int(self.0));
+        Ok(true)
+    }
+}
+
+#[test]
+fn a_server_without_the_bulk_protocol_gets_its_rows_by_statements() {
+    let (_, clock) = clock();
+    let done = || [Said::Rows(Vec::new())];
+    let script = granting()
+        .row("DECLARE @names", &[Text("b")])
+        .on("SET NOCOUNT", done())
+        .on("TRANSACTION", done())
+        .on("INSERT INTO [plimsoll_run_a1].[t] ([RowId]) VALUES (", done());
+    let abilities = described(&script).unwrap().abilities;
+    let connector = script.connector(URL, &clock);
+    let place = Place::run("a1").unwrap();
+    let mut session = MssqlSession::open(&connector, &clock, &place, &place, RequestAccess::OWN, abilities).unwrap();
+    let table = plimsoll_engine::table::Table::new("t", &[("RowId", plimsoll_engine::table::ColumnType::Int)]);
+    assert_eq!(Session::load(&mut session, &table, &mut Source(450, false)).unwrap().rows, 450);
+    let sent = |from: usize| -> Vec<String> {
+        script.asked().iter().skip(from).filter_map(|sql| sql.split(' ').next().map(str::to_owned)).collect()
+    };
+    let all = script.asked().len();
+    assert_eq!(sent(all - 5), ["BEGIN", "INSERT", "INSERT", "INSERT", "COMMIT"]);
+    let error = Session::load(&mut session, &table, &mut Source(250, true)).unwrap_err();
+    assert_eq!(error.message, "no more");
+    assert_eq!(sent(all), ["BEGIN", "INSERT", "IF"]);
+}
+
+/// The table of docs/ENGINES.md, made of what the driver knows.
+fn table_of_capabilities() -> String {
+    let mut table =
+        "| capability | without it | SQL Server, Managed Instance | Azure SQL Database |\n|---|---|---|---|\n"
+            .to_owned();
+    for known in describe::KNOWN {
+        let grant = |grant: &str| {
+            if grant.is_empty() {
+                "does not exist there".to_owned()
+            } else {
+                grant.replace("{user}", "user").replace('|', "\\|")
+            }
+        };
+        let (here, azure) = (grant(known.grant), grant(known.azure_grant));
+        let _ = writeln!(table, "| {} | {} | {here} | {azure} |", known.name, known.cost);
+    }
+    table
+}
+
+#[test]
+fn the_documents_have_the_table_of_capabilities() {
+    let document = include_str!("../../../../../docs/ENGINES.md");
+    let table = table_of_capabilities();
+    assert!(document.contains(&table), "docs/ENGINES.md should have this table:\n{table}");
+}

@@ -1,0 +1,105 @@
+//! Requests by procedure, and the plans of statements.
+
+use plimsoll_engine::database::{Place, Session};
+use plimsoll_engine::dialect::{Dialect, SingleRow};
+use plimsoll_engine::request::{RequestAccess, Requester, Statement};
+use plimsoll_engine::table::{ColumnType, Table};
+use plimsoll_engine::value::Value::{self, BigInt, Text};
+
+use super::scripted::{Said, Script};
+use super::{URL, clock, described, everything, granting};
+use crate::dialect::MssqlDialect;
+use crate::session::MssqlSession;
+
+/// A session in the place of a run, at a server that answers so.
+fn session(script: &Script) -> MssqlSession {
+    let (_, clock) = clock();
+    let script = script.clone().on("SET NOCOUNT", [Said::Rows(Vec::new())]);
+    let abilities = described(&script).unwrap().abilities;
+    let connector = script.connector(URL, &clock);
+    let place = Place::run("a1").unwrap();
+    MssqlSession::open(&connector, &clock, &place, &place, RequestAccess::OWN, abilities).unwrap()
+}
+
+fn table() -> Table {
+    Table::new("t", &[("RowId", ColumnType::Int), ("Int1", ColumnType::Int)])
+}
+
+#[test]
+fn single_rows_are_asked_for_by_procedures_of_our_own() {
+    let done = || [Said::Rows(Vec::new())];
+    let script = granting()
+        .on("DROP PROCEDURE", done())
+        .on("CREATE PROCEDURE", done())
+        .on("EXEC [plimsoll_run_a1].[plimsoll_update_t] @P1, @P2", [Said::Rows(vec![vec![BigInt(1)]])]);
+    let mut session = session(&script);
+    let before = script.asked().len();
+    assert!(session.make_procedures(&table()).unwrap());
+    let made: Vec<String> = script.asked().split_off(before);
+    assert_eq!(made.len(), 8);
+    assert_eq!(made[2], "DROP PROCEDURE IF EXISTS [plimsoll_run_a1].[plimsoll_update_t]");
+    // The key is the last parameter, and the tables have their place.
+    assert_eq!(
+        made[3],
+        "CREATE PROCEDURE [plimsoll_run_a1].[plimsoll_update_t] @P1 int, @P2 int AS \
+         UPDATE [plimsoll_run_a1].t SET Int1 = @P1 WHERE RowId = @P2"
+    );
+    assert!(made[7].ends_with("@P1 int AS SELECT RowId, Int1 FROM [plimsoll_run_a1].t WHERE RowId = @P1"));
+    let sql = MssqlDialect.call(SingleRow::Update, &table()).unwrap();
+    let statement = Statement { number: 0, sql, columns: Some(Vec::new()) };
+    let answer = Requester::ask(&mut session, &statement, &[Value::Int(1), Value::Int(2)]).unwrap();
+    assert_eq!(answer.rows, 1);
+    // Somebody else's procedures are nothing to us.
+    assert!(session.execute("EXEC other @P1", &[Value::Int(1)]).is_err());
+    assert_eq!(script.asked().last().unwrap(), "EXEC other @P1");
+}
+
+#[test]
+fn who_may_not_make_procedures_asks_by_texts() {
+    let script = granting().row("CREATE PROCEDURE'", &[BigInt(0)]);
+    let mut session = session(&script);
+    let before = script.asked().len();
+    assert!(!session.make_procedures(&table()).unwrap());
+    assert_eq!(script.asked().len(), before);
+    assert!(
+        described(&script).unwrap().description.warnings.iter().any(|warning| warning.contains("CREATE PROCEDURE"))
+    );
+}
+
+#[test]
+fn procedures_of_a_place_go_with_it() {
+    let (_, clock) = clock();
+    let names = |names: &[&'static str]| [Said::Rows(names.iter().map(|name| vec![Text(name)]).collect())];
+    let script = everything()
+        .on("UNION ALL SELECT N'FOREIGN KEY", names(&[]))
+        .on("ORDER BY o.name", names(&["plimsoll_insert_t", "plimsoll_read_t"]))
+        .on("sys.tables", names(&["t"]))
+        .on("DROP", [Said::Rows(Vec::new())])
+        .on("SET LOCK_TIMEOUT", [Said::Rows(Vec::new())]);
+    let connector = script.connector(URL, &clock);
+    super::control(&connector).drop_schema(&Place::run("a1").unwrap()).unwrap();
+    let dropped: Vec<String> = script.asked().into_iter().filter(|sql| sql.starts_with("DROP")).collect();
+    assert_eq!(
+        dropped,
+        [
+            "DROP PROCEDURE [plimsoll_run_a1].[plimsoll_insert_t], [plimsoll_run_a1].[plimsoll_read_t]",
+            "DROP TABLE [plimsoll_run_a1].[t]",
+            "DROP SCHEMA [plimsoll_run_a1]",
+        ]
+    );
+}
+
+#[test]
+fn the_plan_of_a_statement_is_read_back() {
+    const XML: &str = include_str!("plans/parallel.xml");
+    let plans = |row: Vec<Value<'static>>| granting().on("q.last_dop", [Said::Rows(vec![row])]);
+    let sql = MssqlDialect.join_in_parallel("cpu").unwrap();
+    let script = plans(vec![BigInt(8), Text(XML)]);
+    let plan = session(&script).plan(&sql).unwrap().unwrap();
+    assert_eq!(plan.degree, Some(8));
+    assert!(plan.joins_by_loops && plan.shape.starts_with("Compute Scalar ("), "{plan:?}");
+    // What is no plan, or is none for us, is absent.
+    assert_eq!(session(&plans(vec![BigInt(8), Value::Null])).plan(&sql).unwrap(), None);
+    assert_eq!(session(&granting().on("q.last_dop", [Said::Rows(Vec::new())])).plan(&sql).unwrap(), None);
+    assert_eq!(session(&granting().refuses("dm_exec_query_stats", 300)).plan(&sql).unwrap(), None);
+}

@@ -1,0 +1,448 @@
+//! Where a target is and how it is reached: URLs, and connection strings as ADO.NET has them. Both end in the same keys,
+//! which are Microsoft's; case and blanks in their names do not matter.
+
+use plimsoll_engine::error::{Error, ErrorKind, Result};
+use plimsoll_engine::server::url::{Parts, host_and_port, unknown_parameter};
+use plimsoll_engine::target::{Secret, Target};
+
+use super::ado;
+use super::wire::{Encrypt, Endpoint};
+
+/// Parameters that hold no secret.
+pub(super) const SHOWN: &[&str] = &[
+    "applicationIntent",
+    "commandTimeout",
+    "connectTimeout",
+    "database",
+    "encrypt",
+    "hostNameInCertificate",
+    "instance",
+    "multiSubnetFailover",
+    "packetSize",
+    "trustServerCertificate",
+    "user",
+];
+
+/// What a key of a connection string or a parameter of a URL is about. The first name of each is the one we show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Key {
+    Server,
+    Instance,
+    Database,
+    User,
+    Password,
+    Encrypt,
+    TrustServerCertificate,
+    HostNameInCertificate,
+    ServerCertificate,
+    ConnectTimeout,
+    CommandTimeout,
+    PacketSize,
+    MultiSubnetFailover,
+    ApplicationIntent,
+    ApplicationName,
+    Authentication,
+    WindowsLogin,
+    /// Ours: consent to emptying the server's cache.
+    DropCleanBuffers,
+    BulkBatchRows,
+    BulkTableLock,
+    /// Something of the client library, which changes nothing here.
+    Ignored,
+}
+
+/// All names, without blanks and in lower case.
+const KEYS: &[(&str, Key)] = &[
+    ("server", Key::Server),
+    ("datasource", Key::Server),
+    ("address", Key::Server),
+    ("addr", Key::Server),
+    ("networkaddress", Key::Server),
+    ("instance", Key::Instance),
+    ("database", Key::Database),
+    ("initialcatalog", Key::Database),
+    ("user", Key::User),
+    ("userid", Key::User),
+    ("uid", Key::User),
+    ("username", Key::User),
+    ("password", Key::Password),
+    ("pwd", Key::Password),
+    ("encrypt", Key::Encrypt),
+    ("trustservercertificate", Key::TrustServerCertificate),
+    ("hostnameincertificate", Key::HostNameInCertificate),
+    ("servercertificate", Key::ServerCertificate),
+    ("connecttimeout", Key::ConnectTimeout),
+    ("connectiontimeout", Key::ConnectTimeout),
+    ("timeout", Key::ConnectTimeout),
+    ("logintimeout", Key::ConnectTimeout),
+    ("commandtimeout", Key::CommandTimeout),
+    ("packetsize", Key::PacketSize),
+    ("multisubnetfailover", Key::MultiSubnetFailover),
+    ("applicationintent", Key::ApplicationIntent),
+    ("applicationname", Key::ApplicationName),
+    ("app", Key::ApplicationName),
+    ("authentication", Key::Authentication),
+    ("integratedsecurity", Key::WindowsLogin),
+    ("trustedconnection", Key::WindowsLogin),
+    ("dropcleanbuffers", Key::DropCleanBuffers),
+    ("bulkbatchrows", Key::BulkBatchRows),
+    ("bulktablelock", Key::BulkTableLock),
+    ("connectretrycount", Key::Ignored),
+    ("connectretryinterval", Key::Ignored),
+    ("currentlanguage", Key::Ignored),
+    ("enlist", Key::Ignored),
+    ("loadbalancetimeout", Key::Ignored),
+    ("maxpoolsize", Key::Ignored),
+    ("minpoolsize", Key::Ignored),
+    ("multipleactiveresultsets", Key::Ignored),
+    ("mars", Key::Ignored),
+    ("persistsecurityinfo", Key::Ignored),
+    ("pooling", Key::Ignored),
+    ("replication", Key::Ignored),
+    ("typesystemversion", Key::Ignored),
+    ("workstationid", Key::Ignored),
+];
+
+/// What a hint lists.
+const SHOWN_KEYS: &str = "encrypt, trustServerCertificate, hostNameInCertificate, serverCertificate, instance, database, \
+                          user, connectTimeout, commandTimeout, packetSize, multiSubnetFailover, applicationIntent, authentication, \
+                          dropCleanBuffers, bulkBatchRows, bulkTableLock";
+
+/// How somebody wants to log in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Authentication {
+    /// By password if there is a user, else by token.
+    Usual,
+    /// By password.
+    Password,
+    /// By an access token of whatever source.
+    Token,
+    /// By an access token whose source is given: a kind of log-in that we have not got ourselves.
+    GivenToken,
+}
+
+/// A target taken apart and decoded.
+#[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a parameter of its own")]
+pub(super) struct Location {
+    /// Servers to be tried in turn; there is at least one.
+    pub(super) endpoints: Vec<Endpoint>,
+    /// Empty: the log-in's own default.
+    pub(super) database: String,
+    pub(super) user: Option<String>,
+    pub(super) password: Option<Secret>,
+    /// `None`: mandatory.
+    pub(super) encrypt: Option<Encrypt>,
+    pub(super) trust_server_certificate: bool,
+    pub(super) host_name_in_certificate: Option<String>,
+    pub(super) server_certificate: Option<String>,
+    pub(super) connect_timeout_s: Option<u32>,
+    pub(super) command_timeout_s: u32,
+    pub(super) packet_size: Option<u16>,
+    pub(super) multi_subnet_failover: bool,
+    pub(super) read_only: bool,
+    pub(super) authentication: Authentication,
+    /// True if the cache of the whole server may be emptied.
+    pub(super) drop_clean_buffers: bool,
+    /// Rows of a transaction when a table is loaded; 0 for all of them in one.
+    pub(super) bulk_batch_rows: u32,
+    /// Whether loads lock their whole table; `None`: those do that have it to themselves.
+    pub(super) bulk_table_lock: Option<bool>,
+    /// What the target asks for and doesn't get.
+    pub(super) warning: Option<&'static str>,
+}
+
+fn usage(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Usage, message).hint(
+        "write mssql://user@host:port/database?parameter=value, with '/', '?', '@', '&' and '%' of a user or password as %2F, %3F, %40, %26 and %25",
+    )
+}
+
+/// The sentence for `host\INSTANCE`, which is no URL.
+fn backslash(instance: &str) -> Error {
+    let shown = instance.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_$#".contains(&byte));
+    let name = if shown && !instance.is_empty() { instance } else { "NAME" };
+    Error::new(ErrorKind::Usage, "a URL can't name an instance by a backslash")
+        .hint(format!("write mssql://user@host/database?instance={name}"))
+}
+
+impl Location {
+    /// Takes a target apart.
+    pub(super) fn parse(target: &Target) -> Result<Self> {
+        let text = target.url().expose();
+        let mut location = Self {
+            endpoints: Vec::new(),
+            database: String::new(),
+            user: None,
+            password: None,
+            encrypt: None,
+            trust_server_certificate: false,
+            host_name_in_certificate: None,
+            server_certificate: None,
+            connect_timeout_s: None,
+            command_timeout_s: 0,
+            packet_size: None,
+            multi_subnet_failover: false,
+            read_only: false,
+            authentication: Authentication::Usual,
+            drop_clean_buffers: false,
+            bulk_batch_rows: 0,
+            bulk_table_lock: None,
+            warning: None,
+        };
+        if ado::PAIRS.are_in(text) {
+            for (key, value) in ado::pairs(text)? {
+                location.set(&key, value, false)?;
+            }
+        } else {
+            location.read_url(text)?;
+        }
+        if location.endpoints.is_empty() {
+            location.endpoints.push(Endpoint { host: "localhost".to_owned(), port: None, instance: None });
+        }
+        Ok(location)
+    }
+
+    fn read_url(&mut self, url: &str) -> Result<()> {
+        let parts = Parts::of(url, "a SQL Server target starts with mssql:// or sqlserver://", usage)?;
+        self.user = Some(parts.user).filter(|name| !name.is_empty());
+        self.password = Some(parts.password).filter(|word| !word.is_empty()).map(Secret::new);
+        for host in parts.hosts.split(',').filter(|host| !host.is_empty()) {
+            self.endpoints.push(endpoint(host)?);
+        }
+        let path = parts.path;
+        path.clone_into(&mut self.database);
+        let mut explicit_database = false;
+        let mut instance = None;
+        for (key, value) in parts.parameters {
+            match known(&key) {
+                Some(Key::Instance) => instance = Some(value),
+                Some(Key::Database) => {
+                    explicit_database = true;
+                    self.database = value;
+                }
+                Some(Key::Server) => return Err(usage("the server stands in front of the '?' of a URL")),
+                _ => self.set(&key, value, parts.doubtful)?,
+            }
+        }
+        // The form of the Go driver: the path is the instance where the database has a parameter of its own.
+        if explicit_database && instance.is_none() && !path.is_empty() {
+            instance = Some(path);
+        }
+        if let Some(name) = instance {
+            for endpoint in &mut self.endpoints {
+                endpoint.instance = Some(name.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Heeds a key.
+    fn set(&mut self, name: &str, value: String, doubtful: bool) -> Result<()> {
+        match known(name) {
+            Some(Key::Server) => self.endpoints = vec![ado::server(&value)?],
+            Some(Key::Database) => self.database = value,
+            Some(Key::User) => self.user = Some(value).filter(|name| !name.is_empty()),
+            Some(Key::Password) => self.password = Some(value).filter(|word| !word.is_empty()).map(Secret::new),
+            Some(Key::Encrypt) => {
+                self.encrypt = Some(match value.to_ascii_lowercase().as_str() {
+                    "false" | "no" | "optional" => Encrypt::Optional,
+                    "true" | "yes" | "mandatory" => Encrypt::Mandatory,
+                    "strict" => Encrypt::Strict,
+                    _ => {
+                        return Err(Error::new(ErrorKind::Usage, "the value of 'encrypt' is none that exists")
+                            .hint("encrypt is true (Mandatory), strict or false (Optional)"));
+                    }
+                });
+            }
+            Some(Key::TrustServerCertificate) => self.trust_server_certificate = flag(name, &value)?,
+            Some(Key::HostNameInCertificate) => self.host_name_in_certificate = Some(value),
+            Some(Key::ServerCertificate) => self.server_certificate = Some(value),
+            Some(Key::ConnectTimeout) => self.connect_timeout_s = Some(number(name, &value)?),
+            Some(Key::CommandTimeout) => self.command_timeout_s = number(name, &value)?,
+            Some(Key::PacketSize) => {
+                let size = number(name, &value)?;
+                let fits = u16::try_from(size).ok().filter(|size| (512..=32_767).contains(size));
+                self.packet_size = Some(fits.ok_or_else(|| {
+                    Error::new(ErrorKind::Usage, "the packet size is out of range").hint("packetSize is 512 to 32767")
+                })?);
+            }
+            Some(Key::MultiSubnetFailover) => self.multi_subnet_failover = flag(name, &value)?,
+            Some(Key::ApplicationIntent) => self.read_only = value.eq_ignore_ascii_case("readonly"),
+            Some(Key::ApplicationName) => {
+                self.warning =
+                    Some("the application's name in the target is not used: sessions are named by what they do");
+            }
+            Some(Key::Authentication) => self.authentication = authentication(&value)?,
+            Some(Key::WindowsLogin) => {
+                if value.eq_ignore_ascii_case("sspi") || flag(name, &value)? {
+                    return Err(no_windows_login());
+                }
+            }
+            Some(Key::DropCleanBuffers) => self.drop_clean_buffers = flag(name, &value)?,
+            Some(Key::BulkBatchRows) => self.bulk_batch_rows = number(name, &value)?,
+            Some(Key::BulkTableLock) => self.bulk_table_lock = Some(flag(name, &value)?),
+            Some(Key::Ignored) => {}
+            Some(Key::Instance) | None => {
+                let is_plain = |byte: u8| byte.is_ascii_alphabetic() || byte == b' ';
+                return Err(unknown_parameter(name, doubtful, is_plain, SHOWN_KEYS));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn no_windows_login() -> Error {
+    Error::new(ErrorKind::Unsupported, "a log-in by the Windows account is not supported")
+        .hint("use a log-in of SQL Server's own, or an access token of Microsoft Entra ID by --token-command")
+}
+
+fn authentication(value: &str) -> Result<Authentication> {
+    let plain: String = value.chars().filter(|c| !c.is_whitespace()).collect::<String>().to_ascii_lowercase();
+    match plain.as_str() {
+        "sqlpassword" => Ok(Authentication::Password),
+        "activedirectoryintegrated" | "windowsauthentication" => Err(no_windows_login()),
+        "activedirectorydefault" => Ok(Authentication::Token),
+        token if token.starts_with("activedirectory") => Ok(Authentication::GivenToken),
+        _ => Err(Error::new(ErrorKind::Usage, "the value of 'authentication' is none that exists here")
+            .hint("authentication is SqlPassword, or ActiveDirectoryDefault with a token by --token-command or az")),
+    }
+}
+
+fn known(name: &str) -> Option<Key> {
+    let plain: String =
+        name.chars().filter(|c| !c.is_whitespace() && *c != '_').collect::<String>().to_ascii_lowercase();
+    KEYS.iter().find(|(known, _)| *known == plain).map(|(_, key)| *key)
+}
+
+fn flag(name: &str, value: &str) -> Result<bool> {
+    match value.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "1" => Ok(true),
+        "false" | "no" | "0" => Ok(false),
+        _ => {
+            Err(Error::new(ErrorKind::Usage, format!("'{name}' is neither true nor false")).hint("write true or false"))
+        }
+    }
+}
+
+fn number(name: &str, value: &str) -> Result<u32> {
+    value.parse().map_err(|_| {
+        Error::new(ErrorKind::Usage, format!("'{name}' is not a number")).hint("seconds and rows are whole numbers")
+    })
+}
+
+/// `name`, `name:port`, `[address]:port`.
+fn endpoint(host: &str) -> Result<Endpoint> {
+    let (name, port) = host_and_port(host, usage)?;
+    if let Some((_, instance)) = name.split_once('\\') {
+        return Err(backslash(instance));
+    }
+    Ok(Endpoint { host: if name.is_empty() { "localhost".to_owned() } else { name }, port, instance: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_engine::Engine as _;
+    use plimsoll_engine::target::register;
+    use proptest::prelude::*;
+
+    fn parse(url: &str) -> Result<Location> {
+        register(vec![crate::Mssql.notation()]);
+        Location::parse(&Target::parse(url).unwrap())
+    }
+
+    fn endpoint(host: &str, port: Option<u16>, instance: Option<&str>) -> Endpoint {
+        Endpoint { host: host.to_owned(), port, instance: instance.map(str::to_owned) }
+    }
+
+    #[test]
+    fn urls_are_read() {
+        let url = "mssql://us%40er:p%2Fw@db.example:1444/my%20db?encrypt=strict&hostNameInCertificate=x.example&connectTimeout=3";
+        let location = parse(url).unwrap();
+        assert_eq!(location.endpoints, [endpoint("db.example", Some(1444), None)]);
+        assert_eq!((location.user.as_deref(), location.database.as_str()), (Some("us@er"), "my db"));
+        assert_eq!(location.password.unwrap().expose(), "p/w");
+        assert_eq!(location.encrypt, Some(Encrypt::Strict));
+        assert_eq!(location.host_name_in_certificate.as_deref(), Some("x.example"));
+        assert_eq!((location.connect_timeout_s, location.trust_server_certificate), (Some(3), false));
+        let location = parse("sqlserver://h1,h2:7,[::1]:8/d?trustServerCertificate=true&PacketSize=4096").unwrap();
+        assert_eq!(
+            location.endpoints,
+            [endpoint("h1", None, None), endpoint("h2", Some(7), None), endpoint("::1", Some(8), None)]
+        );
+        assert!(location.trust_server_certificate && location.packet_size == Some(4096) && location.user.is_none());
+        assert!(location.bulk_batch_rows == 0 && location.bulk_table_lock.is_none());
+        let loading = parse("mssql://h/d?bulkBatchRows=5000&bulkTableLock=no").unwrap();
+        assert_eq!((loading.bulk_batch_rows, loading.bulk_table_lock), (5000, Some(false)));
+        assert!(!location.drop_clean_buffers && parse("mssql://h/d?dropCleanBuffers=true").unwrap().drop_clean_buffers);
+        assert_eq!(parse("mssql:///d").unwrap().endpoints, [endpoint("localhost", None, None)]);
+        assert_eq!(parse("mssql://u:a@b@h/d").unwrap().password.unwrap().expose(), "a@b");
+    }
+
+    #[test]
+    fn instances_have_a_parameter() {
+        let named = endpoint("h", None, Some("SQL2022"));
+        assert_eq!(parse("mssql://h/d?instance=SQL2022").unwrap().endpoints, std::slice::from_ref(&named));
+        let go = parse("sqlserver://h/SQL2022?database=d").unwrap();
+        assert_eq!((go.endpoints, go.database.as_str()), (vec![named], "d"));
+        for url in ["mssql://u@h\\SQL2022/d", "mssql://u@h%5CSQL2022/d", "mssql://u@h\\SQL2022:1433/d"] {
+            let error = parse(url).err().unwrap();
+            assert!(error.message.contains("backslash") && error.hint.unwrap().contains("?instance=SQL2022"), "{url}");
+        }
+    }
+
+    #[test]
+    fn what_is_unknown_is_refused_with_what_is_known() {
+        let error = parse("mssql://h/d?encryp=true").err().unwrap();
+        assert!(error.message.contains("'encryp'") && error.hint.unwrap().contains("trustServerCertificate"));
+        for bad in [
+            "mssql:h/d",
+            "mssql://h/d?encrypt=perhaps",
+            "mssql://h:x/d",
+            "mssql://h/%zz",
+            "mssql://h/d?a",
+            "mssql://h/d?packetSize=100",
+            "mssql://h/d?trustServerCertificate=maybe",
+            "mssql://h/d?dropCleanBuffers=maybe",
+            "mssql://h/d?bulkBatchRows=-1",
+            "mssql://h/d?bulkTableLock=2",
+            "mssql://h/d?authentication=Kerberos",
+        ] {
+            assert_eq!(parse(bad).err().unwrap().kind, ErrorKind::Usage, "{bad}");
+        }
+        assert_eq!(parse("mssql://h/d?trusted_connection=yes").err().unwrap().kind, ErrorKind::Unsupported);
+    }
+
+    #[test]
+    fn names_of_keys_are_without_case_and_double_entries() {
+        let names: std::collections::BTreeSet<&str> = KEYS.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names.len(), KEYS.len());
+        assert!(SHOWN_KEYS.split(", ").all(|shown| known(shown).is_some()));
+    }
+
+    proptest! {
+        /// Whatever of a password is not escaped, no part of it is ever repeated, nor taken for the name of a host.
+        #[test]
+        fn no_password_is_repeated(head in "[A-Z]{4}", end in "[A-Z]{4}", sign in "[:/@%?&=\\\\;]{1,3}") {
+            register(vec![crate::Mssql.notation()]);
+            for url in [
+                format!("mssql://user:{head}{sign}{end}@host/db"),
+                format!("Server=host;User Id=user;Password={head}{sign}{end};Database=db"),
+            ] {
+                match Target::parse(&url).and_then(|target| Location::parse(&target)) {
+                    Ok(location) => {
+                        for endpoint in &location.endpoints {
+                            let shown = format!("{endpoint:?}");
+                            prop_assert!(!shown.contains(&head) && !shown.contains(&end), "{}", shown);
+                        }
+                    }
+                    Err(error) => {
+                        let text = format!("{error:?}");
+                        prop_assert!(!text.contains(&head) && !text.contains(&end), "{}", text);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,455 @@
+//! A connection by Microsoft's driver, made to block: it lives in one thread at a time and has a runtime of its own.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mssql_tds::connection::bulk_copy::BulkCopy;
+use mssql_tds::connection::tds_client::{
+    BufferedRowPoll, ExecuteOptions, PreparedStatement, StatementResult, TdsClient,
+};
+use mssql_tds::connection_provider::tds_connection_provider::TdsConnectionProvider;
+use mssql_tds::core::{CancelHandle, TdsResult};
+use mssql_tds::error::Error as DriverError;
+use mssql_tds::message::parameters::rpc_parameters::RpcParameter;
+use plimsoll_engine::database::{Cancel, RowSource};
+use plimsoll_engine::error::{Error, ErrorKind};
+use plimsoll_engine::request::Answer;
+use plimsoll_engine::table::ColumnType;
+use plimsoll_engine::value::{Row, Tally, Value};
+use tokio::runtime::{Builder, Runtime};
+
+use super::bulk::{self, Form, Progress, Rows, Stop};
+use super::cancel::{Abandoned, Canceller, SETTLE_SECONDS};
+use super::login::{Endpoint, Login};
+use super::sink::{IntoCount, IntoRow, Sink};
+use super::{Complaint, EachRow, Fault, Loading, Outcome, Wire, values};
+use crate::dialect::CALL;
+
+/// A connection and what was prepared on it.
+pub(crate) struct Client {
+    // Goes before the runtime whose socket it has.
+    driver: TdsClient,
+    runtime: Runtime,
+    statements: Statements,
+    canceller: Arc<Canceller>,
+    command_timeout_s: u32,
+}
+
+/// A statement for parameters of certain types.
+struct Prepared {
+    signature: Box<[u8]>,
+    statement: PreparedStatement,
+}
+
+/// Statements by their texts.
+#[derive(Default)]
+struct Statements {
+    numbers: HashMap<String, usize>,
+    forms: Vec<Vec<Prepared>>,
+}
+
+impl Statements {
+    /// The prepared form of a statement for values of these types; at its first use it is prepared.
+    fn find(&mut self, sql: &str, parameters: &[Value<'_>]) -> &mut PreparedStatement {
+        let number = self.numbers.get(sql).copied().unwrap_or_else(|| {
+            self.numbers.insert(sql.to_owned(), self.forms.len());
+            self.forms.push(Vec::new());
+            self.forms.len() - 1
+        });
+        let forms = &mut self.forms[number];
+        let signature = || parameters.iter().map(values::signature);
+        let found = forms.iter().position(|form| form.signature.iter().copied().eq(signature()));
+        let index = found.unwrap_or_else(|| {
+            forms.push(Prepared { signature: signature().collect(), statement: PreparedStatement::new(sql) });
+            forms.len() - 1
+        });
+        &mut forms[index].statement
+    }
+
+    /// The procedure that a text does nothing but call, with all its parameters in their order: it is called by its name, which
+    /// saves the server a statement.
+    fn procedure<'a>(sql: &'a str, parameters: &[Value<'_>]) -> Option<&'a str> {
+        let (name, rest) = sql.strip_prefix(CALL)?.split_once(' ')?;
+        let mut places = rest.split(", ");
+        let in_order = (1..=parameters.len()).all(|number| {
+            let place = places.next().and_then(|place| place.strip_prefix("@P"));
+            place.is_some_and(|place| place.parse() == Ok(number))
+        });
+        (in_order && places.next().is_none()).then_some(name)
+    }
+
+    /// Takes out all forms of a statement.
+    fn take(&mut self, sql: &str) -> Vec<Prepared> {
+        self.numbers.get(sql).map(|number| std::mem::take(&mut self.forms[*number])).unwrap_or_default()
+    }
+}
+
+impl Client {
+    /// Connects and logs in under a name that the server shows.
+    pub(crate) fn connect(endpoint: &Endpoint, login: &Login, application: &str) -> Outcome<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| Fault::Driver(format!("no runtime could be started: {error}")))?;
+        let provider = TdsConnectionProvider::new();
+        let server = endpoint.data_source();
+        let connecting = provider.create_client(login.context(application), &server, None);
+        match runtime.block_on(connecting) {
+            Ok(driver) => Ok(Self {
+                driver,
+                runtime,
+                statements: Statements::default(),
+                canceller: Arc::default(),
+                command_timeout_s: login.command_timeout_s,
+            }),
+            Err(error) => {
+                // Somebody may still be waiting for a name; nobody waits for him.
+                runtime.shutdown_background();
+                Err(fault(error))
+            }
+        }
+    }
+
+    /// Gives statements another time than the log-in said.
+    #[cfg(test)]
+    pub(super) fn command_timeout_for_tests(&mut self, seconds: u32) {
+        self.command_timeout_s = seconds;
+    }
+
+    /// Does something that can be cancelled, and says what became of it.
+    fn cancellable<T>(&mut self, work: impl FnOnce(&mut Self, &CancelHandle) -> Outcome<T>) -> Outcome<T> {
+        if self.canceller.is_severed() {
+            return Err(self.abandoned(Abandoned::Severed));
+        }
+        let handle = self.canceller.begin();
+        let outcome = work(self, &handle);
+        let was_cancelled = self.canceller.end();
+        match outcome {
+            Err(_) if self.canceller.is_severed() => Err(self.abandoned(Abandoned::Severed)),
+            // A cancelled statement may end in many ways, such as a connection that is given up.
+            Err(Fault::Closed(_) | Fault::Driver(_) | Fault::TimedOut) if was_cancelled => Err(Fault::Cancelled),
+            outcome => outcome,
+        }
+    }
+
+    /// Closes the connection, however it stands. The server sees that and undoes what was not committed.
+    fn give_up(&mut self) {
+        if self.driver.is_connection_dead() {
+            return;
+        }
+        let patience = Duration::from_secs(1);
+        // Under TLS a farewell is sent, for which there may be no room.
+        let closing = async { tokio::time::timeout(patience, self.driver.close_connection()).await };
+        let _ = self.runtime.block_on(closing);
+    }
+
+    /// What a line that was not waited for any longer comes to; nothing can be asked on it again.
+    fn abandoned(&mut self, why: Abandoned) -> Fault {
+        self.give_up();
+        match why {
+            Abandoned::Severed => Fault::Closed("it was broken off by us".to_owned()),
+            Abandoned::Cancelled => Fault::Cancelled,
+            Abandoned::TimedOut => Fault::TimedOut,
+        }
+    }
+
+    /// Starts a statement.
+    fn start(&mut self, sql: &str, parameters: &[Value<'_>], handle: &CancelHandle) -> Outcome<StatementResult> {
+        let options = ExecuteOptions::new().timeout_secs(self.command_timeout_s).cancel(handle);
+        let Self { driver, runtime, statements, canceller, .. } = self;
+        let started = if parameters.is_empty() {
+            runtime.block_on(canceller.patiently(0, driver.execute(sql.to_owned(), options)))
+        } else if let Some(name) = Statements::procedure(sql, parameters) {
+            let values = Some(unnamed(parameters));
+            let calling = driver.execute_stored_procedure(name.to_owned(), values, None, options);
+            runtime.block_on(canceller.patiently(0, calling))
+        } else {
+            let (values, statement) = (parameters_of(parameters), statements.find(sql, parameters));
+            runtime.block_on(canceller.patiently(0, driver.execute_prepared(statement, values, &mut None, options)))
+        };
+        self.waited(started)
+    }
+
+    /// What became of something that was waited for.
+    fn waited<T>(&mut self, outcome: Result<TdsResult<T>, Abandoned>) -> Outcome<T> {
+        match outcome {
+            Ok(done) => done.map_err(fault),
+            Err(why) => Err(self.abandoned(why)),
+        }
+    }
+
+    /// A statement that failed is prepared anew: its table may have been made again with other columns.
+    fn forget(&mut self, sql: &str) {
+        for prepared in self.statements.take(sql) {
+            let mut statement = prepared.statement;
+            if let Some(id) = statement.take_id()
+                && !self.driver.is_connection_dead()
+            {
+                // What the server keeps of it goes with the connection at the latest.
+                let _ = self
+                    .runtime
+                    .block_on(self.driver.unprepare(id, ExecuteOptions::new().timeout_secs(SETTLE_SECONDS)));
+            }
+        }
+    }
+
+    /// Reads the rows of the result at hand.
+    fn rows(&mut self, row: &mut Row, columns: &[ColumnType], each: EachRow<'_>) -> Outcome<()> {
+        loop {
+            row.clear();
+            let mut sink = Sink(IntoRow { columns, row, fault: None });
+            // Rows that have arrived need no runtime.
+            let there = match self.driver.try_next_buffered_row_into(&mut sink).map_err(fault)? {
+                BufferedRowPoll::Complete => true,
+                BufferedRowPoll::Exhausted => false,
+                BufferedRowPoll::Partial => {
+                    let finishing = self.canceller.patiently(0, self.driver.finish_row_into(&mut sink));
+                    let finished = self.runtime.block_on(finishing);
+                    self.waited(finished)?;
+                    true
+                }
+                BufferedRowPoll::Pending => {
+                    let waiting = self.canceller.patiently(0, self.driver.next_row_into(&mut sink));
+                    let next = self.runtime.block_on(waiting);
+                    self.waited(next)?
+                }
+            };
+            if !there {
+                return Ok(());
+            }
+            if let Some(fault) = sink.0.fault.take() {
+                return Err(Fault::Driver(fault));
+            }
+            if row.len() < columns.len() {
+                return Err(Fault::Driver("a query returned fewer columns than were asked for".to_owned()));
+            }
+            each(row).map_err(Fault::Ours)?;
+        }
+    }
+
+    /// Goes through all results of a statement.
+    fn stream(
+        &mut self,
+        sql: &str,
+        parameters: &[Value<'_>],
+        columns: &[ColumnType],
+        each: EachRow<'_>,
+        handle: &CancelHandle,
+    ) -> Outcome<u64> {
+        let mut result = self.start(sql, parameters, handle)?;
+        let (mut changed, mut row) = (0, Row::default());
+        loop {
+            match result {
+                StatementResult::Rows => self.rows(&mut row, columns, each)?,
+                StatementResult::NoRows { rows_affected } => changed += rows_affected.unwrap_or(0),
+                StatementResult::End => break,
+            }
+            let advanced = self.runtime.block_on(self.canceller.patiently(0, self.driver.advance()));
+            result = self.waited(advanced)?;
+        }
+        let closed = self.runtime.block_on(self.canceller.patiently(0, self.driver.close_query()));
+        self.waited(closed)?;
+        Ok(changed)
+    }
+
+    /// Counts what a statement returns, in one go.
+    fn count(
+        &mut self,
+        sql: &str,
+        parameters: &[Value<'_>],
+        columns: Option<&[ColumnType]>,
+        handle: &CancelHandle,
+    ) -> Outcome<Answer> {
+        let options = ExecuteOptions::new().timeout_secs(self.command_timeout_s).cancel(handle);
+        let mut sink = Sink(IntoCount { columns, content_bytes: 0 });
+        let (mut rows, mut changed, mut returned) = (0, 0, false);
+        let Self { driver: client, runtime, statements, canceller, .. } = self;
+        let counting = async {
+            let mut result = if parameters.is_empty() {
+                client.execute(sql.to_owned(), options).await?
+            } else if let Some(name) = Statements::procedure(sql, parameters) {
+                client.execute_stored_procedure(name.to_owned(), Some(unnamed(parameters)), None, options).await?
+            } else {
+                let statement = statements.find(sql, parameters);
+                client.execute_prepared(statement, parameters_of(parameters), &mut None, options).await?
+            };
+            loop {
+                match result {
+                    StatementResult::Rows => {
+                        returned = true;
+                        // What has arrived is read without waiting, which costs less.
+                        loop {
+                            let there = match client.try_next_buffered_row_into(&mut sink)? {
+                                BufferedRowPoll::Complete => true,
+                                BufferedRowPoll::Exhausted => false,
+                                BufferedRowPoll::Partial => {
+                                    client.finish_row_into(&mut sink).await?;
+                                    true
+                                }
+                                BufferedRowPoll::Pending => client.next_row_into(&mut sink).await?,
+                            };
+                            if !there {
+                                break;
+                            }
+                            rows += 1;
+                        }
+                    }
+                    StatementResult::NoRows { rows_affected } => changed += rows_affected.unwrap_or(0),
+                    StatementResult::End => break,
+                }
+                result = client.advance().await?;
+            }
+            client.close_query().await
+        };
+        let counted = runtime.block_on(canceller.patiently(0, counting));
+        self.waited(counted)?;
+        let returned = columns.map_or(returned, |columns| !columns.is_empty());
+        Ok(if returned {
+            Answer { rows, content_bytes: sink.0.content_bytes }
+        } else {
+            Answer { rows: changed, content_bytes: 0 }
+        })
+    }
+
+    /// Brings the line to rest after a fault: what is still to come is cancelled.
+    fn settle(&mut self) {
+        if !self.driver.is_connection_dead() && self.driver.has_open_batch() {
+            // If that fails the connection is given up, which is seen by asking whether it is dead.
+            let settling = self.canceller.patiently(SETTLE_SECONDS, self.driver.cancel_query(SETTLE_SECONDS));
+            if self.runtime.block_on(settling).is_err() {
+                self.give_up();
+            }
+        }
+    }
+}
+
+impl Wire for Client {
+    fn query(
+        &mut self,
+        sql: &str,
+        parameters: &[Value<'_>],
+        columns: &[ColumnType],
+        each: EachRow<'_>,
+    ) -> Outcome<u64> {
+        let outcome = self.cancellable(|client, handle| client.stream(sql, parameters, columns, each, handle));
+        if outcome.is_err() {
+            self.settle();
+            self.forget(sql);
+        }
+        outcome
+    }
+
+    fn ask(&mut self, sql: &str, parameters: &[Value<'_>], columns: Option<&[ColumnType]>) -> Outcome<Answer> {
+        let outcome = self.cancellable(|client, handle| client.count(sql, parameters, columns, handle));
+        if outcome.is_err() {
+            self.settle();
+            self.forget(sql);
+        }
+        outcome
+    }
+
+    fn load(&mut self, table: &str, loading: Loading, source: &mut dyn RowSource) -> Outcome<Tally> {
+        self.cancellable(|client, _| {
+            let Self { driver, runtime, canceller, command_timeout_s, .. } = client;
+            match load(driver, runtime, (canceller, *command_timeout_s), table, loading, source) {
+                Ok(outcome) => outcome,
+                Err(why) => Err(client.abandoned(why)),
+            }
+        })
+    }
+
+    fn canceller(&self) -> Arc<dyn Cancel> {
+        Arc::clone(&self.canceller) as Arc<dyn Cancel>
+    }
+
+    fn is_dead(&self) -> bool {
+        self.driver.is_connection_dead()
+    }
+}
+
+/// Loads rows; who cancels is heard between two of them, and where the server takes none any more.
+fn load(
+    driver: &mut TdsClient,
+    runtime: &Runtime,
+    (canceller, timeout_s): (&Canceller, u32),
+    table: &str,
+    loading: Loading,
+    source: &mut dyn RowSource,
+) -> Result<Outcome<Tally>, Abandoned> {
+    let mut copy = BulkCopy::new(driver, table)
+        .timeout(Duration::from_secs(timeout_s.into()))
+        .table_lock(loading.table_lock)
+        .batch_size(loading.batch_rows as usize)
+        .keep_nulls(true);
+    let columns = match runtime.block_on(canceller.patiently(timeout_s, copy.retrieve_destination_metadata()))? {
+        Ok(columns) => columns,
+        Err(error) => return Ok(Err(fault(error))),
+    };
+    let form = |column| {
+        Form::of(column)
+            .ok_or_else(|| Fault::Driver(format!("the column {} has a type that can't be loaded", column.column_name)))
+    };
+    let forms = match columns.iter().map(form).collect::<Outcome<Vec<_>>>() {
+        Ok(forms) => forms,
+        Err(fault) => return Ok(Err(fault)),
+    };
+    let progress = Rc::new(Progress::default());
+    let rows = Rows {
+        source,
+        forms,
+        row: Row::default(),
+        progress: Rc::clone(&progress),
+        canceller,
+        has_ended: false,
+        usual_bytes: 256,
+    };
+    let loaded = runtime.block_on(canceller.patiently(timeout_s, copy.write_to_server_zerocopy(rows)))?;
+    Ok(match (progress.stop.take(), loaded) {
+        (Some(Stop::Source(error)), _) => Err(Fault::Ours(error)),
+        (Some(Stop::Cancelled), _) => Err(Fault::Cancelled),
+        (Some(Stop::Value(index)), _) => {
+            let name = columns.get(index).map_or("beyond the last", |column| column.column_name.as_str());
+            let message = format!("a row to be loaded has no value, or another type's, for the column {name}");
+            Err(Fault::Ours(Error::new(ErrorKind::Internal, message)))
+        }
+        (None, Err(error)) => Err(fault(error)),
+        (None, Ok(_)) => Ok(progress.tally.get()),
+    })
+}
+
+/// Parameters of a procedure, by their order.
+fn unnamed(parameters: &[Value<'_>]) -> Vec<RpcParameter> {
+    parameters.iter().map(values::unnamed).collect()
+}
+
+fn parameters_of(parameters: &[Value<'_>]) -> Vec<RpcParameter> {
+    parameters.iter().zip(1..).map(|(value, number)| values::parameter(number, value)).collect()
+}
+
+/// What an error of the driver is for us.
+fn fault(error: DriverError) -> Fault {
+    match error {
+        DriverError::SqlServerError { diagnostics } if diagnostics.has_errors() => {
+            let complaints = diagnostics.errors.into_iter().map(|error| Complaint {
+                number: error.number,
+                state: error.state,
+                class: error.class,
+                message: error.message,
+            });
+            Fault::Server(complaints.collect())
+        }
+        DriverError::TlsError(source) | DriverError::TlsHandshakeError { source, .. } => Fault::Tls(source.to_string()),
+        DriverError::CertificateNotFound { .. }
+        | DriverError::InvalidCertificateFormat { .. }
+        | DriverError::CertificateExpired
+        | DriverError::CertificateMismatch
+        | DriverError::CertificateFileIoError { .. }
+        | DriverError::NoServerCertificate => Fault::Tls(error.to_string()),
+        DriverError::Io(source) => Fault::Closed(source.to_string()),
+        DriverError::ConnectionClosed(why) | DriverError::ConnectionError(why) => Fault::Closed(why),
+        DriverError::TimeoutError(_) | DriverError::BulkCopyError(_) => Fault::TimedOut,
+        DriverError::OperationCancelledError(_) => Fault::Cancelled,
+        DriverError::UsageError(why) if why == bulk::STOPPED => Fault::Cancelled,
+        other => Fault::Driver(other.to_string()),
+    }
+}

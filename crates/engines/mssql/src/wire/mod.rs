@@ -1,0 +1,104 @@
+//! The line to a server: the only place that knows the driver. What is above it sees texts, values and rows, and faults by
+//! the server's own numbers; so it can also be driven by a script.
+
+mod bulk;
+mod cancel;
+mod client;
+mod login;
+mod sink;
+#[cfg(test)]
+mod tests;
+mod values;
+
+use std::sync::Arc;
+
+use plimsoll_engine::database::{Cancel, RowSource};
+use plimsoll_engine::error::Error;
+use plimsoll_engine::request::Answer;
+use plimsoll_engine::table::ColumnType;
+use plimsoll_engine::value::{Row, Tally, Value};
+
+pub(super) use client::Client;
+pub(super) use login::{Auth, Encrypt, Endpoint, Login};
+
+/// What a server, the line or the receiver of rows has against what was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// The server's errors in their order; there is at least one.
+    Server(Vec<Complaint>),
+    /// TLS could not be agreed on, or the certificate is not to be trusted.
+    Tls(String),
+    /// The line broke, or was never there.
+    Closed(String),
+    /// Not done within the time that was given.
+    TimedOut,
+    /// Cancelled by us.
+    Cancelled,
+    /// The driver is not content: a value or a message that it can't read.
+    Driver(String),
+    /// Whoever receives rows, or gives them, has had enough.
+    Ours(Error),
+}
+
+/// An error as the server states it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Complaint {
+    /// Its number, as in `sys.messages`.
+    pub(super) number: u32,
+    /// Tells apart places that use the same number.
+    pub(super) state: u8,
+    /// Its severity: from 20 on it ends the connection.
+    pub(super) class: i32,
+    /// Its text in the server's language.
+    pub(super) message: String,
+}
+
+/// Result of everything on the line.
+pub(super) type Outcome<T> = Result<T, Fault>;
+
+/// Receives the rows of a query one by one.
+pub(super) type EachRow<'a> = &'a mut dyn FnMut(&mut Row) -> plimsoll_engine::error::Result<()>;
+
+/// How rows are loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Loading {
+    /// Takes a lock of the whole table, which lets the server log less where its recovery model allows that.
+    pub(super) table_lock: bool,
+    /// Rows of a transaction; 0 for all of them in one.
+    pub(super) batch_rows: u32,
+}
+
+/// A connection. Statements with parameters are prepared once and kept.
+pub(super) trait Wire: Send {
+    /// Runs a text and hands over the rows of all its results, whose columns have these types; gives the rows it changed.
+    fn query(&mut self, sql: &str, parameters: &[Value<'_>], columns: &[ColumnType], each: EachRow<'_>)
+    -> Outcome<u64>;
+
+    /// Runs a text and counts what comes back. Without types, content is counted by those that the server states.
+    fn ask(&mut self, sql: &str, parameters: &[Value<'_>], columns: Option<&[ColumnType]>) -> Outcome<Answer>;
+
+    /// Loads rows by the bulk protocol, in one transaction: all of them, or none on a fault, unless batches are asked for. The name is
+    /// quoted.
+    fn load(&mut self, table: &str, loading: Loading, rows: &mut dyn RowSource) -> Outcome<Tally>;
+
+    /// A handle that cancels from another thread what is running.
+    fn canceller(&self) -> Arc<dyn Cancel>;
+
+    /// True once nothing can be asked any more. To be looked at after each fault.
+    fn is_dead(&self) -> bool;
+
+    /// Runs a text for its effect.
+    fn run(&mut self, sql: &str) -> Outcome<u64> {
+        self.query(sql, &[], &[], &mut |_| Ok(()))
+    }
+
+    /// The rows of a query, for those that are few.
+    fn rows(&mut self, sql: &str, parameters: &[Value<'_>], columns: &[ColumnType]) -> Outcome<Vec<Row>> {
+        let mut rows = Vec::new();
+        self.query(sql, parameters, columns, &mut |row| {
+            rows.push(row.clone());
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+}

@@ -1,0 +1,172 @@
+//! What the server lets this user do, found out by asking: its grants, a table, a setting.
+
+use plimsoll_engine::capability::Capability;
+use plimsoll_engine::error::{ErrorKind, Result};
+
+use super::connection::Connection;
+
+/// Something a measurement can use.
+struct Known {
+    name: &'static str,
+    found: Found,
+    cost: &'static str,
+    remedy: &'static str,
+}
+
+/// How it is found out.
+enum Found {
+    /// The user may make databases of our names.
+    Places,
+    /// The user has this privilege on everything.
+    Grant(&'static str),
+    /// This query is allowed.
+    Query(&'static str),
+    /// This gives 1.
+    Setting(&'static str),
+}
+
+const KNOWN: [Known; 7] = [
+    Known {
+        name: "making places",
+        found: Found::Places,
+        cost: "no test can run",
+        remedy: "GRANT ALL ON `plimsoll\\_%`.* TO user",
+    },
+    Known {
+        name: "RELOAD",
+        found: Found::Grant("RELOAD"),
+        cost: "dirty pages of a load may be written during a test",
+        remedy: "GRANT RELOAD ON *.* TO user",
+    },
+    Known {
+        name: "PROCESS",
+        found: Found::Grant("PROCESS"),
+        cost: "sessions of other users' dead runs are not seen; what sessions wait for is left out while another user is connected, \
+               and idle transactions always",
+        remedy: "GRANT PROCESS ON *.* TO user",
+    },
+    Known {
+        name: "SELECT on mysql.innodb_index_stats",
+        found: Found::Query("SELECT 1 FROM mysql.innodb_index_stats LIMIT 1"),
+        cost: "a table's size is what is set aside for it, a few MB more than it fills",
+        remedy: "GRANT SELECT ON mysql.innodb_index_stats TO user",
+    },
+    Known {
+        name: "local_infile",
+        found: Found::Setting("SELECT @@global.local_infile"),
+        cost: "rows are loaded by INSERT",
+        remedy: "SET GLOBAL local_infile = ON",
+    },
+    Known {
+        name: "performance_schema",
+        found: Found::Setting("SELECT @@global.performance_schema"),
+        cost: "how long reads and writes of files take, and waits by name, are left out",
+        remedy: "performance_schema = ON in the server's option file, and a restart",
+    },
+    Known {
+        name: "SELECT on performance_schema",
+        found: Found::Query("SELECT 1 FROM performance_schema.file_summary_by_event_name LIMIT 1"),
+        cost: "the same, where performance_schema is on",
+        remedy: "GRANT SELECT ON performance_schema.* TO user",
+    },
+];
+
+/// Asks for all of them.
+pub(super) fn detect(connection: &mut Connection) -> Result<Vec<Capability>> {
+    let lines = connection.ask("SHOW GRANTS")?;
+    let grants: Vec<Grant> = lines.iter().flatten().flatten().filter_map(|line| Grant::parse(line)).collect();
+    let mut capabilities = Vec::new();
+    for known in KNOWN {
+        let works = match known.found {
+            Found::Places => makes_places(connection, &grants)?,
+            Found::Grant(privilege) => grants.iter().any(|grant| grant.scope == "*.*" && grant.allows(privilege)),
+            Found::Query(sql) => match connection.ask(sql) {
+                Ok(_) => true,
+                Err(error) if matches!(error.kind, ErrorKind::Permission | ErrorKind::Statement) => false,
+                Err(error) => return Err(error),
+            },
+            Found::Setting(sql) => connection.ask_one(sql)?.is_some_and(|value| value == "1"),
+        };
+        let Known { name, cost, remedy, .. } = known;
+        capabilities.push(Capability { name, works, cost, remedy: Some(remedy.to_owned()) });
+    }
+    Ok(capabilities)
+}
+
+/// What has to be allowed in a database of ours.
+const FOR_PLACES: [&str; 5] = ["CREATE", "DROP", "INSERT", "SELECT", "UPDATE"];
+
+/// Whether the grants are enough for databases of our names. The server itself compares a name with a pattern.
+fn makes_places(connection: &mut Connection, grants: &[Grant]) -> Result<bool> {
+    let mut applying = Vec::new();
+    for grant in grants {
+        if let Some(pattern) = grant.database() {
+            let pattern = pattern.replace('\\', "\\\\").replace('\'', "''");
+            let sql = format!("SELECT 'plimsoll_run_a' LIKE '{pattern}'");
+            if pattern == "*" || connection.ask_one(&sql)?.is_some_and(|value| value == "1") {
+                applying.push(grant);
+            }
+        }
+    }
+    Ok(FOR_PLACES.iter().all(|privilege| applying.iter().any(|grant| grant.allows(privilege))))
+}
+
+/// A line of `SHOW GRANTS`.
+#[derive(Debug, PartialEq, Eq)]
+struct Grant {
+    privileges: Vec<String>,
+    /// As `*.*` or with names in backticks.
+    scope: String,
+}
+
+impl Grant {
+    /// `None` for a line of another kind, such as a role that is given.
+    fn parse(line: &str) -> Option<Self> {
+        let (privileges, rest) = line.strip_prefix("GRANT ")?.split_once(" ON ")?;
+        let (scope, _) = rest.split_once(" TO ")?;
+        let privileges = privileges.split(',').map(|privilege| privilege.trim().to_ascii_uppercase()).collect();
+        Some(Self { privileges, scope: scope.to_owned() })
+    }
+
+    fn allows(&self, privilege: &str) -> bool {
+        self.privileges.iter().any(|granted| granted == "ALL PRIVILEGES" || granted == privilege)
+    }
+
+    /// The pattern of databases that it is for, if it is for all their tables.
+    fn database(&self) -> Option<String> {
+        let pattern = self.scope.strip_suffix(".*")?;
+        let bare = pattern.strip_prefix('`').and_then(|name| name.strip_suffix('`')).unwrap_or(pattern);
+        Some(bare.replace("``", "`"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn lines_of_grants_are_read() {
+        let all = Grant::parse("GRANT ALL PRIVILEGES ON `plimsoll\\_%`.* TO `bench`@`%` WITH GRANT OPTION").unwrap();
+        assert_eq!(all.database().as_deref(), Some("plimsoll\\_%"));
+        assert!(all.allows("CREATE"));
+        let some = Grant::parse("GRANT RELOAD, PROCESS ON *.* TO `bench`@`%` IDENTIFIED BY PASSWORD '*AB'").unwrap();
+        assert_eq!((some.database().as_deref(), some.scope.as_str()), (Some("*"), "*.*"));
+        assert!(some.allows("PROCESS") && !some.allows("CREATE"));
+        assert_eq!(Grant::parse("GRANT `reader` TO `bench`@`%`"), None);
+        let table = Grant::parse("GRANT SELECT (a, b) ON `mysql`.`user` TO `bench`@`%`").unwrap();
+        assert_eq!(table.database(), None);
+    }
+
+    #[test]
+    fn the_documents_have_the_table_of_capabilities() {
+        let mut table = "| capability | without it | what gives it |\n|---|---|---|\n".to_owned();
+        for Known { name, cost, remedy, .. } in KNOWN {
+            let remedy = if remedy.contains('`') { format!("``{remedy}``") } else { remedy.to_owned() };
+            let _ = writeln!(table, "| {name} | {cost} | {remedy} |");
+        }
+        let document = include_str!("../../../../docs/ENGINES.md");
+        assert!(document.contains(&table), "docs/ENGINES.md should have this table:\n{table}");
+    }
+}

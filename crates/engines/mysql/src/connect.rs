@@ -1,0 +1,222 @@
+//! Connections: where to, as whom, how protected.
+
+use std::io;
+use std::net::{IpAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use plimsoll_engine::error::Result;
+use plimsoll_engine::server::socket::{Address, KeepAlive, Socket};
+use plimsoll_engine::server::tls::{self, Trust};
+use plimsoll_engine::target::{Credentials, Secret};
+use rustls::ClientConfig;
+
+use super::connection::Connection;
+use super::error::Errors;
+use super::line::Line;
+use super::login::{self, Login};
+use super::password::{self, Environment};
+use super::product::Product;
+use super::sampled::Ours;
+use super::url::{Location, SslMode};
+
+/// How long a server may take to answer and let us in, if the URL doesn't say.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const PORT: u16 = 3306;
+/// The system asks whether the other side still lives, and gives up after half a minute.
+const KEEP_ALIVE: KeepAlive =
+    KeepAlive { idle: Duration::from_secs(10), interval: Some(Duration::from_secs(5)), retries: Some(3) };
+const SEND_PATIENCE: Duration = Duration::from_secs(25);
+/// Where servers put their sockets.
+const SOCKETS: [&str; 3] = ["/run/mysqld/mysqld.sock", "/var/lib/mysql/mysql.sock", "/tmp/mysql.sock"];
+
+/// Makes connections to one server.
+pub(super) struct Connector {
+    host: String,
+    port: u16,
+    socket: Option<PathBuf>,
+    user: String,
+    password: Option<Secret>,
+    /// The database of the URL.
+    database: Option<String>,
+    mode: SslMode,
+    ssl_ca: Option<String>,
+    tls: Arc<ClientConfig>,
+    timeout: Duration,
+    pub(super) errors: Errors,
+    /// True at a socket or a loopback address.
+    pub(super) loopback: bool,
+    pub(super) warnings: Vec<String>,
+    /// Numbers of our connections that are open: by them our sessions are told from others'.
+    pub(super) ours: Arc<Mutex<Ours>>,
+}
+
+impl Connector {
+    /// Settles everything that a connection needs; connects to nobody.
+    pub(super) fn new(location: Location, credentials: &Credentials, environment: Environment<'_>) -> Result<Self> {
+        let found = password::find(credentials, location.defaults_file.as_deref(), environment);
+        let user = location.user.or(found.user);
+        let user = user.or_else(|| ["USER", "LOGNAME"].into_iter().find_map(environment)).unwrap_or_default();
+        let password = location.password.or(found.password);
+        let is_local = location.host.as_deref().is_none_or(|host| host == "localhost");
+        // As with the servers' own clients, localhost is the socket unless a port is named.
+        let usual = || SOCKETS.into_iter().find(|path| Path::new(path).exists()).map(str::to_owned);
+        let usual = if is_local && location.port.is_none() { usual() } else { None };
+        let socket = location.socket.or(usual).map(PathBuf::from);
+        let host = location.host.unwrap_or_else(|| "localhost".to_owned());
+        let port = location.port.unwrap_or(PORT);
+        let loopback = socket.is_some() || is_loopback(&host);
+        // Verified by default; on this machine there is nobody in between, and a server there seldom has a certificate.
+        let mode = location.ssl_mode.unwrap_or(if loopback { SslMode::Preferred } else { SslMode::VerifyIdentity });
+        let trust = match mode {
+            SslMode::VerifyIdentity => Trust::Host,
+            SslMode::VerifyCa => Trust::Authority,
+            SslMode::Disabled | SslMode::Preferred | SslMode::Required => Trust::Anybody,
+        };
+        let tls = Arc::new(tls::config(trust, location.ssl_ca.as_deref(), "ssl-ca")?);
+        let address = socket.as_ref().map_or_else(|| address(&host, port), |path| path.display().to_string());
+        Ok(Self {
+            errors: Errors::new(address, user.clone(), password.is_some()),
+            host,
+            port,
+            socket,
+            user,
+            password,
+            ssl_ca: location.ssl_ca,
+            database: location.database,
+            mode,
+            tls,
+            timeout: location.connect_timeout.unwrap_or(CONNECT_TIMEOUT),
+            loopback,
+            warnings: found.warning.into_iter().collect(),
+            ours: Arc::default(),
+        })
+    }
+
+    /// A connection to the database of the URL, or to none.
+    pub(super) fn connect(&self, name: &str) -> Result<Connection> {
+        self.connect_to(self.database.as_deref(), name, self.timeout)
+    }
+
+    /// A connection to no database, which need not be there any more; it is given up sooner if need be.
+    pub(super) fn connect_within(&self, name: &str, patience: Duration) -> Result<Connection> {
+        self.connect_to(None, name, self.timeout.min(patience))
+    }
+
+    /// A connection whose statements work in a database.
+    pub(super) fn connect_in(&self, database: &str, name: &str) -> Result<Connection> {
+        self.connect_to(Some(database), name, self.timeout)
+    }
+
+    /// The same user's connections to a server of ours that has nothing but this socket.
+    pub(super) fn at_socket(&self, socket: &Path) -> Self {
+        Self {
+            errors: Errors::new(socket.display().to_string(), self.user.clone(), self.password.is_some()),
+            host: self.host.clone(),
+            port: self.port,
+            socket: Some(socket.to_owned()),
+            user: self.user.clone(),
+            password: self.password.clone(),
+            database: self.database.clone(),
+            mode: SslMode::Disabled,
+            ssl_ca: None,
+            tls: Arc::clone(&self.tls),
+            timeout: self.timeout,
+            loopback: true,
+            warnings: Vec::new(),
+            ours: Arc::default(),
+        }
+    }
+
+    /// Tells a client program how to connect. The environment of a program can be read by its user alone.
+    pub(super) fn tell(&self, program: &mut Command, product: Product) {
+        match &self.socket {
+            Some(socket) => program.arg("--protocol=socket").arg("--socket").arg(socket),
+            None => program.args(["--protocol=tcp", "--host", &self.host, "--port", &self.port.to_string()]),
+        };
+        program.args(["--user", &self.user]).args(product.protection(self.mode));
+        program.args(self.ssl_ca.iter().map(|file| format!("--ssl-ca={file}")));
+        program.env_remove("MYSQL_PWD");
+        program.envs(self.password.as_ref().map(|password| ("MYSQL_PWD", password.expose())));
+    }
+
+    /// The database of the URL, if it names one.
+    pub(super) fn database(&self) -> Option<&str> {
+        self.database.as_deref()
+    }
+
+    fn connect_to(&self, database: Option<&str>, name: &str, timeout: Duration) -> Result<Connection> {
+        let broken = |error: &io::Error| login::broken(error, timeout.as_secs(), &self.errors);
+        let addresses = if let Some(path) = &self.socket {
+            vec![Address::Unix(path.clone())]
+        } else {
+            let found = (self.host.as_str(), self.port).to_socket_addrs().map_err(|error| broken(&error))?;
+            found.map(Address::Tcp).collect()
+        };
+        let mut failed = self.errors.unreachable("its name has no address");
+        for address in addresses {
+            let socket = match Socket::connect(&address, timeout) {
+                Ok(socket) => socket,
+                Err(error) => {
+                    failed = broken(&error);
+                    continue;
+                }
+            };
+            socket.keep_alive(Some(KEEP_ALIVE), Some(SEND_PATIENCE)).map_err(|error| broken(&error))?;
+            let mut line = Line::new(socket);
+            let login = Login {
+                user: &self.user,
+                password: self.password.as_ref(),
+                database,
+                host: &self.host,
+                mode: self.mode,
+                tls: &self.tls,
+                is_socket: self.socket.is_some(),
+                name,
+            };
+            let outcome = login::log_in(&mut line, &login, &self.errors);
+            let welcome = login::outcome(outcome, timeout.as_secs(), &self.errors)?;
+            line.socket().and_then(Socket::be_patient).map_err(|error| broken(&error))?;
+            return Ok(Connection::new(line, self.errors.clone(), welcome, Arc::clone(&self.ours)));
+        }
+        Err(failed)
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn address(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_engine::target::Target;
+
+    fn connector(url: &str) -> Connector {
+        let location = Location::parse(&Target::parse(url).unwrap()).unwrap();
+        Connector::new(location, &Credentials::default(), &|name| (name == "USER").then(|| "ann".to_owned())).unwrap()
+    }
+
+    #[test]
+    fn tls_is_verified_unless_the_server_is_here() {
+        let far = connector("mysql://db.example/d");
+        assert!(!far.loopback && far.mode == SslMode::VerifyIdentity && far.socket.is_none());
+        for near in ["mysql://127.0.0.1/d", "mysql://localhost:3306/d", "mysql://[::1]/d", "mysql:///d?socket=/tmp/x"] {
+            let near = connector(near);
+            assert!(near.loopback && near.mode == SslMode::Preferred);
+        }
+    }
+
+    #[test]
+    fn what_is_not_said_has_a_default() {
+        let connector = connector("mysql://h1/");
+        assert_eq!((connector.errors.address(), connector.user.as_str()), ("h1:3306", "ann"));
+        assert_eq!((connector.timeout, connector.database), (CONNECT_TIMEOUT, None));
+    }
+}

@@ -1,0 +1,419 @@
+//! A connection after the log-in: statements as texts, prepared statements, and files that are sent to the server.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use plimsoll_engine::error::{Error, Result};
+use plimsoll_engine::server::socket::Breaker;
+use plimsoll_engine::value::Value;
+
+use super::binary;
+use super::connect::Connector;
+use super::error::{Errors, statement as fault};
+use super::line::{Complaint, END, ERROR, LOCAL_INFILE, Line, OK};
+use super::login::Welcome;
+use super::packet::{Reader, malformed};
+use super::product::Server;
+use super::rows::Column;
+use super::sampled::Ours;
+use super::session::KillQuery;
+
+/// Commands by their numbers in the protocol.
+mod command {
+    pub(super) const QUIT: u8 = 0x01;
+    pub(super) const QUERY: u8 = 0x03;
+    pub(super) const PING: u8 = 0x0e;
+    pub(super) const PREPARE: u8 = 0x16;
+    pub(super) const EXECUTE: u8 = 0x17;
+    pub(super) const CLOSE: u8 = 0x19;
+}
+
+/// The server says that more results follow.
+const MORE_RESULTS: u16 = 0x0008;
+
+/// Why an exchange came to nothing.
+#[derive(Debug)]
+pub(super) enum Failed {
+    /// The line broke, and stays broken.
+    Line(io::Error),
+    /// The server refused; the connection works on.
+    Server(Complaint),
+    /// Who was handed a row had enough; the rest of the answer is still to come.
+    Receiver(Error),
+    /// It is our own fault, or that of whoever gave rows; the connection works on.
+    Ours(Error),
+}
+
+impl From<io::Error> for Failed {
+    fn from(error: io::Error) -> Self {
+        Self::Line(error)
+    }
+}
+
+/// How a statement without rows ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Done {
+    pub(super) rows: u64,
+    pub(super) warnings: u16,
+}
+
+/// A prepared statement.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    id: u32,
+    pub(super) parameters: u16,
+    pub(super) columns: Vec<Column>,
+}
+
+/// A row's bytes in the protocol's binary form, with its columns.
+pub(super) type Each<'a> = &'a mut dyn FnMut(&[Column], &[u8]) -> Result<()>;
+
+/// A connection.
+pub(super) struct Connection {
+    line: Line,
+    pub(super) errors: Errors,
+    pub(super) server: Server,
+    /// The number by which it is killed.
+    pub(super) id: u32,
+    caches_metadata: bool,
+    /// Why there is no line any more.
+    lost: Option<Error>,
+    breaker: Option<Breaker>,
+    /// Numbers of all of our connections to this server.
+    ours: Arc<Mutex<Ours>>,
+}
+
+/// How long a server may take to hear that we go.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+impl Connection {
+    pub(super) fn new(mut line: Line, errors: Errors, welcome: Welcome, ours: Arc<Mutex<Ours>>) -> Self {
+        let Welcome { server, id, caches_metadata } = welcome;
+        let breaker = line.socket().ok().map(|socket| socket.breaker());
+        ours.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
+        Self { line, errors, server, id, caches_metadata, lost: None, breaker, ours }
+    }
+
+    /// The line itself.
+    pub(super) fn line(&mut self) -> &mut Line {
+        &mut self.line
+    }
+
+    /// Cancels its statements from another thread.
+    pub(super) fn killer(&self, connector: &Arc<Connector>) -> Arc<KillQuery> {
+        Arc::new(KillQuery { connector: Arc::clone(connector), id: self.id, breaker: self.breaker.clone() })
+    }
+
+    /// From now on answers may take so long, or as long as they take: a server that is frozen must not hold up those who can do
+    /// without it.
+    pub(super) fn hurry(&mut self, timeout: Option<Duration>) {
+        // A line that is gone needs no hurry.
+        let _ = self.line.socket().and_then(|socket| socket.set_timeout(timeout));
+    }
+
+    /// The line as it is.
+    pub(super) fn traffic(&self) -> plimsoll_engine::request::Traffic {
+        self.line.traffic()
+    }
+
+    /// An error if the line is gone.
+    pub(super) fn alive(&self) -> Result<()> {
+        self.lost.as_ref().map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    /// An exchange's failure as an error; a line that broke stays broken, and so does one that the server gave up.
+    pub(super) fn fail(&mut self, failed: Failed) -> Error {
+        let error = match failed {
+            Failed::Receiver(error) | Failed::Ours(error) => return error,
+            Failed::Server(complaint) => self.errors.answered(&complaint),
+            Failed::Line(error) => self.errors.lost(&error.to_string()),
+        };
+        if error.kind == plimsoll_engine::error::ErrorKind::Lost {
+            self.lost = Some(error.clone());
+        }
+        error
+    }
+
+    /// Whether the server still answers.
+    pub(super) fn ping(&mut self) -> bool {
+        if self.lost.is_some() {
+            return false;
+        }
+        self.line.command(command::PING);
+        let answer = self.line.send().and_then(|()| self.line.receive().map(|packet| packet.first() == Some(&OK)));
+        answer.unwrap_or(false)
+    }
+
+    /// Runs a statement as a text; rows that it returns are passed over.
+    pub(super) fn run(&mut self, sql: &str) -> Result<Done> {
+        self.alive()?;
+        self.query(sql, &mut |_| Ok(false)).map_err(|failed| self.fail(failed))
+    }
+
+    /// Runs a statement as a text. If the server wants a file, it gets what `fill` appends to packets until that says false.
+    pub(super) fn query(
+        &mut self,
+        sql: &str,
+        fill: &mut dyn FnMut(&mut Vec<u8>) -> Result<bool>,
+    ) -> std::result::Result<Done, Failed> {
+        self.line.command(command::QUERY).extend_from_slice(sql.as_bytes());
+        let sent = self.line.send();
+        let mut sum = Done::default();
+        let mut filled = Ok(());
+        loop {
+            let packet = match self.line.receive() {
+                Ok(packet) => packet,
+                // Who is sent away is told why before the line breaks.
+                Err(error) => return Err(Failed::Line(sent.err().unwrap_or(error))),
+            };
+            let status = match packet {
+                [OK, ..] => {
+                    let (done, status) = finished(packet)?;
+                    sum = Done { rows: sum.rows.saturating_add(done.rows), warnings: sum.warnings.max(done.warnings) };
+                    status
+                }
+                [ERROR, ..] => {
+                    let complaint = Complaint::of(packet)?;
+                    return Err(filled.err().map_or(Failed::Server(complaint), Failed::Ours));
+                }
+                [LOCAL_INFILE, ..] => {
+                    filled = self.send_file(fill)?;
+                    continue;
+                }
+                _ => self.pass_over(&mut sum)?,
+            };
+            if status & MORE_RESULTS == 0 {
+                return filled.map(|()| sum).map_err(Failed::Ours);
+            }
+        }
+    }
+
+    /// Reads the rows of a text result to their end; gives the status.
+    fn pass_over(&mut self, sum: &mut Done) -> std::result::Result<u16, Failed> {
+        // Columns come before the rows without anything between them, and nobody looks at either.
+        loop {
+            let packet = self.line.receive()?;
+            match packet {
+                [END, ..] if packet.len() < 0xff_ffff => {
+                    let (done, status) = finished(packet)?;
+                    sum.warnings = sum.warnings.max(done.warnings);
+                    return Ok(status);
+                }
+                [ERROR, ..] => return Err(Failed::Server(Complaint::of(packet)?)),
+                _ => {}
+            }
+        }
+    }
+
+    /// Sends a file. An error of whoever gives it ends it early, which is the inner error: what has been sent is then there.
+    fn send_file(
+        &mut self,
+        fill: &mut dyn FnMut(&mut Vec<u8>) -> Result<bool>,
+    ) -> std::result::Result<Result<()>, Failed> {
+        let outcome = loop {
+            let out = self.line.packet();
+            let before = out.len();
+            let more = fill(out);
+            // An empty packet is the end.
+            if out.len() > before && more.is_ok() {
+                self.line.send()?;
+            }
+            match more {
+                Ok(true) => {}
+                Ok(false) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        self.line.packet();
+        self.line.send()?;
+        Ok(outcome)
+    }
+
+    /// Asks something small as a text: rows of values, all as texts.
+    pub(super) fn ask(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>> {
+        self.alive()?;
+        self.texts(sql).map_err(|failed| self.fail(failed))
+    }
+
+    /// The first value that comes of [`Connection::ask`], if there is one that isn't NULL.
+    pub(super) fn ask_one(&mut self, sql: &str) -> Result<Option<String>> {
+        Ok(self.ask(sql)?.into_iter().next().and_then(|row| row.into_iter().next().flatten()))
+    }
+
+    fn texts(&mut self, sql: &str) -> std::result::Result<Vec<Vec<Option<String>>>, Failed> {
+        self.line.command(command::QUERY).extend_from_slice(sql.as_bytes());
+        self.line.send()?;
+        let packet = self.line.receive()?;
+        let mut reader = Reader(packet);
+        let (columns, follow) = match packet {
+            [OK, ..] => return Ok(Vec::new()),
+            [ERROR, ..] => return Err(Failed::Server(Complaint::of(packet)?)),
+            _ => (count_of_columns(&mut reader)?, !self.caches_metadata || reader.u8()? == 1),
+        };
+        for _ in 0..if follow { columns } else { 0 } {
+            self.line.receive()?;
+        }
+        let mut rows = Vec::new();
+        loop {
+            let packet = self.line.receive()?;
+            match packet {
+                [END, ..] if packet.len() < 9 => return Ok(rows),
+                [ERROR, ..] => return Err(Failed::Server(Complaint::of(packet)?)),
+                _ => {}
+            }
+            let mut reader = Reader(packet);
+            let mut row = Vec::with_capacity(columns as usize);
+            for _ in 0..columns {
+                if let [LOCAL_INFILE, rest @ ..] = reader.0 {
+                    reader.0 = rest;
+                    row.push(None);
+                } else {
+                    row.push(Some(String::from_utf8_lossy(reader.text()?).into_owned()));
+                }
+            }
+            rows.push(row);
+        }
+    }
+
+    /// Prepares a statement.
+    pub(super) fn prepare(&mut self, sql: &str) -> std::result::Result<Prepared, Failed> {
+        self.line.command(command::PREPARE).extend_from_slice(sql.as_bytes());
+        self.line.send()?;
+        let packet = self.line.receive()?;
+        if packet.first() == Some(&ERROR) {
+            return Err(Failed::Server(Complaint::of(packet)?));
+        }
+        let mut reader = Reader(packet.get(1..).ok_or_else(malformed)?);
+        let (id, columns, parameters) = (reader.u32()?, reader.u16()?, reader.u16()?);
+        for _ in 0..parameters {
+            self.line.receive()?;
+        }
+        let mut prepared = Prepared { id, parameters, columns: Vec::with_capacity(columns.into()) };
+        for _ in 0..columns {
+            prepared.columns.push(Column::of(self.line.receive()?)?);
+        }
+        Ok(prepared)
+    }
+
+    /// Forgets a prepared statement; the server doesn't answer.
+    pub(super) fn close(&mut self, prepared: &Prepared) -> io::Result<()> {
+        self.line.command(command::CLOSE).extend_from_slice(&prepared.id.to_le_bytes());
+        self.line.send()
+    }
+
+    /// Executes a prepared statement. Every row goes to `each`; if that has enough, the rest of the rows is still to come.
+    pub(super) fn execute(
+        &mut self,
+        prepared: &mut Prepared,
+        parameters: &[Value<'_>],
+        each: Each<'_>,
+    ) -> std::result::Result<Done, Failed> {
+        if parameters.len() != usize::from(prepared.parameters) {
+            let (given, wanted) = (parameters.len(), prepared.parameters);
+            return Err(Failed::Ours(fault(format_args!("a statement has {wanted} parameters and was given {given}"))));
+        }
+        let out = self.line.command(command::EXECUTE);
+        out.extend_from_slice(&prepared.id.to_le_bytes());
+        // No cursor, and once.
+        out.extend_from_slice(&[0, 1, 0, 0, 0]);
+        binary::put_parameters(parameters, out).map_err(Failed::Ours)?;
+        let sent = self.line.send();
+        match self.answer(prepared, each) {
+            Err(Failed::Line(error)) => Err(Failed::Line(sent.err().unwrap_or(error))),
+            answer => answer,
+        }
+    }
+
+    fn answer(&mut self, prepared: &mut Prepared, each: Each<'_>) -> std::result::Result<Done, Failed> {
+        let packet = self.line.receive()?;
+        let columns = match packet {
+            [OK, ..] => {
+                let (done, status) = finished(packet)?;
+                self.pass_over_others(status)?;
+                return Ok(done);
+            }
+            [ERROR, ..] => return Err(Failed::Server(Complaint::of(packet)?)),
+            [LOCAL_INFILE, ..] => return Err(malformed().into()),
+            _ => {
+                let mut reader = Reader(packet);
+                let columns = count_of_columns(&mut reader)?;
+                (!self.caches_metadata || reader.u8()? == 1).then_some(columns)
+            }
+        };
+        if let Some(columns) = columns {
+            prepared.columns.clear();
+            for _ in 0..columns {
+                prepared.columns.push(Column::of(self.line.receive()?)?);
+            }
+        }
+        loop {
+            let packet = self.line.receive()?;
+            match packet {
+                [OK, row @ ..] => each(&prepared.columns, row).map_err(Failed::Receiver)?,
+                [ERROR, ..] => return Err(Failed::Server(Complaint::of(packet)?)),
+                _ => {
+                    let (done, status) = finished(packet)?;
+                    self.pass_over_others(status)?;
+                    return Ok(Done { rows: 0, ..done });
+                }
+            }
+        }
+    }
+
+    /// Reads and forgets further results, as procedures have them.
+    fn pass_over_others(&mut self, mut status: u16) -> std::result::Result<(), Failed> {
+        while status & MORE_RESULTS != 0 {
+            status = match self.line.receive()? {
+                packet @ [OK, ..] => finished(packet)?.1,
+                packet @ [ERROR, ..] => return Err(Failed::Server(Complaint::of(packet)?)),
+                _ => self.pass_over(&mut Done::default())?,
+            };
+        }
+        Ok(())
+    }
+
+    /// Reads and forgets the rest of an answer of which a part was read.
+    pub(super) fn drain(&mut self) -> std::result::Result<(), Failed> {
+        loop {
+            let packet = self.line.receive()?;
+            match packet {
+                [ERROR, ..] => return Err(Failed::Server(Complaint::of(packet)?)),
+                // A procedure has more results.
+                [END, ..] => {
+                    let (_, status) = finished(packet)?;
+                    return self.pass_over_others(status);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// More columns than this no server has ("Limits on Table Column Count and Row Size").
+const MOST_COLUMNS: u64 = 4096;
+
+fn count_of_columns(reader: &mut Reader<'_>) -> io::Result<u64> {
+    Some(reader.length()?).filter(|columns| *columns <= MOST_COLUMNS).ok_or_else(malformed)
+}
+
+/// What an OK packet says of rows and warnings, and its status.
+fn finished(packet: &[u8]) -> io::Result<(Done, u16)> {
+    let mut reader = Reader(packet.get(1..).ok_or_else(malformed)?);
+    let rows = reader.length()?;
+    reader.length()?;
+    let status = reader.u16()?;
+    Ok((Done { rows, warnings: reader.u16()? }, status))
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.ours.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+        // The server would notice anyhow, and count an aborted client.
+        if self.lost.is_none() {
+            self.hurry(Some(FAREWELL));
+            self.line.command(command::QUIT);
+            let _ = self.line.send();
+        }
+    }
+}

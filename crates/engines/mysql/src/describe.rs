@@ -1,0 +1,135 @@
+//! Who the server says it is.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::thread::available_parallelism;
+
+use plimsoll_engine::database::{Description, WeakIsolation};
+use plimsoll_engine::error::Result;
+use plimsoll_measurement::Ceiling;
+
+use super::connect::Connector;
+use super::connection::Connection;
+use super::counters;
+use super::database::Known;
+use super::load::Way;
+
+/// Settings that matter for a measurement. Those that a product or version doesn't have are left out.
+const SETTINGS: &[&str] = &[
+    "innodb_adaptive_hash_index",
+    "innodb_buffer_pool_load_at_startup",
+    "innodb_buffer_pool_size",
+    "innodb_doublewrite",
+    "innodb_flush_log_at_trx_commit",
+    "innodb_flush_method",
+    "innodb_io_capacity",
+    "innodb_log_file_size",
+    "innodb_lru_scan_depth",
+    "innodb_old_blocks_time",
+    "innodb_page_size",
+    "innodb_read_ahead_threshold",
+    "innodb_redo_log_capacity",
+    "innodb_strict_mode",
+    "innodb_use_native_aio",
+    "local_infile",
+    "log_bin",
+    "performance_schema",
+    "query_cache_type",
+    "sync_binlog",
+    "transaction_isolation",
+    "tx_isolation",
+];
+
+/// What a crash can cost with such a value, or what it makes of a measurement.
+const DOUBTS: &[(&str, &[&str], &str)] = &[
+    (
+        "innodb_flush_log_at_trx_commit",
+        &["0", "2"],
+        "innodb_flush_log_at_trx_commit is not 1: commits are faster than they could safely be, and a crash loses the last ones",
+    ),
+    (
+        "innodb_doublewrite",
+        &["OFF", "0"],
+        "innodb_doublewrite is off: writes are faster than they could safely be, and a crash can ruin pages",
+    ),
+    (
+        "local_infile",
+        &["OFF", "0"],
+        "local_infile is off: rows are loaded by INSERT, which is slower than the server could be",
+    ),
+    (
+        "innodb_buffer_pool_load_at_startup",
+        &["ON", "1"],
+        "innodb_buffer_pool_load_at_startup is on: after a restart the server reads again what it had cached, so a \
+         restart alone makes nothing cold",
+    ),
+    (
+        "query_cache_type",
+        &["ON", "1"],
+        "the query cache is on: repeated requests may be answered from it; query_cache_type = OFF switches it off",
+    ),
+];
+
+/// A server as it was when the target was opened.
+pub(super) struct Described {
+    pub(super) description: Description,
+    pub(super) known: Known,
+    /// Where tables are, for a server on this machine.
+    pub(super) data_directory: Option<PathBuf>,
+    /// What its settings hold it to.
+    pub(super) ceilings: Vec<Ceiling>,
+}
+
+/// Asks the server.
+pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Result<Described> {
+    let names: Vec<String> = SETTINGS.iter().map(|name| format!("'{name}'")).collect();
+    let rows = connection.ask(&format!("SHOW GLOBAL VARIABLES WHERE Variable_name IN ({})", names.join(", ")))?;
+    let mut settings = BTreeMap::new();
+    for row in rows {
+        if let Ok([Some(name), Some(value)]) = <[Option<String>; 2]>::try_from(row) {
+            settings.insert(name, value);
+        }
+    }
+    let is = |name: &str, values: &[&str]| settings.get(name).is_some_and(|value| values.contains(&value.as_str()));
+    let way = if is("local_infile", &["ON", "1"]) { Way::File } else { Way::Insert };
+    // MariaDB names the two halves of this since version 11, and each may be direct by itself.
+    let is_direct = is("innodb_flush_method", &["O_DIRECT", "O_DIRECT_NO_FSYNC", "ALL_O_DIRECT"]);
+    let page_bytes = settings.get("innodb_page_size").and_then(|size| size.parse().ok()).unwrap_or(16_384);
+    let product = connection.server.product;
+    let identity = connection.ask_one(product.identity())?;
+    let local = counters::process_of(connection, connector.loopback).is_some();
+    let directory = if local { connection.ask_one("SELECT @@datadir")? } else { None };
+    let mut warnings = connector.warnings.clone();
+    warnings.extend(DOUBTS.iter().filter(|(name, values, _)| is(name, values)).map(|(_, _, text)| (*text).to_owned()));
+    let description = Description {
+        engine: product.name().to_owned(),
+        relative: product.relative(),
+        version: connection.server.version.clone(),
+        page_bytes,
+        local,
+        embedded: false,
+        cpus: if local { available_parallelism().ok().and_then(|cpus| u32::try_from(cpus.get()).ok()) } else { None },
+        weak_isolation: WeakIsolation::Effective("READ UNCOMMITTED".to_owned()),
+        scale: 1,
+        edition: None,
+        fingerprint: identity.unwrap_or_else(|| connector.errors.address().to_owned()),
+        warnings,
+        settings,
+    };
+    let known = Known { page_bytes, way, is_direct };
+    let data_directory = directory.map(PathBuf::from).filter(|path| path.is_dir());
+    Ok(Described { description, known, data_directory, ceilings: ceilings(connection) })
+}
+
+/// The server's own cache, and the sessions that it lets in.
+fn ceilings(connection: &mut Connection) -> Vec<Ceiling> {
+    let settings = [
+        ("memory", "innodb_buffer_pool_size", "@@global.innodb_buffer_pool_size / 1048576"),
+        ("sessions", "max_connections", "@@global.max_connections"),
+    ];
+    let ceiling = |(resource, name, sql): (&str, &str, &str)| {
+        let value = connection.ask_one(&format!("SELECT {sql}")).ok()??.parse().ok()?;
+        Ceiling::new(resource, value, format!("setting {name}"))
+    };
+    settings.into_iter().filter_map(ceiling).collect()
+}

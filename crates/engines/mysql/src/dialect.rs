@@ -1,0 +1,178 @@
+//! The SQL of MySQL and MariaDB, as far as it differs.
+
+use plimsoll_engine::dialect::{Dialect, MOST_SAMPLED, SingleRow};
+use plimsoll_engine::table::{ColumnType, Table};
+
+use super::place::quoted;
+use super::product::Product;
+
+/// The SQL of one of the two.
+#[derive(Debug)]
+pub(super) struct MySqlDialect(Product);
+
+/// The dialect of a product.
+pub(super) fn of(product: Product) -> &'static MySqlDialect {
+    static MARIADB: MySqlDialect = MySqlDialect(Product::MariaDb);
+    static MYSQL: MySqlDialect = MySqlDialect(Product::MySql);
+    match product {
+        Product::MariaDb => &MARIADB,
+        Product::MySql => &MYSQL,
+    }
+}
+
+/// What calls of procedures begin with.
+pub(super) const CALL: &str = "CALL ";
+
+impl MySqlDialect {
+    /// Makes the procedure for a request: its parameters stand where the request's text has places for them.
+    pub(super) fn create_procedure(&self, request: SingleRow, table: &Table) -> String {
+        let parameter = |(kind, number): (ColumnType, usize)| format!("IN parameter{number} {}", self.type_name(kind));
+        let parameters: Vec<String> = request.parameters(table).into_iter().zip(1..).map(parameter).collect();
+        let text = self.single_row(request, table);
+        let pieces: Vec<&str> = text.split('?').collect();
+        let named = pieces[1..].iter().zip(1..).map(|(piece, number)| format!("parameter{number}{piece}"));
+        let body: String = std::iter::once(pieces[0].to_owned()).chain(named).collect();
+        format!("CREATE PROCEDURE {} ({}) {body}", request.procedure(table), parameters.join(", "))
+    }
+}
+
+/// Names of types as other engines have them, where a sample's values are numbers.
+const TYPES: [(&str, &str); 6] = [
+    ("bigint", "bigint"),
+    ("int", "integer"),
+    ("mediumint", "integer"),
+    ("smallint", "smallint"),
+    ("tinyint", "smallint"),
+    ("double", "double precision"),
+];
+
+impl Dialect for MySqlDialect {
+    fn type_name(&self, kind: ColumnType) -> String {
+        match kind {
+            ColumnType::Bit => "boolean".to_owned(),
+            ColumnType::TinyInt => "tinyint unsigned".to_owned(),
+            ColumnType::SmallInt => "smallint".to_owned(),
+            ColumnType::Int => "int".to_owned(),
+            ColumnType::BigInt => "bigint".to_owned(),
+            ColumnType::Float => "double".to_owned(),
+            ColumnType::Money => "decimal(19,4)".to_owned(),
+            ColumnType::DateTime => "datetime(3)".to_owned(),
+            // A byte for a character, so that wide rows stay within what a row may have.
+            ColumnType::Text(length) => format!("varchar({}) CHARACTER SET ascii COLLATE ascii_bin", length.max(1)),
+        }
+    }
+
+    fn placeholder(&self, _: usize) -> String {
+        "?".to_owned()
+    }
+
+    fn is_positional(&self) -> bool {
+        true
+    }
+
+    /// `Int1` is a word for a type.
+    fn column(&self, name: &str) -> String {
+        quoted(name)
+    }
+
+    fn money_literal(&self, units: i64) -> String {
+        let sign = if units < 0 { "-" } else { "" };
+        let units = units.unsigned_abs();
+        format!("{sign}{}.{:04}", units / 10_000, units % 10_000)
+    }
+
+    fn serial(&self) -> Option<&'static str> {
+        Some(self.0.nested_loop())
+    }
+
+    fn weaken(&self) -> Option<&'static str> {
+        Some("SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
+    }
+
+    /// Statistics are kept with the table and not renewed in the middle of a test: [`settle_table`] does that before.
+    ///
+    /// [`settle_table`]: plimsoll_engine::Session::settle_table
+    fn create_table(&self, table: &Table) -> String {
+        let columns: Vec<String> = table
+            .columns
+            .iter()
+            .map(|column| format!("{} {} NOT NULL", self.column(&column.name), self.type_name(column.kind)))
+            .collect();
+        format!(
+            "CREATE TABLE {} ({}, PRIMARY KEY ({})) ENGINE = InnoDB, ROW_FORMAT = DYNAMIC, STATS_PERSISTENT = 1, \
+             STATS_AUTO_RECALC = 0",
+            table.name,
+            columns.join(", "),
+            self.column(table.key())
+        )
+    }
+
+    fn call(&self, request: SingleRow, table: &Table) -> Option<String> {
+        let places = vec!["?"; request.parameters(table).len()].join(", ");
+        Some(format!("{CALL}{} ({places})", request.procedure(table)))
+    }
+
+    /// A union would be written to a temporary table first. A list of offsets is joined with the source instead: by a nested
+    /// loop, so that the source is read once for each and keys rise.
+    fn copy_chunk(&self, target: &Table, source: &str, source_rows: u64, times: u64, first_key: u64) -> String {
+        let (others, key) = (self.columns(&target.columns[1..]), self.column(target.key()));
+        let offsets: Vec<String> =
+            (0..times).map(|part| format!("SELECT {} AS shift", first_key - 1 + part * source_rows)).collect();
+        format!(
+            "{} INTO {} ({key}, {others}) SELECT {key} + shift, {others} FROM ({}) shifts STRAIGHT_JOIN {source}",
+            self.0.insert_by_nested_loop(),
+            target.name,
+            offsets.join(" UNION ALL ")
+        )
+    }
+
+    /// The order of the tables is the one in which they stand here.
+    fn join(&self, table: &str) -> String {
+        format!(
+            "SELECT count(*) FROM {table} t1 STRAIGHT_JOIN {table} t2 \
+             WHERE t1.RowId BETWEEN ? AND ? AND t2.RowId <= ? \
+             AND abs(((t1.Int1 * t2.Int2) + t1.Int3) - ((t2.Int1 * t1.Int2) + t2.Int4)) < 17 \
+             AND abs(((t1.Int5 % 5) * (t1.Int5 % 5) * (t1.Int5 % 5)) - (t2.Int5 % 25)) < 7"
+        )
+    }
+
+    /// The first rows in the order of their keys; the server chooses no others without reading all.
+    fn sample_column(&self, table: &str, column: &str, _: u64) -> String {
+        let (schema, name) = table.split_once('.').map_or_else(
+            || ("DATABASE()".to_owned(), table),
+            |(schema, name)| (format!("'{}'", schema.trim_matches('`')), name),
+        );
+        let cases: Vec<String> = TYPES.iter().map(|(ours, theirs)| format!("WHEN '{ours}' THEN '{theirs}'")).collect();
+        format!(
+            "SELECT CAST({quoted} AS CHAR), (SELECT CASE DATA_TYPE {} ELSE DATA_TYPE END FROM information_schema.COLUMNS \
+             WHERE TABLE_SCHEMA = {schema} AND TABLE_NAME = '{}' AND COLUMN_NAME = '{}') \
+             FROM {table} WHERE {quoted} IS NOT NULL LIMIT {MOST_SAMPLED}",
+            cases.join(" "),
+            name.trim_matches('`'),
+            column.trim_matches('`'),
+            quoted = quoted(column.trim_matches('`'))
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_is_a_join_with_offsets() {
+        let table = Table::new("t", &[("RowId", ColumnType::Int), ("A", ColumnType::Bit)]);
+        assert_eq!(
+            of(Product::MariaDb).copy_chunk(&table, "s", 10, 2, 1),
+            "SET STATEMENT join_cache_level = 0 FOR INSERT INTO t (`RowId`, `A`) SELECT `RowId` + shift, `A` \
+             FROM (SELECT 0 AS shift UNION ALL SELECT 10 AS shift) shifts STRAIGHT_JOIN s"
+        );
+        assert!(of(Product::MySql).copy_chunk(&table, "s", 10, 2, 1).starts_with("INSERT /*+ SET_VAR("));
+    }
+
+    #[test]
+    fn money_has_four_decimals() {
+        let literals = [1_230_000, -1, 0].map(|units| of(Product::MySql).money_literal(units));
+        assert_eq!(literals, ["123.0000", "-0.0001", "0.0000"]);
+    }
+}

@@ -1,0 +1,132 @@
+//! The lease on a place: named locks of a session that does nothing else, so they fall when its client dies.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_clock::Clock;
+use plimsoll_engine::database::{ClaimMode, Lease, Place};
+use plimsoll_engine::error::{Error, ErrorKind, Result};
+
+use super::connect::Connector;
+use super::connection::Connection;
+use super::place::{self, Owner};
+
+/// After a lost connection the server may take a moment to notice, and holds the lock until then.
+const RENEW_ATTEMPTS: u32 = 100;
+const RENEW_PAUSE: Duration = Duration::from_millis(50);
+
+/// So long a session that holds locks may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Locks on a place's name.
+pub(super) struct MySqlLease {
+    connector: Arc<Connector>,
+    clock: Arc<dyn Clock>,
+    place: Place,
+    shared: bool,
+    /// `None` only while it is being renewed, or when that failed.
+    connection: Option<Connection>,
+}
+
+/// Name of the sessions that hold leases.
+pub(super) fn name(place: &Place) -> String {
+    format!("plimsoll lease {place}")
+}
+
+impl MySqlLease {
+    /// Takes the lease if nothing stands against it.
+    pub(super) fn claim(
+        connector: &Arc<Connector>,
+        clock: &Arc<dyn Clock>,
+        place: &Place,
+        mode: ClaimMode,
+    ) -> Result<Option<Self>> {
+        let mut connection = place::control(connector, &name(place))?;
+        let shared = mode == ClaimMode::Shared;
+        if !place::try_lock(&mut connection, place, shared)? {
+            return Ok(None);
+        }
+        let owner = place::owner(&mut connection, place)?;
+        let (connector, clock) = (Arc::clone(connector), Arc::clone(clock));
+        // From here on the lock is given back whatever happens.
+        let mut lease = Self { connector, clock, place: place.clone(), shared, connection: Some(connection) };
+        match owner {
+            Owner::We => Ok(Some(lease)),
+            Owner::Somebody => Err(place::foreign(place)),
+            Owner::Nobody | Owner::Unfinished if shared => Ok(None),
+            // Under the lock, so that no two programs make it and none removes it in between.
+            Owner::Nobody => {
+                lease.with_connection(|connection| place::create(connection, place))?;
+                Ok(Some(lease))
+            }
+            Owner::Unfinished => {
+                lease.with_connection(|connection| place::mark(connection, place))?;
+                Ok(Some(lease))
+            }
+        }
+    }
+
+    fn with_connection<T>(&mut self, work: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
+        match &mut self.connection {
+            Some(connection) => work(connection),
+            None => Err(Error::new(ErrorKind::Lost, format!("the lease on {} was lost", self.place)).hint(
+                "look into the server's log for the reason, then start again; plimsoll clean removes what is left",
+            )),
+        }
+    }
+}
+
+impl Lease for MySqlLease {
+    fn renew(&mut self) -> Result<()> {
+        // A session that still answers still has its locks.
+        if let Some(connection) = &mut self.connection {
+            connection.hurry(Some(PATIENCE));
+            if connection.ping() {
+                connection.hurry(None);
+                return Ok(());
+            }
+        }
+        self.connection = None;
+        let mut connection = place::control(&self.connector, &name(&self.place))?;
+        let mut attempt = 1;
+        while !place::try_lock(&mut connection, &self.place, self.shared)? {
+            if attempt == RENEW_ATTEMPTS {
+                return Err(Error::new(ErrorKind::Busy, format!("somebody else took the lease on {}", self.place))
+                    .hint("another run works with the same data; start again when it has ended"));
+            }
+            attempt += 1;
+            self.clock.sleep(RENEW_PAUSE);
+        }
+        match place::owner(&mut connection, &self.place)? {
+            Owner::We | Owner::Unfinished => {}
+            Owner::Somebody => return Err(place::foreign(&self.place)),
+            Owner::Nobody => {
+                let message = format!("{} was removed while its lease was lost", self.place);
+                return Err(Error::new(ErrorKind::Missing, message).hint("start again"));
+            }
+        }
+        self.connection = Some(connection);
+        Ok(())
+    }
+
+    fn share(&mut self) -> Result<()> {
+        if !self.shared {
+            let place = self.place.clone();
+            self.with_connection(|connection| place::lower(connection, &place))?;
+            self.shared = true;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for MySqlLease {
+    /// Unlocks before closing: the server may end the session a moment after we have gone, and the next claim should not
+    /// have to wait for that.
+    fn drop(&mut self) {
+        if let Some(connection) = &mut self.connection {
+            connection.hurry(Some(PATIENCE));
+            // If it fails the session is dead and its locks with it.
+            let _ = connection.run("SELECT RELEASE_ALL_LOCKS()");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! MySQL and MariaDB: places are databases, leases are named locks, rows are loaded by `LOAD DATA LOCAL INFILE`.
+//!
+//! The wire protocol is spoken here and not by a library: requests have to cost the client next to nothing, and with the
+//! line at hand loads stream from where their rows are made, and sessions, requests and loads have one mechanism. What
+//! MySQL does otherwise than MariaDB stands in `product.rs`.
+
+mod auth;
+mod binary;
+mod capabilities;
+mod cold;
+mod connect;
+mod connection;
+mod counters;
+mod database;
+mod describe;
+mod dialect;
+mod error;
+mod lease;
+mod line;
+mod load;
+mod login;
+mod mover;
+mod orphans;
+mod packet;
+mod password;
+mod place;
+mod product;
+mod requester;
+mod restore;
+mod rows;
+mod sampled;
+mod sampler;
+mod session;
+mod time;
+mod url;
+
+use std::sync::Arc;
+
+use plimsoll_clock::Clock;
+use plimsoll_engine::database::{Database, Engine};
+use plimsoll_engine::error::Result;
+use plimsoll_engine::target::{Credentials, Notation, Target};
+
+/// The engine MySQL and its relative MariaDB: MySQL 8.0 or MariaDB 10.5, and later ones.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MySql;
+
+impl Engine for MySql {
+    fn products(&self) -> &'static [&'static str] {
+        &["mysql", "mariadb"]
+    }
+
+    fn schemes(&self) -> &'static [&'static str] {
+        &["mysql", "mariadb"]
+    }
+
+    fn notation(&self) -> Notation {
+        Notation {
+            schemes: self.schemes(),
+            shown: &[
+                "connect-timeout",
+                "database",
+                "defaults-file",
+                "host",
+                "port",
+                "socket",
+                "ssl-ca",
+                "ssl-mode",
+                "user",
+            ],
+            ..Notation::default()
+        }
+    }
+
+    fn open(&self, target: &Target, credentials: &Credentials, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>> {
+        let location = url::Location::parse(target)?;
+        let connector = connect::Connector::new(location, credentials, &|name| std::env::var(name).ok())?;
+        Ok(Box::new(database::MySqlDatabase::open(connector, clock)?))
+    }
+}

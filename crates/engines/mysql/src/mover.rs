@@ -1,0 +1,182 @@
+//! Whole databases: dumped and loaded by the server's own client programs, copied table by table by the server.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_clock::Clock;
+use plimsoll_engine::database::Place;
+use plimsoll_engine::error::{Error, ErrorKind, Result};
+use plimsoll_engine::mover::{COPY, Follow, Move, Mover, Program, Restored, TABLES};
+use plimsoll_engine::request::RequestAccess;
+use plimsoll_engine::server::tool;
+
+use super::connect::Connector;
+use super::connection::Connection;
+use super::place::{self, MARK_TABLE, Owner, quoted};
+use super::product::Product;
+use super::restore::Restorer;
+use super::session;
+
+/// The server has no statement that copies a database; this is what its users do.
+const WAYS: [&str; 1] = ["insert-select"];
+
+/// How long the server may take to say how large a database is.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Makes and moves databases of one run.
+pub(super) struct MySqlMover {
+    connector: Arc<Connector>,
+    clock: Arc<dyn Clock>,
+    run: Place,
+    /// The dumping and the loading program.
+    tools: Option<[PathBuf; 2]>,
+    product: Product,
+    restorer: Option<Restorer>,
+    /// What was backed up last: it has the same name where it is restored.
+    backed_up: Option<Place>,
+}
+
+impl MySqlMover {
+    pub(super) fn new(connector: &Arc<Connector>, clock: &Arc<dyn Clock>, run: &Place, product: Product) -> Self {
+        let (connector, clock) = (Arc::clone(connector), Arc::clone(clock));
+        Self { connector, clock, run: run.clone(), tools: None, product, restorer: None, backed_up: None }
+    }
+
+    /// A session of the run, which ends with it.
+    fn session(&self) -> Result<Connection> {
+        session::connect(&self.connector, &self.run, &self.run, RequestAccess::OWN)
+    }
+
+    fn restorer(&self) -> Result<&Restorer> {
+        self.restorer.as_ref().ok_or_else(|| Error::new(ErrorKind::Internal, "no tools were looked for"))
+    }
+
+    fn program(&self, number: usize, database: &Place) -> Result<Command> {
+        let program = self.tools.as_ref().map(|tools| &tools[number]);
+        let program = program.ok_or_else(|| Error::new(ErrorKind::Internal, "no tools were looked for"))?;
+        let mut command = Command::new(program);
+        // Nobody's option files: what the run does must not depend on them.
+        command.arg("--no-defaults");
+        self.connector.tell(&mut command, self.product);
+        // The mark of the new database is its own.
+        if number == 0 {
+            command.args(["--single-transaction", "--skip-comments", "--no-tablespaces"]);
+            command.args(self.product.dumping());
+            command.arg(format!("--ignore-table={database}.{MARK_TABLE}"));
+        }
+        command.arg(database.name());
+        Ok(command)
+    }
+}
+
+impl Mover for MySqlMover {
+    fn programs(&self) -> &'static [Program] {
+        &[
+            Program { name: "mariadbd", is_asked: false },
+            Program { name: "mysqld", is_asked: false },
+            Program { name: "mariadb-backup", is_asked: false },
+            Program { name: "mariabackup", is_asked: false },
+        ]
+    }
+
+    fn ways(&self) -> &'static [&'static str] {
+        &WAYS
+    }
+
+    fn find_tools(&mut self, for_what: Move) -> Result<Vec<String>> {
+        if for_what == Move::Restore {
+            let (restorer, versions) = Restorer::find(&mut self.session()?, &self.connector, self.product, &self.run)?;
+            self.restorer = Some(restorer);
+            return Ok(versions);
+        }
+        if for_what != Move::Import {
+            return Ok(Vec::new());
+        }
+        let (names, package) = self.product.client_programs();
+        let find = |name: &str| {
+            let found = tool::candidates(name, &[]).into_iter().next();
+            found.ok_or_else(|| tool::missing(name, package))
+        };
+        let tools = [find(names[0])?, find(names[1])?];
+        let versions = tools.iter().filter_map(|tool| tool::version(tool)).collect();
+        self.tools = Some(tools);
+        Ok(versions)
+    }
+
+    fn make(&mut self, copy: &Place) -> Result<()> {
+        self.remove(copy)?;
+        place::create(&mut self.session()?, copy)
+    }
+
+    fn remove(&mut self, copy: &Place) -> Result<()> {
+        let mut connection = self.session()?;
+        match place::owner(&mut connection, copy)? {
+            Owner::Nobody => Ok(()),
+            Owner::We | Owner::Unfinished => place::drop_database(&mut connection, copy),
+            Owner::Somebody => Err(place::foreign(copy)),
+        }
+    }
+
+    fn bytes(&mut self, copy: &Place) -> Option<u64> {
+        size(&mut self.session().ok()?, copy, self.product)
+    }
+
+    fn dump(&mut self, from: &Place, file: &File, follow: &mut dyn Follow) -> Result<()> {
+        let mut command = self.program(0, from)?;
+        command.stdin(Stdio::null()).stdout(tool::whole(file)?);
+        tool::run(command, self.clock.as_ref(), || follow.look(&mut || Some(file.metadata().ok()?.len())))
+    }
+
+    fn import(&mut self, file: &File, into: &Place, follow: &mut dyn Follow) -> Result<()> {
+        self.make(into)?;
+        let mut control = self.session()?;
+        control.hurry(Some(PATIENCE));
+        let mut command = self.program(1, into)?;
+        command.stdin(tool::whole(file)?).stdout(Stdio::null());
+        follow.stage(TABLES)?;
+        tool::run(command, self.clock.as_ref(), || follow.look(&mut || size(&mut control, into, self.product)))
+    }
+
+    fn copy(&mut self, from: &Place, to: &Place, _way: &str, follow: &mut dyn Follow) -> Result<()> {
+        self.make(to)?;
+        let (mut connection, mut control) = (self.session()?, self.session()?);
+        follow.working(connection.killer(&self.connector));
+        control.hurry(Some(PATIENCE));
+        let sql = format!(
+            "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{from}' AND TABLE_NAME <> '{MARK_TABLE}' \
+             ORDER BY 1"
+        );
+        let tables = connection.ask(&sql)?.into_iter().flatten().flatten().map(|name| quoted(&name));
+        follow.stage(COPY)?;
+        for table in tables.collect::<Vec<_>>() {
+            connection.run(&format!("CREATE TABLE {to}.{table} LIKE {from}.{table}"))?;
+            connection.run(&format!("INSERT INTO {to}.{table} SELECT * FROM {from}.{table}"))?;
+            follow.look(&mut || size(&mut control, to, self.product))?;
+        }
+        Ok(())
+    }
+
+    fn backup_bytes(&mut self, _from: &Place) -> Option<u64> {
+        Some(self.restorer().ok()?.bytes()).filter(|bytes| *bytes > 0)
+    }
+
+    fn back_up(&mut self, from: &Place, folder: &Path, follow: &mut dyn Follow) -> Result<()> {
+        self.backed_up = Some(from.clone());
+        self.restorer()?.back_up(&self.connector, self.clock.as_ref(), folder, follow)
+    }
+
+    fn restore(&mut self, folder: &Path, to: &Place, follow: &mut dyn Follow) -> Result<Restored> {
+        let place = self.backed_up.as_ref().unwrap_or(to);
+        self.restorer()?.restore(&self.connector, &self.clock, folder, place, follow)
+    }
+}
+
+/// Bytes of the database's files; `None` without the right to see them.
+fn size(connection: &mut Connection, copy: &Place, product: Product) -> Option<u64> {
+    let view = product.tablespaces();
+    let sql = format!("SELECT CAST(SUM(FILE_SIZE) AS CHAR) FROM information_schema.{view} WHERE NAME LIKE '{copy}/%'");
+    connection.ask_one(&sql).ok()??.parse().ok()
+}

@@ -1,0 +1,115 @@
+//! Where user and password come from: the URL, the program, `MYSQL_PWD`, the option file of the servers' own clients.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use plimsoll_engine::target::{Credentials, Secret};
+
+/// Reads a variable of the environment.
+pub(super) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// Groups of an option file that all clients read.
+const GROUPS: [&str; 3] = ["client", "client-server", "client-mariadb"];
+
+/// What was found, and what the user should know of the search.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) user: Option<String>,
+    pub(super) password: Option<Secret>,
+    pub(super) warning: Option<String>,
+}
+
+/// Searches everywhere but in the URL, which goes before all others.
+pub(super) fn find(credentials: &Credentials, defaults_file: Option<&str>, environment: Environment<'_>) -> Found {
+    let path = defaults_file
+        .map(PathBuf::from)
+        .or_else(|| environment("HOME").map(|home| PathBuf::from(home).join(".my.cnf")));
+    let mut found = path.map_or_else(Found::default, |path| from_file(&path));
+    let given = credentials.password.clone().or_else(|| environment("MYSQL_PWD").map(Secret::new));
+    found.password = given.or(found.password);
+    found
+}
+
+fn from_file(path: &Path) -> Found {
+    let warn = |text: &str| Found {
+        warning: Some(format!("the option file {} was ignored: {text}", path.display())),
+        ..Found::default()
+    };
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Found::default(),
+        Err(_) => return warn("it can't be read"),
+    };
+    let Ok(text) = fs::read_to_string(path) else { return warn("it can't be read") };
+    let found = from_text(&text);
+    if found.password.is_some() && metadata.permissions().mode() & 0o077 != 0 {
+        return warn("it holds a password and its group or everybody may read it; chmod 0600 mends that");
+    }
+    found
+}
+
+/// The last value of a key counts, as in the servers' own clients.
+fn from_text(text: &str) -> Found {
+    let (mut found, mut ours) = (Found::default(), false);
+    for line in text.lines().map(str::trim) {
+        if let Some(group) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            ours = GROUPS.contains(&group.trim());
+        } else if let (true, Some((key, value))) = (ours, line.split_once('=')) {
+            match key.trim() {
+                "user" => found.user = Some(unquoted(value.trim())),
+                "password" => found.password = Some(Secret::new(unquoted(value.trim()))),
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// A value without the quotes around it; what follows a '#' behind a blank is a comment where there are none.
+fn unquoted(value: &str) -> String {
+    for quote in ['"', '\''] {
+        if let Some((inner, _)) = value.strip_prefix(quote).and_then(|rest| rest.rsplit_once(quote)) {
+            return inner.replace("\\\\", "\\");
+        }
+    }
+    value.split_once(" #").map_or(value, |(value, _)| value.trim_end()).replace("\\\\", "\\")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str =
+        "[mysqld]\npassword=no\n[client]\nuser = ann # who\npassword=\"se#cret\"\n#password=no\n[other]\nuser=x\n";
+
+    fn file(mode: u32) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), TEXT).unwrap();
+        fs::set_permissions(file.path(), fs::Permissions::from_mode(mode)).unwrap();
+        file
+    }
+
+    #[test]
+    fn the_clients_groups_count() {
+        let found = from_text(TEXT);
+        assert_eq!((found.user.as_deref(), found.password.unwrap().expose()), (Some("ann"), "se#cret"));
+        assert!(from_text("[client]\nuser").user.is_none());
+    }
+
+    #[test]
+    fn sources_have_an_order_and_an_open_file_is_ignored() {
+        let (kept, open) = (file(0o600), file(0o640));
+        let environment = |name: &str| (name == "MYSQL_PWD").then(|| "environment".to_owned());
+        let given = Credentials { password: Some(Secret::new("given")), ..Credentials::default() };
+        let word = |credentials: &Credentials, file: &tempfile::NamedTempFile, environment: Environment<'_>| {
+            let found = find(credentials, file.path().to_str(), environment);
+            assert!(!format!("{found:?}").contains("se#cret"));
+            (found.password.map(|word| word.expose().to_owned()), found.warning.is_some())
+        };
+        assert_eq!(word(&given, &kept, &environment), (Some("given".to_owned()), false));
+        assert_eq!(word(&Credentials::default(), &kept, &environment), (Some("environment".to_owned()), false));
+        assert_eq!(word(&Credentials::default(), &kept, &|_| None), (Some("se#cret".to_owned()), false));
+        assert_eq!(word(&Credentials::default(), &open, &|_| None), (None, true));
+    }
+}

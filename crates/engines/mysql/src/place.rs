@@ -1,0 +1,297 @@
+//! Places: databases that bear our mark, and the named locks that stand for the lease on each.
+//!
+//! The server has named locks (`GET_LOCK`) that are exclusive and fall with their session. A lease is made of several of
+//! them: one for whoever has the place for itself, one of many for each who shares it, and a gate that is held only while
+//! somebody looks at the others and takes one. Names are as long as all versions take (64 bytes), and never to change, as
+//! programs of different versions must respect each other's leases.
+
+use plimsoll_engine::database::{Place, PlaceStatus};
+use plimsoll_engine::error::{Error, ErrorKind, Result};
+
+use super::connect::Connector;
+use super::connection::Connection;
+use super::error::{Errors, statement};
+
+/// A table of this name and comment is in each of our databases: whoever finds one knows what it is, and we never touch one
+/// without it.
+pub(super) const MARK_TABLE: &str = "plimsoll_mark";
+const MARK: &str = "plimsoll: measurement data, may be removed";
+/// Most leases that share a place.
+const SHARES: u32 = 32;
+/// How long the gate may be held by others, in seconds: a few round trips.
+const GATE_SECONDS: u32 = 30;
+/// Tables dropped by one statement.
+const TABLES_PER_DROP: usize = 64;
+/// A name that a statement asked for isn't there any more.
+pub(super) const NO_SUCH_TABLE: u16 = 1146;
+
+/// Whose a database is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// There is no such database.
+    Nobody,
+    /// It bears our mark.
+    We,
+    /// It has the name, and nothing at all is in it: whoever made it was killed before the mark was. Ask under the lease.
+    Unfinished,
+    /// It has the name and not the mark.
+    Somebody,
+}
+
+fn gate(place: &Place) -> String {
+    format!("{place}.gate")
+}
+
+fn exclusive(place: &Place) -> String {
+    format!("{place}.exclusive")
+}
+
+fn shares(place: &Place) -> impl Iterator<Item = String> {
+    (0..SHARES).map(move |number| format!("{place}.shared{number}"))
+}
+
+/// The name that a working session holds for its run; its number follows.
+pub(super) fn work(run: &Place) -> String {
+    format!("{run}.work")
+}
+
+/// Settings that keep the server from ending a session that is idle or slow, and from waiting for ever.
+pub(super) fn settings(connection: &Connection) -> String {
+    let ours = [
+        // A year: the longest that there is.
+        ("wait_timeout", "31536000"),
+        ("net_read_timeout", "3600"),
+        ("net_write_timeout", "3600"),
+        // Whoever stands in the way of a DROP should not hold it up for ever.
+        ("lock_wait_timeout", "60"),
+        ("autocommit", "1"),
+        // What doesn't fit is an error and no other value.
+        ("sql_mode", "'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'"),
+    ];
+    let all = ours.iter().chain(connection.server.product.settings());
+    let all: Vec<String> = all.map(|(name, value)| format!("{name} = {value}")).collect();
+    format!("SET SESSION {}", all.join(", "))
+}
+
+/// A connection that neither works nor is in any database: for looking after places.
+pub(super) fn control(connector: &Connector, name: &str) -> Result<Connection> {
+    let mut connection = connector.connect(name)?;
+    let settings = settings(&connection);
+    connection.run(&settings)?;
+    Ok(connection)
+}
+
+/// True if a query says 1.
+fn is_true(connection: &mut Connection, sql: &str) -> Result<bool> {
+    Ok(connection.ask_one(sql)?.as_deref() == Some("1"))
+}
+
+fn take(connection: &mut Connection, lock: &str, seconds: u32) -> Result<bool> {
+    is_true(connection, &format!("SELECT GET_LOCK('{lock}', {seconds})"))
+}
+
+fn give_back(connection: &mut Connection, lock: &str) -> Result<()> {
+    connection.run(&format!("SELECT RELEASE_LOCK('{lock}')")).map(drop)
+}
+
+/// Works with a place's locks while nobody else does.
+fn at_the_gate<T>(
+    connection: &mut Connection,
+    place: &Place,
+    work: impl FnOnce(&mut Connection) -> Result<T>,
+) -> Result<T> {
+    if !take(connection, &gate(place), GATE_SECONDS)? {
+        return Err(Error::new(ErrorKind::Busy, format!("the lease on {place} is being taken by others all the time"))
+            .hint("another program holds our lock; see what SHOW PROCESSLIST says, then try again"));
+    }
+    let outcome = work(connection);
+    // If it fails the session is dead and its locks with it.
+    let given_back = give_back(connection, &gate(place));
+    outcome.and_then(|value| given_back.map(|()| value))
+}
+
+/// The condition that no session but our own holds any of these locks.
+fn free(locks: impl Iterator<Item = String>) -> String {
+    let all: Vec<String> =
+        locks.map(|lock| format!("COALESCE(IS_USED_LOCK('{lock}'), CONNECTION_ID()) = CONNECTION_ID()")).collect();
+    all.join(" AND ")
+}
+
+/// Takes a lock for this session unless another session's stands against it.
+pub(super) fn try_lock(connection: &mut Connection, place: &Place, shared: bool) -> Result<bool> {
+    at_the_gate(connection, place, |connection| {
+        let own = exclusive(place);
+        if shared {
+            return Ok(
+                is_true(connection, &format!("SELECT {}", free(std::iter::once(own))))? && share(connection, place)?
+            );
+        }
+        let all = free(shares(place).chain([own.clone()]));
+        Ok(is_true(connection, &format!("SELECT {all}"))? && take(connection, &own, 0)?)
+    })
+}
+
+/// Takes one of the locks for those who share.
+fn share(connection: &mut Connection, place: &Place) -> Result<bool> {
+    for lock in shares(place) {
+        if take(connection, &lock, 0)? {
+            return Ok(true);
+        }
+    }
+    Err(statement(format_args!("{SHARES} others read {place} already"))
+        .hint("start again when some of them have ended"))
+}
+
+/// Turns an exclusive lock of this session into a shared one.
+pub(super) fn lower(connection: &mut Connection, place: &Place) -> Result<()> {
+    at_the_gate(connection, place, |connection| {
+        share(connection, place)?;
+        give_back(connection, &exclusive(place))
+    })
+}
+
+/// Gives back an exclusive lock of this session.
+pub(super) fn unlock(connection: &mut Connection, place: &Place) -> Result<()> {
+    give_back(connection, &exclusive(place))
+}
+
+/// Whose the database of a place is.
+pub(super) fn owner(connection: &mut Connection, place: &Place) -> Result<Owner> {
+    let sql = format!(
+        "SELECT CASE WHEN EXISTS (SELECT * FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{place}' \
+         AND TABLE_NAME = '{MARK_TABLE}' AND TABLE_COMMENT = '{MARK}') THEN 'ours' \
+         WHEN EXISTS (SELECT * FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{place}') \
+         OR EXISTS (SELECT * FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = '{place}') \
+         OR EXISTS (SELECT * FROM information_schema.EVENTS WHERE EVENT_SCHEMA = '{place}') THEN 'theirs' ELSE 'empty' END \
+         FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = '{place}'"
+    );
+    Ok(match connection.ask_one(&sql)?.as_deref() {
+        None => Owner::Nobody,
+        Some("ours") => Owner::We,
+        Some("empty") => Owner::Unfinished,
+        Some(_) => Owner::Somebody,
+    })
+}
+
+/// The error that keeps us off a database that isn't ours.
+pub(super) fn foreign(place: &Place) -> Error {
+    Error::new(ErrorKind::Safety, format!("the database {place} does not bear our mark, so it is not touched"))
+        .hint(format!("if it is ours after all: CREATE TABLE {place}.{MARK_TABLE} (a int) COMMENT = '{MARK}'"))
+}
+
+/// Makes the database of a place with its mark.
+pub(super) fn create(connection: &mut Connection, place: &Place) -> Result<()> {
+    connection.run(&format!("CREATE DATABASE {place} CHARACTER SET utf8mb4"))?;
+    mark(connection, place)
+}
+
+/// Marks an empty database.
+pub(super) fn mark(connection: &mut Connection, place: &Place) -> Result<()> {
+    let mark = format!("CREATE TABLE {place}.{MARK_TABLE} (a int PRIMARY KEY) ENGINE = InnoDB COMMENT = '{MARK}'");
+    connection.run(&mark).map(drop).inspect_err(|_| {
+        // It is empty, and nobody but us can have made it: better none than one without a mark.
+        let _ = connection.run(&format!("DROP DATABASE {place}"));
+    })
+}
+
+/// Every database with a name and a mark of ours, and whether anybody holds a lease on it.
+pub(super) fn list(connection: &mut Connection) -> Result<Vec<PlaceStatus>> {
+    let names = connection.ask("SHOW DATABASES LIKE 'plimsoll\\_%'")?;
+    let mut places = Vec::new();
+    for place in names.into_iter().flatten().flatten().filter_map(|name| Place::from_name(&name)) {
+        if matches!(owner(connection, &place)?, Owner::We | Owner::Unfinished) {
+            let lease = place.leased_by();
+            let used: Vec<String> = shares(&lease)
+                .chain([exclusive(&lease)])
+                .map(|lock| format!("IS_USED_LOCK('{lock}') IS NOT NULL"))
+                .collect();
+            let leased = is_true(connection, &format!("SELECT {}", used.join(" OR ")))?;
+            places.push(PlaceStatus { place, leased });
+        }
+    }
+    places.sort_by(|one, other| one.place.cmp(&other.place));
+    Ok(places)
+}
+
+/// Drops the database of a place with its tables. Only tables and procedures by our names are ours: if anything else is in it or depends on a table in
+/// it, nothing is dropped. The mark goes last.
+pub(super) fn drop_database(connection: &mut Connection, place: &Place) -> Result<()> {
+    let others = strangers(connection, place)?;
+    if let Some(first) = others.first() {
+        let more = if others.len() == 1 { String::new() } else { format!(" (and {} more)", others.len() - 1) };
+        let message = format!("the database {place} is kept, as it would take along what is not ours: {first}{more}");
+        return Err(Error::new(ErrorKind::Safety, message)
+            .hint("drop or move what depends on our tables or lies in our database, then run plimsoll clean"));
+    }
+    let sql = format!(
+        "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{place}' AND TABLE_NAME <> '{MARK_TABLE}'"
+    );
+    let rows = connection.ask(&sql)?;
+    let tables: Vec<String> =
+        rows.into_iter().flatten().flatten().map(|name| format!("{place}.{}", quoted(&name))).collect();
+    // Ours may refer to one another.
+    connection.run("SET SESSION foreign_key_checks = 0")?;
+    let dropped = tables
+        .chunks(TABLES_PER_DROP)
+        .map(|tables| format!("DROP TABLE IF EXISTS {}", tables.join(", ")))
+        .chain([format!("DROP DATABASE IF EXISTS {place}")])
+        .try_for_each(|sql| connection.run(&sql).map(drop));
+    let errors = connection.errors.clone();
+    dropped.map_err(|error| dropping(&errors, place, error))
+}
+
+fn dropping(errors: &Errors, place: &Place, error: Error) -> Error {
+    if error.kind == ErrorKind::Permission {
+        let message =
+            format!("the database {place} can't be removed by this user of {}: {}", errors.address(), error.message);
+        return Error::new(ErrorKind::Permission, message)
+            .hint("run plimsoll clean as the user who made it, or as one with the right to drop databases");
+    }
+    error
+}
+
+/// What is not ours and would have to go with the place, or break without it: everything in the database but plain tables and our
+/// procedures, keys elsewhere that refer to our tables, and views elsewhere that read them.
+fn strangers(connection: &mut Connection, place: &Place) -> Result<Vec<String>> {
+    let sql = format!(
+        "SELECT CONCAT(LOWER(TABLE_TYPE), ' ', TABLE_NAME) FROM information_schema.TABLES \
+         WHERE TABLE_SCHEMA = '{place}' AND TABLE_TYPE <> 'BASE TABLE' \
+         UNION ALL SELECT CONCAT(LOWER(ROUTINE_TYPE), ' ', ROUTINE_NAME) FROM information_schema.ROUTINES \
+         WHERE ROUTINE_SCHEMA = '{place}' AND NOT (ROUTINE_TYPE = 'PROCEDURE' AND ROUTINE_NAME LIKE 'plimsoll\\_%') \
+         UNION ALL SELECT CONCAT('event ', EVENT_NAME) FROM information_schema.EVENTS WHERE EVENT_SCHEMA = '{place}' \
+         UNION ALL SELECT CONCAT('trigger ', TRIGGER_NAME) FROM information_schema.TRIGGERS \
+         WHERE TRIGGER_SCHEMA = '{place}' \
+         UNION ALL SELECT CONCAT('table ', CONSTRAINT_SCHEMA, '.', TABLE_NAME) \
+         FROM information_schema.REFERENTIAL_CONSTRAINTS \
+         WHERE UNIQUE_CONSTRAINT_SCHEMA = '{place}' AND CONSTRAINT_SCHEMA <> '{place}' \
+         UNION ALL SELECT CONCAT('view ', TABLE_SCHEMA, '.', TABLE_NAME) FROM information_schema.VIEWS \
+         WHERE TABLE_SCHEMA <> '{place}' AND VIEW_DEFINITION LIKE '%`{}`.%'",
+        place.name().replace('_', "\\_")
+    );
+    Ok(connection.ask(&sql)?.into_iter().flatten().flatten().collect())
+}
+
+/// A name between backquotes.
+pub(super) fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Part of the contract between versions.
+    #[test]
+    fn names_of_locks_never_change_and_are_short_enough() {
+        let place = Place::run(&"x".repeat(32)).unwrap();
+        let own = Place::data(1);
+        assert_eq!(exclusive(&own), "plimsoll_data_0000000000000001.exclusive");
+        assert_eq!(shares(&own).last().unwrap(), "plimsoll_data_0000000000000001.shared31");
+        assert_eq!((gate(&own), work(&own)).0, "plimsoll_data_0000000000000001.gate");
+        let longest = format!("{}{}", work(&place), u32::MAX);
+        for name in shares(&place).chain([gate(&place), exclusive(&place), longest]) {
+            assert!(name.len() <= 64, "{name}");
+        }
+        assert_eq!(quoted("a`b"), "`a``b`");
+    }
+}

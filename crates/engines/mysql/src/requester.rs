@@ -1,0 +1,182 @@
+//! Requests: the first use of a statement prepares it; from then on a request is one write, and an answer whose rows are
+//! counted and not decoded.
+
+use std::sync::Arc;
+
+use plimsoll_engine::database::{Cancel, Place, RowSource};
+use plimsoll_engine::error::Result;
+use plimsoll_engine::request::{Answer, RequestAccess, Requester, Statement, Traffic};
+use plimsoll_engine::table::{ColumnType, Table};
+use plimsoll_engine::value::{Tally, Value};
+
+use super::connect::Connector;
+use super::connection::{Connection, Failed, Prepared};
+use super::database::Known;
+use super::dialect::CALL;
+use super::load;
+use super::place::NO_SUCH_TABLE;
+use super::rows::{self, Column, Size};
+use super::session::{KillQuery, connect, no_row};
+
+/// Errors of statements whose prepared form is no longer one: it is gone, or has to be made anew.
+const STALE: [u16; 2] = [1243, 1615];
+/// Errors about tables and columns, after which the prepared form is not relied on.
+const MAYBE_STALE: [u16; 4] = [1054, NO_SUCH_TABLE, STALE[0], STALE[1]];
+/// A statement that can't be prepared.
+const NOT_PREPARABLE: u16 = 1295;
+
+/// What is known of a statement since it was first made.
+enum Form {
+    Prepared(Box<Ready>),
+    /// It is made as a text each time.
+    Text,
+}
+
+struct Ready {
+    prepared: Prepared,
+    /// The columns that the sizes are for.
+    columns: Vec<Column>,
+    sizes: Box<[Size]>,
+}
+
+/// Makes requests.
+pub(super) struct MySqlRequester {
+    connection: Connection,
+    known: Known,
+    canceller: Arc<KillQuery>,
+    forms: Vec<Option<Form>>,
+}
+
+impl MySqlRequester {
+    /// Connects for the run.
+    pub(super) fn open(
+        connector: &Arc<Connector>,
+        known: Known,
+        place: &Place,
+        run: &Place,
+        access: RequestAccess,
+    ) -> Result<Self> {
+        let mut connection = connect(connector, place, run, access)?;
+        connection.line().shrink();
+        let canceller = connection.killer(connector);
+        Ok(Self { connection, known, canceller, forms: Vec::new() })
+    }
+
+    /// Learns the form of a statement.
+    fn learn(&mut self, statement: &Statement) -> Result<Form> {
+        let prepared = match self.connection.prepare(&statement.sql) {
+            Ok(prepared) => prepared,
+            Err(Failed::Server(complaint)) if complaint.code == NOT_PREPARABLE => return Ok(Form::Text),
+            Err(failed) => return Err(self.connection.fail(failed)),
+        };
+        let columns = prepared.columns.clone();
+        // What a procedure returns is known when it does.
+        if columns.is_empty() && statement.sql.starts_with(CALL) {
+            return Ok(Form::Prepared(Box::new(Ready { prepared, columns, sizes: Box::default() })));
+        }
+        match rows::sizes(asked(statement), &columns) {
+            Ok(sizes) => Ok(Form::Prepared(Box::new(Ready { prepared, columns, sizes }))),
+            Err(error) => {
+                self.connection.close(&prepared).map_err(|error| self.connection.fail(error.into()))?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes a request of a prepared statement.
+    fn request(
+        &mut self,
+        statement: &Statement,
+        ready: &mut Ready,
+        parameters: &[Value<'_>],
+    ) -> std::result::Result<Answer, Failed> {
+        let Ready { prepared, columns: known, sizes } = ready;
+        let mut answer = Answer::default();
+        let counts = statement.columns.as_ref().is_none_or(|asked| !asked.is_empty());
+        let done = self.connection.execute(prepared, parameters, &mut |columns, row| {
+            if answer.rows == 0 && columns != known.as_slice() {
+                *sizes = rows::sizes(asked(statement), columns)?;
+                *known = columns.to_vec();
+            }
+            answer.rows += 1;
+            if counts {
+                answer.content_bytes += rows::content_bytes(row, sizes).ok_or_else(no_row)?;
+            }
+            Ok(())
+        })?;
+        Ok(if answer.rows == 0 || !counts { Answer { rows: done.rows, content_bytes: 0 } } else { answer })
+    }
+
+    /// Forgets a prepared form here and at the server.
+    fn forget(&mut self, ready: &Ready) -> Result<()> {
+        self.connection.close(&ready.prepared).map_err(|error| self.connection.fail(error.into()))
+    }
+}
+
+/// The columns that a request wants; none if nothing is to come back.
+fn asked(statement: &Statement) -> Option<&[ColumnType]> {
+    statement.columns.as_deref()
+}
+
+impl Requester for MySqlRequester {
+    fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {
+        self.connection.alive()?;
+        let number = statement.number as usize;
+        if self.forms.len() <= number {
+            self.forms.resize_with(number + 1, || None);
+        }
+        let mut was_stale = false;
+        loop {
+            let form = match self.forms[number].take() {
+                Some(form) => form,
+                None => self.learn(statement)?,
+            };
+            let mut ready = match form {
+                Form::Prepared(ready) => ready,
+                Form::Text => {
+                    self.forms[number] = Some(Form::Text);
+                    return Ok(Answer { rows: self.connection.run(&statement.sql)?.rows, content_bytes: 0 });
+                }
+            };
+            let outcome = self.request(statement, &mut ready, parameters);
+            self.connection.line().shrink();
+            let failed = match outcome {
+                Ok(answer) => {
+                    self.forms[number] = Some(Form::Prepared(ready));
+                    return Ok(answer);
+                }
+                Err(failed) => failed,
+            };
+            match &failed {
+                Failed::Server(complaint) if STALE.contains(&complaint.code) && !was_stale => {
+                    was_stale = true;
+                    self.forget(&ready)?;
+                    continue;
+                }
+                Failed::Server(complaint) if MAYBE_STALE.contains(&complaint.code) => self.forget(&ready)?,
+                Failed::Receiver(_) => {
+                    let rest = self.connection.drain();
+                    if let Err(Failed::Line(error)) = rest {
+                        return Err(self.connection.fail(Failed::Line(error)));
+                    }
+                    self.forget(&ready)?;
+                }
+                Failed::Line(_) => {}
+                Failed::Server(_) | Failed::Ours(_) => self.forms[number] = Some(Form::Prepared(ready)),
+            }
+            return Err(self.connection.fail(failed));
+        }
+    }
+
+    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+        load::load(&mut self.connection, table, rows, self.known.way)
+    }
+
+    fn canceller(&self) -> Arc<dyn Cancel> {
+        Arc::clone(&self.canceller) as Arc<dyn Cancel>
+    }
+
+    fn traffic(&self) -> Option<Traffic> {
+        Some(self.connection.traffic())
+    }
+}

@@ -1,0 +1,144 @@
+//! Physical backups by `mariadb-backup`, which copies the files of the whole server from beside it, and a server of our own that
+//! is started on them: by a socket in our folder alone, without its tables of rights, as nobody else gets there.
+
+use std::any::Any;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use plimsoll_clock::Clock;
+use plimsoll_engine::database::{Database, Place};
+use plimsoll_engine::error::{Error, ErrorKind, Result};
+use plimsoll_engine::mover::{Follow, RESTORE, Restored, START};
+use plimsoll_engine::server::restored::{BACKUP, Site, folder_bytes};
+use plimsoll_engine::server::tool;
+
+use super::connect::Connector;
+use super::connection::Connection;
+use super::database::MySqlDatabase;
+use super::product::Product;
+
+/// The user that the server runs as where we are root.
+const USER: &str = "mysql";
+/// Name of the socket.
+const SOCKET: &str = "socket";
+/// Settings that the files were made with; part of the backup.
+const SETTINGS: &str = "backup-my.cnf";
+/// Where packages put the server beside PATH.
+const FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/libexec"];
+
+/// What was found on this machine.
+pub(super) struct Restorer {
+    backup: PathBuf,
+    server: PathBuf,
+    /// The server's files.
+    data: PathBuf,
+}
+
+impl Restorer {
+    /// Finds the programs, and makes sure that the server's files are where the program can read them: `run` is the name of a
+    /// database that is there.
+    pub(super) fn find(
+        connection: &mut Connection,
+        connector: &Connector,
+        product: Product,
+        run: &Place,
+    ) -> Result<(Self, Vec<String>)> {
+        if product != Product::MariaDb {
+            let message = "physical backups of MySQL are not made yet";
+            return Err(Error::new(ErrorKind::Unsupported, message).hint("PostgreSQL, MariaDB and SQLite can"));
+        }
+        let folders = FOLDERS.map(PathBuf::from);
+        let find = |name: &str, package: &str| {
+            tool::candidates(name, &folders).into_iter().next().ok_or_else(|| tool::missing(name, package))
+        };
+        let (backup, server) = (find("mariadb-backup", "mariadb-backup")?, find("mariadbd", "mariadb-server")?);
+        let data = PathBuf::from(connection.ask_one("SELECT @@datadir")?.unwrap_or_default());
+        // A loopback address may lead elsewhere, and a folder of that name be another server's.
+        if !connector.loopback || !data.join(run.name()).is_dir() {
+            let message = "mariadb-backup copies the server's files, and they are not to be seen from here";
+            return Err(Error::new(ErrorKind::Unsupported, message)
+                .hint("run Plimsoll on the server's own machine, as a user who may read its files"));
+        }
+        let versions = [&backup, &server].into_iter().filter_map(|tool| tool::version(tool)).collect();
+        Ok((Self { backup, server, data }, versions))
+    }
+
+    /// Bytes of all files of the server.
+    pub(super) fn bytes(&self) -> u64 {
+        folder_bytes(&self.data)
+    }
+
+    /// Backs up the server.
+    pub(super) fn back_up(
+        &self,
+        connector: &Connector,
+        clock: &dyn Clock,
+        folder: &Path,
+        follow: &mut dyn Follow,
+    ) -> Result<()> {
+        let mut command = self.program("--backup", folder);
+        connector.tell(&mut command, Product::MariaDb);
+        let backup = folder.join(BACKUP);
+        tool::run(command, clock, || follow.look(&mut || Some(folder_bytes(&backup)))).map_err(refused)
+    }
+
+    /// Makes the files of the backup agree with each other, brings them back and starts a server on them.
+    pub(super) fn restore(
+        &self,
+        connector: &Connector,
+        clock: &Arc<dyn Clock>,
+        folder: &Path,
+        place: &Place,
+        follow: &mut dyn Follow,
+    ) -> Result<Restored> {
+        let site = Site::new(folder, USER, SOCKET)?;
+        follow.stage(RESTORE)?;
+        tool::run(self.program("--prepare", folder), clock.as_ref(), || follow.look(&mut || None))?;
+        site.bring_back(follow)?;
+        follow.stage(START)?;
+        let (data, socket) = (site.data(), site.socket_folder().join(SOCKET));
+        let mut command = Command::new(&self.server);
+        command.arg(option("--defaults-file", &data.join(SETTINGS))).arg(option("--datadir", &data));
+        // The settings that came with the backup may name folders of the first server's, which this one must never touch.
+        for name in ["--innodb-undo-directory", "--innodb-data-home-dir", "--innodb-log-group-home-dir"] {
+            command.arg(option(name, &data));
+        }
+        command.arg(option("--socket", &socket)).arg(option("--pid-file", &site.socket_folder().join("pid")));
+        command.arg(option("--tmpdir", &site.socket_folder()));
+        command.args(["--skip-networking", "--skip-grant-tables", "--skip-log-bin", "--skip-slave-start"]);
+        command.args(["--innodb-buffer-pool-size=64M", "--innodb-buffer-pool-load-at-startup=OFF"]);
+        command.arg("--innodb-buffer-pool-dump-at-shutdown=OFF");
+        let open = || MySqlDatabase::open(connector.at_socket(&socket), Arc::clone(clock));
+        let (server, database) = site.start(command, clock, follow, open)?;
+        Ok(Restored {
+            elsewhere: Some(Box::new(database) as Box<dyn Database>),
+            place: place.clone(),
+            keeper: Some(Box::new(server) as Box<dyn Any + Send>),
+        })
+    }
+
+    fn program(&self, what: &str, folder: &Path) -> Command {
+        let mut command = Command::new(&self.backup);
+        // Nobody's option files: what the run does must not depend on them.
+        command.args(["--no-defaults", what]).arg(option("--target-dir", &folder.join(BACKUP)));
+        command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
+        command
+    }
+}
+
+fn option(name: &str, path: &Path) -> String {
+    format!("{name}={}", path.display())
+}
+
+/// What the program says when it lacks a right, at the server or to its files.
+fn refused(error: Error) -> Error {
+    let says = |words: &str| error.message.to_lowercase().contains(words);
+    if says("denied") || says("privilege") {
+        return Error { kind: ErrorKind::Permission, ..error }.hint(
+            "it needs GRANT RELOAD, PROCESS, LOCK TABLES, BINLOG MONITOR ON *.* to this user, and may have to be run as root or \
+             as the server's own user",
+        );
+    }
+    error
+}

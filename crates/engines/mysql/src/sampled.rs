@@ -1,0 +1,383 @@
+//! What a sampler asks a MariaDB or MySQL server, and what it makes of the answers.
+//!
+//! Source: the manuals' chapters on status variables, thread states and the Performance Schema, and what MariaDB 10.11 and 11.4
+//! and MySQL 9.7 were seen to count.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use plimsoll_measurement::Counter;
+
+use super::product::Product;
+
+/// Status of the whole server that is read.
+pub(super) const STATUS: [&str; 19] = [
+    "Binlog_cache_use",
+    "Binlog_stmt_cache_use",
+    "Com_commit",
+    "Handler_commit",
+    "Innodb_buffer_pool_read_requests",
+    "Innodb_data_pending_reads",
+    "Innodb_data_read",
+    "Innodb_data_reads",
+    "Innodb_data_writes",
+    "Innodb_log_writes",
+    "Innodb_os_log_fsyncs",
+    "Innodb_os_log_written",
+    "Innodb_pages_read",
+    "Innodb_pages_written",
+    "Innodb_row_lock_current_waits",
+    "Innodb_row_lock_time",
+    "Innodb_row_lock_waits",
+    "Threads_connected",
+    "Uptime",
+];
+
+/// All sessions: of those of other users a user without the privilege PROCESS sees nothing. To have them counted by the server
+/// costs it six times as much as to send them.
+pub(super) const SESSIONS: &str = "SHOW PROCESSLIST";
+
+/// Transactions of sessions that wait for a row lock, or run no statement.
+pub(super) const TRANSACTIONS: &str = "SELECT trx_mysql_thread_id, trx_state = 'LOCK WAIT' \
+    FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id NOT IN (0, CONNECTION_ID()) \
+    AND (trx_state = 'LOCK WAIT' OR trx_query IS NULL)";
+
+/// Reads and writes of InnoDB's files with their times, where the Performance Schema is on.
+pub(super) const FILES: &str = "SELECT EVENT_NAME = 'wait/io/file/innodb/innodb_data_file', COUNT_READ, SUM_TIMER_READ, \
+    COUNT_WRITE, SUM_TIMER_WRITE, COUNT_MISC, SUM_TIMER_MISC FROM performance_schema.file_summary_by_event_name \
+    WHERE EVENT_NAME IN ('wait/io/file/innodb/innodb_data_file', 'wait/io/file/innodb/innodb_log_file') \
+    AND COUNT_READ + COUNT_WRITE > 0 ORDER BY 1";
+
+/// The same by file, for InnoDB's and the binary log's.
+pub(super) const BY_FILE: &str = "SELECT FILE_NAME, EVENT_NAME = 'wait/io/file/innodb/innodb_data_file', COUNT_READ, \
+    SUM_NUMBER_OF_BYTES_READ, SUM_TIMER_READ, COUNT_WRITE, SUM_NUMBER_OF_BYTES_WRITE, SUM_TIMER_WRITE \
+    FROM performance_schema.file_summary_by_instance WHERE EVENT_NAME IN ('wait/io/file/innodb/innodb_data_file', \
+    'wait/io/file/innodb/innodb_log_file', 'wait/io/file/sql/binlog') AND COUNT_READ + COUNT_WRITE > 0";
+
+/// Waits by name. Those for a table's rows have waits for files and locks inside them, and count these twice.
+pub(super) const WAITS: &str = "SELECT EVENT_NAME, COUNT_STAR, SUM_TIMER_WAIT \
+    FROM performance_schema.events_waits_summary_global_by_event_name WHERE EVENT_NAME LIKE 'wait/%' \
+    AND EVENT_NAME <> 'wait/io/table/sql/handler' AND EVENT_NAME <> 'idle' AND SUM_TIMER_WAIT > 0";
+
+/// The Performance Schema counts time in picoseconds.
+pub(super) const TIMER: f64 = 1e-12;
+
+/// Values of the status by name in small letters.
+pub(super) type Status = BTreeMap<String, u64>;
+
+/// A value of the status.
+pub(super) fn of(status: &Status, name: &str) -> Option<f64> {
+    status.get(&name.to_ascii_lowercase()).map(|value| *value as f64)
+}
+
+/// Counters of the status that need no more thought.
+pub(super) fn counters(status: &Status, product: Product, is_direct: bool) -> Vec<(Counter, f64)> {
+    let writes = match product {
+        Product::MariaDb => "Innodb_data_writes",
+        // There the others have the log's in them.
+        Product::MySql => "Innodb_pages_written",
+    };
+    let log = match (of(status, "Innodb_log_writes"), of(status, "Innodb_os_log_fsyncs")) {
+        (Some(writes), syncs) => Some(writes + syncs.unwrap_or(0.0)),
+        (None, _) => None,
+    };
+    let direct = |value: Option<f64>| value.filter(|_| is_direct);
+    [
+        (Counter::CacheMissPages, of(status, "Innodb_pages_read")),
+        (Counter::CacheLookupPages, of(status, "Innodb_buffer_pool_read_requests")),
+        (Counter::DeviceReadBytes, direct(of(status, "Innodb_data_read"))),
+        (Counter::LogWriteBytes, of(status, "Innodb_os_log_written")),
+        (Counter::DataReads, of(status, "Innodb_data_reads")),
+        (Counter::DataWrites, of(status, writes)),
+        (Counter::LogWrites, log),
+    ]
+    .into_iter()
+    .filter_map(|(metric, value)| Some((metric, value?)))
+    .collect()
+}
+
+/// What two readings of the status tell of the time between them, beside growth.
+#[derive(Debug, Default)]
+pub(super) struct Follow {
+    last: Option<Last>,
+    commits: f64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Last {
+    commits: [f64; 2],
+    uptime: f64,
+    waits: f64,
+    waiting: f64,
+}
+
+impl Follow {
+    /// Commits, where each statement is its own transaction: the server counts commits of statements, also of those inside
+    /// transactions, and COMMITs as such. And the time waited for row locks, which is counted when a wait ends: as long as the
+    /// same ones wait it is not known.
+    pub(super) fn next(&mut self, status: &Status) -> Vec<(Counter, f64)> {
+        let value = |name: &str| of(status, name);
+        let mut known = Vec::new();
+        // The binary log counts as one more engine that commits.
+        let in_log = ["Binlog_cache_use", "Binlog_stmt_cache_use"].into_iter().filter_map(value).sum::<f64>();
+        let now = (|| {
+            Some(Last {
+                commits: [value("Handler_commit")? - in_log, value("Com_commit")?],
+                uptime: value("Uptime")?,
+                waits: value("Innodb_row_lock_waits")?,
+                waiting: value("Innodb_row_lock_current_waits")?,
+            })
+        })();
+        let last = std::mem::replace(&mut self.last, now);
+        let Some(now) = now else { return known };
+        // A server that was restarted begins anew.
+        let last = last.filter(|last| now.uptime >= last.uptime);
+        let grown = last.map(|last| [now.commits[0] - last.commits[0], now.commits[1] - last.commits[1]]);
+        match grown {
+            None => known.push((Counter::Commits, self.commits)),
+            Some([all, explicit]) if all >= 0.0 && explicit == 0.0 => {
+                self.commits += all;
+                known.push((Counter::Commits, self.commits));
+            }
+            Some(_) => {}
+        }
+        let ended = last.map(|last| last.waiting + (now.waits - last.waits) - now.waiting);
+        let all_wait_on = last.is_some_and(|last| last.waiting > 0.0) && ended <= Some(0.0);
+        if let Some(milliseconds) = value("Innodb_row_lock_time").filter(|_| !all_wait_on) {
+            known.push((Counter::LockWaitSeconds, milliseconds / 1e3));
+        }
+        known
+    }
+}
+
+/// What sessions do, by the beginnings of their states; the first that fits counts. Others work, and wait for what the server
+/// doesn't tell: for pages, for row locks, or for nothing.
+const STATES: [(&str, Counter); 14] = [
+    ("User sleep", Counter::SessionsAsleep),
+    ("User lock", Counter::SessionsWaitingForLocks),
+    ("Commit", Counter::SessionsWritingLog),
+    ("Waiting for handler commit", Counter::SessionsWritingLog),
+    ("Waiting for prior transaction to", Counter::SessionsWritingLog),
+    ("Writing to net", Counter::SessionsWaitingForClients),
+    ("Sending to client", Counter::SessionsWaitingForClients),
+    ("Reading from net", Counter::SessionsWaitingForClients),
+    ("System lock", Counter::SessionsWaitingForLocks),
+    ("Table lock", Counter::SessionsWaitingForLocks),
+    ("Locked", Counter::SessionsWaitingForLocks),
+    ("Waiting for table", Counter::SessionsWaitingForLocks),
+    ("Waiting for global", Counter::SessionsWaitingForLocks),
+    ("Waiting", Counter::SessionsWaitingForOthers),
+];
+
+/// Commands of those who do nothing for a client.
+const IDLE: [&str; 7] = ["Sleep", "Daemon", "Binlog Dump", "Binlog Dump GTID", "Connect", "Slave_IO", "Slave_SQL"];
+
+/// Databases of ours begin so.
+const OUR_DATABASES: &str = "plimsoll_";
+
+/// Users of the server's own threads.
+const SYSTEM: [&str; 2] = ["system user", "event_scheduler"];
+
+/// What is known of sessions besides their list.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Beside {
+    /// Number of the session that asks.
+    pub(super) own: u32,
+    /// Sessions that are connected, ours that asks among them.
+    pub(super) connected: Option<f64>,
+    /// Sessions of ours that wait for row locks, and of others.
+    pub(super) row_locks: [f64; 2],
+    /// Sessions of ours that are in a transaction and run no statement, where these are seen.
+    pub(super) idle_in_transaction: Option<f64>,
+    /// Reads of pages that are under way.
+    pub(super) pending_reads: f64,
+}
+
+/// Numbers of our own connections.
+pub(super) type Ours = BTreeSet<u32>;
+
+/// Gauges from the rows of [`SESSIONS`]; ours are those with these numbers and whoever works in a database of ours, as client programs
+/// do. `None` if there are sessions that are not seen.
+pub(super) fn gauges(rows: &[Vec<Option<String>>], ours: &Ours, beside: Beside) -> Option<Vec<(Counter, f64)>> {
+    let (mut known, mut working, mut others, mut seen) = (BTreeMap::new(), 0.0, (0.0, 0.0), 0.0);
+    for row in rows {
+        let text = |index: usize| row.get(index).and_then(Option::as_deref).unwrap_or_default();
+        if !SYSTEM.contains(&text(1)) {
+            seen += 1.0;
+        }
+        let number = text(0).parse();
+        if IDLE.contains(&text(4)) || number == Ok(beside.own) {
+            continue;
+        }
+        let is_ours = number.is_ok_and(|number| ours.contains(&number)) || text(3).starts_with(OUR_DATABASES);
+        let state = text(6);
+        let begins = |(name, _): &&(&str, Counter)| {
+            state.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name))
+        };
+        match STATES.iter().find(begins).map(|(_, metric)| *metric) {
+            Some(metric) if is_ours => *known.entry(metric).or_insert(0.0) += 1.0,
+            None if is_ours => working += 1.0,
+            Some(metric) if metric.is_rest() => {}
+            Some(_) => others.0 += 1.0,
+            None => others.1 += 1.0,
+        }
+    }
+    if beside.connected.is_some_and(|connected| seen < connected) {
+        return None;
+    }
+    let of = |metric: Counter| known.get(&metric).copied().unwrap_or(0.0);
+    let waiting = beside.row_locks[0].min(working);
+    let others_at_work = (others.1 - beside.row_locks[1]).max(0.0);
+    // Nobody says whose reads they are.
+    let share = if working > waiting { (working - waiting) / (working - waiting + others_at_work) } else { 0.0 };
+    let reading = (beside.pending_reads * share).min(working - waiting);
+    let clients = beside.idle_in_transaction.map(|idle| of(Counter::SessionsWaitingForClients) + idle);
+    let values = [
+        (Counter::SessionsOnCpu, Some(working - waiting - reading)),
+        (Counter::SessionsReadingData, Some(reading)),
+        (Counter::SessionsWritingLog, Some(of(Counter::SessionsWritingLog))),
+        (Counter::SessionsWaitingForLocks, Some(of(Counter::SessionsWaitingForLocks) + waiting)),
+        (Counter::SessionsWaitingForClients, clients),
+        (Counter::SessionsAsleep, Some(of(Counter::SessionsAsleep))),
+        (Counter::SessionsWaitingForOthers, Some(of(Counter::SessionsWaitingForOthers))),
+        (Counter::SessionsOfOthers, Some(others.0 + others_at_work)),
+    ];
+    Some(values.into_iter().filter_map(|(metric, value)| Some((metric, value?))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(values: &[(&str, u64)]) -> Status {
+        values.iter().map(|(name, value)| (name.to_ascii_lowercase(), *value)).collect()
+    }
+
+    fn find(values: &[(Counter, f64)], metric: Counter) -> Option<f64> {
+        values.iter().find(|(known, _)| *known == metric).map(|(_, value)| *value)
+    }
+
+    fn row(id: usize, user: &str, command: &str, state: &str) -> Vec<Option<String>> {
+        [&id.to_string(), user, "localhost", "test", command, "0", state, "SELECT 1"]
+            .map(|text| Some(text.to_owned()))
+            .to_vec()
+    }
+
+    #[test]
+    fn the_log_is_in_none_of_mysqls_writes_of_data() {
+        let status = status(&[
+            ("Innodb_data_writes", 9),
+            ("Innodb_pages_written", 5),
+            ("Innodb_log_writes", 3),
+            ("Innodb_os_log_fsyncs", 2),
+            ("Innodb_data_read", 7),
+        ]);
+        let (maria, mysql) = (counters(&status, Product::MariaDb, true), counters(&status, Product::MySql, false));
+        assert_eq!((find(&maria, Counter::DataWrites), find(&mysql, Counter::DataWrites)), (Some(9.0), Some(5.0)));
+        assert_eq!(find(&maria, Counter::LogWrites), Some(5.0));
+        assert_eq!((find(&maria, Counter::DeviceReadBytes), find(&mysql, Counter::DeviceReadBytes)), (Some(7.0), None));
+        assert_eq!(find(&maria, Counter::CacheMissPages), None);
+    }
+
+    #[test]
+    fn commits_are_known_where_statements_are_transactions() {
+        let mut follow = Follow::default();
+        let mut next = |handler, com, uptime| {
+            let values = [
+                ("Handler_commit", handler),
+                ("Com_commit", com),
+                ("Uptime", uptime),
+                ("Innodb_row_lock_waits", 0),
+                ("Innodb_row_lock_current_waits", 0),
+            ];
+            find(&follow.next(&status(&values)), Counter::Commits)
+        };
+        assert_eq!(next(100, 5, 10), Some(0.0));
+        assert_eq!(next(130, 5, 11), Some(30.0));
+        // In transactions statements count as well.
+        assert_eq!(next(190, 15, 12), None);
+        assert_eq!(next(200, 15, 13), Some(40.0));
+        // Restarted.
+        assert_eq!(next(3, 0, 1), Some(40.0));
+        assert_eq!(next(5, 0, 2), Some(42.0));
+    }
+
+    #[test]
+    fn what_is_in_the_binary_log_is_committed_once() {
+        let mut follow = Follow::default();
+        let mut next = |handler, in_log| {
+            let values = [
+                ("Handler_commit", handler),
+                ("Binlog_cache_use", in_log),
+                ("Binlog_stmt_cache_use", 1),
+                ("Com_commit", 0),
+                ("Uptime", 1),
+                ("Innodb_row_lock_waits", 0),
+                ("Innodb_row_lock_current_waits", 0),
+            ];
+            find(&follow.next(&status(&values)), Metric::Commits)
+        };
+        assert_eq!(next(801, 6), Some(0.0));
+        // Two changes and a query.
+        assert_eq!(next(806, 8), Some(3.0));
+    }
+
+    #[test]
+    fn a_wait_that_goes_on_is_not_counted_and_so_not_known() {
+        let mut follow = Follow::default();
+        let mut next = |waits, waiting, milliseconds| {
+            let values = [
+                ("Handler_commit", 0),
+                ("Com_commit", 0),
+                ("Uptime", 1),
+                ("Innodb_row_lock_waits", waits),
+                ("Innodb_row_lock_current_waits", waiting),
+                ("Innodb_row_lock_time", milliseconds),
+            ];
+            find(&follow.next(&status(&values)), Counter::LockWaitSeconds)
+        };
+        assert_eq!(next(10, 1, 4_000), Some(4.0));
+        assert_eq!(next(10, 1, 4_000), None);
+        assert_eq!(next(12, 3, 4_000), None);
+        assert_eq!(next(12, 2, 7_000), Some(7.0));
+        assert_eq!(next(12, 0, 9_000), Some(9.0));
+        assert_eq!(next(12, 0, 9_000), Some(9.0));
+    }
+
+    #[test]
+    fn sessions_are_counted_by_what_they_do() {
+        let states = [
+            ("Sleep", ""),
+            ("Query", "Sending data"),
+            ("Query", "Sending data"),
+            ("Query", "Sending data"),
+            ("Execute", "Updating"),
+            ("Query", "Commit"),
+            ("Query", "User sleep"),
+            ("Query", "Waiting for table metadata lock"),
+            ("Query", "Waiting for semi-sync ACK from slave"),
+            ("Query", "Writing to net"),
+            ("Query", "starting"),
+        ];
+        let sessions = states.iter().enumerate();
+        let mut rows: Vec<_> = sessions.map(|(id, (command, state))| row(id, "bench", command, state)).collect();
+        rows.push(row(99, "system user", "Daemon", "InnoDB purge worker"));
+        let beside = Beside {
+            own: 10,
+            connected: Some(11.0),
+            row_locks: [1.0, 2.0],
+            idle_in_transaction: Some(2.0),
+            pending_reads: 2.0,
+        };
+        let ours: Ours = (0..11).collect();
+        let values: Vec<f64> = gauges(&rows, &ours, beside).unwrap().into_iter().map(|(_, value)| value).collect();
+        assert_eq!(values, [1.0, 2.0, 1.0, 2.0, 3.0, 1.0, 1.0, 0.0]);
+        // Of others it is counted how many are at work: one of three, as two wait for rows, who commits, and who waits for another server.
+        let ours = Ours::from([4]);
+        let values: Vec<f64> = gauges(&rows, &ours, beside).unwrap().into_iter().map(|(_, value)| value).collect();
+        assert_eq!(values, [0.0, 0.0, 0.0, 1.0, 2.0, 0.0, 0.0, 3.0]);
+        // What isn't seen isn't said.
+        assert_eq!(gauges(&rows, &ours, Beside { connected: Some(12.0), ..beside }), None);
+        let blind = gauges(&rows, &ours, Beside { idle_in_transaction: None, ..beside }).unwrap();
+        assert_eq!(find(&blind, Counter::SessionsWaitingForClients), None);
+    }
+}

@@ -1,0 +1,245 @@
+//! The whole server through the eyes of a sampler: counters, and what its sessions do now, over a connection of its own.
+
+use std::path::Path;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use plimsoll_clock::{Clock, windowed};
+use plimsoll_engine::database::Sampler;
+use plimsoll_engine::error::{Error, Result};
+use plimsoll_measurement::{Counter, FileRow, Reading, Views, WaitRow, Window};
+
+use super::connect::Connector;
+use super::connection::Connection;
+use super::counters;
+use super::database::Known;
+use super::sampled::{self, Beside, Follow, STATUS, Status, TIMER};
+
+/// Name of its session.
+const NAME: &str = "plimsoll sampler";
+/// How long a server may keep silent before it is given up until the next reading.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Reads a server; after a loss it connects again at the next reading.
+pub(super) struct ServerSampler {
+    connector: Arc<Connector>,
+    clock: Arc<dyn Clock>,
+    known: Known,
+    connection: Option<Connection>,
+    /// Whether the Performance Schema counts files here, and lets us see it.
+    sees_files: bool,
+    /// Whether transactions of all may be seen.
+    sees_transactions: bool,
+    follow: Follow,
+}
+
+impl ServerSampler {
+    /// Connects.
+    pub(super) fn open(connector: &Arc<Connector>, clock: &Arc<dyn Clock>, known: Known) -> Result<Self> {
+        let (connector, clock) = (Arc::clone(connector), Arc::clone(clock));
+        let mut sampler = Self {
+            connector,
+            clock,
+            known,
+            connection: None,
+            sees_files: false,
+            sees_transactions: false,
+            follow: Follow::default(),
+        };
+        sampler.connected()?;
+        Ok(sampler)
+    }
+
+    /// Connects if there is no connection, and finds out what may be asked.
+    fn connected(&mut self) -> Result<&mut Connection> {
+        if self.connection.is_none() {
+            let mut connection = self.connector.connect_within(NAME, PATIENCE)?;
+            connection.hurry(Some(PATIENCE));
+            // A server that ends idle sessions within the second would be connected to anew each time.
+            connection.run("SET SESSION wait_timeout = 3600")?;
+            self.connection = Some(connection);
+            self.sees_files = self.ask(sampled::FILES)?.is_ok_and(|rows| !rows.is_empty());
+            self.sees_transactions = self.ask(sampled::TRANSACTIONS)?.is_ok();
+        }
+        let errors = &self.connector.errors;
+        self.connection.as_mut().ok_or_else(|| errors.lost("it was given up"))
+    }
+
+    /// Asks over the connection that is there. The inner error is the server's, after which the connection works on; else it
+    /// is given up.
+    fn ask(&mut self, sql: &str) -> Result<std::result::Result<Vec<Vec<Option<String>>>, Error>> {
+        let Some(connection) = &mut self.connection else { return Err(self.connector.errors.lost("it was given up")) };
+        let answer = connection.ask(sql);
+        if let Err(error) = connection.alive() {
+            self.connection = None;
+            return Err(error);
+        }
+        Ok(answer)
+    }
+
+    /// Rows of an answer with their window; none if the server refuses it.
+    fn rows(&mut self, sql: &str) -> Result<Option<Answer>> {
+        let clock = Arc::clone(&self.clock);
+        let (answer, window) = windowed(clock.as_ref(), || self.ask(sql));
+        Ok(answer?.ok().map(|rows| Answer { rows, window }))
+    }
+}
+
+/// What came back, and when.
+struct Answer {
+    rows: Vec<Vec<Option<String>>>,
+    window: Window,
+}
+
+fn number(row: &[Option<String>], index: usize) -> Option<f64> {
+    row.get(index)?.as_ref()?.parse().ok()
+}
+
+/// Adds values of a window; they go before what was there of the same.
+fn put(readings: &mut Vec<Reading>, values: &[(Counter, f64)], window: Window) {
+    readings.retain(|reading| values.iter().all(|(metric, _)| *metric != reading.metric));
+    readings.extend(values.iter().map(|(metric, value)| Reading { metric: *metric, value: *value, window }));
+}
+
+/// A time of the Performance Schema in seconds; if it counts without taking times, there is none.
+fn seconds(row: &[Option<String>], count: usize, timer: usize) -> Option<f64> {
+    let timer = number(row, timer)?;
+    (timer > 0.0 || number(row, count)? == 0.0).then_some(timer * TIMER)
+}
+
+/// What a row of [`sampled::FILES`] counts.
+fn file_values(row: &[Option<String>]) -> Vec<(Counter, f64)> {
+    let is_data = number(row, 0) == Some(1.0);
+    let sum = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
+    let values = if is_data {
+        vec![
+            (Counter::DataReads, number(row, 1)),
+            (Counter::DataReadStallSeconds, seconds(row, 1, 2)),
+            (Counter::DataWrites, number(row, 3)),
+            (Counter::DataWriteStallSeconds, seconds(row, 3, 4)),
+        ]
+    } else {
+        // What else is done to a log than to write it is mostly to sync it.
+        vec![
+            (Counter::LogWrites, sum(number(row, 3), number(row, 5))),
+            (Counter::LogWriteStallSeconds, sum(seconds(row, 3, 4), seconds(row, 5, 6))),
+        ]
+    };
+    values.into_iter().filter_map(|(metric, value)| Some((metric, value?))).collect()
+}
+
+/// A row of [`sampled::BY_FILE`]: a table's file with its database in front.
+fn file_row(row: &[Option<String>]) -> Option<FileRow> {
+    let count = |index| number(row, index).map(|count| count as u64);
+    let path = row.first()?.as_ref()?;
+    let mut parts = path.rsplit('/');
+    let file = parts.next()?;
+    let is_table = Path::new(file).extension().is_some_and(|extension| extension == "ibd");
+    let name = parts.next().filter(|_| is_table).map_or_else(|| file.to_owned(), |folder| format!("{folder}/{file}"));
+    Some(FileRow {
+        name,
+        kind: if number(row, 1) == Some(1.0) { "data" } else { "log" },
+        reads: count(2),
+        read_bytes: count(3),
+        read_stall_seconds: seconds(row, 2, 4),
+        writes: count(5),
+        write_bytes: count(6),
+        write_stall_seconds: seconds(row, 5, 7),
+        ..FileRow::default()
+    })
+}
+
+fn wait_row(row: &[Option<String>]) -> Option<WaitRow> {
+    let name = row.first()?.as_ref()?;
+    let name = name.strip_prefix("wait/").unwrap_or(name).to_owned();
+    Some(WaitRow { name, count: number(row, 1)? as u64, seconds: number(row, 2)? * TIMER })
+}
+
+impl Sampler for ServerSampler {
+    /// What the server or the user has not got is left out.
+    fn sample(&mut self) -> Result<Vec<Reading>> {
+        let connection = self.connected()?;
+        let (product, own) = (connection.server.product, connection.id);
+        let mut readings = Vec::with_capacity(24);
+        let Some(Answer { rows, window }) = self.rows(&counters::status_sql(&STATUS))? else { return Ok(readings) };
+        let status: Status = counters::status_of(rows);
+        put(&mut readings, &sampled::counters(&status, product, self.known.is_direct), window);
+        put(&mut readings, &self.follow.next(&status), window);
+        let transactions = if self.sees_transactions { self.rows(sampled::TRANSACTIONS)? } else { None };
+        if let Some(Answer { rows, window }) = self.rows(sampled::SESSIONS)? {
+            let ours = self.connector.ours.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let is_ours = |row: &[Option<String>]| number(row, 0).is_some_and(|id| ours.contains(&(id as u32)));
+            let counted = |of_ours: bool, waits: f64| {
+                let rows = transactions.as_ref()?.rows.iter().filter(|row| is_ours(row) == of_ours);
+                Some(rows.filter(|row| number(row, 1) == Some(waits)).count() as f64)
+            };
+            // Without transactions there are no others, or nothing is said of sessions at all.
+            let row_locks = counted(true, 1.0).or_else(|| sampled::of(&status, "Innodb_row_lock_current_waits"));
+            let beside = Beside {
+                own,
+                connected: sampled::of(&status, "Threads_connected").filter(|_| !self.sees_transactions),
+                row_locks: [row_locks, counted(false, 1.0)].map(Option::unwrap_or_default),
+                idle_in_transaction: counted(true, 0.0),
+                pending_reads: sampled::of(&status, "Innodb_data_pending_reads").unwrap_or(0.0),
+            };
+            put(&mut readings, &sampled::gauges(&rows, &ours, beside).unwrap_or_default(), window);
+        }
+        if self.sees_files
+            && let Some(Answer { rows, window }) = self.rows(sampled::FILES)?
+        {
+            for row in &rows {
+                put(&mut readings, &file_values(row), window);
+            }
+        }
+        Ok(readings)
+    }
+
+    /// Files and waits by the Performance Schema; without it, what the status has of the log.
+    fn views(&mut self) -> Result<Views> {
+        self.connected()?;
+        let mut views = Views::default();
+        if self.sees_files {
+            let files = self.ask(sampled::BY_FILE)?.unwrap_or_default();
+            views.files = files.iter().filter_map(|row| file_row(row)).collect();
+            let waits = self.ask(sampled::WAITS)?.unwrap_or_default();
+            views.waits = waits.iter().filter_map(|row| wait_row(row)).collect();
+        }
+        if views.files.iter().all(|file| file.kind != "log") {
+            let status = self.ask(&counters::status_sql(&counters::LOG_STATUS))?.unwrap_or_default();
+            views.files.extend(counters::log_rows(&counters::status_of(status)));
+        }
+        Ok(views)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(texts: &[&str]) -> Vec<Option<String>> {
+        texts.iter().map(|text| Some((*text).to_owned())).collect()
+    }
+
+    #[test]
+    fn times_that_nobody_takes_are_absent() {
+        let timed = file_values(&row(&["1", "4", "2000000000000", "0", "0", "9", "9"]));
+        assert_eq!(
+            timed,
+            [
+                (Counter::DataReads, 4.0),
+                (Counter::DataReadStallSeconds, 2.0),
+                (Counter::DataWrites, 0.0),
+                (Counter::DataWriteStallSeconds, 0.0),
+            ]
+        );
+        let untimed = file_values(&row(&["0", "0", "0", "5", "0", "3", "0"]));
+        assert_eq!(untimed, [(Counter::LogWrites, 8.0)]);
+    }
+
+    #[test]
+    fn a_tables_file_has_its_database_in_its_name() {
+        let name = |path: &str| file_row(&row(&[path, "1", "1", "1", "1", "1", "1", "1"])).unwrap().name;
+        assert_eq!(name("/data/plimsoll_run_a/dense.ibd"), "plimsoll_run_a/dense.ibd");
+        assert_eq!(name("/data/ibdata1"), "ibdata1");
+    }
+}

@@ -1,0 +1,248 @@
+//! A working session.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_clock::Clock;
+use plimsoll_engine::database::{Cancel, Place, RowSource, Sampler, Session, TableSize};
+use plimsoll_engine::dialect::{Dialect, SingleRow};
+use plimsoll_engine::error::{Error, ErrorKind, Result};
+use plimsoll_engine::request::RequestAccess;
+use plimsoll_engine::server::socket::Breaker;
+use plimsoll_engine::table::{ColumnType, Table};
+use plimsoll_engine::value::{Row, Tally, Value};
+use plimsoll_measurement::{Reading, Views};
+
+use super::connect::Connector;
+use super::connection::{Connection, Failed, Prepared};
+use super::database::Known;
+use super::dialect;
+use super::error::statement;
+use super::{counters, load, place, rows};
+
+/// How long a cancellation may hold up the thread that makes it.
+const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
+
+/// A connection that works in a place for a run: it holds the run's name, so that it is ended when the run's lease is gone.
+pub(super) fn connect(connector: &Connector, place: &Place, run: &Place, access: RequestAccess) -> Result<Connection> {
+    // Whoever may only read is where the user's sessions are; a session that writes is in our own place, and reaches others
+    // by their names with the database in front.
+    let usual = connector.database().filter(|_| access.read_only());
+    let database = usual.unwrap_or_else(|| place.name());
+    let mut connection = connector.connect_in(database, &format!("plimsoll work {run}"))?;
+    let settings = place::settings(&connection);
+    connection.run(&settings)?;
+    if access.read_only() {
+        connection.run("SET SESSION TRANSACTION READ ONLY")?;
+    }
+    let held = connection.ask_one(&format!("SELECT GET_LOCK(CONCAT('{}', CONNECTION_ID()), 0)", place::work(run)))?;
+    if held.as_deref() == Some("1") {
+        Ok(connection)
+    } else {
+        Err(Error::new(ErrorKind::Busy, "somebody else holds the lock by which a session is known")
+            .hint("another program took a lock of ours; see what it is, then try again"))
+    }
+}
+
+/// A connection whose statements work in one place.
+pub(super) struct MySqlSession {
+    connection: Connection,
+    clock: Arc<dyn Clock>,
+    known: Known,
+    statements: HashMap<String, Prepared>,
+    canceller: Arc<KillQuery>,
+    /// Rows were changed since sizes were counted.
+    changed: bool,
+}
+
+impl MySqlSession {
+    /// Connects for the run.
+    pub(super) fn open(
+        connector: &Arc<Connector>,
+        clock: &Arc<dyn Clock>,
+        known: Known,
+        (place, run): (&Place, &Place),
+        access: RequestAccess,
+    ) -> Result<Self> {
+        let connection = connect(connector, place, run, access)?;
+        let canceller = connection.killer(connector);
+        let clock = Arc::clone(clock);
+        Ok(Self { connection, clock, known, statements: HashMap::new(), canceller, changed: false })
+    }
+
+    /// Executes a statement by its prepared form, which is kept if it has parameters. One that failed is prepared anew: its
+    /// table may have been made again with other columns.
+    fn execute_prepared(
+        &mut self,
+        sql: &str,
+        parameters: &[Value<'_>],
+        each: super::connection::Each<'_>,
+    ) -> Result<super::connection::Done> {
+        self.connection.alive()?;
+        let prepared = match self.statements.remove(sql) {
+            Some(prepared) => Ok(prepared),
+            None => self.connection.prepare(sql),
+        };
+        let mut prepared = prepared.map_err(|failed| self.connection.fail(failed))?;
+        let outcome = self.connection.execute(&mut prepared, parameters, each);
+        match outcome {
+            Ok(done) if !parameters.is_empty() => {
+                self.statements.insert(sql.to_owned(), prepared);
+                return Ok(done);
+            }
+            Err(Failed::Line(_)) => {}
+            _ => {
+                if let Err(Failed::Receiver(_)) = &outcome {
+                    // The rest of the rows would still be sent, and the next statement would have to wait for all of them.
+                    self.canceller.cancel();
+                    match self.connection.drain() {
+                        Ok(()) | Err(Failed::Server(_)) => {}
+                        Err(failed) => drop(self.connection.fail(failed)),
+                    }
+                }
+                if self.connection.alive().is_ok() {
+                    self.connection.close(&prepared).map_err(|error| self.connection.fail(error.into()))?;
+                }
+            }
+        }
+        self.connection.line().shrink();
+        outcome.map_err(|failed| self.connection.fail(failed))
+    }
+}
+
+impl Session for MySqlSession {
+    fn dialect(&self) -> &'static dyn Dialect {
+        dialect::of(self.connection.server.product)
+    }
+
+    fn execute(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<u64> {
+        self.changed = true;
+        let done = if parameters.is_empty() {
+            self.connection.run(sql)?
+        } else {
+            self.execute_prepared(sql, parameters, &mut |_, _| Ok(()))?
+        };
+        Ok(done.rows)
+    }
+
+    fn query(
+        &mut self,
+        sql: &str,
+        parameters: &[Value<'_>],
+        types: &[ColumnType],
+        each: &mut dyn FnMut(&mut Row) -> Result<()>,
+    ) -> Result<()> {
+        let mut row = Row::default();
+        self.execute_prepared(sql, parameters, &mut |columns, bytes| {
+            row.clear();
+            rows::decode(bytes, columns, types, &mut row)?;
+            each(&mut row)
+        })
+        .map(drop)
+    }
+
+    fn check(&mut self, sql: &str) -> Result<()> {
+        self.connection.alive()?;
+        let prepared = self.connection.prepare(sql).map_err(|failed| self.connection.fail(failed))?;
+        self.connection.close(&prepared).map_err(|error| self.connection.fail(error.into()))
+    }
+
+    fn create_table(&mut self, table: &Table) -> Result<()> {
+        let sql = self.dialect().create_table(table);
+        self.execute(&sql, &[]).map(drop)
+    }
+
+    fn make_procedures(&mut self, table: &Table) -> Result<bool> {
+        let dialect = dialect::of(self.connection.server.product);
+        for request in SingleRow::ALL {
+            let drop = format!("DROP PROCEDURE IF EXISTS {}", request.procedure(table));
+            for sql in [drop, dialect.create_procedure(request, table)] {
+                match self.connection.run(&sql) {
+                    Err(error) if error.kind == ErrorKind::Permission => return Ok(false),
+                    done => done?,
+                };
+            }
+        }
+        Ok(true)
+    }
+
+    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+        self.changed = true;
+        load::load(&mut self.connection, table, rows, self.known.way)
+    }
+
+    /// Statistics for the planner; the table's own are not renewed in the middle of a test.
+    fn settle_table(&mut self, table: &Table) -> Result<()> {
+        counters::analyze(&mut self.connection, table)
+    }
+
+    /// Writes the dirty pages of the place's tables by taking them for a copy, which has to be allowed (`RELOAD`).
+    fn checkpoint(&mut self) -> Result<bool> {
+        let names = self.connection.ask(
+            "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND ENGINE = 'InnoDB'",
+        )?;
+        let names: Vec<String> = names.into_iter().flatten().flatten().map(|name| place::quoted(&name)).collect();
+        let flushed = self.connection.run(&format!("FLUSH TABLES {} FOR EXPORT", names.join(", ")));
+        let unlocked = self.connection.run("UNLOCK TABLES");
+        match flushed {
+            Ok(_) => unlocked.map(|_| true),
+            Err(error) if error.kind == ErrorKind::Permission => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Statistics know the pages of a table; they are renewed if rows were changed since.
+    fn table_size(&mut self, table: &Table) -> Result<TableSize> {
+        if std::mem::take(&mut self.changed) {
+            counters::analyze(&mut self.connection, table)?;
+        }
+        counters::table_size(&mut self.connection, table, self.known.page_bytes)
+    }
+
+    /// The server doesn't count by table.
+    fn table_misses(&mut self, _: &Table) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
+    fn canceller(&self) -> Arc<dyn Cancel> {
+        Arc::clone(&self.canceller) as Arc<dyn Cancel>
+    }
+}
+
+impl Sampler for MySqlSession {
+    fn sample(&mut self) -> Result<Vec<Reading>> {
+        counters::sample(&mut self.connection, self.clock.as_ref(), self.known.is_direct)
+    }
+
+    fn views(&mut self) -> Result<Views> {
+        let files = counters::files(&mut self.connection)?;
+        Ok(Views { files, ..Views::default() })
+    }
+}
+
+/// Cancels over a connection of its own, protected like the session's.
+pub(super) struct KillQuery {
+    pub(super) connector: Arc<Connector>,
+    pub(super) id: u32,
+    pub(super) breaker: Option<Breaker>,
+}
+
+impl Cancel for KillQuery {
+    fn cancel(&self) {
+        // A server that can't be reached has nothing to cancel, or will notice by itself that we are gone.
+        if let Ok(mut connection) = self.connector.connect_within("plimsoll cancel", CANCEL_PATIENCE) {
+            connection.hurry(Some(CANCEL_PATIENCE));
+            let _ = connection.run(&format!("KILL QUERY {}", self.id));
+        }
+    }
+
+    fn sever(&self) {
+        self.breaker.iter().for_each(Breaker::shut);
+    }
+}
+
+/// An error for a row that can't be counted.
+pub(super) fn no_row() -> Error {
+    statement("a row is not as it should be")
+}

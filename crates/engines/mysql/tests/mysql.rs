@@ -1,0 +1,522 @@
+//! The driver of MySQL and MariaDB against MariaDB servers of our own: what is not alike on all engines.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::fmt::Write as _;
+use std::process::Command;
+use std::sync::{Arc, OnceLock};
+
+use plimsoll_clock::RealClock;
+use plimsoll_engine::value::Tally;
+use plimsoll_engine::{
+    Cancel, ClaimMode, Cold, ColdFollower, ColumnType, Credentials, Database, Engine as _, Error, ErrorKind, Lease,
+    Place, RequestAccess, Result, Row, RowSource, Secret, Session, Statement, Table, Target, Unfollowed, Value,
+    WeakIsolation,
+};
+use plimsoll_measurement::reading::growth;
+use plimsoll_measurement::{Counter, Reading};
+use plimsoll_mysql::MySql;
+use plimsoll_testbed::MariaDb;
+
+/// A password that must be found nowhere.
+const PLANTED: &str = "pl4nted-s3cret";
+
+/// One server for all tests that leave it running; each test has places of its own.
+fn server() -> &'static MariaDb {
+    static SERVER: OnceLock<MariaDb> = OnceLock::new();
+    SERVER.get_or_init(|| MariaDb::builder().buffer_pool_mb(64).start().unwrap())
+}
+
+fn try_open(url: &str, password: Option<&str>) -> Result<Box<dyn Database>> {
+    let credentials = Credentials { password: password.map(Secret::new), ..Credentials::default() };
+    MySql.open(&Target::parse(url)?, &credentials, Arc::new(RealClock::new()))
+}
+
+fn open(server: &MariaDb) -> Box<dyn Database> {
+    try_open(&server.socket_url("test"), None).unwrap()
+}
+
+fn fails(url: &str, password: Option<&str>) -> Error {
+    let error = try_open(url, password).err().unwrap();
+    assert!(error.hint.is_some() && !format!("{error:?}").contains(PLANTED), "{error:?}");
+    error
+}
+
+fn place(name: &str) -> Place {
+    Place::run(name).unwrap()
+}
+
+/// A claimed place and a session in it.
+fn session(database: &dyn Database, name: &str) -> (Box<dyn Lease>, Box<dyn Session>) {
+    let place = place(name);
+    let lease = database.claim(&place, ClaimMode::Exclusive).unwrap().unwrap();
+    (lease, database.session(&place, &place).unwrap())
+}
+
+/// Rows with dense keys, 200 bytes long or so.
+struct Dense {
+    next: i32,
+    last: i32,
+}
+
+impl RowSource for Dense {
+    fn next(&mut self, row: &mut Row) -> Result<bool> {
+        if self.next > self.last {
+            return Ok(false);
+        }
+        row.push(Value::Int(self.next));
+        row.push(Value::Money(i64::from(self.next) * 10_007 - 5));
+        row.push_text(|text| {
+            let _ = write!(text, "it's \\ a text\t{:0170}", self.next);
+        });
+        self.next += 1;
+        Ok(true)
+    }
+}
+
+fn dense() -> Table {
+    let columns = [("RowId", ColumnType::Int), ("Money1", ColumnType::Money), ("Text1", ColumnType::Text(200))];
+    Table::new("dense", &columns)
+}
+
+fn read_table(session: &mut dyn Session, table: &Table) -> Tally {
+    let mut tally = Tally::default();
+    let mut each = |row: &mut Row| {
+        tally.add(row);
+        Ok(())
+    };
+    let sql = session.dialect().read_all(table);
+    session.query(&sql, &[], &table.types(), &mut each).unwrap();
+    tally
+}
+
+fn value(readings: &[Reading], metric: Counter) -> Option<f64> {
+    readings.iter().find(|reading| reading.metric == metric).map(|reading| reading.value)
+}
+
+#[test]
+fn a_server_says_who_it_is() {
+    let database = open(server());
+    let description = database.description();
+    assert_eq!((description.engine.as_str(), description.page_bytes, description.local), ("mariadb", 16_384, true));
+    assert!(description.version.contains("MariaDB") && !description.version.starts_with("5.5.5"));
+    assert_eq!(description.settings["innodb_buffer_pool_size"], (64 << 20).to_string());
+    assert!(description.warnings.iter().any(|warning| warning.starts_with("innodb_flush_log_at_trx_commit")));
+    assert_eq!(description.weak_isolation, WeakIsolation::Effective("READ UNCOMMITTED".to_owned()));
+    assert!(description.cpus.is_some() && database.free_bytes().unwrap() > 0);
+    // Over TCP it is the same one, and without a database as well.
+    let tcp = try_open(&server().tcp_url("plimsoll", server().password(), ""), None).unwrap();
+    assert_eq!(tcp.description().fingerprint, description.fingerprint);
+}
+
+#[test]
+fn who_may_not_connect_hears_why() {
+    let server = server();
+    let without = format!("mysql://plimsoll@127.0.0.1:{}/test?defaults-file=/nowhere", server.port());
+    assert_eq!(fails(&without, None).kind, ErrorKind::PasswordNeeded);
+    assert_eq!(fails(&without, Some(PLANTED)).kind, ErrorKind::Authenticate);
+    assert!(try_open(&without, Some(server.password())).is_ok());
+    let url = server.tcp_url("plimsoll", server.password(), "test");
+    assert_eq!(fails(&format!("{url}?ssl-ca=/nowhere&ssl-mode=VERIFY_CA"), None).kind, ErrorKind::Usage);
+    assert!(fails(&format!("{url}?ssl-mode=VERIFY_IDENTITY"), None).hint.unwrap().contains("ssl-mode=DISABLED"));
+    assert!(try_open(&format!("{url}?ssl-mode=DISABLED"), None).is_ok());
+    // A server that accepts and says nothing is given up.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let error = fails(&format!("mysql://u:{PLANTED}@127.0.0.1:{port}/d?connect-timeout=1"), None);
+    assert!(error.kind == ErrorKind::Connect && error.message.contains("within 1 s"), "{error}");
+}
+
+#[test]
+fn every_way_to_prove_a_password_works() {
+    let server = server();
+    server
+        .sql(
+            "CREATE USER empty@'127.0.0.1'; CREATE USER native@'127.0.0.1' IDENTIFIED VIA mysql_native_password USING \
+             PASSWORD('one''s'); CREATE USER odd@'127.0.0.1' IDENTIFIED VIA unix_socket; GRANT ALL ON *.* TO empty@'127.0.0.1', \
+             native@'127.0.0.1'",
+        )
+        .unwrap();
+    let url = |user: &str, word: &str| server.tcp_url(user, word, "test");
+    assert!(try_open(&url("native", "one's"), None).is_ok());
+    assert_eq!(fails(&url("native", PLANTED), None).kind, ErrorKind::Authenticate);
+    assert!(try_open(&url("empty", ""), None).is_ok());
+    assert_eq!(fails(&url("odd", PLANTED), None).kind, ErrorKind::Authenticate);
+}
+
+#[test]
+fn certificates_are_verified_as_far_as_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (certificate, key) = (path("server.crt"), path("server.key"));
+    let mut openssl = Command::new("openssl");
+    openssl.args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]);
+    openssl.args(["-addext", "subjectAltName=DNS:localhost", "-keyout", &key, "-out", &certificate]);
+    assert!(openssl.output().unwrap().status.success());
+    // As the server's user, who need not be ours, reads them.
+    for (path, mode) in [(folder.path(), 0o755), (key.as_ref(), 0o644)] {
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+    }
+    let server = MariaDb::builder().setting("ssl_cert", &certificate).setting("ssl_key", &key).start().unwrap();
+    let url = |host: &str| server.tcp_url("plimsoll", server.password(), "test").replace("127.0.0.1", host);
+    let with = |host: &str, parameters: &str| try_open(&format!("{}?{parameters}", url(host)), None);
+    for parameters in ["ssl-mode=DISABLED", "ssl-mode=PREFERRED", "ssl-mode=REQUIRED"] {
+        with("127.0.0.1", parameters).map(drop).unwrap();
+    }
+    with("127.0.0.1", &format!("ssl-mode=VERIFY_CA&ssl-ca={certificate}")).map(drop).unwrap();
+    for parameters in [format!("ssl-mode=VERIFY_IDENTITY&ssl-ca={certificate}"), "ssl-mode=VERIFY_CA".to_owned()] {
+        let error = with("127.0.0.1", &parameters).err().unwrap();
+        assert!(error.kind == ErrorKind::Connect && error.hint.unwrap().contains("ssl-ca"), "{parameters}");
+    }
+    // Everything goes the same protected way: sessions, requests, loads and cancellations.
+    let database = with("localhost", &format!("ssl-mode=VERIFY_IDENTITY&ssl-ca={certificate}")).unwrap();
+    let (_lease, mut session) = session(&*database, "tls");
+    session.create_table(&dense()).unwrap();
+    let loaded = session.load(&dense(), &mut Dense { next: 1, last: 20_000 }).unwrap();
+    assert_eq!(read_table(&mut *session, &dense()), loaded);
+    let mut ciphers = 0;
+    let sql =
+        "SELECT 1 FROM information_schema.SESSION_STATUS WHERE VARIABLE_NAME = 'SSL_CIPHER' AND VARIABLE_VALUE <> ''";
+    session
+        .query(sql, &[], &[ColumnType::Int], &mut |_| {
+            ciphers += 1;
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(ciphers, 1);
+    let mut requester = database.requester(&place("tls"), &place("tls"), RequestAccess::OWN).unwrap();
+    let all = Statement { number: 0, sql: "SELECT * FROM dense".to_owned(), columns: Some(dense().types()) };
+    assert_eq!(requester.ask(&all, &[]).unwrap().content_bytes, loaded.content_bytes);
+    assert!(requester.traffic().unwrap().received_bytes > loaded.content_bytes);
+    requester.canceller().cancel();
+    assert_eq!(requester.ask(&all, &[]).unwrap().rows, 20_000);
+}
+
+#[test]
+fn a_server_that_takes_no_files_gets_rows_by_insert() {
+    let server = MariaDb::builder().buffer_pool_mb(64).setting("local_infile", "OFF").start().unwrap();
+    let database = open(&server);
+    assert!(database.description().warnings.iter().any(|warning| warning.starts_with("local_infile is off")));
+    let (_lease, mut session) = session(&*database, "insert");
+    session.create_table(&dense()).unwrap();
+    let loaded = session.load(&dense(), &mut Dense { next: 1, last: 20_000 }).unwrap();
+    assert_eq!(read_table(&mut *session, &dense()), loaded);
+    let error = session.load(&dense(), &mut Dense { next: 20_000, last: 40_000 }).unwrap_err();
+    assert!(error.kind == ErrorKind::Statement && error.message.contains("Duplicate"), "{error}");
+    assert_eq!(read_table(&mut *session, &dense()), loaded);
+}
+
+#[test]
+fn a_load_is_longer_than_a_piece_and_a_row_than_a_packet() {
+    let database = open(server());
+    let (_lease, mut session) = session(&*database, "long");
+    session.create_table(&dense()).unwrap();
+    // More than 64 MB in one transaction.
+    let loaded = session.load(&dense(), &mut Dense { next: 1, last: 380_000 }).unwrap();
+    assert!(loaded.content_bytes > 68 << 20);
+    assert_eq!(read_table(&mut *session, &dense()), loaded);
+    // A text in several packets comes back in one.
+    let mut requester = database.requester(&place("long"), &place("long"), RequestAccess::OWN).unwrap();
+    let text = Statement { number: 0, sql: "SELECT REPEAT('x', ?), 7".to_owned(), columns: None };
+    server().sql("SET GLOBAL max_allowed_packet = 1 << 26").unwrap();
+    for length in [1, 250, 251, 65_536, 8_000, 16_777_180, 16_777_215, 16_777_300, 40_000_000, 5] {
+        let mut requester = database.requester(&place("long"), &place("long"), RequestAccess::OWN).unwrap();
+        let answer = requester.ask(&text, &[Value::Int(length)]).unwrap();
+        assert_eq!((answer.rows, answer.content_bytes), (1, length as u64 + 4), "{length}");
+    }
+    let argument = "y".repeat(20_000_000);
+    let length = Statement { number: 1, sql: "SELECT LENGTH(?)".to_owned(), columns: Some(vec![ColumnType::Int]) };
+    assert!(requester.ask(&length, &[Value::Text("abc")]).unwrap().rows == 1);
+    let mut requester = database.requester(&place("long"), &place("long"), RequestAccess::OWN).unwrap();
+    assert_eq!(requester.ask(&length, &[Value::Text(&argument)]).unwrap().rows, 1);
+}
+
+#[test]
+fn what_was_cut_short_is_ours_while_it_is_empty() {
+    let database = open(server());
+    // Whoever made it was killed before its mark was there.
+    server().sql("CREATE DATABASE plimsoll_run_cutshort; CREATE DATABASE plimsoll_run_cutlater").unwrap();
+    let (cut, later) = (place("cutshort"), place("cutlater"));
+    assert!(database.places().unwrap().iter().any(|status| status.place == cut && !status.leased));
+    assert!(database.remove(&cut).unwrap());
+    let (lease, mut session) = session(database.as_ref(), "cutlater");
+    session.create_table(&dense()).unwrap();
+    drop((lease, session));
+    assert!(database.remove(&later).unwrap(), "whoever takes it up marks it");
+    assert_eq!(server().sql("SHOW DATABASES LIKE 'plimsoll_run_cut%'").unwrap().trim(), "");
+}
+
+#[test]
+fn a_line_that_is_broken_from_our_side_is_lost() {
+    let database = open(server());
+    let (_lease, _session) = session(database.as_ref(), "severed");
+    let mut requester = database.requester(&place("severed"), &place("severed"), RequestAccess::OWN).unwrap();
+    let canceller = requester.canceller();
+    let sleep = Statement { number: 0, sql: "SELECT SLEEP(600) + 4711".to_owned(), columns: None };
+    let sleeper = std::thread::spawn(move || requester.ask(&sleep, &[]).unwrap_err());
+    let asleep = "SELECT count(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT SLEEP(600) + 4711%'";
+    while server().sql(asleep).unwrap().trim() != "1" {
+        std::thread::yield_now();
+    }
+    canceller.sever();
+    assert_eq!(sleeper.join().unwrap().kind, ErrorKind::Lost);
+    canceller.cancel();
+}
+
+#[test]
+fn what_is_the_users_is_never_removed() {
+    let database = open(server());
+    let kept = Place::data(7);
+    let lease = database.claim(&kept, ClaimMode::Exclusive).unwrap().unwrap();
+    let mut session = database.session(&kept, &kept).unwrap();
+    for number in 0..70 {
+        session.execute(&format!("CREATE TABLE t{number:02} (a int PRIMARY KEY, b text)"), &[]).unwrap();
+    }
+    drop((session, lease));
+    let strangers = [
+        ("CREATE VIEW test.mine AS SELECT a FROM KEPT.t69", "view test.mine", "DROP VIEW test.mine"),
+        (
+            "CREATE TABLE test.mine (a int, FOREIGN KEY (a) REFERENCES KEPT.t69 (a))",
+            "table test.mine",
+            "DROP TABLE test.mine",
+        ),
+        ("CREATE VIEW KEPT.inside AS SELECT 1", "view inside", "DROP VIEW KEPT.inside"),
+        ("CREATE FUNCTION KEPT.inside() RETURNS int RETURN 1", "function inside", "DROP FUNCTION KEPT.inside"),
+        ("CREATE PROCEDURE KEPT.inside() SELECT 1", "procedure inside", "DROP PROCEDURE KEPT.inside"),
+        ("CREATE SEQUENCE KEPT.inside", "sequence inside", "DROP SEQUENCE KEPT.inside"),
+        ("CREATE EVENT KEPT.inside ON SCHEDULE EVERY 1 YEAR DO SELECT 1", "event inside", "DROP EVENT KEPT.inside"),
+        (
+            "CREATE TRIGGER KEPT.inside BEFORE INSERT ON KEPT.t01 FOR EACH ROW SET @a = 1",
+            "trigger inside",
+            "DROP TRIGGER KEPT.inside",
+        ),
+    ];
+    let sql = |text: &str| server().sql(&text.replace("KEPT", kept.name())).unwrap();
+    for (make, name, away) in strangers {
+        sql(make);
+        let error = database.remove(&kept).unwrap_err();
+        assert!(error.kind == ErrorKind::Safety && error.message.contains(name), "{make}: {error}");
+        assert!(error.hint.unwrap().contains("plimsoll clean"));
+        sql(away);
+    }
+    // Not one table went, and the mark is still there.
+    assert_eq!(sql("SELECT count(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'KEPT'"), "71");
+    assert!(database.remove(&kept).unwrap());
+    assert!(database.places().unwrap().iter().all(|status| status.place != kept));
+}
+
+#[test]
+fn rights_that_are_missing_cost_what_depends_on_them_only() {
+    let server = server();
+    server
+        .sql(
+            "CREATE USER visitor@localhost, poor@localhost; GRANT SELECT ON test.* TO visitor@localhost; \
+             GRANT ALL ON `plimsoll\\_%`.* TO poor@localhost",
+        )
+        .unwrap();
+    let as_user = |user: &str| server.socket_url("").replace("plimsoll@", &format!("{user}@"));
+    let allowed = |database: &dyn Database| -> Vec<&'static str> {
+        database.capabilities().iter().filter(|capability| capability.works).map(|capability| capability.name).collect()
+    };
+    let visitor = try_open(&as_user("visitor"), None).unwrap();
+    assert_eq!(allowed(&*visitor), ["local_infile"]);
+    assert_eq!(allowed(&*open(server)).len(), 6);
+    let error = visitor.claim(&place("denied"), ClaimMode::Exclusive).err().unwrap();
+    assert_eq!(error.kind, ErrorKind::Permission);
+    assert!(error.hint.unwrap().contains("GRANT ALL ON `plimsoll\\_%`.* TO the account of 'visitor'"));
+
+    let poor = try_open(&as_user("poor"), None).unwrap();
+    assert_eq!(allowed(&*poor), ["making places", "local_infile"]);
+    let (lease, mut session) = session(&*poor, "poorman");
+    session.create_table(&dense()).unwrap();
+    let loaded = session.load(&dense(), &mut Dense { next: 1, last: 5_000 }).unwrap();
+    session.settle_table(&dense()).unwrap();
+    assert!(!session.checkpoint().unwrap());
+    assert!(session.table_size(&dense()).unwrap().table_bytes > loaded.content_bytes);
+    assert!(value(&session.sample().unwrap(), Counter::CacheMissPages).is_some());
+    drop(session);
+    poor.make_cold(&place("poorman"), &place("poorman"), &[dense()], &Cold::default(), &mut Unfollowed).unwrap();
+    assert_eq!(poor.end_orphans().unwrap(), 0);
+    drop(lease);
+    assert!(poor.remove(&place("poorman")).unwrap());
+
+    // Somebody else's place is seen by those who may see it, and stays if they may not remove it.
+    let (lease, session) = self::session(&*open(server), "theirs");
+    drop((session, lease));
+    server.sql("CREATE USER reader@localhost; GRANT SELECT ON *.* TO reader@localhost").unwrap();
+    let reader = try_open(&as_user("reader"), None).unwrap();
+    assert!(reader.places().unwrap().iter().any(|status| status.place == place("theirs")));
+    assert_eq!(reader.remove(&place("theirs")).unwrap_err().kind, ErrorKind::Permission);
+    assert!(open(server).remove(&place("theirs")).unwrap());
+}
+
+#[test]
+fn existing_tables_are_reached_and_written_to_only_where_that_is_allowed() {
+    let database = open(server());
+    let (_lease, _session) = session(&*database, "existing");
+    let place = place("existing");
+    server().sql("CREATE TABLE theirs (a int); INSERT INTO theirs VALUES (1)").unwrap();
+    let with = |access| database.requester(&place, &place, access).unwrap();
+    let statement = |number, sql: &str| Statement { number, sql: sql.to_owned(), columns: None };
+    let (read, write) = (statement(0, "SELECT a FROM theirs"), statement(1, "INSERT INTO test.theirs VALUES (2)"));
+    assert!(with(RequestAccess::OWN).ask(&read, &[]).is_err());
+    let mut reader = with(RequestAccess { existing: true, writes: false });
+    assert_eq!(reader.ask(&read, &[]).unwrap().rows, 1);
+    assert_eq!(reader.ask(&write, &[]).unwrap_err().kind, ErrorKind::Permission);
+    assert!(reader.ask(&statement(2, "CREATE TABLE more (a int)"), &[]).is_err());
+    let mut writer = with(RequestAccess { existing: true, writes: true });
+    assert_eq!(writer.ask(&write, &[]).unwrap().rows, 1);
+    assert_eq!(writer.ask(&statement(3, "SELECT a FROM test.theirs"), &[]).unwrap().rows, 2);
+    server().sql("DROP TABLE theirs").unwrap();
+}
+
+#[test]
+fn errors_have_their_class() {
+    let database = open(server());
+    let (_lease, mut one) = session(&*database, "classes");
+    let mut two = database.session(&place("classes"), &place("classes")).unwrap();
+    one.create_table(&dense()).unwrap();
+    one.load(&dense(), &mut Dense { next: 1, last: 3 }).unwrap();
+    assert_eq!(one.execute("SELECT no_such_function(1)", &[]).unwrap_err().kind, ErrorKind::Unsupported);
+    let raise = |number: u32| format!("SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'planned', MYSQL_ERRNO = {number}");
+    for (number, kind) in [
+        (1021, ErrorKind::DiskFull),
+        (1114, ErrorKind::DiskFull),
+        (1213, ErrorKind::Busy),
+        (1290, ErrorKind::Permission),
+        (1365, ErrorKind::Statement),
+    ] {
+        let error = one.execute(&raise(number), &[]).unwrap_err();
+        assert_eq!((error.kind, error.hint.is_some()), (kind, kind != ErrorKind::Statement), "{number}");
+    }
+    // A lock that is not to be had.
+    one.execute("BEGIN", &[]).unwrap();
+    one.execute("UPDATE dense SET Money1 = 1 WHERE RowId = 1", &[]).unwrap();
+    two.execute("SET SESSION innodb_lock_wait_timeout = 1", &[]).unwrap();
+    assert_eq!(two.execute("UPDATE dense SET Money1 = 2 WHERE RowId = 1", &[]).unwrap_err().kind, ErrorKind::Busy);
+    one.execute("ROLLBACK", &[]).unwrap();
+}
+
+#[test]
+fn requests_know_columns_that_nobody_named() {
+    let database = open(server());
+    let (_lease, mut session) = session(&*database, "unnamed");
+    let mut requester = database.requester(&place("unnamed"), &place("unnamed"), RequestAccess::OWN).unwrap();
+    session
+        .execute("CREATE TABLE t (a int, b tinyint, c double, d datetime, e decimal(9,2), f text, g json)", &[])
+        .unwrap();
+    session
+        .execute(
+            "INSERT INTO t VALUES (1, 2, 3, '2020-02-02', 12.50, 'abc', '[1]'), (1, NULL, 3, NULL, NULL, 'abc', NULL)",
+            &[],
+        )
+        .unwrap();
+    let mut ask = |number, sql: &str, columns: Option<&[ColumnType]>| {
+        let statement = Statement { number, sql: sql.to_owned(), columns: columns.map(<[_]>::to_vec) };
+        requester.ask(&statement, &[])
+    };
+    let answer = ask(0, "SELECT * FROM t", None).unwrap();
+    assert_eq!((answer.rows, answer.content_bytes), (2, 4 + 1 + 8 + 8 + 5 + 3 + 3 + 4 + 8 + 3));
+    // Columns that nobody asked for count nothing.
+    assert_eq!(ask(1, "SELECT * FROM t", Some(&[ColumnType::Int])).unwrap().content_bytes, 8);
+    assert!(ask(2, "SELECT 'x'", Some(&[ColumnType::Int])).is_err());
+    assert!(
+        ask(3, "SELECT 1", Some(&[ColumnType::Int, ColumnType::Int])).unwrap_err().message.contains("fewer columns")
+    );
+    // The table is made anew with other columns.
+    session.execute("ALTER TABLE t DROP COLUMN f, MODIFY a bigint", &[]).unwrap();
+    assert_eq!(ask(0, "SELECT * FROM t", None).unwrap().content_bytes, 8 + 1 + 8 + 8 + 5 + 3 + 8 + 8);
+    assert_eq!(ask(1, "SELECT * FROM t", Some(&[ColumnType::Int])).unwrap().content_bytes, 8);
+    // What can't be prepared, and what returns several results.
+    assert_eq!(ask(4, "LOCK TABLES t READ", None).unwrap().rows, 0);
+    assert_eq!(ask(5, "UNLOCK TABLES", None).unwrap().rows, 0);
+    session.execute("CREATE PROCEDURE test.twice() BEGIN SELECT 1, 2; SELECT 'a'; END", &[]).unwrap();
+    ask(6, "CALL test.twice()", None).unwrap();
+    assert_eq!(ask(7, "SELECT 1", None).unwrap().rows, 1);
+    server().sql("DROP PROCEDURE twice").unwrap();
+    // Nobody has a file to send, whoever asks for one.
+    assert!(ask(8, "LOAD DATA LOCAL INFILE '/etc/passwd' INTO TABLE t", None).is_err());
+}
+
+#[test]
+fn counters_grow_by_what_was_done() {
+    let database = open(server());
+    let (_lease, mut session) = session(&*database, "counters");
+    session.create_table(&dense()).unwrap();
+    let mut processes = database.process_sampler().unwrap();
+    let (before, engine) = (session.sample().unwrap(), processes.sample().unwrap());
+    let files = session.views().unwrap().files;
+    let tally = session.load(&dense(), &mut Dense { next: 1, last: 20_000 }).unwrap();
+    let (after, later) = (session.sample().unwrap(), processes.sample().unwrap());
+    assert!(growth(Counter::LogWriteBytes, &before, &after).unwrap() > tally.content_bytes as f64);
+    let cpu = growth(Counter::EngineCpuSeconds, &engine, &later).unwrap();
+    assert!(cpu > 0.0 && cpu < 60.0);
+    assert!(value(&later, Counter::DeviceReadBytes).is_some() && value(&later, Counter::DeviceWriteBytes).is_some());
+    let log = session.views().unwrap().files;
+    assert!(log[0].kind == "log" && log[0].write_bytes > files[0].write_bytes && log[0].writes > files[0].writes);
+}
+
+/// Follows a cold start; renews a lease after a restart.
+struct Renewing<'a>(&'a mut dyn Lease);
+
+impl ColdFollower for Renewing<'_> {
+    fn working(&mut self, _: Arc<dyn Cancel>) {}
+
+    fn check(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn restarted(&mut self) -> Result<()> {
+        self.0.renew()
+    }
+}
+
+/// After `make_cold` a scan misses every page of the table and reads all of them from the device.
+fn a_scan_is_cold(database: &dyn Database, cold: &Cold, expected: &[&str]) {
+    let place = place("cold");
+    let table = dense();
+    let (mut lease, mut session) = session(database, "cold");
+    session.create_table(&table).unwrap();
+    session.load(&table, &mut Dense { next: 1, last: 100_000 }).unwrap();
+    session.settle_table(&table).unwrap();
+    let scan = "SELECT count(*) FROM dense WHERE Text1 <> '' AND Money1 <> 0";
+    // Warm: all of it fits into the pool.
+    for _ in 0..2 {
+        session.query_count(scan, &[]).unwrap();
+    }
+    drop(session);
+    let mut follower = Renewing(lease.as_mut());
+    let done = database.make_cold(&place, &place, std::slice::from_ref(&table), cold, &mut follower).unwrap();
+    assert_eq!(done, expected);
+    let mut session = database.session(&place, &place).unwrap();
+    let pages = session.table_size(&table).unwrap().table_bytes / database.description().page_bytes;
+    assert!(pages > 1_000, "{pages}");
+    let mut processes = database.process_sampler().unwrap();
+    let (before, device) = (session.sample().unwrap(), processes.sample().unwrap());
+    assert_eq!(session.query_count(scan, &[]).unwrap(), 100_000);
+    let (after, device_after) = (session.sample().unwrap(), processes.sample().unwrap());
+    let misses = growth(Counter::CacheMissPages, &before, &after).unwrap();
+    let read = growth(Counter::DeviceReadBytes, &device, &device_after).unwrap();
+    // The server reads ahead by whole extents, beyond the table's end too.
+    assert!((0.98..1.15).contains(&(misses / pages as f64)), "{misses} misses, {pages} pages");
+    assert!(read >= 0.98 * 16_384.0 * pages as f64, "{read} bytes, {pages} pages");
+    // And the second scan is warm.
+    session.query_count(scan, &[]).unwrap();
+    let again = growth(Counter::CacheMissPages, &after, &session.sample().unwrap()).unwrap();
+    assert!(again < 0.05 * pages as f64, "{again}");
+    drop((session, lease));
+    assert!(database.remove(&place).unwrap());
+}
+
+#[test]
+fn tables_are_made_cold() {
+    // On a disk: memory file systems can't be cold.
+    let server = MariaDb::builder().buffer_pool_mb(128).data_dir_in(env!("CARGO_TARGET_TMPDIR")).start().unwrap();
+    let database = open(&server);
+    let restart = |command: String| Cold { restart_command: Some(command), shared: false };
+    a_scan_is_cold(&*database, &Cold::default(), &["displace", "drop-os-cache"]);
+    a_scan_is_cold(&*database, &restart(server.restart_command()), &["restart", "drop-os-cache"]);
+    let place = place("cold");
+    let failing = restart("echo starting; echo 'no such unit.' >&2; exit 5".to_owned());
+    let error = database.make_cold(&place, &place, &[], &failing, &mut Unfollowed).unwrap_err();
+    assert!(error.message.ends_with("failed: no such unit"), "{error}");
+}

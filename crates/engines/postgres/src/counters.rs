@@ -1,0 +1,213 @@
+//! Counters: what the server says of its cache and its log, and what Linux says of its processes.
+
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_clock::{Clock, windowed};
+use plimsoll_engine::database::{Place, Sampler};
+use plimsoll_engine::error::Result;
+use plimsoll_engine::process;
+use plimsoll_engine::table::Table;
+use plimsoll_measurement::{Counter, FileRow, Reading};
+use postgres::Client;
+
+use super::error::Errors;
+
+/// From this version on a session can be told to publish its counts at once.
+pub(super) const FLUSH_VERSION: u32 = 150_000;
+/// From these versions on the server counts writes of its log: first in a view of their own, then in that of all I/O.
+pub(super) const LOG_VIEW_VERSION: u32 = 140_000;
+pub(super) const IO_VIEW_VERSION: u32 = 180_000;
+/// Before [`FLUSH_VERSION`], it publishes at most every half second, at the end of a statement.
+const PUBLISH_PAUSE: Duration = Duration::from_millis(600);
+/// Processes come and go while they are read; after so many disturbed readings the last one counts.
+const READ_ATTEMPTS: u32 = 3;
+
+/// Makes this session's counts visible in the statistics views.
+pub(super) fn flush(client: &mut Client, errors: &Errors, clock: &dyn Clock, server_version: u32) -> Result<()> {
+    let failed = |error: postgres::Error| errors.running(&error);
+    if server_version >= FLUSH_VERSION {
+        return client.batch_execute("SELECT pg_stat_force_next_flush()").map_err(failed);
+    }
+    clock.sleep(PUBLISH_PAUSE);
+    client.batch_execute("SELECT pg_stat_clear_snapshot()").map_err(failed)?;
+    clock.sleep(PUBLISH_PAUSE);
+    Ok(())
+}
+
+/// Pages of the table, its index and its TOAST table that were not in shared buffers, cumulative.
+pub(super) fn table_misses(client: &mut Client, errors: &Errors, table: &Table) -> Result<Option<u64>> {
+    let sql = "SELECT coalesce(heap_blks_read, 0) + coalesce(idx_blks_read, 0) \
+               + coalesce(toast_blks_read, 0) + coalesce(tidx_blks_read, 0) \
+               FROM pg_statio_user_tables WHERE relid = $1::text::regclass";
+    let row = client.query_opt(sql, &[&table.name]).map_err(|error| errors.running(&error))?;
+    let misses = row.map(|row| row.try_get::<_, i64>(0)).transpose().map_err(|error| errors.running(&error))?;
+    Ok(misses.and_then(|misses| u64::try_from(misses).ok()))
+}
+
+/// Misses of all tables of a place, and bytes of the log since the cluster was made. This session's counts have to be
+/// [`flush`]ed before; other sessions' are seen up to a second late.
+pub(super) fn sample(client: &mut Client, errors: &Errors, clock: &dyn Clock, place: &Place) -> Result<Vec<Reading>> {
+    let sql = "SELECT (SELECT coalesce(sum(coalesce(heap_blks_read, 0) + coalesce(idx_blks_read, 0) + coalesce(toast_blks_read, 0) \
+               + coalesce(tidx_blks_read, 0)), 0)::float8 FROM pg_statio_user_tables WHERE schemaname = $1), \
+               CASE WHEN NOT pg_is_in_recovery() AND has_function_privilege('pg_current_wal_lsn()', 'execute') \
+               THEN (pg_current_wal_lsn() - '0/0'::pg_lsn)::float8 END";
+    let (row, window) = windowed(clock, || client.query_one(sql, &[&place.name()]));
+    let row = row.map_err(|error| errors.running(&error))?;
+    let mut readings = Vec::with_capacity(2);
+    for (index, metric) in [Counter::CacheMissPages, Counter::LogWriteBytes].into_iter().enumerate() {
+        if let Some(value) = row.try_get(index).map_err(|error| errors.running(&error))? {
+            readings.push(Reading { metric, value, window });
+        }
+    }
+    Ok(readings)
+}
+
+/// The question for [`file_rows`]: the log as the whole server wrote and synced it, with times where the server takes them
+/// (`track_wal_io_timing`). Counts of other sessions come late; those of a session that has ended are there soon. Before
+/// version 14 nobody counted.
+pub(super) fn files_sql(server_version: u32) -> Option<String> {
+    let source = match server_version {
+        ..LOG_VIEW_VERSION => return None,
+        LOG_VIEW_VERSION..IO_VIEW_VERSION => {
+            "wal_write AS writes, wal_bytes::int8 AS bytes, wal_write_time AS write_time, wal_sync AS syncs, \
+             wal_sync_time AS sync_time FROM pg_stat_wal"
+        }
+        IO_VIEW_VERSION.. => {
+            "sum(writes)::int8 AS writes, sum(write_bytes)::int8 AS bytes, sum(write_time) AS write_time, \
+             sum(fsyncs)::int8 AS syncs, sum(fsync_time) AS sync_time FROM pg_stat_io WHERE object = 'wal'"
+        }
+    };
+    Some(format!(
+        "SELECT writes::float8, bytes::float8, CASE WHEN timed THEN write_time / 1000 END, syncs::float8, \
+         CASE WHEN timed THEN sync_time / 1000 END \
+         FROM (SELECT {source}) counts, (SELECT current_setting('track_wal_io_timing')::bool AS timed) settings"
+    ))
+}
+
+/// Writes and syncs of the log, from the columns of an answer to [`files_sql`].
+pub(super) fn file_rows(number: &dyn Fn(usize) -> Option<f64>) -> [FileRow; 2] {
+    let file = |name: &str, count: usize, bytes: Option<f64>, seconds: usize| FileRow {
+        name: name.to_owned(),
+        kind: "log",
+        writes: number(count).map(|count| count as u64),
+        write_bytes: bytes.map(|bytes| bytes as u64),
+        write_stall_seconds: number(seconds),
+        ..FileRow::default()
+    };
+    [file("WAL writes", 0, number(1), 2), file("WAL syncs", 3, None, 4)]
+}
+
+/// What [`files_sql`] asks for, over a session.
+pub(super) fn files(client: &mut Client, errors: &Errors, server_version: u32) -> Result<Vec<FileRow>> {
+    let Some(sql) = files_sql(server_version) else { return Ok(Vec::new()) };
+    let row = client.query_one(&sql, &[]).map_err(|error| errors.running(&error))?;
+    Ok(file_rows(&|index| row.try_get(index).ok().flatten()).to_vec())
+}
+
+/// The parent of all processes of the server that serves this connection, if they are on this machine.
+pub(super) fn postmaster(client: &mut Client, loopback: bool) -> Option<u32> {
+    if !loopback {
+        return None;
+    }
+    let backend: i32 = client.query_one("SELECT pg_backend_pid()", &[]).ok()?.try_get(0).ok()?;
+    // A loopback address may lead into a container, whose process ids mean nothing here.
+    let name = fs::read_to_string(format!("/proc/{backend}/comm")).ok()?;
+    (name.trim() == "postgres").then_some(())?;
+    let stat = fs::read_to_string(format!("/proc/{backend}/stat")).ok()?;
+    // Behind the name in parentheses: state, parent.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Sums over the server's processes. A process that ends passes its counts on to its parent, so the sums only rise.
+pub(super) struct ProcessSampler {
+    clock: Arc<dyn Clock>,
+    postmaster: u32,
+    last: Sums,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Sums {
+    device_read_bytes: Option<u64>,
+    device_write_bytes: Option<u64>,
+    cpu_seconds: Option<f64>,
+}
+
+impl ProcessSampler {
+    /// A sampler of the server with this postmaster; `None` without the right to read anything of it.
+    pub(super) fn new(clock: Arc<dyn Clock>, postmaster: u32) -> Option<Self> {
+        let sums = read(postmaster);
+        (sums != Sums::default()).then_some(Self { clock, postmaster, last: sums })
+    }
+}
+
+impl Sampler for ProcessSampler {
+    /// Leaves out what can't be read any more, such as everything when the server was restarted.
+    fn sample(&mut self) -> Result<Vec<Reading>> {
+        let clock = Arc::clone(&self.clock);
+        let (sums, window) = windowed(clock.as_ref(), || read(self.postmaster));
+        // Somebody who was counted and then ended is in the parent's counts as well; later readings have it once.
+        let sums = Sums {
+            device_read_bytes: sums
+                .device_read_bytes
+                .max(self.last.device_read_bytes.filter(|_| sums.device_read_bytes.is_some())),
+            device_write_bytes: sums
+                .device_write_bytes
+                .max(self.last.device_write_bytes.filter(|_| sums.device_write_bytes.is_some())),
+            cpu_seconds: sums.cpu_seconds.map(|seconds| seconds.max(self.last.cpu_seconds.unwrap_or(0.0))),
+        };
+        self.last = sums;
+        let values = [
+            (Counter::DeviceReadBytes, sums.device_read_bytes.map(|bytes| bytes as f64)),
+            (Counter::DeviceWriteBytes, sums.device_write_bytes.map(|bytes| bytes as f64)),
+            (Counter::EngineCpuSeconds, sums.cpu_seconds),
+        ];
+        Ok(values.into_iter().filter_map(|(metric, value)| Some(Reading { metric, value: value?, window })).collect())
+    }
+}
+
+/// Reads all processes, children before parents, so that nobody's counts are passed over; again if one that was counted
+/// has ended by then, as its counts might be there twice.
+fn read(postmaster: u32) -> Sums {
+    let mut sums = Sums::default();
+    for _ in 0..READ_ATTEMPTS {
+        let tree = process::tree(postmaster);
+        sums = Sums::default();
+        for pid in tree.iter().rev() {
+            if let Some(counters) = process::of_process(*pid) {
+                *sums.device_read_bytes.get_or_insert(0) += counters.device_read_bytes;
+                *sums.device_write_bytes.get_or_insert(0) += counters.device_write_bytes;
+            }
+            if let Some(seconds) = process::cpu_seconds(*pid) {
+                *sums.cpu_seconds.get_or_insert(0.0) += seconds;
+            }
+        }
+        let now = process::tree(postmaster);
+        if tree.iter().all(|pid| now.contains(pid)) {
+            break;
+        }
+    }
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_hold_what_ended_children_did() {
+        let own = std::process::id();
+        let before = read(own).cpu_seconds.unwrap();
+        // Work that the counter, which goes in hundredths of a second, must notice.
+        let mut child = std::process::Command::new("sh");
+        child.args(["-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"]);
+        assert!(child.status().unwrap().success());
+        assert!(read(own).cpu_seconds.unwrap() > before);
+    }
+
+    #[test]
+    fn of_nobody_nothing_is_known() {
+        assert_eq!(read(u32::MAX), Sums::default());
+    }
+}

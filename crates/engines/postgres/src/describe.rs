@@ -1,0 +1,131 @@
+//! Who the server says it is.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::thread::available_parallelism;
+
+use plimsoll_engine::database::{Description, WeakIsolation};
+use plimsoll_engine::error::Result;
+use plimsoll_measurement::Ceiling;
+use postgres::Client;
+
+use super::connect::Connector;
+use super::{NAME, counters};
+
+/// Settings that matter for a measurement.
+const SETTINGS: &[&str] = &[
+    "autovacuum",
+    "block_size",
+    "checkpoint_timeout",
+    "data_checksums",
+    "effective_cache_size",
+    "effective_io_concurrency",
+    "fsync",
+    "full_page_writes",
+    "huge_pages",
+    "jit",
+    "maintenance_work_mem",
+    "max_parallel_workers_per_gather",
+    "max_wal_size",
+    "shared_buffers",
+    "synchronous_commit",
+    "wal_compression",
+    "wal_level",
+    "work_mem",
+];
+
+/// What a crash can cost if one of these is off.
+const DURABLE: &[(&str, &str)] = &[
+    ("fsync", "fsync is off: writes are faster than they could safely be, and a crash can ruin the database"),
+    (
+        "synchronous_commit",
+        "synchronous_commit is off: commits are faster than they could safely be, and a crash loses the last ones",
+    ),
+    (
+        "full_page_writes",
+        "full_page_writes is off: writes are faster than they could safely be, and a crash can ruin pages",
+    ),
+];
+
+/// A server as it was when the target was opened.
+pub(super) struct Server {
+    pub(super) description: Description,
+    /// As `server_version_num`: 150004 is 15.4.
+    pub(super) version: u32,
+    /// The cluster's folder, for a server on this machine if we may know and read it.
+    pub(super) data_directory: Option<PathBuf>,
+    /// Where new tables go, for a server on this machine: the tablespace's folder, or the cluster's.
+    pub(super) table_directory: Option<PathBuf>,
+    /// What its settings hold it to.
+    pub(super) ceilings: Vec<Ceiling>,
+}
+
+/// Asks the server.
+pub(super) fn describe(client: &mut Client, connector: &Connector) -> Result<Server> {
+    let failed = |error: postgres::Error| connector.errors.running(&error);
+    // current_setting shows units.
+    let sql = "SELECT name, current_setting(name) FROM pg_settings WHERE name = ANY($1)";
+    let mut settings = BTreeMap::new();
+    for row in client.query(sql, &[&SETTINGS]).map_err(failed)? {
+        settings.insert(row.try_get(0).map_err(failed)?, row.try_get(1).map_err(failed)?);
+    }
+    let sql = "SELECT current_setting('server_version'), current_setting('server_version_num')::int4, current_database()::text";
+    let row = client.query_one(sql, &[]).map_err(failed)?;
+    let (version, number): (String, i32) = (row.try_get(0).map_err(failed)?, row.try_get(1).map_err(failed)?);
+    let database: String = row.try_get(2).map_err(failed)?;
+
+    let local = counters::postmaster(client, connector.loopback).is_some();
+    // Both are for some users only; an error means that we are not among them.
+    let text = |row: postgres::Row| row.try_get::<_, String>(0).ok();
+    let system = client.query_one("SELECT system_identifier::text FROM pg_control_system()", &[]).ok().and_then(text);
+    let directory = if local { client.query_one("SHOW data_directory", &[]).ok().and_then(text) } else { None };
+    let data_directory = directory.map(PathBuf::from).filter(|directory| directory.join("PG_VERSION").is_file());
+    let tablespace = if local { tablespace_directory(client) } else { None };
+    let table_directory = tablespace.or_else(|| data_directory.clone());
+
+    let mut warnings = connector.warnings.clone();
+    let off = |name: &str| settings.get(name).is_some_and(|value: &String| value == "off");
+    warnings.extend(DURABLE.iter().filter(|(name, _)| off(name)).map(|(_, text)| (*text).to_owned()));
+    let page_bytes = settings.get("block_size").and_then(|size| size.parse().ok()).unwrap_or(8_192);
+    let description = Description {
+        engine: NAME.to_owned(),
+        relative: None,
+        version,
+        settings,
+        page_bytes,
+        local,
+        embedded: false,
+        cpus: if local { available_parallelism().ok().and_then(|cpus| u32::try_from(cpus.get()).ok()) } else { None },
+        weak_isolation: WeakIsolation::NoEffect("PostgreSQL treats READ UNCOMMITTED as READ COMMITTED".to_owned()),
+        scale: 1,
+        edition: None,
+        fingerprint: format!("{}/{database}", system.unwrap_or_else(|| connector.errors.address().to_owned())),
+        warnings,
+    };
+    let ceilings = ceilings(client);
+    Ok(Server { description, version: number.unsigned_abs(), data_directory, table_directory, ceilings })
+}
+
+/// The server's own cache, and the sessions that it lets in of users without privileges. The system's cache holds pages as well,
+/// and of that the server knows nothing.
+fn ceilings(client: &mut Client) -> Vec<Ceiling> {
+    let sql = "SELECT pg_size_bytes(current_setting('shared_buffers')) / 1048576.0::float8, \
+               sum(CASE WHEN name = 'max_connections' THEN setting::float8 ELSE -setting::float8 END), \
+               string_agg(name, ' - ' ORDER BY name) FROM pg_settings \
+               WHERE name IN ('max_connections', 'superuser_reserved_connections', 'reserved_connections')";
+    let Ok(row) = client.query_one(sql, &[]) else { return Vec::new() };
+    let number = |index| row.try_get::<_, Option<f64>>(index).ok().flatten();
+    let names = row.try_get::<_, Option<String>>(2).ok().flatten().unwrap_or_default();
+    let memory = number(0).and_then(|value| Ceiling::new("memory", value, "setting shared_buffers"));
+    let sessions = number(1).and_then(|value| Ceiling::new("sessions", value, format!("settings {names}")));
+    memory.into_iter().chain(sessions).collect()
+}
+
+/// The folder of the tablespace that new tables are made in; `None` for the default one, which lies in the cluster's folder.
+fn tablespace_directory(client: &mut Client) -> Option<PathBuf> {
+    let sql = "SELECT pg_tablespace_location(coalesce( \
+               (SELECT oid FROM pg_tablespace WHERE spcname = nullif(current_setting('default_tablespace'), '')), \
+               (SELECT dattablespace FROM pg_database WHERE datname = current_database())))";
+    let location: String = client.query_one(sql, &[]).ok()?.try_get(0).ok()?;
+    (!location.is_empty()).then(|| PathBuf::from(location))
+}

@@ -1,0 +1,82 @@
+//! PostgreSQL's SQL, as far as it differs.
+
+use plimsoll_engine::dialect::{Dialect, MOST_SAMPLED};
+use plimsoll_engine::table::{ColumnType, Table};
+
+/// The SQL of PostgreSQL.
+#[derive(Debug)]
+pub(super) struct PostgresDialect;
+
+impl Dialect for PostgresDialect {
+    fn type_name(&self, kind: ColumnType) -> String {
+        match kind {
+            ColumnType::Bit => "boolean".to_owned(),
+            // The smallest integer there is.
+            ColumnType::TinyInt | ColumnType::SmallInt => "smallint".to_owned(),
+            ColumnType::Int => "integer".to_owned(),
+            ColumnType::BigInt => "bigint".to_owned(),
+            ColumnType::Float => "double precision".to_owned(),
+            // The type named money depends on the server's locale and has two decimals.
+            ColumnType::Money => "numeric(19,4)".to_owned(),
+            ColumnType::DateTime => "timestamp(3)".to_owned(),
+            ColumnType::Text(length) => format!("varchar({})", length.max(1)),
+        }
+    }
+
+    fn placeholder(&self, number: usize) -> String {
+        format!("${number}")
+    }
+
+    fn big(&self, place: &str) -> String {
+        format!("{place}::bigint")
+    }
+
+    fn money_literal(&self, units: i64) -> String {
+        let sign = if units < 0 { "-" } else { "" };
+        let units = units.unsigned_abs();
+        format!("{sign}{}.{:04}", units / 10_000, units % 10_000)
+    }
+
+    fn serial(&self) -> Option<&'static str> {
+        Some("SET max_parallel_workers_per_gather = 0")
+    }
+
+    /// Whole pages are chosen: as many as hold some tens of thousands of rows, by the planner's statistics.
+    fn sample_column(&self, table: &str, column: &str, seed: u64) -> String {
+        format!(
+            "SELECT {column}::text, pg_typeof({column})::text FROM {table} \
+             TABLESAMPLE SYSTEM ((SELECT least(100, 5e6 / greatest(reltuples, 1)) FROM pg_class \
+             WHERE oid = '{table}'::regclass)) REPEATABLE ({}) WHERE {column} IS NOT NULL LIMIT {MOST_SAMPLED}",
+            seed % 1_000_000
+        )
+    }
+
+    /// Full pages, and no autovacuum that would start in the middle of a test: [`settle_table`] does its work before.
+    ///
+    /// [`settle_table`]: plimsoll_engine::Session::settle_table
+    fn create_table(&self, table: &Table) -> String {
+        let columns: Vec<String> = table
+            .columns
+            .iter()
+            .map(|column| format!("{} {} NOT NULL", column.name, self.type_name(column.kind)))
+            .collect();
+        format!(
+            "CREATE TABLE {} ({}, PRIMARY KEY ({})) \
+             WITH (fillfactor = 100, autovacuum_enabled = false, toast.autovacuum_enabled = false)",
+            table.name,
+            columns.join(", "),
+            table.key()
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_has_four_decimals() {
+        let literals = [1_230_000, -1, 0, i64::MIN].map(|units| PostgresDialect.money_literal(units));
+        assert_eq!(literals, ["123.0000", "-0.0001", "0.0000", "-922337203685477.5808"]);
+    }
+}

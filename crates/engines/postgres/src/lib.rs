@@ -1,0 +1,77 @@
+//! PostgreSQL: places are schemas, leases are advisory locks, rows are loaded by binary COPY.
+
+mod answer;
+mod blocking;
+mod capabilities;
+mod cold;
+mod connect;
+mod copy;
+mod counters;
+mod database;
+mod describe;
+mod dialect;
+mod displace;
+mod error;
+mod lease;
+mod line;
+mod mover;
+mod orphans;
+mod password;
+mod place;
+mod requester;
+mod restore;
+mod sampled;
+mod sampler;
+mod session;
+mod tls;
+mod url;
+mod wire;
+
+use std::sync::Arc;
+
+use plimsoll_clock::Clock;
+use plimsoll_engine::database::{Database, Engine};
+use plimsoll_engine::error::Result;
+use plimsoll_engine::target::{Credentials, Notation, Target};
+
+/// Name of the engine in run records.
+const NAME: &str = "postgresql";
+
+/// The engine PostgreSQL, version 12 or later.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Postgres;
+
+impl Engine for Postgres {
+    fn products(&self) -> &'static [&'static str] {
+        &[NAME]
+    }
+
+    fn schemes(&self) -> &'static [&'static str] {
+        &["postgres", "postgresql"]
+    }
+
+    fn notation(&self) -> Notation {
+        Notation {
+            schemes: self.schemes(),
+            shown: &[
+                "application_name",
+                "connect_timeout",
+                "dbname",
+                "host",
+                "hostaddr",
+                "passfile",
+                "port",
+                "sslmode",
+                "sslrootcert",
+                "user",
+            ],
+            ..Notation::default()
+        }
+    }
+
+    fn open(&self, target: &Target, credentials: &Credentials, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>> {
+        let location = url::Location::parse(target)?;
+        let connector = connect::Connector::new(location, credentials, &|name| std::env::var(name).ok())?;
+        Ok(Box::new(database::PostgresDatabase::open(connector, clock)?))
+    }
+}

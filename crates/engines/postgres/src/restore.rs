@@ -1,0 +1,161 @@
+//! Physical backups by `pg_basebackup`, which takes the whole cluster, and a server of our own that is started on one: by a
+//! socket in our folder alone, with small settings of its own, and as whom we log in at the first.
+
+use std::any::Any;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use plimsoll_clock::Clock;
+use plimsoll_engine::database::{Database, Place};
+use plimsoll_engine::error::{Error, ErrorKind, Result};
+use plimsoll_engine::mover::{Follow, RESTORE, Restored, START};
+use plimsoll_engine::server::restored::{BACKUP, Site, folder_bytes};
+use plimsoll_engine::server::tool;
+use postgres::Client;
+
+use super::connect::Connector;
+use super::database::PostgresDatabase;
+use super::mover::version_folders;
+
+/// The user that the server runs as where we are root.
+const USER: &str = "postgres";
+/// Number in the socket's name; nobody listens on a port.
+const PORT: u16 = 5432;
+/// Files of the backup that would make the server follow another one.
+const FOLLOWING: [&str; 2] = ["standby.signal", "recovery.signal"];
+
+/// What was found on this machine and at the server.
+pub(super) struct Restorer {
+    base_backup: PathBuf,
+    server: PathBuf,
+    /// A server that takes up prepared transactions needs room for them.
+    prepared_transactions: String,
+}
+
+impl Restorer {
+    /// Finds the programs of the server's version, and makes sure that the server will give us a backup.
+    pub(super) fn find(client: &mut Client, connector: &Connector, version: u32) -> Result<(Self, Vec<String>)> {
+        let wanted = version / 10_000;
+        let find = |name: &str, package: &str, fits: &dyn Fn(u32) -> bool| {
+            let mut found = tool::candidates(name, &version_folders());
+            found.retain(|program| tool::major_version(program).is_some_and(fits));
+            let missing = || tool::missing(&format!("{name} of version {wanted}"), &format!("{package}-{wanted}"));
+            found.into_iter().next().ok_or_else(missing)
+        };
+        let base_backup = find("pg_basebackup", "postgresql-client", &|version| version >= wanted)?;
+        let server = find("postgres", "postgresql", &|version| version == wanted)?;
+        let versions = [&base_backup, &server].into_iter().filter_map(|tool| tool::version(tool)).collect();
+        let prepared_transactions = check(client, connector)?;
+        Ok((Self { base_backup, server, prepared_transactions }, versions))
+    }
+
+    /// Backs up the cluster.
+    pub(super) fn back_up(
+        &self,
+        connector: &Connector,
+        clock: &dyn Clock,
+        folder: &Path,
+        follow: &mut dyn Follow,
+    ) -> Result<()> {
+        let mut command = Command::new(&self.base_backup);
+        connector.tell(&mut command);
+        let backup = folder.join(BACKUP);
+        // A slot would stay at the server if we were killed. A checkpoint at once, as we measure and not the server's pace.
+        command.args(["--wal-method=stream", "--no-slot", "--checkpoint=fast", "--no-password", "--label=plimsoll"]);
+        command.arg("--pgdata").arg(&backup).current_dir(folder).env("LC_ALL", "C");
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        tool::run(command, clock, || follow.look(&mut || Some(folder_bytes(&backup)))).map_err(refused)
+    }
+
+    /// Brings the files back and starts a server on them.
+    pub(super) fn restore(
+        &self,
+        connector: &Connector,
+        clock: &Arc<dyn Clock>,
+        folder: &Path,
+        place: &Place,
+        follow: &mut dyn Follow,
+    ) -> Result<Restored> {
+        let site = Site::new(folder, USER, &format!(".s.PGSQL.{PORT}"))?;
+        follow.stage(RESTORE)?;
+        site.bring_back(follow)?;
+        follow.stage(START)?;
+        site.write("postgresql.conf", &self.settings(&site))?;
+        // Settings of the first server's, which may name its folders.
+        site.write("postgresql.auto.conf", "")?;
+        // Nobody else gets to the socket.
+        site.write("pg_hba.conf", "local all all trust\n")?;
+        site.write("pg_ident.conf", "")?;
+        for name in FOLLOWING {
+            // It is there only if the first server is a standby.
+            let _ = std::fs::remove_file(site.data().join(name));
+        }
+        let mut command = Command::new(&self.server);
+        command.arg("-D").arg(site.data()).env("LC_ALL", "C");
+        let socket = site.socket_folder();
+        let open = || PostgresDatabase::open(connector.at_socket(&socket, PORT), Arc::clone(clock));
+        let (server, database) = site.start(command, clock, follow, open)?;
+        Ok(Restored {
+            elsewhere: Some(Box::new(database) as Box<dyn Database>),
+            place: place.clone(),
+            keeper: Some(Box::new(server) as Box<dyn Any + Send>),
+        })
+    }
+
+    /// Among them that no worker follows a publication: it would take the first server's changes from under it.
+    fn settings(&self, site: &Site) -> String {
+        let folder = site.socket_folder().to_string_lossy().replace('\'', "''");
+        let prepared = &self.prepared_transactions;
+        format!(
+            "listen_addresses = ''\nunix_socket_directories = '{folder}'\nunix_socket_permissions = 0700\nport = {PORT}\n\
+             max_connections = 20\nshared_buffers = '64MB'\nmax_prepared_transactions = {prepared}\nmax_wal_senders = 0\n\
+             archive_mode = off\nautovacuum = off\nrestart_after_crash = off\nlogging_collector = off\nssl = off\n\
+             huge_pages = off\ndynamic_shared_memory_type = mmap\nmax_logical_replication_workers = 0\n\
+             max_worker_processes = 0\n"
+        )
+    }
+}
+
+/// What a server has to allow for a backup, as far as it can be asked; gives its room for prepared transactions.
+fn check(client: &mut Client, connector: &Connector) -> Result<String> {
+    let sql = "SELECT (SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user), \
+               quote_ident(current_user), current_setting('max_wal_senders'), current_setting('wal_level'), \
+               current_setting('max_prepared_transactions'), \
+               (SELECT count(*) FROM pg_tablespace WHERE spcname NOT IN ('pg_default', 'pg_global'))";
+    let failed = |error: postgres::Error| connector.errors.running(&error);
+    let row = client.query_one(sql, &[]).map_err(failed)?;
+    let user: String = row.try_get(1).map_err(failed)?;
+    if !row.try_get::<_, bool>(0).map_err(failed)? {
+        let message = format!("a backup of the cluster needs the right REPLICATION, which {user} does not have");
+        return Err(Error::new(ErrorKind::Permission, message).hint(format!(
+            "ALTER ROLE {user} REPLICATION, and in pg_hba.conf a line for the database 'replication' and this user"
+        )));
+    }
+    let text = |index| row.try_get::<_, String>(index).map_err(failed);
+    if text(2)? == "0" || text(3)? == "minimal" {
+        return Err(Error::new(ErrorKind::Unsupported, "this server gives no backups")
+            .hint("it needs max_wal_senders of 2 or more and wal_level = replica"));
+    }
+    if row.try_get::<_, i64>(5).map_err(failed)? > 0 {
+        return Err(Error::new(ErrorKind::Unsupported, "this cluster has tablespaces in other folders")
+            .hint("a cluster whose files lie in several places can't be restored yet"));
+    }
+    text(4)
+}
+
+/// What the program says when the server does not let it in for replication.
+fn refused(error: Error) -> Error {
+    let says = |words: &str| error.message.contains(words);
+    if says("pg_hba.conf") || says("replication role") || says("permission denied") {
+        return Error { kind: ErrorKind::Permission, ..error }
+            .hint("pg_hba.conf needs a line such as 'host replication USER ADDRESS scram-sha-256' for this user");
+    }
+    error
+}
+
+/// Bytes of all databases of the cluster, and of the log that comes along.
+pub(super) fn cluster_bytes(client: &mut Client) -> Option<u64> {
+    let sql = "SELECT sum(pg_database_size(oid))::int8 + 2 * pg_size_bytes(current_setting('wal_segment_size')) FROM pg_database";
+    u64::try_from(client.query_one(sql, &[]).ok()?.try_get::<_, i64>(0).ok()?).ok()
+}

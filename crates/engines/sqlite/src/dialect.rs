@@ -1,0 +1,77 @@
+//! SQLite's SQL.
+
+use plimsoll_engine::dialect::{Dialect, MOST_SAMPLED};
+use plimsoll_engine::table::{ColumnType, Table};
+
+/// SQLite's SQL. It stores whole numbers in as many bytes as they need, whatever the column says.
+///
+/// The source of a chunked write is a temporary table, and temporary tables are held in memory: a large
+/// `INSERT ... SELECT` would drive everything clean out of SQLite's small page cache, the source first, so that an
+/// ordinary table would be read again and again while it is copied.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SqliteDialect;
+
+impl Dialect for SqliteDialect {
+    fn type_name(&self, kind: ColumnType) -> String {
+        match kind {
+            ColumnType::Bit
+            | ColumnType::TinyInt
+            | ColumnType::SmallInt
+            | ColumnType::Int
+            | ColumnType::BigInt
+            | ColumnType::Money
+            | ColumnType::DateTime => "INTEGER",
+            ColumnType::Float => "REAL",
+            ColumnType::Text(_) => "TEXT",
+        }
+        .to_owned()
+    }
+
+    fn placeholder(&self, number: usize) -> String {
+        format!("?{number}")
+    }
+
+    fn money_literal(&self, units: i64) -> String {
+        units.to_string()
+    }
+
+    /// The key is SQLite's row id itself (`INTEGER PRIMARY KEY`): the table's tree is ordered by it and there is no index.
+    fn create_table(&self, table: &Table) -> String {
+        let mut columns = vec![format!("{} INTEGER PRIMARY KEY NOT NULL", table.key())];
+        for column in &table.columns[1..] {
+            columns.push(format!("{} {} NOT NULL", column.name, self.type_name(column.kind)));
+        }
+        format!("CREATE TABLE {} ({})", table.name, columns.join(", "))
+    }
+
+    /// A transaction that reads first would find, when it comes to write, that another has written meanwhile.
+    fn begin(&self, writes: bool) -> &'static str {
+        if writes { "BEGIN IMMEDIATE" } else { "BEGIN" }
+    }
+
+    fn sample_column(&self, table: &str, column: &str, _seed: u64) -> String {
+        format!(
+            "SELECT CAST({column} AS TEXT), typeof({column}) FROM {table} WHERE {column} IS NOT NULL LIMIT {MOST_SAMPLED}"
+        )
+    }
+
+    fn source_table(&self, name: &str) -> String {
+        format!("temp.{name}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_is_the_row_id() {
+        let table =
+            Table::new("t", &[("RowId", ColumnType::Int), ("F", ColumnType::Float), ("T", ColumnType::Text(9))]);
+        assert_eq!(
+            SqliteDialect.create_table(&table),
+            "CREATE TABLE t (RowId INTEGER PRIMARY KEY NOT NULL, F REAL NOT NULL, T TEXT NOT NULL)"
+        );
+        assert_eq!(SqliteDialect.money_literal(-12_345), "-12345");
+    }
+}

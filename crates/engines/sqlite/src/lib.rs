@@ -1,0 +1,73 @@
+//! SQLite: a file of our own beside the one that the target names, on the same disk.
+//!
+//! A target is `sqlite:PATH[?option=value&...]`, relative or absolute, or `sqlite:///absolute/path`. PATH itself is
+//! never created and never opened for writing; it need not exist. A place is the file `PATH.<place>.db` with SQLite's
+//! own companions, and `PATH.<place>.lock` carries its lease.
+//!
+//! Options are SQLite's own pragmas and hold for every session:
+//!
+//! | option | values | default |
+//! |---|---|---|
+//! | `cache_size` | pages, or KiB if negative; not 0 | SQLite's: -2000 |
+//! | `page_size` | a power of two from 512 to 65536 | SQLite's: 4096 |
+//! | `journal_mode` | `wal`, `delete`, `truncate`, `persist`, `memory`, `off` | `wal` |
+//! | `synchronous` | `off`, `normal`, `full`, `extra` (or 0 to 3) | `full` |
+//! | `mmap_size` | bytes | SQLite's: 0 |
+//!
+//! Everything else stays as SQLite has it, temporary tables excepted: they are held in memory, because the source of a
+//! chunked write must come from there (see [`SqliteDialect`]).
+//!
+//! SQLite's numbers know no NaN (it becomes NULL) and no negative zero (it becomes zero); binding a NaN is an error here.
+
+mod database;
+mod dialect;
+mod errors;
+mod existing;
+mod lease;
+mod load;
+mod location;
+pub mod modelled;
+mod mover;
+mod native;
+mod options;
+mod session;
+mod tree;
+mod values;
+
+use std::sync::Arc;
+
+use plimsoll_clock::Clock;
+
+pub use database::SqliteDatabase;
+pub use dialect::SqliteDialect;
+
+use plimsoll_engine::database::{Database, Engine};
+use plimsoll_engine::error::Result;
+use plimsoll_engine::target::{Credentials, Notation, Target};
+
+/// The engine in this process.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sqlite;
+
+impl Engine for Sqlite {
+    fn products(&self) -> &'static [&'static str] {
+        &["sqlite"]
+    }
+
+    fn schemes(&self) -> &'static [&'static str] {
+        &["sqlite"]
+    }
+
+    fn notation(&self) -> Notation {
+        Notation {
+            schemes: self.schemes(),
+            is_path: true,
+            shown: &["cache_size", "journal_mode", "mmap_size", "page_size", "synchronous"],
+            pairs: None,
+        }
+    }
+
+    fn open(&self, target: &Target, _credentials: &Credentials, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>> {
+        Ok(Box::new(SqliteDatabase::open(target.url().expose(), clock)?))
+    }
+}

@@ -1,0 +1,308 @@
+//! Where a target's files are: the folder of the file that the URL names, and the names of our own files in it.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use plimsoll_engine::database::Place;
+use plimsoll_engine::error::{Error, ErrorKind, Result};
+use rustix::fs::{Access, access};
+
+use super::errors::from_io;
+
+/// What every SQLite file begins with ("The Database Header" in SQLite's description of its file format).
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+
+/// Length of the database header.
+pub(super) const HEADER_BYTES: usize = 100;
+
+/// The `application_id` that marks a file as ours: "Plim". It stands in the header at offset 68, big endian.
+pub(super) const APPLICATION_ID: i32 = 0x506c_696d;
+const APPLICATION_ID_OFFSET: usize = 68;
+
+/// What SQLite puts beside a database file.
+const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+/// The folder and the name that our files start with.
+#[derive(Debug, Clone)]
+pub(super) struct Location {
+    folder: PathBuf,
+    name: OsString,
+}
+
+/// Whose file it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ownership {
+    /// There is none.
+    Nobody,
+    /// It carries our mark.
+    Ours,
+    /// It has no whole header, or an empty one: what a process leaves that was killed while making it.
+    Unfinished,
+    /// Anything else.
+    Foreign,
+}
+
+impl Location {
+    /// Finds the folder of `path` and checks that it can be used. Links are followed, so that our files come to lie on
+    /// the disk of the file that is meant. Nothing is created.
+    pub(super) fn find(path: &Path) -> Result<Self> {
+        let path = if path.exists() {
+            check_is_sqlite(path)?;
+            path.canonicalize().map_err(|error| from_io(&error, "resolve", path))?
+        } else {
+            path.to_owned()
+        };
+        let no_file =
+            || Error::new(ErrorKind::Usage, format!("{} names no file", path.display())).hint("write sqlite:PATH");
+        let name = path.file_name().ok_or_else(no_file)?.to_owned();
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        let missing = || {
+            Error::new(ErrorKind::Missing, format!("the folder {} does not exist", folder.display()))
+                .hint("create it, or name a file in a folder that exists")
+        };
+        if !folder.is_dir() {
+            return Err(missing());
+        }
+        let folder = folder.canonicalize().map_err(|_| missing())?;
+        access(&folder, Access::WRITE_OK | Access::EXEC_OK).map_err(|_| {
+            Error::new(ErrorKind::Permission, format!("the folder {} is not writable", folder.display()))
+                .hint("measurements use a file of their own beside the one that is named")
+        })?;
+        Ok(Self { folder, name })
+    }
+
+    /// The folder, absolute and without links.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The file that the URL names.
+    pub(super) fn named(&self) -> PathBuf {
+        self.folder.join(&self.name)
+    }
+
+    /// The place's database file.
+    pub(super) fn database(&self, place: &Place) -> PathBuf {
+        self.file(place, ".db")
+    }
+
+    /// The file that carries the place's lease.
+    pub(super) fn lock(&self, place: &Place) -> PathBuf {
+        self.file(place, ".lock")
+    }
+
+    /// Device and inode of the folder and the name of the file: stable, and without secrets.
+    pub(super) fn fingerprint(&self) -> Result<String> {
+        let metadata = fs::metadata(&self.folder).map_err(|error| from_io(&error, "look at", &self.folder))?;
+        Ok(format!("{:x}-{}-{}", metadata.dev(), metadata.ino(), self.name.display()))
+    }
+
+    /// Places that have a file or a lock in the folder, by name.
+    pub(super) fn places(&self) -> Result<Vec<Place>> {
+        let failed = |error: io::Error| from_io(&error, "list", &self.folder);
+        let mut places = Vec::new();
+        for entry in fs::read_dir(&self.folder).map_err(failed)? {
+            places.extend(self.place_of(&entry.map_err(failed)?.file_name()));
+        }
+        places.sort();
+        places.dedup();
+        Ok(places)
+    }
+
+    /// True if the folder is in memory: then nothing is read from a device, and nothing survives a restart.
+    pub(super) fn in_memory(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        {
+            /// `TMPFS_MAGIC` and `RAMFS_MAGIC` of Linux, as statfs(2) lists them.
+            const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
+            rustix::fs::statfs(&self.folder).is_ok_and(|stat| IN_MEMORY.contains(&stat.f_type))
+        }
+        #[cfg(not(target_os = "linux"))]
+        false
+    }
+
+    fn file(&self, place: &Place, ending: &str) -> PathBuf {
+        let mut name = self.name.clone();
+        name.push(".");
+        name.push(place.name());
+        name.push(ending);
+        self.folder.join(name)
+    }
+
+    fn place_of(&self, file: &OsStr) -> Option<Place> {
+        let rest = file.as_encoded_bytes().strip_prefix(self.name.as_encoded_bytes())?.strip_prefix(b".")?;
+        let rest = std::str::from_utf8(rest).ok()?;
+        Place::from_name(rest.strip_suffix(".db").or_else(|| rest.strip_suffix(".lock"))?)
+    }
+}
+
+/// Whose file stands at `path`. Links are not followed: we make none. Closing a file ends the locks that its process
+/// holds on it (fcntl(2)), so nothing of ours may have it open: ask under an exclusive lease.
+pub(super) fn ownership(path: &Path) -> Result<Ownership> {
+    let failed = |error: io::Error| from_io(&error, "read", path);
+    let metadata = match fs::symlink_metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Ownership::Nobody),
+        Err(error) => return Err(failed(error)),
+    };
+    if !metadata.is_file() {
+        return Ok(Ownership::Foreign);
+    }
+    let header = read_start(path, HEADER_BYTES).map_err(failed)?;
+    let start = &header[..header.len().min(MAGIC.len())];
+    let mark = header.get(APPLICATION_ID_OFFSET..APPLICATION_ID_OFFSET + 4);
+    Ok(if !header.is_empty() && header.iter().all(|byte| *byte == 0) {
+        Ownership::Unfinished
+    } else if !MAGIC.starts_with(start) {
+        Ownership::Foreign
+    } else if header.len() < HEADER_BYTES {
+        Ownership::Unfinished
+    } else if mark == Some(&APPLICATION_ID.to_be_bytes()) {
+        Ownership::Ours
+    } else {
+        Ownership::Foreign
+    })
+}
+
+/// Deletes a database file and what SQLite put beside it.
+pub(super) fn delete_database(path: &Path) -> Result<()> {
+    delete(path)?;
+    COMPANIONS.iter().try_for_each(|ending| delete(&companion(path, ending)))
+}
+
+/// Deletes a file that may be gone already.
+pub(super) fn delete(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(from_io(&error, "delete", path)),
+        _ => Ok(()),
+    }
+}
+
+/// The write-ahead log of a database file.
+pub(super) fn wal(path: &Path) -> PathBuf {
+    companion(path, "-wal")
+}
+
+fn companion(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// The file that a user names must be SQLite's or empty; it is looked at and left alone.
+fn check_is_sqlite(path: &Path) -> Result<()> {
+    let usage = |what: &str| {
+        Error::new(ErrorKind::Usage, format!("{} is {what}", path.display()))
+            .hint("name a SQLite file, or a file that doesn't exist: it will not be created")
+    };
+    let failed = |error: io::Error| from_io(&error, "read", path);
+    let metadata = fs::metadata(path).map_err(failed)?;
+    if metadata.is_dir() {
+        return Err(usage("a folder"));
+    }
+    // Whatever else is no file may block a reader for ever, such as a pipe.
+    if !metadata.is_file() {
+        return Err(usage("no regular file"));
+    }
+    let start = read_start(path, MAGIC.len()).map_err(failed)?;
+    if start.is_empty() || start == MAGIC { Ok(()) } else { Err(usage("not a SQLite file")) }
+}
+
+fn read_start(path: &Path, bytes: usize) -> io::Result<Vec<u8>> {
+    let mut start = Vec::with_capacity(bytes);
+    File::open(path)?.take(bytes as u64).read_to_end(&mut start)?;
+    Ok(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_is_no_database_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("text"), "hello").unwrap();
+        fs::write(at("long text"), "SQLite format 2 and more").unwrap();
+        fs::write(at("empty"), "").unwrap();
+        fs::write(at("good"), MAGIC).unwrap();
+        for (name, kind) in [
+            ("text", Some(ErrorKind::Usage)),
+            ("long text", Some(ErrorKind::Usage)),
+            (".", Some(ErrorKind::Usage)),
+            ("..", Some(ErrorKind::Usage)),
+            ("nowhere/file", Some(ErrorKind::Missing)),
+            ("text/file", Some(ErrorKind::Missing)),
+            ("empty", None),
+            ("good", None),
+            ("new", None),
+        ] {
+            assert_eq!(Location::find(&at(name)).err().map(|error| error.kind), kind, "{name}");
+        }
+        assert!(!at("new").exists());
+        assert_eq!(fs::read(at("good")).unwrap(), MAGIC);
+    }
+
+    #[test]
+    fn our_files_lie_beside_what_a_link_means() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("real")).unwrap();
+        fs::write(folder.path().join("real/file.db"), "").unwrap();
+        std::os::unix::fs::symlink("real/file.db", folder.path().join("link")).unwrap();
+        let location = Location::find(&folder.path().join("link")).unwrap();
+        let place = Place::run("1").unwrap();
+        let expected = folder.path().canonicalize().unwrap().join("real/file.db.plimsoll_run_1.db");
+        assert_eq!(location.database(&place), expected);
+    }
+
+    #[test]
+    fn only_names_of_ours_are_places() {
+        let folder = tempfile::tempdir().unwrap();
+        let location = Location::find(&folder.path().join("x.db")).unwrap();
+        for name in [
+            "x.db.plimsoll_run_a.db",
+            "x.db.plimsoll_run_a.lock",
+            "x.db.plimsoll_data_1.lock",
+            "x.db.plimsoll_run_A.db",
+            "x.db.other.db",
+            "y.db.plimsoll_run_b.db",
+            "x.db.plimsoll_run_c.db-wal",
+        ] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let names: Vec<String> = location.places().unwrap().iter().map(ToString::to_string).collect();
+        assert_eq!(names, ["plimsoll_data_1", "plimsoll_run_a"]);
+    }
+
+    #[test]
+    fn a_file_is_ours_by_its_mark() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        assert_eq!(ownership(&file).unwrap(), Ownership::Nobody);
+        let mut header = vec![0; HEADER_BYTES];
+        header[..MAGIC.len()].copy_from_slice(MAGIC);
+        for (content, expected) in [
+            (&b""[..], Ownership::Unfinished),
+            (&MAGIC[..9], Ownership::Unfinished),
+            (&header[..60], Ownership::Unfinished),
+            (&[0; HEADER_BYTES], Ownership::Unfinished),
+            (&header[..], Ownership::Foreign),
+            (&b"hello"[..], Ownership::Foreign),
+        ] {
+            fs::write(&file, content).unwrap();
+            assert_eq!(ownership(&file).unwrap(), expected);
+        }
+        header[68..72].copy_from_slice(b"Plim");
+        fs::write(&file, &header).unwrap();
+        assert_eq!(ownership(&file).unwrap(), Ownership::Ours);
+        std::os::unix::fs::symlink(&file, folder.path().join("link")).unwrap();
+        assert_eq!(ownership(&folder.path().join("link")).unwrap(), Ownership::Foreign);
+        assert_eq!(ownership(folder.path()).unwrap(), Ownership::Foreign);
+    }
+}

@@ -1,0 +1,188 @@
+//! Whole databases are files of ours: dumped and loaded by the shell sqlite3, copied by SQLite or as files, backed up and
+//! restored page by page.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_engine::database::Place;
+use plimsoll_engine::error::{Error, ErrorKind, Result};
+use plimsoll_engine::mover::{COPY, Follow, Move, Mover, RESTORE, Restored, TABLES};
+use plimsoll_engine::server::tool;
+use rusqlite::Connection;
+use rusqlite::backup::{Backup, StepResult};
+
+use super::database::SqliteDatabase;
+use super::errors::{from_io, from_sqlite};
+use super::existing::uri;
+use super::location;
+use super::session::Canceller;
+
+/// By SQLite's backup API, by the file system, or by writing all anew without gaps.
+const WAYS: [&str; 3] = ["backup", "file-copy", "vacuum-into"];
+
+/// The file of a physical backup.
+const BACKUP: &str = "backup.db";
+
+/// Pages that a backup copies, and bytes of a file, before anybody is asked whether it is to go on.
+const STEP_PAGES: i32 = 1024;
+const STEP_BYTES: usize = 4 << 20;
+
+/// A backup waits so long for a page that somebody has locked.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Makes and moves files of one run.
+pub(super) struct SqliteMover {
+    database: SqliteDatabase,
+    shell: Option<PathBuf>,
+}
+
+impl SqliteMover {
+    pub(super) fn new(database: SqliteDatabase) -> Self {
+        Self { database, shell: None }
+    }
+
+    fn shell(&self) -> Result<Command> {
+        let shell = self.shell.as_ref();
+        let shell = shell.ok_or_else(|| Error::new(ErrorKind::Internal, "no tools were looked for"))?;
+        let mut command = Command::new(shell);
+        command.args(["-batch", "-bail", "-init", "/dev/null"]);
+        Ok(command)
+    }
+
+    /// A file that nobody has open, and whose log is empty.
+    fn closed(&self, copy: &Place) -> Result<PathBuf> {
+        let path = self.database.path(copy);
+        let connection = self.database.connect_to_ours(&path)?;
+        let busy: i64 = connection
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
+            .map_err(|error| from_sqlite(error, self.database.folder()))?;
+        if busy != 0 {
+            return Err(Error::new(ErrorKind::Busy, format!("{} is still being used", path.display())));
+        }
+        Ok(path)
+    }
+
+    /// Copies a database by SQLite's backup API, page by page.
+    fn by_pages(&self, source: &Path, target: &Path, follow: &mut dyn Follow) -> Result<()> {
+        let failed = |error| from_sqlite(error, target.parent().unwrap_or(target));
+        let connection = self.database.connect_to_ours(source)?;
+        let mut copy = Connection::open(target).map_err(failed)?;
+        let backup = Backup::new(&connection, &mut copy).map_err(failed)?;
+        loop {
+            match backup.step(STEP_PAGES).map_err(failed)? {
+                StepResult::Done => return Ok(()),
+                StepResult::More => {}
+                _ => self.database.clock().sleep(PAUSE),
+            }
+            follow.look(&mut || Some(bytes_of(target)))?;
+        }
+    }
+}
+
+impl Mover for SqliteMover {
+    fn ways(&self) -> &'static [&'static str] {
+        &WAYS
+    }
+
+    fn find_tools(&mut self, for_what: Move) -> Result<Vec<String>> {
+        if for_what != Move::Import {
+            return Ok(Vec::new());
+        }
+        let found = tool::candidates("sqlite3", &[]).into_iter().next();
+        let shell = self.shell.insert(found.ok_or_else(|| tool::missing("sqlite3", "sqlite3"))?);
+        Ok(tool::version(shell).into_iter().collect())
+    }
+
+    fn make(&mut self, copy: &Place) -> Result<()> {
+        self.database.make(&self.database.path(copy))
+    }
+
+    fn remove(&mut self, copy: &Place) -> Result<()> {
+        location::delete_database(&self.database.path(copy))
+    }
+
+    fn bytes(&mut self, copy: &Place) -> Option<u64> {
+        Some(bytes_of(&self.database.path(copy)))
+    }
+
+    fn dump(&mut self, from: &Place, file: &File, follow: &mut dyn Follow) -> Result<()> {
+        let mut command = self.shell()?;
+        command.arg(uri(&self.database.path(from), "ro")).arg(".dump");
+        command.stdin(Stdio::null()).stdout(tool::whole(file)?);
+        let clock = self.database.clock().as_ref();
+        tool::run(command, clock, || follow.look(&mut || Some(file.metadata().ok()?.len())))
+    }
+
+    fn import(&mut self, file: &File, into: &Place, follow: &mut dyn Follow) -> Result<()> {
+        self.make(into)?;
+        let path = self.database.path(into);
+        let mut command = self.shell()?;
+        // Should it outlive us, it makes no file where we or somebody else has cleaned up.
+        command.arg(uri(&path, "rw")).stdin(tool::whole(file)?).stdout(Stdio::null());
+        let clock = self.database.clock().as_ref();
+        follow.stage(TABLES)?;
+        tool::run(command, clock, || follow.look(&mut || Some(bytes_of(&path))))
+    }
+
+    fn copy(&mut self, from: &Place, to: &Place, way: &str, follow: &mut dyn Follow) -> Result<()> {
+        let (source, target) = (self.closed(from)?, self.database.path(to));
+        location::delete_database(&target)?;
+        let failed = |error| from_sqlite(error, self.database.folder());
+        let mut size = || Some(bytes_of(&target));
+        match way {
+            "file-copy" => {
+                follow.stage(COPY)?;
+                copy_file(&source, &target, &mut || follow.look(&mut size))
+            }
+            "vacuum-into" => {
+                let connection = self.database.connect_to_ours(&source)?;
+                let handle = connection.get_interrupt_handle();
+                follow.working(Arc::new(Canceller { handle, cancelled: Arc::default() }));
+                follow.stage(COPY)?;
+                connection.execute("VACUUM INTO ?1", [target.to_string_lossy()]).map(drop).map_err(failed)
+            }
+            _ => {
+                follow.stage(COPY)?;
+                self.by_pages(&source, &target, follow)
+            }
+        }
+    }
+
+    fn back_up(&mut self, from: &Place, folder: &Path, follow: &mut dyn Follow) -> Result<()> {
+        self.by_pages(&self.database.path(from), &folder.join(BACKUP), follow)
+    }
+
+    fn restore(&mut self, folder: &Path, to: &Place, follow: &mut dyn Follow) -> Result<Restored> {
+        let target = self.database.path(to);
+        location::delete_database(&target)?;
+        follow.stage(RESTORE)?;
+        self.by_pages(&folder.join(BACKUP), &target, follow)?;
+        Ok(Restored { elsewhere: None, place: to.clone(), keeper: None })
+    }
+}
+
+/// Size of a file with its log.
+fn bytes_of(path: &Path) -> u64 {
+    let length = |path: &Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
+    length(path) + length(&location::wal(path))
+}
+
+/// Copies a file and brings it to the disk.
+fn copy_file(from: &Path, to: &Path, look: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+    let mut source = File::open(from).map_err(|error| from_io(&error, "read", from))?;
+    let failed = |error: std::io::Error| from_io(&error, "write", to);
+    let mut target = File::create_new(to).map_err(failed)?;
+    let mut buffer = vec![0; STEP_BYTES];
+    loop {
+        let count = source.read(&mut buffer).map_err(|error| from_io(&error, "read", from))?;
+        if count == 0 {
+            return target.sync_all().map_err(failed);
+        }
+        target.write_all(&buffer[..count]).map_err(failed)?;
+        look()?;
+    }
+}

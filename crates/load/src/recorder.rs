@@ -1,0 +1,433 @@
+//! What operations came to: histograms and counts by kind, and a row for every second. Several recorders share the work of
+//! many sessions and are merged exactly; memory grows with the time of a phase, never with its requests.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use plimsoll_measurement::{Moment, RequestKind, Seconds, Stall, Times};
+
+use crate::lane::Amount;
+use crate::stall::Slots;
+
+/// A request that was answered.
+#[derive(Debug, Clone, Copy)]
+pub struct Answered {
+    /// When it was meant to start; when it started, where there is no schedule.
+    pub intended: Moment,
+    /// When it started.
+    pub started: Moment,
+    /// When its last row was there.
+    pub ended: Moment,
+    /// How long it was waited before attempts that were made again, which is part of its time.
+    pub waited: Duration,
+    /// True if the session had slept until the intended start, so that a late start is the client's fault.
+    pub slept: bool,
+    /// What it came to.
+    pub amount: Amount,
+}
+
+#[derive(Debug, Clone)]
+struct OfKind {
+    name: String,
+    times: Times,
+    /// Of these so many were answered after the end.
+    drained: u64,
+    /// Without the waits between attempts; only where there was one.
+    without_waits: Option<Times>,
+    /// From the real start; only where requests have a schedule.
+    uncorrected: Option<Times>,
+    rows_examined: u64,
+    rows: u64,
+    content_bytes: u64,
+    errors: BTreeMap<&'static str, u64>,
+    retries: u64,
+}
+
+/// How late requests started.
+#[derive(Debug, Clone, Default)]
+pub struct Lag {
+    /// All of them.
+    pub all: Times,
+    /// Those of sessions that had slept.
+    pub slept: Times,
+}
+
+/// Response times of all kinds.
+#[derive(Debug, Clone)]
+pub struct AllTimes {
+    /// From the intended start, as a user sees them.
+    pub times: Times,
+    /// The same without the waits between attempts; only where there was one.
+    pub without_waits: Option<Times>,
+    /// From the real start; only beside a schedule.
+    pub uncorrected: Option<Times>,
+}
+
+/// Records requests.
+#[derive(Debug, Clone)]
+pub struct Recorder {
+    start: Moment,
+    end: Moment,
+    kinds: Vec<OfKind>,
+    seconds: Seconds,
+    slots: Slots,
+    /// Times since somebody took them; see [`Recorder::take_recent`].
+    recent: Times,
+    /// Only beside a schedule.
+    lag: Option<Box<Lag>>,
+    /// How late answers were picked up, where that was measured.
+    pickup: Option<Box<Times>>,
+}
+
+impl Recorder {
+    /// A recorder of these kinds from a moment on. What is answered at `end` or later is neither rate nor row nor second: its time
+    /// counts alone, which is known. `scheduled` says that requests have intended starts.
+    pub fn new(start: Moment, end: Moment, kinds: &[String], scheduled: bool) -> Self {
+        let of_kind = |name: &String| OfKind {
+            name: name.clone(),
+            times: Times::new(),
+            drained: 0,
+            without_waits: None,
+            uncorrected: scheduled.then(Times::new),
+            rows_examined: 0,
+            rows: 0,
+            content_bytes: 0,
+            errors: BTreeMap::new(),
+            retries: 0,
+        };
+        Self {
+            start,
+            end,
+            kinds: kinds.iter().map(of_kind).collect(),
+            seconds: Seconds::default(),
+            slots: Slots::default(),
+            recent: Times::new(),
+            lag: scheduled.then(Box::default),
+            pickup: None,
+        }
+    }
+
+    /// Counts an answered request of the kind at `index`, in the second in which it ended.
+    pub fn answered(&mut self, index: usize, answer: &Answered) {
+        let kind = &mut self.kinds[index];
+        let time = answer.ended.since(answer.intended);
+        if !answer.waited.is_zero() && kind.without_waits.is_none() {
+            // Up to now both were the same.
+            kind.without_waits = Some(kind.times.clone());
+        }
+        if let Some(without) = &mut kind.without_waits {
+            without.record(time.saturating_sub(answer.waited));
+        }
+        kind.times.record(time);
+        if let (Some(uncorrected), Some(lag)) = (&mut kind.uncorrected, &mut self.lag) {
+            uncorrected.record(answer.ended.since(answer.started));
+            let late = answer.started.since(answer.intended);
+            lag.all.record(late);
+            if answer.slept {
+                lag.slept.record(late);
+            }
+        }
+        if answer.ended >= self.end {
+            kind.drained += 1;
+            return;
+        }
+        self.recent.record(time);
+        let made = answer.amount;
+        kind.rows_examined += made.rows_examined;
+        kind.rows += made.rows;
+        kind.content_bytes += made.content_bytes;
+        self.seconds.answered(second(self.start, answer.ended), made.rows_examined, made.rows, made.content_bytes);
+        self.slots.answered(u64::try_from(answer.ended.since(self.start).as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    /// Counts a request that failed for good.
+    pub fn failed(&mut self, index: usize, now: Moment, class: &'static str) {
+        *self.kinds[index].errors.entry(class).or_default() += 1;
+        if now < self.end {
+            self.seconds.failed(second(self.start, now), class);
+        }
+    }
+
+    /// Counts attempts that were made again.
+    pub fn retried(&mut self, index: usize, attempts: u32) {
+        self.kinds[index].retries += u64::from(attempts);
+    }
+
+    /// An answer lay there so long before it was picked up.
+    pub fn picked_up(&mut self, lag: Duration) {
+        self.pickup.get_or_insert_default().record(lag);
+    }
+
+    /// How late answers were picked up, where that was measured.
+    pub fn pickup(&self) -> Option<&Times> {
+        self.pickup.as_deref()
+    }
+
+    /// Adds the times since the last call to `sum`.
+    pub fn take_recent(&mut self, sum: &mut Times) {
+        sum.merge(&self.recent);
+        self.recent.clear();
+    }
+
+    /// Counts what another counted.
+    pub fn merge(&mut self, other: &Self) {
+        self.merge_answers(other);
+        if let (Some(sum), Some(more)) = (&mut self.lag, &other.lag) {
+            sum.all.merge(&more.all);
+            sum.slept.merge(&more.slept);
+        }
+        if let Some(more) = &other.pickup {
+            self.pickup.get_or_insert_default().merge(more);
+        }
+        self.slots.merge(&other.slots);
+    }
+
+    /// Counts its requests and seconds alone, which takes no longer for a long run.
+    pub fn merge_answers(&mut self, other: &Self) {
+        for (kind, more) in self.kinds.iter_mut().zip(&other.kinds) {
+            if kind.without_waits.is_some() || more.without_waits.is_some() {
+                let sum = kind.without_waits.get_or_insert_with(|| kind.times.clone());
+                sum.merge(more.without_waits.as_ref().unwrap_or(&more.times));
+            }
+            kind.times.merge(&more.times);
+            kind.drained += more.drained;
+            if let (Some(sum), Some(more)) = (&mut kind.uncorrected, &more.uncorrected) {
+                sum.merge(more);
+            }
+            kind.rows_examined += more.rows_examined;
+            kind.rows += more.rows;
+            kind.content_bytes += more.content_bytes;
+            kind.retries += more.retries;
+            for (class, count) in &more.errors {
+                *kind.errors.entry(class).or_default() += count;
+            }
+        }
+        self.seconds.merge(&other.seconds);
+    }
+
+    /// The seconds so far with their percentiles, which reach as far as the counts do.
+    pub fn seconds(&self, percentiles: &[(Option<f64>, Option<f64>)]) -> Seconds {
+        let mut seconds = self.seconds.clone();
+        let of = |half: bool| {
+            let all = (0..seconds.operations.len()).map(|second| percentiles.get(second).copied().unwrap_or_default());
+            all.map(|(p50, p99)| if half { p50 } else { p99 }).collect()
+        };
+        (seconds.latency_us_p50, seconds.latency_us_p99) = (of(true), of(false));
+        seconds
+    }
+
+    /// Times between two moments, in seconds after the start, in which nobody was answered although somebody waited. Beside a
+    /// schedule `due` says how many requests were due up to a second.
+    pub fn stalls(&self, from_seconds: f64, to_seconds: f64, due: Option<&dyn Fn(f64) -> f64>) -> Vec<Stall> {
+        self.slots.stalls(from_seconds, to_seconds, due)
+    }
+
+    /// How late requests started; only beside a schedule.
+    pub fn lag(&self) -> Option<&Lag> {
+        self.lag.as_deref()
+    }
+
+    /// The sums so far.
+    pub fn sums(&self) -> Sums {
+        let mut sums = Sums::default();
+        for kind in &self.kinds {
+            sums.answered += kind.times.count() - kind.drained;
+            sums.drained += kind.drained;
+            sums.failed += kind.errors.values().sum::<u64>();
+            sums.rows_examined += kind.rows_examined;
+            sums.rows += kind.rows;
+            sums.content_bytes += kind.content_bytes;
+        }
+        sums
+    }
+
+    /// Response times of all kinds.
+    pub fn times(&self) -> AllTimes {
+        let mut times = Times::new();
+        let mut uncorrected = self.lag.is_some().then(Times::new);
+        let mut without_waits = self.kinds.iter().any(|kind| kind.without_waits.is_some()).then(Times::new);
+        for kind in &self.kinds {
+            times.merge(&kind.times);
+            if let Some(sum) = &mut without_waits {
+                sum.merge(kind.without_waits.as_ref().unwrap_or(&kind.times));
+            }
+            if let (Some(sum), Some(more)) = (&mut uncorrected, &kind.uncorrected) {
+                sum.merge(more);
+            }
+        }
+        AllTimes { times, without_waits, uncorrected }
+    }
+
+    /// The kinds as a record keeps them.
+    pub fn kinds(&self) -> Vec<RequestKind> {
+        let kind = |kind: &OfKind| RequestKind {
+            kind: kind.name.clone(),
+            operations: kind.times.count() - kind.drained,
+            drained: kind.drained,
+            rows_examined: kind.rows_examined,
+            rows: kind.rows,
+            content_bytes: kind.content_bytes,
+            errors: kind.errors.iter().map(|(class, count)| ((*class).to_owned(), *count)).collect(),
+            retries: kind.retries,
+            times: kind.times.to_data(),
+            times_without_waits: kind.without_waits.as_ref().map(Times::to_data),
+            times_uncorrected: kind.uncorrected.as_ref().map(Times::to_data),
+        };
+        self.kinds.iter().map(kind).collect()
+    }
+}
+
+/// Sums over all kinds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sums {
+    /// Requests that were answered before the end.
+    pub answered: u64,
+    /// Requests that were answered after it.
+    pub drained: u64,
+    /// Failed requests.
+    pub failed: u64,
+    /// Rows that the target had to look at, as far as requests say.
+    pub rows_examined: u64,
+    /// Rows that came back or were changed.
+    pub rows: u64,
+    /// Their data content.
+    pub content_bytes: u64,
+}
+
+impl Sums {
+    /// What was added since an earlier look.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            answered: self.answered - earlier.answered,
+            drained: self.drained - earlier.drained,
+            failed: self.failed - earlier.failed,
+            rows_examined: self.rows_examined - earlier.rows_examined,
+            rows: self.rows - earlier.rows,
+            content_bytes: self.content_bytes - earlier.content_bytes,
+        }
+    }
+
+    /// The sums of two recorders.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            answered: self.answered + other.answered,
+            drained: self.drained + other.drained,
+            failed: self.failed + other.failed,
+            rows_examined: self.rows_examined + other.rows_examined,
+            rows: self.rows + other.rows,
+            content_bytes: self.content_bytes + other.content_bytes,
+        }
+    }
+
+    /// Failed requests in percent of all.
+    pub fn failed_percent(self) -> f64 {
+        100.0 * self.failed as f64 / (self.answered + self.drained + self.failed).max(1) as f64
+    }
+}
+
+fn second(start: Moment, moment: Moment) -> usize {
+    moment.since(start).as_secs() as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_make_up_the_whole() {
+        let at = |ms: u64| Moment::from_nanos(ms * 1_000_000);
+        let answer = |intended: u64, started: u64, ended: u64| Answered {
+            intended: at(intended),
+            started: at(started),
+            ended: at(ended),
+            waited: Duration::ZERO,
+            slept: intended == started,
+            amount: Amount { rows_examined: 10, rows: 2, content_bytes: 820 },
+        };
+        let new = || Recorder::new(at(0), at(60_000), &["insert".to_owned(), "update".to_owned()], true);
+        let (mut one, mut two) = (new(), new());
+        one.answered(0, &answer(100, 400, 410));
+        two.answered(1, &answer(2000, 2000, 2001));
+        two.failed(1, at(1500), "busy");
+        two.retried(1, 1);
+        let mut recent = Times::new();
+        two.take_recent(&mut recent);
+        assert_eq!(recent.count(), 1);
+        two.take_recent(&mut recent);
+        assert_eq!(recent.count(), 1, "each is taken once");
+        one.merge(&two);
+        let kinds = one.kinds();
+        assert_eq!((kinds[0].operations, kinds[1].operations), (1, 1));
+        let sums = Sums { answered: 2, drained: 0, failed: 1, rows_examined: 20, rows: 4, content_bytes: 1640 };
+        assert_eq!(one.sums(), sums);
+        // The schedule's time counts; the other is kept beside it.
+        let us = |times: &plimsoll_measurement::TimesData| times.percentile_us(50.0).unwrap();
+        assert!((us(&kinds[0].times) / 310_000.0 - 1.0).abs() < 0.01);
+        assert!((us(kinds[0].times_uncorrected.as_ref().unwrap()) / 10_000.0 - 1.0).abs() < 0.01);
+        assert_eq!((kinds[1].errors["busy"], kinds[1].retries), (1, 1));
+        assert_eq!(one.seconds(&[]).operations, [1, 0, 1]);
+        assert_eq!(one.seconds(&[]).errors, [0, 1, 0]);
+        assert_eq!(one.seconds(&[]).errors_by_class["busy"], [0, 1]);
+        // Who was busy until after the intended start is not the client's delay.
+        let lag = one.lag().unwrap();
+        assert_eq!((lag.all.count(), lag.slept.count()), (2, 1));
+        assert!(lag.slept.percentile(100.0).unwrap() < Duration::from_micros(1));
+        assert_eq!((one.times().times.count(), one.times().uncorrected.unwrap().count()), (2, 2));
+    }
+
+    #[test]
+    fn what_is_answered_after_the_end_is_a_time_and_nothing_else() {
+        let at = |ms: u64| Moment::from_nanos(ms * 1_000_000);
+        let mut recorder = Recorder::new(at(0), at(10_000), &["load".to_owned()], false);
+        for (started, ended) in [(0, 4000), (4000, 9999), (9999, 19_000)] {
+            let amount = Amount { rows_examined: 5, rows: 5, content_bytes: 100 };
+            let (intended, started, ended) = (at(started), at(started), at(ended));
+            let waited = Duration::ZERO;
+            recorder.answered(0, &Answered { intended, started, ended, waited, slept: false, amount });
+        }
+        recorder.failed(0, at(15_000), "busy");
+        let kind = recorder.kinds().remove(0);
+        assert_eq!((kind.operations, kind.drained, kind.rows, kind.times.count), (2, 1, 10, 3));
+        assert_eq!(kind.errors["busy"], 1);
+        let seconds = recorder.seconds(&[]);
+        assert_eq!((seconds.operations.len(), seconds.errors.iter().sum::<u64>()), (10, 0));
+        assert_eq!(
+            recorder.stalls(0.0, 10.0, None),
+            [],
+            "the last answer was on time: nobody waits for those behind the end"
+        );
+        let mut recent = Times::new();
+        recorder.take_recent(&mut recent);
+        assert_eq!(recent.count(), 2);
+    }
+
+    #[test]
+    fn a_wait_between_attempts_is_part_of_the_time_and_stands_beside_it() {
+        let at = |ms: u64| Moment::from_nanos(ms * 1_000_000);
+        let answer = |waited: u64| Answered {
+            intended: at(0),
+            started: at(0),
+            ended: at(2 + waited),
+            waited: Duration::from_millis(waited),
+            slept: false,
+            amount: Amount::default(),
+        };
+        let new = || Recorder::new(at(0), at(60_000), &["update".to_owned()], true);
+        let (mut calm, mut contended) = (new(), new());
+        (0..30).for_each(|_| calm.answered(0, &answer(0)));
+        assert_eq!(calm.kinds()[0].times_without_waits, None);
+        (0..10).for_each(|_| contended.answered(0, &answer(0)));
+        (0..60).for_each(|_| contended.answered(0, &answer(155)));
+        calm.merge(&contended);
+        let kind = calm.kinds().remove(0);
+        let ms = |times: &plimsoll_measurement::TimesData| (times.percentile_us(50.0).unwrap() / 1e3).round();
+        let without = kind.times_without_waits.unwrap();
+        assert_eq!((kind.times.count, without.count), (100, 100));
+        assert_eq!((ms(&kind.times), ms(&without)), (157.0, 2.0));
+        assert_eq!(ms(&kind.times_uncorrected.unwrap()), 157.0);
+        let all = calm.times();
+        assert_eq!((all.times.to_data(), all.without_waits.unwrap().to_data()), (kind.times, without));
+    }
+}

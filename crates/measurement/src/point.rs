@@ -1,0 +1,65 @@
+//! A measured step of a repetition: what it was, when, and the metrics that were measured of it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::metric::{Metric, Metrics, Value};
+
+/// One measured step: a table, a chunk, a ladder rung, a working set. Which metrics it has depends on the test.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Point {
+    /// Position within the repetition, from 0.
+    pub index: u32,
+    /// Name of the step within a test of several: `write`, `memory`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    /// What was measured, for people: the table, the chunk, the rung.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Start of the point, seconds after the repetition's start.
+    pub started_seconds: f64,
+    /// Time the point took.
+    pub seconds: f64,
+    /// What was measured, by metric; the table of metrics is published in `docs/METRICS.md`. Unknown ones are absent.
+    pub metrics: Metrics,
+    /// Reasons to read the point with care: `source-read`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<String>,
+}
+
+impl Point {
+    /// The value of a metric, if it is known.
+    pub fn get(&self, metric: Metric) -> Option<f64> {
+        self.metrics.get(metric)
+    }
+
+    /// The value of a metric that counts, if it is known.
+    pub fn count(&self, metric: Metric) -> Option<u64> {
+        self.metrics.count(metric)
+    }
+
+    /// The point with a value of a metric, without one where that is unknown.
+    #[must_use]
+    pub fn with(mut self, metric: Metric, value: impl Into<Value>) -> Self {
+        self.metrics.set(metric, value);
+        self
+    }
+
+    /// When it was over, seconds after the repetition's start.
+    pub fn ended_seconds(&self) -> f64 {
+        self.started_seconds + self.seconds
+    }
+}
+
+/// A minute of a repetition, made from its points; a point over several minutes is spread evenly.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Minute {
+    /// Minute of the repetition, from 0.
+    pub minute: u32,
+    /// Measured seconds within the minute (less than 60 in the last, or with pauses).
+    pub seconds: f64,
+    /// Data content moved in the minute.
+    pub content_bytes: u64,
+    /// Rate over the measured seconds.
+    pub mb_per_minute: f64,
+}

@@ -1,0 +1,209 @@
+//! Places in memory and the leases on them, which all that open a name in this process have in common.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+
+use plimsoll_engine::{
+    ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Lease, Place, PlaceStatus, Result, Sampler,
+    Session, Table, WeakIsolation,
+};
+use rusqlite::{Connection, OpenFlags};
+
+use super::session::{MemorySession, failed};
+
+/// Every name that was opened.
+static STORES: LazyLock<Mutex<HashMap<String, Arc<Store>>>> = LazyLock::new(Mutex::default);
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The places of a name.
+#[derive(Default)]
+pub struct Store {
+    places: Mutex<BTreeMap<Place, Kept>>,
+}
+
+/// A place.
+struct Kept {
+    /// What it is named by; a place that is made again has another one.
+    uri: String,
+    /// A database without files lives as long as a connection does.
+    _keeper: Connection,
+    /// What is not marked is somebody else's.
+    is_marked: bool,
+    /// How many share it, or that one has it alone.
+    shared: u32,
+    exclusive: bool,
+}
+
+impl Kept {
+    fn is_leased(&self) -> bool {
+        self.exclusive || self.shared > 0
+    }
+
+    fn check(&self, place: &Place) -> Result<()> {
+        if self.is_marked {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Safety, format!("{place} is not ours")).hint("give it another name"))
+    }
+}
+
+fn connect(uri: &str) -> Result<Connection> {
+    let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_URI;
+    Connection::open_with_flags(uri, flags).map_err(failed)
+}
+
+impl Store {
+    /// That of a name.
+    pub fn of(name: &str) -> Arc<Self> {
+        Arc::clone(lock(&STORES).entry(name.to_owned()).or_default())
+    }
+
+    /// Makes a place; without the mark it is one that is not ours.
+    pub fn make(&self, place: &Place, is_marked: bool) -> Result<Connection> {
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let uri = format!("file:/{place}-{}?vfs=memdb", MADE.fetch_add(1, Ordering::Relaxed));
+        let (keeper, connection) = (connect(&uri)?, connect(&uri)?);
+        let kept = Kept { uri, _keeper: keeper, is_marked, shared: 0, exclusive: false };
+        lock(&self.places).insert(place.clone(), kept);
+        Ok(connection)
+    }
+
+    /// A connection to a place.
+    pub fn connect(&self, place: &Place) -> Result<Connection> {
+        let uri = lock(&self.places).get(place).map(|kept| kept.uri.clone());
+        connect(&uri.ok_or_else(|| Error::new(ErrorKind::Missing, format!("there is no place {place}")))?)
+    }
+}
+
+/// An opened name.
+pub struct MemoryDatabase {
+    store: Arc<Store>,
+    description: Description,
+}
+
+/// Opens a name.
+pub fn open(name: &str) -> MemoryDatabase {
+    let description = Description {
+        engine: "memory".to_owned(),
+        relative: None,
+        version: rusqlite::version().to_owned(),
+        settings: BTreeMap::new(),
+        page_bytes: 4096,
+        local: true,
+        embedded: true,
+        cpus: None,
+        weak_isolation: WeakIsolation::NoEffect("readers never meet what is not committed".to_owned()),
+        fingerprint: format!("memory {name}"),
+        warnings: Vec::new(),
+        scale: 1,
+        edition: None,
+    };
+    MemoryDatabase { store: Store::of(name), description }
+}
+
+impl Database for MemoryDatabase {
+    fn description(&self) -> &Description {
+        &self.description
+    }
+
+    fn claim(&self, place: &Place, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
+        let exclusive = mode == ClaimMode::Exclusive;
+        if exclusive && !lock(&self.store.places).contains_key(place) {
+            self.store.make(place, true)?;
+        }
+        let mut places = lock(&self.store.places);
+        let Some(kept) = places.get_mut(place) else { return Ok(None) };
+        kept.check(place)?;
+        if kept.exclusive || exclusive && kept.shared > 0 {
+            return Ok(None);
+        }
+        kept.exclusive = exclusive;
+        kept.shared += u32::from(!exclusive);
+        let lease = MemoryLease { store: Arc::clone(&self.store), place: place.clone(), exclusive };
+        Ok(Some(Box::new(lease)))
+    }
+
+    fn session(&self, place: &Place, _run: &Place) -> Result<Box<dyn Session>> {
+        Ok(Box::new(MemorySession(self.store.connect(place)?)))
+    }
+
+    fn places(&self) -> Result<Vec<PlaceStatus>> {
+        let places = lock(&self.store.places);
+        let status = |(place, kept): (&Place, &Kept)| PlaceStatus { place: place.clone(), leased: kept.is_leased() };
+        Ok(places.iter().map(status).collect())
+    }
+
+    /// Sessions die with the process that holds their lease.
+    fn end_orphans(&self) -> Result<u32> {
+        Ok(0)
+    }
+
+    fn remove(&self, place: &Place) -> Result<bool> {
+        let mut places = lock(&self.store.places);
+        let Some(kept) = places.get(place) else { return Ok(true) };
+        kept.check(place)?;
+        let is_free = !kept.is_leased();
+        if is_free {
+            places.remove(place);
+        }
+        Ok(is_free)
+    }
+
+    fn free_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    /// Memory is never cold.
+    fn make_cold(
+        &self,
+        _: &Place,
+        _: &Place,
+        _: &[Table],
+        cold: &Cold,
+        follower: &mut dyn ColdFollower,
+    ) -> Result<Vec<String>> {
+        if cold.restart_command.is_some() {
+            return Err(Error::new(ErrorKind::Usage, "there is no server to restart").hint("leave out the command"));
+        }
+        follower.check()?;
+        Ok(Vec::new())
+    }
+
+    fn process_sampler(&self) -> Option<Box<dyn Sampler>> {
+        None
+    }
+}
+
+struct MemoryLease {
+    store: Arc<Store>,
+    place: Place,
+    exclusive: bool,
+}
+
+impl Lease for MemoryLease {
+    /// It can't be lost.
+    fn renew(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn share(&mut self) -> Result<()> {
+        if let Some(kept) = lock(&self.store.places).get_mut(&self.place).filter(|_| self.exclusive) {
+            (kept.exclusive, kept.shared) = (false, 1);
+            self.exclusive = false;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for MemoryLease {
+    fn drop(&mut self) {
+        if let Some(kept) = lock(&self.store.places).get_mut(&self.place) {
+            kept.exclusive &= !self.exclusive;
+            kept.shared -= u32::from(!self.exclusive);
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! The bars that the project holds itself to, by subject: the figure, the bar, and whether it holds. What takes long or needs
+//! more than the sources is not run here; the command that does is named.
+
+use std::fmt::Write as _;
+
+use crate::shape::{self, Source, circles, twins};
+use crate::tasks::{self, Outcome};
+use crate::{complain, say};
+
+/// About the lines that the product had in release v0.1.0: 72,167, counted as here.
+const PRODUCT_LINES: usize = 72_000;
+const FILE_LINES: usize = 500;
+
+/// A bar.
+struct Bar {
+    subject: &'static str,
+    name: &'static str,
+    /// What has to be.
+    goal: &'static str,
+    check: Check,
+}
+
+/// How it is found out whether a bar holds.
+enum Check {
+    /// From the product's sources, in a moment.
+    Sources(fn(&[Source]) -> Figure),
+    /// By a command of its own, for this reason.
+    Command { command: &'static str, reason: &'static str },
+    /// Not at all so far, for this reason.
+    Missing(&'static str),
+}
+
+/// What was found.
+#[derive(Debug, PartialEq, Eq)]
+struct Figure {
+    text: String,
+    holds: bool,
+    /// One line for each offence.
+    offences: Vec<String>,
+}
+
+const MINUTES: &str = "takes minutes and a quiet machine";
+const SERVERS: &str = "needs servers";
+
+const BARS: &[Bar] = &[
+    Bar {
+        subject: "house",
+        name: "kept",
+        goal: "the store of v0.1.0 says the same; the lab's records agree value by value, but for what is listed",
+        check: Check::Command { command: "cargo test -p plimsoll --test kept", reason: "runs the program" },
+    },
+    Bar { subject: "house", name: "product-lines", goal: "at most 72,000", check: Check::Sources(product_lines) },
+    Bar { subject: "house", name: "file-lines", goal: "no file over 500", check: Check::Sources(file_lines) },
+    Bar { subject: "house", name: "circles", goal: "no circle of files", check: Check::Sources(circles_of_files) },
+    Bar { subject: "house", name: "twins", goal: "no twins over 12 lines", check: Check::Sources(twins_of_code) },
+    Bar {
+        subject: "house",
+        name: "fifth-engine",
+        goal: "an engine in memory, in the testbed, of at most 500 lines passes the conformance suite; one line elsewhere names it",
+        check: Check::Missing("no such engine is there"),
+    },
+    Bar {
+        subject: "house",
+        name: "new-test",
+        goal: "a modelled device with 32 operations in flight is one folder and one line; stored, compared, reported, drawn",
+        check: Check::Missing("no such test is there"),
+    },
+    Bar {
+        subject: "house",
+        name: "fold",
+        goal: "a run killed at 200 random events and one finished fold to the same record up to that event",
+        check: Check::Missing("records are no fold of events"),
+    },
+    Bar {
+        subject: "house",
+        name: "client-cpu",
+        goal: "client CPU a request at 8 sessions <= 1.0 x v0.1.0",
+        check: Check::Command { command: "cargo xtask bench request", reason: MINUTES },
+    },
+    Bar {
+        subject: "house",
+        name: "recording",
+        goal: "recording a request <= 50 ns",
+        check: Check::Command { command: "cargo xtask bench recording recording-scheduled", reason: MINUTES },
+    },
+    Bar {
+        subject: "house",
+        name: "lab-verify",
+        goal: "CPU of `lab verify` <= 1.0 x v0.1.0",
+        check: Check::Command { command: "cargo xtask bench lab-verify", reason: MINUTES },
+    },
+    Bar {
+        subject: "house",
+        name: "scale-test",
+        goal: "CPU of the 120-minute scale test on the lab <= 1.0 x v0.1.0",
+        check: Check::Command { command: "cargo xtask bench scale", reason: MINUTES },
+    },
+    Bar {
+        subject: "house",
+        name: "list",
+        goal: "a list of 10,000 runs <= 50 ms",
+        check: Check::Command { command: "cargo xtask bench list", reason: MINUTES },
+    },
+    Bar {
+        subject: "house",
+        name: "frozen",
+        goal: "Ctrl-C ends a run whose server is frozen in <= 2 s with what was measured, ten times in each phase",
+        check: Check::Missing(SERVERS),
+    },
+    Bar {
+        subject: "house",
+        name: "fuzz",
+        goal: "10^7 inputs for parsers of bytes, 10^5 records on all faces: no panic, no hang over 1 s, <= 256 MB",
+        check: Check::Missing("there is no fuzzer"),
+    },
+    Bar {
+        subject: "house",
+        name: "package",
+        goal: "the product builds from its packages alone",
+        check: Check::Missing("crates that stand in for others are known inside the workspace only"),
+    },
+];
+
+/// Prints the bars of a subject or of a name, or all of them. Bars that are missed are told, and are no failure of the command.
+pub fn bars(arguments: &[&str]) -> Outcome {
+    let name = match arguments {
+        [] => None,
+        [name] => Some(*name),
+        _ => {
+            complain("cargo xtask bars [NAME]");
+            return Err(tasks::USAGE);
+        }
+    };
+    let chosen: Vec<&Bar> =
+        BARS.iter().filter(|bar| name.is_none_or(|name| name == bar.subject || name == bar.name)).collect();
+    if chosen.is_empty() {
+        let mut subjects: Vec<&str> = BARS.iter().map(|bar| bar.subject).collect();
+        subjects.dedup();
+        let names: Vec<&str> = BARS.iter().map(|bar| bar.name).collect();
+        complain(&format!("subjects are {}; bars are {}", subjects.join(", "), names.join(", ")));
+        return Err(tasks::USAGE);
+    }
+    let sources = shape::product(&tasks::root()).map_err(|error| {
+        complain(&error);
+        tasks::INTERNAL
+    })?;
+    say(&table(&chosen, &sources));
+    Ok(())
+}
+
+fn table(bars: &[&Bar], sources: &[Source]) -> String {
+    let mut text = String::new();
+    let mut counts = [0, 0, 0];
+    for bar in bars {
+        let (kind, state, figure, offences) = match &bar.check {
+            Check::Sources(measure) => {
+                let Figure { text, holds, offences } = measure(sources);
+                (usize::from(!holds), if holds { "pass" } else { "FAIL" }, text, offences)
+            }
+            Check::Command { command, reason } => (2, "not run", format!("{reason}: {command}"), Vec::new()),
+            Check::Missing(reason) => (2, "not run", (*reason).to_owned(), Vec::new()),
+        };
+        counts[kind] += 1;
+        let _ = writeln!(text, "{:<8} {} {}: {figure}; bar: {}", state, bar.subject, bar.name, bar.goal);
+        for offence in offences {
+            let _ = writeln!(text, "           {offence}");
+        }
+    }
+    let _ = writeln!(text, "{} pass, {} fail, {} not run", counts[0], counts[1], counts[2]);
+    text
+}
+
+fn product_lines(sources: &[Source]) -> Figure {
+    let lines: usize = sources.iter().map(Source::product_lines).sum();
+    Figure { text: format!("{lines} lines"), holds: lines <= PRODUCT_LINES, offences: Vec::new() }
+}
+
+fn file_lines(sources: &[Source]) -> Figure {
+    let mut long: Vec<(usize, &str)> =
+        sources.iter().map(|file| (file.text.lines().count(), file.path.as_str())).collect();
+    long.retain(|(lines, _)| *lines > FILE_LINES);
+    long.sort_by(|a, b| b.cmp(a));
+    let offences = long.iter().map(|(lines, path)| format!("{path}: {lines} lines")).collect();
+    Figure { text: format!("{} files are longer", long.len()), holds: long.is_empty(), offences }
+}
+
+fn circles_of_files(sources: &[Source]) -> Figure {
+    let found = circles::circles(sources);
+    let files: usize = found.iter().map(Vec::len).sum();
+    let link = |(file, used): &circles::Link| format!("  {file} -> {}", used.join(", "));
+    let lines = |circle: &Vec<circles::Link>| {
+        let first = format!("a circle of {} files:", circle.len());
+        [first].into_iter().chain(circle.iter().map(link)).collect::<Vec<_>>()
+    };
+    let offences = found.iter().flat_map(lines).collect();
+    Figure { text: format!("{} circles of {files} files", found.len()), holds: found.is_empty(), offences }
+}
+
+fn twins_of_code(sources: &[Source]) -> Figure {
+    let found = twins::twins(sources, twins::LONGEST_TWIN_LINES);
+    let offences = found.iter().map(ToString::to_string).collect();
+    Figure { text: format!("{} twins", found.len()), holds: found.is_empty(), offences }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_told_apart_from_subjects() {
+        let mut names: Vec<&str> = BARS.iter().map(|bar| bar.name).chain(["house"]).collect();
+        names.sort_unstable();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        let benches: Vec<&str> = BARS
+            .iter()
+            .filter_map(|bar| match bar.check {
+                Check::Command { command, .. } => command.strip_prefix("cargo xtask bench "),
+                _ => None,
+            })
+            .flat_map(|names| names.split(' '))
+            .collect();
+        assert_eq!(benches, crate::baseline::names());
+    }
+
+    #[test]
+    fn what_is_missed_is_told_with_its_offences() {
+        let long = Source { path: "crates/a/src/b.rs".to_owned(), text: "// b\n".repeat(501) };
+        let bars: Vec<&Bar> =
+            BARS.iter().filter(|bar| ["file-lines", "product-lines", "fold"].contains(&bar.name)).collect();
+        let text = table(&bars, &[long]);
+        assert!(text.contains("FAIL     house file-lines: 1 files are longer; bar: no file over 500\n           crates/a/src/b.rs: 501 lines\n"), "{text}");
+        assert!(
+            text.contains("pass     house product-lines: 501 lines") && text.ends_with("1 pass, 1 fail, 1 not run\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn the_bars_of_the_sources_can_be_measured() {
+        let sources = shape::product(&tasks::root()).unwrap();
+        assert!(sources.iter().any(|file| file.path == "crates/store/src/lib.rs"));
+        let figure = product_lines(&sources);
+        assert!(sources.len() > 100 && figure.text != "0 lines", "{figure:?}");
+    }
+}
