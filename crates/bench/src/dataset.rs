@@ -220,7 +220,7 @@ fn load_missing(context: &mut Context<'_>, place: &Place, wanted: Wanted) -> Res
 
 /// The tables of a complete set whose samples agree with the generator; `None` if it is anything else.
 pub fn verify(context: &mut Context<'_>, place: &Place, wanted: Wanted) -> Result<Option<Vec<(Table, Tally)>>> {
-    context.observer.activity("verifying the kept data set");
+    context.log.activity("verifying the kept data set");
     let (mut session, _watched) = context.session(place)?;
     let Some(known) = finished(session.as_mut(), wanted.tables)? else { return Ok(None) };
     let mut tables = Vec::with_capacity(known.len());

@@ -5,11 +5,11 @@
 
 pub mod dataset;
 pub mod definition;
+pub mod events;
 pub mod figures;
 pub mod generate;
 pub mod interrupt;
 pub mod load;
-pub mod observer;
 pub mod parameters;
 pub mod run;
 mod sampling;
@@ -19,7 +19,7 @@ pub mod step;
 mod truth;
 
 pub use definition::{Definition, DefinitionError};
+pub use events::{EventLog, Feed, Keeper, Sinks, feed};
 pub use interrupt::Interrupt;
-pub use observer::{Live, Observer, Progress};
 pub use parameters::{ParameterValue, Parameters};
 pub use run::{Plan, execute};

@@ -10,14 +10,15 @@ use plimsoll_analysis::consistency::minutes;
 use plimsoll_analysis::ladder::{Anchor, cpu_table};
 use plimsoll_clock::{Clock, RealClock};
 use plimsoll_engine::{ClaimMode, Cold, Database, Error, ErrorKind, Lease, Place, PlaceKind, Result, process};
+use plimsoll_measurement::event::{Kind, head, repetition_head};
 use plimsoll_measurement::{
     AbsentFigure, Basis, Host, Repetition, RunFailure, RunRecord, Subject, Verdict, exit, run::SCHEMA_VERSION, units,
 };
 
 use crate::definition::Definition;
+use crate::events::{EventLog, Sinks};
 use crate::figures::{Measured, Series, doubt_client, series, steady};
 use crate::interrupt::Interrupt;
-use crate::observer::Observer;
 use crate::parameters::Parameters;
 use crate::sampling::Sampling;
 use crate::scratch;
@@ -64,32 +65,34 @@ const LARGEST_UNCHECKED_BYTES: u64 = 64 << 40;
 /// Room that is left on the target's disk whatever a test asks for.
 const RESERVE_BYTES: u64 = 16 << 20;
 
-/// Runs a test on a target. The record always comes back, complete or with its error; the observer heard of it all.
+/// Runs a test on a target. The record always comes back, complete or with its error; it is what its events make of it.
 pub fn execute(
     plan: &Plan<'_>,
     database: &dyn Database,
     clock: &Arc<dyn Clock>,
     interrupt: &Interrupt,
-    observer: &mut dyn Observer,
+    sinks: Sinks,
 ) -> RunRecord {
     let real = RealClock::new();
     let (start, real_start) = (clock.now(), real.now());
     let parameters = plan.parameters.scaled(database.description().scale);
     let mut record = new_record(plan, &parameters, database, clock);
+    let mut log = EventLog::new(&record.run_id, clock, sinks);
     let cpu_before = process::own_cpu_seconds();
-    let outcome = observer.run_started(&record).and_then(|()| {
-        let outcome = measure(plan, &parameters, database, clock, interrupt, observer, &mut record);
+    let outcome = log.tell(Kind::Begun(Box::new(record.clone()))).and_then(|()| {
+        let outcome = measure(plan, &parameters, database, clock, interrupt, &mut log, &mut record);
         interrupt.shield();
-        observer.activity("cleaning up");
+        log.activity("cleaning up");
         outcome
     });
+    record.repetitions = log.record().map(|so_far| so_far.repetitions).unwrap_or_default();
     if interrupt.signal().is_some() {
         // A second signal ends the program at once, also while it cleans up.
         let mut so_far = record.clone();
         conclude(plan, &parameters, database, clock, interrupt, &outcome, &mut so_far);
-        so_far.ended_at = Some(format!("{:.3}", clock.timestamp(clock.now())));
+        so_far.ended_at = Some(log.now());
         // If it can't be kept now, the end says so.
-        let _ = observer.run_finished(&so_far);
+        let _ = log.tell(Kind::Finished(Box::new(head(&so_far))));
     }
     let removed = if interrupt.is_silent() {
         Err(Error::new(ErrorKind::Lost, "the server was not waited for any longer"))
@@ -102,16 +105,17 @@ pub fn execute(
     }
     interrupt.unshield();
     conclude(plan, &parameters, database, clock, interrupt, &outcome, &mut record);
-    let end = clock.now();
-    record.ended_at = Some(format!("{:.3}", clock.timestamp(end)));
-    record.virtual_seconds = (clock.kind() == "virtual").then(|| end.since(start).as_secs_f64());
+    record.ended_at = Some(log.now());
+    record.virtual_seconds = (clock.kind() == "virtual").then(|| clock.now().since(start).as_secs_f64());
     record.host.real_seconds = Some(real.now().since(real_start).as_secs_f64());
     record.host.client_cpu_seconds = Some(process::own_cpu_seconds() - cpu_before);
-    if let Err(error) = observer.run_finished(&record) {
+    if let Err(error) = log.tell(Kind::Finished(Box::new(head(&record)))) {
         let failure = failure(&error, interrupt, &record.repetitions);
         record.error.get_or_insert(failure);
+        // Perhaps there is room now. If not, nobody but the caller learns of it.
+        let _ = log.tell(Kind::Finished(Box::new(head(&record))));
     }
-    record
+    log.record().unwrap_or(record)
 }
 
 /// What the repetitions come to: figures, truth, verdict, warnings, and the error if there was one.
@@ -124,9 +128,6 @@ fn conclude(
     outcome: &Result<()>,
     record: &mut RunRecord,
 ) {
-    for repetition in &mut record.repetitions {
-        repetition.minutes = minutes(&repetition.points);
-    }
     let target = Measured { page_bytes: database.description().page_bytes, scale: database.description().scale };
     let mut series = series(&plan.definition.steps, &record.repetitions, target);
     doubt_client(&mut series, record);
@@ -293,13 +294,13 @@ fn measure(
     database: &dyn Database,
     clock: &Arc<dyn Clock>,
     interrupt: &Interrupt,
-    observer: &mut dyn Observer,
+    log: &mut EventLog,
     record: &mut RunRecord,
 ) -> Result<()> {
     interrupt.check()?;
     plan.parameters.check_scale(database.description().scale)?;
     guard_space(plan, parameters, database)?;
-    observer.activity("looking for leftovers of killed runs");
+    log.activity("looking for leftovers of killed runs");
     if plan.definition.steps.contains(&Step::Restore) {
         scratch::remove_leftovers();
     }
@@ -326,13 +327,14 @@ fn measure(
         let label = (b'a' + number.saturating_sub(1) as u8) as char;
         let begun = clock.now();
         let real_begun = real.now();
+        let mut time_zero = begun;
         let mut repetition = Repetition {
             label: label.to_string(),
             started_seconds: begun.since(start).as_secs_f64(),
             ..Repetition::default()
         };
         if number > 0 {
-            observer.repetition(&record.run_id, &repetition)?;
+            log.tell(Kind::Repetition(Box::new(repetition.clone())))?;
         }
         outcome = measures.iter_mut().try_for_each(|(step, measure)| {
             let mut context = Context {
@@ -348,10 +350,10 @@ fn measure(
                 settle: plan.settle,
                 clock,
                 interrupt,
-                observer: &mut *observer,
+                log: &mut *log,
                 repetition: &mut repetition,
                 run_id: &record.run_id,
-                repetition_start: clock.now(),
+                repetition_start: time_zero,
                 phase: several.then(|| step.name()),
                 warnings: &mut record.warnings,
                 client: &mut record.host.client,
@@ -365,19 +367,20 @@ fn measure(
             }
             // A cold scan waits between making cold and scanning, which is what settling is for.
             if !plan.settle.is_zero() && !step.settles_itself(parameters) {
-                context.observer.activity("settling");
+                context.log.activity("settling");
                 context.wait(plan.settle)?;
             }
             let outcome = measure.repeat(&mut context);
             context.end();
+            time_zero = context.repetition_start;
             outcome
         });
         if number == 0 {
             record.host.preparation_seconds = Some(real.now().since(real_begun).as_secs_f64());
         } else {
             repetition.complete = outcome.is_ok();
-            let kept = observer.repetition(&record.run_id, &repetition);
-            record.repetitions.push(repetition);
+            repetition.minutes = minutes(&repetition.points);
+            let kept = log.tell(Kind::Repetition(Box::new(repetition_head(&repetition))));
             outcome = outcome.and(kept);
         }
         record.parameters.extend(facts.clone());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::Database;
-use plimsoll_measurement::{Ceiling, Moment, Repetition, SamplingCost};
+use plimsoll_measurement::{Ceiling, Moment, Repetition, Samples, SamplingCost};
 use plimsoll_telemetry::{Recording, Sources, recording::Recorded, sources, views};
 
 /// The looks of a run.
@@ -54,18 +54,28 @@ impl Sampling {
         warnings
     }
 
+    /// What was said since the last part, once that is enough to be worth telling.
+    pub fn part(&mut self, phase: Option<&str>, from: Moment) -> Option<Samples> {
+        let samples = self.recording.as_mut()?.part(from)?;
+        Some(self.of_step(samples, phase))
+    }
+
+    fn of_step(&self, mut samples: Samples, phase: Option<&str>) -> Samples {
+        samples.phase = phase.map(str::to_owned);
+        samples.columns.retain(|column| !self.is_remote || column.of.is_none());
+        samples
+    }
+
     /// The step has measured since `from`. `place` is the name of the run's place. Gives what a reader should know.
     pub fn end(&mut self, repetition: &mut Repetition, phase: Option<&str>, place: &str, from: Moment) -> Vec<String> {
         let Some(recording) = self.recording.take() else { return Vec::new() };
-        let Recorded { mut samples, looks, cpu_seconds, views: [before, after], files: used, elapsed_seconds } =
+        let Recorded { samples, looks, cpu_seconds, views: [before, after], files: used, elapsed_seconds } =
             recording.finish(from);
         self.cost.looks += looks;
         self.cost.cpu_seconds += cpu_seconds;
         self.seconds += elapsed_seconds;
-        samples.phase = phase.map(str::to_owned);
-        samples.columns.retain(|column| !self.is_remote || column.of.is_none());
         if !samples.is_empty() {
-            repetition.samples.push(samples);
+            repetition.samples.push(self.of_step(samples, phase));
         }
         let mut warnings = Vec::new();
         // A step that asks for them itself knows better when to.

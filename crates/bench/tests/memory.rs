@@ -5,9 +5,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_bench::observer::Unobserved;
 use plimsoll_bench::run::Plan;
-use plimsoll_bench::{Interrupt, definition, execute};
+use plimsoll_bench::{Interrupt, Sinks, definition, execute};
 use plimsoll_clock::{Clock, RealClock};
 use plimsoll_engine::{
     ClaimMode, Cold, ColdFollower, Credentials, Database, Description, Engine, Lease, Place, PlaceStatus, Result,
@@ -93,7 +92,7 @@ fn found(engine: &dyn Engine, url: &str, setting: &str) -> (f64, String) {
         build: "test".to_owned(),
         host: Host::default(),
     };
-    let record = execute(&plan, &database, &clock, &Interrupt::default(), &mut Unobserved);
+    let record = execute(&plan, &database, &clock, &Interrupt::default(), Sinks::default());
     assert!(record.is_complete(), "{:?}", record.error);
     (record.result.unwrap().value, record.environment[setting].clone())
 }

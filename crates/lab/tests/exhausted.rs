@@ -4,9 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_bench::observer::Unobserved;
 use plimsoll_bench::run::Plan;
-use plimsoll_bench::{Definition, Interrupt, execute};
+use plimsoll_bench::{Definition, Interrupt, Sinks, execute};
 use plimsoll_clock::{Clock, VirtualClock, enter};
 use plimsoll_engine::Cold;
 use plimsoll_lab::LabDatabase;
@@ -62,7 +61,7 @@ fn a_run_whose_rows_are_used_up_ends_with_a_reason() {
         build: "test".to_owned(),
         host: Host::default(),
     };
-    let record = execute(&plan, &lab, &clock, &Interrupt::default(), &mut Unobserved);
+    let record = execute(&plan, &lab, &clock, &Interrupt::default(), Sinks::default());
     let error = record.error.unwrap();
     assert!(error.message.contains("found no row to be made of, the last of kind 'delete'"), "{error:?}");
     let repetition = &record.repetitions[0];

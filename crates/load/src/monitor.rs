@@ -4,6 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use plimsoll_measurement::event::{Second, repetition_head};
 use plimsoll_measurement::{Metric, Moment, Point, Repetition, Times, units};
 
 use crate::phases::{ALL, Phase};
@@ -15,25 +16,6 @@ pub const LOOK_EVERY: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_mins(1);
 /// Looks after which what is there so far is kept, if a minute is not over.
 const KEPT_EVERY: usize = 10;
-
-/// How a phase goes at a moment.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Look {
-    /// Seconds of the phase that have passed.
-    pub elapsed_seconds: f64,
-    /// Answers a second, since the last look.
-    pub rate: f64,
-    /// Response time that half of the operations since the last look did not exceed; absent if none was answered.
-    pub latency_ms_p50: Option<f64>,
-    /// The same for 99 in 100.
-    pub latency_ms_p99: Option<f64>,
-    /// Answers in all.
-    pub answered: u64,
-    /// Failed operations in all.
-    pub failed: u64,
-    /// Operations that are due and not begun; absent without a schedule.
-    pub backlog: Option<u64>,
-}
 
 /// A phase that is looked at.
 pub struct Monitor<'a> {
@@ -77,7 +59,7 @@ impl<'a> Monitor<'a> {
     }
 
     /// Looks, at the end of a second. The point is there when a minute is over, or `is_over` the whole phase.
-    pub fn look(&mut self, now: Moment, is_over: bool) -> (Look, Option<Point>) {
+    pub fn look(&mut self, now: Moment, is_over: bool) -> (Second, Option<Point>) {
         let (mut sums, mut recent) = (Sums::default(), Times::new());
         for recorder in self.recorders {
             let mut recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
@@ -92,20 +74,27 @@ impl<'a> Monitor<'a> {
             self.percentiles.resize(second, (None, None));
             self.percentiles[second - 1] = (us(50.0), us(99.0));
         }
-        let look = Look {
+        let seen = Second {
+            second: self.last.since(self.repetition_start).as_secs() as u32,
+            phase: if self.phase.label == ALL { String::new() } else { self.phase.label.clone() },
             elapsed_seconds: now.since(self.start).as_secs_f64(),
+            operations: news.answered,
+            rows_examined: news.rows_examined,
+            rows: news.rows,
+            content_bytes: news.content_bytes,
+            errors: news.failed,
+            errors_so_far: sums.failed,
             rate: if passed > 0.0 { news.answered as f64 / passed } else { 0.0 },
-            latency_ms_p50: us(50.0).map(|us| us / 1e3),
-            latency_ms_p99: us(99.0).map(|us| us / 1e3),
-            answered: sums.answered,
-            failed: sums.failed,
+            latency_us_p50: us(50.0),
+            latency_us_p99: us(99.0),
             backlog: self.schedule.map(|schedule| schedule.backlog(now)),
+            ..Second::default()
         };
         (self.seen, self.last) = (sums, now);
         self.minute.times.merge(&recent);
         let minute_is_over = now.since(self.minute.start) >= MINUTE;
         let point = (minute_is_over || is_over).then(|| self.minute(now)).flatten();
-        (look, point)
+        (seen, point)
     }
 
     /// True where what is there so far should be kept.
@@ -113,21 +102,14 @@ impl<'a> Monitor<'a> {
         self.percentiles.len().is_multiple_of(KEPT_EVERY)
     }
 
-    /// The repetition as it stands, with the requests and seconds of this phase and without points.
+    /// The repetition as it stands, with the requests of this phase, without what has events of its own.
     pub fn so_far(&self, kinds: &[String], repetition: &Repetition) -> Repetition {
         let mut sum =
             Recorder::new(self.repetition_start, Moment::from_nanos(u64::MAX), kinds, self.schedule.is_some());
         for recorder in self.recorders {
             sum.merge_answers(&recorder.lock().unwrap_or_else(PoisonError::into_inner));
         }
-        Repetition {
-            label: repetition.label.clone(),
-            started_seconds: repetition.started_seconds,
-            phases: repetition.phases.clone(),
-            requests: sum.kinds(),
-            seconds: sum.seconds(&[]),
-            ..Repetition::default()
-        }
+        Repetition { requests: sum.kinds(), ..repetition_head(repetition) }
     }
 
     /// The minute that is over, as a point; the next begins.

@@ -234,6 +234,7 @@ impl Recorder {
             sums.answered += kind.times.count() - kind.drained;
             sums.drained += kind.drained;
             sums.failed += kind.errors.values().sum::<u64>();
+            sums.rows_examined += kind.rows_examined;
             sums.rows += kind.rows;
             sums.content_bytes += kind.content_bytes;
         }
@@ -285,6 +286,8 @@ pub struct Sums {
     pub drained: u64,
     /// Failed requests.
     pub failed: u64,
+    /// Rows that the target had to look at, as far as requests say.
+    pub rows_examined: u64,
     /// Rows that came back or were changed.
     pub rows: u64,
     /// Their data content.
@@ -299,6 +302,7 @@ impl Sums {
             answered: self.answered - earlier.answered,
             drained: self.drained - earlier.drained,
             failed: self.failed - earlier.failed,
+            rows_examined: self.rows_examined - earlier.rows_examined,
             rows: self.rows - earlier.rows,
             content_bytes: self.content_bytes - earlier.content_bytes,
         }
@@ -311,6 +315,7 @@ impl Sums {
             answered: self.answered + other.answered,
             drained: self.drained + other.drained,
             failed: self.failed + other.failed,
+            rows_examined: self.rows_examined + other.rows_examined,
             rows: self.rows + other.rows,
             content_bytes: self.content_bytes + other.content_bytes,
         }
@@ -355,7 +360,8 @@ mod tests {
         one.merge(&two);
         let kinds = one.kinds();
         assert_eq!((kinds[0].operations, kinds[1].operations), (1, 1));
-        assert_eq!(one.sums(), Sums { answered: 2, drained: 0, failed: 1, rows: 4, content_bytes: 1640 });
+        let sums = Sums { answered: 2, drained: 0, failed: 1, rows_examined: 20, rows: 4, content_bytes: 1640 };
+        assert_eq!(one.sums(), sums);
         // The schedule's time counts; the other is kept beside it.
         let us = |times: &plimsoll_measurement::TimesData| times.sum_us / times.count as f64;
         assert!((us(&kinds[0].times) / 310_000.0 - 1.0).abs() < 0.01);

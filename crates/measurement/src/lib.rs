@@ -1,6 +1,8 @@
-//! The words every crate uses: units, moments and windows, readings, run records. Pure: no I/O, no clock.
+//! The words every crate uses: units, moments and windows, readings, run records and their events. Pure: no I/O, no clock.
 
+pub mod event;
 pub mod exit;
+pub mod fold;
 pub mod histogram;
 pub mod limit;
 pub mod metric;
@@ -15,6 +17,8 @@ pub mod version;
 pub mod views;
 pub mod vocabulary;
 
+pub use event::Event;
+pub use fold::Fold;
 pub use histogram::{Times, TimesData};
 pub use limit::{LimitBasis, LimitScope, Provenance};
 pub use metric::{Metric, Metrics};

@@ -141,6 +141,10 @@ pub struct Repetition {
     pub complete: bool,
     /// Start of the repetition, seconds after the run's start.
     pub started_seconds: f64,
+    /// When its time began to run, RFC 3339 in UTC: all seconds of points, phases, samples and stalls count from then. Absent
+    /// before its first step measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<String>,
     /// How the cache was made cold, for tests that start cold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cold: Option<ColdStart>,

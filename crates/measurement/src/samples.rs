@@ -66,6 +66,26 @@ impl Samples {
         self.columns.iter().find(|column| column.metric == metric)
     }
 
+    /// Adds the samples that follow these. What only one of both has is not known in the other.
+    pub fn append(&mut self, later: &Self) {
+        let (before, all) = (self.seconds.len(), self.seconds.len() + later.seconds.len());
+        self.seconds.extend(&later.seconds);
+        for column in &later.columns {
+            let is_same = |known: &&mut SampleColumn| {
+                (&known.metric, &known.source, &known.of) == (&column.metric, &column.source, &column.of)
+            };
+            match self.columns.iter_mut().find(is_same) {
+                Some(known) => known.values.extend(&column.values),
+                None => {
+                    let values = std::iter::repeat_n(None, before).chain(column.values.iter().copied()).collect();
+                    self.columns.push(SampleColumn { values, ..column.clone() });
+                }
+            }
+        }
+        self.columns.iter_mut().for_each(|column| column.values.resize(all, None));
+        self.gaps.extend(later.gaps.iter().cloned());
+    }
+
     /// The intervals: from and to, seconds after the repetition's start.
     pub fn intervals(&self) -> impl Iterator<Item = (f64, f64)> {
         let starts = std::iter::once(self.started_seconds).chain(self.seconds.iter().copied());

@@ -1,21 +1,37 @@
-//! Watches a run: every finished point goes to the store, progress to standard error (a bar on a terminal, a line every
-//! ten seconds elsewhere).
+//! Shows how a run goes: a bar on a terminal, a line every ten seconds elsewhere. It reads the run's events in a thread of its
+//! own: a terminal that takes nothing for a while holds no run up.
 
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use plimsoll_bench::{Live, Observer, Progress};
+use plimsoll_bench::Keeper;
 use plimsoll_engine::{Error, ErrorKind, Result};
-use plimsoll_measurement::{Metric, Point, Repetition, RunRecord, units};
-use plimsoll_store::{Store, StoreError};
+use plimsoll_measurement::event::{Activity, Event, Kind, Second};
+use plimsoll_measurement::{Metric, Point, units};
+use plimsoll_store::{RunStore, StoreError};
 
 use crate::printer::Printer;
 
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// The observer of the command line.
-pub struct Watcher<'a> {
-    store: &'a mut dyn Store,
+/// Keeps a run's events in the result store.
+pub struct InStore(pub Arc<dyn RunStore>);
+
+impl Keeper for InStore {
+    fn keep(&mut self, events: &[Event]) -> Result<()> {
+        self.0.append(events).map(drop).map_err(|error| {
+            let kind =
+                if matches!(error, StoreError::Full { .. }) { ErrorKind::DiskFull } else { ErrorKind::Statement };
+            Error::new(kind, format!("the result could not be stored: {error}"))
+                .hint("name another store with --store FILE")
+        })
+    }
+}
+
+/// Shows the progress of one run.
+pub struct Progress<'a> {
     printer: &'a Printer,
     name: String,
     bar: Option<ProgressBar>,
@@ -24,9 +40,9 @@ pub struct Watcher<'a> {
     last_line: Instant,
 }
 
-impl<'a> Watcher<'a> {
-    /// Watches one run.
-    pub fn new(store: &'a mut dyn Store, printer: &'a Printer, name: String) -> Self {
+impl<'a> Progress<'a> {
+    /// The progress of a run of this name.
+    pub fn new(printer: &'a Printer, name: String) -> Self {
         let bar = (!printer.is_quiet() && Printer::is_interactive()).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
             bar.enable_steady_tick(Duration::from_millis(200));
@@ -35,7 +51,24 @@ impl<'a> Watcher<'a> {
             bar
         });
         let now = Instant::now();
-        Self { store, printer, name, bar, activity: String::new(), began: now, last_line: now }
+        Self { printer, name, bar, activity: String::new(), began: now, last_line: now }
+    }
+
+    /// Shows what comes until nothing comes any more.
+    pub fn follow(mut self, events: Receiver<Event>) {
+        for event in events {
+            match event.kind {
+                Kind::Activity(activity) => self.activity(activity),
+                Kind::Repetition(repetition) => {
+                    if let Some(bar) = &self.bar {
+                        bar.set_prefix(format!("{} {}", self.name, repetition.label));
+                    }
+                }
+                Kind::Second(second) => self.second(&second),
+                Kind::Point(measured) => self.point(&measured.repetition, &measured.point),
+                _ => {}
+            }
+        }
     }
 
     /// A plain line, at most one in ten seconds.
@@ -54,9 +87,87 @@ impl<'a> Watcher<'a> {
             None => self.printer.remark(&line),
         }
     }
+
+    fn activity(&mut self, activity: Activity) {
+        if let (Some(done), Some(total)) = (activity.done_bytes, activity.total_bytes) {
+            return self.progress(&activity.text, done, total);
+        }
+        self.began = Instant::now();
+        if let Some(bar) = &self.bar {
+            bar.set_style(spinner());
+            bar.set_message(activity.text.clone());
+        }
+        self.line(&activity.text);
+        self.activity = activity.text;
+    }
+
+    fn progress(&mut self, activity: &str, done: u64, total: u64) {
+        if let Some(bar) = &self.bar {
+            if bar.length() != Some(total) || bar.position() > done {
+                bar.set_style(loading());
+                bar.reset();
+                bar.set_length(total);
+            }
+            bar.set_message(activity.to_owned());
+            bar.set_position(done);
+        } else {
+            let seconds = self.began.elapsed().as_secs_f64();
+            let rate = done as f64 / seconds.max(1e-3);
+            let left = total.saturating_sub(done) as f64 / rate.max(1.0);
+            self.line(&format!(
+                "{activity}: {} of {}, {}/s, {} left",
+                units::format_bytes(done),
+                units::format_bytes(total),
+                units::format_bytes(rate as u64),
+                units::format_seconds(left),
+            ));
+        }
+    }
+
+    fn second(&mut self, second: &Second) {
+        if let Some(bar) = &self.bar {
+            // Tenths of a second: a short repetition moves the bar, too.
+            let tenths = |seconds: f64| (seconds * 10.0).max(0.0) as u64;
+            match second.total_seconds {
+                Some(total) => {
+                    bar.set_style(requesting());
+                    bar.set_length(tenths(total));
+                    bar.set_position(tenths(second.elapsed_seconds));
+                }
+                None => bar.set_style(spinner()),
+            }
+            bar.set_message(format!("{}\n  {}", when(second), figures(second)));
+        } else {
+            self.line(&live_line(second));
+        }
+    }
+
+    fn point(&mut self, repetition: &str, point: &Point) {
+        let label = point.label.as_deref().unwrap_or("point");
+        let figure = match (
+            point.get(Metric::MbPerMinute),
+            point.count(Metric::JoinRows),
+            point.count(Metric::CacheMissPages),
+        ) {
+            (Some(rate), ..) => format!("{} MB/min", units::format_significant(rate)),
+            (None, None, Some(misses)) => format!("{misses} misses"),
+            _ => units::format_seconds(point.seconds),
+        };
+        let text = format!("{label}: {figure}");
+        if let Some(bar) = &self.bar {
+            bar.set_style(spinner());
+            bar.set_message(format!("{}  {text}", self.activity));
+        }
+        let line = format!("repetition {repetition}, {text}");
+        if self.printer.is_verbose() {
+            self.tell(&line);
+        } else {
+            self.line(&line);
+        }
+    }
 }
 
-impl Drop for Watcher<'_> {
+impl Drop for Progress<'_> {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -82,27 +193,27 @@ fn requesting() -> ProgressStyle {
 }
 
 /// How requests go, in one line: `12 of 60 s: 1,234 requests a second, p50 0.8 ms, p99 4.1 ms, 0 failed`.
-fn live_line(live: &Live<'_>) -> String {
-    format!("{}: {}", when(live), figures(live))
+fn live_line(second: &Second) -> String {
+    format!("{}: {}", when(second), figures(second))
 }
 
 /// What is tried, and how much of the time has passed.
-fn when(live: &Live<'_>) -> String {
-    let phase = if live.phase.is_empty() { String::new() } else { format!("{}, ", live.phase) };
-    format!("{phase}{}", passed(live.elapsed_seconds, live.total_seconds))
+fn when(second: &Second) -> String {
+    let phase = if second.phase.is_empty() { String::new() } else { format!("{}, ", second.phase) };
+    format!("{phase}{}", passed(second.elapsed_seconds, second.total_seconds))
 }
 
 /// What requests come to at the moment.
-fn figures(live: &Live<'_>) -> String {
-    let latency = |name: &str, ms: Option<f64>| ms.map(|ms| format!("{name} {}", milliseconds(ms)));
+fn figures(second: &Second) -> String {
+    let latency = |name: &str, us: Option<f64>| us.map(|us| format!("{name} {}", milliseconds(us / 1e3)));
     let lost = |sessions: u64| format!("{sessions} session{} lost", if sessions == 1 { "" } else { "s" });
     let parts = [
-        Some(format!("{} requests a second", whole(live.rate.round()))),
-        latency("p50", live.latency_ms_p50),
-        latency("p99", live.latency_ms_p99),
-        Some(format!("{} failed", whole(live.failed as f64))),
-        live.backlog.filter(|backlog| *backlog > 0).map(|backlog| format!("{} waiting", whole(backlog as f64))),
-        Some(live.lost_sessions).filter(|sessions| *sessions > 0).map(lost),
+        Some(format!("{} requests a second", whole(second.rate.round()))),
+        latency("p50", second.latency_us_p50),
+        latency("p99", second.latency_us_p99),
+        Some(format!("{} failed", whole(second.errors_so_far as f64))),
+        second.backlog.filter(|backlog| *backlog > 0).map(|backlog| format!("{} waiting", whole(backlog as f64))),
+        Some(second.lost_sessions).filter(|sessions| *sessions > 0).map(lost),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
@@ -134,131 +245,26 @@ fn whole(count: f64) -> String {
     if count < 100.0 { format!("{count:.0}") } else { units::format_significant(count) }
 }
 
-fn stored(outcome: std::result::Result<(), StoreError>) -> Result<()> {
-    outcome.map_err(|error| {
-        let kind =
-            if matches!(error, StoreError::DiskFull { .. }) { ErrorKind::DiskFull } else { ErrorKind::Statement };
-        Error::new(kind, format!("the result could not be stored: {error}"))
-            .hint("name another store with --store FILE")
-    })
-}
-
-impl Observer for Watcher<'_> {
-    fn run_started(&mut self, run: &RunRecord) -> Result<()> {
-        stored(self.store.begin(run))
-    }
-
-    fn activity(&mut self, text: &str) {
-        text.clone_into(&mut self.activity);
-        self.began = Instant::now();
-        if let Some(bar) = &self.bar {
-            bar.set_style(spinner());
-            bar.set_message(text.to_owned());
-        }
-        self.line(text);
-    }
-
-    fn progress(&mut self, progress: &Progress<'_>) {
-        if let Some(bar) = &self.bar {
-            if bar.length() != Some(progress.total) || bar.position() > progress.done {
-                bar.set_style(loading());
-                bar.reset();
-                bar.set_length(progress.total);
-            }
-            bar.set_message(progress.activity.to_owned());
-            bar.set_position(progress.done);
-        } else {
-            let seconds = self.began.elapsed().as_secs_f64();
-            let rate = progress.done as f64 / seconds.max(1e-3);
-            let left = (progress.total.saturating_sub(progress.done)) as f64 / rate.max(1.0);
-            self.line(&format!(
-                "{}: {} of {}, {}/s, {} left",
-                progress.activity,
-                units::format_bytes(progress.done),
-                units::format_bytes(progress.total),
-                units::format_bytes(rate as u64),
-                units::format_seconds(left),
-            ));
-        }
-    }
-
-    fn live(&mut self, live: &Live<'_>) {
-        if let Some(bar) = &self.bar {
-            // Tenths of a second: a short repetition moves the bar, too.
-            let tenths = |seconds: f64| (seconds * 10.0).max(0.0) as u64;
-            match live.total_seconds {
-                Some(total) => {
-                    bar.set_style(requesting());
-                    bar.set_length(tenths(total));
-                    bar.set_position(tenths(live.elapsed_seconds));
-                }
-                None => bar.set_style(spinner()),
-            }
-            bar.set_message(format!("{}\n  {}", when(live), figures(live)));
-        } else {
-            self.line(&live_line(live));
-        }
-    }
-
-    fn repetition(&mut self, run_id: &str, repetition: &Repetition) -> Result<()> {
-        if let Some(bar) = &self.bar {
-            bar.set_prefix(format!("{} {}", self.name, repetition.label));
-        }
-        stored(self.store.repetition(run_id, repetition))
-    }
-
-    fn point(&mut self, run_id: &str, repetition: &str, point: &Point) -> Result<()> {
-        stored(self.store.point(run_id, repetition, point))?;
-        let label = point.label.as_deref().unwrap_or("point");
-        let figure = match (
-            point.get(Metric::MbPerMinute),
-            point.count(Metric::JoinRows),
-            point.count(Metric::CacheMissPages),
-        ) {
-            (Some(rate), ..) => format!("{} MB/min", units::format_significant(rate)),
-            (None, None, Some(misses)) => format!("{misses} misses"),
-            _ => units::format_seconds(point.seconds),
-        };
-        let text = format!("{label}: {figure}");
-        if let Some(bar) = &self.bar {
-            bar.set_style(spinner());
-            bar.set_message(format!("{}  {text}", self.activity));
-        }
-        let line = format!("repetition {repetition}, {text}");
-        if self.printer.is_verbose() {
-            self.tell(&line);
-        } else {
-            self.line(&line);
-        }
-        Ok(())
-    }
-
-    fn run_finished(&mut self, run: &RunRecord) -> Result<()> {
-        stored(self.store.finish(run))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_line_tells_how_requests_go() {
-        let live = Live {
+        let live = Second {
             elapsed_seconds: 12.03,
             total_seconds: Some(60.0),
             rate: 1234.4,
-            latency_ms_p50: Some(0.8123),
-            latency_ms_p99: Some(4.1),
-            answered: 14_000,
-            ..Live::default()
+            latency_us_p50: Some(812.3),
+            latency_us_p99: Some(4100.0),
+            ..Second::default()
         };
         assert_eq!(live_line(&live), "12 of 60 s: 1,234 requests a second, p50 0.8 ms, p99 4.1 ms, 0 failed");
-        let worse = Live {
-            phase: "2000/s",
-            latency_ms_p50: Some(0.042),
-            latency_ms_p99: Some(2345.0),
-            failed: 17,
+        let worse = Second {
+            phase: "2000/s".to_owned(),
+            latency_us_p50: Some(42.0),
+            latency_us_p99: Some(2.345e6),
+            errors_so_far: 17,
             backlog: Some(4321),
             lost_sessions: 2,
             elapsed_seconds: 751.0,
@@ -274,7 +280,7 @@ mod tests {
 
     #[test]
     fn nothing_answered_has_no_response_time() {
-        let live = Live { elapsed_seconds: 3.0, backlog: Some(0), lost_sessions: 1, ..Live::default() };
+        let live = Second { elapsed_seconds: 3.0, backlog: Some(0), lost_sessions: 1, ..Second::default() };
         assert_eq!(live_line(&live), "3 s: 0 requests a second, 0 failed, 1 session lost");
     }
 }

@@ -1,9 +1,10 @@
 //! What was typed, and what it means: flags before environment before defaults.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use etcetera::BaseStrategy as _;
-use plimsoll_store::{SqliteStore, Store};
+use plimsoll_store::RunStore;
 
 use crate::args::Arguments;
 use crate::failure::Failure;
@@ -28,7 +29,7 @@ fn variable(name: &str) -> Option<PathBuf> {
 /// Settings in force.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Path of the result store.
+    /// Name of the result store.
     pub store: PathBuf,
 }
 
@@ -46,12 +47,12 @@ impl Settings {
     }
 
     /// Opens the result store, making it if it isn't there.
-    pub fn open_store(&self) -> Result<Box<dyn Store>, Failure> {
-        Ok(Box::new(SqliteStore::open(&self.store)?))
+    pub fn open_store(&self) -> Result<Arc<dyn RunStore>, Failure> {
+        Ok(plimsoll_store::open(&self.store)?)
     }
 
     /// Opens the result store for its runs to be read: nothing is made, and no right to write is needed.
-    pub fn read_store(&self) -> Result<Box<dyn Store>, Failure> {
-        Ok(Box::new(SqliteStore::open_to_read(&self.store)?))
+    pub fn read_store(&self) -> Result<Arc<dyn RunStore>, Failure> {
+        Ok(plimsoll_store::open_to_read(&self.store)?)
     }
 }

@@ -6,9 +6,10 @@ mod common;
 
 use common::Scene;
 use plimsoll_bench::definition::find_builtin;
+use plimsoll_measurement::event::{MAIN, events_of};
 use plimsoll_measurement::units::MB;
 use plimsoll_measurement::{Metric, Point, Repetition, RunRecord};
-use plimsoll_store::{SqliteStore, Store as _};
+use plimsoll_store::{RunStore as _, SqliteStore};
 
 const TARGET: &str = "sqlite:./data.db";
 
@@ -37,9 +38,9 @@ fn run(number: u32, test: &str, rates: &[f64]) -> RunRecord {
 }
 
 fn keep(scene: &Scene, runs: &[RunRecord]) {
-    let mut store = SqliteStore::open(scene.store()).unwrap();
+    let store = SqliteStore::open(scene.store()).unwrap();
     for run in runs {
-        store.begin(run).unwrap();
+        store.append(&events_of(run, MAIN)).unwrap();
     }
 }
 

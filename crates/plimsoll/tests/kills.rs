@@ -177,7 +177,8 @@ fn of_a_minute_that_was_not_over_a_part_is_kept() {
     let kinds = repetition["requests"].as_array().unwrap();
     let answered: u64 = kinds.iter().map(|kind| kind["operations"].as_u64().unwrap()).sum();
     assert_eq!(repetition["points"].as_array().map(Vec::len), Some(0), "no minute is over: {repetition}");
-    assert!(answered > 0 && answered == sum(&repetition["seconds"]["operations"]), "{repetition}");
+    // Kinds are kept every ten seconds, and what was answered in each second when it is over.
+    assert!(answered > 0 && answered <= sum(&repetition["seconds"]["operations"]), "{repetition}");
     let shown = scene.say(&["show", "latest"]);
     assert!(shown.code == 0 && shown.out.contains("unfinished"), "{shown:#?}");
     assert_eq!(scene.say(&["clean", &target]).code, 0);

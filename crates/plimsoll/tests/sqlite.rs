@@ -202,8 +202,9 @@ fn kill_9_loses_no_finished_point_and_the_next_run_or_clean_removes_the_rest() {
 /// Waits until the store has this many points of some run; returns how many it has.
 fn wait_for_points(scene: &Scene, points: usize) -> usize {
     for _ in 0..600 {
-        let seen = rusqlite::Connection::open(scene.store())
-            .and_then(|store| store.query_row("SELECT count(*) FROM point", [], |row| row.get::<_, i64>(0)));
+        let seen = rusqlite::Connection::open(scene.store()).and_then(|store| {
+            store.query_row("SELECT count(*) FROM event WHERE kind = 'point'", [], |row| row.get::<_, i64>(0))
+        });
         if let Ok(seen) = seen
             && seen >= points as i64
         {

@@ -2,137 +2,72 @@
 
 use std::fs::OpenOptions;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use plimsoll_measurement::version::VersionError;
 use rusqlite::ErrorCode;
 
-/// Why runs could not be stored or found. The path is that of the store.
+/// Why runs could not be stored or found. What a person should know of the place is in the message.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The path names a folder.
-    #[error("{} is a directory, not a result store", path.display())]
-    Directory {
-        /// The store.
-        path: PathBuf,
-    },
-    /// The file or its folder may not be read or written by us.
-    #[error("no permission to read and write {}", path.display())]
-    Permission {
-        /// The store.
-        path: PathBuf,
-    },
-    /// There is a file of another format.
-    #[error("{} is not an SQLite file, so not a result store; it was left as it is", path.display())]
-    NotSqlite {
-        /// The store.
-        path: PathBuf,
-    },
-    /// There is a database of another program.
-    #[error(
-        "{} is an SQLite database of another program (application id {application_id}), not a result store; \
-         it was left as it is",
-        path.display()
-    )]
-    Foreign {
-        /// The store.
-        path: PathBuf,
-        /// What the file says it belongs to; 0 if it says nothing.
-        application_id: i32,
-    },
-    /// A later release has written here.
-    #[error(
-        "{} has schema version {found}, written by a newer release; this one knows versions up to {known}: \
-         update plimsoll, or name another store",
-        path.display()
-    )]
-    Newer {
-        /// The store.
-        path: PathBuf,
-        /// The file's schema version.
-        found: i32,
-        /// The newest version known here.
-        known: i32,
-    },
-    /// A store that must not be changed has not been used since an earlier release.
-    #[error(
-        "{} has schema version {found}, and {known} is needed: list its runs once with this release where it may be \
-         written, which brings it up to date",
-        path.display()
-    )]
-    Older {
-        /// The store.
-        path: PathBuf,
-        /// The file's schema version.
-        found: i32,
-        /// The version needed.
-        known: i32,
-    },
     /// A store to be read doesn't exist.
-    #[error("there is no result store at {}{}", path.display(), if *is_empty { ", only an empty file" } else { "" })]
+    #[error("{message}")]
     Missing {
-        /// The store.
-        path: PathBuf,
-        /// Whether there is a file with nothing in it.
-        is_empty: bool,
+        /// Names the store.
+        message: String,
+    },
+    /// Something else is in its place, which was left as it is.
+    #[error("{message}")]
+    NotAStore {
+        /// Says what there is.
+        message: String,
+    },
+    /// It was written by another release, and can't be used by this one as it is.
+    #[error("{message}")]
+    Version {
+        /// Says what to do.
+        message: String,
+    },
+    /// We may not read or write it.
+    #[error("{message}")]
+    Permission {
+        /// Names the store.
+        message: String,
     },
     /// No room for what was measured.
-    #[error("the disk with {} is full", path.display())]
-    DiskFull {
-        /// The store.
-        path: PathBuf,
+    #[error("{message}")]
+    Full {
+        /// Names the store.
+        message: String,
     },
-    /// Another process has been writing for longer than we wait.
-    #[error("{} is in use: another process has been writing to it for too long", path.display())]
+    /// Somebody else has been writing for longer than we wait.
+    #[error("{message}")]
     Busy {
-        /// The store.
-        path: PathBuf,
+        /// Names the store.
+        message: String,
     },
-    /// The file or its folder could not be opened or made.
-    #[error("could not open {}", path.display())]
-    Open {
-        /// The store.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
+    /// It can't be reached, or is damaged.
+    #[error("{message}")]
+    Failed {
+        /// Names the store.
+        message: String,
+        /// What was said.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// SQLite failed in another way, for instance on a damaged file.
-    #[error("the result store {} failed", path.display())]
-    Sqlite {
-        /// The store.
-        path: PathBuf,
-        /// What SQLite said.
-        source: rusqlite::Error,
-    },
-    /// A document can't be read, or could not be read back if it were written: a figure that isn't a finite number.
-    #[error("the {what} of run {run_id} is no valid document")]
+    /// An event can't be read, or could not be read back if it were written: a figure that isn't a finite number.
+    #[error("an event '{kind}' of run {run_id} is no valid document")]
     Document {
-        /// Which part of a record.
-        what: &'static str,
+        /// Which kind of event.
+        kind: String,
         /// The run.
         run_id: String,
         /// What is wrong with it.
         source: serde_json::Error,
     },
-    /// A record has a version of the schema that this release can't read.
-    #[error("run {run_id} can't be read")]
-    Version {
-        /// The run.
-        run_id: String,
-        /// Which version, and what to do.
-        source: VersionError,
-    },
-    /// A run of this id is there already.
-    #[error("run {run_id} is in the store already")]
-    RunExists {
-        /// The run.
-        run_id: String,
-    },
-    /// Something was added to a run or repetition that was never begun.
-    #[error("{what} was never begun")]
+    /// The run's first event is not there.
+    #[error("the beginning of run {run_id} is not in the store")]
     NotBegun {
-        /// Names the run, and the repetition if that is what is missing.
-        what: String,
+        /// The run.
+        run_id: String,
     },
     /// No run has this id.
     #[error("no run '{wanted}' in the store; {}", newest_runs(newest))]
@@ -163,41 +98,92 @@ fn newest_runs(newest: &[String]) -> String {
 }
 
 impl StoreError {
+    pub(crate) fn directory(path: &Path) -> Self {
+        Self::NotAStore { message: format!("{} is a directory, not a result store", path.display()) }
+    }
+
+    pub(crate) fn not_sqlite(path: &Path) -> Self {
+        let path = path.display();
+        let message = format!("{path} is not an SQLite file, so not a result store; it was left as it is");
+        Self::NotAStore { message }
+    }
+
+    /// `application_id` is what the file says it belongs to; 0 if it says nothing.
+    pub(crate) fn foreign(path: &Path, application_id: i32) -> Self {
+        let path = path.display();
+        let message = format!(
+            "{path} is an SQLite database of another program (application id {application_id}), not a result store; it was \
+             left as it is"
+        );
+        Self::NotAStore { message }
+    }
+
+    pub(crate) fn newer(path: &Path, found: i32, known: i32) -> Self {
+        let path = path.display();
+        let message = format!(
+            "{path} has schema version {found}, written by a newer release; this one knows versions up to {known}: update \
+             plimsoll, or name another store"
+        );
+        Self::Version { message }
+    }
+
+    pub(crate) fn older(path: &Path, found: i32, known: i32) -> Self {
+        let path = path.display();
+        let message = format!(
+            "{path} has schema version {found}, and {known} is needed: list its runs once with this release where it may be \
+             written, which brings it up to date"
+        );
+        Self::Version { message }
+    }
+
+    pub(crate) fn missing(path: &Path, is_empty: bool) -> Self {
+        let only = if is_empty { ", only an empty file" } else { "" };
+        Self::Missing { message: format!("there is no result store at {}{only}", path.display()) }
+    }
+
+    pub(crate) fn permission(path: &Path) -> Self {
+        Self::Permission { message: format!("no permission to read and write {}", path.display()) }
+    }
+
+    fn full(path: &Path) -> Self {
+        Self::Full { message: format!("the disk with {} is full", path.display()) }
+    }
+
     /// Says what an error of SQLite's means for a store; made for `map_err`.
-    pub(crate) fn sqlite(path: &Path) -> impl Fn(rusqlite::Error) -> Self {
+    pub(crate) fn sqlite(path: &Path) -> impl Fn(rusqlite::Error) -> Self + use<> {
         let path = path.to_owned();
-        move |source| {
-            let path = path.clone();
-            match source.sqlite_error_code() {
-                Some(ErrorCode::NotADatabase) => Self::NotSqlite { path },
-                Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Self::Permission { path },
-                Some(ErrorCode::CannotOpen) => Self::cannot_open(path, source),
-                Some(ErrorCode::DiskFull) => Self::DiskFull { path },
-                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy { path },
-                _ => Self::Sqlite { path, source },
-            }
+        move |source| match source.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => Self::not_sqlite(&path),
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Self::permission(&path),
+            Some(ErrorCode::CannotOpen) => Self::cannot_open(&path, source),
+            Some(ErrorCode::DiskFull) => Self::full(&path),
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy {
+                message: format!("{} is in use: another process has been writing to it for too long", path.display()),
+            },
+            _ => Self::failed(&path, source),
         }
+    }
+
+    fn failed(path: &Path, source: rusqlite::Error) -> Self {
+        Self::Failed { message: format!("the result store {} failed", path.display()), source: source.into() }
     }
 
     /// SQLite doesn't say why it can't open a file; the system does when asked once more. If it now lets us make the file, an
     /// empty file is a new store.
-    fn cannot_open(path: PathBuf, source: rusqlite::Error) -> Self {
-        match OpenOptions::new().write(true).create(true).truncate(false).open(&path) {
-            Err(error) => Self::io(&path)(error),
-            Ok(_) => Self::Sqlite { path, source },
+    fn cannot_open(path: &Path, source: rusqlite::Error) -> Self {
+        match OpenOptions::new().write(true).create(true).truncate(false).open(path) {
+            Err(error) => Self::io(path)(error),
+            Ok(_) => Self::failed(path, source),
         }
     }
 
     /// Says what an error of the file system means for a store; made for `map_err`.
-    pub(crate) fn io(path: &Path) -> impl Fn(io::Error) -> Self {
+    pub(crate) fn io(path: &Path) -> impl Fn(io::Error) -> Self + use<> {
         let path = path.to_owned();
-        move |source| {
-            let path = path.clone();
-            match source.kind() {
-                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Self::Permission { path },
-                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull { path },
-                _ => Self::Open { path, source },
-            }
+        move |source| match source.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Self::permission(&path),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::full(&path),
+            _ => Self::Failed { message: format!("could not open {}", path.display()), source: source.into() },
         }
     }
 }
@@ -214,21 +200,21 @@ mod tests {
     #[test]
     fn each_failure_of_sqlite_has_its_own_meaning() {
         use rusqlite::ffi;
-        assert!(matches!(from_code(ffi::SQLITE_NOTADB), StoreError::NotSqlite { .. }));
+        assert!(matches!(from_code(ffi::SQLITE_NOTADB), StoreError::NotAStore { .. }));
         assert!(matches!(from_code(ffi::SQLITE_READONLY), StoreError::Permission { .. }));
-        assert!(matches!(from_code(ffi::SQLITE_FULL), StoreError::DiskFull { .. }));
+        assert!(matches!(from_code(ffi::SQLITE_FULL), StoreError::Full { .. }));
         assert!(matches!(from_code(ffi::SQLITE_BUSY), StoreError::Busy { .. }));
-        assert!(matches!(from_code(ffi::SQLITE_CORRUPT), StoreError::Sqlite { .. }));
-        assert!(matches!(from_code(ffi::SQLITE_CANTOPEN), StoreError::Open { source, .. }
-            if source.kind() == io::ErrorKind::NotFound));
+        assert!(matches!(from_code(ffi::SQLITE_CORRUPT), StoreError::Failed { .. }));
+        let unopened = from_code(ffi::SQLITE_CANTOPEN);
+        assert!(unopened.to_string().starts_with("could not open "), "{unopened}");
     }
 
     #[test]
     fn so_has_each_failure_of_the_file_system() {
         let meaning = |kind: io::ErrorKind| StoreError::io(Path::new("runs.db"))(kind.into());
         assert!(matches!(meaning(io::ErrorKind::PermissionDenied), StoreError::Permission { .. }));
-        assert!(matches!(meaning(io::ErrorKind::StorageFull), StoreError::DiskFull { .. }));
-        assert!(matches!(meaning(io::ErrorKind::NotADirectory), StoreError::Open { .. }));
+        assert!(matches!(meaning(io::ErrorKind::StorageFull), StoreError::Full { .. }));
+        assert!(matches!(meaning(io::ErrorKind::NotADirectory), StoreError::Failed { .. }));
     }
 
     #[test]

@@ -1,7 +1,15 @@
-//! Runs in a list: what is asked for, and what is shown of each.
+//! Runs in a list: what is asked for, what is shown of each, and the columns that have it.
+
+use std::path::Path;
 
 use plimsoll_measurement::{Figure, RunRecord};
+use rusqlite::{Connection, Row, params};
 use serde::Serialize;
+
+use crate::{LATEST, SHORTEST_PREFIX, StoreError};
+
+/// Runs that an error names to help along.
+const RUNS_NAMED: u32 = 5;
 
 /// Which runs are wanted; a field that is absent lets all through.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -14,6 +22,8 @@ pub struct Filter {
     pub campaign: Option<String>,
     /// At most so many.
     pub limit: Option<u32>,
+    /// Those older than this run: the last one of the page before.
+    pub after: Option<String>,
 }
 
 /// A run in a list.
@@ -25,6 +35,9 @@ pub struct RunSummary {
     pub test: String,
     /// The target's URL without secrets.
     pub target: String,
+    /// Identifies the server and database, whatever URL they were reached by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target_fingerprint: Option<String>,
     /// Kind of the database.
     pub engine: String,
     /// Start of the run, RFC 3339 in UTC.
@@ -61,6 +74,7 @@ impl From<RunRecord> for RunSummary {
             run_id: run.run_id,
             test: run.test,
             target: run.target,
+            target_fingerprint: run.target_fingerprint,
             engine: run.engine,
             started_at: run.started_at,
             ended_at: run.ended_at,
@@ -72,4 +86,121 @@ impl From<RunRecord> for RunSummary {
             result: run.result,
         }
     }
+}
+
+/// Writes the columns of a run.
+pub(crate) fn write(connection: &Connection, path: &Path, record: RunRecord) -> Result<(), StoreError> {
+    let run = RunSummary::from(record);
+    let json = |value: serde_json::Result<String>| {
+        value.map_err(|source| StoreError::Document { kind: "finished".to_owned(), run_id: run.run_id.clone(), source })
+    };
+    let figure = json(serde_json::to_string(&run.result))?;
+    let also = json(serde_json::to_string(&run.also))?;
+    let sql =
+        "INSERT OR REPLACE INTO run (run_id, test, target, target_fingerprint, campaign, engine, started_at, ended_at,
+            complete, error_kind, client_verdict, bottleneck, also, figure)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+    let row = params![
+        run.run_id,
+        run.test,
+        run.target,
+        run.target_fingerprint,
+        run.campaign,
+        run.engine,
+        run.started_at,
+        run.ended_at,
+        run.complete,
+        run.error_kind,
+        run.client_verdict,
+        run.limit,
+        also,
+        figure,
+    ];
+    let written = connection.prepare_cached(sql).and_then(|mut statement| statement.execute(row));
+    written.map(drop).map_err(StoreError::sqlite(path))
+}
+
+/// The runs that a filter lets through, the newest first.
+pub(crate) fn page(connection: &Connection, path: &Path, filter: &Filter) -> Result<Vec<RunSummary>, StoreError> {
+    let sql =
+        "SELECT run_id, test, target, target_fingerprint, campaign, engine, started_at, ended_at, complete, error_kind,
+            client_verdict, bottleneck, also, figure FROM run
+        WHERE (?1 IS NULL OR test = ?1) AND (?2 IS NULL OR target = ?2 OR target_fingerprint = ?2)
+          AND (?3 IS NULL OR campaign = ?3) AND (?4 IS NULL OR run_id < ?4)
+        ORDER BY run_id DESC LIMIT ?5";
+    let query = || -> rusqlite::Result<Vec<Result<RunSummary, StoreError>>> {
+        let Filter { test, target, campaign, limit, after } = filter;
+        // SQLite takes a negative limit for none.
+        let limit = limit.map_or(-1, i64::from);
+        let mut statement = connection.prepare_cached(sql)?;
+        statement.query_map(params![test, target, campaign, after, limit], summary)?.collect()
+    };
+    query().map_err(StoreError::sqlite(path))?.into_iter().collect()
+}
+
+fn summary(row: &Row<'_>) -> rusqlite::Result<Result<RunSummary, StoreError>> {
+    let json = |column: usize| -> rusqlite::Result<Option<&str>> { Ok(row.get_ref(column)?.as_str_or_null()?) };
+    let run_id: String = row.get(0)?;
+    let refused = |source| StoreError::Document { kind: "finished".to_owned(), run_id: run_id.clone(), source };
+    let also = json(12)?.map_or(Ok(Vec::new()), serde_json::from_str).map_err(refused);
+    let result = json(13)?.map_or(Ok(None), serde_json::from_str).map_err(refused);
+    let (also, result) = match (also, result) {
+        (Ok(also), Ok(result)) => (also, result),
+        (Err(error), _) | (_, Err(error)) => return Ok(Err(error)),
+    };
+    Ok(Ok(RunSummary {
+        test: row.get(1)?,
+        target: row.get(2)?,
+        target_fingerprint: row.get(3)?,
+        campaign: row.get(4)?,
+        engine: row.get(5)?,
+        started_at: row.get(6)?,
+        ended_at: row.get(7)?,
+        complete: row.get(8)?,
+        error_kind: row.get(9)?,
+        client_verdict: row.get(10)?,
+        limit: row.get(11)?,
+        also,
+        result,
+        run_id,
+    }))
+}
+
+/// True for a run whose end has come.
+pub(crate) fn has_ended(connection: &Connection, path: &Path, run_id: &str) -> Result<bool, StoreError> {
+    exists(connection, "SELECT 1 FROM run WHERE run_id = ?1 AND ended_at IS NOT NULL", run_id)
+        .map_err(StoreError::sqlite(path))
+}
+
+fn exists(connection: &Connection, sql: &str, run_id: &str) -> rusqlite::Result<bool> {
+    connection.prepare_cached(sql)?.exists([run_id])
+}
+
+/// The id that is meant by an id, by its beginning, or by [`LATEST`].
+pub(crate) fn resolve(connection: &Connection, path: &Path, wanted: &str) -> Result<String, StoreError> {
+    let failed = StoreError::sqlite(path);
+    let newest = |prefix: &str| newest_with(connection, prefix).map_err(&failed);
+    let unknown = || -> Result<String, StoreError> {
+        Err(StoreError::UnknownRun { wanted: wanted.to_owned(), newest: newest("")? })
+    };
+    if wanted == LATEST {
+        return newest("")?.into_iter().next().map_or_else(unknown, Ok);
+    }
+    if exists(connection, "SELECT 1 FROM run WHERE run_id = ?1", wanted).map_err(&failed)? {
+        return Ok(wanted.to_owned());
+    }
+    if wanted.chars().count() < SHORTEST_PREFIX {
+        return Err(StoreError::PrefixTooShort { wanted: wanted.to_owned() });
+    }
+    match newest(wanted)?.as_slice() {
+        [] => unknown(),
+        [only] => Ok(only.clone()),
+        several => Err(StoreError::AmbiguousRun { wanted: wanted.to_owned(), matching: several.to_vec() }),
+    }
+}
+
+/// The newest runs whose id begins like this.
+fn newest_with(connection: &Connection, prefix: &str) -> rusqlite::Result<Vec<String>> {
+    let sql = "SELECT run_id FROM run WHERE substr(run_id, 1, length(?1)) = ?1 ORDER BY run_id DESC LIMIT ?2";
+    connection.prepare_cached(sql)?.query_map(params![prefix, RUNS_NAMED], |row| row.get(0))?.collect()
 }

@@ -6,7 +6,7 @@ use plimsoll_measurement::{
     ColdStart, CpuRow, CpuTable, Expected, Metric, Minute, Point, Repetition, RequestKind, RunFailure, RunRecord,
     Seconds, Verdict,
 };
-use plimsoll_store::{SqliteStore, Store};
+use plimsoll_store::{RunStore, SqliteStore};
 use proptest::option::of;
 use proptest::prelude::*;
 
@@ -80,6 +80,9 @@ fn a_record() -> impl Strategy<Value = RunRecord> {
     (words, parts).prop_map(|((target, ended_at, note, environment), (mut repetitions, value, exit_code, whole))| {
         for (repetition, label) in repetitions.iter_mut().zip('a'..) {
             repetition.label = label.into();
+            for (point, index) in repetition.points.iter_mut().zip(0..) {
+                point.index = index;
+            }
         }
         let parameters = [("whole", whole.into()), ("real", value.into()), ("word", note.clone().into())];
         RunRecord {
@@ -116,20 +119,15 @@ proptest! {
     fn a_record_is_loaded_as_it_was_stored(run in a_record()) {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("runs.db");
-        let mut store = SqliteStore::open(&path)?;
-        store.begin(&common::begun("run-1"))?;
-        store.finish(&run)?;
-        prop_assert_eq!(&SqliteStore::open(&path)?.load("run-1")?, &run);
+        let store = SqliteStore::open(&path)?;
+        common::keep(&store, &run)?;
+        prop_assert_eq!(&SqliteStore::open(&path)?.record("run-1")?, &run);
 
-        // The same run, written step by step as it happens.
-        let step = RunRecord { run_id: "run-2".into(), repetitions: Vec::new(), ..run.clone() };
-        store.begin(&step)?;
-        for repetition in &run.repetitions {
-            store.repetition("run-2", repetition)?;
-            for point in &repetition.points {
-                store.point("run-2", &repetition.label, point)?;
-            }
+        // The same run, kept step by step as it happens.
+        let step = RunRecord { run_id: "run-2".into(), ended_at: Some("at last".into()), ..run };
+        for event in common::step_by_step(&step) {
+            store.append(&[event])?;
         }
-        prop_assert_eq!(store.load("run-2")?, RunRecord { run_id: "run-2".into(), ..run });
+        prop_assert_eq!(store.record("run-2")?, step);
     }
 }

@@ -2,9 +2,10 @@
 
 mod common;
 
-use common::{begun, finished, point, repetition};
-use plimsoll_measurement::{Repetition, RunFailure, RunRecord};
-use plimsoll_store::{Filter, SqliteStore, Store, StoreError};
+use common::{begun, finished, keep, step_by_step};
+use plimsoll_measurement::event::{Event, Kind};
+use plimsoll_measurement::{Fold, RunFailure, RunRecord};
+use plimsoll_store::{Filter, RunStore, SqliteStore, StoreError};
 use tempfile::TempDir;
 
 fn store() -> (TempDir, SqliteStore) {
@@ -14,81 +15,107 @@ fn store() -> (TempDir, SqliteStore) {
 }
 
 fn ids(store: &SqliteStore, filter: &Filter) -> Vec<String> {
-    store.list(filter).expect("a list").into_iter().map(|run| run.run_id).collect()
+    store.summaries(filter).expect("a list").into_iter().map(|run| run.run_id).collect()
 }
 
 #[test]
 fn a_finished_point_is_there_for_others_before_the_next_begins() {
-    let (_folder, mut writer) = store();
+    let (_folder, writer) = store();
     let reader = SqliteStore::open(writer.path()).unwrap();
-    writer.begin(&begun("run-1")).unwrap();
-    writer.repetition("run-1", &Repetition { complete: false, ..repetition("a", Vec::new()) }).unwrap();
-    for index in 0..3 {
-        writer.point("run-1", "a", &point(index)).unwrap();
-        let seen = reader.load("run-1").unwrap();
-        assert_eq!(seen.repetitions[0].points, (0..=index).map(point).collect::<Vec<_>>());
+    let events = step_by_step(&finished("run-1"));
+    for (told, event) in events.iter().enumerate() {
+        assert_eq!(writer.append(std::slice::from_ref(event)).unwrap(), 1);
+        let expected = Fold::of("run-1", events[..=told].iter().cloned()).record().unwrap();
+        assert_eq!(reader.record("run-1").unwrap(), expected, "after event {told}");
     }
-    writer.repetition("run-1", &repetition("a", Vec::new())).unwrap();
-    writer.repetition("run-1", &Repetition { complete: false, ..repetition("b", Vec::new()) }).unwrap();
-    drop(writer);
-
-    let killed = reader.load("run-1").unwrap();
-    assert_eq!(killed.ended_at, None);
-    let shape: Vec<_> = killed.repetitions.iter().map(|r| (r.label.as_str(), r.complete, r.points.len())).collect();
-    assert_eq!(shape, [("a", true, 3), ("b", false, 0)]);
+    assert_eq!(reader.record("run-1").unwrap(), finished("run-1"));
 }
 
 #[test]
-fn the_finished_record_takes_the_place_of_what_was_written_on_the_way() {
-    let (_folder, mut store) = store();
-    let run = finished("run-1");
-    store.begin(&begun("run-1")).unwrap();
-    for repetition in &run.repetitions {
-        store.repetition("run-1", repetition).unwrap();
-        for point in &repetition.points {
-            store.point("run-1", &repetition.label, point).unwrap();
+fn events_that_come_again_change_nothing_also_when_the_run_is_over() {
+    let (_folder, store) = store();
+    let events = step_by_step(&finished("run-1"));
+    assert_eq!(store.append(&events).unwrap(), events.len());
+    for _ in 0..2 {
+        store.append(&events).unwrap();
+        assert_eq!(store.record("run-1").unwrap(), finished("run-1"));
+        let kept = store.events("run-1", 0, 100).unwrap();
+        assert_eq!(kept.len(), 6, "what nobody needs any more is dropped: {kept:?}");
+    }
+    assert_eq!(ids(&store, &Filter::default()), ["run-1"]);
+}
+
+#[test]
+fn events_may_come_in_any_order() {
+    let (_folder, store) = store();
+    for event in step_by_step(&finished("run-1")).iter().rev() {
+        store.append(std::slice::from_ref(event)).unwrap();
+    }
+    assert_eq!(store.record("run-1").unwrap(), finished("run-1"));
+    assert_eq!(store.summaries(&Filter::default()).unwrap()[0].result, finished("run-1").result);
+
+    // A run of which the begin has not come is not listed yet, and nothing of it is lost.
+    let late = step_by_step(&finished("run-2"));
+    store.append(&late[1..4]).unwrap();
+    assert_eq!(ids(&store, &Filter::default()), ["run-1"]);
+    assert!(matches!(store.record("run-2"), Err(StoreError::UnknownRun { .. })));
+    store.append(&late[..1]).unwrap();
+    assert_eq!(store.record("run-2").unwrap().repetitions[0].points.len(), 2);
+}
+
+#[test]
+fn who_follows_catches_up_from_where_it_was() {
+    let (_folder, store) = store();
+    let events = step_by_step(&finished("run-1"));
+    let mut fold = Fold::new("run-1");
+    let mut position = 0;
+    for some in events.chunks(3) {
+        store.append(some).unwrap();
+        loop {
+            let page = store.events("run-1", position, 2).unwrap();
+            let Some(last) = page.last() else { break };
+            position = last.position;
+            page.into_iter().for_each(|kept| assert!(fold.apply(kept.event)));
         }
+        assert_eq!(fold.record().unwrap(), store.record("run-1").unwrap());
     }
-    assert_eq!(store.load("run-1").unwrap().repetitions, run.repetitions);
-    store.finish(&run).unwrap();
-    assert_eq!(store.load("run-1").unwrap(), run);
+    assert_eq!(fold.record().unwrap(), finished("run-1"));
+    assert_eq!(store.events("run-2", 0, 2).unwrap(), []);
 }
 
 #[test]
-fn nothing_is_added_to_what_was_not_begun_and_nothing_begins_twice() {
-    let (_folder, mut store) = store();
-    let message = |result: Result<(), StoreError>| result.unwrap_err().to_string();
-    assert_eq!(message(store.finish(&finished("run-1"))), "run run-1 was never begun");
-    assert_eq!(message(store.repetition("run-1", &repetition("a", Vec::new()))), "run run-1 was never begun");
-    store.begin(&begun("run-1")).unwrap();
-    assert_eq!(message(store.point("run-1", "a", &point(0))), "repetition a of run run-1 was never begun");
-    assert!(matches!(store.begin(&begun("run-1")), Err(StoreError::RunExists { run_id }) if run_id == "run-1"));
+fn kinds_of_a_later_release_are_kept() {
+    let (_folder, store) = store();
+    let tide = Kind::Other { name: "tide".into(), document: serde_json::json!({"metres": 2.5}) };
+    let mut events = step_by_step(&finished("run-1"));
+    let sequence = events.len() as u64;
+    events.push(Event { sequence, kind: tide.clone(), ..events[0].clone() });
+    store.append(&events).unwrap();
+    assert_eq!(store.record("run-1").unwrap(), finished("run-1"));
+    assert_eq!(store.events("run-1", 0, 100).unwrap().pop().unwrap().event.kind, tide);
 }
 
 #[test]
-fn a_record_that_could_not_be_loaded_changes_nothing() {
-    let (_folder, mut store) = store();
-    store.begin(&begun("run-1")).unwrap();
-    let mut broken = finished("run-1");
-    broken.repetitions[1].points[0].seconds = f64::NAN;
-    assert!(matches!(store.finish(&broken), Err(StoreError::Document { what: "point", .. })));
-    assert_eq!(store.load("run-1").unwrap(), begun("run-1"));
-
-    let mut twice_a = finished("run-1");
-    twice_a.repetitions[1].label = "a".into();
-    assert!(matches!(store.finish(&twice_a), Err(StoreError::Sqlite { .. })));
-    assert_eq!(store.load("run-1").unwrap(), begun("run-1"));
+fn an_event_that_could_not_be_read_again_changes_nothing() {
+    let (_folder, store) = store();
+    keep(&store, &begun("run-1")).unwrap();
+    let mut events = step_by_step(&finished("run-1"));
+    let Kind::Point(measured) = &mut events[2].kind else { panic!("{:?}", events[2]) };
+    measured.point.seconds = f64::NAN;
+    let refused = store.append(&events).unwrap_err();
+    assert_eq!(refused.to_string(), "an event 'point' of run run-1 is no valid document");
+    assert_eq!(store.record("run-1").unwrap(), begun("run-1"));
 }
 
 #[test]
 fn a_run_is_found_by_its_id_its_beginning_or_as_the_latest() {
-    let (_folder, mut store) = store();
-    let error = |store: &SqliteStore, wanted: &str| store.load(wanted).unwrap_err().to_string();
+    let (_folder, store) = store();
+    let error = |store: &SqliteStore, wanted: &str| store.record(wanted).unwrap_err().to_string();
     assert_eq!(error(&store, "latest"), "no run 'latest' in the store; it holds none yet");
     for id in ["0190-aaaa", "0190-aabb", "0191-cccc", "019"] {
-        store.begin(&begun(id)).unwrap();
+        keep(&store, &begun(id)).unwrap();
     }
-    let found = |wanted: &str| store.load(wanted).unwrap().run_id;
+    let found = |wanted: &str| store.record(wanted).unwrap().run_id;
     assert_eq!(found("latest"), "0191-cccc");
     assert_eq!(found("0190-aab"), "0190-aabb");
     assert_eq!(found("0191"), "0191-cccc");
@@ -101,7 +128,7 @@ fn a_run_is_found_by_its_id_its_beginning_or_as_the_latest() {
 
 #[test]
 fn lists_are_filtered_and_the_newest_come_first() {
-    let (_folder, mut store) = store();
+    let (_folder, store) = store();
     let failure = RunFailure { kind: "disk-full".into(), message: "no space".into(), hint: None, exit_code: 7 };
     let runs = [
         RunRecord { campaign: Some("spring".into()), ..finished("r1") },
@@ -110,18 +137,20 @@ fn lists_are_filtered_and_the_newest_come_first() {
         RunRecord { campaign: Some("spring".into()), error: Some(failure), ..finished("r4") },
     ];
     for run in &runs {
-        store.begin(run).unwrap();
+        keep(&store, run).unwrap();
     }
     let all = Filter::default();
     assert_eq!(ids(&store, &all), ["r4", "r3", "r2", "r1"]);
     assert_eq!(ids(&store, &Filter { limit: Some(2), ..all.clone() }), ["r4", "r3"]);
+    assert_eq!(ids(&store, &Filter { after: Some("r3".into()), limit: Some(1), ..all.clone() }), ["r2"]);
+    assert_eq!(ids(&store, &Filter { after: Some("r1".into()), ..all.clone() }), Vec::<String>::new());
     assert_eq!(ids(&store, &Filter { test: Some("memory".into()), ..all.clone() }), ["r2"]);
     assert_eq!(ids(&store, &Filter { target: Some("sqlite:/data/a.db".into()), ..all.clone() }), ["r3"]);
     assert_eq!(ids(&store, &Filter { target: Some("a".into()), ..all.clone() }), ["r3"]);
     let spring = Filter { campaign: Some("spring".into()), test: Some("read-scan".into()), ..all.clone() };
     assert_eq!(ids(&store, &spring), ["r4", "r1"]);
 
-    let summaries = store.list(&all).unwrap();
+    let summaries = store.summaries(&all).unwrap();
     let complete: Vec<bool> = summaries.iter().map(|run| run.complete).collect();
     assert_eq!(complete, [false, true, false, true]);
     assert_eq!(summaries[0].error_kind.as_deref(), Some("disk-full"));
@@ -131,31 +160,55 @@ fn lists_are_filtered_and_the_newest_come_first() {
 
 #[test]
 fn an_incomplete_repetition_makes_a_run_incomplete_in_lists() {
-    let (_folder, mut store) = store();
+    let (_folder, store) = store();
     let mut run = finished("r1");
     run.repetitions[1].complete = false;
-    store.begin(&run).unwrap();
-    assert!(!store.list(&Filter::default()).unwrap()[0].complete);
+    keep(&store, &run).unwrap();
+    assert!(!store.summaries(&Filter::default()).unwrap()[0].complete);
 }
 
 #[test]
-fn two_stores_write_at_the_same_time() {
+fn many_write_and_read_at_the_same_time() {
     const RUNS: usize = 20;
     let (_folder, store) = store();
+    let other = SqliteStore::open(store.path()).unwrap();
     std::thread::scope(|scope| {
-        for writer in ["left", "right"] {
-            let mut store = SqliteStore::open(store.path()).unwrap();
+        // Two threads that share a store, and one that has it open itself.
+        for (writer, store) in [("left", &store), ("middle", &store), ("right", &other)] {
             scope.spawn(move || {
                 for n in 0..RUNS {
                     let run = finished(&format!("{writer}-{n:02}"));
-                    store.begin(&begun(&run.run_id)).unwrap();
-                    store.repetition(&run.run_id, &run.repetitions[0]).unwrap();
-                    store.point(&run.run_id, "a", &point(0)).unwrap();
-                    store.finish(&run).unwrap();
+                    for some in step_by_step(&run).chunks(2) {
+                        store.append(some).unwrap();
+                    }
+                    assert_eq!(store.record(&run.run_id).unwrap(), run);
                 }
             });
         }
+        for _ in 0..2 {
+            scope.spawn(|| (0..RUNS).for_each(|_| drop(store.summaries(&Filter::default()).unwrap())));
+        }
     });
-    assert_eq!(ids(&store, &Filter::default()).len(), 2 * RUNS);
-    assert_eq!(store.load("left-07").unwrap(), finished("left-07"));
+    assert_eq!(ids(&store, &Filter::default()).len(), 3 * RUNS);
+    assert_eq!(other.record("left-07").unwrap(), finished("left-07"));
+}
+
+/// `cargo test --release -p plimsoll-store --test runs -- --ignored --nocapture` shows how long a list takes.
+#[test]
+#[ignore = "takes a minute to make the runs, and is about time"]
+fn ten_thousand_runs_are_listed_at_once() {
+    let (_folder, store) = store();
+    for hundred in 0..100 {
+        let runs = (0..100).map(|n| finished(&format!("0190-{hundred:03}-{n:03}")));
+        let events: Vec<_> = runs.flat_map(|run| plimsoll_measurement::event::events_of(&run, "main")).collect();
+        store.append(&events).unwrap();
+    }
+    let took = (0..5).map(|_| {
+        let begun = std::time::Instant::now();
+        assert_eq!(store.summaries(&Filter::default()).unwrap().len(), 10_000);
+        begun.elapsed()
+    });
+    let took = took.min().unwrap();
+    println!("10,000 runs are listed in {took:?}");
+    assert!(took.as_millis() <= 50, "{took:?}");
 }

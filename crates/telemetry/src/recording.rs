@@ -19,6 +19,9 @@ use crate::{ceilings, files};
 /// How often samplers are read, to begin with.
 pub const EVERY: Duration = Duration::from_secs(1);
 
+/// How much is told at a time while it goes on.
+const PART_EVERY: Duration = Duration::from_secs(30);
+
 /// From so many looks on every second one is dropped: ten minutes of seconds, or two hours of twelves.
 const MOST_LOOKS: usize = 600;
 
@@ -75,6 +78,8 @@ pub struct Recording {
     shared: Arc<Shared>,
     before: Views,
     start: Moment,
+    /// The last look that a part had.
+    told: Moment,
 }
 
 struct Shared {
@@ -103,7 +108,7 @@ impl Recording {
         let theirs = Arc::clone(&shared);
         // It ends by itself: to wait for it would take time on the clock.
         let _ = spawn(clock, "samples", move || theirs.work());
-        Self { shared, before, start }
+        Self { shared, before, start, told: start }
     }
 
     /// What the machine holds the server to, else ourselves where the engine works in our process.
@@ -131,6 +136,18 @@ impl Recording {
         let own = ceilings::of_group(state.looks.first()?.host.as_ref()?, CLIENT);
         let cpu = own.into_iter().find(|ceiling| ceiling.resource == "cpu")?;
         Ceiling::new("client_cpu", cpu.value, cpu.source)
+    }
+
+    /// The samples since the last part, or since the start; none before [`PART_EVERY`] has passed.
+    pub fn part(&mut self, from: Moment) -> Option<Samples> {
+        let state = self.shared.state();
+        let last = state.looks.last()?.at;
+        if last.since(self.told) < PART_EVERY {
+            return None;
+        }
+        let first = state.looks.iter().rposition(|look| look.at <= self.told).unwrap_or(0);
+        self.told = last;
+        Some(columns::of(&state.looks[first..], from)).filter(|samples| !samples.is_empty())
     }
 
     /// Takes the last look, unless one is under way at a server that doesn't answer; gives the samples since `from`.
@@ -261,6 +278,23 @@ mod tests {
         assert!(samples.column("data_reads").unwrap().values.iter().all(|value| *value == Some(7.0)));
         let longest = samples.intervals().map(|(from, to)| to - from).fold(0.0, f64::max);
         assert!(longest <= 64.0, "{longest}");
+    }
+
+    #[test]
+    fn parts_are_told_meanwhile_and_make_up_the_whole() {
+        let clock: Arc<dyn Clock> = Arc::new(VirtualClock::new());
+        let _on_clock = enter(&clock, "test");
+        let engine: Box<dyn Sampler> = Box::new(Engine { clock: Arc::clone(&clock), takes: Duration::ZERO });
+        let start = clock.now();
+        let mut recording = Recording::start(&clock, Sources { engine: Some(engine), host: None });
+        let mut parts = Samples::default();
+        for _ in 0..100 {
+            clock.sleep(Duration::from_secs(1));
+            recording.part(start).into_iter().for_each(|part| parts.append(&part));
+        }
+        let whole = recording.finish(start).samples;
+        assert_eq!(parts.seconds, whole.seconds[..90], "three parts of thirty seconds");
+        assert_eq!(parts.column("data_reads").unwrap().values, whole.column("data_reads").unwrap().values[..90]);
     }
 
     #[test]

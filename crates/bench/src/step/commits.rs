@@ -108,7 +108,7 @@ impl Made {
         let clock = std::sync::Arc::clone(context.clock);
         context.begin();
         for part in 0..POINTS {
-            context.observer.activity(&format!("inserting, {part} of {POINTS} parts are done"));
+            context.log.activity(&format!("inserting, {part} of {POINTS} parts are done"));
             let (first, end) = (part * commits / POINTS, (part + 1) * commits / POINTS);
             let mut times = Times::new();
             let start = clock.now();

@@ -88,7 +88,7 @@ impl Measure for Join {
             // The whole machine first: its time tells what one session would take.
             for (sessions, goes_on) in [(self.sessions, &mut whole), (1, &mut single)] {
                 if *goes_on {
-                    context.observer.activity(&format!("joining {rung} rows in {sessions} sessions"));
+                    context.log.activity(&format!("joining {rung} rows in {sessions} sessions"));
                     let point = workers.time(context, &mut probe, rung, sessions)?;
                     *goes_on = point.seconds <= stop_after;
                     context.keep(point)?;

@@ -64,7 +64,7 @@ impl Measure for LevelChange {
                  hand"
             ));
             context
-                .observer
+                .log
                 .activity(&format!("going back to level {there}, which has to be asked for by hand if this is ended"));
         }
         let back = change(context, levels, &there, CHANGE_BACK, outcome.is_ok());
@@ -125,8 +125,9 @@ fn change(
     waits: bool,
 ) -> Result<()> {
     let start = context.clock.now();
-    context.observer.activity(&format!("{label}: {level}"));
+    context.log.activity(&format!("{label}: {level}"));
     asked(context, levels, level, start, label)?;
+    context.mark(format!("level {level} was asked for"));
     let mut looks = 0;
     loop {
         let effective = in_effect(levels, level)?;
@@ -135,6 +136,7 @@ fn change(
         if effective {
             // Sessions may have ended, and the lease with them.
             context.lease.renew()?;
+            context.mark(format!("level {level} is in effect"));
             return context.keep(
                 Point {
                     label: Some(label.to_owned()),

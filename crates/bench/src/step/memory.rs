@@ -162,7 +162,7 @@ impl Memory {
         let stride = (self.rows / pages).max(1);
         let set_bytes = (self.pages_bytes() as f64 * rows as f64 / self.rows as f64) as u64;
         let set_pages = set_bytes.div_ceil(page);
-        context.observer.activity(&format!(
+        context.log.activity(&format!(
             "reading a set of {} in random order",
             plimsoll_measurement::units::format_bytes(set_bytes)
         ));

@@ -20,13 +20,14 @@ use plimsoll_engine::{
     Cancel, Cold, ColdFollower, Database, Error, ErrorKind, Lease, Place, RequestAccess, Requester, Result, Row,
     RowSource, Sampler, Session, Table, value::Tally,
 };
-use plimsoll_measurement::{Client, ColdStart, Counter, Moment, Point, Reading, reading::growth};
+use plimsoll_measurement::event::{Gap, Kind, Mark, PhaseEnded, PointMeasured, SamplesTaken, Warning};
+use plimsoll_measurement::{Client, ColdStart, Counter, Moment, Phase, Point, Reading, SampleGap, reading::growth};
 
+use crate::events::EventLog;
 use crate::generate::Rows;
 use crate::interrupt::{Interrupt, Watched};
 use crate::load::mix::Mix;
 use crate::load::own::Own;
-use crate::observer::{Observer, Progress};
 use crate::parameters::Parameters;
 use crate::sampling::Sampling;
 
@@ -196,13 +197,13 @@ pub struct Context<'a> {
     pub clock: &'a Arc<dyn Clock>,
     /// Requests to stop.
     pub interrupt: &'a Interrupt,
-    /// Whoever watches.
-    pub observer: &'a mut dyn Observer,
+    /// What happens is told here.
+    pub log: &'a mut EventLog,
     /// The repetition that is being measured.
     pub repetition: &'a mut plimsoll_measurement::Repetition,
     /// The run's id.
     pub run_id: &'a str,
-    /// Start of the repetition.
+    /// Time zero of the repetition: when its first step began to measure.
     pub repetition_start: Moment,
     /// The step's name in points, where a test has several.
     pub phase: Option<&'static str>,
@@ -251,7 +252,7 @@ impl<'a> Context<'a> {
             settle: self.settle,
             clock: self.clock,
             interrupt: self.interrupt,
-            observer: &mut *self.observer,
+            log: &mut *self.log,
             repetition: &mut *self.repetition,
             run_id: self.run_id,
             repetition_start: self.repetition_start,
@@ -268,9 +269,47 @@ impl<'a> Context<'a> {
     pub fn keep(&mut self, mut point: Point) -> Result<()> {
         point.index = self.repetition.points.len() as u32;
         point.phase = self.phase.map(str::to_owned);
-        self.observer.point(self.run_id, &self.repetition.label, &point)?;
+        let repetition = self.repetition.label.clone();
+        self.log.tell(Kind::Point(PointMeasured { repetition, point: point.clone() }))?;
         self.repetition.points.push(point);
+        self.samples_so_far();
         Ok(())
+    }
+
+    /// Keeps a phase of requests that is over.
+    pub(crate) fn keep_phase(&mut self, phase: Phase) -> Result<()> {
+        let repetition = self.repetition.label.clone();
+        let kept = self.log.tell(Kind::Phase(PhaseEnded { repetition, phase: Box::new(phase.clone()) }));
+        self.repetition.phases.push(phase);
+        kept
+    }
+
+    /// Tells what was sampled since the last time, if it is enough: a killed program leaves it.
+    pub(crate) fn samples_so_far(&mut self) {
+        if !self.log.is_kept() {
+            return;
+        }
+        if let Some(samples) = self.sampling.part(self.phase, self.repetition_start) {
+            let repetition = self.repetition.label.clone();
+            self.log.note(Kind::Samples(SamplesTaken { repetition, is_part: true, samples }));
+        }
+    }
+
+    /// Tells something that explains what will be seen in figures.
+    pub(crate) fn mark(&mut self, text: String) {
+        let seconds = self.seconds_since_start(self.clock.now());
+        self.log.note(Kind::Mark(Mark { repetition: self.repetition.label.clone(), seconds, text }));
+    }
+
+    /// Tells of a time in which the engine could not be reached.
+    pub(crate) fn gap(&mut self, from: Moment, to: Moment, reason: &str) {
+        let gap = SampleGap {
+            from_seconds: self.seconds_since_start(from),
+            to_seconds: self.seconds_since_start(to),
+            source: "engine".to_owned(),
+            reason: reason.to_owned(),
+        };
+        self.log.note(Kind::Gap(Gap { repetition: self.repetition.label.clone(), gap }));
     }
 
     /// A session in the run's place (or another one), whose statements an interrupt cancels.
@@ -305,13 +344,20 @@ impl<'a> Context<'a> {
 
     /// Adds a warning unless it stands there already.
     pub fn warn(&mut self, warning: impl Into<String>) {
-        add(self.warnings, warning.into());
+        self.add_warning(warning.into(), false);
     }
 
     /// Adds a warning about the machine that holds the target's files: in virtual time it is no part of the result.
     pub fn warn_of_machine(&mut self, warning: impl Into<String>) {
-        let is_virtual = self.clock.kind() == "virtual";
-        add(if is_virtual { self.host_warnings } else { self.warnings }, warning.into());
+        self.add_warning(warning.into(), self.clock.kind() == "virtual");
+    }
+
+    fn add_warning(&mut self, text: String, is_host: bool) {
+        let warnings = if is_host { &mut *self.host_warnings } else { &mut *self.warnings };
+        if !warnings.contains(&text) {
+            warnings.push(text.clone());
+            self.log.note(Kind::Warning(Warning { text, is_host }));
+        }
     }
 
     /// Records how a cold start was made.
@@ -319,19 +365,26 @@ impl<'a> Context<'a> {
         self.repetition.cold = Some(cold);
     }
 
-    /// Begins to measure: the repetition's time runs from now on, and the engine is looked at.
+    /// Begins to measure: the engine is looked at, and the repetition's time runs from now on, if it doesn't yet.
     pub fn begin(&mut self) {
         for warning in self.sampling.begin(self.database, self.clock) {
             self.warn_of_machine(warning);
         }
-        self.repetition_start = self.clock.now();
+        if self.repetition.points.is_empty() && self.repetition.phases.is_empty() {
+            self.repetition_start = self.clock.now();
+            self.repetition.started_at = Some(self.log.now());
+        }
     }
 
     /// Has measured.
     pub(crate) fn end(&mut self) {
-        let phase = self.phase;
+        let (phase, before) = (self.phase, self.repetition.samples.len());
         for warning in self.sampling.end(self.repetition, phase, self.place.name(), self.repetition_start) {
             self.warn(warning);
+        }
+        for samples in self.repetition.samples.iter().skip(before).cloned() {
+            let repetition = self.repetition.label.clone();
+            self.log.note(Kind::Samples(SamplesTaken { repetition, is_part: false, samples }));
         }
     }
 
@@ -343,14 +396,14 @@ impl<'a> Context<'a> {
     /// Loads rows into a table, with progress, and stops between rows when asked to.
     pub fn load(&mut self, session: &mut dyn Session, table: &Table, rows: Rows, content_bytes: u64) -> Result<Tally> {
         let activity = format!("loading {}", table.name);
-        self.observer.activity(&activity);
+        self.log.activity(&activity);
         let mut source = Watching {
             rows,
             seen: 0,
             content_bytes: 0,
             activity: &activity,
             total: content_bytes,
-            observer: self.observer,
+            log: self.log,
             interrupt: self.interrupt,
         };
         session.load(table, &mut source)
@@ -365,12 +418,6 @@ impl<'a> Context<'a> {
             self.clock.sleep(step);
         }
         Ok(())
-    }
-}
-
-fn add(warnings: &mut Vec<String>, warning: String) {
-    if !warnings.contains(&warning) {
-        warnings.push(warning);
     }
 }
 
@@ -489,7 +536,7 @@ struct Watching<'a, 'b> {
     content_bytes: u64,
     activity: &'a str,
     total: u64,
-    observer: &'b mut dyn Observer,
+    log: &'b mut EventLog,
     interrupt: &'a Interrupt,
 }
 
@@ -501,9 +548,7 @@ impl RowSource for Watching<'_, '_> {
         if self.seen.is_multiple_of(4096) {
             self.content_bytes += 4096 * row.content_bytes();
             self.interrupt.check()?;
-            let progress =
-                Progress { activity: self.activity, done: self.content_bytes.min(self.total), total: self.total };
-            self.observer.progress(&progress);
+            self.log.progress(self.activity, self.content_bytes.min(self.total), self.total);
         }
         Ok(more)
     }

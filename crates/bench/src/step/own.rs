@@ -47,14 +47,14 @@ impl Prepared {
         let session = session.as_mut();
         for sql in ready::script(&self.own, &self.own.setup, description).map_err(unusable)? {
             context.interrupt.check()?;
-            context.observer.activity(&format!("setting up: {}", first_words(&sql)));
+            context.log.activity(&format!("setting up: {}", first_words(&sql)));
             session.execute(&sql, &[]).map_err(|error| of(error, "the set-up", &sql))?;
         }
         let draws = self.own.requests.iter().flat_map(|request| &request.parameters);
         let mut samples = Vec::new();
         for draw in draws {
             if let (_, Draw::Column { table, column }) = draw {
-                context.observer.activity(&format!("reading a sample of {table}.{column}"));
+                context.log.activity(&format!("reading a sample of {table}.{column}"));
                 samples.push(((table.clone(), column.clone()), sample(session, table, column, seed)?));
             }
         }

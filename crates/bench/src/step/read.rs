@@ -70,7 +70,7 @@ impl Read<'_> {
         let mut probe = Probe::new(context.database);
         probe.start(control.as_mut())?;
 
-        context.observer.activity("reading into the client");
+        context.log.activity("reading into the client");
         let clock = Arc::clone(context.clock);
         context.begin();
         let (next, working, finished) = (AtomicUsize::new(0), AtomicU64::new(readers), Mutex::default());

@@ -84,7 +84,7 @@ impl Measure for Scan {
         }
         let mut probe = Probe::new(context.database);
         let mut sum = Sums::default();
-        context.observer.activity("scanning");
+        context.log.activity("scanning");
         context.begin();
         for ((table, tally), size) in dataset.tables.iter().zip(&self.sizes) {
             context.interrupt.check()?;
@@ -126,7 +126,7 @@ impl Measure for Scan {
 impl Scan {
     fn make_cold(&mut self, context: &mut Context<'_>) -> Result<Vec<String>> {
         let dataset = self.dataset.as_mut().ok_or_else(not_prepared)?;
-        context.observer.activity("making the cache cold");
+        context.log.activity("making the cache cold");
         let tables: Vec<_> = dataset.tables.iter().map(|(table, _)| table.clone()).collect();
         let cold = Cold { shared: dataset.shared, ..context.cold.clone() };
         let leases = [Some(&mut *context.lease), dataset.lease.as_deref_mut()];
@@ -144,7 +144,7 @@ impl Scan {
         }
         drop(session);
         if !context.settle.is_zero() {
-            context.observer.activity("settling");
+            context.log.activity("settling");
             context.wait(context.settle)?;
         }
         Ok(methods)

@@ -124,7 +124,7 @@ impl Measure for Write {
 
         let mut probe = Probe::new(context.database);
         let mut size = session.table_size(&target)?;
-        context.observer.activity("writing chunks");
+        context.log.activity("writing chunks");
         if self.within.is_none() {
             context.begin();
         }

@@ -6,7 +6,7 @@ use plimsoll_clock::{Clock, windowed};
 use plimsoll_engine::error::Result;
 use plimsoll_engine::table::ColumnType::{self, BigInt, Float};
 use plimsoll_engine::value::{Row, Value};
-use plimsoll_measurement::{FileLimit, FileRow, Counter, Moment, Reading, ResourceRow, Views, WaitRow};
+use plimsoll_measurement::{Counter, FileLimit, FileRow, Moment, Reading, ResourceRow, Views, WaitRow};
 
 use super::describe::{Abilities, Ability, PAGE_BYTES};
 use super::place::{Control, text_of, whole};

@@ -9,7 +9,7 @@ use plimsoll_engine::database::Sampler;
 use plimsoll_engine::error::{ErrorKind, Result};
 use plimsoll_engine::table::ColumnType::{self, BigInt, Float};
 use plimsoll_engine::value::{Row, Value};
-use plimsoll_measurement::{Files, Counter, Moment, Reading, ResourceRow, Views, Window};
+use plimsoll_measurement::{Counter, Files, Moment, Reading, ResourceRow, Views, Window};
 
 use super::connect::Connector;
 use super::counters;

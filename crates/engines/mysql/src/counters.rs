@@ -9,7 +9,7 @@ use plimsoll_engine::database::{Sampler, TableSize};
 use plimsoll_engine::error::{ErrorKind, Result};
 use plimsoll_engine::process;
 use plimsoll_engine::table::Table;
-use plimsoll_measurement::{FileRow, Counter, Reading};
+use plimsoll_measurement::{Counter, FileRow, Reading};
 
 use super::connection::Connection;
 use super::error::statement;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use plimsoll_clock::{Clock, windowed};
 use plimsoll_engine::database::Sampler;
 use plimsoll_engine::error::{Error, Result};
-use plimsoll_measurement::{FileRow, Counter, Reading, Views, WaitRow, Window};
+use plimsoll_measurement::{Counter, FileRow, Reading, Views, WaitRow, Window};
 
 use super::connect::Connector;
 use super::connection::Connection;

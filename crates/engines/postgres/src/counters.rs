@@ -9,7 +9,7 @@ use plimsoll_engine::database::{Place, Sampler};
 use plimsoll_engine::error::Result;
 use plimsoll_engine::process;
 use plimsoll_engine::table::Table;
-use plimsoll_measurement::{FileRow, Counter, Reading};
+use plimsoll_measurement::{Counter, FileRow, Reading};
 use postgres::Client;
 
 use super::error::Errors;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use plimsoll_clock::{Clock, windowed};
 use plimsoll_engine::database::Sampler;
 use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_measurement::{FileRow, Counter, Moment, Reading, Views, Window};
+use plimsoll_measurement::{Counter, FileRow, Moment, Reading, Views, Window};
 use postgres::fallible_iterator::FallibleIterator as _;
 use postgres_protocol::message::backend::{DATA_ROW_TAG, ERROR_RESPONSE_TAG, Message, READY_FOR_QUERY_TAG};
 use postgres_protocol::message::frontend;

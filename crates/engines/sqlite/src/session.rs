@@ -14,7 +14,7 @@ use plimsoll_engine::process;
 use plimsoll_engine::request::{Answer, Statement};
 use plimsoll_engine::table::{ColumnType, Table};
 use plimsoll_engine::value::{Row, Tally, Value};
-use plimsoll_measurement::{FileRow, Counter, Reading, Views};
+use plimsoll_measurement::{Counter, FileRow, Reading, Views};
 use rusqlite::{CachedStatement, Connection, InterruptHandle, OpenFlags, StatementStatus};
 
 use super::errors::from_sqlite;

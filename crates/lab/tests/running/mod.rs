@@ -4,9 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_bench::observer::Unobserved;
 use plimsoll_bench::run::Plan;
-use plimsoll_bench::{Interrupt, definition, execute};
+use plimsoll_bench::{Interrupt, Sinks, definition, execute};
 use plimsoll_clock::{Clock, VirtualClock, enter};
 use plimsoll_engine::Cold;
 use plimsoll_hardware::Spec;
@@ -46,7 +45,7 @@ pub fn run(
         build: "test".to_owned(),
         host: Host::default(),
     };
-    let record = execute(&plan, &lab, &clock, &Interrupt::default(), &mut Unobserved);
+    let record = execute(&plan, &lab, &clock, &Interrupt::default(), Sinks::default());
     assert!(record.is_complete(), "{:?}", record.error);
     record
 }

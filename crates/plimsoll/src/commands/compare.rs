@@ -19,7 +19,7 @@ use crate::settings::Settings;
 pub fn compare(options: &Compare, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     let margin = parse_margin(&options.margin)?;
     let store = settings.read_store()?;
-    let records = options.runs.iter().map(|id| store.load(id)).collect::<Result<Vec<_>, _>>()?;
+    let records = options.runs.iter().map(|id| store.record(id)).collect::<Result<Vec<_>, _>>()?;
     let (base, others) = records.split_first().ok_or_else(|| Failure::usage("nothing to compare"))?;
     if series_of(base).iter().all(|series| series.values.is_empty()) {
         let message = format!("run {} has no complete repetition to compare with", base.run_id);

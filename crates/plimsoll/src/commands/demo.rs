@@ -30,7 +30,7 @@ pub fn demo(options: &Demo, settings: &Settings, printer: &Printer) -> Result<u8
     let host = this_machine();
     let interrupt = Interrupt::default();
     signals::listen(&interrupt, printer)?;
-    let mut store = settings.open_store()?;
+    let store = settings.open_store()?;
     printer.remark(
         "Four tests on three levels of Azure SQL Database, as they were in January 2015, modelled by the lab in virtual \
          time: about a minute.",
@@ -45,7 +45,7 @@ pub fn demo(options: &Demo, settings: &Settings, printer: &Printer) -> Result<u8
             let common = plan(&definition, definition.parameters_at(false, scale), &target, &host);
             let plan = Plan { campaign: Some("demo".to_owned()), ..common };
             let session = Session { printer, interrupt: &interrupt };
-            let record = session.run(&plan, &target, &opened, store.as_mut())?;
+            let record = session.run(&plan, &target, &opened, &store)?;
             if options.json || record.error.is_some() {
                 present(&record, options.json, printer)?;
             } else {

@@ -7,7 +7,7 @@ use plimsoll_measurement::{RunRecord, exit};
 use plimsoll_report::history::{FEWEST_RUNS, History, Run};
 use plimsoll_report::html;
 use plimsoll_report::terminal::{self, Style};
-use plimsoll_store::{Filter, RunSummary, Store};
+use plimsoll_store::{Filter, RunStore, RunSummary};
 use serde_json::json;
 
 use super::compare::conditions::{self, Weight, differences};
@@ -53,10 +53,10 @@ struct Chosen {
 }
 
 impl Chosen {
-    fn choose(options: &args::History, store: &dyn Store) -> Result<Self, Failure> {
+    fn choose(options: &args::History, store: &dyn RunStore) -> Result<Self, Failure> {
         let summaries = candidates(options, store)?;
         let reference = match &options.like {
-            Some(id) => store.load(id)?,
+            Some(id) => store.record(id)?,
             None => newest_usable(&summaries, options.metric.as_deref(), store)?,
         };
         if reference.test != options.test {
@@ -80,7 +80,7 @@ impl Chosen {
         };
         // A figure may be stated under another URL; the fingerprint tells the server.
         for summary in summaries.iter().rev() {
-            let mut run = store.load(&summary.run_id)?;
+            let mut run = store.record(&summary.run_id)?;
             match chosen.values(&run) {
                 Ok(values) => {
                     // Its conditions are enough from here on, and a run may have many seconds.
@@ -204,13 +204,13 @@ impl Chosen {
 }
 
 /// The runs of the test on the target, the newest first.
-fn candidates(options: &args::History, store: &dyn Store) -> Result<Vec<RunSummary>, Failure> {
+fn candidates(options: &args::History, store: &dyn RunStore) -> Result<Vec<RunSummary>, Failure> {
     let target = match &options.target {
         Some(url) => Some(Target::parse(url)?.display().to_owned()),
         None => None,
     };
     let found =
-        store.list(&Filter { test: Some(options.test.clone()), target: target.clone(), ..Filter::default() })?;
+        store.summaries(&Filter { test: Some(options.test.clone()), target: target.clone(), ..Filter::default() })?;
     let Some(first) = found.first() else {
         let message = match &target {
             Some(target) => format!("no run of {} on {target} is stored", options.test),
@@ -226,9 +226,12 @@ fn candidates(options: &args::History, store: &dyn Store) -> Result<Vec<RunSumma
         return Err(Failure::usage(message).hint(format!("name one with --target: {}", targets.join(", "))));
     }
     // The same server under other URLs.
-    let Some(fingerprint) = store.load(&first.run_id)?.target_fingerprint else { return Ok(found) };
-    let others =
-        store.list(&Filter { test: Some(options.test.clone()), target: Some(fingerprint), ..Filter::default() })?;
+    let Some(fingerprint) = first.target_fingerprint.clone() else { return Ok(found) };
+    let others = store.summaries(&Filter {
+        test: Some(options.test.clone()),
+        target: Some(fingerprint),
+        ..Filter::default()
+    })?;
     let mut all = found;
     let known: std::collections::BTreeSet<String> = all.iter().map(|run| run.run_id.clone()).collect();
     all.extend(others.into_iter().filter(|run| !known.contains(&run.run_id)));
@@ -237,10 +240,10 @@ fn candidates(options: &args::History, store: &dyn Store) -> Result<Vec<RunSumma
 }
 
 /// The newest run that has a figure, and one that is neither a bound nor in doubt if there is such a run.
-fn newest_usable(summaries: &[RunSummary], metric: Option<&str>, store: &dyn Store) -> Result<RunRecord, Failure> {
+fn newest_usable(summaries: &[RunSummary], metric: Option<&str>, store: &dyn RunStore) -> Result<RunRecord, Failure> {
     let mut newest = None;
     for summary in summaries {
-        let run = store.load(&summary.run_id)?;
+        let run = store.record(&summary.run_id)?;
         let all = series_of(&run);
         let Some(series) = all.iter().find(|series| metric.is_none_or(|metric| series.metric == metric)) else {
             continue;

@@ -3,7 +3,7 @@
 use plimsoll_analysis::ladder::{Anchor, AnchorTimes, cpu_table};
 use plimsoll_catalog::Catalog;
 use plimsoll_measurement::{Repetition, RunRecord};
-use plimsoll_store::Store;
+use plimsoll_store::RunStore;
 
 use crate::args::Multiples;
 use crate::failure::Failure;
@@ -35,9 +35,9 @@ enum Times {
 
 impl Loaded {
     /// Loads what the options name.
-    pub fn load(options: &Multiples, store: &dyn Store) -> Result<Self, Failure> {
+    pub fn load(options: &Multiples, store: &dyn RunStore) -> Result<Self, Failure> {
         let reference = match &options.reference {
-            Some(id) => Some(ladder_of(store.load(id)?)?),
+            Some(id) => Some(ladder_of(store.record(id)?)?),
             None => None,
         };
         let anchor = match options.anchor.as_deref() {
@@ -54,7 +54,7 @@ impl Loaded {
                     Failure::usage(format!("--anchor {text} is not of the form RUN=DTU"))
                         .hint("such as --anchor latest=50, or --anchor catalog for the published fit")
                 })?;
-                let (name, repetitions) = ladder_of(store.load(id)?)?;
+                let (name, repetitions) = ladder_of(store.record(id)?)?;
                 Some(LoadedAnchor { name, edition: None, dtu, times: Times::Measured(repetitions) })
             }
         };
@@ -80,7 +80,7 @@ impl Loaded {
 }
 
 /// Puts the multiples into the ladders of stored runs, if any were asked for.
-pub fn apply(options: &Multiples, store: &dyn Store, records: &mut [RunRecord]) -> Result<(), Failure> {
+pub fn apply(options: &Multiples, store: &dyn RunStore, records: &mut [RunRecord]) -> Result<(), Failure> {
     if options.reference.is_none() && options.anchor.is_none() {
         return Ok(());
     }

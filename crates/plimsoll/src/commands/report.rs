@@ -7,7 +7,7 @@ use std::path::Path;
 
 use plimsoll_measurement::{RunRecord, exit};
 use plimsoll_report::{csv, html, markdown};
-use plimsoll_store::{Filter, SHORTEST_PREFIX, Store};
+use plimsoll_store::{Filter, RunStore, SHORTEST_PREFIX};
 use tempfile::NamedTempFile;
 
 use super::multiples;
@@ -57,17 +57,17 @@ pub fn made_now(title: &str) -> html::Options {
     html::Options { title: title.to_owned(), generated_at: Some(format!("{now:.0}")) }
 }
 
-fn records(options: &Report, store: &dyn Store) -> Result<Vec<RunRecord>, Failure> {
+fn records(options: &Report, store: &dyn RunStore) -> Result<Vec<RunRecord>, Failure> {
     let mut ids = options.runs.clone();
     for campaign in &options.campaign {
-        let found = store.list(&Filter { campaign: Some(campaign.clone()), ..Filter::default() })?;
+        let found = store.summaries(&Filter { campaign: Some(campaign.clone()), ..Filter::default() })?;
         if found.is_empty() {
             return Err(Failure::usage(format!("no run belongs to the campaign '{campaign}'"))
                 .hint("'plimsoll runs' lists what there is"));
         }
         ids.extend(found.into_iter().rev().map(|run| run.run_id));
     }
-    ids.iter().map(|id| store.load(id).map_err(Failure::from)).collect()
+    ids.iter().map(|id| store.record(id).map_err(Failure::from)).collect()
 }
 
 /// Puts the runs first that others are held against: a run, or all of a target.

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_bench::run::{self, Plan};
 use plimsoll_bench::step::{LevelWords, Step};
-use plimsoll_bench::{Definition, Interrupt, Parameters, definition, execute};
+use plimsoll_bench::{Definition, Interrupt, Parameters, Sinks, definition, execute, feed};
 use plimsoll_engine::{Cold, Target};
 use plimsoll_measurement::{Host, RunRecord, exit, units};
 use plimsoll_report::terminal;
-use plimsoll_store::Store;
+use plimsoll_store::RunStore;
 use signal_hook::consts::SIGTERM;
 
 use super::multiples::Loaded;
@@ -18,7 +19,7 @@ use crate::args::Run;
 use crate::engines::{self, Opened};
 use crate::failure::Failure;
 use crate::printer::Printer;
-use crate::progress::Watcher;
+use crate::progress::{InStore, Progress};
 use crate::settings::Settings;
 use crate::signals;
 
@@ -40,7 +41,7 @@ pub fn run(options: &Run, settings: &Settings, printer: &Printer) -> Result<u8, 
         .map_err(|error| Failure::usage(format!("--settle: {error}")).hint("such as --settle 5m"))?;
     let targets: Vec<Target> =
         options.target.iter().map(|url| engines::parse(url, printer)).collect::<Result<_, _>>()?;
-    let mut store = settings.open_store()?;
+    let store = settings.open_store()?;
     let multiples = Loaded::load(&options.multiples, store.as_ref())?;
     let interrupt = Interrupt::default();
     signals::listen(&interrupt, printer)?;
@@ -67,7 +68,7 @@ pub fn run(options: &Run, settings: &Settings, printer: &Printer) -> Result<u8, 
                 ..common
             };
             let session = Session { printer, interrupt: &interrupt };
-            let record = session.run(&plan, target, &opened, store.as_mut())?;
+            let record = session.run(&plan, target, &opened, &store)?;
             present(&record, options.json, printer)?;
             codes.push(record.error.as_ref().map_or(exit::DONE, |error| error.exit_code));
             if let Some(signal) = interrupt.signal() {
@@ -97,12 +98,19 @@ impl Session<'_> {
         plan: &Plan<'_>,
         target: &Target,
         opened: &Opened,
-        store: &mut dyn Store,
+        store: &Arc<dyn RunStore>,
     ) -> Result<RunRecord, Failure> {
         match &opened.database {
             Ok(database) => {
-                let mut watcher = Watcher::new(store, self.printer, plan.definition.name.clone());
-                Ok(execute(plan, database.as_ref(), &opened.clock, self.interrupt, &mut watcher))
+                let (feed, events) = feed();
+                let sinks = Sinks { keeper: Some(Box::new(InStore(Arc::clone(store)))), feeds: vec![feed] };
+                Ok(std::thread::scope(|scope| {
+                    let progress = Progress::new(self.printer, plan.definition.name.clone());
+                    // Without a thread for it nothing is shown, and the run goes on.
+                    let name = std::thread::Builder::new().name("progress".to_owned());
+                    let _ = name.spawn_scoped(scope, || progress.follow(events));
+                    execute(plan, database.as_ref(), &opened.clock, self.interrupt, sinks)
+                }))
             }
             Err(error) => Ok(run::not_started(plan, engines::engine_of(target)?.products()[0], &opened.clock, error)),
         }

@@ -3,7 +3,7 @@
 use plimsoll_measurement::exit;
 use plimsoll_report::model::Value;
 use plimsoll_report::terminal::{self, Style};
-use plimsoll_store::{Filter, RunSummary, SqliteStore, Store as _};
+use plimsoll_store::{Filter, RunSummary};
 
 use super::compare::short;
 use super::multiples;
@@ -15,30 +15,37 @@ use crate::settings::Settings;
 /// Lists runs, the newest first.
 pub fn runs(options: &Runs, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     let store = if let Some(other) = &options.merge {
-        let mut store = SqliteStore::open(&settings.store)?;
-        let taken = store.merge_from(other).map_err(|error| {
-            Failure { exit_code: exit::INCOMPLETE, ..Failure::usage(error.to_string()) }
-                .hint("--merge takes the file of a store")
-        })?;
+        let store = settings.open_store()?;
+        let taken = plimsoll_store::open_unchanged(other).and_then(|other| store.merge_from(other.as_ref())).map_err(
+            |error| {
+                Failure { exit_code: exit::INCOMPLETE, ..Failure::usage(error.to_string()) }
+                    .hint("--merge takes the file of a store")
+            },
+        )?;
         printer.remark(&format!("{taken} runs taken from {}", other.display()));
         store
     } else {
-        SqliteStore::open_to_read(&settings.store)?
+        settings.read_store()?
     };
     let target = match &options.target {
         // A password in the URL would keep it from being found, and must not be looked for.
         Some(url) => Some(plimsoll_engine::Target::parse(url)?.display().to_owned()),
         None => None,
     };
-    let filter =
-        Filter { test: options.test.clone(), target, campaign: options.campaign.clone(), limit: Some(options.limit) };
-    let found = store.list(&filter)?;
+    let filter = Filter {
+        test: options.test.clone(),
+        target,
+        campaign: options.campaign.clone(),
+        limit: Some(options.limit),
+        after: None,
+    };
+    let found = store.summaries(&filter)?;
     if options.json {
         for run in &found {
             printer.result(&serde_json::to_string(run).map_err(|error| Failure::usage(error.to_string()))?);
         }
     } else if found.is_empty() {
-        let any = store.list(&Filter { limit: Some(1), ..Filter::default() })?;
+        let any = store.summaries(&Filter { limit: Some(1), ..Filter::default() })?;
         printer.remark(&if any.is_empty() {
             format!("no runs in {}; 'plimsoll demo' makes some", settings.store.display())
         } else {
@@ -71,7 +78,7 @@ fn row(run: &RunSummary) -> plimsoll_report::RunSummary {
 /// Shows one run.
 pub fn show(options: &Show, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     let store = settings.read_store()?;
-    let mut record = store.load(&options.run)?;
+    let mut record = store.record(&options.run)?;
     multiples::apply(&options.multiples, store.as_ref(), std::slice::from_mut(&mut record))?;
     if options.json {
         let line = plimsoll_report::json_line(&record).map_err(|error| Failure::usage(error.to_string()))?;

@@ -2,10 +2,9 @@
 //! should show. Nothing is kept in the store.
 
 use plimsoll_bench::figures::joins_at_common_rungs;
-use plimsoll_bench::observer::Unobserved;
 use plimsoll_bench::run::{Plan, next_step};
 use plimsoll_bench::schema::Width;
-use plimsoll_bench::{Interrupt, definition, execute};
+use plimsoll_bench::{Interrupt, Sinks, definition, execute};
 use plimsoll_catalog::{Catalog, LabLevel};
 use plimsoll_engine::{ErrorKind, Target};
 use plimsoll_measurement::{Figure, Host, RunRecord, exit, units};
@@ -240,7 +239,7 @@ impl Bench<'_> {
                 parameters.set(key, value, &definition.steps).map_err(Failure::usage)?;
             }
             let plan = Plan { keep_data, ..plan(&definition, parameters, &target, &self.host) };
-            Ok(execute(&plan, database.as_ref(), clock, &self.interrupt, &mut Unobserved))
+            Ok(execute(&plan, database.as_ref(), clock, &self.interrupt, Sinks::default()))
         };
         if test == CHANGE {
             // Something that has to move: of the test's own there is nothing when the level changes.

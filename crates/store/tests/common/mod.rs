@@ -1,6 +1,9 @@
 //! Records to be stored.
+#![allow(dead_code, reason = "every file of tests uses a part of it")]
 
+use plimsoll_measurement::event::{Event, Kind, MAIN, PointMeasured, events_of, head, repetition_head};
 use plimsoll_measurement::{Figure, Metric, Point, Repetition, RunRecord};
+use plimsoll_store::{RunStore, StoreError};
 
 /// A run that has just begun; from JSON, as records may gain fields.
 pub fn begun(run_id: &str) -> RunRecord {
@@ -58,4 +61,36 @@ pub fn finished(run_id: &str) -> RunRecord {
         results: vec![figure],
         ..begun(run_id)
     }
+}
+
+/// Keeps a whole run at once.
+pub fn keep(store: &impl RunStore, run: &RunRecord) -> Result<usize, StoreError> {
+    store.append(&events_of(run, MAIN))
+}
+
+/// The events of a finished run as they come: its begin, each repetition with its points, its end.
+pub fn step_by_step(run: &RunRecord) -> Vec<Event> {
+    let begun = RunRecord { ended_at: None, result: None, results: Vec::new(), error: None, ..head(run) };
+    let mut kinds = vec![Kind::Begun(Box::new(begun))];
+    for repetition in &run.repetitions {
+        let begun = Repetition { complete: false, ..repetition_head(repetition) };
+        kinds.push(Kind::Repetition(Box::new(begun)));
+        kinds.extend(
+            repetition
+                .points
+                .iter()
+                .cloned()
+                .map(|point| Kind::Point(PointMeasured { repetition: repetition.label.clone(), point })),
+        );
+        kinds.push(Kind::Repetition(Box::new(repetition_head(repetition))));
+    }
+    kinds.push(Kind::Finished(Box::new(head(run))));
+    let event = |(sequence, kind)| Event {
+        run_id: run.run_id.clone(),
+        source: MAIN.into(),
+        sequence,
+        at: run.started_at.clone(),
+        kind,
+    };
+    (0..).zip(kinds).map(event).collect()
 }

@@ -194,7 +194,7 @@ fn fill(context: &mut Context<'_>, mover: &mut dyn Mover, source: &mut Source, w
 
 /// The new database has to hold what the first one does.
 fn verify(context: &mut Context<'_>, wanted: Wanted, target: &Place) -> Result<()> {
-    context.observer.activity("comparing the new database with the first");
+    context.log.activity("comparing the new database with the first");
     match dataset::verify(context, target, wanted)? {
         Some(_) => Ok(()),
         None => Err(contradiction("the new database does not hold what the first one does".to_owned())),

@@ -126,7 +126,7 @@ impl Follow for Watch<'_, '_> {
     fn stage(&mut self, name: &'static str) -> Result<()> {
         self.context.interrupt.check()?;
         self.end()?;
-        self.context.observer.activity(&format!("moving the database: {}{name}", self.prefix));
+        self.context.log.activity(&format!("moving the database: {}{name}", self.prefix));
         if name == TABLES {
             self.evidence = Evidence::begin(self.context)?;
         }
@@ -156,11 +156,7 @@ impl Follow for Watch<'_, '_> {
         if let Some(size) = size {
             let activity = format!("moving the database: {}{}", self.prefix, stage.name);
             let done = size.min(self.page_bytes);
-            self.context.observer.progress(&crate::observer::Progress {
-                activity: &activity,
-                done,
-                total: self.page_bytes,
-            });
+            self.context.log.progress(&activity, done, self.page_bytes);
         }
         stage.bytes_before = stage.bytes_before.or(size);
         if now.since(stage.start) >= MINUTE {

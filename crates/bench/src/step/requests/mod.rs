@@ -8,23 +8,23 @@ use std::time::Duration;
 
 use plimsoll_clock::in_threads_while;
 use plimsoll_engine::{Database, Error, ErrorKind, Place, RequestAccess, Requester, Result};
+use plimsoll_measurement::event::{Kind, Second};
 use plimsoll_measurement::{Moment, Phase as PhaseRecord, RequestKind, Stall, Times, units};
 
 use self::tables::{on_rows, provision, rehearsal, wanted};
 use super::own::Prepared;
 use super::{Context, Measure, contradiction};
 use crate::interrupt::Interrupt;
-use crate::load::mix::Kind;
+use crate::load::mix::Kind as RequestClass;
 use crate::load::own::Ready;
 use crate::load::plan::{plan, search};
 use crate::load::rehearsal::rehearse;
 use crate::load::request::Workload;
 use crate::load::rows::Target;
 use crate::load::session::{Losses, SessionLane, Sessions, Slot};
-use crate::observer::Live;
 use plimsoll_load::client::{ClientWatch, Told, Where};
 use plimsoll_load::monitor::{LOOK_EVERY, Monitor};
-use plimsoll_load::phases::{ALL, Phase};
+use plimsoll_load::phases::Phase;
 use plimsoll_load::recorder::{AllTimes, Recorder, Sums};
 use plimsoll_load::schedule::{Arrivals, Rate, Schedule};
 use plimsoll_load::think::Think;
@@ -149,8 +149,7 @@ impl Measure for Requests {
             percentiles.truncate(first);
             percentiles.extend(of_phase.percentiles);
             context.repetition.stalls.extend(of_phase.stalls);
-            context.repetition.phases.push(record);
-            outcome = of_phase.outcome;
+            outcome = of_phase.outcome.and(context.keep_phase(record));
         }
         if search.is_some() && found.is_none() {
             let label = context.repetition.label.clone();
@@ -272,7 +271,7 @@ fn run(
     let mut monitor = Monitor::new(phase, &recorders, schedule.as_ref(), (repetition_start, start));
     let mut watched = Ok(());
     let ended = in_threads_while(&clock, jobs, || {
-        watched = watch_over(context, shared, sessions, (&mut monitor, phase, &names));
+        watched = watch_over(context, shared, sessions, (&mut monitor, &names));
         if watched.is_err() {
             shared.state.stop();
         }
@@ -284,7 +283,10 @@ fn run(
         clock.sleep_until(end);
     }
     let stopped = if shared.state.is_stopped() { shared.state.ended().min(end) } else { end };
-    let (_, point) = monitor.look(stopped, true);
+    let (last, point) = monitor.look(stopped, true);
+    if last.operations + last.errors > 0 {
+        tell_second(context, shared, sessions, last);
+    }
     let kept = point.map_or(Ok(()), |point| context.keep(point));
     let mut recorder = new();
     for part in &recorders {
@@ -316,34 +318,26 @@ fn watch_over(
     context: &mut Context<'_>,
     shared: &Shared<'_>,
     sessions: &Sessions<'_>,
-    (monitor, phase, kinds): (&mut Monitor<'_>, &Phase, &[String]),
+    (monitor, kinds): (&mut Monitor<'_>, &[String]),
 ) -> Result<()> {
     let clock = Arc::clone(context.clock);
-    let is_bulk = context.mix.kinds().contains(&Kind::BulkLoad);
+    let is_bulk = context.mix.kinds().contains(&RequestClass::BulkLoad);
     let at_most = context.parameters.bytes("at_most");
-    let mut losses = 0;
+    let (mut losses, mut lost_since) = (0, None);
     let mut look = shared.start.after(LOOK_EVERY);
     while shared.state.is_working() && look <= shared.end {
         clock.sleep_until(look);
-        let (seen, point) = monitor.look(look, false);
-        context.observer.live(&Live {
-            phase: if phase.label == ALL { "" } else { &phase.label },
-            elapsed_seconds: seen.elapsed_seconds,
-            total_seconds: Some(shared.end.since(shared.start).as_secs_f64()),
-            rate: seen.rate,
-            latency_ms_p50: seen.latency_ms_p50,
-            latency_ms_p99: seen.latency_ms_p99,
-            answered: seen.answered,
-            failed: seen.failed,
-            backlog: seen.backlog,
-            lost_sessions: sessions.losses.lost(),
-        });
+        // What a killed program leaves, by kind; its seconds have at least as much. In virtual time a minute is over at once.
+        let is_told = clock.kind() != "virtual" && context.log.is_kept() && monitor.is_to_be_kept();
+        let so_far = is_told.then(|| monitor.so_far(kinds, context.repetition));
+        let (second, point) = monitor.look(look, false);
+        tell_second(context, shared, sessions, second);
+        context.samples_so_far();
+        if let Some(so_far) = so_far {
+            context.log.tell(Kind::Repetition(Box::new(so_far)))?;
+        }
         if let Some(point) = point {
             context.keep(point)?;
-        } else if clock.kind() != "virtual" && monitor.is_to_be_kept() {
-            // What a killed program leaves. In virtual time a minute is over at once.
-            let so_far = monitor.so_far(kinds, context.repetition);
-            context.observer.repetition(context.run_id, &so_far)?;
         }
         if is_bulk && monitor.content_bytes() > at_most {
             let (loaded, seconds) = (units::format_bytes(monitor.content_bytes()), look.since(shared.start).as_secs());
@@ -360,10 +354,13 @@ fn watch_over(
         }
         let lost = sessions.losses.count();
         if lost > losses {
+            let since = *lost_since.get_or_insert(look);
             match context.lease.renew() {
                 Ok(()) => {
                     losses = lost;
                     sessions.losses.renewed(lost);
+                    lost_since = None;
+                    context.gap(since, clock.now(), "sessions lost the server");
                     context.warn(CAME_BACK);
                 }
                 // Not back yet.
@@ -374,6 +371,13 @@ fn watch_over(
         look = look.after(LOOK_EVERY);
     }
     Ok(())
+}
+
+fn tell_second(context: &mut Context<'_>, shared: &Shared<'_>, sessions: &Sessions<'_>, second: Second) {
+    let repetition = context.repetition.label.clone();
+    let total_seconds = Some(shared.end.since(shared.start).as_secs_f64());
+    let lost_sessions = sessions.losses.lost();
+    context.log.note(Kind::Second(Second { repetition, total_seconds, lost_sessions, ..second }));
 }
 
 /// Waits for the last answers, and breaks the sessions' lines where they don't come: a server may be frozen. On modelled

@@ -95,7 +95,7 @@ pub(super) fn provision(context: &mut Context<'_>) -> Result<Vec<Target>> {
         session.checkpoint()?;
     }
     if is_cold {
-        context.observer.activity("making the cache cold");
+        context.log.activity("making the cache cold");
         let tables: Vec<_> = targets.iter().map(|target| target.table.clone()).collect();
         let cold = Cold { shared: false, ..context.cold.clone() };
         let mut follower = Follower::new(context.interrupt, [Some(&mut *context.lease), None]);

@@ -12,9 +12,8 @@
 
 use std::sync::Arc;
 
-use plimsoll_bench::observer::Unobserved;
 use plimsoll_bench::run::Plan;
-use plimsoll_bench::{Interrupt, definition::Definition, execute};
+use plimsoll_bench::{Interrupt, Sinks, definition::Definition, execute};
 use plimsoll_clock::{Clock, VirtualClock, enter};
 use plimsoll_engine::Target;
 use plimsoll_lab::LabDatabase;
@@ -149,7 +148,7 @@ impl Runner {
                 .map_err(|error| Failure::usage(error.to_string()))?;
             let target = Target::parse(&format!("lab:{name}.toml?scale=1&seed={}", scenario.luck))?;
             let plan = Plan { repetitions: 1, ..plan(&definition, definition.parameters(false), &target, &self.host) };
-            Ok(execute(&plan, &database, &clock, &self.interrupt, &mut Unobserved))
+            Ok(execute(&plan, &database, &clock, &self.interrupt, Sinks::default()))
         };
         let record = std::thread::scope(|scope| scope.spawn(work).join())
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
