@@ -2,6 +2,7 @@
 //! which direction is better, and where the documents explain it. `docs/METRICS.md` is this table.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -229,7 +230,7 @@ pub fn markdown() -> String {
         let Declared { label, unit, better, page, .. } = metric.declared();
         let name = metric.name();
         let better = better.name();
-        text += &format!("| `{name}` | {label} | {unit} | {better} | [{page}]({page}) |\n");
+        let _ = writeln!(text, "| `{name}` | {label} | {unit} | {better} | [{page}]({page}) |");
     }
     text
 }

@@ -1,5 +1,7 @@
 //! The published JSON Schema of a run record and the published table of metrics are those of the program.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

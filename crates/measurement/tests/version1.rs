@@ -1,5 +1,8 @@
 //! Records of the first release are read: what they say stays what it was, under the names of version 2.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::float_cmp, reason = "what is read has to be what was written, to the last bit")]
+
 use plimsoll_measurement::version::{VersionError, upgrade_point, upgrade_record, upgrade_repetition};
 use plimsoll_measurement::{Basis, Metric, Point, Repetition, RunRecord, Subject};
 use serde_json::{Value, json};
