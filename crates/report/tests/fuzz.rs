@@ -4,9 +4,10 @@ use std::path::Path;
 
 use plimsoll_fuzz::Target;
 use plimsoll_measurement::RunRecord;
+use plimsoll_measurement::version::upgrade_record;
 use plimsoll_report::csv::{self, Rows};
-use plimsoll_report::terminal::{self, RunSummary, Style};
-use plimsoll_report::{html, json_line, markdown};
+use plimsoll_report::terminal::{self, Style};
+use plimsoll_report::{RunSummary, html, in_a_line, json_line, markdown};
 use serde_json::Value;
 
 const ROWS: [Rows; 8] = [
@@ -19,6 +20,8 @@ const ROWS: [Rows; 8] = [
     Rows::Files,
     Rows::Samples,
 ];
+
+const WIDE: Style = Style { color: false, width: 110, full: false };
 
 /// Cells of each line, by the rules of CSV.
 fn widths(text: &str) -> Vec<usize> {
@@ -43,14 +46,18 @@ fn records() {
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plimsoll/tests/data/v0.1.0");
     let target = Target::new("records", 40).files(&kept.join("lab"), ".json").files(&kept, "show-killed.json");
     target.files(&kept, "show-failed.json").values(|value: &Value| {
-        let Ok(record) = serde_json::from_value::<RunRecord>(value.clone()) else { return };
-        for style in [Style { color: true, width: 20 }, Style { color: false, width: 110 }] {
+        let mut value = value.clone();
+        if upgrade_record(&mut value).is_err() {
+            return;
+        }
+        let Ok(record) = serde_json::from_value::<RunRecord>(value) else { return };
+        for style in [Style { color: true, width: 20, full: true }, WIDE] {
             assert!(!terminal::run(&record, style).is_empty());
             assert!(!terminal::runs(&[RunSummary::from(&record)], style).is_empty());
         }
-        assert!(!terminal::in_a_line(&record).is_empty());
+        assert!(!in_a_line(&record).is_empty());
         let records = [record.clone(), record];
-        let _ = terminal::side_by_side(&records, Style { color: false, width: 110 });
+        let _ = terminal::side_by_side(&records, WIDE);
         assert!(!markdown::report(&records).is_empty());
         let page = html::report(&records, &html::Options { title: "x".into(), generated_at: None });
         assert!(!page.contains("<script>|"), "a text of the record is markup");
