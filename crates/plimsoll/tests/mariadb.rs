@@ -270,7 +270,7 @@ fn kept_data_is_shared_and_an_interrupted_load_goes_on_by_table() {
 
 fn stored_points(scene: &Scene) -> i64 {
     rusqlite::Connection::open(scene.store())
-        .and_then(|store| store.query_row("SELECT count(*) FROM point", [], |row| row.get(0)))
+        .and_then(|store| store.query_row("SELECT count(*) FROM event WHERE kind = 'point'", [], |row| row.get(0)))
         .unwrap_or(0)
 }
 

@@ -257,7 +257,7 @@ fn working() -> i64 {
 
 fn stored_points(scene: &Scene) -> i64 {
     rusqlite::Connection::open(scene.store())
-        .and_then(|store| store.query_row("SELECT count(*) FROM point", [], |row| row.get(0)))
+        .and_then(|store| store.query_row("SELECT count(*) FROM event WHERE kind = 'point'", [], |row| row.get(0)))
         .unwrap_or(0)
 }
 

@@ -192,23 +192,3 @@ fn many_write_and_read_at_the_same_time() {
     assert_eq!(ids(&store, &Filter::default()).len(), 3 * RUNS);
     assert_eq!(other.record("left-07").unwrap(), finished("left-07"));
 }
-
-/// `cargo test --release -p plimsoll-store --test runs -- --ignored --nocapture` shows how long a list takes.
-#[test]
-#[ignore = "takes a minute to make the runs, and is about time"]
-fn ten_thousand_runs_are_listed_at_once() {
-    let (_folder, store) = store();
-    for hundred in 0..100 {
-        let runs = (0..100).map(|n| finished(&format!("0190-{hundred:03}-{n:03}")));
-        let events: Vec<_> = runs.flat_map(|run| plimsoll_measurement::event::events_of(&run, "main")).collect();
-        store.append(&events).unwrap();
-    }
-    let took = (0..5).map(|_| {
-        let begun = std::time::Instant::now();
-        assert_eq!(store.summaries(&Filter::default()).unwrap().len(), 10_000);
-        begun.elapsed()
-    });
-    let took = took.min().unwrap();
-    println!("10,000 runs are listed in {took:?}");
-    assert!(took.as_millis() <= 50, "{took:?}");
-}

@@ -24,6 +24,7 @@ const MAY_USE_REAL_TIME: &[(&str, &str)] = &[
     ("crates/bench/benches/", "measures our own speed"),
     ("crates/load/benches/", "measures our own speed"),
     ("crates/lab/benches/", "measures our own speed"),
+    ("crates/store/benches/", "measures our own speed"),
     ("crates/hardware/tests/purity.rs", "names what it forbids"),
 ];
 

@@ -93,6 +93,7 @@ pub fn differences(output: &str, old: &Value, new: &Value, renames: Renames<'_>)
     let mut found = Vec::new();
     for (path, old) in then {
         let path = renames.iter().fold(path, |path, (from, to)| renamed(path, from, to)).join(".");
+        let old = if path.contains("latency_us_") { microseconds(old) } else { old };
         let new = now.get(&path.split('.').map(str::to_owned).collect::<Vec<_>>());
         if new != Some(&old) {
             let new = new.map(Value::to_string);
@@ -100,6 +101,11 @@ pub fn differences(output: &str, old: &Value, new: &Value, renames: Renames<'_>)
         }
     }
     found
+}
+
+/// Response times of version 1 were in milliseconds, made of whole nanoseconds.
+fn microseconds(milliseconds: Value) -> Value {
+    milliseconds.as_f64().map_or(milliseconds, |ms| ((ms * 1e6).round() / 1e3).into())
 }
 
 /// Values without parts, by their paths. An absent value is the same as null.
