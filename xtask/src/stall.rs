@@ -5,8 +5,8 @@ use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use plimsoll_measurement::LatencyHistogramData;
 use plimsoll_measurement::RunRecord;
-use plimsoll_measurement::TimesData;
 use plimsoll_testbed::Postgres;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -115,5 +115,5 @@ fn p99(record: &RunRecord, from_real_start: bool) -> Option<f64> {
     let kinds = record.repetitions.iter().flat_map(|repetition| &repetition.requests);
     let times =
         kinds.filter_map(|kind| if from_real_start { kind.times_uncorrected.as_ref() } else { Some(&kind.times) });
-    TimesData::merged(times).percentile_us(99.0).map(|us| us / 1e3)
+    LatencyHistogramData::merged(times).percentile_us(99.0).map(|us| us / 1e3)
 }

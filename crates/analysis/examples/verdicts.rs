@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
-use plimsoll_analysis::binding;
+use plimsoll_analysis::bottleneck;
 use plimsoll_measurement::RunRecord;
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     let mut matrix: BTreeMap<(String, String), u32> = BTreeMap::new();
     for case in text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
         let Ok(record) = serde_json::from_value::<RunRecord>(case["record"].clone()) else { continue };
-        let verdict = binding::record::verdict(&record);
+        let verdict = bottleneck::record::verdict(&record);
         let said: BTreeSet<&str> = verdict.limits().collect();
         let truth: BTreeSet<&str> =
             case["binding"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();

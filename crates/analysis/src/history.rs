@@ -57,7 +57,7 @@ impl Terms {
 #[derive(Debug, Clone, PartialEq)]
 pub struct History {
     /// Stretches of runs on one level, in order; a single one where nothing changed.
-    pub stretches: Vec<Stretch>,
+    pub segments: Vec<Segment>,
     /// From each stretch to the next.
     pub shifts: Vec<Shift>,
     /// From the first stretch to the last; absent where nothing changed.
@@ -68,7 +68,7 @@ pub struct History {
 
 /// Runs on one level.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Stretch {
+pub struct Segment {
     /// First run.
     pub from: usize,
     /// One behind the last run.
@@ -126,10 +126,10 @@ pub fn history(runs: &[Run], terms: Terms) -> Option<History> {
         Shift { index: after.0, ratio: difference.exp(), low, high, verdict }
     };
     let segments: Vec<(usize, usize)> = partition::segments(&cuts.starts, points).collect();
-    let stretch =
-        |&(from, to): &(usize, usize)| Stretch { from, to, value: runs[0].value * weighted.level(from, to).exp() };
+    let segment =
+        |&(from, to): &(usize, usize)| Segment { from, to, value: runs[0].value * weighted.level(from, to).exp() };
     Some(History {
-        stretches: segments.iter().map(stretch).collect(),
+        segments: segments.iter().map(segment).collect(),
         shifts: segments.windows(2).map(|pair| shift(pair[0], pair[1])).collect(),
         overall: (segments.len() > 1).then(|| shift(segments[0], segments[segments.len() - 1])),
         outliers,
@@ -209,7 +209,7 @@ mod tests {
             "{shift:?}"
         );
         assert_eq!(found.overall, Some(shift));
-        assert!((found.stretches[1].value / 450.0 - 1.0).abs() < 0.01);
+        assert!((found.segments[1].value / 450.0 - 1.0).abs() < 0.01);
         let times = history(&noisy(&[(10, 500.0), (6, 450.0)]), Terms::new(false)).unwrap();
         assert_eq!(times.shifts[0].verdict, Verdict::Better);
     }
@@ -228,7 +228,7 @@ mod tests {
         odd[12].value = 300.0;
         let found = history(&odd, RATES).unwrap();
         assert_eq!((found.shifts.len(), found.outliers, found.overall), (0, vec![12], None));
-        assert_eq!(found.stretches.len(), 1);
+        assert_eq!(found.segments.len(), 1);
     }
 
     #[test]
@@ -246,9 +246,9 @@ mod tests {
         for run in &mut all {
             run.log_error = Some(0.008);
         }
-        let even = history(&all, RATES).unwrap().stretches[0].value;
+        let even = history(&all, RATES).unwrap().segments[0].value;
         all[3] = Run { value: 520.0, log_error: Some(0.1) };
-        let weighted = history(&all, RATES).unwrap().stretches[0].value;
+        let weighted = history(&all, RATES).unwrap().segments[0].value;
         assert!((weighted / even - 1.0).abs() < 0.002, "{weighted} {even}");
     }
 

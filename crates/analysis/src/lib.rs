@@ -6,7 +6,7 @@
 
 pub mod autocorrelation;
 mod autoregression;
-pub mod binding;
+pub mod bottleneck;
 pub mod compare;
 pub mod consistency;
 pub mod history;

@@ -8,7 +8,7 @@ use plimsoll_analysis::summary;
 use plimsoll_bench::generate::{Family, Rows};
 use plimsoll_bench::schema::Width;
 use plimsoll_engine::Row;
-use plimsoll_engine::value::Tally;
+use plimsoll_engine::value::RowSummary;
 
 const ROWS: u64 = 500_000;
 const ROUNDS: u64 = 9;
@@ -16,7 +16,7 @@ const ROUNDS: u64 = 9;
 fn main() {
     let mut rates: Vec<(f64, f64)> = Vec::new();
     for round in 0..ROUNDS {
-        let (mut row, mut content, mut tally) = (Row::default(), 0, Tally::default());
+        let (mut row, mut content, mut row_summary) = (Row::default(), 0, RowSummary::default());
         let start = Instant::now();
         let mut rows = Rows::new(Family::Typed(Width::Seeds), round, 0, 1, ROWS);
         while rows.fill(&mut row) {
@@ -26,10 +26,10 @@ fn main() {
         let start = Instant::now();
         let mut rows = Rows::new(Family::Typed(Width::Seeds), round, 0, 1, ROWS);
         while rows.fill(&mut row) {
-            tally.add(&mut row);
+            row_summary.add(&mut row);
         }
         let with_checksum = start.elapsed().as_secs_f64();
-        assert_eq!(tally.content_bytes, content);
+        assert_eq!(row_summary.content_bytes, content);
         let megabytes = content as f64 / f64::from(1 << 20);
         rates.push((megabytes / alone, megabytes / with_checksum));
     }

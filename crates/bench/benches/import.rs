@@ -20,8 +20,8 @@ use plimsoll_bench::generate::{Family, Rows};
 use plimsoll_bench::schema::{self, Width};
 use plimsoll_clock::RealClock;
 use plimsoll_engine::{
-    ClaimMode, Credentials, Database, Engine as _, Place, RequestAccess, Result as EngineResult, Row, RowSource, Table,
-    Target, Value,
+    ClaimMode, Credentials, Database, Engine as _, RequestAccess, Result as EngineResult, Row, RowSource, Table,
+    Target, Value, Workspace,
 };
 use plimsoll_sqlite::Sqlite;
 
@@ -104,18 +104,18 @@ fn open(folder: &Path) -> Outcome<Box<dyn Database>> {
 
 fn load(folder: &Path, table: &Table, rows: u64) -> Outcome<f64> {
     let database = open(folder)?;
-    let place = Place::run("importbench")?;
-    let lease = database.claim(&place, ClaimMode::Exclusive)?.ok_or("the place is taken")?;
-    let mut session = database.session(&place, &place)?;
+    let workspace = Workspace::run("importbench")?;
+    let lease = database.claim(&workspace, ClaimMode::Exclusive)?.ok_or("the place is taken")?;
+    let mut session = database.session(&workspace, &workspace)?;
     session.create_table(table)?;
     drop(session);
-    let mut requester = database.requester(&place, &place, RequestAccess::OWN)?;
+    let mut requester = database.requester(&workspace, &workspace, RequestAccess::OWN)?;
     let start = Instant::now();
-    let tally = requester.load(table, &mut Source(Rows::new(Family::Typed(Width::Seeds), 1, 0, 1, rows)))?;
+    let row_summary = requester.load(table, &mut Source(Rows::new(Family::Typed(Width::Seeds), 1, 0, 1, rows)))?;
     let seconds = start.elapsed().as_secs_f64();
-    assert_eq!(tally.rows, rows);
+    assert_eq!(row_summary.rows, rows);
     drop((requester, lease));
-    database.remove(&place)?;
+    database.remove(&workspace)?;
     Ok(seconds)
 }
 
@@ -126,11 +126,11 @@ fn import(folder: &Path, table: &Table, file: &Path, rows: u64) -> Outcome<f64> 
     let path = folder.join("shell.db");
     let of = |name: &str| settings.get(name).cloned().unwrap_or_default();
     let sql = {
-        let place = Place::run("importbench")?;
-        let lease = database.claim(&place, ClaimMode::Exclusive)?.ok_or("the place is taken")?;
-        let sql = database.session(&place, &place)?.dialect().create_table(table);
+        let workspace = Workspace::run("importbench")?;
+        let lease = database.claim(&workspace, ClaimMode::Exclusive)?.ok_or("the place is taken")?;
+        let sql = database.session(&workspace, &workspace)?.dialect().create_table(table);
         drop(lease);
-        database.remove(&place)?;
+        database.remove(&workspace)?;
         sql
     };
     let pragmas = format!(

@@ -16,7 +16,7 @@ use plimsoll_analysis::summary;
 use plimsoll_bench::generate::{Family, Rows};
 use plimsoll_bench::schema::{self, Width};
 use plimsoll_clock::RealClock;
-use plimsoll_engine::{ClaimMode, Credentials, Engine as _, Place, Session, Target};
+use plimsoll_engine::{ClaimMode, Credentials, Engine as _, Session, Target, Workspace};
 use plimsoll_postgres::Postgres as Engine;
 use plimsoll_testbed::Postgres;
 
@@ -29,9 +29,9 @@ fn main() -> Outcome<()> {
     let server = Postgres::builder().shared_buffers_mb(256).start()?;
     let target = Target::parse(&server.socket_url("postgres"))?;
     let database = Engine.open(&target, &Credentials::default(), Arc::new(RealClock::new()))?;
-    let place = Place::run("loadbench")?;
-    let lease = database.claim(&place, ClaimMode::Exclusive)?.ok_or("the place is taken")?;
-    let mut session = database.session(&place, &place)?;
+    let workspace = Workspace::run("loadbench")?;
+    let lease = database.claim(&workspace, ClaimMode::Exclusive)?.ok_or("the place is taken")?;
+    let mut session = database.session(&workspace, &workspace)?;
     let session = session.as_mut();
 
     // psql's file: written by the server from a table that we loaded, so that it holds the very same rows.
@@ -39,7 +39,7 @@ fn main() -> Outcome<()> {
     let file = folder.path().join("rows.bin");
     let table = schema::family("rows", Width::Seeds);
     ours(session, rows)?;
-    psql(&server, &format!("\\copy {place}.{} to '{}' (format binary)", table.name, file.display()))?;
+    psql(&server, &format!("\\copy {workspace}.{} to '{}' (format binary)", table.name, file.display()))?;
     let expected = session.query_count(&format!("SELECT count(*) FROM {}", table.name), &[])?;
 
     let (mut our_times, mut their_times) = (Vec::new(), Vec::new());
@@ -49,7 +49,7 @@ fn main() -> Outcome<()> {
         for turn in 0..2 {
             let is_ours = (pair + turn).is_multiple_of(2);
             let before = log_position(session)?;
-            let seconds = if is_ours { ours(session, rows)? } else { theirs(&server, session, &place, &file)? };
+            let seconds = if is_ours { ours(session, rows)? } else { theirs(&server, session, &workspace, &file)? };
             wal[usize::from(is_ours)] = log_position(session)? - before;
             assert_eq!(session.query_count("SELECT count(*) FROM rows", &[])?, expected);
             if is_ours { &mut our_times } else { &mut their_times }.push(seconds);
@@ -88,9 +88,9 @@ fn ours(session: &mut dyn Session, rows: u64) -> Outcome<f64> {
     Ok(start.elapsed().as_secs_f64())
 }
 
-fn theirs(server: &Postgres, session: &mut dyn Session, place: &Place, file: &Path) -> Outcome<f64> {
+fn theirs(server: &Postgres, session: &mut dyn Session, workspace: &Workspace, file: &Path) -> Outcome<f64> {
     empty_table(session)?;
-    let command = format!("\\copy {place}.rows from '{}' (format binary)", file.display());
+    let command = format!("\\copy {workspace}.rows from '{}' (format binary)", file.display());
     let start = Instant::now();
     psql(server, &command)?;
     Ok(start.elapsed().as_secs_f64())

@@ -21,8 +21,8 @@ use plimsoll_bench::generate::{Family, Rows};
 use plimsoll_bench::schema::{self, Width};
 use plimsoll_clock::{Clock, RealClock};
 use plimsoll_engine::{
-    ClaimMode, ColumnType, Credentials, Database, Engine, Lease, Place, RequestAccess, Row, RowSource as _, Session,
-    Statement, Target, Value,
+    ClaimMode, ColumnType, Credentials, Database, Engine, Lease, RequestAccess, Row, RowSource as _, Session,
+    Statement, Target, Value, Workspace,
 };
 use plimsoll_mssql::Mssql;
 use plimsoll_postgres::Postgres as PostgresEngine;
@@ -152,16 +152,16 @@ impl Drop for Served {
 /// A database with a place of ours in it.
 struct Bed {
     database: Box<dyn Database>,
-    place: Place,
+    workspace: Workspace,
     _lease: Box<dyn Lease>,
 }
 
 impl Bed {
     fn open(engine: &dyn Engine, url: &str) -> Outcome<Self> {
         let database = engine.open(&Target::parse(url)?, &Credentials::default(), Arc::new(RealClock::new()))?;
-        let place = Place::run("tdsbench")?;
-        let lease = database.claim(&place, ClaimMode::Exclusive)?.ok_or("the place is taken")?;
-        Ok(Self { database, place, _lease: lease })
+        let workspace = Workspace::run("tdsbench")?;
+        let lease = database.claim(&workspace, ClaimMode::Exclusive)?.ok_or("the place is taken")?;
+        Ok(Self { database, workspace, _lease: lease })
     }
 
     fn tds(served: &Served) -> Outcome<Self> {
@@ -169,7 +169,7 @@ impl Bed {
     }
 
     fn session(&self) -> Outcome<Box<dyn Session>> {
-        Ok(self.database.session(&self.place, &self.place)?)
+        Ok(self.database.session(&self.workspace, &self.workspace)?)
     }
 
     /// Makes selects for so long; gives CPU microseconds a request, and requests a second.
@@ -181,7 +181,7 @@ impl Bed {
         let statement = Statement { number: 0, sql, columns };
         let mut requesters = Vec::new();
         for _ in 0..SESSIONS {
-            let mut requester = self.database.requester(&self.place, &self.place, RequestAccess::OWN)?;
+            let mut requester = self.database.requester(&self.workspace, &self.workspace, RequestAccess::OWN)?;
             requester.ask(&statement, &[Value::Int(1)])?;
             requesters.push(requester);
         }
@@ -225,8 +225,8 @@ impl Bed {
         session.create_table(&table)?;
         let mut source = Rows::new(Family::Typed(Width::Seeds), 1, 0, 1, rows);
         let cpu = cpu_seconds();
-        let tally = session.load(&table, &mut source)?;
-        assert_eq!(tally.rows, rows);
+        let row_summary = session.load(&table, &mut source)?;
+        assert_eq!(row_summary.rows, rows);
         Ok((cpu_seconds() - cpu) * 1e6 / rows as f64)
     }
 }

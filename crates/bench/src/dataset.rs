@@ -1,9 +1,9 @@
 //! Data sets: tables of the family, named by seed, schema and size. A run makes its own and removes it; with
 //! `--keep-data` the set stays for later runs, which verify and share it. A load that was interrupted goes on by table.
 
-use plimsoll_engine::value::Tally;
+use plimsoll_engine::value::RowSummary;
 use plimsoll_engine::{
-    ClaimMode, ColumnType, Error, ErrorKind, Lease, Place, Result, Row, RowSource, Session, Table, Value,
+    ClaimMode, ColumnType, Error, ErrorKind, Lease, Result, Row, RowSource, Session, Table, Value, Workspace,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -13,7 +13,7 @@ use crate::step::Context;
 
 /// What a data set consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wanted {
+pub struct DatasetSpec {
     /// Number of tables.
     pub tables: u64,
     /// Rows of each.
@@ -29,9 +29,9 @@ pub struct Wanted {
 /// A data set at the target, ready to be read.
 pub struct Dataset {
     /// Where it is: the run's own place, or one that is kept.
-    pub place: Place,
+    pub workspace: Workspace,
     /// Its tables with what is in them.
-    pub tables: Vec<(Table, Tally)>,
+    pub tables: Vec<(Table, RowSummary)>,
     /// The lease that keeps others from removing a kept set.
     pub lease: Option<Box<dyn Lease>>,
     /// True if it had been there before.
@@ -43,17 +43,17 @@ pub struct Dataset {
 /// Bump when rows of a seed change: kept sets of older programs are then no longer found.
 const FORMAT: u32 = 1;
 
-impl Wanted {
+impl DatasetSpec {
     /// Content bytes of a table, by the mean row.
     pub fn table_bytes(&self) -> u64 {
         self.rows * self.width.row_bytes()
     }
 
     /// The place under which such a set is kept.
-    pub fn place(&self) -> Place {
+    pub fn workspace(&self) -> Workspace {
         let columns = schema::family("t", self.width).columns;
         let name = format!("{FORMAT} {columns:?} {} {} {} {}", self.tables, self.rows, self.seed, self.page_bytes);
-        Place::data(xxh3_64(name.as_bytes()))
+        Workspace::data(xxh3_64(name.as_bytes()))
     }
 
     /// One of the tables.
@@ -69,9 +69,9 @@ impl Wanted {
 
 /// Finds, completes or makes the data set. `alone` asks for a kept set that nobody else reads meanwhile, because it will be
 /// written anew to make it cold; if others read it, it is shared and that can't be done.
-pub fn prepare(context: &mut Context<'_>, wanted: Wanted, alone: bool) -> Result<Dataset> {
-    let kept = wanted.place();
-    let exists = context.database.places()?.iter().any(|status| status.place == kept);
+pub fn prepare(context: &mut Context<'_>, wanted: DatasetSpec, alone: bool) -> Result<Dataset> {
+    let kept = wanted.workspace();
+    let exists = context.database.workspaces()?.iter().any(|status| status.workspace == kept);
     if exists || context.keep_data {
         if let Some(mut lease) = context.database.claim(&kept, ClaimMode::Exclusive)? {
             let reused = if exists { verify(context, &kept, wanted)? } else { None };
@@ -86,7 +86,7 @@ pub fn prepare(context: &mut Context<'_>, wanted: Wanted, alone: bool) -> Result
                     lease.share()?;
                 }
                 return Ok(Dataset {
-                    place: kept,
+                    workspace: kept,
                     tables,
                     lease: Some(lease),
                     reused: reused.is_some(),
@@ -96,14 +96,14 @@ pub fn prepare(context: &mut Context<'_>, wanted: Wanted, alone: bool) -> Result
         } else if let Some(lease) = context.database.claim(&kept, ClaimMode::Shared)?
             && let Some(tables) = verify(context, &kept, wanted)?
         {
-            return Ok(Dataset { place: kept, tables, lease: Some(lease), reused: true, shared: true });
+            return Ok(Dataset { workspace: kept, tables, lease: Some(lease), reused: true, shared: true });
         } else if context.keep_data {
             context.warn("another run works with the same data set, so this run made its own and did not keep it");
         }
     }
-    let place = context.place.clone();
-    let tables = load_missing(context, &place, wanted)?;
-    Ok(Dataset { place, tables, lease: None, reused: false, shared: false })
+    let workspace = context.workspace.clone();
+    let tables = load_missing(context, &workspace, wanted)?;
+    Ok(Dataset { workspace, tables, lease: None, reused: false, shared: false })
 }
 
 /// The list of finished tables within a place; a table that isn't in it is unfinished.
@@ -148,7 +148,7 @@ impl RowSource for Manifest {
 }
 
 /// What the manifest says of each table; `None` if there is no manifest.
-fn finished(session: &mut dyn Session, tables: u64) -> Result<Option<Vec<Option<Tally>>>> {
+fn finished(session: &mut dyn Session, tables: u64) -> Result<Option<Vec<Option<RowSummary>>>> {
     let mut found = vec![None; tables as usize];
     let manifest = manifest();
     let sql = session.dialect().read_rows(&manifest);
@@ -156,9 +156,9 @@ fn finished(session: &mut dyn Session, tables: u64) -> Result<Option<Vec<Option<
     let read = session.query(&sql, &range, &manifest.types(), &mut |row| {
         if let (Value::Int(number), Value::BigInt(rows), Value::BigInt(content), Value::BigInt(sum)) =
             (row.get(0), row.get(1), row.get(2), row.get(3))
-            && let Some(place) = found.get_mut(number as usize)
+            && let Some(workspace) = found.get_mut(number as usize)
         {
-            *place = Some(Tally { rows: rows as u64, content_bytes: content as u64, checksum: sum as u64 });
+            *workspace = Some(RowSummary { rows: rows as u64, content_bytes: content as u64, checksum: sum as u64 });
         }
         Ok(())
     });
@@ -175,12 +175,16 @@ fn is_no_answer(error: &Error) -> bool {
 }
 
 /// Makes a data set in a place that has none.
-pub fn load(context: &mut Context<'_>, place: &Place, wanted: Wanted) -> Result<Vec<(Table, Tally)>> {
-    load_missing(context, place, wanted)
+pub fn load(context: &mut Context<'_>, workspace: &Workspace, wanted: DatasetSpec) -> Result<Vec<(Table, RowSummary)>> {
+    load_missing(context, workspace, wanted)
 }
 
-fn load_missing(context: &mut Context<'_>, place: &Place, wanted: Wanted) -> Result<Vec<(Table, Tally)>> {
-    let (mut session, _watched) = context.session(place)?;
+fn load_missing(
+    context: &mut Context<'_>,
+    workspace: &Workspace,
+    wanted: DatasetSpec,
+) -> Result<Vec<(Table, RowSummary)>> {
+    let (mut session, _watched) = context.session(workspace)?;
     let session = session.as_mut();
     let known = finished(session, wanted.tables)?;
     if known.is_none() {
@@ -190,27 +194,28 @@ fn load_missing(context: &mut Context<'_>, place: &Place, wanted: Wanted) -> Res
     let mut tables = Vec::with_capacity(known.len());
     for (number, known) in (0..wanted.tables).zip(known) {
         let table = wanted.table(number);
-        if let Some(tally) = known
+        if let Some(row_summary) = known
             && stretches_agree(session, wanted, number, &table)?
         {
-            tables.push((table, tally));
+            tables.push((table, row_summary));
             continue;
         }
         session.execute(&format!("DROP TABLE IF EXISTS {}", table.name), &[])?;
         let forget = format!("DELETE FROM {} WHERE Number = {number}", manifest().name);
         session.execute(&forget, &[])?;
         session.create_table(&table)?;
-        let tally = context.load(session, &table, wanted.generator(number, 1, wanted.rows), wanted.table_bytes())?;
+        let row_summary =
+            context.load(session, &table, wanted.generator(number, 1, wanted.rows), wanted.table_bytes())?;
         session.settle_table(&table)?;
         let note = format!(
             "INSERT INTO {} VALUES ({number}, {}, {}, {})",
             manifest().name,
-            tally.rows,
-            tally.content_bytes,
-            tally.checksum as i64
+            row_summary.rows,
+            row_summary.content_bytes,
+            row_summary.checksum as i64
         );
         session.execute(&note, &[])?;
-        tables.push((table, tally));
+        tables.push((table, row_summary));
     }
     if !session.checkpoint()? {
         context.warn("no permission for a checkpoint: dirty pages of the load may be written during the test");
@@ -219,15 +224,21 @@ fn load_missing(context: &mut Context<'_>, place: &Place, wanted: Wanted) -> Res
 }
 
 /// The tables of a complete set whose samples agree with the generator; `None` if it is anything else.
-pub fn verify(context: &mut Context<'_>, place: &Place, wanted: Wanted) -> Result<Option<Vec<(Table, Tally)>>> {
+pub fn verify(
+    context: &mut Context<'_>,
+    workspace: &Workspace,
+    wanted: DatasetSpec,
+) -> Result<Option<Vec<(Table, RowSummary)>>> {
     context.log.activity("verifying the kept data set");
-    let (mut session, _watched) = context.session(place)?;
+    let (mut session, _watched) = context.session(workspace)?;
     let Some(known) = finished(session.as_mut(), wanted.tables)? else { return Ok(None) };
     let mut tables = Vec::with_capacity(known.len());
     for (number, known) in (0..wanted.tables).zip(known) {
         let table = wanted.table(number);
         match known {
-            Some(tally) if stretches_agree(session.as_mut(), wanted, number, &table)? => tables.push((table, tally)),
+            Some(row_summary) if stretches_agree(session.as_mut(), wanted, number, &table)? => {
+                tables.push((table, row_summary))
+            }
             _ => return Ok(None),
         }
     }
@@ -235,7 +246,7 @@ pub fn verify(context: &mut Context<'_>, place: &Place, wanted: Wanted) -> Resul
 }
 
 /// Compares the row count and three stretches of a kept table (first, middle, last) with what the generator makes.
-fn stretches_agree(session: &mut dyn Session, wanted: Wanted, number: u64, table: &Table) -> Result<bool> {
+fn stretches_agree(session: &mut dyn Session, wanted: DatasetSpec, number: u64, table: &Table) -> Result<bool> {
     const STRETCH: u64 = 500;
     let count = match session.query_count(&format!("SELECT count(*) FROM {}", table.name), &[]) {
         Ok(count) => count,
@@ -248,7 +259,8 @@ fn stretches_agree(session: &mut dyn Session, wanted: Wanted, number: u64, table
     for first in [1, (wanted.rows / 2).max(1), wanted.rows.saturating_sub(STRETCH).max(1)] {
         let last = (first + STRETCH - 1).min(wanted.rows);
         let there = checksum(session, table, first, last)?;
-        let (mut rows, mut row, mut made) = (wanted.generator(number, first, last), Row::default(), Tally::default());
+        let (mut rows, mut row, mut made) =
+            (wanted.generator(number, first, last), Row::default(), RowSummary::default());
         while rows.fill(&mut row) {
             made.add(&mut row);
         }
@@ -260,15 +272,15 @@ fn stretches_agree(session: &mut dyn Session, wanted: Wanted, number: u64, table
 }
 
 /// Reads rows back and tallies them in the canonical encoding: equal on all engines for a seed.
-pub fn checksum(session: &mut dyn Session, table: &Table, first: u64, last: u64) -> Result<Tally> {
+pub fn checksum(session: &mut dyn Session, table: &Table, first: u64, last: u64) -> Result<RowSummary> {
     let sql = session.dialect().read_rows(table);
     let key = |number: u64| i32::try_from(number).map(Value::Int).map_err(|_| too_many_rows());
-    let mut tally = Tally::default();
+    let mut row_summary = RowSummary::default();
     session.query(&sql, &[key(first)?, key(last)?], &table.types(), &mut |row| {
-        tally.add(row);
+        row_summary.add(row);
         Ok(())
     })?;
-    Ok(tally)
+    Ok(row_summary)
 }
 
 /// Keys have 32 bits, as in the reference.

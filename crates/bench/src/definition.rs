@@ -1,8 +1,8 @@
 //! Test definitions: TOML that says what a test does, with which parameters. The built-in ones are embedded; a user's own
 //! file is read by the same code. What is wrong in one is said with file, line and the nearest right word.
 
+mod custom;
 mod group;
-mod own;
 
 use std::ops::Range;
 
@@ -11,10 +11,10 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use xxhash_rust::xxh3::xxh3_64;
 
+pub use self::custom::REQUEST_KEYS;
 pub use self::group::{Group, find_group, groups};
-pub use self::own::REQUEST_KEYS;
+use crate::load::custom::CustomWorkload;
 use crate::load::mix::{Kind, Mix};
-use crate::load::own::Own;
 use crate::load::plan::plan;
 use crate::parameters::{PARAMETERS, Parameters, nearest};
 use crate::step::Step;
@@ -99,7 +99,7 @@ pub struct Definition {
     /// Kinds of requests and their weights.
     pub mix: Mix,
     /// Requests of its own, in place of a mix.
-    pub own: Option<Own>,
+    pub own: Option<CustomWorkload>,
     /// How often, unless the user says otherwise.
     pub repetitions: u32,
     /// Its parameters.

@@ -9,7 +9,7 @@ use plimsoll_analysis::ladder::LOW_CPU_PERCENT;
 use plimsoll_analysis::memory::{Memory, slope};
 use plimsoll_analysis::{DEFAULT_CONFIDENCE, summary};
 use plimsoll_measurement::histogram::TooFew;
-use plimsoll_measurement::{Figure, Metric, Phase, Point, Repetition, RunRecord, TimesData, units};
+use plimsoll_measurement::{Figure, LatencyHistogramData, Metric, Phase, Point, Repetition, RunRecord, units};
 
 use crate::definition::Definition;
 use crate::step::{Step, memory};
@@ -233,7 +233,8 @@ fn held(repetition: &Repetition, phase: &Phase) -> bool {
 /// Percentiles of the response times over all kinds of requests.
 fn latencies(repetitions: &[&Repetition]) -> [Series; 3] {
     [("latency_p50", 50.0), ("latency_p99", 99.0), ("latency_p99.9", 99.9)].map(|(metric, percent)| {
-        let all = |repetition: &&Repetition| TimesData::merged(repetition.requests.iter().map(|kind| &kind.times));
+        let all =
+            |repetition: &&Repetition| LatencyHistogramData::merged(repetition.requests.iter().map(|kind| &kind.times));
         percentile_ms(metric, percent, repetitions.iter().map(|repetition| all(repetition).percentile(percent)))
     })
 }
@@ -488,8 +489,8 @@ mod tests {
         assert_eq!((found[0].metric.as_str(), found[0].value), ("request_rate", 100.0), "{found:?}");
     }
 
-    fn times(count: u64) -> TimesData {
-        TimesData { count, sum_us: 0.0, relative_error_percent: 1.0, buckets: vec![(1000.0, count)] }
+    fn times(count: u64) -> LatencyHistogramData {
+        LatencyHistogramData { count, sum_us: 0.0, relative_error_percent: 1.0, buckets: vec![(1000.0, count)] }
     }
 
     #[test]

@@ -150,15 +150,15 @@ pub(crate) fn mix(value: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::schema;
-    use plimsoll_engine::value::Tally;
+    use plimsoll_engine::value::RowSummary;
 
-    fn tally(family: Family, seed: u64, table: u64, first: u64, last: u64) -> Tally {
-        let (mut rows, mut row, mut tally) =
-            (Rows::new(family, seed, table, first, last), Row::default(), Tally::default());
+    fn row_summary(family: Family, seed: u64, table: u64, first: u64, last: u64) -> RowSummary {
+        let (mut rows, mut row, mut row_summary) =
+            (Rows::new(family, seed, table, first, last), Row::default(), RowSummary::default());
         while rows.fill(&mut row) {
-            tally.add(&mut row);
+            row_summary.add(&mut row);
         }
-        tally
+        row_summary
     }
 
     const TYPED: Family = Family::Typed(Width::Seeds);
@@ -168,8 +168,8 @@ mod tests {
         let mut row = Row::default();
         for (width, name) in [Width::Seeds, Width::Wide].into_iter().zip(Width::NAMES) {
             assert_eq!((width.row_bytes().to_string().as_str(), Width::from_name(name)), (name, width));
-            let tally = tally(Family::Typed(width), 1, 0, 1, 20_000);
-            let mean = tally.content_bytes as f64 / tally.rows as f64;
+            let row_summary = row_summary(Family::Typed(width), 1, 0, 1, 20_000);
+            let mean = row_summary.content_bytes as f64 / row_summary.rows as f64;
             assert!((mean - width.row_bytes() as f64).abs() < 3.0, "{mean}");
             Rows::new(Family::Typed(width), 1, 0, 1, 1).fill(&mut row);
             assert_eq!(row.len(), schema::family("t", width).columns.len());
@@ -181,17 +181,17 @@ mod tests {
     /// Kept data sets and other engines rely on it: a seed's rows never change.
     #[test]
     fn a_seed_gives_the_same_rows_for_ever() {
-        assert_eq!(format!("{:016x}", tally(TYPED, 1, 0, 1, 1000).checksum), "32f99aaaaec3a39a");
-        assert_eq!(format!("{:016x}", tally(Family::Cpu, 1, 0, 1, 1000).checksum), "ff55e1cb155ca045");
+        assert_eq!(format!("{:016x}", row_summary(TYPED, 1, 0, 1, 1000).checksum), "32f99aaaaec3a39a");
+        assert_eq!(format!("{:016x}", row_summary(Family::Cpu, 1, 0, 1, 1000).checksum), "ff55e1cb155ca045");
     }
 
     #[test]
     fn parts_add_up_and_seeds_and_tables_differ() {
-        let whole = tally(TYPED, 7, 3, 1, 500);
-        let (a, b) = (tally(TYPED, 7, 3, 1, 200), tally(TYPED, 7, 3, 201, 500));
+        let whole = row_summary(TYPED, 7, 3, 1, 500);
+        let (a, b) = (row_summary(TYPED, 7, 3, 1, 200), row_summary(TYPED, 7, 3, 201, 500));
         assert_eq!(whole.checksum, a.checksum.wrapping_add(b.checksum));
-        assert_ne!(whole.checksum, tally(TYPED, 8, 3, 1, 500).checksum);
-        assert_ne!(whole.checksum, tally(TYPED, 7, 4, 1, 500).checksum);
+        assert_ne!(whole.checksum, row_summary(TYPED, 8, 3, 1, 500).checksum);
+        assert_ne!(whole.checksum, row_summary(TYPED, 7, 4, 1, 500).checksum);
     }
 
     #[test]

@@ -24,12 +24,12 @@ struct Inner {
 }
 
 /// Forgets a session's handle when the session ends.
-pub struct Watched {
+pub struct CancelGuard {
     inner: Arc<Inner>,
     id: u64,
 }
 
-impl Drop for Watched {
+impl Drop for CancelGuard {
     fn drop(&mut self) {
         let mut running = self.inner.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.retain(|(id, _)| *id != self.id);
@@ -119,9 +119,9 @@ impl Interrupt {
     }
 
     /// Cancels this session's statements too, until the guard is dropped.
-    pub fn watch(&self, cancel: Arc<dyn Cancel>) -> Watched {
+    pub fn watch(&self, cancel: Arc<dyn Cancel>) -> CancelGuard {
         let id = self.0.next.fetch_add(1, Ordering::SeqCst);
         self.0.running.lock().unwrap_or_else(PoisonError::into_inner).push((id, cancel));
-        Watched { inner: Arc::clone(&self.0), id }
+        CancelGuard { inner: Arc::clone(&self.0), id }
     }
 }

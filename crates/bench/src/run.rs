@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_analysis::binding;
+use plimsoll_analysis::bottleneck;
 use plimsoll_analysis::consistency::minutes;
 use plimsoll_analysis::ladder::{Anchor, cpu_table};
 use plimsoll_clock::{Clock, RealClock};
-use plimsoll_engine::{ClaimMode, Cold, Database, Error, ErrorKind, Lease, Place, PlaceKind, Result, process};
+use plimsoll_engine::{ClaimMode, Cold, Database, Error, ErrorKind, Lease, Result, Workspace, WorkspaceKind, process};
 use plimsoll_measurement::event::{Kind, head, repetition_head};
 use plimsoll_measurement::{
     AbsentFigure, Basis, Host, Repetition, RunFailure, RunRecord, Subject, Verdict, exit, run::SCHEMA_VERSION, units,
@@ -97,7 +97,7 @@ pub fn execute(
     let removed = if interrupt.is_silent() {
         Err(Error::new(ErrorKind::Lost, "the server was not waited for any longer"))
     } else {
-        Place::run(&record.run_id).and_then(|place| remove_own(database, &place))
+        Workspace::run(&record.run_id).and_then(|workspace| remove_own(database, &workspace))
     };
     if let Err(error) = removed {
         let later = "what the run made at the target could not be removed; 'plimsoll clean' does it later";
@@ -144,7 +144,7 @@ fn conclude(
         record.warnings.push(format!("what the target should show can't be computed: {error}"));
     }
     record.result = record.results.first().cloned();
-    record.verdict = binding::record::verdict(record);
+    record.verdict = bottleneck::record::verdict(record);
     let has_modelled_client = record.ceilings.iter().any(|ceiling| ceiling.resource == "client_cpu");
     if clock.kind() == "virtual" && has_modelled_client {
         // It is part of the scenario, and the samples tell of it; our own takes no time there.
@@ -220,8 +220,8 @@ pub fn next_step(kind: ErrorKind) -> &'static str {
 }
 
 /// Removes the run's own place. A lease that still stands on it is the server's, which has not noticed our end yet.
-fn remove_own(database: &dyn Database, place: &Place) -> Result<()> {
-    if database.remove(place)? || !database.places()?.iter().any(|status| status.place == *place) {
+fn remove_own(database: &dyn Database, workspace: &Workspace) -> Result<()> {
+    if database.remove(workspace)? || !database.workspaces()?.iter().any(|status| status.workspace == *workspace) {
         return Ok(());
     }
     Err(Error::new(ErrorKind::Busy, "its lease still stands"))
@@ -307,9 +307,9 @@ fn measure(
     let is_virtual = clock.kind() == "virtual";
     // What others left or do at a target is of this machine and this moment: no part of a run in virtual time.
     remove_leftovers(database, if is_virtual { &mut record.host.warnings } else { &mut record.warnings })?;
-    let place = Place::run(&record.run_id)?;
+    let workspace = Workspace::run(&record.run_id)?;
     let mut lease = database
-        .claim(&place, ClaimMode::Exclusive)?
+        .claim(&workspace, ClaimMode::Exclusive)?
         .ok_or_else(|| Error::new(ErrorKind::Busy, "somebody else holds the lease on this run's own place"))?;
     let (start, real) = (clock.now(), RealClock::new());
     let several = plan.definition.steps.len() > 1;
@@ -339,7 +339,7 @@ fn measure(
         outcome = measures.iter_mut().try_for_each(|(step, measure)| {
             let mut context = Context {
                 database,
-                place: &place,
+                workspace: &workspace,
                 lease: lease.as_mut(),
                 parameters,
                 mix: &plan.definition.mix,
@@ -391,14 +391,14 @@ fn measure(
     let is_silent = interrupt.settle_silence(|| answers(database));
     // A measure that can't give anything back leaves its sessions to their end.
     for (_, measure) in measures.iter_mut().filter(|_| !is_silent) {
-        if let Err(error) = measure.finish(database, &place) {
+        if let Err(error) = measure.finish(database, &workspace) {
             record.warnings.push(format!("not everything was given back at the target: {error}"));
             outcome = outcome.and(Err(error));
         }
     }
     record.ceilings = std::mem::take(&mut sampling.ceilings);
     record.host.sampling = sampling.cost();
-    record.warnings.extend(database.met());
+    record.warnings.extend(database.warnings());
     // The lease falls here, after the last session of the run is closed: only then may the place be removed.
     give_back(lease, is_silent);
     outcome
@@ -422,16 +422,18 @@ fn remove_leftovers(database: &dyn Database, warnings: &mut Vec<String>) -> Resu
     if database.end_orphans()? > 0 {
         warnings.push("sessions of a killed run were still working on the target and were ended".to_owned());
     }
-    let places = database.places()?;
-    if places.iter().any(|status| status.place.kind() == PlaceKind::Run && status.leased) {
+    let workspaces = database.workspaces()?;
+    if workspaces.iter().any(|status| status.workspace.kind() == WorkspaceKind::Run && status.leased) {
         warnings.push("another run was working on the target at the start: the two measure each other".to_owned());
     }
-    for status in places {
-        if status.place.kind() != PlaceKind::Data && !status.leased {
-            match database.remove(&status.place) {
+    for status in workspaces {
+        if status.workspace.kind() != WorkspaceKind::Data && !status.leased {
+            match database.remove(&status.workspace) {
                 Ok(gone) => removed += u32::from(gone),
                 // Another user's leftovers must not stand in our way.
-                Err(error) => warnings.push(format!("{} of a killed run could not be removed: {error}", status.place)),
+                Err(error) => {
+                    warnings.push(format!("{} of a killed run could not be removed: {error}", status.workspace))
+                }
             }
         }
     }
@@ -446,9 +448,9 @@ fn remove_leftovers(database: &dyn Database, warnings: &mut Vec<String>) -> Resu
 
 /// Refuses what would not fit, before anything is changed.
 fn guard_space(plan: &Plan<'_>, parameters: &Parameters, database: &dyn Database) -> Result<()> {
-    let kept = scan::wanted(parameters, database.description().page_bytes).place();
-    let kept =
-        plan.definition.steps.contains(&Step::Scan) && database.places()?.iter().any(|status| status.place == kept);
+    let kept = scan::wanted(parameters, database.description().page_bytes).workspace();
+    let kept = plan.definition.steps.contains(&Step::Scan)
+        && database.workspaces()?.iter().any(|status| status.workspace == kept);
     let needed = plan.definition.steps.iter().map(|step| step.space_bytes(parameters, kept));
     let needed = needed.fold(0, u64::saturating_add);
     let hint = "ask for less with --set volume=..., or free some space";

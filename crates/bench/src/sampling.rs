@@ -66,8 +66,14 @@ impl Sampling {
         samples
     }
 
-    /// The step has measured since `from`. `place` is the name of the run's place. Gives what a reader should know.
-    pub fn end(&mut self, repetition: &mut Repetition, phase: Option<&str>, place: &str, from: Moment) -> Vec<String> {
+    /// The step has measured since `from`. `workspace` is the name of the run's place. Gives what a reader should know.
+    pub fn end(
+        &mut self,
+        repetition: &mut Repetition,
+        phase: Option<&str>,
+        workspace: &str,
+        from: Moment,
+    ) -> Vec<String> {
         let Some(recording) = self.recording.take() else { return Vec::new() };
         let Recorded { samples, looks, cpu_seconds, views: [before, after], files: used, elapsed_seconds } =
             recording.finish(from);
@@ -85,12 +91,12 @@ impl Sampling {
             repetition.waits = waits.rows;
         }
         if repetition.files.is_empty() {
-            let files = views::files(&before.files, &after.files, place);
+            let files = views::files(&before.files, &after.files, workspace);
             warnings.extend(files.warning("reads and writes"));
             repetition.files = files.rows;
         }
         for (name, used) in used {
-            let name = name.replace(place, "run");
+            let name = name.replace(workspace, "run");
             if let Some(file) = repetition.files.iter_mut().find(|file| file.file == name) {
                 file.limits = Some(used);
             }

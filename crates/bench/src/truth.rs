@@ -1,12 +1,12 @@
 //! What a run should show, where the target knows its own limits: what each step did is told to the target in terms of
 //! rows, and its answer stands beside the figure. Nothing measured goes into it but the rung a join was timed at.
 
-use plimsoll_engine::value::Tally;
-use plimsoll_engine::work::{self, Stock, Work};
+use plimsoll_engine::value::RowSummary;
+use plimsoll_engine::work::{self, TableData, Work};
 use plimsoll_engine::{Database, Result, Row};
 use plimsoll_measurement::{Expected, Figure, RunRecord};
 
-use crate::dataset::{Manifest, Wanted};
+use crate::dataset::{DatasetSpec, Manifest};
 use crate::figures::join_rung;
 use crate::parameters::Parameters;
 use crate::step::{Step, moves, scan, write};
@@ -57,7 +57,7 @@ fn work<'a>(step: Step, parameters: &'a Parameters, database: &dyn Database, rec
     match step {
         // What a warm cache holds depends on what was there before.
         Step::Scan if parameters.choice("cache") == "cold" => {
-            let tables = stock(scan::wanted(parameters, page_bytes));
+            let tables = table_data(scan::wanted(parameters, page_bytes));
             match (parameters.choice("into"), parameters.count("readers")) {
                 ("client", 1) => Some(Work::Read(tables)),
                 // How several share the device's queue is not gone through.
@@ -72,15 +72,15 @@ fn work<'a>(step: Step, parameters: &'a Parameters, database: &dyn Database, rec
         Step::LevelChange => Some(Work::LevelChange(parameters.choice("level"))),
         Step::Write => {
             let (table, rows) = write::source_rows(parameters, None);
-            let (mut counted, mut row, mut tally) = (rows.clone(), Row::default(), Tally::default());
+            let (mut counted, mut row, mut row_summary) = (rows.clone(), Row::default(), RowSummary::default());
             while counted.fill(&mut row) {
-                tally.add(&mut row);
+                row_summary.add(&mut row);
             }
             // A target that could not keep this source was given a smaller one.
             let used = record.parameters.get("source_bytes").and_then(serde_json::Value::as_u64);
-            let shape = write::Shape::of(parameters, tally);
-            (used == Some(tally.content_bytes)).then(|| Work::Write {
-                source: Stock { table, rows: Box::new(rows) },
+            let shape = write::Shape::of(parameters, row_summary);
+            (used == Some(row_summary.content_bytes)).then(|| Work::Write {
+                source: TableData { table, rows: Box::new(rows) },
                 times: shape.times,
                 chunks: shape.chunks,
             })
@@ -92,17 +92,17 @@ fn work<'a>(step: Step, parameters: &'a Parameters, database: &dyn Database, rec
 }
 
 /// The tables of a data set.
-fn stock<'a>(wanted: Wanted) -> Vec<Stock<'a>> {
+fn table_data<'a>(wanted: DatasetSpec) -> Vec<TableData<'a>> {
     let table = |number| {
         let rows = Box::new(wanted.generator(number, 1, wanted.rows));
-        Stock { table: wanted.table(number), rows }
+        TableData { table: wanted.table(number), rows }
     };
     (0..wanted.tables).map(table).collect()
 }
 
 /// All of the database that holds a data set: a list of its tables comes first, whose few bytes are no part of the figure.
-fn whole<'a>(wanted: Wanted) -> Vec<Stock<'a>> {
+fn whole<'a>(wanted: DatasetSpec) -> Vec<TableData<'a>> {
     let list = Manifest::of(wanted.tables);
-    let list = Stock { table: list.table(), rows: Box::new(list) };
-    std::iter::once(list).chain(stock(wanted)).collect()
+    let list = TableData { table: list.table(), rows: Box::new(list) };
+    std::iter::once(list).chain(table_data(wanted)).collect()
 }

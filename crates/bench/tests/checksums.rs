@@ -10,8 +10,8 @@ use plimsoll_bench::dataset::checksum;
 use plimsoll_bench::generate::{Family, Rows};
 use plimsoll_bench::schema::{self, Width};
 use plimsoll_clock::RealClock;
-use plimsoll_engine::value::Tally;
-use plimsoll_engine::{ClaimMode, Credentials, Engine, Place, Table, Target};
+use plimsoll_engine::value::RowSummary;
+use plimsoll_engine::{ClaimMode, Credentials, Engine, Table, Target, Workspace};
 use plimsoll_mysql::MySql;
 use plimsoll_postgres::Postgres;
 use plimsoll_sqlite::Sqlite;
@@ -22,19 +22,19 @@ fn rows() -> u64 {
 }
 
 /// Loads rows of a seed and reads them back.
-fn read_back(engine: &dyn Engine, url: &str, family: Family, table: &Table) -> Tally {
+fn read_back(engine: &dyn Engine, url: &str, family: Family, table: &Table) -> RowSummary {
     let target = Target::parse(url).unwrap();
     let database = engine.open(&target, &Credentials::default(), Arc::new(RealClock::new())).unwrap();
-    let place = Place::run("checksums").unwrap();
-    let lease = database.claim(&place, ClaimMode::Exclusive).unwrap().unwrap();
-    let mut session = database.session(&place, &place).unwrap();
+    let workspace = Workspace::run("checksums").unwrap();
+    let lease = database.claim(&workspace, ClaimMode::Exclusive).unwrap().unwrap();
+    let mut session = database.session(&workspace, &workspace).unwrap();
     session.create_table(table).unwrap();
     let loaded = session.load(table, &mut Rows::new(family, 3, 1, 1, rows())).unwrap();
     let read = checksum(session.as_mut(), table, 1, rows()).unwrap();
     assert_eq!(loaded, read, "what was loaded is what is there");
     drop(session);
     drop(lease);
-    assert!(database.remove(&place).unwrap());
+    assert!(database.remove(&workspace).unwrap());
     read
 }
 

@@ -9,8 +9,8 @@ use plimsoll_bench::run::Plan;
 use plimsoll_bench::{Interrupt, Sinks, definition, execute};
 use plimsoll_clock::{Clock, RealClock};
 use plimsoll_engine::{
-    ClaimMode, Cold, ColdFollower, Credentials, Database, Description, Engine, Lease, Place, PlaceStatus, Result,
-    Sampler, Session, Table, Target,
+    ClaimMode, Cold, ColdFollower, Credentials, Database, Description, Engine, Lease, Result, Sampler, Session, Table,
+    Target, Workspace, WorkspaceStatus,
 };
 use plimsoll_measurement::Host;
 use plimsoll_postgres::Postgres;
@@ -36,33 +36,33 @@ impl Database for Lying {
     fn description(&self) -> &Description {
         &self.description
     }
-    fn claim(&self, place: &Place, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
-        self.inner.claim(place, mode)
+    fn claim(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
+        self.inner.claim(workspace, mode)
     }
-    fn session(&self, place: &Place, run: &Place) -> Result<Box<dyn Session>> {
-        self.inner.session(place, run)
+    fn session(&self, workspace: &Workspace, run: &Workspace) -> Result<Box<dyn Session>> {
+        self.inner.session(workspace, run)
     }
-    fn places(&self) -> Result<Vec<PlaceStatus>> {
-        self.inner.places()
+    fn workspaces(&self) -> Result<Vec<WorkspaceStatus>> {
+        self.inner.workspaces()
     }
     fn end_orphans(&self) -> Result<u32> {
         self.inner.end_orphans()
     }
-    fn remove(&self, place: &Place) -> Result<bool> {
-        self.inner.remove(place)
+    fn remove(&self, workspace: &Workspace) -> Result<bool> {
+        self.inner.remove(workspace)
     }
     fn free_bytes(&self) -> Option<u64> {
         self.inner.free_bytes()
     }
     fn make_cold(
         &self,
-        place: &Place,
-        run: &Place,
+        workspace: &Workspace,
+        run: &Workspace,
         tables: &[Table],
         cold: &Cold,
         follower: &mut dyn ColdFollower,
     ) -> Result<Vec<String>> {
-        self.inner.make_cold(place, run, tables, cold, follower)
+        self.inner.make_cold(workspace, run, tables, cold, follower)
     }
     fn process_sampler(&self) -> Option<Box<dyn Sampler>> {
         self.inner.process_sampler()

@@ -17,11 +17,11 @@ use crate::capability::Capability;
 use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind, Result};
 use crate::level::Levels;
-use crate::mover::Mover;
 use crate::request::{Answer, BySession, RequestAccess, Requester, Statement};
 use crate::table::{ColumnType, Table};
 use crate::target::{Credentials, Notation, Target};
-use crate::value::{Row, Tally, Value};
+use crate::transfer::Transfer;
+use crate::value::{Row, RowSummary, Value};
 use crate::work::{Expected, Work};
 
 /// A kind of database. The binary registers the engines; each opens the targets of its schemes.
@@ -63,13 +63,13 @@ pub trait Database: Send + Sync {
 
     /// Takes the lease on a place, and makes the place when the claim is exclusive and it isn't there. `None` if
     /// somebody else's lease stands against it (or a shared claim finds nothing).
-    fn claim(&self, place: &Place, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>>;
+    fn claim(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>>;
 
-    /// A new session that works in `place` for the run that holds the lease on `run`.
-    fn session(&self, place: &Place, run: &Place) -> Result<Box<dyn Session>>;
+    /// A new session that works in `workspace` for the run that holds the lease on `run`.
+    fn session(&self, workspace: &Workspace, run: &Workspace) -> Result<Box<dyn Session>>;
 
     /// A new session that may reach existing tables as well.
-    fn session_with(&self, place: &Place, run: &Place, access: RequestAccess) -> Result<Box<dyn Session>> {
+    fn session_with(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Session>> {
         if access.existing {
             let engine = &self.description().engine;
             return Err(Error::new(
@@ -78,32 +78,32 @@ pub trait Database: Send + Sync {
             )
             .hint("leave out 'existing = true' and make the tables under [setup]"));
         }
-        self.session(place, run)
+        self.session(workspace, run)
     }
 
-    /// A new session that makes requests, in `place` for the run that holds the lease on `run`.
-    fn requester(&self, place: &Place, run: &Place, access: RequestAccess) -> Result<Box<dyn Requester>> {
-        Ok(Box::new(BySession(self.session_with(place, run, access)?)))
+    /// A new session that makes requests, in `workspace` for the run that holds the lease on `run`.
+    fn requester(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Requester>> {
+        Ok(Box::new(BySession(self.session_with(workspace, run, access)?)))
     }
 
     /// Everything of ours at this target.
-    fn places(&self) -> Result<Vec<PlaceStatus>>;
+    fn workspaces(&self) -> Result<Vec<WorkspaceStatus>>;
 
     /// Ends sessions of ours whose run's lease is gone; returns how many.
     fn end_orphans(&self) -> Result<u32>;
 
     /// Removes a place if it is ours and leaseless; false if a lease stands against it. Nothing is left of it.
-    fn remove(&self, place: &Place) -> Result<bool>;
+    fn remove(&self, workspace: &Workspace) -> Result<bool>;
 
     /// Free bytes on the disk that holds the data; `None` where that can't be known.
     fn free_bytes(&self) -> Option<u64>;
 
-    /// Makes the tables of `place` cold for the run that holds the lease on `run`, by the means that `cold` allows, and
+    /// Makes the tables of `workspace` cold for the run that holds the lease on `run`, by the means that `cold` allows, and
     /// says what was done. No session may be open on the place. `follower` hears of everything that takes long.
     fn make_cold(
         &self,
-        place: &Place,
-        run: &Place,
+        workspace: &Workspace,
+        run: &Workspace,
         tables: &[Table],
         cold: &Cold,
         follower: &mut dyn ColdFollower,
@@ -122,7 +122,7 @@ pub trait Database: Send + Sync {
     }
 
     /// What was met at the target since it was opened, as far as a run should say it at its end.
-    fn met(&self) -> Vec<String> {
+    fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
 
@@ -139,7 +139,7 @@ pub trait Database: Send + Sync {
     ///
     /// # Errors
     /// If the target can't be asked.
-    fn mover(&self, run: &Place) -> Result<Option<Box<dyn Mover>>> {
+    fn transfer(&self, run: &Workspace) -> Result<Option<Box<dyn Transfer>>> {
         let _ = run;
         Ok(None)
     }
@@ -243,11 +243,11 @@ pub trait Session: Sampler {
     }
 
     /// Loads rows by the engine's fast path, in one transaction: all of them, or none on an error.
-    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally>;
+    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary>;
 
     /// Loads rows as a request: like [`Session::load`], but beside other sessions and as durable as any transaction, and on
     /// modelled hardware it is charged.
-    fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+    fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
         self.load(table, rows)
     }
 
@@ -341,7 +341,7 @@ pub enum ClaimMode {
 
 /// What a place is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PlaceKind {
+pub enum WorkspaceKind {
     /// Everything a run makes for itself.
     Run,
     /// A data set that is kept for later runs.
@@ -353,9 +353,9 @@ pub enum PlaceKind {
 /// The name of a place: `plimsoll_run_<run id>`, `plimsoll_data_<hash>` or `plimsoll_copy_<run id><letter>`. Schemas,
 /// databases and files are named by it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place(String);
+pub struct Workspace(String);
 
-impl Place {
+impl Workspace {
     const RUN: &'static str = "plimsoll_run_";
     const DATA: &'static str = "plimsoll_data_";
     const COPY: &'static str = "plimsoll_copy_";
@@ -409,16 +409,16 @@ impl Place {
     }
 
     /// What it is for.
-    pub fn kind(&self) -> PlaceKind {
+    pub fn kind(&self) -> WorkspaceKind {
         match self.0.as_str() {
-            name if name.starts_with(Self::RUN) => PlaceKind::Run,
-            name if name.starts_with(Self::COPY) => PlaceKind::Copy,
-            _ => PlaceKind::Data,
+            name if name.starts_with(Self::RUN) => WorkspaceKind::Run,
+            name if name.starts_with(Self::COPY) => WorkspaceKind::Copy,
+            _ => WorkspaceKind::Data,
         }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Workspace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -426,9 +426,9 @@ impl fmt::Display for Place {
 
 /// A place that was found at a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlaceStatus {
+pub struct WorkspaceStatus {
     /// Its name.
-    pub place: Place,
+    pub workspace: Workspace,
     /// True if somebody holds a lease on it.
     pub leased: bool,
 }

@@ -143,17 +143,17 @@ pub trait Dialect: Send + Sync {
     }
 
     /// A statement that keeps a session's queries on one CPU, where the engine would else spread a query by itself.
-    fn serial(&self) -> Option<&'static str> {
+    fn without_parallelism(&self) -> Option<&'static str> {
         None
     }
 
     /// A statement that gives a session the weakest isolation, where [`Dialect::scan`] doesn't say it itself.
-    fn weaken(&self) -> Option<&'static str> {
+    fn weak_isolation(&self) -> Option<&'static str> {
         None
     }
 
     /// Reads `keys` rows by their keys and touches a value of each.
-    fn touch(&self, table: &Table, keys: usize) -> String {
+    fn lookup_keys(&self, table: &Table, keys: usize) -> String {
         let places: Vec<String> = (1..=keys).map(|number| self.placeholder(number)).collect();
         let value = self.column(&table.columns[table.columns.len() - 1].name);
         let key = self.column(table.key());
@@ -235,12 +235,13 @@ pub trait Dialect: Send + Sync {
     fn read_range(&self, table: &Table, column: &str) -> String {
         let place = |number| self.placeholder(number);
         let (key, column) = (self.column(table.key()), self.column(column));
-        let between = format!("{column} BETWEEN {} AND {}", self.big(&place(3)), self.big(&place(4)));
+        let between =
+            format!("{column} BETWEEN {} AND {}", self.cast_to_bigint(&place(3)), self.cast_to_bigint(&place(4)));
         format!("{} WHERE {key} BETWEEN {} AND {} AND {between}", self.read_all(table), place(1), place(2))
     }
 
     /// A parameter of 64 bits beside a narrower column.
-    fn big(&self, place: &str) -> String {
+    fn cast_to_bigint(&self, place: &str) -> String {
         place.to_owned()
     }
 

@@ -8,26 +8,26 @@ pub mod database;
 pub mod dialect;
 pub mod error;
 pub mod level;
-pub mod mover;
 pub mod process;
 pub mod request;
 pub mod server;
 pub mod table;
 pub mod target;
+pub mod transfer;
 pub mod value;
 pub mod work;
 
 pub use capability::Capability;
 pub use database::{
-    Cancel, ClaimMode, Cold, ColdFollower, Database, Description, Engine, Lease, Place, PlaceKind, PlaceStatus, Plan,
-    RowSource, Sampler, Session, TableSize, Unfollowed, WeakIsolation,
+    Cancel, ClaimMode, Cold, ColdFollower, Database, Description, Engine, Lease, Plan, RowSource, Sampler, Session,
+    TableSize, Unfollowed, WeakIsolation, Workspace, WorkspaceKind, WorkspaceStatus,
 };
 pub use dialect::{Dialect, SingleRow};
 pub use error::{Error, ErrorKind, Result};
 pub use level::{LevelCommands, Levels};
-pub use mover::{Follow, Move, Mover, Program, Restored};
 pub use request::{Answer, RequestAccess, Requester, Statement, Traffic};
 pub use table::{Column, ColumnType, Table};
 pub use target::{Check, Credentials, Secret, Target};
+pub use transfer::{Follow, Move, Program, Restored, Transfer};
 pub use value::{Row, Value};
-pub use work::{Expected, Stock, Work};
+pub use work::{Expected, TableData, Work};

@@ -8,7 +8,7 @@ use plimsoll_measurement::{Reading, Views};
 use crate::database::{Cancel, RowSource, Session};
 use crate::error::Result;
 use crate::table::{ColumnType, Table};
-use crate::value::{Tally, Value};
+use crate::value::{RowSummary, Value};
 
 /// What the requests of a session may reach beside the run's own place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -66,7 +66,7 @@ pub trait Requester: Send {
     fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<Answer>;
 
     /// Loads rows by the engine's fast path in one transaction, as a request: on modelled hardware it is charged.
-    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally>;
+    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary>;
 
     /// A handle that cancels the running request from another thread.
     fn canceller(&self) -> Arc<dyn Cancel>;
@@ -95,7 +95,7 @@ impl Requester for BySession {
         self.0.ask(statement, parameters)
     }
 
-    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
         self.0.load_batch(table, rows)
     }
 

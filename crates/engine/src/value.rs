@@ -167,7 +167,7 @@ impl Row {
 
 /// Checksum and size of many rows; the order of the rows does not matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
+pub struct RowSummary {
     /// Rows seen.
     pub rows: u64,
     /// Their data content.
@@ -176,7 +176,7 @@ pub struct Tally {
     pub checksum: u64,
 }
 
-impl Tally {
+impl RowSummary {
     /// Counts a row.
     pub fn add(&mut self, row: &mut Row) {
         self.rows += 1;
@@ -214,7 +214,7 @@ mod tests {
     fn order_of_rows_is_no_matter_but_order_of_values_is() {
         let (mut a, mut b) = (sample(), Row::default());
         b.push(Value::Int(8));
-        let (mut one, mut two) = (Tally::default(), Tally::default());
+        let (mut one, mut two) = (RowSummary::default(), RowSummary::default());
         one.add(&mut a);
         one.add(&mut b);
         two.add(&mut b);

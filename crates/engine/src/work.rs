@@ -7,14 +7,14 @@ use crate::database::RowSource;
 use crate::table::Table;
 
 /// Rows that a table holds, in the order of their keys.
-pub struct Stock<'a> {
+pub struct TableData<'a> {
     /// The table.
     pub table: Table,
     /// Its rows.
     pub rows: Box<dyn RowSource + 'a>,
 }
 
-impl fmt::Debug for Stock<'_> {
+impl fmt::Debug for TableData<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Stock").field("table", &self.table.name).finish_non_exhaustive()
     }
@@ -24,14 +24,14 @@ impl fmt::Debug for Stock<'_> {
 #[derive(Debug)]
 pub enum Work<'a> {
     /// One session scans tables that were loaded one after another, each whole, from a cold cache.
-    Scan(Vec<Stock<'a>>),
+    Scan(Vec<TableData<'a>>),
     /// The same, but all columns of all rows are read into the client.
-    Read(Vec<Stock<'a>>),
+    Read(Vec<TableData<'a>>),
     /// One session copies a source that lies outside the file so often into a new table, in one transaction, and again
     /// and again so often, with keys that rise.
     Write {
         /// The source.
-        source: Stock<'a>,
+        source: TableData<'a>,
         /// How often a chunk selects it.
         times: u64,
         /// Number of chunks.
@@ -44,13 +44,13 @@ pub enum Work<'a> {
     /// One session inserts so many rows of one small integer into a table without a key, each in its own transaction.
     Commits(u64),
     /// A database of these tables is dumped and imported; the rate is that of loading rows.
-    Import(Vec<Stock<'a>>),
+    Import(Vec<TableData<'a>>),
     /// The same, as far as the log is concerned: the rate at which it takes the rows if nothing else holds them back.
-    ImportLog(Vec<Stock<'a>>),
+    ImportLog(Vec<TableData<'a>>),
     /// A database of these tables is copied by the server.
-    Copy(Vec<Stock<'a>>),
+    Copy(Vec<TableData<'a>>),
     /// A database of these tables is backed up and restored.
-    Restore(Vec<Stock<'a>>),
+    Restore(Vec<TableData<'a>>),
     /// The target gets another level while nothing else goes on.
     LevelChange(&'a str),
 }

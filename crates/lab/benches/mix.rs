@@ -17,7 +17,7 @@ use plimsoll_bench::schema::{self, Width};
 use plimsoll_clock::{Clock, enter, in_threads};
 use plimsoll_engine::process::own_cpu_seconds;
 use plimsoll_engine::{
-    ClaimMode, ColumnType, Credentials, Database, Engine as _, ErrorKind, Place, Row, Session, Target, Value,
+    ClaimMode, ColumnType, Credentials, Database, Engine as _, ErrorKind, Row, Session, Target, Value, Workspace,
 };
 use plimsoll_lab::Lab;
 use plimsoll_measurement::reading::growth;
@@ -117,11 +117,11 @@ fn measure(url: &str, duration: Duration) -> Outcome<Mix> {
     let database = Lab.open(&target, &Credentials::default(), Arc::clone(&clock))?;
     let on_clock = enter(&clock, "preparation");
     let start = Instant::now();
-    let place = Place::run("mix")?;
-    let lease = database.claim(&place, ClaimMode::Exclusive)?.ok_or("the place is taken")?;
+    let workspace = Workspace::run("mix")?;
+    let lease = database.claim(&workspace, ClaimMode::Exclusive)?.ok_or("the place is taken")?;
     let table = schema::family("rows", Width::Seeds);
     {
-        let mut session = database.session(&place, &place)?;
+        let mut session = database.session(&workspace, &workspace)?;
         session.create_table(&table)?;
         session.load(&table, &mut Rows::new(FAMILY, SEED, 0, 1, ROWS))?;
         session.settle_table(&table)?;
@@ -136,8 +136,8 @@ fn measure(url: &str, duration: Duration) -> Outcome<Mix> {
     let (start, cpu) = (Instant::now(), own_cpu_seconds());
     let percents = &Mutex::new(BTreeMap::<Counter, Vec<f64>>::new());
     let worker = |number: u64| {
-        let (database, place, clock, keys) = (database.as_ref(), &place, clock.as_ref(), &keys);
-        Box::new(move || Worker::new(database.session(place, place)?, number, keys, clock).work(end)) as Job<'_>
+        let (database, workspace, clock, keys) = (database.as_ref(), &workspace, clock.as_ref(), &keys);
+        Box::new(move || Worker::new(database.session(workspace, workspace)?, number, keys, clock).work(end)) as Job<'_>
     };
     let sampler = {
         let (database, clock) = (database.as_ref(), clock.as_ref());
@@ -266,8 +266,8 @@ struct Worker<'a> {
 
 impl<'a> Worker<'a> {
     fn new(session: Box<dyn Session>, number: u64, keys: &'a Keys, clock: &'a dyn Clock) -> Self {
-        let places = vec!["?"; schema::family("rows", Width::Seeds).columns.len()].join(", ");
-        let insert = format!("INSERT INTO rows VALUES ({places})");
+        let workspaces = vec!["?"; schema::family("rows", Width::Seeds).columns.len()].join(", ");
+        let insert = format!("INSERT INTO rows VALUES ({workspaces})");
         let random = Xoshiro256PlusPlus::seed_from_u64(SEED << 32 | number);
         Self { session, random, keys, clock, insert, trace: Trace::default() }
     }

@@ -28,7 +28,7 @@ use plimsoll_bench::generate::{Family, Rows};
 use plimsoll_bench::schema::{self, Width};
 use plimsoll_clock::{Clock, RealClock};
 use plimsoll_engine::process::own_cpu_seconds;
-use plimsoll_engine::{ClaimMode, ColumnType, Database, Lease, Place, Row, Session, Value};
+use plimsoll_engine::{ClaimMode, ColumnType, Database, Lease, Row, Session, Value, Workspace};
 use plimsoll_hardware::Spec;
 use plimsoll_lab::level::Level;
 use plimsoll_lab::{Address, LabDatabase};
@@ -149,7 +149,7 @@ struct Half {
 /// A database.
 struct Side {
     database: Box<dyn Database>,
-    place: Place,
+    workspace: Workspace,
     pragmas: Vec<String>,
     next: u64,
     random: Xoshiro256PlusPlus,
@@ -186,10 +186,10 @@ impl Side {
     }
 
     fn new(database: Box<dyn Database>, pragmas: Vec<String>) -> Outcome<Self> {
-        let place = Place::run("overhead")?;
-        let lease = database.claim(&place, ClaimMode::Exclusive)?.ok_or("the place is taken")?;
+        let workspace = Workspace::run("overhead")?;
+        let lease = database.claim(&workspace, ClaimMode::Exclusive)?.ok_or("the place is taken")?;
         let random = Xoshiro256PlusPlus::seed_from_u64(1);
-        let side = Self { database, place, pragmas, next: 1, random, _lease: lease };
+        let side = Self { database, workspace, pragmas, next: 1, random, _lease: lease };
         let mut session = side.session()?;
         let table = schema::family("source", Width::Seeds);
         session.create_table(&table)?;
@@ -200,7 +200,7 @@ impl Side {
     }
 
     fn session(&self) -> Outcome<Box<dyn Session>> {
-        let mut session = self.database.session(&self.place, &self.place)?;
+        let mut session = self.database.session(&self.workspace, &self.workspace)?;
         for pragma in &self.pragmas {
             session.execute(pragma, &[])?;
         }
@@ -244,8 +244,8 @@ impl Side {
     }
 
     fn insert(&mut self, session: &mut dyn Session, inserts: u64) -> Outcome<()> {
-        let places = vec!["?"; schema::family("target", Width::Seeds).columns.len()].join(", ");
-        let sql = format!("INSERT INTO target VALUES ({places})");
+        let workspaces = vec!["?"; schema::family("target", Width::Seeds).columns.len()].join(", ");
+        let sql = format!("INSERT INTO target VALUES ({workspaces})");
         // One row again and again but for its key: making rows is not what is measured.
         let mut row = Row::default();
         Rows::new(FAMILY, 1, 1, 1, 1).fill(&mut row);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::{
-    ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Expected, Lease, Levels, Mover, Place,
-    PlaceStatus, Result, Sampler, Session, Table, Work,
+    ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Expected, Lease, Levels, Result, Sampler,
+    Session, Table, Transfer, Work, Workspace, WorkspaceStatus,
 };
 use plimsoll_hardware::Spec;
 use plimsoll_measurement::Ceiling;
@@ -19,11 +19,11 @@ use crate::fingerprint;
 use crate::home::Home;
 use crate::level::{self, Level};
 use crate::levels::{Changes, LabLevels};
-use crate::mover::LabMover;
 use crate::sampler::ServerSampler;
 use crate::scenario::Scenario;
 use crate::server::Server;
 use crate::session::{Hardware, PRIVATE_PAGES};
+use crate::transfer::LabTransfer;
 use crate::truth;
 use crate::vfs::Registered;
 
@@ -182,26 +182,26 @@ impl Database for LabDatabase {
         &self.description
     }
 
-    fn claim(&self, place: &Place, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
-        self.inner.claim(place, mode)
+    fn claim(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
+        self.inner.claim(workspace, mode)
     }
 
-    fn session(&self, place: &Place, run: &Place) -> Result<Box<dyn Session>> {
-        self.inner.session(place, run)
+    fn session(&self, workspace: &Workspace, run: &Workspace) -> Result<Box<dyn Session>> {
+        self.inner.session(workspace, run)
     }
 
-    fn places(&self) -> Result<Vec<PlaceStatus>> {
-        self.inner.places()
+    fn workspaces(&self) -> Result<Vec<WorkspaceStatus>> {
+        self.inner.workspaces()
     }
 
     fn end_orphans(&self) -> Result<u32> {
         self.inner.end_orphans()
     }
 
-    fn remove(&self, place: &Place) -> Result<bool> {
-        let removed = self.inner.remove(place)?;
+    fn remove(&self, workspace: &Workspace) -> Result<bool> {
+        let removed = self.inner.remove(workspace)?;
         if removed {
-            self.hardware.server.forget(&self.inner.path(place));
+            self.hardware.server.forget(&self.inner.path(workspace));
         }
         Ok(removed)
     }
@@ -213,8 +213,8 @@ impl Database for LabDatabase {
     /// Empties the log and then the memory, as a restart of the server does.
     fn make_cold(
         &self,
-        place: &Place,
-        run: &Place,
+        workspace: &Workspace,
+        run: &Workspace,
         _tables: &[Table],
         cold: &Cold,
         follower: &mut dyn ColdFollower,
@@ -224,7 +224,7 @@ impl Database for LabDatabase {
                 .hint("leave out the command that restarts it; the lab empties its memory by itself"));
         }
         follower.check()?;
-        let mut session = self.session(place, run)?;
+        let mut session = self.session(workspace, run)?;
         follower.working(session.canceller());
         session.checkpoint()?;
         drop(session);
@@ -240,8 +240,8 @@ impl Database for LabDatabase {
         }
     }
 
-    fn mover(&self, run: &Place) -> Result<Option<Box<dyn Mover>>> {
-        Ok(Some(Box::new(LabMover::new(self.inner.clone(), Arc::clone(&self.hardware), run))))
+    fn transfer(&self, run: &Workspace) -> Result<Option<Box<dyn Transfer>>> {
+        Ok(Some(Box::new(LabTransfer::new(self.inner.clone(), Arc::clone(&self.hardware), run))))
     }
 
     /// Of a level of a service; hardware of one's own and disks have none.

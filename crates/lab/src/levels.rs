@@ -128,8 +128,8 @@ impl LabLevels {
 
     /// Bytes of everything that is in the database: what every place of ours has.
     fn bytes(&self) -> Result<u64> {
-        let places = self.inner.places()?;
-        Ok(places.iter().map(|status| self.server.database_bytes(&self.inner.path(&status.place))).sum())
+        let workspaces = self.inner.workspaces()?;
+        Ok(workspaces.iter().map(|status| self.server.database_bytes(&self.inner.path(&status.workspace))).sum())
     }
 
     fn has_to_move(&self, level: &Level) -> bool {

@@ -16,7 +16,6 @@ mod home;
 pub mod level;
 mod levels;
 mod locks;
-mod mover;
 mod pool;
 mod readahead;
 mod sampler;
@@ -25,6 +24,7 @@ pub mod scenario;
 pub mod server;
 mod session;
 pub mod state;
+mod transfer;
 mod truth;
 
 mod vfs;

@@ -74,7 +74,7 @@ impl Sampler for ServerSampler {
         let data = Device::data(&state.spec, state.file_bytes());
         let log = Device::log(&state.spec);
         let way = |role, bytes| state.spec.way(state.spec.device_for(role), bytes);
-        let ways = [way(Role::Data, state.file_bytes()), way(Role::Log, 0)];
+        let methods = [way(Role::Data, state.file_bytes()), way(Role::Log, 0)];
         // All data files are on the same blob here, so that its limits are those of a file that is alone there.
         let is_alone = files().filter(|[data, _]| data.reads > Some(0) || data.writes > Some(0)).count() == 1;
         let on_blob = |row: FileRow, device: &Device<'_>, way: &Way| {
@@ -83,8 +83,8 @@ impl Sampler for ServerSampler {
             let limit = Some(FileLimit::Known { iops, bytes_per_second });
             device.blob_bytes().map(|bytes| FileRow { size_bytes: Some(bytes), limit, ..row })
         };
-        let rows =
-            files().flat_map(|[of_data, of_log]| [on_blob(of_data, &data, &ways[0]), on_blob(of_log, &log, &ways[1])]);
+        let rows = files()
+            .flat_map(|[of_data, of_log]| [on_blob(of_data, &data, &methods[0]), on_blob(of_log, &log, &methods[1])]);
         let rows: Vec<FileRow> = rows.flatten().collect();
         (is_alone && !rows.is_empty()).then_some(Files { rows, window })
     }

@@ -23,7 +23,7 @@ write_latency = "4ms"
 const BATCH_ROWS: i32 = 1000;
 
 fn requester(bench: &Bench) -> Box<dyn Requester> {
-    bench.lab.requester(&bench.place, &bench.place, RequestAccess::OWN).unwrap()
+    bench.lab.requester(&bench.workspace, &bench.workspace, RequestAccess::OWN).unwrap()
 }
 
 fn batch(number: i32) -> Rows {
@@ -48,8 +48,8 @@ fn a_load_by_a_request_takes_what_the_log_lets_through_and_provisioning_takes_no
     let mut one = requester(&bench);
     let (before, log) = (bench.seconds(), log_bytes(one.as_mut()));
     for number in 0..40 {
-        let tally = one.load(&table("t"), &mut batch(number)).unwrap();
-        assert_eq!(tally.rows, BATCH_ROWS as u64);
+        let row_summary = one.load(&table("t"), &mut batch(number)).unwrap();
+        assert_eq!(row_summary.rows, BATCH_ROWS as u64);
     }
     let took = bench.seconds() - before;
     assert!((took / seconds(40) - 1.0).abs() < 0.03, "{took} {}", seconds(40));

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use common::{Bench, load};
 use plimsoll_clock::in_threads;
-use plimsoll_engine::{Database as _, Error, ErrorKind, Place, Session, Value};
+use plimsoll_engine::{Database as _, Error, ErrorKind, Session, Value, Workspace};
 use rusqlite::Connection;
 
 const HARDWARE: &str = r#"
@@ -99,9 +99,9 @@ fn under(fault: &str) -> Outcome {
     }
     sum.seconds = bench.seconds() - start;
     drop(bench);
-    let place = Place::run("test").unwrap();
+    let workspace = Workspace::run("test").unwrap();
     let mut path = file.into_os_string();
-    path.push(format!(".{}.db", place.name()));
+    path.push(format!(".{}.db", workspace.name()));
     let plain = Connection::open(path).unwrap();
     let sound: String = plain.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
     assert_eq!(sound, "ok", "{fault}: {sum:?}");
@@ -186,7 +186,7 @@ fn without_power_nothing_works_until_it_is_back() {
         session.query_count(sql, &[]).unwrap_err();
     }
     session.execute("UPDATE t SET Number = 1", &[]).unwrap_err();
-    assert!(bench.lab.session(&bench.place, &bench.place).is_err());
+    assert!(bench.lab.session(&bench.workspace, &bench.workspace).is_err());
     drop(session);
     bench.lab.server().power_on().unwrap();
     let mut session = bench.session();

@@ -275,7 +275,7 @@ fn two_thousand_sessions_are_opened_at_once() {
     load(bench.session().as_mut(), "t", 2000, 300);
     let mut sessions = Vec::new();
     while sessions.len() < 2000 {
-        match bench.lab.session(&bench.place, &bench.place) {
+        match bench.lab.session(&bench.workspace, &bench.workspace) {
             Ok(session) => sessions.push(session),
             // The machine allows a process fewer files, which is said as such.
             Err(error) => {

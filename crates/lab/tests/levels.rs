@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::{Rows, load, table};
 use plimsoll_clock::{Clock, OnClock, VirtualClock, enter};
 use plimsoll_engine::work::Work;
-use plimsoll_engine::{ClaimMode, Database as _, ErrorKind, Lease, Levels, Place, Session};
+use plimsoll_engine::{ClaimMode, Database as _, ErrorKind, Lease, Levels, Session, Workspace};
 use plimsoll_lab::LabDatabase;
 use plimsoll_measurement::units;
 
@@ -31,9 +31,9 @@ fn on(level: &str) -> Target {
     let on_clock = enter(&clock, "test");
     let url = format!("lab:azure-sql-db/{level}?neighbour=off");
     let lab = LabDatabase::open(&url, Arc::clone(&clock)).unwrap();
-    let place = Place::run("levels").unwrap();
-    let lease = lab.claim(&place, ClaimMode::Exclusive).unwrap().unwrap();
-    let mut session = lab.session(&place, &place).unwrap();
+    let workspace = Workspace::run("levels").unwrap();
+    let lease = lab.claim(&workspace, ClaimMode::Exclusive).unwrap().unwrap();
+    let mut session = lab.session(&workspace, &workspace).unwrap();
     load(session.as_mut(), "t", 20_000, 400);
     let levels = lab.levels().unwrap().unwrap();
     Target { lab, session, levels, _lease: lease, clock, _on_clock: on_clock }

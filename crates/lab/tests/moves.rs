@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use common::load;
 use plimsoll_clock::{Clock, VirtualClock, enter};
-use plimsoll_engine::{Cancel, ClaimMode, Database as _, Follow, Place, Result};
+use plimsoll_engine::{Cancel, ClaimMode, Database as _, Follow, Result, Workspace};
 use plimsoll_lab::LabDatabase;
 use plimsoll_measurement::{Figure, RunRecord, units};
 use running::run;
@@ -50,26 +50,26 @@ fn restored(level: &str) -> (Vec<u8>, Vec<u8>, f64) {
     let file = folder.path().join("lab");
     let url = format!("lab:{level}?neighbour=off&file={}", file.display());
     let lab = LabDatabase::open(&url, Arc::clone(&clock)).unwrap();
-    let place = Place::run("restored").unwrap();
-    let _lease = lab.claim(&place, ClaimMode::Exclusive).unwrap().unwrap();
-    let (from, to) = (place.copy('a'), place.copy('b'));
-    let mut mover = lab.mover(&place).unwrap().unwrap();
-    mover.make(&from).unwrap();
-    let mut session = lab.session(&from, &place).unwrap();
+    let workspace = Workspace::run("restored").unwrap();
+    let _lease = lab.claim(&workspace, ClaimMode::Exclusive).unwrap().unwrap();
+    let (from, to) = (workspace.copy('a'), workspace.copy('b'));
+    let mut transfer = lab.transfer(&workspace).unwrap().unwrap();
+    transfer.make(&from).unwrap();
+    let mut session = lab.session(&from, &workspace).unwrap();
     load(session.as_mut(), "t", 20_000, 400);
     // Changes that are only in the log as yet are part of a backup too.
     session.execute("UPDATE t SET Number = 0 WHERE RowId > 19000", &[]).unwrap();
     drop(session);
     let backups = tempfile::tempdir().unwrap();
     let mut follow = Looks::default();
-    mover.back_up(&from, backups.path(), &mut follow).unwrap();
+    transfer.back_up(&from, backups.path(), &mut follow).unwrap();
     let start = clock.now();
-    let restored = mover.restore(backups.path(), &to, &mut follow).unwrap();
+    let restored = transfer.restore(backups.path(), &to, &mut follow).unwrap();
     let seconds = clock.now().since(start).as_secs_f64();
-    assert_eq!((restored.place.name(), restored.elsewhere.is_none()), (to.name(), true));
+    assert_eq!((restored.workspace.name(), restored.elsewhere.is_none()), (to.name(), true));
     assert!(follow.looks > 40 && follow.stages == ["restore"], "{follow:?}");
-    assert_eq!(mover.bytes(&from), mover.bytes(&to));
-    let pages = |place: &Place| std::fs::read(format!("{}.{place}.db", file.display())).unwrap();
+    assert_eq!(transfer.bytes(&from), transfer.bytes(&to));
+    let pages = |workspace: &Workspace| std::fs::read(format!("{}.{workspace}.db", file.display())).unwrap();
     (pages(&from), pages(&to), seconds)
 }
 
@@ -127,9 +127,9 @@ fn a_change_of_level_takes_what_the_database_takes_to_move() {
     let with_data = |clock: Arc<dyn Clock>| {
         let lab = LabDatabase::open(url, clock).unwrap();
         // Of the test's own there is nothing when the level changes.
-        let place = Place::data(1);
-        let _lease = lab.claim(&place, ClaimMode::Exclusive).unwrap().unwrap();
-        load(lab.session(&place, &place).unwrap().as_mut(), "t", 20_000, 400);
+        let workspace = Workspace::data(1);
+        let _lease = lab.claim(&workspace, ClaimMode::Exclusive).unwrap().unwrap();
+        load(lab.session(&workspace, &workspace).unwrap().as_mut(), "t", 20_000, 400);
         lab
     };
     let record = run(with_data, "level-change", 3, &sets);

@@ -100,8 +100,8 @@ fn files_are_made_read_written_copied_cut_and_deleted() {
         assert_eq!(session.query_count("SELECT length(hex(randomblob(16)))", &[]).unwrap(), 32);
         drop(session);
         let tables = [table("t")];
-        let (cold, place) = (Cold::default(), &bench.place);
-        bench.lab.make_cold(place, place, &tables, &cold, &mut Unfollowed).unwrap();
+        let (cold, workspace) = (Cold::default(), &bench.workspace);
+        bench.lab.make_cold(workspace, workspace, &tables, &cold, &mut Unfollowed).unwrap();
         assert_eq!(bench.session().query_count("SELECT count(*) FROM t", &[]).unwrap(), 50);
     }
 }
@@ -113,9 +113,9 @@ fn places_are_removed_and_made_anew() {
         load(bench.session().as_mut(), "t", 400, 150);
         assert_eq!(many(&bench, 2, 3), 0);
         bench.drop_lease();
-        assert!(bench.lab.remove(&bench.place).unwrap());
-        assert!(bench.lab.session(&bench.place, &bench.place).is_err());
-        drop(bench.lab.claim(&bench.place, ClaimMode::Exclusive).unwrap().unwrap());
+        assert!(bench.lab.remove(&bench.workspace).unwrap());
+        assert!(bench.lab.session(&bench.workspace, &bench.workspace).is_err());
+        drop(bench.lab.claim(&bench.workspace, ClaimMode::Exclusive).unwrap().unwrap());
     }
 }
 

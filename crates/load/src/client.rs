@@ -4,7 +4,7 @@
 //! Where the engine works in our own threads, CPU time says nothing of whose it is. There our part is what a request costs
 //! on nobody, which is measured at the start.
 
-use plimsoll_measurement::{Client, ClientPhase, Times, units};
+use plimsoll_measurement::{Client, ClientPhase, LatencyHistogram, units};
 
 use crate::worker::Needed;
 
@@ -27,7 +27,7 @@ pub struct Where {
 
 /// What is known of the client.
 #[derive(Debug, Default)]
-pub struct ClientWatch {
+pub struct ClientMonitor {
     place: Where,
     idle_ns: Option<f64>,
     phases: Vec<Need>,
@@ -35,8 +35,8 @@ pub struct ClientWatch {
     queue_seconds: Option<f64>,
     session_seconds: f64,
     requests: u64,
-    slept: Times,
-    pickup: Times,
+    slept: LatencyHistogram,
+    pickup: LatencyHistogram,
     /// Bytes sent and received.
     traffic: Option<(u64, u64)>,
 }
@@ -68,14 +68,14 @@ struct Need {
     cpu_percent: f64,
 }
 
-impl ClientWatch {
+impl ClientMonitor {
     /// A client of which nothing is known but where it works, and what a request costs it on nobody, in nanoseconds.
     pub fn new(place: Where, idle_ns: Option<f64>) -> Self {
         Self { place, idle_ns, ..Self::default() }
     }
 
     /// Adds what the sessions of a phase needed, how late those began that had slept, and how late answers were picked up.
-    pub fn phase(&mut self, told: Told<'_>, needed: &[Needed], lags: [Option<&Times>; 2]) {
+    pub fn phase(&mut self, told: Told<'_>, needed: &[Needed], lags: [Option<&LatencyHistogram>; 2]) {
         let seconds = told.seconds.max(1e-9);
         let cpu: f64 = needed.iter().map(|needed| needed.cpu_seconds).sum();
         let queue: Option<f64> = needed.iter().map(|needed| needed.run_queue_seconds).sum();
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn the_need_is_each_phases_own() {
-        let mut watch = ClientWatch::new(Where { is_virtual: false, is_embedded: false, cpus: 8 }, None);
+        let mut watch = ClientMonitor::new(Where { is_virtual: false, is_embedded: false, cpus: 8 }, None);
         let need = |cpu_seconds| [Needed { cpu_seconds, run_queue_seconds: Some(0.0), requests: 1000 }];
         // The fastest phase needed little; another that was slower needed nearly all of its time.
         watch.phase(told(0, 500.0), &need(1.0), [None; 2]);
@@ -224,7 +224,7 @@ mod tests {
         let limits: Vec<(u32, bool)> = client.phases.iter().map(|need| (need.phase, need.was_the_limit)).collect();
         assert_eq!(limits, [(0, false), (1, true)]);
         // Of a search what held counts, though what did not was faster.
-        let mut watch = ClientWatch::new(Where { is_virtual: false, is_embedded: false, cpus: 8 }, None);
+        let mut watch = ClientMonitor::new(Where { is_virtual: false, is_embedded: false, cpus: 8 }, None);
         watch.phase(Told { held: Some(true), ..told(0, 400.0) }, &need(3.0), [None; 2]);
         watch.phase(Told { held: Some(false), ..told(1, 500.0) }, &need(9.0), [None; 2]);
         assert_eq!(watch.client().verdict, "near-its-limit");
@@ -232,10 +232,10 @@ mod tests {
 
     fn watched(is_embedded: bool, cpu_seconds: f64, run_queue_seconds: f64) -> Client {
         let place = Where { is_virtual: false, is_embedded, cpus: 2 };
-        let mut watch = ClientWatch::new(place, Some(1000.0));
+        let mut watch = ClientMonitor::new(place, Some(1000.0));
         let idle = Needed { cpu_seconds: 0.1, run_queue_seconds: Some(0.0), requests: 1000 };
         let busy = Needed { cpu_seconds, run_queue_seconds: Some(run_queue_seconds), requests: 1_000_000 };
-        let pickup = &mut Times::new();
+        let pickup = &mut LatencyHistogram::new();
         (0..2000).for_each(|_| pickup.record(std::time::Duration::from_micros(30)));
         watch.phase(told(0, 1.0), &[idle, busy], [None, Some(pickup)]);
         watch.client()
@@ -253,7 +253,7 @@ mod tests {
         let embedded = watched(true, 9.9, 0.1);
         assert_eq!((embedded.verdict.as_str(), embedded.busy_percent), ("free", Some(10.0)));
         assert!((embedded.cpu_us_per_request.unwrap() - 10.0).abs() < 0.1);
-        let modelled = ClientWatch::new(Where { is_virtual: true, ..Where::default() }, None).client();
+        let modelled = ClientMonitor::new(Where { is_virtual: true, ..Where::default() }, None).client();
         assert_eq!((modelled.verdict.as_str(), modelled.busy_percent), ("free", None));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use plimsoll_measurement::event::{Second, repetition_head};
-use plimsoll_measurement::{Metric, Moment, Point, Repetition, Times, units};
+use plimsoll_measurement::{LatencyHistogram, Metric, Moment, Point, Repetition, units};
 
 use crate::phases::{ALL, Phase};
 use crate::recorder::{Recorder, Sums};
@@ -37,7 +37,7 @@ struct Minute {
     number: u32,
     start: Moment,
     sums: Sums,
-    times: Times,
+    times: LatencyHistogram,
 }
 
 impl<'a> Monitor<'a> {
@@ -48,7 +48,7 @@ impl<'a> Monitor<'a> {
         schedule: Option<&'a Schedule>,
         (repetition_start, start): (Moment, Moment),
     ) -> Self {
-        let minute = Minute { number: 1, start, sums: Sums::default(), times: Times::new() };
+        let minute = Minute { number: 1, start, sums: Sums::default(), times: LatencyHistogram::new() };
         let (last, seen, percentiles) = (start, Sums::default(), Vec::new());
         Self { phase, recorders, schedule, repetition_start, start, last, seen, minute, percentiles }
     }
@@ -60,7 +60,7 @@ impl<'a> Monitor<'a> {
 
     /// Looks, at the end of a second. The point is there when a minute is over, or `is_over` the whole phase.
     pub fn look(&mut self, now: Moment, is_over: bool) -> (Second, Option<Point>) {
-        let (mut sums, mut recent) = (Sums::default(), Times::new());
+        let (mut sums, mut recent) = (Sums::default(), LatencyHistogram::new());
         for recorder in self.recorders {
             let mut recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
             sums = sums.plus(recorder.sums());
@@ -143,7 +143,7 @@ impl<'a> Monitor<'a> {
         .with(Metric::AskedPerSecond, self.phase.rate.map(Rate::mean))
         .with(Metric::LatencyUsP50, us(50.0))
         .with(Metric::LatencyUsP99, us(99.0));
-        self.minute = Minute { number: number + 1, start: now, sums: self.seen, times: Times::new() };
+        self.minute = Minute { number: number + 1, start: now, sums: self.seen, times: LatencyHistogram::new() };
         Some(point)
     }
 }

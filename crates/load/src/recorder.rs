@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plimsoll_measurement::{Moment, RequestKind, Seconds, Stall, Times};
+use plimsoll_measurement::{LatencyHistogram, Moment, RequestKind, Seconds, Stall};
 
 use crate::lane::Amount;
 use crate::stall::Slots;
@@ -29,13 +29,13 @@ pub struct Answered {
 #[derive(Debug, Clone)]
 struct OfKind {
     name: String,
-    times: Times,
+    times: LatencyHistogram,
     /// Of these so many were answered after the end.
     drained: u64,
     /// Without the waits between attempts; only where there was one.
-    without_waits: Option<Times>,
+    without_waits: Option<LatencyHistogram>,
     /// From the real start; only where requests have a schedule.
-    uncorrected: Option<Times>,
+    uncorrected: Option<LatencyHistogram>,
     rows_examined: u64,
     rows: u64,
     content_bytes: u64,
@@ -47,20 +47,20 @@ struct OfKind {
 #[derive(Debug, Clone, Default)]
 pub struct Lag {
     /// All of them.
-    pub all: Times,
+    pub all: LatencyHistogram,
     /// Those of sessions that had slept.
-    pub slept: Times,
+    pub slept: LatencyHistogram,
 }
 
 /// Response times of all kinds.
 #[derive(Debug, Clone)]
 pub struct AllTimes {
     /// From the intended start, as a user sees them.
-    pub times: Times,
+    pub times: LatencyHistogram,
     /// The same without the waits between attempts; only where there was one.
-    pub without_waits: Option<Times>,
+    pub without_waits: Option<LatencyHistogram>,
     /// From the real start; only beside a schedule.
-    pub uncorrected: Option<Times>,
+    pub uncorrected: Option<LatencyHistogram>,
 }
 
 /// Records requests.
@@ -72,11 +72,11 @@ pub struct Recorder {
     seconds: Seconds,
     slots: Slots,
     /// Times since somebody took them; see [`Recorder::take_recent`].
-    recent: Times,
+    recent: LatencyHistogram,
     /// Only beside a schedule.
     lag: Option<Box<Lag>>,
     /// How late answers were picked up, where that was measured.
-    pickup: Option<Box<Times>>,
+    pickup: Option<Box<LatencyHistogram>>,
 }
 
 impl Recorder {
@@ -85,10 +85,10 @@ impl Recorder {
     pub fn new(start: Moment, end: Moment, kinds: &[String], scheduled: bool) -> Self {
         let of_kind = |name: &String| OfKind {
             name: name.clone(),
-            times: Times::new(),
+            times: LatencyHistogram::new(),
             drained: 0,
             without_waits: None,
-            uncorrected: scheduled.then(Times::new),
+            uncorrected: scheduled.then(LatencyHistogram::new),
             rows_examined: 0,
             rows: 0,
             content_bytes: 0,
@@ -101,7 +101,7 @@ impl Recorder {
             kinds: kinds.iter().map(of_kind).collect(),
             seconds: Seconds::default(),
             slots: Slots::default(),
-            recent: Times::new(),
+            recent: LatencyHistogram::new(),
             lag: scheduled.then(Box::default),
             pickup: None,
         }
@@ -159,12 +159,12 @@ impl Recorder {
     }
 
     /// How late answers were picked up, where that was measured.
-    pub fn pickup(&self) -> Option<&Times> {
+    pub fn pickup(&self) -> Option<&LatencyHistogram> {
         self.pickup.as_deref()
     }
 
     /// Adds the times since the last call to `sum`.
-    pub fn take_recent(&mut self, sum: &mut Times) {
+    pub fn take_recent(&mut self, sum: &mut LatencyHistogram) {
         sum.merge(&self.recent);
         self.recent.clear();
     }
@@ -243,9 +243,9 @@ impl Recorder {
 
     /// Response times of all kinds.
     pub fn times(&self) -> AllTimes {
-        let mut times = Times::new();
-        let mut uncorrected = self.lag.is_some().then(Times::new);
-        let mut without_waits = self.kinds.iter().any(|kind| kind.without_waits.is_some()).then(Times::new);
+        let mut times = LatencyHistogram::new();
+        let mut uncorrected = self.lag.is_some().then(LatencyHistogram::new);
+        let mut without_waits = self.kinds.iter().any(|kind| kind.without_waits.is_some()).then(LatencyHistogram::new);
         for kind in &self.kinds {
             times.merge(&kind.times);
             if let Some(sum) = &mut without_waits {
@@ -270,8 +270,8 @@ impl Recorder {
             errors: kind.errors.iter().map(|(class, count)| ((*class).to_owned(), *count)).collect(),
             retries: kind.retries,
             times: kind.times.to_data(),
-            times_without_waits: kind.without_waits.as_ref().map(Times::to_data),
-            times_uncorrected: kind.uncorrected.as_ref().map(Times::to_data),
+            times_without_waits: kind.without_waits.as_ref().map(LatencyHistogram::to_data),
+            times_uncorrected: kind.uncorrected.as_ref().map(LatencyHistogram::to_data),
         };
         self.kinds.iter().map(kind).collect()
     }
@@ -352,7 +352,7 @@ mod tests {
         two.answered(1, &answer(2000, 2000, 2001));
         two.failed(1, at(1500), "busy");
         two.retried(1, 1);
-        let mut recent = Times::new();
+        let mut recent = LatencyHistogram::new();
         two.take_recent(&mut recent);
         assert_eq!(recent.count(), 1);
         two.take_recent(&mut recent);
@@ -363,7 +363,7 @@ mod tests {
         let sums = Sums { answered: 2, drained: 0, failed: 1, rows_examined: 20, rows: 4, content_bytes: 1640 };
         assert_eq!(one.sums(), sums);
         // The schedule's time counts; the other is kept beside it.
-        let us = |times: &plimsoll_measurement::TimesData| times.sum_us / times.count as f64;
+        let us = |times: &plimsoll_measurement::LatencyHistogramData| times.sum_us / times.count as f64;
         assert!((us(&kinds[0].times) / 310_000.0 - 1.0).abs() < 0.01);
         assert!((us(kinds[0].times_uncorrected.as_ref().unwrap()) / 10_000.0 - 1.0).abs() < 0.01);
         assert_eq!((kinds[1].errors["busy"], kinds[1].retries), (1, 1));
@@ -398,7 +398,7 @@ mod tests {
             [],
             "the last answer was on time: nobody waits for those behind the end"
         );
-        let mut recent = Times::new();
+        let mut recent = LatencyHistogram::new();
         recorder.take_recent(&mut recent);
         assert_eq!(recent.count(), 2);
     }
@@ -422,7 +422,8 @@ mod tests {
         (0..60).for_each(|_| contended.answered(0, &answer(155)));
         calm.merge(&contended);
         let kind = calm.kinds().remove(0);
-        let ms = |times: &plimsoll_measurement::TimesData| (times.percentile_us(50.0).unwrap() / 1e3).round();
+        let ms =
+            |times: &plimsoll_measurement::LatencyHistogramData| (times.percentile_us(50.0).unwrap() / 1e3).round();
         let without = kind.times_without_waits.unwrap();
         assert_eq!((kind.times.count, without.count), (100, 100));
         assert_eq!((ms(&kind.times), ms(&without)), (157.0, 2.0));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_measurement::Times;
+use plimsoll_measurement::LatencyHistogram;
 
 /// A search for the highest rate at which a goal holds: it doubles while the goal holds, and then halves the gap on a
 /// logarithmic scale. A rate breaks the goal when it does so twice. One that did so once and then held is no answer, but since a
@@ -58,7 +58,7 @@ impl Search {
     /// was due and not begun, counts as infinitely slow. What was under way at the end counts with the time that it took.
     ///
     /// This is a count and no estimate of a percentile, so it needs no number of operations.
-    pub fn holds(&self, times: &Times, backlog: u64, failed: u64) -> bool {
+    pub fn holds(&self, times: &LatencyHistogram, backlog: u64, failed: u64) -> bool {
         let all = (times.count() + backlog + failed) as f64;
         let slow = (times.count_above(self.goal) + backlog + failed) as f64;
         let most = |percent: f64, count: u64| count as f64 <= percent / 100.0 * all;
@@ -163,21 +163,21 @@ mod tests {
     #[test]
     fn a_phase_holds_by_its_percentile_and_by_what_is_left() {
         let search = Search::new(GOAL, 90.0, None);
-        let mut times = Times::new();
+        let mut times = LatencyHistogram::new();
         (0..95).for_each(|_| times.record(Duration::from_millis(5)));
         (0..5).for_each(|_| times.record(Duration::from_millis(50)));
         assert!(search.holds(&times, 0, 0));
         assert!(!search.holds(&times, 2, 0) && !search.holds(&times, 0, 2), "more than one in a hundred is left over");
         (0..6).for_each(|_| times.record(Duration::from_millis(50)));
         assert!(!search.holds(&times, 0, 0));
-        assert!(!search.holds(&Times::new(), 0, 0), "nothing was answered");
+        assert!(!search.holds(&LatencyHistogram::new(), 0, 0), "nothing was answered");
     }
 
     #[test]
     fn what_failed_or_was_not_served_is_infinitely_slow() {
         // 9,991 in time and 9 late: 99.9 of 100 are in time...
         let search = Search::new(GOAL, 99.9, None);
-        let mut times = Times::new();
+        let mut times = LatencyHistogram::new();
         (0..9991).for_each(|_| times.record(Duration::from_millis(5)));
         (0..9).for_each(|_| times.record(Duration::from_millis(50)));
         assert!(search.holds(&times, 0, 0) && search.holds(&times, 1, 0) && search.holds(&times, 0, 1));

@@ -51,18 +51,18 @@ fn enough(count: u64, percent: f64) -> Result<(), TooFew> {
 
 /// How often which time was seen. Memory does not grow with the number of times.
 #[derive(Debug, Clone)]
-pub struct Times {
+pub struct LatencyHistogram {
     buckets: Histogram<u64>,
     sum_nanos: u128,
 }
 
-impl Default for Times {
+impl Default for LatencyHistogram {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Times {
+impl LatencyHistogram {
     /// An empty histogram.
     pub fn new() -> Self {
         let longest = LONGEST.as_nanos() as u64;
@@ -113,9 +113,9 @@ impl Times {
     }
 
     /// The histogram as a record keeps it.
-    pub fn to_data(&self) -> TimesData {
+    pub fn to_data(&self) -> LatencyHistogramData {
         let us = |nanos: u64| nanos as f64 / 1e3;
-        TimesData {
+        LatencyHistogramData {
             count: self.count(),
             sum_us: self.sum_nanos as f64 / 1e3,
             relative_error_percent: RELATIVE_ERROR_PERCENT,
@@ -130,7 +130,7 @@ impl Times {
 
 /// A histogram as a record keeps it: the buckets that were hit.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct TimesData {
+pub struct LatencyHistogramData {
     /// Times counted.
     pub count: u64,
     /// Their exact sum.
@@ -141,7 +141,7 @@ pub struct TimesData {
     pub buckets: Vec<(f64, u64)>,
 }
 
-impl TimesData {
+impl LatencyHistogramData {
     /// All the times of several histograms together.
     pub fn merged<'a>(parts: impl Iterator<Item = &'a Self>) -> Self {
         let mut sum = Self { relative_error_percent: RELATIVE_ERROR_PERCENT, ..Self::default() };
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_percentile_is_within_its_error() {
-        let mut times = Times::new();
+        let mut times = LatencyHistogram::new();
         for us in 1..=100_000 {
             times.record(Duration::from_micros(us));
         }
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn a_percentile_needs_ten_times_beyond_it() {
         for (percent, needed) in [(50.0, 20), (90.0, 100), (99.0, 1000), (99.9, 10_000), (100.0, 1)] {
-            let mut times = Times::new();
+            let mut times = LatencyHistogram::new();
             (0..needed - 1).for_each(|_| times.record(Duration::from_millis(1)));
             assert_eq!((times.percentile(percent), times.to_data().percentile_us(percent)), (None, None), "{percent}");
             let reason = times.to_data().percentile(percent).unwrap_err();
@@ -223,19 +223,19 @@ mod tests {
 
     #[test]
     fn nothing_is_lost_at_the_ends() {
-        let mut times = Times::new();
+        let mut times = LatencyHistogram::new();
         times.record(Duration::ZERO);
         times.record(Duration::MAX);
         assert_eq!(times.count(), 2);
         assert!(times.percentile(100.0).unwrap() >= LONGEST);
-        assert_eq!((Times::new().mean(), Times::new().percentile(50.0)), (None, None));
+        assert_eq!((LatencyHistogram::new().mean(), LatencyHistogram::new().percentile(50.0)), (None, None));
     }
 
     proptest! {
         #[test]
         fn merging_parts_is_recording_all(nanos in prop::collection::vec(1_u64..10_u64.pow(12), 1..200), cut in 0_usize..200) {
             let record = |part: &[u64]| {
-                let mut times = Times::new();
+                let mut times = LatencyHistogram::new();
                 for nanos in part {
                     times.record(Duration::from_nanos(*nanos));
                 }

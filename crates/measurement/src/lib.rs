@@ -19,7 +19,7 @@ pub mod vocabulary;
 
 pub use event::Event;
 pub use fold::Fold;
-pub use histogram::{Times, TimesData};
+pub use histogram::{LatencyHistogram, LatencyHistogramData};
 pub use limit::{LimitBasis, LimitScope, Provenance};
 pub use metric::{Metric, Metrics};
 pub use point::{Minute, Point};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::histogram::TimesData;
+use crate::histogram::LatencyHistogramData;
 
 /// What a kind of request came to in a repetition.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -30,13 +30,13 @@ pub struct RequestKind {
     #[serde(default)]
     pub retries: u64,
     /// Response times: from the intended start where requests had a schedule, else from the start.
-    pub times: TimesData,
+    pub times: LatencyHistogramData,
     /// The same without the waits between attempts; only where an attempt was made again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub times_without_waits: Option<TimesData>,
+    pub times_without_waits: Option<LatencyHistogramData>,
     /// The same from the real start, which leaves out what requests waited for others; only beside a schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub times_uncorrected: Option<TimesData>,
+    pub times_uncorrected: Option<LatencyHistogramData>,
 }
 
 /// A part of a repetition of requests, with one rate, one number of sessions and one size of batches. What was due in
@@ -73,16 +73,16 @@ pub struct Phase {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog: Option<u64>,
     /// Response times of all kinds: from the intended start where there was a schedule.
-    pub times: TimesData,
+    pub times: LatencyHistogramData,
     /// The same without the waits between attempts; only where an attempt was made again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub times_without_waits: Option<TimesData>,
+    pub times_without_waits: Option<LatencyHistogramData>,
     /// The same from the real start; only beside a schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub times_uncorrected: Option<TimesData>,
+    pub times_uncorrected: Option<LatencyHistogramData>,
     /// How late requests started, measured from their intended start; only beside a schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub start_lag: Option<TimesData>,
+    pub start_lag: Option<LatencyHistogramData>,
     /// Whether it met the goal of a search for the highest rate; absent where there is no search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holds: Option<bool>,

@@ -117,20 +117,20 @@ fn on_postgresql() {
     let server = Postgres::builder().shared_buffers_mb(64).start().unwrap();
     let (target, scene, next_door) = (server.socket_url("postgres"), Scene::new(), Scene::new());
     let living = neighbour(&next_door, &target);
-    let places = || server.psql("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'plimsoll%'").unwrap();
+    let workspaces = || server.psql("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'plimsoll%'").unwrap();
     // It has to be there before it can live on, however slow the machine is.
-    wait_until(|| places().trim() == "1");
+    wait_until(|| workspaces().trim() == "1");
     let mut reported = 0;
     for number in 0..kills() {
         let child = start(&scene, &target, number);
         reported += kill(&scene, child, number);
         let cleaned = scene.say(&["clean", &target]);
         assert_eq!(cleaned.code, 0, "{cleaned:#?}");
-        assert_eq!(places().trim(), "1", "only the neighbour's place is left after kill {number}");
+        assert_eq!(workspaces().trim(), "1", "only the neighbour's place is left after kill {number}");
     }
     end(&next_door, living);
     assert!(reported > 0, "no run came as far as a point");
-    assert_eq!(places().trim(), "0");
+    assert_eq!(workspaces().trim(), "0");
 }
 
 #[test]
@@ -144,12 +144,12 @@ fn on_sqlite() {
         reported += kill(&scene, child, number);
         let cleaned = scene.say(&["clean", &target]);
         assert_eq!(cleaned.code, 0, "{cleaned:#?}");
-        let places: std::collections::BTreeSet<String> = scene
+        let workspaces: std::collections::BTreeSet<String> = scene
             .leftovers()
             .iter()
             .filter_map(|name| name.split('.').find(|part| part.starts_with("plimsoll_")).map(str::to_owned))
             .collect();
-        assert!(places.len() <= 1, "only the neighbour's place is left after kill {number}: {places:?}");
+        assert!(workspaces.len() <= 1, "only the neighbour's place is left after kill {number}: {workspaces:?}");
     }
     end(&next_door, living);
     assert!(reported > 0, "no run came as far as a point");

@@ -243,9 +243,9 @@ fn kept_data_is_shared_and_an_interrupted_load_goes_on_by_table() {
     let words = ["run", "read-scan", "--target", &target, "--short", "--json", "--set", "volume=200MiB"];
     let keep = [&words[..], &["--keep-data", "--repetitions", "1"]].concat();
     let manifest = || -> i64 {
-        let place =
+        let workspace =
             databases(&server).lines().find(|line| line.starts_with("plimsoll_data")).unwrap_or_default().to_owned();
-        let counted = server.sql(&format!("SELECT count(*) FROM {place}.plimsoll_manifest"));
+        let counted = server.sql(&format!("SELECT count(*) FROM {workspace}.plimsoll_manifest"));
         counted.ok().and_then(|text| text.parse().ok()).unwrap_or(0)
     };
     let mut child = scene.spawn(&keep);

@@ -100,8 +100,8 @@ fn a_table_that_goes_ends_the_run_at_once() {
     let server = server();
     let target = server.socket_url("postgres");
     let child = started(&scene, &server, &target, "insert-delete", &["--set", "duration=10m"]);
-    let place = schemas(&server);
-    server.psql(&format!("DROP TABLE {place}.table0")).unwrap();
+    let workspace = schemas(&server);
+    server.psql(&format!("DROP TABLE {workspace}.table0")).unwrap();
     let (said, record) = ended(child);
     said.failed(7, &["in a row failed", "table0"]);
     assert!(answered(&record) > 0);
@@ -116,8 +116,8 @@ fn a_right_that_goes_ends_the_run_at_once() {
     server.psql(&role).unwrap();
     let target = server.socket_url("postgres").replace("//plimsoll@", "//owner@");
     let child = started(&scene, &server, &target, "update", &["--set", "duration=10m"]);
-    let place = schemas(&server);
-    server.psql(&format!("REVOKE ALL ON {place}.table0 FROM owner")).unwrap();
+    let workspace = schemas(&server);
+    server.psql(&format!("REVOKE ALL ON {workspace}.table0 FROM owner")).unwrap();
     let (said, record) = ended(child);
     said.failed(7, &["permission", "table0"]);
     assert!(answered(&record) > 0);

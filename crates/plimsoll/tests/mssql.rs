@@ -92,7 +92,7 @@ fn a_run_goes_over_the_line_from_its_begin_to_its_end() {
     let server = TdsServer::builder().tables(|_| Some(columns())).start(|request, _| working(request)).unwrap();
     let said = run(&scene, &url(&server, "?encrypt=false&dropCleanBuffers=true"));
     assert_eq!(said.code, 0, "{said:#?}");
-    assert!(server.complaints().is_empty(), "{:?}", server.complaints());
+    assert!(server.server_errors().is_empty(), "{:?}", server.server_errors());
     let requests = server.requests();
     let loaded: usize = requests
         .iter()
@@ -111,8 +111,8 @@ fn a_run_goes_over_the_line_from_its_begin_to_its_end() {
         "DBCC DROPCLEANBUFFERS",
         "SELECT COUNT_BIG(*) FROM [plimsoll_run_",
     ];
-    let places: Vec<usize> = order.iter().map(|words| first(words)).collect();
-    assert!(places.is_sorted(), "{places:?}");
+    let workspaces: Vec<usize> = order.iter().map(|words| first(words)).collect();
+    assert!(workspaces.is_sorted(), "{workspaces:?}");
     assert!(
         server
             .logins()

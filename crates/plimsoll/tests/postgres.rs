@@ -210,8 +210,9 @@ fn kept_data_is_shared_and_an_interrupted_load_goes_on_by_table() {
 }
 
 fn in_kept_set(column: &str) -> i64 {
-    let place = schemas("kept").lines().find(|line| line.starts_with("plimsoll_data")).unwrap_or_default().to_owned();
-    let counted = server().psql_in("kept", &format!("SELECT {}", column.replace("PLACE", &place)));
+    let workspace =
+        schemas("kept").lines().find(|line| line.starts_with("plimsoll_data")).unwrap_or_default().to_owned();
+    let counted = server().psql_in("kept", &format!("SELECT {}", column.replace("PLACE", &workspace)));
     counted.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
 

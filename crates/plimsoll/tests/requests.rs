@@ -169,7 +169,7 @@ fn a_freeze_shows_as_the_schedule_says_and_hides_without_one() {
         record["repetitions"][0]["requests"][0].clone()
     };
     let ms = |times: &Value, percent: f64| {
-        let times: plimsoll_measurement::TimesData = serde_json::from_value(times.clone()).unwrap();
+        let times: plimsoll_measurement::LatencyHistogramData = serde_json::from_value(times.clone()).unwrap();
         times.percentile_us(percent).unwrap() / 1e3
     };
     let near = |measured: f64, exact: f64| assert!((measured / exact - 1.0).abs() < 0.015, "{measured} {exact}");

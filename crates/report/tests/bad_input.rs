@@ -63,7 +63,7 @@ fn absurd(whole: bool) -> BoxedStrategy<Value> {
 }
 
 /// Places of a record's numbers and lists.
-fn places(value: &Value, at: &str, found: &mut Vec<(String, bool, bool)>) {
+fn workspaces(value: &Value, at: &str, found: &mut Vec<(String, bool, bool)>) {
     match value {
         Value::Number(number) => found.push((at.to_owned(), false, number.is_u64())),
         Value::Array(items) => {
@@ -72,11 +72,15 @@ fn places(value: &Value, at: &str, found: &mut Vec<(String, bool, bool)>) {
                 found.push((at.to_owned(), true, false));
             }
             // Long lists are alike all along.
-            items.iter().enumerate().take(6).for_each(|(index, item)| places(item, &format!("{at}/{index}"), found));
+            items
+                .iter()
+                .enumerate()
+                .take(6)
+                .for_each(|(index, item)| workspaces(item, &format!("{at}/{index}"), found));
         }
         Value::Object(fields) => {
             for (name, field) in fields.iter().filter(|(name, _)| *name != "definition") {
-                places(field, &format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")), found);
+                workspaces(field, &format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")), found);
             }
         }
         _ => {}
@@ -121,11 +125,11 @@ proptest! {
     ) {
         let mut value = kinds()[kind].clone();
         let mut found = Vec::new();
-        places(&value, "", &mut found);
+        workspaces(&value, "", &mut found);
         for (index, real, whole) in changes {
             let (at, is_list, is_whole) = index.get(&found);
-            let Some(place) = value.pointer_mut(at) else { continue };
-            *place = match (is_list, is_whole) {
+            let Some(workspace) = value.pointer_mut(at) else { continue };
+            *workspace = match (is_list, is_whole) {
                 (true, _) => Value::Array(Vec::new()),
                 (_, true) => whole.as_u64().unwrap().min(largest(at)).into(),
                 _ => real,
@@ -143,7 +147,7 @@ fn every_number_at_its_largest_is_drawn() {
     {
         for mut value in kinds() {
             let mut found = Vec::new();
-            places(&value, "", &mut found);
+            workspaces(&value, "", &mut found);
             for (at, _, is_whole) in found.iter().filter(|(_, is_list, _)| !is_list) {
                 *value.pointer_mut(at).unwrap() = if *is_whole { most.min(largest(at)).into() } else { real.clone() };
             }

@@ -284,8 +284,8 @@ fn every_face_tells_the_story_in_order() {
     // The headline, what bound it, what would raise it, the one table, then the details.
     let story = ["95 % interval", "the bottleneck", "as counted", "Slowest", "drop-os-cache"];
     for text in [page(&records), markdown::report(&records), terminal::run(&records[0], FULL)] {
-        let places: Vec<usize> = story.iter().map(|word| text.find(word).expect(word)).collect();
-        assert!(places.is_sorted(), "{places:?}");
+        let workspaces: Vec<usize> = story.iter().map(|word| text.find(word).expect(word)).collect();
+        assert!(workspaces.is_sorted(), "{workspaces:?}");
     }
     let page = page(&records);
     let parts = page.split("<details class=\"part\"><summary>").skip(1).filter_map(|rest| rest.split('<').next());

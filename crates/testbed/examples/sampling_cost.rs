@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::{Clock, RealClock};
-use plimsoll_engine::{ClaimMode, Credentials, Database, Engine, Place, Target, process};
+use plimsoll_engine::{ClaimMode, Credentials, Database, Engine, Target, Workspace, process};
 use plimsoll_mysql::MySql;
 use plimsoll_postgres::Postgres as PostgresEngine;
 use plimsoll_testbed::{MariaDb, Postgres};
@@ -34,9 +34,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn measure(engine: &dyn Engine, url: &str, (readings, sessions): (usize, usize)) -> Result<(), Box<dyn Error>> {
     let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
     let database = engine.open(&Target::parse(url)?, &Credentials::default(), Arc::clone(&clock))?;
-    let place = Place::run("cost")?;
-    let lease = database.claim(&place, ClaimMode::Exclusive)?.ok_or("the place is taken")?;
-    let open: Vec<_> = (0..sessions).map(|_| database.session(&place, &place)).collect::<Result<_, _>>()?;
+    let workspace = Workspace::run("cost")?;
+    let lease = database.claim(&workspace, ClaimMode::Exclusive)?.ok_or("the place is taken")?;
+    let open: Vec<_> = (0..sessions).map(|_| database.session(&workspace, &workspace)).collect::<Result<_, _>>()?;
     let mut sampler = database.server_sampler()?.ok_or("there is no sampler")?;
     let values = sampler.sample()?.len();
     let (ours, theirs) = (process::thread_cpu_seconds(), servers_seconds(&*database));

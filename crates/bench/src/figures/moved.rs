@@ -1,6 +1,6 @@
 //! Figures of whole databases that were moved, and of levels that changed. Of several sizes the largest counts.
 
-use plimsoll_engine::mover::{COPY, INDEXES, RESTORE, START, TABLES};
+use plimsoll_engine::transfer::{COPY, INDEXES, RESTORE, START, TABLES};
 use plimsoll_measurement::{Metric, Point, Repetition, units};
 
 use super::{LOG_WAITS, Series};

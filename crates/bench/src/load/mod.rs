@@ -1,7 +1,7 @@
 //! Requests as a database is asked them: on rows of our own tables, or from a definition, and the sessions that make them.
 
+pub mod custom;
 pub mod mix;
-pub mod own;
 pub mod plan;
 pub mod rehearsal;
 pub mod request;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_clock::cpu;
-use plimsoll_engine::value::Tally;
+use plimsoll_engine::value::RowSummary;
 use plimsoll_engine::{Answer, Cancel, Requester, Result, Row, RowSource, Statement, Table, Value};
 
 use super::request::Workload;
@@ -15,13 +15,13 @@ const REHEARSED_SECONDS: f64 = 0.1;
 
 /// CPU time in nanoseconds of a request that nobody answers, on average.
 pub fn rehearse(workload: &dyn Workload) -> Option<f64> {
-    let mut maker = workload.maker(0, 0);
+    let mut generator = workload.generator(0, 0);
     let mut nobody = Nobody;
     let start = cpu::thread_cpu_seconds();
     let mut made = 0;
     while made < REHEARSED && (made % 64 != 0 || cpu::thread_cpu_seconds() - start < REHEARSED_SECONDS) {
-        let kind = maker.draw();
-        maker.make(kind, &mut nobody).ok()?;
+        let kind = generator.draw();
+        generator.make(kind, &mut nobody).ok()?;
         made += 1;
     }
     Some((cpu::thread_cpu_seconds() - start) * 1e9 / made.max(1) as f64)
@@ -36,10 +36,10 @@ impl Requester for Nobody {
         Ok(Answer::default())
     }
 
-    fn load(&mut self, _: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+    fn load(&mut self, _: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
         let mut row = Row::default();
         while rows.next(&mut row)? {}
-        Ok(Tally::default())
+        Ok(RowSummary::default())
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {

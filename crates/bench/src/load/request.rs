@@ -10,11 +10,11 @@ pub trait Workload: Sync {
     fn kinds(&self) -> Vec<String>;
 
     /// Makes the requests of session `number` of the repetition `label`. All its choices follow from these and the seed.
-    fn maker(&self, number: u64, label: u64) -> Box<dyn Maker + '_>;
+    fn generator(&self, number: u64, label: u64) -> Box<dyn RequestGenerator + '_>;
 }
 
 /// Makes the requests of one session.
-pub trait Maker {
+pub trait RequestGenerator {
     /// The kind of the next request, as a position in [`Workload::kinds`].
     fn draw(&mut self) -> usize;
 

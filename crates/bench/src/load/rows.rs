@@ -8,7 +8,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
 use super::mix::{Kind, Mix, scan_size};
-use super::request::{Maker, Workload};
+use super::request::{RequestGenerator, Workload};
 use crate::generate::{Family, Rows, mix as spread};
 use plimsoll_load::keys::{Keys, LiveKeys};
 use plimsoll_load::lane::Amount;
@@ -103,7 +103,7 @@ impl Workload for OnRows<'_> {
         self.mix.kinds().iter().map(|kind| kind.name().to_owned()).collect()
     }
 
-    fn maker(&self, number: u64, label: u64) -> Box<dyn Maker + '_> {
+    fn generator(&self, number: u64, label: u64) -> Box<dyn RequestGenerator + '_> {
         let random = Xoshiro256PlusPlus::seed_from_u64(spread(self.seed ^ spread(number << 8 | label)));
         Box::new(Session {
             work: self,
@@ -128,7 +128,7 @@ struct Session<'a> {
     row: Row,
 }
 
-impl Maker for Session<'_> {
+impl RequestGenerator for Session<'_> {
     fn draw(&mut self) -> usize {
         let kind = self.work.mix.draw(&mut self.random);
         (self.before, self.new_key) = (self.random.clone(), None);
@@ -138,8 +138,8 @@ impl Maker for Session<'_> {
     fn make(&mut self, kind: usize, requester: &mut dyn Requester) -> Result<Option<Amount>> {
         let work = self.work;
         self.random = self.before.clone();
-        let place = ((u128::from(self.random.next_u64()) * work.targets.len() as u128) >> 64) as usize;
-        let target = &work.targets[place];
+        let workspace = ((u128::from(self.random.next_u64()) * work.targets.len() as u128) >> 64) as usize;
+        let target = &work.targets[workspace];
         let kind = self.kinds[kind];
         match kind {
             Kind::Insert => return self.insert(target, requester).map(Some),
@@ -204,9 +204,9 @@ impl Session<'_> {
         let first = self.new_keys(target, rows)?;
         let last = first + rows - 1;
         let mut batch = Batch(Rows::new(work.family, work.seed, target.number, first, last));
-        let tally = requester.load(&target.table, &mut batch)?;
+        let row_summary = requester.load(&target.table, &mut batch)?;
         (first..=last).for_each(|key| target.live.insert(key));
-        Ok(Amount { rows_examined: rows, rows, content_bytes: tally.content_bytes })
+        Ok(Amount { rows_examined: rows, rows, content_bytes: row_summary.content_bytes })
     }
 
     fn new_keys(&mut self, target: &Target, rows: u64) -> Result<u64> {

@@ -11,8 +11,8 @@ use plimsoll_load::lane::{Amount, Completion, Lane, Outcome};
 use plimsoll_load::worker::State;
 use plimsoll_measurement::Moment;
 
-use super::request::Maker;
-use crate::interrupt::{Interrupt, Watched};
+use super::request::RequestGenerator;
+use crate::interrupt::{CancelGuard, Interrupt};
 
 /// How often a request is tried again after an error that passes, and how long is waited before the first time; the
 /// wait doubles.
@@ -36,7 +36,7 @@ pub struct Sessions<'a> {
     /// Requests to stop.
     pub interrupt: &'a Interrupt,
     /// Makes a session anew.
-    pub connect: &'a (dyn Fn() -> Result<(Box<dyn Requester>, Watched)> + Sync),
+    pub connect: &'a (dyn Fn() -> Result<(Box<dyn Requester>, CancelGuard)> + Sync),
     /// When the phase ends.
     pub end: Moment,
     /// Names of the kinds of requests.
@@ -79,12 +79,12 @@ pub struct Slot {
     /// The session; `None` after it was lost and before there is a new one.
     pub requester: Option<Box<dyn Requester>>,
     /// Lets an interrupt cancel it.
-    pub watched: Option<Watched>,
+    pub watched: Option<CancelGuard>,
 }
 
 impl Slot {
     /// A session that was just made.
-    pub fn new((requester, watched): (Box<dyn Requester>, Watched)) -> Self {
+    pub fn new((requester, watched): (Box<dyn Requester>, CancelGuard)) -> Self {
         Self { requester: Some(requester), watched: Some(watched) }
     }
 }
@@ -93,7 +93,7 @@ impl Slot {
 pub struct SessionLane<'a> {
     sessions: &'a Sessions<'a>,
     state: &'a State,
-    maker: Box<dyn Maker + 'a>,
+    generator: Box<dyn RequestGenerator + 'a>,
     slot: &'a mut Slot,
     completed: Option<Completion>,
     /// What the last request failed with.
@@ -106,10 +106,15 @@ pub struct SessionLane<'a> {
 
 impl<'a> SessionLane<'a> {
     /// A session of the calling thread that makes these requests; `state` says when no more are to be begun.
-    pub fn new(sessions: &'a Sessions<'a>, state: &'a State, maker: Box<dyn Maker + 'a>, slot: &'a mut Slot) -> Self {
+    pub fn new(
+        sessions: &'a Sessions<'a>,
+        state: &'a State,
+        generator: Box<dyn RequestGenerator + 'a>,
+        slot: &'a mut Slot,
+    ) -> Self {
         let queue = if sessions.waits_for_answers { RunQueue::of_this_thread() } else { None };
         let (last_ended, last_pickup) = (Moment::default(), Moment::default());
-        Self { sessions, state, maker, slot, completed: None, failure: None, queue, last_ended, last_pickup }
+        Self { sessions, state, generator, slot, completed: None, failure: None, queue, last_ended, last_pickup }
     }
 }
 
@@ -134,10 +139,10 @@ impl Lane for SessionLane<'_> {
         };
         let queue = self.queue.as_ref().filter(|_| self.last_ended.since(self.last_pickup) >= PICKUP_EVERY);
         let waited_before = queue.and_then(RunQueue::waited);
-        let kind = self.maker.draw();
+        let kind = self.generator.draw();
         let (mut back_off, mut waited, mut retries) = (FIRST_BACK_OFF, Duration::ZERO, 0);
         let answer = loop {
-            match self.maker.make(kind, requester) {
+            match self.generator.make(kind, requester) {
                 Err(error) if error.kind == ErrorKind::Busy && retries < MOST_RETRIES => {
                     retries += 1;
                     self.sessions.clock.sleep(back_off);

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use plimsoll_engine::{ColumnType, RequestAccess, Requester, Result, Sampler, Session, Statement, Table, Value};
-use plimsoll_measurement::{FileRow, Metric, Point, RequestKind, Seconds, Times};
+use plimsoll_measurement::{FileRow, LatencyHistogram, Metric, Point, RequestKind, Seconds};
 
 use super::{Context, Measure};
 use plimsoll_telemetry::views;
@@ -29,9 +29,9 @@ impl Measure for Commits {
     }
 
     fn repeat(&mut self, context: &mut Context<'_>) -> Result<()> {
-        let place = context.place.clone();
+        let workspace = context.workspace.clone();
         let table = Table::new("commits", &[("Number", ColumnType::Int)]);
-        let (mut session, _watched) = context.session(&place)?;
+        let (mut session, _watched) = context.session(&workspace)?;
         session.drop_table(&table)?;
         let kind = session.dialect().type_name(ColumnType::Int);
         session.execute(&format!("CREATE TABLE {} (Number {kind} NULL)", table.name), &[])?;
@@ -42,7 +42,7 @@ impl Measure for Commits {
         let own = requester.views()?;
         let files = if own.files.is_empty() { files(&mut server, session.as_mut())? } else { own.files };
 
-        let mut made = Made::default();
+        let mut made = Prepared::default();
         let outcome = made.insert(context, requester.as_mut(), &insert);
         let elapsed = context.repetition.points.iter().map(|point| point.seconds).sum();
         context.repetition.requests = vec![made.kind()];
@@ -59,7 +59,7 @@ impl Measure for Commits {
         } else {
             own_after.files
         };
-        let files = views::files(&files, &after, place.name());
+        let files = views::files(&files, &after, workspace.name());
         files.warning("reads and writes").into_iter().for_each(|warning| context.warn(warning));
         context.repetition.files = files.rows;
         session.drop_table(&table)
@@ -97,12 +97,12 @@ fn still_files(
 
 /// What the inserts came to.
 #[derive(Default)]
-struct Made {
-    times: Times,
+struct Prepared {
+    times: LatencyHistogram,
     seconds: Seconds,
 }
 
-impl Made {
+impl Prepared {
     fn insert(&mut self, context: &mut Context<'_>, requester: &mut dyn Requester, insert: &Statement) -> Result<()> {
         let commits = context.parameters.count("commits");
         let clock = std::sync::Arc::clone(context.clock);
@@ -110,7 +110,7 @@ impl Made {
         for part in 0..POINTS {
             context.log.activity(&format!("inserting, {part} of {POINTS} parts are done"));
             let (first, end) = (part * commits / POINTS, (part + 1) * commits / POINTS);
-            let mut times = Times::new();
+            let mut times = LatencyHistogram::new();
             let start = clock.now();
             let mut now = start;
             let mut outcome = Ok(());

@@ -7,12 +7,12 @@ use std::any::Any;
 use std::sync::Arc;
 
 use plimsoll_clock::{Clock, in_threads};
-use plimsoll_engine::{Error, ErrorKind, Place, Result, Session, Value};
+use plimsoll_engine::{Error, ErrorKind, Result, Session, Value, Workspace};
 use plimsoll_measurement::{Counter, Metric, Moment, Point};
 
 use super::{Context, Measure, Probe, contradiction};
 use crate::generate::{Family, Rows};
-use crate::interrupt::Watched;
+use crate::interrupt::CancelGuard;
 use crate::parameters::ParameterValue;
 use crate::schema;
 
@@ -39,8 +39,8 @@ impl Measure for Join {
         if i32::try_from(rows).is_err() {
             return Err(crate::dataset::too_many_rows());
         }
-        let place = context.place.clone();
-        let (mut session, _watched) = context.session(&place)?;
+        let workspace = context.workspace.clone();
+        let (mut session, _watched) = context.session(&workspace)?;
         session.create_table(&table)?;
         let source = Rows::new(Family::Cpu, context.parameters.count("seed"), 0, 1, rows);
         context.load(session.as_mut(), &table, source, rows * 24)?;
@@ -165,7 +165,7 @@ fn find_sessions(context: &mut Context<'_>) -> Result<u64> {
 
 /// The sessions of one repetition.
 struct Workers {
-    sessions: Vec<(Box<dyn Session>, Watched)>,
+    sessions: Vec<(Box<dyn Session>, CancelGuard)>,
     /// True if a session counts the CPU of its own thread, as engines within our process do.
     count_cpu: bool,
     /// True if the first session works on the whole machine by itself.
@@ -196,10 +196,10 @@ impl Joined {
 
 impl Workers {
     fn open(context: &Context<'_>, sessions: u64) -> Result<Self> {
-        let place: &Place = context.place;
-        let mut sessions = (0..sessions.max(1)).map(|_| context.session(place)).collect::<Result<Vec<_>>>()?;
+        let workspace: &Workspace = context.workspace;
+        let mut sessions = (0..sessions.max(1)).map(|_| context.session(workspace)).collect::<Result<Vec<_>>>()?;
         for (session, _) in &mut sessions {
-            if let Some(statement) = session.dialect().serial() {
+            if let Some(statement) = session.dialect().without_parallelism() {
                 session.execute(statement, &[])?;
             }
         }

@@ -40,8 +40,8 @@ impl Measure for LevelChange {
         context.facts.insert("level_before".to_owned(), there.into());
         // A provider moves what a database holds, so there has to be something.
         let wanted = scan::wanted(context.parameters, context.database.description().page_bytes);
-        let place = context.place.clone();
-        dataset::load(context, &place, wanted)?;
+        let workspace = context.workspace.clone();
+        dataset::load(context, &workspace, wanted)?;
         if let Some(bytes) = levels.moves_bytes(asked) {
             context.facts.insert("moves_bytes".to_owned(), bytes.into());
         }
@@ -110,9 +110,9 @@ fn present(levels: &mut dyn Levels) -> Result<String> {
 /// A short write in the run's own place, and a scan of what was written.
 fn probe(context: &mut Context<'_>, name: &'static str) -> Result<()> {
     let parameters = context.parameters;
-    let place = context.place.clone();
+    let workspace = context.workspace.clone();
     let mut context = context.within(context.database, parameters, Some(name));
-    write::Write::within(place, String::new()).and_scan().repeat(&mut context)
+    write::Write::within(workspace, String::new()).and_scan().repeat(&mut context)
 }
 
 /// Asks for a level and waits until it is in effect. Whoever goes back after a failure asks only, and waits no longer than

@@ -48,16 +48,16 @@ pub(super) struct Memory {
 
 impl Measure for Memory {
     fn prepare(&mut self, context: &mut Context<'_>) -> Result<()> {
-        let place = context.place.clone();
-        let (mut session, _watched) = context.session(&place)?;
+        let workspace = context.workspace.clone();
+        let (mut session, _watched) = context.session(&workspace)?;
         session.create_table(&table())?;
         let first = context.parameters.bytes("first_set").saturating_mul(4);
         self.grow(context, session.as_mut(), first)
     }
 
     fn repeat(&mut self, context: &mut Context<'_>) -> Result<()> {
-        let place = context.place.clone();
-        let (mut session, _watched) = context.session(&place)?;
+        let workspace = context.workspace.clone();
+        let (mut session, _watched) = context.session(&workspace)?;
         let session = session.as_mut();
         let mut search = Search::new(context.parameters.bytes("first_set") as f64, self.fits);
         let mut order = Order::new(context.parameters.count("seed"), &context.repetition.label);
@@ -175,7 +175,7 @@ impl Memory {
             let keys = order.shuffled(rows, stride);
             probe.start(session)?;
             let pass_start = context.clock.now();
-            touch(context, session, &keys)?;
+            lookup_keys(context, session, &keys)?;
             seconds = context.clock.now().since(pass_start).as_secs_f64();
             probe.stop(session)?;
             passes += 1;
@@ -223,10 +223,10 @@ impl Memory {
     }
 }
 
-fn touch(context: &Context<'_>, session: &mut dyn Session, keys: &[i32]) -> Result<()> {
+fn lookup_keys(context: &Context<'_>, session: &mut dyn Session, keys: &[i32]) -> Result<()> {
     let table = table();
     let mut chunks = keys.chunks_exact(KEYS_PER_STATEMENT);
-    let full = session.dialect().touch(&table, KEYS_PER_STATEMENT);
+    let full = session.dialect().lookup_keys(&table, KEYS_PER_STATEMENT);
     let read = |session: &mut dyn Session, sql: &str, keys: &[i32]| {
         let values: Vec<Value<'_>> = keys.iter().map(|key| Value::Int(*key)).collect();
         let found = session.query_count(sql, &values)?;
@@ -246,7 +246,7 @@ fn touch(context: &Context<'_>, session: &mut dyn Session, keys: &[i32]) -> Resu
     if rest.is_empty() {
         return Ok(());
     }
-    let sql = session.dialect().touch(&table, rest.len());
+    let sql = session.dialect().lookup_keys(&table, rest.len());
     read(session, &sql, rest)
 }
 

@@ -1,11 +1,11 @@
 //! What a repetition consists of. Each step prepares what it needs once, and measures it in every repetition.
 
 mod commits;
+mod custom;
 mod join;
 pub(crate) mod level;
 pub(crate) mod memory;
 pub(crate) mod moves;
-mod own;
 mod read;
 mod requests;
 pub(crate) mod scan;
@@ -15,19 +15,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::mover::Move;
+use plimsoll_engine::transfer::Move;
 use plimsoll_engine::{
-    Cancel, Cold, ColdFollower, Database, Error, ErrorKind, Lease, Place, RequestAccess, Requester, Result, Row,
-    RowSource, Sampler, Session, Table, value::Tally,
+    Cancel, Cold, ColdFollower, Database, Error, ErrorKind, Lease, RequestAccess, Requester, Result, Row, RowSource,
+    Sampler, Session, Table, Workspace, value::RowSummary,
 };
 use plimsoll_measurement::event::{Gap, Kind, Mark, PhaseEnded, PointMeasured, SamplesTaken, Warning};
 use plimsoll_measurement::{Client, ColdStart, Counter, Moment, Phase, Point, Reading, SampleGap, reading::growth};
 
 use crate::events::EventLog;
 use crate::generate::Rows;
-use crate::interrupt::{Interrupt, Watched};
+use crate::interrupt::{CancelGuard, Interrupt};
+use crate::load::custom::CustomWorkload;
 use crate::load::mix::Mix;
-use crate::load::own::Own;
 use crate::parameters::Parameters;
 use crate::sampling::Sampling;
 
@@ -165,8 +165,8 @@ pub trait Measure {
     ///
     /// # Errors
     /// If something stays there.
-    fn finish(&mut self, database: &dyn Database, place: &Place) -> Result<()> {
-        let _ = (database, place);
+    fn finish(&mut self, database: &dyn Database, workspace: &Workspace) -> Result<()> {
+        let _ = (database, workspace);
         Ok(())
     }
 }
@@ -176,7 +176,7 @@ pub struct Context<'a> {
     /// The target.
     pub database: &'a dyn Database,
     /// The run's own place.
-    pub place: &'a Place,
+    pub workspace: &'a Workspace,
     /// Leases to renew after a restart of the server.
     pub lease: &'a mut (dyn Lease + 'static),
     /// The parameters as resolved.
@@ -184,7 +184,7 @@ pub struct Context<'a> {
     /// Kinds of requests and their weights; empty for tests that make none.
     pub mix: &'a Mix,
     /// Requests of the definition's own, in place of a mix.
-    pub own: Option<&'a Own>,
+    pub own: Option<&'a CustomWorkload>,
     /// Whether a data set is kept for later runs.
     pub keep_data: bool,
     /// What may be done to make the cache cold.
@@ -242,7 +242,7 @@ impl<'a> Context<'a> {
             database,
             parameters,
             phase,
-            place: self.place,
+            workspace: self.workspace,
             lease: &mut *self.lease,
             mix: self.mix,
             own: self.own,
@@ -313,17 +313,21 @@ impl<'a> Context<'a> {
     }
 
     /// A session in the run's place (or another one), whose statements an interrupt cancels.
-    pub fn session(&self, place: &Place) -> Result<(Box<dyn Session>, Watched)> {
+    pub fn session(&self, workspace: &Workspace) -> Result<(Box<dyn Session>, CancelGuard)> {
         self.interrupt.check()?;
-        let session = self.database.session(place, self.place)?;
+        let session = self.database.session(workspace, self.workspace)?;
         let watched = self.interrupt.watch(session.canceller());
         Ok((session, watched))
     }
 
     /// The same, for a session that may reach existing tables.
-    pub fn session_with(&self, place: &Place, access: RequestAccess) -> Result<(Box<dyn Session>, Watched)> {
+    pub fn session_with(
+        &self,
+        workspace: &Workspace,
+        access: RequestAccess,
+    ) -> Result<(Box<dyn Session>, CancelGuard)> {
         self.interrupt.check()?;
-        let session = self.database.session_with(place, self.place, access)?;
+        let session = self.database.session_with(workspace, self.workspace, access)?;
         let watched = self.interrupt.watch(session.canceller());
         Ok((session, watched))
     }
@@ -332,11 +336,11 @@ impl<'a> Context<'a> {
     pub fn requesters(
         &self,
         access: RequestAccess,
-    ) -> impl Fn() -> Result<(Box<dyn Requester>, Watched)> + Sync + use<'a> {
-        let (database, place, interrupt) = (self.database, self.place, self.interrupt);
+    ) -> impl Fn() -> Result<(Box<dyn Requester>, CancelGuard)> + Sync + use<'a> {
+        let (database, workspace, interrupt) = (self.database, self.workspace, self.interrupt);
         move || {
             interrupt.check()?;
-            let requester = database.requester(place, place, access)?;
+            let requester = database.requester(workspace, workspace, access)?;
             let watched = interrupt.watch(requester.canceller());
             Ok((requester, watched))
         }
@@ -379,7 +383,7 @@ impl<'a> Context<'a> {
     /// Has measured.
     pub(crate) fn end(&mut self) {
         let (phase, before) = (self.phase, self.repetition.samples.len());
-        for warning in self.sampling.end(self.repetition, phase, self.place.name(), self.repetition_start) {
+        for warning in self.sampling.end(self.repetition, phase, self.workspace.name(), self.repetition_start) {
             self.warn(warning);
         }
         for samples in self.repetition.samples.iter().skip(before).cloned() {
@@ -394,10 +398,16 @@ impl<'a> Context<'a> {
     }
 
     /// Loads rows into a table, with progress, and stops between rows when asked to.
-    pub fn load(&mut self, session: &mut dyn Session, table: &Table, rows: Rows, content_bytes: u64) -> Result<Tally> {
+    pub fn load(
+        &mut self,
+        session: &mut dyn Session,
+        table: &Table,
+        rows: Rows,
+        content_bytes: u64,
+    ) -> Result<RowSummary> {
         let activity = format!("loading {}", table.name);
         self.log.activity(&activity);
-        let mut source = Watching {
+        let mut source = LoadProgress {
             rows,
             seen: 0,
             content_bytes: 0,
@@ -424,7 +434,7 @@ impl<'a> Context<'a> {
 /// Lets an interrupt end a cold start, and renews the leases as soon as a restarted server answers.
 pub(crate) struct Follower<'a> {
     interrupt: &'a Interrupt,
-    watched: Option<Watched>,
+    watched: Option<CancelGuard>,
     leases: [Option<&'a mut (dyn Lease + 'static)>; 2],
     warnings: Vec<String>,
 }
@@ -530,7 +540,7 @@ impl Probe {
     }
 }
 
-struct Watching<'a, 'b> {
+struct LoadProgress<'a, 'b> {
     rows: Rows,
     seen: u32,
     content_bytes: u64,
@@ -540,7 +550,7 @@ struct Watching<'a, 'b> {
     interrupt: &'a Interrupt,
 }
 
-impl RowSource for Watching<'_, '_> {
+impl RowSource for LoadProgress<'_, '_> {
     fn next(&mut self, row: &mut Row) -> Result<bool> {
         let more = self.rows.fill(row);
         self.seen += 1;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use plimsoll_clock::{Clock, in_threads_while};
-use plimsoll_engine::value::Tally;
+use plimsoll_engine::value::RowSummary;
 use plimsoll_engine::{RequestAccess, Requester, Result, Session, Statement, Table, TableSize};
 use plimsoll_measurement::reading::growth;
 use plimsoll_measurement::{Counter, Metric, Moment, Point, units};
@@ -32,7 +32,7 @@ pub(super) struct Read<'a> {
 struct Readers<'a> {
     clock: &'a dyn Clock,
     interrupt: &'a Interrupt,
-    tables: &'a [(Table, Tally)],
+    tables: &'a [(Table, RowSummary)],
     statements: &'a [Statement],
     next: &'a AtomicUsize,
     working: &'a AtomicU64,
@@ -52,15 +52,16 @@ impl Read<'_> {
     /// Reads all tables; gives what was missed of them.
     pub fn repeat(&self, context: &mut Context<'_>) -> Result<Sums> {
         let readers = context.parameters.count("readers").max(1);
-        let (mut control, _watched) = context.session(&self.dataset.place)?;
+        let (mut control, _watched) = context.session(&self.dataset.workspace)?;
         // In the data set's place, which may be one that is kept.
         let requester = |_| {
-            let requester = context.database.requester(&self.dataset.place, context.place, RequestAccess::OWN)?;
+            let requester =
+                context.database.requester(&self.dataset.workspace, context.workspace, RequestAccess::OWN)?;
             let watched = context.interrupt.watch(requester.canceller());
             Ok((requester, watched))
         };
         let mut requesters = (0..readers).map(requester).collect::<Result<Vec<_>>>()?;
-        let statement = |((table, _), number): (&(Table, Tally), u32)| Statement {
+        let statement = |((table, _), number): (&(Table, RowSummary), u32)| Statement {
             number,
             sql: control.dialect().read_all(table),
             columns: Some(table.types()),
@@ -123,7 +124,7 @@ impl Read<'_> {
     fn keep(&self, context: &mut Context<'_>, finished: &Mutex<Vec<Finished>>, sums: &mut Sums) -> Result<()> {
         let finished = std::mem::take(&mut *finished.lock().unwrap_or_else(PoisonError::into_inner));
         for done in finished {
-            let ((table, tally), size) = (&self.dataset.tables[done.table], self.sizes[done.table]);
+            let ((table, row_summary), size) = (&self.dataset.tables[done.table], self.sizes[done.table]);
             let page_bytes = context.database.description().page_bytes;
             sums.add(size.table_bytes, done.missed_pages.map(|pages| pages * page_bytes), done.device_bytes);
             let seconds = done.end.since(done.start).as_secs_f64();
@@ -134,9 +135,9 @@ impl Read<'_> {
                     seconds,
                     ..Point::default()
                 }
-                .with(Metric::Rows, tally.rows)
-                .with(Metric::ContentBytes, tally.content_bytes)
-                .with(Metric::MbPerMinute, units::mb_per_minute(tally.content_bytes, seconds))
+                .with(Metric::Rows, row_summary.rows)
+                .with(Metric::ContentBytes, row_summary.content_bytes)
+                .with(Metric::MbPerMinute, units::mb_per_minute(row_summary.content_bytes, seconds))
                 .with(Metric::PageBytes, size.table_bytes)
                 .with(Metric::DeviceBytes, done.device_bytes)
                 .with(Metric::CacheMissPages, done.missed_pages)
@@ -178,7 +179,8 @@ impl Readers<'_> {
     fn read(&self, requester: &mut dyn Requester) -> Result<()> {
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
-            let Some(((table, tally), statement)) = self.tables.get(number).zip(self.statements.get(number)) else {
+            let Some(((table, row_summary), statement)) = self.tables.get(number).zip(self.statements.get(number))
+            else {
                 return Ok(());
             };
             self.interrupt.check()?;
@@ -187,8 +189,8 @@ impl Readers<'_> {
             let answer = requester.ask(statement, &[])?;
             let end = self.clock.now();
             let after = requester.sample()?;
-            if answer.rows != tally.rows {
-                let text = format!("{} has {} rows and {} came back", table.name, tally.rows, answer.rows);
+            if answer.rows != row_summary.rows {
+                let text = format!("{} has {} rows and {} came back", table.name, row_summary.rows, answer.rows);
                 return Err(contradiction(text));
             }
             let count = |metric| growth(metric, &before, &after).map(|value| value as u64);

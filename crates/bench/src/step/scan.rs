@@ -1,12 +1,12 @@
 //! Table scans: one query per table, tables in order, one session (reference, 2.9; weakest isolation: 2.9, NOLOCK variant).
 //! Into the client several sessions may read (2.8): that is [`read`](super::read)'s.
 
-use plimsoll_engine::{Cold, Database, Error, ErrorKind, Place, Result, TableSize, WeakIsolation};
+use plimsoll_engine::{Cold, Database, Error, ErrorKind, Result, TableSize, WeakIsolation, Workspace};
 use plimsoll_measurement::{ColdStart, Counter, Metric, Point, units};
 
 use super::read::Read;
 use super::{Context, Follower, Measure, Probe};
-use crate::dataset::{self, Dataset, Wanted, too_many_rows};
+use crate::dataset::{self, Dataset, DatasetSpec, too_many_rows};
 use crate::parameters::Parameters;
 use crate::schema::Width;
 
@@ -22,11 +22,11 @@ pub(crate) fn tables(parameters: &Parameters) -> u64 {
 }
 
 /// The data set that these parameters ask for.
-pub(crate) fn wanted(parameters: &Parameters, page_bytes: u64) -> Wanted {
+pub(crate) fn wanted(parameters: &Parameters, page_bytes: u64) -> DatasetSpec {
     let tables = tables(parameters);
     let width = Width::from_name(parameters.choice("row"));
     let rows = (parameters.bytes("volume") / tables / width.row_bytes()).max(1);
-    Wanted { tables, rows, width, seed: parameters.count("seed"), page_bytes }
+    DatasetSpec { tables, rows, width, seed: parameters.count("seed"), page_bytes }
 }
 
 #[derive(Default)]
@@ -60,7 +60,7 @@ impl Measure for Scan {
         context.facts.insert("tables".to_owned(), wanted.tables.into());
         context.facts.insert("rows_per_table".to_owned(), wanted.rows.into());
         context.facts.insert("data_reused".to_owned(), dataset.reused.into());
-        let (mut session, _watched) = context.session(&dataset.place)?;
+        let (mut session, _watched) = context.session(&dataset.workspace)?;
         self.sizes = dataset.tables.iter().map(|(table, _)| session.table_size(table)).collect::<Result<_>>()?;
         self.dataset = Some(dataset);
         Ok(())
@@ -77,16 +77,16 @@ impl Measure for Scan {
         }
         let weak = context.parameters.choice("isolation") == "weakest";
         let page_bytes = context.database.description().page_bytes;
-        let (mut session, _watched) = context.session(&dataset.place)?;
+        let (mut session, _watched) = context.session(&dataset.workspace)?;
         let session = session.as_mut();
-        if let Some(statement) = session.dialect().weaken().filter(|_| weak) {
+        if let Some(statement) = session.dialect().weak_isolation().filter(|_| weak) {
             session.execute(statement, &[])?;
         }
         let mut probe = Probe::new(context.database);
         let mut sum = Sums::default();
         context.log.activity("scanning");
         context.begin();
-        for ((table, tally), size) in dataset.tables.iter().zip(&self.sizes) {
+        for ((table, row_summary), size) in dataset.tables.iter().zip(&self.sizes) {
             context.interrupt.check()?;
             let sql = session.dialect().scan(&table.name, weak);
             let misses_before = session.table_misses(table)?;
@@ -104,9 +104,9 @@ impl Measure for Scan {
                 seconds,
                 ..Point::default()
             }
-            .with(Metric::Rows, tally.rows)
-            .with(Metric::ContentBytes, tally.content_bytes)
-            .with(Metric::MbPerMinute, units::mb_per_minute(tally.content_bytes, seconds))
+            .with(Metric::Rows, row_summary.rows)
+            .with(Metric::ContentBytes, row_summary.content_bytes)
+            .with(Metric::MbPerMinute, units::mb_per_minute(row_summary.content_bytes, seconds))
             .with(Metric::PageBytes, size.table_bytes)
             .with(Metric::DeviceBytes, device_bytes)
             .with(Metric::CacheMissPages, misses)
@@ -117,7 +117,7 @@ impl Measure for Scan {
         Ok(())
     }
 
-    fn finish(&mut self, _: &dyn Database, _: &Place) -> Result<()> {
+    fn finish(&mut self, _: &dyn Database, _: &Workspace) -> Result<()> {
         self.dataset = None;
         Ok(())
     }
@@ -131,14 +131,15 @@ impl Scan {
         let cold = Cold { shared: dataset.shared, ..context.cold.clone() };
         let leases = [Some(&mut *context.lease), dataset.lease.as_deref_mut()];
         let mut follower = Follower::new(context.interrupt, leases);
-        let methods = context.database.make_cold(&dataset.place, context.place, &tables, &cold, &mut follower)?;
+        let methods =
+            context.database.make_cold(&dataset.workspace, context.workspace, &tables, &cold, &mut follower)?;
         for warning in follower.into_warnings() {
             context.warn(warning);
         }
         if dataset.shared && context.cold.restart_command.is_none() {
             context.warn("other runs may be reading the kept data set, so it was not written anew to make it cold");
         }
-        let (mut session, _watched) = context.session(&dataset.place)?;
+        let (mut session, _watched) = context.session(&dataset.workspace)?;
         for (size, table) in self.sizes.iter_mut().zip(&tables) {
             *size = session.table_size(table)?;
         }

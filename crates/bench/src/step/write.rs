@@ -2,8 +2,8 @@
 //! 2.10, A18). The source is small and selected several times over, because a large scan goes through a ring buffer or
 //! evicts itself, and would be read from outside every time.
 
-use plimsoll_engine::value::Tally;
-use plimsoll_engine::{Error, ErrorKind, Place, Result, Session, Table};
+use plimsoll_engine::value::RowSummary;
+use plimsoll_engine::{Error, ErrorKind, Result, Session, Table, Workspace};
 use plimsoll_measurement::{Counter, Metric, Point, units};
 
 use super::{Context, Measure, Probe, contradiction};
@@ -28,15 +28,15 @@ pub(super) struct Write {
     /// Size of the source for the next repetition, once one has shown that the engine does not keep a larger one.
     source_bytes: Option<u64>,
     /// Where it writes within another step, and what its points' labels begin with there.
-    within: Option<(Place, String)>,
+    within: Option<(Workspace, String)>,
     /// Whether the chunks are read again by a scan.
     scans: bool,
 }
 
 impl Write {
     /// A write within another step, whose repetition has begun.
-    pub(super) fn within(place: Place, prefix: String) -> Self {
-        Self { within: Some((place, prefix)), ..Self::default() }
+    pub(super) fn within(workspace: Workspace, prefix: String) -> Self {
+        Self { within: Some((workspace, prefix)), ..Self::default() }
     }
 
     /// The same with a scan of what was written, from wherever it lies by then.
@@ -68,7 +68,7 @@ pub(crate) struct Shape {
 
 impl Shape {
     /// With a source of this many rows and bytes.
-    pub fn of(parameters: &Parameters, source: Tally) -> Self {
+    pub fn of(parameters: &Parameters, source: RowSummary) -> Self {
         let source_bytes = source.content_bytes.max(1);
         let times = ((parameters.bytes("chunk") + source_bytes / 2) / source_bytes).clamp(1, MOST_PARTS);
         let chunk_bytes = times * source_bytes;
@@ -88,7 +88,7 @@ pub(crate) fn source_rows(parameters: &Parameters, content_bytes: Option<u64>) -
 struct Source {
     table: Table,
     name: String,
-    tally: Tally,
+    row_summary: RowSummary,
 }
 
 impl Measure for Write {
@@ -98,8 +98,8 @@ impl Measure for Write {
 
     /// The source is made in the measuring session: on some engines it lives in that session's memory.
     fn repeat(&mut self, context: &mut Context<'_>) -> Result<()> {
-        let (place, prefix) = self.within.clone().unwrap_or_else(|| (context.place.clone(), String::new()));
-        let (mut session, _watched) = context.session(&place)?;
+        let (workspace, prefix) = self.within.clone().unwrap_or_else(|| (context.workspace.clone(), String::new()));
+        let (mut session, _watched) = context.session(&workspace)?;
         let session = session.as_mut();
         let source = make_source(context, session, self.source_bytes)?;
         let parameters = context.parameters;
@@ -108,7 +108,7 @@ impl Measure for Write {
         session.create_table(&target)?;
         session.checkpoint()?;
 
-        let Shape { times, rows, chunk_bytes, chunks: asked } = Shape::of(parameters, source.tally);
+        let Shape { times, rows, chunk_bytes, chunks: asked } = Shape::of(parameters, source.row_summary);
         // Keys have 32 bits, as in the reference.
         let possible = i32::MAX as u64 / rows;
         if asked > possible {
@@ -119,7 +119,7 @@ impl Measure for Write {
             context.warn(format!("chunks are only {size}: the source is too small to be selected often enough"));
         }
         context.facts.insert("chunk_bytes".to_owned(), chunk_bytes.into());
-        context.facts.insert("source_bytes".to_owned(), source.tally.content_bytes.into());
+        context.facts.insert("source_bytes".to_owned(), source.row_summary.content_bytes.into());
         context.facts.insert("source_selected_times".to_owned(), times.into());
 
         let mut probe = Probe::new(context.database);
@@ -143,7 +143,7 @@ impl Measure for Write {
             }
             context.interrupt.check()?;
             let first_key = chunk * rows + 1;
-            let sql = session.dialect().copy_chunk(&target, &source.name, source.tally.rows, times, first_key);
+            let sql = session.dialect().copy_chunk(&target, &source.name, source.row_summary.rows, times, first_key);
             let source_reads = SourceReads::start(session, &source)?;
             probe.start(session)?;
             let start = context.clock.now();
@@ -188,7 +188,7 @@ impl Measure for Write {
             .iter()
             .any(|point| point.count(Metric::SourceMissPages).is_some_and(|pages| pages > 0))
         {
-            self.source_bytes = Some(source.tally.content_bytes / 2);
+            self.source_bytes = Some(source.row_summary.content_bytes / 2);
         }
         session.drop_table(&target)?;
         session.execute(&format!("DROP TABLE {}", source.name), &[])?;
@@ -244,9 +244,9 @@ fn make_source(context: &mut Context<'_>, session: &mut dyn Session, known: Opti
         let table = table.named(name.clone());
         session.execute(&format!("DROP TABLE IF EXISTS {name}"), &[])?;
         session.create_table(&table)?;
-        let tally = context.load(session, &table, rows, bytes)?;
+        let row_summary = context.load(session, &table, rows, bytes)?;
         session.settle_table(&table)?;
-        let source = Source { table, name, tally };
+        let source = Source { table, name, row_summary };
         read_through(session, &source)?;
         let misses = misses_of_a_read(session, &source)?;
         if misses == 0 {

@@ -15,8 +15,8 @@ use plimsoll_clock::Clock;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::mover::Follow;
 use crate::server::shell::last_line;
+use crate::transfer::Follow;
 
 /// Name in the folder of a restore: what was backed up.
 pub const BACKUP: &str = "backup";
@@ -159,7 +159,7 @@ impl Site {
             };
             if let Ok(Some(status)) = server.child.try_wait() {
                 let said = fs::read(&log_path).map(|text| String::from_utf8_lossy(&text).into_owned());
-                let line = said.ok().and_then(|text| complaint(&text)).unwrap_or_else(|| status.to_string());
+                let line = said.ok().and_then(|text| server_error(&text)).unwrap_or_else(|| status.to_string());
                 return Err(start_failed(&line));
             }
             // It is not up yet, or still recovers.
@@ -175,7 +175,7 @@ impl Site {
 }
 
 /// The line of a server's log that says why it ended: the last that speaks of an error, else the last.
-fn complaint(log: &str) -> Option<String> {
+fn server_error(log: &str) -> Option<String> {
     let errors = log.lines().rfind(|line| line.contains("FATAL") || line.contains("ERROR"));
     errors.map(str::to_owned).or_else(|| last_line(log))
 }
@@ -310,8 +310,8 @@ mod tests {
 
     #[test]
     fn a_log_says_why_a_server_ended() {
-        assert_eq!(complaint("a\nFATAL: no\nb\n").as_deref(), Some("FATAL: no"));
-        assert_eq!(complaint("a\nb.\n\n").as_deref(), Some("b"));
-        assert_eq!(complaint(""), None);
+        assert_eq!(server_error("a\nFATAL: no\nb\n").as_deref(), Some("FATAL: no"));
+        assert_eq!(server_error("a\nb.\n\n").as_deref(), Some("b"));
+        assert_eq!(server_error(""), None);
     }
 }

@@ -72,7 +72,7 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Connects, and waits no longer than this for the connection and for each answer until [`Socket::be_patient`].
+    /// Connects, and waits no longer than this for the connection and for each answer until [`Socket::clear_timeout`].
     pub fn connect(address: &Address, timeout: Duration) -> io::Result<Self> {
         let kind = match address {
             Address::Tcp(address) => {
@@ -88,7 +88,7 @@ impl Socket {
     }
 
     /// From now on an answer may take as long as it takes.
-    pub fn be_patient(&mut self) -> io::Result<()> {
+    pub fn clear_timeout(&mut self) -> io::Result<()> {
         self.set_timeout(None)
     }
 

@@ -63,9 +63,9 @@ pub fn run(mut command: Command, clock: &dyn Clock, mut look: impl FnMut() -> Re
             .hint("the message is the program's own; run it by hand to see more")
     };
     // A file, as a pipe that nobody reads would hold the program up.
-    let complaint = memfd_create("complaint", MemfdFlags::CLOEXEC);
-    let complaint = complaint.map(File::from).map_err(|error| failed(&error.to_string()))?;
-    let copy = complaint.try_clone().map_err(|error| failed(&error.to_string()))?;
+    let server_error = memfd_create("complaint", MemfdFlags::CLOEXEC);
+    let server_error = server_error.map(File::from).map_err(|error| failed(&error.to_string()))?;
+    let copy = server_error.try_clone().map_err(|error| failed(&error.to_string()))?;
     command.stderr(copy);
     let child = command.spawn().map_err(|error| failed(&error.to_string()))?;
     let mut child = Ended(child);
@@ -75,7 +75,7 @@ pub fn run(mut command: Command, clock: &dyn Clock, mut look: impl FnMut() -> Re
             if status.success() {
                 return Ok(());
             }
-            let text = end_of(complaint);
+            let text = end_of(server_error);
             let line = complaining(&text);
             let words = line.map_or_else(|| status.to_string(), |line| mask_urls(line.trim()));
             let kind = if text.contains("No space left") { ErrorKind::DiskFull } else { ErrorKind::Statement };
@@ -90,11 +90,11 @@ pub fn run(mut command: Command, clock: &dyn Clock, mut look: impl FnMut() -> Re
 }
 
 /// The last of what a program said.
-fn end_of(mut complaint: File) -> String {
+fn end_of(mut server_error: File) -> String {
     let mut text = Vec::new();
-    let length = complaint.metadata().map_or(0, |metadata| metadata.len());
-    let start = complaint.seek(SeekFrom::Start(length.saturating_sub(MOST_COMPLAINT)));
-    let read = start.and_then(|_| complaint.read_to_end(&mut text));
+    let length = server_error.metadata().map_or(0, |metadata| metadata.len());
+    let start = server_error.seek(SeekFrom::Start(length.saturating_sub(MOST_COMPLAINT)));
+    let read = start.and_then(|_| server_error.read_to_end(&mut text));
     if read.is_ok() { String::from_utf8_lossy(&text).into_owned() } else { String::new() }
 }
 

@@ -3,7 +3,7 @@
 //! run says, and the reads say how cold it was.
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{Cold, ColdFollower, Place};
+use plimsoll_engine::database::{Cold, ColdFollower, Workspace};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::restart;
 use plimsoll_engine::table::ColumnType;
@@ -11,15 +11,15 @@ use plimsoll_engine::value::Value;
 
 use super::connect::Connector;
 use super::describe::{self, Abilities, Ability};
-use super::place::{CONTROL, Control, WORK};
 use super::sql::{self, Product};
+use super::workspace::{CONTROL, Control, WORK};
 
 /// Makes everything cold for the run, and says what was done.
 pub(super) fn make_cold(
     connector: &Connector,
     clock: &dyn Clock,
     (product, abilities): (Product, Abilities),
-    run: &Place,
+    run: &Workspace,
     cold: &Cold,
     follower: &mut dyn ColdFollower,
 ) -> Result<Vec<String>> {
@@ -42,7 +42,7 @@ pub(super) fn make_cold(
                 .to_owned(),
         );
     } else if !abilities.has(Ability::DropBuffers) {
-        let known = describe::KNOWN.iter().find(|known| known.ability == Ability::DropBuffers);
+        let known = describe::PRIVILEGES.iter().find(|known| known.ability == Ability::DropBuffers);
         let grant =
             known.map_or("", |known| if product == Product::Database { known.azure_grant } else { known.grant });
         let grant = grant.replace("{user}", connector.errors.user());

@@ -199,7 +199,7 @@ impl Connector {
     }
 
     /// What a program needs to connect as we do, each with its value.
-    pub(super) fn told(&self) -> Result<Vec<(&'static str, String)>> {
+    pub(super) fn arguments(&self) -> Result<Vec<(&'static str, String)>> {
         let server = self.endpoints.first().map(Endpoint::data_source).unwrap_or_default();
         let yes = |yes: bool| if yes { "True" } else { "False" }.to_owned();
         let mut told = vec![

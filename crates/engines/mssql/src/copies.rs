@@ -9,15 +9,15 @@
 use std::fs;
 use std::path::PathBuf;
 
-use plimsoll_engine::database::{Place, PlaceStatus};
+use plimsoll_engine::database::{Workspace, WorkspaceStatus};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::table::ColumnType::{BigInt, Float, Text};
 use plimsoll_engine::value::Value;
 
 use super::connect::Connector;
 use super::level;
-use super::place::{CONTROL, Control, Owner, text_of, whole};
 use super::sql::{self, Level, Product};
+use super::workspace::{CONTROL, Control, Owner, text_of, whole};
 
 /// Where a server's own databases are listed.
 const MASTER: &str = "master";
@@ -57,13 +57,13 @@ impl<'a> Copies<'a> {
     }
 
     /// Does something in a database of ours.
-    pub(super) fn within<T>(&self, copy: &Place, work: impl FnOnce(&mut Control<'_>) -> Result<T>) -> Result<T> {
+    pub(super) fn within<T>(&self, copy: &Workspace, work: impl FnOnce(&mut Control<'_>) -> Result<T>) -> Result<T> {
         let inside = self.connector.to(copy.name());
         work(&mut Control::connect(&inside, CONTROL)?)
     }
 
     /// The databases that are ours and whose runs worked from here; whether their leases are held is not known yet.
-    pub(super) fn list(&self) -> Result<Vec<Place>> {
+    pub(super) fn list(&self) -> Result<Vec<Workspace>> {
         let [mark, _] = sql::file_marks(self.home);
         let names = match self.product {
             Product::Server => {
@@ -73,17 +73,17 @@ impl<'a> Copies<'a> {
             Product::Database => self.in_master(|control| control.names(sql::AZURE_COPIES, &[]))?,
             Product::Instance => Vec::new(),
         };
-        let mut places: Vec<Place> = names.iter().filter_map(|name| Place::from_name(name)).collect();
+        let mut workspaces: Vec<Workspace> = names.iter().filter_map(|name| Workspace::from_name(name)).collect();
         if self.product == Product::Database {
             let mut ours = Vec::new();
-            for place in places {
-                if self.owner(&place)? == Owner::We {
-                    ours.push(place);
+            for workspace in workspaces {
+                if self.owner(&workspace)? == Owner::We {
+                    ours.push(workspace);
                 }
             }
-            places = ours;
+            workspaces = ours;
         }
-        Ok(places)
+        Ok(workspaces)
     }
 
     fn connector_control<T>(&self, work: impl FnOnce(&mut Control<'_>) -> Result<T>) -> Result<T> {
@@ -91,7 +91,7 @@ impl<'a> Copies<'a> {
     }
 
     /// Whose a database is.
-    pub(super) fn owner(&self, copy: &Place) -> Result<Owner> {
+    pub(super) fn owner(&self, copy: &Workspace) -> Result<Owner> {
         let name = [Value::Text(copy.name())];
         if self.product != Product::Database {
             let [mark, _] = sql::file_marks(self.home);
@@ -112,7 +112,7 @@ impl<'a> Copies<'a> {
             }
             // The other side of a copy is the database that it is made from.
             let rows = self.in_master(|control| control.rows(sql::COPYING, &name, &[Float, Text(128)]))?;
-            let partner = rows.first().and_then(|row| Place::from_name(&text_of(row, 1)?));
+            let partner = rows.first().and_then(|row| Workspace::from_name(&text_of(row, 1)?));
             let is_ours = partner.is_some_and(|partner| partner.leased_by() == copy.leased_by());
             return Ok(if is_ours { Owner::We } else { Owner::Somebody });
         }
@@ -129,12 +129,12 @@ impl<'a> Copies<'a> {
 
     /// True if the run of a copy has its place in the target's database. A run from elsewhere has it there, with a lease that
     /// can't be seen from here.
-    fn has_place_of(&self, copy: &Place) -> Result<bool> {
+    fn has_place_of(&self, copy: &Workspace) -> Result<bool> {
         self.connector_control(|control| Ok(control.owner(&copy.leased_by())? == Owner::We))
     }
 
     /// A copy of a run that is there; for Azure, where those without a mark are known by the run's place only.
-    pub(super) fn any_of_run(&self, run: &Place) -> Result<Option<Place>> {
+    pub(super) fn any_of_run(&self, run: &Workspace) -> Result<Option<Workspace>> {
         if self.product != Product::Database {
             return Ok(None);
         }
@@ -143,7 +143,7 @@ impl<'a> Copies<'a> {
             // Who may not see databases has made none.
             names => names.unwrap_or_default(),
         };
-        for copy in names.iter().filter_map(|name| Place::from_name(name)).filter(|copy| copy.leased_by() == *run) {
+        for copy in names.iter().filter_map(|name| Workspace::from_name(name)).filter(|copy| copy.leased_by() == *run) {
             if self.owner(&copy)? == Owner::We {
                 return Ok(Some(copy));
             }
@@ -152,13 +152,13 @@ impl<'a> Copies<'a> {
     }
 
     /// The state of a database in Azure; `None` if it isn't there.
-    pub(super) fn state(&self, copy: &Place) -> Result<Option<String>> {
+    pub(super) fn state(&self, copy: &Workspace) -> Result<Option<String>> {
         let names = self.in_master(|control| control.names(sql::STATE, &[Value::Text(copy.name())]))?;
         Ok(names.into_iter().next())
     }
 
     /// How far a database in Azure is that is being made.
-    pub(super) fn making(&self, copy: &Place) -> Result<Making> {
+    pub(super) fn making(&self, copy: &Workspace) -> Result<Making> {
         match self.state(copy)?.as_deref() {
             None => return Ok(Making::Absent),
             Some(ONLINE) => {}
@@ -195,7 +195,7 @@ impl<'a> Copies<'a> {
     }
 
     /// Makes an empty database; in Azure of the target's own level.
-    pub(super) fn create(&self, copy: &Place) -> Result<()> {
+    pub(super) fn create(&self, copy: &Workspace) -> Result<()> {
         let text = match self.product {
             Product::Database => sql::create_azure_database(copy.name(), &self.home_level()?),
             _ => sql::create_database(copy.name(), self.home),
@@ -204,7 +204,7 @@ impl<'a> Copies<'a> {
     }
 
     /// Marks a database in Azure that came without its mark.
-    pub(super) fn mark(&self, copy: &Place) -> Result<()> {
+    pub(super) fn mark(&self, copy: &Workspace) -> Result<()> {
         if self.product != Product::Database {
             return Ok(());
         }
@@ -212,7 +212,7 @@ impl<'a> Copies<'a> {
     }
 
     /// Drops a database if it is there and ours, with its backups, and what a dump of it left on this machine.
-    pub(super) fn drop(&self, copy: &Place) -> Result<()> {
+    pub(super) fn drop(&self, copy: &Workspace) -> Result<()> {
         match self.owner(copy)? {
             Owner::Nobody => return forget_dump(copy),
             Owner::We => {}
@@ -264,7 +264,7 @@ impl<'a> Copies<'a> {
     }
 
     /// An error for a backup that has just been made and would not be found again.
-    pub(super) fn finds_backups(&self, copy: &Place) -> Result<()> {
+    pub(super) fn finds_backups(&self, copy: &Workspace) -> Result<()> {
         if !self.in_master(|control| backups(control, copy))?.is_empty() {
             return Ok(());
         }
@@ -274,14 +274,14 @@ impl<'a> Copies<'a> {
     }
 
     /// Bytes that a database has filled.
-    pub(super) fn bytes(&self, copy: &Place) -> Option<u64> {
+    pub(super) fn bytes(&self, copy: &Workspace) -> Option<u64> {
         let used = self.within(copy, |control| control.number(sql::USED, &[])).ok()??;
         u64::try_from(used).ok()
     }
 }
 
 /// Files of backups that we have had the server make of a database. Those of others stay: it is theirs to remove them.
-fn backups(control: &mut Control<'_>, copy: &Place) -> Result<Vec<String>> {
+fn backups(control: &mut Control<'_>, copy: &Workspace) -> Result<Vec<String>> {
     let mut files = control.names(sql::BACKUP_FILES, &[Value::Text(copy.name())]).map_err(|error| match error.kind {
         ErrorKind::Permission => error.hint(
             "in msdb: CREATE USER for the log-in, GRANT SELECT ON dbo.backupset and dbo.backupmediafamily; backups are removed \
@@ -295,27 +295,27 @@ fn backups(control: &mut Control<'_>, copy: &Place) -> Result<Vec<String>> {
 }
 
 /// The error of a database that is never going to be there.
-pub(super) fn unfinished(copy: &Place, how: &str) -> Error {
+pub(super) fn unfinished(copy: &Workspace, how: &str) -> Error {
     let message = format!("the server could not finish making the database {copy}: it is {how}");
     Error::new(ErrorKind::Statement, message).hint("sys.dm_operation_status in master says why")
 }
 
 /// The databases as places, with whether their leases are held.
-pub(super) fn statuses(control: &mut Control<'_>, places: Vec<Place>) -> Result<Vec<PlaceStatus>> {
+pub(super) fn statuses(control: &mut Control<'_>, workspaces: Vec<Workspace>) -> Result<Vec<WorkspaceStatus>> {
     let mut statuses = Vec::new();
-    for place in places {
-        statuses.push(PlaceStatus { leased: control.is_leased(&place.leased_by())?, place });
+    for workspace in workspaces {
+        statuses.push(WorkspaceStatus { leased: control.is_leased(&workspace.leased_by())?, workspace });
     }
     Ok(statuses)
 }
 
 /// Folder of a dump on this machine: the tool that writes it wants a name.
-pub(super) fn dump_folder(copy: &Place) -> PathBuf {
+pub(super) fn dump_folder(copy: &Workspace) -> PathBuf {
     std::env::temp_dir().join(copy.name())
 }
 
 /// Removes what a dump left on this machine, if there is something.
-pub(super) fn forget_dump(copy: &Place) -> Result<()> {
+pub(super) fn forget_dump(copy: &Workspace) -> Result<()> {
     let folder = dump_folder(copy);
     match fs::remove_dir_all(&folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

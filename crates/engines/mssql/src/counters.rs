@@ -9,8 +9,8 @@ use plimsoll_engine::value::{Row, Value};
 use plimsoll_measurement::{Counter, FileLimit, FileRow, Moment, Reading, ResourceRow, Views, WaitRow};
 
 use super::describe::{Abilities, Ability, PAGE_BYTES};
-use super::place::{Control, text_of, whole};
 use super::sql;
+use super::workspace::{Control, text_of, whole};
 
 const NAME: ColumnType = ColumnType::Text(128);
 /// Type of a log file in `sys.database_files`.

@@ -6,13 +6,14 @@ use std::time::Duration;
 use plimsoll_clock::Clock;
 use plimsoll_engine::capability::Capability;
 use plimsoll_engine::database::{
-    ClaimMode, Cold, ColdFollower, Database, Description, Lease, Place, PlaceKind, PlaceStatus, Sampler, Session,
+    ClaimMode, Cold, ColdFollower, Database, Description, Lease, Sampler, Session, Workspace, WorkspaceKind,
+    WorkspaceStatus,
 };
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::level::Levels;
-use plimsoll_engine::mover::Mover;
 use plimsoll_engine::request::{RequestAccess, Requester};
 use plimsoll_engine::table::Table;
+use plimsoll_engine::transfer::Transfer;
 use plimsoll_measurement::Ceiling;
 
 use super::cold;
@@ -21,12 +22,12 @@ use super::copies::{self, Copies};
 use super::describe::{self, Ability, Server};
 use super::lease::MssqlLease;
 use super::level::MssqlLevels;
-use super::mover::MssqlMover;
 use super::orphans;
-use super::place::{self, CONTROL, Control, Owner};
 use super::sampler::ServerSampler;
 use super::session::MssqlSession;
 use super::sql::Product;
+use super::transfer::MssqlTransfer;
+use super::workspace::{self, CONTROL, Control, Owner};
 
 /// Holds no connection: whoever asks something of the database gets a fresh one, which a restart can't have broken.
 pub(super) struct MssqlDatabase {
@@ -51,20 +52,20 @@ impl MssqlDatabase {
     }
 
     /// An error while databases of that run are there, which nobody would know as its any more.
-    fn without_copies(&self, run: &Place) -> Result<()> {
-        let copy = if run.kind() == PlaceKind::Run { self.copies().any_of_run(run)? } else { None };
+    fn without_copies(&self, run: &Workspace) -> Result<()> {
+        let copy = if run.kind() == WorkspaceKind::Run { self.copies().any_of_run(run)? } else { None };
         let Some(copy) = copy else { return Ok(()) };
         let message = format!("{run} is kept as long as its database {copy} is there");
         Err(Error::new(ErrorKind::Safety, message).hint("remove that database first: plimsoll clean does, if it can"))
     }
 
-    fn working(&self, place: &Place, run: &Place, access: RequestAccess) -> Result<MssqlSession> {
-        if place.kind() == PlaceKind::Copy {
+    fn working(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<MssqlSession> {
+        if workspace.kind() == WorkspaceKind::Copy {
             // Its tables are in the schema that is named like the run's place.
-            let inside = self.connector.to(place.name());
+            let inside = self.connector.to(workspace.name());
             return MssqlSession::open(&inside, &self.clock, run, run, access, self.server.abilities);
         }
-        MssqlSession::open(&self.connector, &self.clock, place, run, access, self.server.abilities)
+        MssqlSession::open(&self.connector, &self.clock, workspace, run, access, self.server.abilities)
     }
 }
 
@@ -77,27 +78,27 @@ impl Database for MssqlDatabase {
         self.server.capabilities.clone()
     }
 
-    fn claim(&self, place: &Place, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
-        let lease = MssqlLease::claim(&self.connector, &self.clock, place, mode)?;
+    fn claim(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
+        let lease = MssqlLease::claim(&self.connector, &self.clock, workspace, mode)?;
         Ok(lease.map(|lease| Box::new(lease) as Box<dyn Lease>))
     }
 
-    fn session(&self, place: &Place, run: &Place) -> Result<Box<dyn Session>> {
-        self.session_with(place, run, RequestAccess::OWN)
+    fn session(&self, workspace: &Workspace, run: &Workspace) -> Result<Box<dyn Session>> {
+        self.session_with(workspace, run, RequestAccess::OWN)
     }
 
-    fn session_with(&self, place: &Place, run: &Place, access: RequestAccess) -> Result<Box<dyn Session>> {
-        Ok(Box::new(self.working(place, run, access)?))
+    fn session_with(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Session>> {
+        Ok(Box::new(self.working(workspace, run, access)?))
     }
 
-    fn requester(&self, place: &Place, run: &Place, access: RequestAccess) -> Result<Box<dyn Requester>> {
-        Ok(Box::new(self.working(place, run, access)?))
+    fn requester(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Requester>> {
+        Ok(Box::new(self.working(workspace, run, access)?))
     }
 
-    fn places(&self) -> Result<Vec<PlaceStatus>> {
+    fn workspaces(&self) -> Result<Vec<WorkspaceStatus>> {
         let mut control = self.control()?;
         // First the copies, in which order they are removed too: some are known as ours by the place of their run.
-        let mut places = match self.copies().list() {
+        let mut workspaces = match self.copies().list() {
             Ok(copies) => copies::statuses(&mut control, copies)?,
             Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled) => return Err(error),
             // Who may not see databases has made none.
@@ -106,37 +107,37 @@ impl Database for MssqlDatabase {
                 Vec::new()
             }
         };
-        places.extend(control.list()?);
-        Ok(places)
+        workspaces.extend(control.list()?);
+        Ok(workspaces)
     }
 
     fn end_orphans(&self) -> Result<u32> {
         orphans::end_all(&mut self.control()?, self.clock.as_ref())
     }
 
-    fn remove(&self, place: &Place) -> Result<bool> {
-        let (lease, is_copy) = (place.leased_by(), place.kind() == PlaceKind::Copy);
-        let mut control = Control::connect(&self.connector, &place::lease_name(&lease))?;
-        if !is_copy && control.owner(place)? == Owner::Somebody {
-            return Err(place::foreign(place));
+    fn remove(&self, workspace: &Workspace) -> Result<bool> {
+        let (lease, is_copy) = (workspace.leased_by(), workspace.kind() == WorkspaceKind::Copy);
+        let mut control = Control::connect(&self.connector, &workspace::lease_name(&lease))?;
+        if !is_copy && control.owner(workspace)? == Owner::Somebody {
+            return Err(workspace::foreign(workspace));
         }
         if !control.try_lock(&lease, false)? {
             return Ok(false);
         }
         orphans::end_all(&mut control, self.clock.as_ref())?;
         if is_copy {
-            let removed = self.copies().drop(place);
+            let removed = self.copies().drop(workspace);
             let _ = control.unlock(&lease);
             return removed.map(|()| true);
         }
         // Asked again under the lock.
-        let removed = match control.owner(place)? {
-            Owner::We => self.without_copies(place).and_then(|()| control.drop_schema(place)),
-            Owner::Somebody => Err(place::foreign(place)),
+        let removed = match control.owner(workspace)? {
+            Owner::We => self.without_copies(workspace).and_then(|()| control.drop_schema(workspace)),
+            Owner::Somebody => Err(workspace::foreign(workspace)),
             Owner::Nobody => Ok(()),
         };
         // The session's end would do the same, a moment later.
-        let _ = control.unlock(place);
+        let _ = control.unlock(workspace);
         removed.map(|()| true)
     }
 
@@ -146,8 +147,8 @@ impl Database for MssqlDatabase {
 
     fn make_cold(
         &self,
-        _: &Place,
-        run: &Place,
+        _: &Workspace,
+        run: &Workspace,
         _: &[Table],
         cold: &Cold,
         follower: &mut dyn ColdFollower,
@@ -161,7 +162,7 @@ impl Database for MssqlDatabase {
         if self.server.product == Product::Database { Duration::from_secs(35) } else { Duration::ZERO }
     }
 
-    fn met(&self) -> Vec<String> {
+    fn warnings(&self) -> Vec<String> {
         match self.connector.retries() - self.server.retries {
             0 => Vec::new(),
             times => {
@@ -171,12 +172,12 @@ impl Database for MssqlDatabase {
     }
 
     /// A Managed Instance takes its backups from Azure's storage only, which is not ours.
-    fn mover(&self, run: &Place) -> Result<Option<Box<dyn Mover>>> {
+    fn transfer(&self, run: &Workspace) -> Result<Option<Box<dyn Transfer>>> {
         if self.server.product == Product::Instance {
             return Ok(None);
         }
         let about = (self.server.product, self.server.database.as_str());
-        Ok(Some(Box::new(MssqlMover::new(&self.connector, &self.clock, run, about))))
+        Ok(Some(Box::new(MssqlTransfer::new(&self.connector, &self.clock, run, about))))
     }
 
     fn levels(&self) -> Result<Option<Box<dyn Levels>>> {

@@ -10,8 +10,8 @@ use plimsoll_engine::value::{Row, Value};
 use plimsoll_measurement::Ceiling;
 
 use super::connect::Connector;
-use super::place::{Control, text_of, whole};
 use super::sql::{self, Product, Text};
+use super::workspace::{Control, text_of, whole};
 
 /// Name of the engine in run records.
 pub(super) const NAME: &str = "sqlserver";
@@ -65,7 +65,7 @@ impl Abilities {
 }
 
 /// What is known of an ability before a server was asked.
-pub(super) struct Known {
+pub(super) struct Privilege {
     pub(super) ability: Ability,
     pub(super) name: &'static str,
     pub(super) cost: &'static str,
@@ -80,8 +80,8 @@ const STATE: &str =
     "in master: GRANT VIEW SERVER STATE TO [{user}]; from 2022 on GRANT VIEW SERVER PERFORMANCE STATE TO [{user}] does";
 const DATABASE_STATE: &str = "GRANT VIEW DATABASE STATE TO [{user}]; in Basic, S0, S1 and pools, in master: ALTER SERVER ROLE ##MS_ServerStateReader## ADD MEMBER [{user}]";
 
-pub(super) const KNOWN: &[Known] = &[
-    Known {
+pub(super) const PRIVILEGES: &[Privilege] = &[
+    Privilege {
         ability: Ability::MakePlaces,
         name: "making places",
         cost: "no test can run, as each makes tables in a schema of its own",
@@ -89,7 +89,7 @@ pub(super) const KNOWN: &[Known] = &[
         grant: "GRANT CREATE SCHEMA, CREATE TABLE TO [{user}]",
         azure_grant: "GRANT CREATE SCHEMA, CREATE TABLE TO [{user}]",
     },
-    Known {
+    Privilege {
         ability: Ability::SeeFiles,
         name: "file statistics",
         cost: "physical reads and log bytes are left out, a cold start can't be proved and the memory test can't run",
@@ -97,7 +97,7 @@ pub(super) const KNOWN: &[Known] = &[
         grant: STATE,
         azure_grant: DATABASE_STATE,
     },
-    Known {
+    Privilege {
         ability: Ability::SeePlans,
         name: "plan cache statistics",
         cost: "physical reads of a statement are left out, and those of files have no second witness",
@@ -105,7 +105,7 @@ pub(super) const KNOWN: &[Known] = &[
         grant: STATE,
         azure_grant: DATABASE_STATE,
     },
-    Known {
+    Privilege {
         ability: Ability::SeeOwnWaits,
         name: "waits of sessions",
         cost: "what sessions waited for is left out",
@@ -113,7 +113,7 @@ pub(super) const KNOWN: &[Known] = &[
         grant: STATE,
         azure_grant: DATABASE_STATE,
     },
-    Known {
+    Privilege {
         ability: Ability::SeeWaits,
         name: "waits of the server",
         cost: "what all sessions waited for together is left out",
@@ -121,7 +121,7 @@ pub(super) const KNOWN: &[Known] = &[
         grant: STATE,
         azure_grant: DATABASE_STATE,
     },
-    Known {
+    Privilege {
         ability: Ability::SeeSessions,
         name: "other sessions",
         cost: "sessions that a killed run left are found only when they end by themselves; what sessions do during a test is left out",
@@ -129,7 +129,7 @@ pub(super) const KNOWN: &[Known] = &[
         grant: STATE,
         azure_grant: DATABASE_STATE,
     },
-    Known {
+    Privilege {
         ability: Ability::EndSessions,
         name: "ending sessions",
         cost: "sessions that a killed run left can't be ended",
@@ -137,7 +137,7 @@ pub(super) const KNOWN: &[Known] = &[
         grant: "in master: GRANT ALTER ANY CONNECTION TO [{user}]",
         azure_grant: "GRANT KILL DATABASE CONNECTION TO [{user}]",
     },
-    Known {
+    Privilege {
         ability: Ability::SeeSchedulers,
         name: "CPUs of the server",
         cost: "the number of CPUs is found by trying, which takes longer",
@@ -145,7 +145,7 @@ pub(super) const KNOWN: &[Known] = &[
         grant: STATE,
         azure_grant: DATABASE_STATE,
     },
-    Known {
+    Privilege {
         ability: Ability::SeeSpace,
         name: "free space",
         cost: "a volume that is too large is noticed only when the disk is full",
@@ -153,7 +153,7 @@ pub(super) const KNOWN: &[Known] = &[
         grant: STATE,
         azure_grant: DATABASE_STATE,
     },
-    Known {
+    Privilege {
         ability: Ability::SeeSizes,
         name: "sizes of tables",
         cost: "how many pages a table has is not known and stands as 0",
@@ -161,7 +161,7 @@ pub(super) const KNOWN: &[Known] = &[
         grant: "every user of SQL Server sees it of tables of his own",
         azure_grant: "every user sees it of tables of his own",
     },
-    Known {
+    Privilege {
         ability: Ability::LoadInBulk,
         name: "bulk protocol",
         cost: "rows are loaded by INSERT statements of many rows, so that a bulk load measures those",
@@ -169,7 +169,7 @@ pub(super) const KNOWN: &[Known] = &[
         grant: "every SQL Server has it",
         azure_grant: "every database has it",
     },
-    Known {
+    Privilege {
         ability: Ability::MakeProcedures,
         name: "stored procedures",
         cost: "requests for single rows are made as texts, not by procedures",
@@ -177,7 +177,7 @@ pub(super) const KNOWN: &[Known] = &[
         grant: "GRANT CREATE PROCEDURE TO [{user}]",
         azure_grant: "GRANT CREATE PROCEDURE TO [{user}]",
     },
-    Known {
+    Privilege {
         ability: Ability::Checkpoint,
         name: "checkpoint",
         cost: "dirty pages of a load may be written during a test",
@@ -185,7 +185,7 @@ pub(super) const KNOWN: &[Known] = &[
         grant: "GRANT CHECKPOINT TO [{user}]",
         azure_grant: "GRANT CHECKPOINT TO [{user}]",
     },
-    Known {
+    Privilege {
         ability: Ability::DropBuffers,
         name: "emptying the cache",
         cost: "tables are as cold as they happen to be, unless --restart-command restarts the server",
@@ -193,7 +193,7 @@ pub(super) const KNOWN: &[Known] = &[
         grant: "dropCleanBuffers=true in the target, as it hits everybody on the server; and in master: GRANT ALTER SERVER STATE TO [{user}]; before 2022 ALTER SERVER ROLE sysadmin ADD MEMBER [{user}]",
         azure_grant: "dropCleanBuffers=true in the target; and in master: ALTER SERVER ROLE ##MS_ServerStateManager## ADD MEMBER [{user}]; never in an elastic pool, Basic, S0 or S1, where it hits others, nor where the level can't be seen",
     },
-    Known {
+    Privilege {
         ability: Ability::SeeLimits,
         name: "limits of the level",
         cost: "a run can't be held against the limits that are in force",
@@ -201,7 +201,7 @@ pub(super) const KNOWN: &[Known] = &[
         grant: "",
         azure_grant: DATABASE_STATE,
     },
-    Known {
+    Privilege {
         ability: Ability::SeeResources,
         name: "use of the level's resources",
         cost: "CPU, I/O, log and memory in percent of their limits are left out",
@@ -298,7 +298,7 @@ pub(super) fn describe(control: &mut Control<'_>, connector: &Connector) -> Resu
     let abilities = probe.abilities;
     let capabilities = table(abilities, product, is_microsoft, connector.errors.user());
     // Emptying the cache takes consent, and whoever does not measure cold starts need not hear of it: who does, is told then.
-    let said: Vec<&str> = KNOWN.iter().filter(|it| it.ability != Ability::DropBuffers).map(|it| it.name).collect();
+    let said: Vec<&str> = PRIVILEGES.iter().filter(|it| it.ability != Ability::DropBuffers).map(|it| it.name).collect();
     let missing = capabilities.iter().filter(|capability| said.contains(&capability.name));
     warnings.extend(missing.filter_map(Capability::warning));
     match connector.retries() {
@@ -390,8 +390,8 @@ const fn product_name(edition: Option<i64>, is_microsoft: bool) -> &'static str 
 
 /// The table of what works.
 fn table(abilities: Abilities, product: Product, is_microsoft: bool, user: &str) -> Vec<Capability> {
-    let of_product = KNOWN.iter().filter(|known| known.products.contains(&product));
-    let capability = |known: &Known| {
+    let of_product = PRIVILEGES.iter().filter(|known| known.products.contains(&product));
+    let capability = |known: &Privilege| {
         let grant = if product == Product::Database { known.azure_grant } else { known.grant };
         let remedy = if is_microsoft {
             grant.replace("{user}", user)

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use plimsoll_engine::error::{Error, ErrorKind};
 
-use super::numbers::{self, Known, Reaction};
-use super::wire::{Complaint, Fault};
+use super::error_codes::{self, KnownError, Reaction};
+use super::wire::{Fault, ServerError};
 
 /// From this severity on an error ends the connection.
 const FATAL_CLASS: i32 = 20;
@@ -45,14 +45,14 @@ impl Errors {
     /// A fault of a connection to `address` that was being made within so many seconds.
     pub(super) fn connecting(&self, address: &str, seconds: u32, is_strict: bool, fault: Fault) -> Error {
         match fault {
-            Fault::Server(complaints) => {
-                let (complaint, known) = telling(&complaints);
+            Fault::Server(server_errors) => {
+                let (server_error, known) = telling(&server_errors);
                 // Nobody has been connected yet, so nothing can have been lost.
                 let kind = match known.map(|known| known.class.kind()) {
                     None | Some(ErrorKind::Lost) => ErrorKind::Connect,
                     Some(kind) => kind,
                 };
-                let message = format!("{address} refuses the connection: {}", worded(complaint));
+                let message = format!("{address} refuses the connection: {}", worded(server_error));
                 self.hinted(Error::new(kind, message), known)
             }
             Fault::Tls(why) => Error::new(ErrorKind::Connect, format!("no safe connection to {address}: {}", sentence(&why)))
@@ -79,16 +79,16 @@ impl Errors {
     /// A fault of a connection that exists, or did until then.
     pub(super) fn running(&self, fault: Fault, is_dead: bool) -> Error {
         let error = match fault {
-            Fault::Server(complaints) => {
-                let (complaint, known) = telling(&complaints);
+            Fault::Server(server_errors) => {
+                let (server_error, known) = telling(&server_errors);
                 let mut kind = known.map_or(ErrorKind::Statement, |known| known.class.kind());
-                if complaint.class >= FATAL_CLASS {
+                if server_error.class >= FATAL_CLASS {
                     kind = ErrorKind::Lost;
                 } else if kind == ErrorKind::Connect {
                     // It is connected; what passes by itself in a while is a lock or a limit to us.
                     kind = ErrorKind::Busy;
                 }
-                self.hinted(Error::new(kind, worded(complaint)), known)
+                self.hinted(Error::new(kind, worded(server_error)), known)
             }
             Fault::Closed(why) | Fault::Tls(why) => self.lost(&plain(&why)),
             Fault::TimedOut => {
@@ -114,7 +114,7 @@ impl Errors {
         Error::new(ErrorKind::Lost, format!("the connection to {} was lost: {cause}", self.address())).hint(AFTER_LOSS)
     }
 
-    fn hinted(&self, error: Error, known: Option<&Known>) -> Error {
+    fn hinted(&self, error: Error, known: Option<&KnownError>) -> Error {
         match known {
             Some(known) => error.hint(self.filled(known.hint)),
             None if error.kind == ErrorKind::Connect => error.hint(NOBODY_THERE),
@@ -131,26 +131,26 @@ impl Errors {
 
 /// True for a fault that passes by itself: the connection is worth another try.
 pub(super) fn is_transient(fault: &Fault) -> Option<u32> {
-    let Fault::Server(complaints) = fault else { return None };
-    let (complaint, known) = telling(complaints);
-    known.filter(|known| known.class.reaction() == Reaction::Retry).map(|_| complaint.number)
+    let Fault::Server(server_errors) = fault else { return None };
+    let (server_error, known) = telling(server_errors);
+    known.filter(|known| known.class.reaction() == Reaction::Retry).map(|_| server_error.number)
 }
 
 /// The complaint that says most: the first one with a meaning of its own, else the first.
-fn telling(complaints: &[Complaint]) -> (&Complaint, Option<&'static Known>) {
-    let find = |complaint: &Complaint| numbers::find(complaint.number, complaint.state);
-    let told = complaints.iter().find(|complaint| find(complaint).is_some()).or(complaints.first());
-    told.map_or((&NOTHING, None), |complaint| (complaint, find(complaint)))
+fn telling(server_errors: &[ServerError]) -> (&ServerError, Option<&'static KnownError>) {
+    let find = |server_error: &ServerError| error_codes::find(server_error.number, server_error.state);
+    let told = server_errors.iter().find(|server_error| find(server_error).is_some()).or(server_errors.first());
+    told.map_or((&NOTHING, None), |server_error| (server_error, find(server_error)))
 }
 
-static NOTHING: Complaint = Complaint { number: 0, state: 0, class: 0, message: String::new() };
+static NOTHING: ServerError = ServerError { number: 0, state: 0, class: 0, message: String::new() };
 
-fn worded(complaint: &Complaint) -> String {
-    let text = sentence(&complaint.message);
+fn worded(server_error: &ServerError) -> String {
+    let text = sentence(&server_error.message);
     if text.is_empty() {
-        return format!("the server gives no reason (error {})", complaint.number);
+        return format!("the server gives no reason (error {})", server_error.number);
     }
-    format!("{text} (error {}, state {})", complaint.number, complaint.state)
+    format!("{text} (error {}, state {})", server_error.number, server_error.state)
 }
 
 /// One sentence without a full stop.
@@ -180,7 +180,7 @@ mod tests {
     }
 
     fn server(number: u32, class: i32, message: &str) -> Fault {
-        Fault::Server(vec![Complaint { number, state: 1, class, message: message.to_owned() }])
+        Fault::Server(vec![ServerError { number, state: 1, class, message: message.to_owned() }])
     }
 
     #[test]
@@ -196,10 +196,10 @@ mod tests {
 
     #[test]
     fn the_complaint_that_says_most_is_told() {
-        let complaint = |number| Complaint { number, state: 1, class: 16, message: format!("text {number}.") };
-        let error = errors().running(Fault::Server(vec![complaint(3723), complaint(1205)]), false);
+        let server_error = |number| ServerError { number, state: 1, class: 16, message: format!("text {number}.") };
+        let error = errors().running(Fault::Server(vec![server_error(3723), server_error(1205)]), false);
         assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Busy, "text 1205 (error 1205, state 1)"));
-        let error = errors().running(Fault::Server(vec![complaint(3723), complaint(3724)]), false);
+        let error = errors().running(Fault::Server(vec![server_error(3723), server_error(3724)]), false);
         assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Statement, "text 3723 (error 3723, state 1)"));
     }
 

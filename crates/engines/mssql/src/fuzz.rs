@@ -3,7 +3,7 @@
 use plimsoll_engine::target::Target;
 
 use crate::ado;
-use crate::qualify::{Known, change, changes_tables, qualify};
+use crate::qualify::{KnownTables, changes_tables, first_write_keyword, qualify};
 use crate::url::Location;
 
 #[test]
@@ -38,14 +38,14 @@ fn statements() {
         "FROM ", "JOIN ", "UPDATE ", "MERGE ", "WITH ", "AS ", "(", ")", "[", "]]", "/*", "*/", "--", "'", "\"", ";",
         "@t", "#t",
     ];
-    let known = Known::These(["t".to_owned(), "u".to_owned()].into());
+    let known = KnownTables::These(["t".to_owned(), "u".to_owned()].into());
     plimsoll_fuzz::Target::new("statements", 10_000).lines(corpus).words(words).texts(|sql| {
-        for known in [&Known::All, &known] {
+        for known in [&KnownTables::All, &known] {
             let qualified = qualify(sql, "plimsoll_place", known);
             let without = |text: &str| text.replace("[plimsoll_place].", "");
             assert_eq!(without(&qualified), without(sql), "text is lost");
         }
-        assert!(change(sql).is_none_or(|word| sql.contains(word)));
+        assert!(first_write_keyword(sql).is_none_or(|word| sql.contains(word)));
         changes_tables(sql);
     });
 }

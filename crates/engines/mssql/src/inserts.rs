@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use plimsoll_engine::database::RowSource;
 use plimsoll_engine::error::{Error, ErrorKind};
 use plimsoll_engine::table::Table;
-use plimsoll_engine::value::{Row, Tally, Value};
+use plimsoll_engine::value::{Row, RowSummary, Value};
 
 use super::wire::{Fault, Outcome, Wire};
 use super::{dialect, sql};
@@ -15,7 +15,7 @@ use super::{dialect, sql};
 const ROWS_PER_STATEMENT: usize = 200;
 
 /// Loads rows, all of them or none. The name is quoted.
-pub(super) fn load(wire: &mut dyn Wire, name: &str, table: &Table, source: &mut dyn RowSource) -> Outcome<Tally> {
+pub(super) fn load(wire: &mut dyn Wire, name: &str, table: &Table, source: &mut dyn RowSource) -> Outcome<RowSummary> {
     wire.run("BEGIN TRANSACTION")?;
     let loaded = insert(wire, name, table, source);
     if loaded.is_ok() {
@@ -27,10 +27,10 @@ pub(super) fn load(wire: &mut dyn Wire, name: &str, table: &Table, source: &mut 
     loaded
 }
 
-fn insert(wire: &mut dyn Wire, name: &str, table: &Table, source: &mut dyn RowSource) -> Outcome<Tally> {
+fn insert(wire: &mut dyn Wire, name: &str, table: &Table, source: &mut dyn RowSource) -> Outcome<RowSummary> {
     let columns: Vec<String> = table.columns.iter().map(|column| sql::quoted(&column.name)).collect();
     let start = format!("INSERT INTO {name} ({}) VALUES ", columns.join(", "));
-    let (mut row, mut tally, mut text, mut rows) = (Row::default(), Tally::default(), start.clone(), 0);
+    let (mut row, mut row_summary, mut text, mut rows) = (Row::default(), RowSummary::default(), start.clone(), 0);
     loop {
         row.clear();
         let more = source.next(&mut row).map_err(Fault::Ours)?;
@@ -45,7 +45,7 @@ fn insert(wire: &mut dyn Wire, name: &str, table: &Table, source: &mut dyn RowSo
                 put(value, &mut text);
             }
             text.push(')');
-            tally.add(&mut row);
+            row_summary.add(&mut row);
             rows += 1;
         }
         if rows == ROWS_PER_STATEMENT || (!more && rows > 0) {
@@ -54,7 +54,7 @@ fn insert(wire: &mut dyn Wire, name: &str, table: &Table, source: &mut dyn RowSo
             rows = 0;
         }
         if !more {
-            return Ok(tally);
+            return Ok(row_summary);
         }
     }
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{ClaimMode, Lease, Place};
+use plimsoll_engine::database::{ClaimMode, Lease, Workspace};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 
 use super::connect::Connector;
-use super::place::{self, Control, Owner};
 use super::wire::Wire;
+use super::workspace::{self, Control, Owner};
 
 /// After a lost connection the server may take a moment to notice, and holds the lock until then.
 const RENEW_PATIENCE: Duration = Duration::from_secs(75);
@@ -19,7 +19,7 @@ const RENEW_PAUSE: Duration = Duration::from_millis(100);
 pub(super) struct MssqlLease {
     connector: Arc<Connector>,
     clock: Arc<dyn Clock>,
-    place: Place,
+    workspace: Workspace,
     shared: bool,
     /// `None` only while it is being renewed, or when that failed.
     wire: Option<Box<dyn Wire>>,
@@ -30,37 +30,37 @@ impl MssqlLease {
     pub(super) fn claim(
         connector: &Arc<Connector>,
         clock: &Arc<dyn Clock>,
-        place: &Place,
+        workspace: &Workspace,
         mode: ClaimMode,
     ) -> Result<Option<Self>> {
-        let mut control = Control::connect(connector, &place::lease_name(place))?;
+        let mut control = Control::connect(connector, &workspace::lease_name(workspace))?;
         let shared = mode == ClaimMode::Shared;
-        if !control.try_lock(place, shared)? {
+        if !control.try_lock(workspace, shared)? {
             return Ok(None);
         }
-        match control.owner(place)? {
+        match control.owner(workspace)? {
             Owner::We => {}
-            Owner::Somebody => return Err(place::foreign(place)),
+            Owner::Somebody => return Err(workspace::foreign(workspace)),
             Owner::Nobody if shared => return Ok(None),
             // Under the lock, so that no two programs make it and none removes it in between.
-            Owner::Nobody => control.create(place)?,
+            Owner::Nobody => control.create(workspace)?,
         }
         let wire = Some(control.wire);
         let (connector, clock) = (Arc::clone(connector), Arc::clone(clock));
-        Ok(Some(Self { connector, clock, place: place.clone(), shared, wire }))
+        Ok(Some(Self { connector, clock, workspace: workspace.clone(), shared, wire }))
     }
 
     /// Does something on the lease's own connection.
-    fn with_control<T>(&mut self, work: impl FnOnce(&mut Control<'_>, &Place) -> Result<T>) -> Result<T> {
+    fn with_control<T>(&mut self, work: impl FnOnce(&mut Control<'_>, &Workspace) -> Result<T>) -> Result<T> {
         let Some(wire) = self.wire.take() else { return Err(self.lost()) };
         let mut control = Control { wire, errors: &self.connector.errors };
-        let done = work(&mut control, &self.place);
+        let done = work(&mut control, &self.workspace);
         self.wire = Some(control.wire);
         done
     }
 
     fn lost(&self) -> Error {
-        Error::new(ErrorKind::Lost, format!("the lease on {} was lost", self.place))
+        Error::new(ErrorKind::Lost, format!("the lease on {} was lost", self.workspace))
             .hint("look into the server's log for the reason, then start again; plimsoll clean removes what is left")
     }
 }
@@ -73,10 +73,10 @@ impl Lease for MssqlLease {
         }
         self.wire = None;
         let connector = Arc::clone(&self.connector);
-        let mut control = Control::connect(&connector, &place::lease_name(&self.place))?;
+        let mut control = Control::connect(&connector, &workspace::lease_name(&self.workspace))?;
         let give_up = self.clock.now().after(RENEW_PATIENCE);
         loop {
-            match control.try_lock(&self.place, self.shared) {
+            match control.try_lock(&self.workspace, self.shared) {
                 Ok(true) => break,
                 // Who stands in the gate may be about to leave it.
                 Ok(false) => {}
@@ -84,16 +84,16 @@ impl Lease for MssqlLease {
                 Err(error) => return Err(error),
             }
             if self.clock.now() >= give_up {
-                return Err(Error::new(ErrorKind::Busy, format!("somebody else took the lease on {}", self.place))
+                return Err(Error::new(ErrorKind::Busy, format!("somebody else took the lease on {}", self.workspace))
                     .hint("another run works with the same data; start again when it has ended"));
             }
             self.clock.sleep(RENEW_PAUSE);
         }
-        match control.owner(&self.place)? {
+        match control.owner(&self.workspace)? {
             Owner::We => {}
-            Owner::Somebody => return Err(place::foreign(&self.place)),
+            Owner::Somebody => return Err(workspace::foreign(&self.workspace)),
             Owner::Nobody => {
-                let message = format!("{} was removed while its lease was lost", self.place);
+                let message = format!("{} was removed while its lease was lost", self.workspace);
                 return Err(Error::new(ErrorKind::Missing, message).hint("start again"));
             }
         }
@@ -105,10 +105,10 @@ impl Lease for MssqlLease {
         if self.shared {
             return Ok(());
         }
-        let taken = self.with_control(|control, place| {
-            control.in_gate(place, |control| {
-                control.unlock(place)?;
-                control.take(place, true)
+        let taken = self.with_control(|control, workspace| {
+            control.in_gate(workspace, |control| {
+                control.unlock(workspace)?;
+                control.take(workspace, true)
             })
         })?;
         if !taken {
@@ -124,7 +124,7 @@ impl Drop for MssqlLease {
     /// have to wait for that.
     fn drop(&mut self) {
         // If it fails the session is dead and the lock with it.
-        let unlock = |control: &mut Control<'_>, place: &Place| control.unlock(place);
+        let unlock = |control: &mut Control<'_>, workspace: &Workspace| control.unlock(workspace);
         let _ = self.with_control(unlock);
     }
 }

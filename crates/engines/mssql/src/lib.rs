@@ -6,33 +6,33 @@ mod ado;
 mod cold;
 mod connect;
 mod copies;
+mod counter_queries;
 mod counters;
 mod database;
 mod describe;
 mod dialect;
 mod error;
+mod error_codes;
 #[cfg(test)]
 mod fuzz;
 mod inserts;
 mod lease;
 mod level;
-mod mover;
-mod numbers;
 mod orphans;
 mod pieces;
-mod place;
 mod plan;
 mod program;
 mod qualify;
-mod sampled;
 mod sampler;
 mod session;
 mod sql;
 #[cfg(test)]
 mod tests;
 mod token;
+mod transfer;
 mod url;
 mod wire;
+mod workspace;
 
 use std::sync::Arc;
 

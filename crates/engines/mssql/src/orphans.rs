@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::Place;
+use plimsoll_engine::database::Workspace;
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::table::ColumnType;
 use plimsoll_engine::value::Value;
 
-use super::place::{Control, WORK, text_of, whole};
 use super::sql;
+use super::workspace::{Control, WORK, text_of, whole};
 
 /// How long ended sessions may take to go: they undo what they were doing, which takes about as long as doing it.
 const END_PATIENCE: Duration = Duration::from_mins(10);
@@ -33,16 +33,16 @@ pub(super) fn end_all(control: &mut Control<'_>, clock: &dyn Clock) -> Result<u3
 }
 
 /// Working sessions of this database by run. Without permission nobody's but our own are to be seen.
-fn working_sessions(control: &mut Control<'_>) -> Result<BTreeMap<Place, Vec<i64>>> {
+fn working_sessions(control: &mut Control<'_>) -> Result<BTreeMap<Workspace, Vec<i64>>> {
     let rows = match control.rows(sql::WORKING_SESSIONS, &[], &[ColumnType::BigInt, ColumnType::Text(128)]) {
         Ok(rows) => rows,
         Err(error) if error.kind == ErrorKind::Lost => return Err(error),
         // A server without that view has no sessions that could be found.
         Err(_) => return Ok(BTreeMap::new()),
     };
-    let mut found: BTreeMap<Place, Vec<i64>> = BTreeMap::new();
+    let mut found: BTreeMap<Workspace, Vec<i64>> = BTreeMap::new();
     for row in &rows {
-        let run = text_of(row, 1).and_then(|name| Place::from_name(name.strip_prefix(WORK)?.trim_end()));
+        let run = text_of(row, 1).and_then(|name| Workspace::from_name(name.strip_prefix(WORK)?.trim_end()));
         if let (Some(session), Some(run)) = (whole(row, 0), run) {
             found.entry(run).or_default().push(session);
         }
@@ -50,7 +50,7 @@ fn working_sessions(control: &mut Control<'_>) -> Result<BTreeMap<Place, Vec<i64
     Ok(found)
 }
 
-fn end(control: &mut Control<'_>, clock: &dyn Clock, run: &Place, sessions: &[i64]) -> Result<u32> {
+fn end(control: &mut Control<'_>, clock: &dyn Clock, run: &Workspace, sessions: &[i64]) -> Result<u32> {
     let name = format!("{WORK}{run}");
     let mut ended = 0;
     for session in sessions {

@@ -7,8 +7,8 @@ use plimsoll_engine::value::Value;
 
 use super::counters::pattern_of;
 use super::describe::{Abilities, Ability};
-use super::place::{Control, text_of, whole};
 use super::sql;
+use super::workspace::{Control, text_of, whole};
 
 /// The plan of a text as it was sent; `None` if it is not in the server's cache, or nobody may see it.
 pub(super) fn of(control: &mut Control<'_>, sql: &str, abilities: Abilities) -> Result<Option<Plan>> {

@@ -6,7 +6,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use plimsoll_engine::database::Place;
+use plimsoll_engine::database::Workspace;
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::tool;
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -52,14 +52,14 @@ pub(super) fn sqlpackage(
     program: &Path,
     action: &str,
     side: Side,
-    database: &Place,
+    database: &Workspace,
     file: &Path,
     connector: &Connector,
 ) -> Result<Command> {
     let failed =
         |error: io::Error| Error::new(ErrorKind::Internal, format!("sqlpackage can't be told what to do: {error}"));
     let mut arguments = memfd_create("arguments", MemfdFlags::CLOEXEC).map(File::from).map_err(|e| failed(e.into()))?;
-    let told = connector.told()?;
+    let told = connector.arguments()?;
     can_be_told(&told)?;
     let text = response(action, side, database, file, &told);
     arguments.write_all(text.as_bytes()).and_then(|()| arguments.rewind()).map_err(failed)?;
@@ -82,7 +82,7 @@ pub(super) fn can_be_told(told: &[(&'static str, String)]) -> Result<()> {
 }
 
 /// The arguments, one a line, each value in quotes. None of the values holds any itself.
-fn response(action: &str, side: Side, database: &Place, file: &Path, told: &[(&'static str, String)]) -> String {
+fn response(action: &str, side: Side, database: &Workspace, file: &Path, told: &[(&'static str, String)]) -> String {
     let (side, other) = match side {
         Side::Source => ("Source", "Target"),
         Side::Target => ("Target", "Source"),
@@ -102,12 +102,12 @@ fn response(action: &str, side: Side, database: &Place, file: &Path, told: &[(&'
 
 /// A file for a dump of this database, in a folder that only we may enter; removed with this value.
 pub(super) struct Dump {
-    copy: Place,
+    copy: Workspace,
     pub(super) file: PathBuf,
 }
 
 impl Dump {
-    pub(super) fn new(copy: &Place) -> Result<Self> {
+    pub(super) fn new(copy: &Workspace) -> Result<Self> {
         copies::forget_dump(copy)?;
         let folder = copies::dump_folder(copy);
         DirBuilder::new().mode(0o700).create(&folder).map_err(|error| {
@@ -172,7 +172,7 @@ pub(super) fn azure_server(az: &Path, host: &str) -> Result<[String; 2]> {
 }
 
 /// The earliest moment to which Azure can restore a database (ISO 8601, UTC, whole seconds); `None` if it says none yet.
-pub(super) fn earliest_restore(az: &Path, [group, server]: &[String; 2], from: &Place) -> Option<String> {
+pub(super) fn earliest_restore(az: &Path, [group, server]: &[String; 2], from: &Workspace) -> Option<String> {
     let output = Command::new(az)
         .args(["sql", "db", "show", "--resource-group", group, "--server", server, "--name", from.name()])
         .args(["--query", "earliestRestoreDate", "--output", "tsv"])
@@ -188,7 +188,13 @@ pub(super) fn earliest_restore(az: &Path, [group, server]: &[String; 2], from: &
 }
 
 /// `az` restoring a database as it was at a moment (ISO 8601, UTC).
-pub(super) fn restore(az: &Path, [group, server]: &[String; 2], from: &Place, to: &Place, time: &str) -> Command {
+pub(super) fn restore(
+    az: &Path,
+    [group, server]: &[String; 2],
+    from: &Workspace,
+    to: &Workspace,
+    time: &str,
+) -> Command {
     let mut command = Command::new(az);
     command.args(["sql", "db", "restore", "--resource-group", group, "--server", server]);
     command.args(["--name", from.name(), "--dest-name", to.name(), "--time", time, "--output", "none"]);
@@ -203,15 +209,15 @@ mod tests {
     #[test]
     fn arguments_are_lines_with_values_in_quotes() {
         let told = [("ServerName", "tcp:h,1433".to_owned()), ("Password", "a b'c".to_owned())];
-        let place = Place::run("x").unwrap().copy('a');
-        let text = response("Import", Side::Target, &place, Path::new("/tmp/d.bacpac"), &told);
+        let workspace = Workspace::run("x").unwrap().copy('a');
+        let text = response("Import", Side::Target, &workspace, Path::new("/tmp/d.bacpac"), &told);
         assert_eq!(
             text,
             "/Action:Import\n/TargetServerName:\"tcp:h,1433\"\n/TargetPassword:\"a b'c\"\n\
              /TargetDatabaseName:\"plimsoll_copy_xa\"\n/SourceFile:\"/tmp/d.bacpac\"\n"
         );
         let token = [("AccessToken", "t".to_owned())];
-        let text = response("Export", Side::Source, &place, Path::new("/tmp/d.bacpac"), &token);
+        let text = response("Export", Side::Source, &workspace, Path::new("/tmp/d.bacpac"), &token);
         assert!(text.starts_with("/Action:Export\n/AccessToken:\"t\"\n/SourceDatabaseName:"), "{text}");
     }
 
@@ -228,9 +234,10 @@ mod tests {
 
     #[test]
     fn a_restore_says_from_where_to_where_and_when() {
-        let place = Place::run("x").unwrap();
+        let workspace = Workspace::run("x").unwrap();
         let server = ["g 1".to_owned(), "srv".to_owned()];
-        let command = restore(Path::new("az"), &server, &place.copy('a'), &place.copy('b'), "2026-11-22T08:00:00");
+        let command =
+            restore(Path::new("az"), &server, &workspace.copy('a'), &workspace.copy('b'), "2026-11-22T08:00:00");
         let arguments: Vec<String> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
         assert_eq!(
             arguments.join(" "),
@@ -241,15 +248,15 @@ mod tests {
 
     #[test]
     fn a_dump_has_a_folder_of_its_own_that_goes_with_it() {
-        let place = Place::run("dumptest").unwrap().copy('z');
-        let dump = Dump::new(&place).unwrap();
+        let workspace = Workspace::run("dumptest").unwrap().copy('z');
+        let dump = Dump::new(&workspace).unwrap();
         fs::write(&dump.file, "rows").unwrap();
         assert_eq!(dump.bytes(), Some(4));
         // Another one, after a run that was killed.
         std::mem::forget(dump);
-        let dump = Dump::new(&place).unwrap();
+        let dump = Dump::new(&workspace).unwrap();
         assert_eq!(dump.bytes(), None);
         drop(dump);
-        assert!(!copies::dump_folder(&place).exists());
+        assert!(!copies::dump_folder(&workspace).exists());
     }
 }

@@ -76,7 +76,7 @@ const OWN: &[&str] = &["BEGIN TRANSACTION", "COMMIT", "ROLLBACK"];
 
 /// Which names are looked for in the place.
 #[derive(Debug, Clone)]
-pub(super) enum Known {
+pub(super) enum KnownTables {
     /// All: nothing else is to be reached.
     All,
     /// Those of these tables, in lower case; others are the user's.
@@ -92,9 +92,9 @@ fn is(word: &str, words: &[&str]) -> bool {
 }
 
 /// The text with the place in front of the names of tables that have no schema.
-pub(super) fn qualify(sql: &str, place: &str, known: &Known) -> String {
+pub(super) fn qualify(sql: &str, workspace: &str, known: &KnownTables) -> String {
     let pieces = pieces(sql);
-    let walk = Walk { pieces: &pieces, named: names_of_queries(&pieces), place, known };
+    let walk = Walk { pieces: &pieces, named: names_of_queries(&pieces), workspace, known };
     // `UPDATE x SET ... FROM t x` uses an alias before it says what it is for.
     let (_, aliases) = walk.run(&HashSet::new());
     walk.run(&aliases).0
@@ -123,8 +123,8 @@ type Alias = (usize, String);
 struct Walk<'a> {
     pieces: &'a [Piece<'a>],
     named: HashSet<String>,
-    place: &'a str,
-    known: &'a Known,
+    workspace: &'a str,
+    known: &'a KnownTables,
 }
 
 /// How far a walk is.
@@ -161,7 +161,7 @@ impl<'a> Walk<'a> {
                 Piece::Word(word) => {
                     if let Some(after) = step.wanted.filter(|_| !is(word, BETWEEN)) {
                         if self.is_ours(&step, after, word, at, aliases) {
-                            out.push_str(&super::sql::quoted(self.place));
+                            out.push_str(&super::sql::quoted(self.workspace));
                             out.push('.');
                         }
                         (step.wanted, step.is_target, step.named_table) = (None, false, true);
@@ -189,9 +189,11 @@ impl<'a> Walk<'a> {
         let is_function = follows == "(" && !is(after, &["INTO", "TABLE", "REFERENCES", "ON", "UPDATE", "INSERT"]);
         let name = plain(word).to_lowercase();
         let is_known = match self.known {
-            Known::All => true,
+            KnownTables::All => true,
             // What is made is ours in any case.
-            Known::These(tables) => step.creates || is(after, &["INTO"]) && step.selects_into || tables.contains(&name),
+            KnownTables::These(tables) => {
+                step.creates || is(after, &["INTO"]) && step.selects_into || tables.contains(&name)
+            }
         };
         let is_word = is(word, &["SELECT", "VALUES", "OPENROWSET", "SET"]) || is(word, BEFORE_TABLE);
         let is_other_name = self.named.contains(&name);
@@ -284,7 +286,7 @@ pub(super) fn changes_tables(sql: &str) -> bool {
 }
 
 /// The first piece of a text that may do more than read, if there is one. What is not known to read counts as such.
-pub(super) fn change(sql: &str) -> Option<&str> {
+pub(super) fn first_write_keyword(sql: &str) -> Option<&str> {
     if is(sql.trim(), OWN) {
         return None;
     }
@@ -317,7 +319,7 @@ mod tests {
     use super::*;
 
     fn ours(sql: &str) -> String {
-        qualify(sql, "p", &Known::All)
+        qualify(sql, "p", &KnownTables::All)
     }
 
     #[test]
@@ -418,7 +420,7 @@ mod tests {
 
     #[test]
     fn the_users_tables_stay_theirs() {
-        let known = Known::These(["mine".to_owned()].into());
+        let known = KnownTables::These(["mine".to_owned()].into());
         for (sql, expected) in [
             ("SELECT * FROM Mine, theirs", "SELECT * FROM [p].Mine, theirs"),
             ("INSERT INTO theirs SELECT * FROM mine", "INSERT INTO theirs SELECT * FROM [p].mine"),
@@ -443,7 +445,7 @@ mod tests {
             "ROLLBACK",
             "",
         ] {
-            assert_eq!(change(reads), None, "{reads}");
+            assert_eq!(first_write_keyword(reads), None, "{reads}");
         }
         for (more, word) in [
             ("SELECT 1; drop table t", "drop"),
@@ -473,7 +475,7 @@ mod tests {
             ("{call p}", "{"),
             ("1", "1"),
         ] {
-            assert_eq!(change(more), Some(word), "{more}");
+            assert_eq!(first_write_keyword(more), Some(word), "{more}");
         }
     }
 }

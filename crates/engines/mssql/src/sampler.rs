@@ -12,12 +12,12 @@ use plimsoll_engine::value::{Row, Value};
 use plimsoll_measurement::{Counter, Files, Moment, Reading, ResourceRow, Views, Window};
 
 use super::connect::Connector;
+use super::counter_queries::{self, GAUGES, METRICS};
 use super::counters;
 use super::describe::{Abilities, Ability};
-use super::place::{Control, text_of, whole};
-use super::sampled::{self, GAUGES, METRICS};
 use super::sql::{self, Product, Text};
 use super::wire::Wire;
+use super::workspace::{Control, text_of, whole};
 
 /// Name of its session.
 const NAME: &str = "plimsoll sampler";
@@ -115,7 +115,7 @@ impl ServerSampler {
         let (mut gauges, mut others, mut late) = ([0.0; GAUGES.len()], 0.0, Vec::new());
         for row in &rows {
             let (Some(status), wait) = (text_of(row, 0), text_of(row, 1)) else { continue };
-            let metric = sampled::gauge_of(&status, wait.as_deref());
+            let metric = counter_queries::gauge_of(&status, wait.as_deref());
             let (count, is_ours) = (whole(row, 2).unwrap_or(0) as f64, whole(row, 4) == Some(1));
             match metric {
                 Some(metric) if is_ours => {
@@ -127,7 +127,7 @@ impl ServerSampler {
                 _ => {}
             }
             if whole(row, 3) > Some(LATE_MS) {
-                late.extend(wait.as_deref().and_then(sampled::metric_of));
+                late.extend(wait.as_deref().and_then(counter_queries::metric_of));
             }
         }
         let all = GAUGES.into_iter().zip(gauges).chain([(Counter::SessionsOfOthers, others)]);
@@ -144,7 +144,7 @@ impl ServerSampler {
         }
         let mut seconds = [0.0; METRICS.len()];
         for row in &rows {
-            let metric = text_of(row, 0).and_then(|wait| sampled::metric_of(&wait));
+            let metric = text_of(row, 0).and_then(|wait| counter_queries::metric_of(&wait));
             if let Some(index) = metric.and_then(|metric| METRICS.iter().position(|known| *known == metric)) {
                 seconds[index] += whole(row, 2).unwrap_or(0) as f64 / 1e3;
             }

@@ -6,12 +6,12 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{Cancel, Place, Plan, RowSource, Sampler, Session, TableSize};
+use plimsoll_engine::database::{Cancel, Plan, RowSource, Sampler, Session, TableSize, Workspace};
 use plimsoll_engine::dialect::{Dialect, SingleRow};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::request::{Answer, RequestAccess, Requester, Statement};
 use plimsoll_engine::table::{ColumnType, Table};
-use plimsoll_engine::value::{Row, Tally, Value};
+use plimsoll_engine::value::{Row, RowSummary, Value};
 use plimsoll_measurement::{Reading, Views};
 
 use super::connect::Connector;
@@ -20,11 +20,11 @@ use super::describe::{Abilities, Ability};
 use super::dialect::{CALL, MssqlDialect};
 use super::error::Errors;
 use super::inserts;
-use super::place::{Control, WORK};
 use super::plan;
-use super::qualify::{self, Known};
+use super::qualify::{self, KnownTables};
 use super::sql;
 use super::wire::{Fault, Loading, Outcome, Wire};
+use super::workspace::{Control, WORK};
 
 /// Errors of a check that say nothing of the statement: its parameters can't be told without running it. What is wrong with it
 /// has a number of its own beside them.
@@ -40,9 +40,9 @@ pub(super) struct MssqlSession {
     canceller: Arc<dyn Cancel>,
     errors: Errors,
     clock: Arc<dyn Clock>,
-    place: Place,
+    workspace: Workspace,
     access: RequestAccess,
-    known: Known,
+    known: KnownTables,
     /// Texts with the place in them, by the texts they were made from.
     qualified: HashMap<String, String>,
     /// The same by the numbers of requests.
@@ -56,8 +56,8 @@ impl MssqlSession {
     pub(super) fn open(
         connector: &Connector,
         clock: &Arc<dyn Clock>,
-        place: &Place,
-        run: &Place,
+        workspace: &Workspace,
+        run: &Workspace,
         access: RequestAccess,
         abilities: Abilities,
     ) -> Result<Self> {
@@ -68,9 +68,9 @@ impl MssqlSession {
             canceller,
             errors: connector.errors.clone(),
             clock: Arc::clone(clock),
-            place: place.clone(),
+            workspace: workspace.clone(),
             access,
-            known: Known::All,
+            known: KnownTables::All,
             qualified: HashMap::new(),
             requests: Vec::new(),
             abilities,
@@ -85,18 +85,19 @@ impl MssqlSession {
 
     /// Which tables are in the place, where others may be reached as well.
     fn learn_tables(&mut self) -> Result<()> {
-        let tables = self.with_control(|control, place| control.names(sql::TABLES, &[Value::Text(place.name())]))?;
-        self.known = Known::These(tables.iter().map(|table| table.to_lowercase()).collect::<HashSet<_>>());
+        let tables =
+            self.with_control(|control, workspace| control.names(sql::TABLES, &[Value::Text(workspace.name())]))?;
+        self.known = KnownTables::These(tables.iter().map(|table| table.to_lowercase()).collect::<HashSet<_>>());
         self.qualified.clear();
         self.requests.clear();
         Ok(())
     }
 
     /// Asks something of ours on the session's own connection.
-    fn with_control<T>(&mut self, work: impl FnOnce(&mut Control<'_>, &Place) -> Result<T>) -> Result<T> {
+    fn with_control<T>(&mut self, work: impl FnOnce(&mut Control<'_>, &Workspace) -> Result<T>) -> Result<T> {
         let Some(wire) = self.wire.take() else { return Err(self.errors.lost("there is no session any more")) };
         let mut control = Control { wire, errors: &self.errors };
-        let done = work(&mut control, &self.place);
+        let done = work(&mut control, &self.workspace);
         self.wire = Some(control.wire);
         done
     }
@@ -110,7 +111,7 @@ impl MssqlSession {
     /// The text as it is sent: names of our tables get their place.
     fn placed(&mut self, sql: &str) -> Result<String> {
         if self.access.read_only()
-            && let Some(word) = qualify::change(sql)
+            && let Some(word) = qualify::first_write_keyword(sql)
         {
             return Err(Error::new(
                 ErrorKind::Safety,
@@ -121,7 +122,7 @@ impl MssqlSession {
         // Only our procedures have such names, and all of them are in the place.
         if let Some(call) = sql.strip_prefix(CALL).filter(|call| call.starts_with(OURS)) {
             let (name, rest) = call.split_once(' ').unwrap_or((call, ""));
-            return Ok(format!("{CALL}{}.{} {rest}", sql::quoted(self.place.name()), sql::quoted(name)));
+            return Ok(format!("{CALL}{}.{} {rest}", sql::quoted(self.workspace.name()), sql::quoted(name)));
         }
         // A deadlock has ended the transaction already, and there is none to be rolled back.
         if sql.trim().eq_ignore_ascii_case("ROLLBACK") {
@@ -129,16 +130,16 @@ impl MssqlSession {
         }
         Ok(match self.qualified.entry(sql.to_owned()) {
             Entry::Occupied(known) => known.get().clone(),
-            Entry::Vacant(new) => new.insert(qualify::qualify(sql, self.place.name(), &self.known)).clone(),
+            Entry::Vacant(new) => new.insert(qualify::qualify(sql, self.workspace.name(), &self.known)).clone(),
         })
     }
 
     /// The name of a table with its place.
     fn name(&self, table: &Table) -> String {
-        format!("{}.{}", sql::quoted(self.place.name()), sql::quoted(&table.name))
+        format!("{}.{}", sql::quoted(self.workspace.name()), sql::quoted(&table.name))
     }
 
-    fn load_with(&mut self, table: &Table, usual: Loading, rows: &mut dyn RowSource) -> Result<Tally> {
+    fn load_with(&mut self, table: &Table, usual: Loading, rows: &mut dyn RowSource) -> Result<RowSummary> {
         let loading = Loading { table_lock: self.loads.1.unwrap_or(usual.table_lock), ..usual };
         let name = self.name(table);
         if !self.abilities.has(Ability::LoadInBulk) {
@@ -184,7 +185,9 @@ impl Session for MssqlSession {
         let Some(wire) = self.wire.as_mut() else { return Err(self.errors.lost("there is no session any more")) };
         let Err(fault) = wire.rows(sql::CHECK.sql, &[Value::Text(&text)], &[]) else { return Ok(()) };
         let is_beyond_it = match &fault {
-            Fault::Server(complaints) => complaints.iter().all(|complaint| BEYOND_A_CHECK.contains(&complaint.number)),
+            Fault::Server(server_errors) => {
+                server_errors.iter().all(|server_error| BEYOND_A_CHECK.contains(&server_error.number))
+            }
             _ => false,
         };
         match self.errors.running(fault, wire.is_dead()) {
@@ -208,8 +211,9 @@ impl Session for MssqlSession {
             return Ok(false);
         }
         for request in SingleRow::ALL {
-            let name = format!("{}.{}", sql::quoted(self.place.name()), sql::quoted(&request.procedure(table)));
-            let body = qualify::qualify(&MssqlDialect.single_row(request, table), self.place.name(), &Known::All);
+            let name = format!("{}.{}", sql::quoted(self.workspace.name()), sql::quoted(&request.procedure(table)));
+            let body =
+                qualify::qualify(&MssqlDialect.single_row(request, table), self.workspace.name(), &KnownTables::All);
             let texts = [sql::drop_procedure(&name), MssqlDialect.create_procedure(request, table, &name, &body)];
             for text in texts {
                 self.with_control(|control, _| control.run(&text))?;
@@ -219,17 +223,17 @@ impl Session for MssqlSession {
     }
 
     /// With a lock of the table, so that the server may log less; in one transaction unless the target asks for batches.
-    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
         self.load_with(table, Loading { table_lock: true, batch_rows: self.loads.0 }, rows)
     }
 
     /// Beside other sessions, so without a lock of the table.
-    fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+    fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
         self.load_with(table, Loading { table_lock: false, batch_rows: 0 }, rows)
     }
 
     fn settle_table(&mut self, table: &Table) -> Result<()> {
-        let sql = sql::settle(self.place.name(), &table.name);
+        let sql = sql::settle(self.workspace.name(), &table.name);
         match self.with_control(|control, _| control.run(&sql)) {
             Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled | ErrorKind::Busy) => Err(error),
             // A server without that statement looks after its statistics by itself.
@@ -270,7 +274,7 @@ impl Session for MssqlSession {
 
     fn table_misses(&mut self, table: &Table) -> Result<Option<u64>> {
         // As statements name it.
-        let name = format!("{}.{}", sql::quoted(self.place.name()), table.name);
+        let name = format!("{}.{}", sql::quoted(self.workspace.name()), table.name);
         let abilities = self.abilities;
         self.with_control(|control, _| counters::table_misses(control, &name, abilities))
     }
@@ -316,7 +320,7 @@ impl Requester for MssqlSession {
         answer
     }
 
-    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
         self.load_batch(table, rows)
     }
 

@@ -273,17 +273,17 @@ texts! {
 }
 
 /// Makes the schema of a place with its mark, or nothing.
-pub(super) fn create_place(place: &str) -> String {
+pub(super) fn create_workspace(workspace: &str) -> String {
     format!(
-        "SET XACT_ABORT ON; BEGIN TRANSACTION; EXEC(N'CREATE SCHEMA [{place}]'); \
+        "SET XACT_ABORT ON; BEGIN TRANSACTION; EXEC(N'CREATE SCHEMA [{workspace}]'); \
          EXEC sp_addextendedproperty @name = N'plimsoll', @value = N'measurement data, may be removed', \
-         @level0type = N'SCHEMA', @level0name = N'{place}'; COMMIT TRANSACTION; SET XACT_ABORT OFF"
+         @level0type = N'SCHEMA', @level0name = N'{workspace}'; COMMIT TRANSACTION; SET XACT_ABORT OFF"
     )
 }
 
 /// What makes a schema ours after all.
-pub(super) fn mark(place: &str) -> String {
-    format!("EXEC sp_addextendedproperty N'plimsoll', N'measurement data, may be removed', N'SCHEMA', N'{place}'")
+pub(super) fn mark(workspace: &str) -> String {
+    format!("EXEC sp_addextendedproperty N'plimsoll', N'measurement data, may be removed', N'SCHEMA', N'{workspace}'")
 }
 
 /// Takes an application lock of this session, and answers with a number below zero if it was not to be had in that time.
@@ -301,14 +301,14 @@ pub(super) fn give_lock_back(resource: &str) -> String {
 }
 
 /// Drops tables of a place.
-pub(super) fn drop_tables(place: &str, tables: &[String]) -> String {
-    let names: Vec<String> = tables.iter().map(|table| format!("{}.{}", quoted(place), quoted(table))).collect();
+pub(super) fn drop_tables(workspace: &str, tables: &[String]) -> String {
+    let names: Vec<String> = tables.iter().map(|table| format!("{}.{}", quoted(workspace), quoted(table))).collect();
     format!("DROP TABLE {}", names.join(", "))
 }
 
 /// Drops procedures of a place.
-pub(super) fn drop_procedures(place: &str, procedures: &[String]) -> String {
-    let names: Vec<String> = procedures.iter().map(|name| format!("{}.{}", quoted(place), quoted(name))).collect();
+pub(super) fn drop_procedures(workspace: &str, procedures: &[String]) -> String {
+    let names: Vec<String> = procedures.iter().map(|name| format!("{}.{}", quoted(workspace), quoted(name))).collect();
     format!("DROP PROCEDURE {}", names.join(", "))
 }
 
@@ -318,8 +318,8 @@ pub(super) fn drop_procedure(name: &str) -> String {
 }
 
 /// Drops the schema of a place, which has to be empty.
-pub(super) fn drop_place(place: &str) -> String {
-    format!("DROP SCHEMA {}", quoted(place))
+pub(super) fn drop_workspace(workspace: &str) -> String {
+    format!("DROP SCHEMA {}", quoted(workspace))
 }
 
 /// Ends a session.
@@ -328,8 +328,8 @@ pub(super) fn kill(session: i64) -> String {
 }
 
 /// Statistics of a table after a load.
-pub(super) fn settle(place: &str, table: &str) -> String {
-    format!("UPDATE STATISTICS {}.{}", quoted(place), quoted(table))
+pub(super) fn settle(workspace: &str, table: &str) -> String {
+    format!("UPDATE STATISTICS {}.{}", quoted(workspace), quoted(table))
 }
 
 /// The name of the first file of a database of ours that was made from this one, by which it is known; and of its log.
@@ -476,6 +476,6 @@ pub(super) fn quoted(name: &str) -> String {
 
 /// The name under which a lease on a place is known, and that of its gate. Never to change, as programs of different versions
 /// must respect each other's leases.
-pub(super) fn resource(place: &str) -> [String; 2] {
-    [format!("plimsoll lease {place}"), format!("plimsoll gate {place}")]
+pub(super) fn resource(workspace: &str) -> [String; 2] {
+    [format!("plimsoll lease {workspace}"), format!("plimsoll gate {workspace}")]
 }

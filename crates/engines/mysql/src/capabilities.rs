@@ -6,7 +6,7 @@ use plimsoll_engine::error::{ErrorKind, Result};
 use super::connection::Connection;
 
 /// Something a measurement can use.
-struct Known {
+struct Privilege {
     name: &'static str,
     found: Found,
     cost: &'static str,
@@ -25,45 +25,45 @@ enum Found {
     Setting(&'static str),
 }
 
-const KNOWN: [Known; 7] = [
-    Known {
+const PRIVILEGES: [Privilege; 7] = [
+    Privilege {
         name: "making places",
         found: Found::Places,
         cost: "no test can run",
         remedy: "GRANT ALL ON `plimsoll\\_%`.* TO user",
     },
-    Known {
+    Privilege {
         name: "RELOAD",
         found: Found::Grant("RELOAD"),
         cost: "dirty pages of a load may be written during a test",
         remedy: "GRANT RELOAD ON *.* TO user",
     },
-    Known {
+    Privilege {
         name: "PROCESS",
         found: Found::Grant("PROCESS"),
         cost: "sessions of other users' dead runs are not seen; what sessions wait for is left out while another user is connected, \
                and idle transactions always",
         remedy: "GRANT PROCESS ON *.* TO user",
     },
-    Known {
+    Privilege {
         name: "SELECT on mysql.innodb_index_stats",
         found: Found::Query("SELECT 1 FROM mysql.innodb_index_stats LIMIT 1"),
         cost: "a table's size is what is set aside for it, a few MB more than it fills",
         remedy: "GRANT SELECT ON mysql.innodb_index_stats TO user",
     },
-    Known {
+    Privilege {
         name: "local_infile",
         found: Found::Setting("SELECT @@global.local_infile"),
         cost: "rows are loaded by INSERT",
         remedy: "SET GLOBAL local_infile = ON",
     },
-    Known {
+    Privilege {
         name: "performance_schema",
         found: Found::Setting("SELECT @@global.performance_schema"),
         cost: "how long reads and writes of files take, and waits by name, are left out",
         remedy: "performance_schema = ON in the server's option file, and a restart",
     },
-    Known {
+    Privilege {
         name: "SELECT on performance_schema",
         found: Found::Query("SELECT 1 FROM performance_schema.file_summary_by_event_name LIMIT 1"),
         cost: "the same, where performance_schema is on",
@@ -76,7 +76,7 @@ pub(super) fn detect(connection: &mut Connection) -> Result<Vec<Capability>> {
     let lines = connection.ask("SHOW GRANTS")?;
     let grants: Vec<Grant> = lines.iter().flatten().flatten().filter_map(|line| Grant::parse(line)).collect();
     let mut capabilities = Vec::new();
-    for known in KNOWN {
+    for known in PRIVILEGES {
         let works = match known.found {
             Found::Places => makes_places(connection, &grants)?,
             Found::Grant(privilege) => grants.iter().any(|grant| grant.scope == "*.*" && grant.allows(privilege)),
@@ -87,7 +87,7 @@ pub(super) fn detect(connection: &mut Connection) -> Result<Vec<Capability>> {
             },
             Found::Setting(sql) => connection.ask_one(sql)?.is_some_and(|value| value == "1"),
         };
-        let Known { name, cost, remedy, .. } = known;
+        let Privilege { name, cost, remedy, .. } = known;
         capabilities.push(Capability { name, works, cost, remedy: Some(remedy.to_owned()) });
     }
     Ok(capabilities)
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn the_documents_have_the_table_of_capabilities() {
         let mut table = "| capability | without it | what gives it |\n|---|---|---|\n".to_owned();
-        for Known { name, cost, remedy, .. } in KNOWN {
+        for Privilege { name, cost, remedy, .. } in PRIVILEGES {
             let remedy = if remedy.contains('`') { format!("``{remedy}``") } else { remedy.to_owned() };
             let _ = writeln!(table, "| {name} | {cost} | {remedy} |");
         }

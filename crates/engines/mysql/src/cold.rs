@@ -13,7 +13,7 @@ use std::fs::File;
 use std::path::Path;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{Cold, ColdFollower, Place};
+use plimsoll_engine::database::{Cold, ColdFollower, Workspace};
 use plimsoll_engine::error::{ErrorKind, Result};
 use plimsoll_engine::process;
 use plimsoll_engine::request::RequestAccess;
@@ -54,8 +54,8 @@ impl ColdMaker<'_> {
     /// By a restart if a command is given, else by displacing what is cached; then out of the operating system's cache.
     pub(super) fn make_cold(
         &mut self,
-        place: &Place,
-        run: &Place,
+        workspace: &Workspace,
+        run: &Workspace,
         tables: &[Table],
         cold: &Cold,
     ) -> Result<Vec<String>> {
@@ -66,12 +66,12 @@ impl ColdMaker<'_> {
             restart(command, self.clock, self.follower, || started_at(connector))?;
             done.push("restart".to_owned());
         }
-        let mut connection = session::connect(self.connector, place, run, RequestAccess::OWN)?;
+        let mut connection = session::connect(self.connector, workspace, run, RequestAccess::OWN)?;
         self.follower.working(connection.killer(self.connector));
         if (cold.restart_command.is_none() || self.loads_at_startup) && self.displace(&mut connection, run)? {
             done.push("displace".to_owned());
         }
-        if self.drop_from_os_cache(&mut connection, place, tables)? {
+        if self.drop_from_os_cache(&mut connection, workspace, tables)? {
             done.push("drop-os-cache".to_owned());
         }
         Ok(done)
@@ -79,7 +79,7 @@ impl ColdMaker<'_> {
 
     /// Fills the buffer pool with pages of a table in the run's place that is gone afterwards; false if that would take too
     /// much space, or nobody knows.
-    fn displace(&mut self, connection: &mut Connection, run: &Place) -> Result<bool> {
+    fn displace(&mut self, connection: &mut Connection, run: &Workspace) -> Result<bool> {
         let pool = connection.ask_one("SELECT @@innodb_buffer_pool_size")?;
         let pool: u64 = pool.and_then(|bytes| bytes.parse().ok()).ok_or_else(|| statement("the pool has no size"))?;
         let bytes = pool / 100 * POOL_PERCENT;
@@ -97,7 +97,7 @@ impl ColdMaker<'_> {
         dropped.map(|_| true)
     }
 
-    fn fill(&mut self, connection: &mut Connection, run: &Place, rows: u64) -> Result<()> {
+    fn fill(&mut self, connection: &mut Connection, run: &Workspace, rows: u64) -> Result<()> {
         let digits = (0..10).map(|digit| format!("SELECT {digit} AS d")).collect::<Vec<_>>().join(" UNION ALL ");
         let mut left = rows;
         while left > 0 {
@@ -114,7 +114,12 @@ impl ColdMaker<'_> {
     }
 
     /// Writes back and forgets the tables' files; false if not all of them are ours to read.
-    fn drop_from_os_cache(&mut self, connection: &mut Connection, place: &Place, tables: &[Table]) -> Result<bool> {
+    fn drop_from_os_cache(
+        &mut self,
+        connection: &mut Connection,
+        workspace: &Workspace,
+        tables: &[Table],
+    ) -> Result<bool> {
         let Some(directory) = self.data_directory else { return Ok(false) };
         self.follower.check()?;
         let names: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
@@ -125,7 +130,7 @@ impl ColdMaker<'_> {
             Err(error) if error.kind != ErrorKind::Permission => return Err(error),
             _ => {}
         }
-        let folder = directory.join(place.name());
+        let folder = directory.join(workspace.name());
         Ok(names.iter().all(|name| forget(&folder.join(format!("{name}.ibd")))))
     }
 }

@@ -14,13 +14,13 @@ use plimsoll_engine::target::{Credentials, Secret};
 use rustls::ClientConfig;
 
 use super::connection::Connection;
+use super::counter_queries::Ours;
 use super::error::Errors;
-use super::line::Line;
 use super::login::{self, Login};
 use super::password::{self, Environment};
 use super::product::Product;
-use super::sampled::Ours;
 use super::url::{Location, SslMode};
+use super::wire_connection::WireConnection;
 
 /// How long a server may take to answer and let us in, if the URL doesn't say.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -131,7 +131,7 @@ impl Connector {
     }
 
     /// Tells a client program how to connect. The environment of a program can be read by its user alone.
-    pub(super) fn tell(&self, program: &mut Command, product: Product) {
+    pub(super) fn configure(&self, program: &mut Command, product: Product) {
         match &self.socket {
             Some(socket) => program.arg("--protocol=socket").arg("--socket").arg(socket),
             None => program.args(["--protocol=tcp", "--host", &self.host, "--port", &self.port.to_string()]),
@@ -165,7 +165,7 @@ impl Connector {
                 }
             };
             socket.keep_alive(Some(KEEP_ALIVE), Some(SEND_PATIENCE)).map_err(|error| broken(&error))?;
-            let mut line = Line::new(socket);
+            let mut line = WireConnection::new(socket);
             let login = Login {
                 user: &self.user,
                 password: self.password.as_ref(),
@@ -178,7 +178,7 @@ impl Connector {
             };
             let outcome = login::log_in(&mut line, &login, &self.errors);
             let welcome = login::outcome(outcome, timeout.as_secs(), &self.errors)?;
-            line.socket().and_then(Socket::be_patient).map_err(|error| broken(&error))?;
+            line.socket().and_then(Socket::clear_timeout).map_err(|error| broken(&error))?;
             return Ok(Connection::new(line, self.errors.clone(), welcome, Arc::clone(&self.ours)));
         }
         Err(failed)

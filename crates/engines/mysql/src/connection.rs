@@ -10,14 +10,14 @@ use plimsoll_engine::value::Value;
 
 use super::binary;
 use super::connect::Connector;
+use super::counter_queries::Ours;
 use super::error::{Errors, statement as fault};
-use super::line::{Complaint, END, ERROR, LOCAL_INFILE, Line, OK};
 use super::login::Welcome;
 use super::packet::{Reader, malformed};
 use super::product::Server;
 use super::rows::Column;
-use super::sampled::Ours;
 use super::session::KillQuery;
+use super::wire_connection::{END, ERROR, LOCAL_INFILE, OK, ServerError, WireConnection};
 
 /// Commands by their numbers in the protocol.
 mod command {
@@ -36,9 +36,9 @@ const MORE_RESULTS: u16 = 0x0008;
 #[derive(Debug)]
 pub(super) enum Failed {
     /// The line broke, and stays broken.
-    Line(io::Error),
+    Wire(io::Error),
     /// The server refused; the connection works on.
-    Server(Complaint),
+    Server(ServerError),
     /// Who was handed a row had enough; the rest of the answer is still to come.
     Receiver(Error),
     /// It is our own fault, or that of whoever gave rows; the connection works on.
@@ -47,7 +47,7 @@ pub(super) enum Failed {
 
 impl From<io::Error> for Failed {
     fn from(error: io::Error) -> Self {
-        Self::Line(error)
+        Self::Wire(error)
     }
 }
 
@@ -71,7 +71,7 @@ pub(super) type Each<'a> = &'a mut dyn FnMut(&[Column], &[u8]) -> Result<()>;
 
 /// A connection.
 pub(super) struct Connection {
-    line: Line,
+    line: WireConnection,
     pub(super) errors: Errors,
     pub(super) server: Server,
     /// The number by which it is killed.
@@ -88,7 +88,7 @@ pub(super) struct Connection {
 const FAREWELL: Duration = Duration::from_secs(1);
 
 impl Connection {
-    pub(super) fn new(mut line: Line, errors: Errors, welcome: Welcome, ours: Arc<Mutex<Ours>>) -> Self {
+    pub(super) fn new(mut line: WireConnection, errors: Errors, welcome: Welcome, ours: Arc<Mutex<Ours>>) -> Self {
         let Welcome { server, id, caches_metadata } = welcome;
         let breaker = line.socket().ok().map(|socket| socket.breaker());
         ours.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
@@ -96,7 +96,7 @@ impl Connection {
     }
 
     /// The line itself.
-    pub(super) fn line(&mut self) -> &mut Line {
+    pub(super) fn line(&mut self) -> &mut WireConnection {
         &mut self.line
     }
 
@@ -107,7 +107,7 @@ impl Connection {
 
     /// From now on answers may take so long, or as long as they take: a server that is frozen must not hold up those who can do
     /// without it.
-    pub(super) fn hurry(&mut self, timeout: Option<Duration>) {
+    pub(super) fn set_timeout(&mut self, timeout: Option<Duration>) {
         // A line that is gone needs no hurry.
         let _ = self.line.socket().and_then(|socket| socket.set_timeout(timeout));
     }
@@ -126,8 +126,8 @@ impl Connection {
     pub(super) fn fail(&mut self, failed: Failed) -> Error {
         let error = match failed {
             Failed::Receiver(error) | Failed::Ours(error) => return error,
-            Failed::Server(complaint) => self.errors.answered(&complaint),
-            Failed::Line(error) => self.errors.lost(&error.to_string()),
+            Failed::Server(server_error) => self.errors.answered(&server_error),
+            Failed::Wire(error) => self.errors.lost(&error.to_string()),
         };
         if error.kind == plimsoll_engine::error::ErrorKind::Lost {
             self.lost = Some(error.clone());
@@ -165,7 +165,7 @@ impl Connection {
             let packet = match self.line.receive() {
                 Ok(packet) => packet,
                 // Who is sent away is told why before the line breaks.
-                Err(error) => return Err(Failed::Line(sent.err().unwrap_or(error))),
+                Err(error) => return Err(Failed::Wire(sent.err().unwrap_or(error))),
             };
             let status = match packet {
                 [OK, ..] => {
@@ -174,8 +174,8 @@ impl Connection {
                     status
                 }
                 [ERROR, ..] => {
-                    let complaint = Complaint::of(packet)?;
-                    return Err(filled.err().map_or(Failed::Server(complaint), Failed::Ours));
+                    let server_error = ServerError::of(packet)?;
+                    return Err(filled.err().map_or(Failed::Server(server_error), Failed::Ours));
                 }
                 [LOCAL_INFILE, ..] => {
                     filled = self.send_file(fill)?;
@@ -200,7 +200,7 @@ impl Connection {
                     sum.warnings = sum.warnings.max(done.warnings);
                     return Ok(status);
                 }
-                [ERROR, ..] => return Err(Failed::Server(Complaint::of(packet)?)),
+                [ERROR, ..] => return Err(Failed::Server(ServerError::of(packet)?)),
                 _ => {}
             }
         }
@@ -248,7 +248,7 @@ impl Connection {
         let mut reader = Reader(packet);
         let (columns, follow) = match packet {
             [OK, ..] => return Ok(Vec::new()),
-            [ERROR, ..] => return Err(Failed::Server(Complaint::of(packet)?)),
+            [ERROR, ..] => return Err(Failed::Server(ServerError::of(packet)?)),
             _ => (count_of_columns(&mut reader)?, !self.caches_metadata || reader.u8()? == 1),
         };
         for _ in 0..if follow { columns } else { 0 } {
@@ -259,7 +259,7 @@ impl Connection {
             let packet = self.line.receive()?;
             match packet {
                 [END, ..] if packet.len() < 9 => return Ok(rows),
-                [ERROR, ..] => return Err(Failed::Server(Complaint::of(packet)?)),
+                [ERROR, ..] => return Err(Failed::Server(ServerError::of(packet)?)),
                 _ => {}
             }
             let mut reader = Reader(packet);
@@ -282,7 +282,7 @@ impl Connection {
         self.line.send()?;
         let packet = self.line.receive()?;
         if packet.first() == Some(&ERROR) {
-            return Err(Failed::Server(Complaint::of(packet)?));
+            return Err(Failed::Server(ServerError::of(packet)?));
         }
         let mut reader = Reader(packet.get(1..).ok_or_else(malformed)?);
         let (id, columns, parameters) = (reader.u32()?, reader.u16()?, reader.u16()?);
@@ -320,7 +320,7 @@ impl Connection {
         binary::put_parameters(parameters, out).map_err(Failed::Ours)?;
         let sent = self.line.send();
         match self.answer(prepared, each) {
-            Err(Failed::Line(error)) => Err(Failed::Line(sent.err().unwrap_or(error))),
+            Err(Failed::Wire(error)) => Err(Failed::Wire(sent.err().unwrap_or(error))),
             answer => answer,
         }
     }
@@ -333,7 +333,7 @@ impl Connection {
                 self.pass_over_others(status)?;
                 return Ok(done);
             }
-            [ERROR, ..] => return Err(Failed::Server(Complaint::of(packet)?)),
+            [ERROR, ..] => return Err(Failed::Server(ServerError::of(packet)?)),
             [LOCAL_INFILE, ..] => return Err(malformed().into()),
             _ => {
                 let mut reader = Reader(packet);
@@ -351,7 +351,7 @@ impl Connection {
             let packet = self.line.receive()?;
             match packet {
                 [OK, row @ ..] => each(&prepared.columns, row).map_err(Failed::Receiver)?,
-                [ERROR, ..] => return Err(Failed::Server(Complaint::of(packet)?)),
+                [ERROR, ..] => return Err(Failed::Server(ServerError::of(packet)?)),
                 _ => {
                     let (done, status) = finished(packet)?;
                     self.pass_over_others(status)?;
@@ -366,7 +366,7 @@ impl Connection {
         while status & MORE_RESULTS != 0 {
             status = match self.line.receive()? {
                 packet @ [OK, ..] => finished(packet)?.1,
-                packet @ [ERROR, ..] => return Err(Failed::Server(Complaint::of(packet)?)),
+                packet @ [ERROR, ..] => return Err(Failed::Server(ServerError::of(packet)?)),
                 _ => self.pass_over(&mut Done::default())?,
             };
         }
@@ -378,7 +378,7 @@ impl Connection {
         loop {
             let packet = self.line.receive()?;
             match packet {
-                [ERROR, ..] => return Err(Failed::Server(Complaint::of(packet)?)),
+                [ERROR, ..] => return Err(Failed::Server(ServerError::of(packet)?)),
                 // A procedure has more results.
                 [END, ..] => {
                     let (_, status) = finished(packet)?;
@@ -411,7 +411,7 @@ impl Drop for Connection {
         self.ours.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
         // The server would notice anyhow, and count an aborted client.
         if self.lost.is_none() {
-            self.hurry(Some(FAREWELL));
+            self.set_timeout(Some(FAREWELL));
             self.line.command(command::QUIT);
             let _ = self.line.send();
         }

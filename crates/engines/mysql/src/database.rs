@@ -7,13 +7,13 @@ use std::time::Duration;
 use plimsoll_clock::Clock;
 use plimsoll_engine::capability::Capability;
 use plimsoll_engine::database::{
-    ClaimMode, Cold, ColdFollower, Database, Description, Lease, Place, PlaceStatus, Sampler, Session,
+    ClaimMode, Cold, ColdFollower, Database, Description, Lease, Sampler, Session, Workspace, WorkspaceStatus,
 };
 use plimsoll_engine::error::Result;
-use plimsoll_engine::mover::Mover;
 use plimsoll_engine::process;
 use plimsoll_engine::request::{RequestAccess, Requester};
 use plimsoll_engine::table::Table;
+use plimsoll_engine::transfer::Transfer;
 use plimsoll_measurement::Ceiling;
 
 use super::connect::Connector;
@@ -21,11 +21,11 @@ use super::counters::{self, ProcessSampler};
 use super::describe;
 use super::lease::{self, MySqlLease};
 use super::load::Way;
-use super::mover::MySqlMover;
-use super::place::{self, Owner};
 use super::requester::MySqlRequester;
 use super::sampler::ServerSampler;
 use super::session::MySqlSession;
+use super::transfer::MySqlTransfer;
+use super::workspace::{self, Owner};
 use super::{capabilities, cold, orphans};
 
 /// `innodb_old_blocks_time`, if the server doesn't say.
@@ -38,7 +38,7 @@ pub(super) const CONTROL: &str = "plimsoll";
 
 /// What sessions know of their server.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Known {
+pub(super) struct ServerFacts {
     pub(super) page_bytes: u64,
     /// How it takes rows.
     pub(super) way: Way,
@@ -51,7 +51,7 @@ pub(super) struct MySqlDatabase {
     connector: Arc<Connector>,
     clock: Arc<dyn Clock>,
     description: Description,
-    known: Known,
+    facts: ServerFacts,
     data_directory: Option<PathBuf>,
     ceilings: Vec<Ceiling>,
 }
@@ -60,8 +60,8 @@ impl MySqlDatabase {
     /// Connects and asks the server who it is.
     pub(super) fn open(connector: Connector, clock: Arc<dyn Clock>) -> Result<Self> {
         let described = describe::describe(&mut connector.connect(CONTROL)?, &connector)?;
-        let describe::Described { description, known, data_directory, ceilings } = described;
-        Ok(Self { connector: Arc::new(connector), clock, description, known, data_directory, ceilings })
+        let describe::Described { description, facts, data_directory, ceilings } = described;
+        Ok(Self { connector: Arc::new(connector), clock, description, facts, data_directory, ceilings })
     }
 }
 
@@ -76,51 +76,51 @@ impl Database for MySqlDatabase {
         connection.and_then(|mut connection| capabilities::detect(&mut connection)).unwrap_or_default()
     }
 
-    fn claim(&self, place: &Place, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
-        let lease = MySqlLease::claim(&self.connector, &self.clock, place, mode)?;
+    fn claim(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
+        let lease = MySqlLease::claim(&self.connector, &self.clock, workspace, mode)?;
         Ok(lease.map(|lease| Box::new(lease) as Box<dyn Lease>))
     }
 
-    fn session(&self, place: &Place, run: &Place) -> Result<Box<dyn Session>> {
-        self.session_with(place, run, RequestAccess::OWN)
+    fn session(&self, workspace: &Workspace, run: &Workspace) -> Result<Box<dyn Session>> {
+        self.session_with(workspace, run, RequestAccess::OWN)
     }
 
     /// A session that may only read has names looked up in the database of the URL; one that may write reaches tables of others
     /// by their names with the database in front.
-    fn session_with(&self, place: &Place, run: &Place, access: RequestAccess) -> Result<Box<dyn Session>> {
-        Ok(Box::new(MySqlSession::open(&self.connector, &self.clock, self.known, (place, run), access)?))
+    fn session_with(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Session>> {
+        Ok(Box::new(MySqlSession::open(&self.connector, &self.clock, self.facts, (workspace, run), access)?))
     }
 
-    fn requester(&self, place: &Place, run: &Place, access: RequestAccess) -> Result<Box<dyn Requester>> {
-        Ok(Box::new(MySqlRequester::open(&self.connector, self.known, place, run, access)?))
+    fn requester(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Requester>> {
+        Ok(Box::new(MySqlRequester::open(&self.connector, self.facts, workspace, run, access)?))
     }
 
-    fn places(&self) -> Result<Vec<PlaceStatus>> {
-        place::list(&mut place::control(&self.connector, CONTROL)?)
+    fn workspaces(&self) -> Result<Vec<WorkspaceStatus>> {
+        workspace::list(&mut workspace::control(&self.connector, CONTROL)?)
     }
 
     fn end_orphans(&self) -> Result<u32> {
-        orphans::end_all(&mut place::control(&self.connector, CONTROL)?, self.clock.as_ref())
+        orphans::end_all(&mut workspace::control(&self.connector, CONTROL)?, self.clock.as_ref())
     }
 
-    fn remove(&self, place: &Place) -> Result<bool> {
-        let lease = place.leased_by();
-        let mut connection = place::control(&self.connector, &lease::name(&lease))?;
-        if place::owner(&mut connection, place)? == Owner::Somebody {
-            return Err(place::foreign(place));
+    fn remove(&self, workspace: &Workspace) -> Result<bool> {
+        let lease = workspace.leased_by();
+        let mut connection = workspace::control(&self.connector, &lease::name(&lease))?;
+        if workspace::owner(&mut connection, workspace)? == Owner::Somebody {
+            return Err(workspace::foreign(workspace));
         }
-        if !place::try_lock(&mut connection, &lease, false)? {
+        if !workspace::try_lock(&mut connection, &lease, false)? {
             return Ok(false);
         }
         orphans::end_all(&mut connection, self.clock.as_ref())?;
         // Asked again under the lock.
-        let removed = match place::owner(&mut connection, place)? {
-            Owner::We | Owner::Unfinished => place::drop_database(&mut connection, place),
-            Owner::Somebody => Err(place::foreign(place)),
+        let removed = match workspace::owner(&mut connection, workspace)? {
+            Owner::We | Owner::Unfinished => workspace::drop_database(&mut connection, workspace),
+            Owner::Somebody => Err(workspace::foreign(workspace)),
             Owner::Nobody => Ok(()),
         };
         // The session's end would do the same, a moment later.
-        let _ = place::unlock(&mut connection, &lease);
+        let _ = workspace::unlock(&mut connection, &lease);
         removed.map(|()| true)
     }
 
@@ -130,26 +130,26 @@ impl Database for MySqlDatabase {
 
     fn make_cold(
         &self,
-        place: &Place,
-        run: &Place,
+        workspace: &Workspace,
+        run: &Workspace,
         tables: &[Table],
         cold: &Cold,
         follower: &mut dyn ColdFollower,
     ) -> Result<Vec<String>> {
         let loads = self.description.settings.get("innodb_buffer_pool_load_at_startup");
-        let mut maker = cold::ColdMaker {
+        let mut generator = cold::ColdMaker {
             connector: &self.connector,
             clock: self.clock.as_ref(),
             data_directory: self.data_directory.as_deref(),
             loads_at_startup: loads.is_some_and(|value| value == "ON"),
             follower,
         };
-        maker.make_cold(place, run, tables, cold)
+        generator.make_cold(workspace, run, tables, cold)
     }
 
-    fn mover(&self, run: &Place) -> Result<Option<Box<dyn Mover>>> {
+    fn transfer(&self, run: &Workspace) -> Result<Option<Box<dyn Transfer>>> {
         let product = self.connector.connect(CONTROL)?.server.product;
-        Ok(Some(Box::new(MySqlMover::new(&self.connector, &self.clock, run, product))))
+        Ok(Some(Box::new(MySqlTransfer::new(&self.connector, &self.clock, run, product))))
     }
 
     fn rest_before_reuse(&self) -> Duration {
@@ -159,7 +159,7 @@ impl Database for MySqlDatabase {
     }
 
     fn server_sampler(&self) -> Result<Option<Box<dyn Sampler>>> {
-        Ok(Some(Box::new(ServerSampler::open(&self.connector, &self.clock, self.known)?)))
+        Ok(Some(Box::new(ServerSampler::open(&self.connector, &self.clock, self.facts)?)))
     }
 
     fn server_pids(&self) -> Vec<u32> {

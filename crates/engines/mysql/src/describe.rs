@@ -11,7 +11,7 @@ use plimsoll_measurement::Ceiling;
 use super::connect::Connector;
 use super::connection::Connection;
 use super::counters;
-use super::database::Known;
+use super::database::ServerFacts;
 use super::load::Way;
 
 /// Settings that matter for a measurement. Those that a product or version doesn't have are left out.
@@ -73,7 +73,7 @@ const DOUBTS: &[(&str, &[&str], &str)] = &[
 /// A server as it was when the target was opened.
 pub(super) struct Described {
     pub(super) description: Description,
-    pub(super) known: Known,
+    pub(super) facts: ServerFacts,
     /// Where tables are, for a server on this machine.
     pub(super) data_directory: Option<PathBuf>,
     /// What its settings hold it to.
@@ -116,9 +116,9 @@ pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Re
         warnings,
         settings,
     };
-    let known = Known { page_bytes, way, is_direct };
+    let facts = ServerFacts { page_bytes, way, is_direct };
     let data_directory = directory.map(PathBuf::from).filter(|path| path.is_dir());
-    Ok(Described { description, known, data_directory, ceilings: ceilings(connection) })
+    Ok(Described { description, facts, data_directory, ceilings: ceilings(connection) })
 }
 
 /// The server's own cache, and the sessions that it lets in.

@@ -3,8 +3,8 @@
 use plimsoll_engine::dialect::{Dialect, MOST_SAMPLED, SingleRow};
 use plimsoll_engine::table::{ColumnType, Table};
 
-use super::place::quoted;
 use super::product::Product;
+use super::workspace::quoted;
 
 /// The SQL of one of the two.
 #[derive(Debug)]
@@ -81,11 +81,11 @@ impl Dialect for MySqlDialect {
         format!("{sign}{}.{:04}", units / 10_000, units % 10_000)
     }
 
-    fn serial(&self) -> Option<&'static str> {
+    fn without_parallelism(&self) -> Option<&'static str> {
         Some(self.0.nested_loop())
     }
 
-    fn weaken(&self) -> Option<&'static str> {
+    fn weak_isolation(&self) -> Option<&'static str> {
         Some("SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
     }
 
@@ -108,8 +108,8 @@ impl Dialect for MySqlDialect {
     }
 
     fn call(&self, request: SingleRow, table: &Table) -> Option<String> {
-        let places = vec!["?"; request.parameters(table).len()].join(", ");
-        Some(format!("{CALL}{} ({places})", request.procedure(table)))
+        let workspaces = vec!["?"; request.parameters(table).len()].join(", ");
+        Some(format!("{CALL}{} ({workspaces})", request.procedure(table)))
     }
 
     /// A union would be written to a temporary table first. A list of offsets is joined with the source instead: by a nested

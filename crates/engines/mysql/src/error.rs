@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ErrorKind::{Authenticate, Busy, Cancelled, Connect, DiskFull, Lost, Missing, Permission, Unsupported};
 use plimsoll_engine::error::{Error, ErrorKind};
 
-use super::line::Complaint;
+use super::wire_connection::ServerError;
 
 /// Errors that have a meaning of their own for us.
 const MEANINGS: &[(u16, ErrorKind)] = &[
@@ -91,10 +91,10 @@ impl Errors {
     }
 
     /// A complaint while the connection was being made.
-    pub(super) fn connecting(&self, complaint: &Complaint) -> Error {
+    pub(super) fn connecting(&self, server_error: &ServerError) -> Error {
         let Names { address, user, has_password } = self.0.as_ref();
-        let kind = match meaning(complaint) {
-            Authenticate if complaint.code == 1045 && !has_password => {
+        let kind = match meaning(server_error) {
+            Authenticate if server_error.code == 1045 && !has_password => {
                 return Error::new(ErrorKind::PasswordNeeded, format!("{address} asks user '{user}' for a password"))
                     .hint("give it by --password-file, by PLIMSOLL_PASSWORD or MYSQL_PWD, by [client] in ~/.my.cnf (mode 0600) or at the prompt");
             }
@@ -102,8 +102,8 @@ impl Errors {
             Lost => Connect,
             kind => kind,
         };
-        let message = format!("{address} refuses the connection: {}", sentence(&complaint.message));
-        let error = self.with_hint(Error::new(kind, message), complaint.code);
+        let message = format!("{address} refuses the connection: {}", sentence(&server_error.message));
+        let error = self.with_hint(Error::new(kind, message), server_error.code);
         if error.hint.is_some() { error } else { error.hint("see what the server's log says of it") }
     }
 
@@ -135,8 +135,8 @@ impl Errors {
     }
 
     /// What the server said of a statement.
-    pub(super) fn answered(&self, complaint: &Complaint) -> Error {
-        self.with_hint(Error::new(meaning(complaint), sentence(&complaint.message)), complaint.code)
+    pub(super) fn answered(&self, server_error: &ServerError) -> Error {
+        self.with_hint(Error::new(meaning(server_error), sentence(&server_error.message)), server_error.code)
     }
 
     /// The connection is gone.
@@ -173,12 +173,12 @@ impl Errors {
 }
 
 /// The class of a complaint.
-fn meaning(complaint: &Complaint) -> ErrorKind {
+fn meaning(server_error: &ServerError) -> ErrorKind {
     let is_full = |message: &str| NO_SPACE.iter().any(|words| message.contains(words));
-    if FILE_ERRORS.contains(&complaint.code) && is_full(&complaint.message) {
+    if FILE_ERRORS.contains(&server_error.code) && is_full(&server_error.message) {
         return DiskFull;
     }
-    MEANINGS.iter().find(|(code, _)| *code == complaint.code).map_or(ErrorKind::Statement, |(_, kind)| *kind)
+    MEANINGS.iter().find(|(code, _)| *code == server_error.code).map_or(ErrorKind::Statement, |(_, kind)| *kind)
 }
 
 /// One sentence without a full stop.
@@ -195,16 +195,16 @@ pub(super) fn statement(message: impl fmt::Display) -> Error {
 mod tests {
     use super::*;
 
-    fn complaint(code: u16, message: &str) -> Complaint {
-        Complaint { code, message: message.to_owned() }
+    fn server_error(code: u16, message: &str) -> ServerError {
+        ServerError { code, message: message.to_owned() }
     }
 
     #[test]
     fn numbers_have_a_class_and_strangers_are_statements() {
-        assert_eq!(meaning(&complaint(1213, "")), Busy);
-        assert_eq!(meaning(&complaint(1064, "")), ErrorKind::Statement);
-        assert_eq!(meaning(&complaint(1030, "Got error 28 \"No space left\" from storage engine")), DiskFull);
-        assert_eq!(meaning(&complaint(1030, "Got error 168 from storage engine")), ErrorKind::Statement);
+        assert_eq!(meaning(&server_error(1213, "")), Busy);
+        assert_eq!(meaning(&server_error(1064, "")), ErrorKind::Statement);
+        assert_eq!(meaning(&server_error(1030, "Got error 28 \"No space left\" from storage engine")), DiskFull);
+        assert_eq!(meaning(&server_error(1030, "Got error 168 from storage engine")), ErrorKind::Statement);
         assert!(MEANINGS.windows(2).all(|pair| pair[0].0 < pair[1].0));
     }
 
@@ -212,13 +212,13 @@ mod tests {
     fn whoever_can_do_something_hears_what() {
         let errors = Errors::new("h:1".to_owned(), "u".to_owned(), true);
         for (code, kind) in MEANINGS {
-            let error = errors.answered(&complaint(*code, "x"));
+            let error = errors.answered(&server_error(*code, "x"));
             assert!(error.hint.is_some() || matches!(kind, Authenticate | Cancelled | Unsupported | Connect), "{code}");
-            assert!(errors.connecting(&complaint(*code, "x")).hint.is_some(), "{code}");
+            assert!(errors.connecting(&server_error(*code, "x")).hint.is_some(), "{code}");
         }
         let open = Errors::new("h:1".to_owned(), "u".to_owned(), false);
-        assert_eq!(open.connecting(&complaint(1045, "x")).kind, ErrorKind::PasswordNeeded);
-        assert_eq!(errors.connecting(&complaint(1053, "x")).kind, Connect);
+        assert_eq!(open.connecting(&server_error(1045, "x")).kind, ErrorKind::PasswordNeeded);
+        assert_eq!(errors.connecting(&server_error(1053, "x")).kind, Connect);
     }
 
     #[test]

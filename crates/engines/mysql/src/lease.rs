@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{ClaimMode, Lease, Place};
+use plimsoll_engine::database::{ClaimMode, Lease, Workspace};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 
 use super::connect::Connector;
 use super::connection::Connection;
-use super::place::{self, Owner};
+use super::workspace::{self, Owner};
 
 /// After a lost connection the server may take a moment to notice, and holds the lock until then.
 const RENEW_ATTEMPTS: u32 = 100;
@@ -22,15 +22,15 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) struct MySqlLease {
     connector: Arc<Connector>,
     clock: Arc<dyn Clock>,
-    place: Place,
+    workspace: Workspace,
     shared: bool,
     /// `None` only while it is being renewed, or when that failed.
     connection: Option<Connection>,
 }
 
 /// Name of the sessions that hold leases.
-pub(super) fn name(place: &Place) -> String {
-    format!("plimsoll lease {place}")
+pub(super) fn name(workspace: &Workspace) -> String {
+    format!("plimsoll lease {workspace}")
 }
 
 impl MySqlLease {
@@ -38,29 +38,29 @@ impl MySqlLease {
     pub(super) fn claim(
         connector: &Arc<Connector>,
         clock: &Arc<dyn Clock>,
-        place: &Place,
+        workspace: &Workspace,
         mode: ClaimMode,
     ) -> Result<Option<Self>> {
-        let mut connection = place::control(connector, &name(place))?;
+        let mut connection = workspace::control(connector, &name(workspace))?;
         let shared = mode == ClaimMode::Shared;
-        if !place::try_lock(&mut connection, place, shared)? {
+        if !workspace::try_lock(&mut connection, workspace, shared)? {
             return Ok(None);
         }
-        let owner = place::owner(&mut connection, place)?;
+        let owner = workspace::owner(&mut connection, workspace)?;
         let (connector, clock) = (Arc::clone(connector), Arc::clone(clock));
         // From here on the lock is given back whatever happens.
-        let mut lease = Self { connector, clock, place: place.clone(), shared, connection: Some(connection) };
+        let mut lease = Self { connector, clock, workspace: workspace.clone(), shared, connection: Some(connection) };
         match owner {
             Owner::We => Ok(Some(lease)),
-            Owner::Somebody => Err(place::foreign(place)),
+            Owner::Somebody => Err(workspace::foreign(workspace)),
             Owner::Nobody | Owner::Unfinished if shared => Ok(None),
             // Under the lock, so that no two programs make it and none removes it in between.
             Owner::Nobody => {
-                lease.with_connection(|connection| place::create(connection, place))?;
+                lease.with_connection(|connection| workspace::create(connection, workspace))?;
                 Ok(Some(lease))
             }
             Owner::Unfinished => {
-                lease.with_connection(|connection| place::mark(connection, place))?;
+                lease.with_connection(|connection| workspace::mark(connection, workspace))?;
                 Ok(Some(lease))
             }
         }
@@ -69,7 +69,7 @@ impl MySqlLease {
     fn with_connection<T>(&mut self, work: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
         match &mut self.connection {
             Some(connection) => work(connection),
-            None => Err(Error::new(ErrorKind::Lost, format!("the lease on {} was lost", self.place)).hint(
+            None => Err(Error::new(ErrorKind::Lost, format!("the lease on {} was lost", self.workspace)).hint(
                 "look into the server's log for the reason, then start again; plimsoll clean removes what is left",
             )),
         }
@@ -80,28 +80,28 @@ impl Lease for MySqlLease {
     fn renew(&mut self) -> Result<()> {
         // A session that still answers still has its locks.
         if let Some(connection) = &mut self.connection {
-            connection.hurry(Some(PATIENCE));
+            connection.set_timeout(Some(PATIENCE));
             if connection.ping() {
-                connection.hurry(None);
+                connection.set_timeout(None);
                 return Ok(());
             }
         }
         self.connection = None;
-        let mut connection = place::control(&self.connector, &name(&self.place))?;
+        let mut connection = workspace::control(&self.connector, &name(&self.workspace))?;
         let mut attempt = 1;
-        while !place::try_lock(&mut connection, &self.place, self.shared)? {
+        while !workspace::try_lock(&mut connection, &self.workspace, self.shared)? {
             if attempt == RENEW_ATTEMPTS {
-                return Err(Error::new(ErrorKind::Busy, format!("somebody else took the lease on {}", self.place))
+                return Err(Error::new(ErrorKind::Busy, format!("somebody else took the lease on {}", self.workspace))
                     .hint("another run works with the same data; start again when it has ended"));
             }
             attempt += 1;
             self.clock.sleep(RENEW_PAUSE);
         }
-        match place::owner(&mut connection, &self.place)? {
+        match workspace::owner(&mut connection, &self.workspace)? {
             Owner::We | Owner::Unfinished => {}
-            Owner::Somebody => return Err(place::foreign(&self.place)),
+            Owner::Somebody => return Err(workspace::foreign(&self.workspace)),
             Owner::Nobody => {
-                let message = format!("{} was removed while its lease was lost", self.place);
+                let message = format!("{} was removed while its lease was lost", self.workspace);
                 return Err(Error::new(ErrorKind::Missing, message).hint("start again"));
             }
         }
@@ -111,8 +111,8 @@ impl Lease for MySqlLease {
 
     fn share(&mut self) -> Result<()> {
         if !self.shared {
-            let place = self.place.clone();
-            self.with_connection(|connection| place::lower(connection, &place))?;
+            let workspace = self.workspace.clone();
+            self.with_connection(|connection| workspace::lower(connection, &workspace))?;
             self.shared = true;
         }
         Ok(())
@@ -124,7 +124,7 @@ impl Drop for MySqlLease {
     /// have to wait for that.
     fn drop(&mut self) {
         if let Some(connection) = &mut self.connection {
-            connection.hurry(Some(PATIENCE));
+            connection.set_timeout(Some(PATIENCE));
             // If it fails the session is dead and its locks with it.
             let _ = connection.run("SELECT RELEASE_ALL_LOCKS()");
         }

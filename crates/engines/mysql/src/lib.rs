@@ -10,6 +10,7 @@ mod capabilities;
 mod cold;
 mod connect;
 mod connection;
+mod counter_queries;
 mod counters;
 mod database;
 mod describe;
@@ -18,23 +19,22 @@ mod error;
 #[cfg(test)]
 mod fuzz;
 mod lease;
-mod line;
 mod load;
 mod login;
-mod mover;
 mod orphans;
 mod packet;
 mod password;
-mod place;
 mod product;
 mod requester;
 mod restore;
 mod rows;
-mod sampled;
 mod sampler;
 mod session;
 mod time;
+mod transfer;
 mod url;
+mod wire_connection;
+mod workspace;
 
 use std::sync::Arc;
 

@@ -4,14 +4,14 @@
 use plimsoll_engine::database::RowSource;
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::table::{ColumnType, Table};
-use plimsoll_engine::value::{Row, Tally, Value};
+use plimsoll_engine::value::{Row, RowSummary, Value};
 
 use super::binary::{put_digits, put_integer, put_money};
 use super::connection::{Connection, Done};
 use super::error::statement;
-use super::line::Complaint;
-use super::place::quoted;
 use super::time::civil;
+use super::wire_connection::ServerError;
+use super::workspace::quoted;
 
 /// Bytes of one packet: far less than the sockets hold, so that the server has work while the next one is made.
 const PACKET_BYTES: usize = 64 * 1024;
@@ -28,7 +28,12 @@ pub(super) enum Way {
 }
 
 /// Loads all rows, or none.
-pub(super) fn load(connection: &mut Connection, table: &Table, rows: &mut dyn RowSource, way: Way) -> Result<Tally> {
+pub(super) fn load(
+    connection: &mut Connection,
+    table: &Table,
+    rows: &mut dyn RowSource,
+    way: Way,
+) -> Result<RowSummary> {
     connection.run("START TRANSACTION")?;
     let loaded = match way {
         Way::File => by_file(connection, table, rows),
@@ -36,7 +41,7 @@ pub(super) fn load(connection: &mut Connection, table: &Table, rows: &mut dyn Ro
     };
     let ended = connection.run(if loaded.is_ok() { "COMMIT" } else { "ROLLBACK" });
     connection.line().shrink();
-    loaded.and_then(|tally| ended.map(|_| tally))
+    loaded.and_then(|row_summary| ended.map(|_| row_summary))
 }
 
 fn columns(table: &Table) -> String {
@@ -44,15 +49,15 @@ fn columns(table: &Table) -> String {
     names.join(", ")
 }
 
-fn by_file(connection: &mut Connection, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+fn by_file(connection: &mut Connection, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
     // The name is for the server's messages; whatever it asks for, it gets these rows.
     let sql =
         format!("LOAD DATA LOCAL INFILE 'plimsoll' INTO TABLE {} CHARACTER SET ascii ({})", table.name, columns(table));
     let kinds = table.types();
-    let (mut tally, mut row) = (Tally::default(), Row::default());
+    let (mut row_summary, mut row) = (RowSummary::default(), Row::default());
     let mut more = true;
     while more {
-        let before = tally.rows;
+        let before = row_summary.rows;
         let mut sent = 0;
         let loaded = connection.query(&sql, &mut |out| {
             let start = out.len();
@@ -65,15 +70,15 @@ fn by_file(connection: &mut Connection, table: &Table, rows: &mut dyn RowSource)
                     return Ok(false);
                 }
                 put_line(&row, &kinds, out)?;
-                tally.add(&mut row);
+                row_summary.add(&mut row);
             }
             sent += out.len() - start;
             Ok(true)
         });
         let done = loaded.map_err(|failed| connection.fail(failed))?;
-        accepted(connection, done, tally.rows - before)?;
+        accepted(connection, done, row_summary.rows - before)?;
     }
-    Ok(tally)
+    Ok(row_summary)
 }
 
 /// A server can't stop a client that sends a file, so it passes over rows that it doesn't take, and warns.
@@ -84,17 +89,17 @@ fn accepted(connection: &mut Connection, done: Done, rows: u64) -> Result<()> {
     let warnings = connection.ask("SHOW WARNINGS LIMIT 1")?;
     Err(match warnings.first().map(Vec::as_slice) {
         Some([_, Some(code), Some(message)]) => {
-            let complaint = Complaint { code: code.parse().unwrap_or(0), message: message.clone() };
-            connection.errors.answered(&complaint)
+            let server_error = ServerError { code: code.parse().unwrap_or(0), message: message.clone() };
+            connection.errors.answered(&server_error)
         }
         _ => statement(format_args!("of {rows} rows the server took {}", done.rows)),
     })
 }
 
-fn by_insert(connection: &mut Connection, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+fn by_insert(connection: &mut Connection, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
     let begin = format!("INSERT INTO {} ({}) VALUES ", table.name, columns(table));
     let kinds = table.types();
-    let (mut tally, mut row) = (Tally::default(), Row::default());
+    let (mut row_summary, mut row) = (RowSummary::default(), Row::default());
     let mut sql = Vec::with_capacity(INSERT_BYTES + 8 * 1024);
     loop {
         row.clear();
@@ -106,11 +111,11 @@ fn by_insert(connection: &mut Connection, table: &Table, rows: &mut dyn RowSourc
             sql.clear();
         }
         if !more {
-            return Ok(tally);
+            return Ok(row_summary);
         }
         sql.extend_from_slice(if sql.is_empty() { begin.as_bytes() } else { b", " });
         put_values(&row, &kinds, &mut sql)?;
-        tally.add(&mut row);
+        row_summary.add(&mut row);
     }
 }
 

@@ -9,10 +9,10 @@ use rustls::ClientConfig;
 
 use super::auth;
 use super::error::Errors;
-use super::line::{Complaint, ERROR, Line, OK};
 use super::packet::{Reader, malformed, put_text};
 use super::product::{Product, Server};
 use super::url::SslMode;
+use super::wire_connection::{ERROR, OK, ServerError, WireConnection};
 
 /// What can be agreed on, by the protocol's numbers.
 mod capability {
@@ -89,18 +89,22 @@ struct Greeting {
 
 /// Why nobody got in.
 pub(super) enum Refused {
-    Line(io::Error),
+    Wire(io::Error),
     Error(Error),
 }
 
 impl From<io::Error> for Refused {
     fn from(error: io::Error) -> Self {
-        Self::Line(error)
+        Self::Wire(error)
     }
 }
 
 /// Logs in on a fresh line.
-pub(super) fn log_in(line: &mut Line, login: &Login<'_>, errors: &Errors) -> std::result::Result<Welcome, Refused> {
+pub(super) fn log_in(
+    line: &mut WireConnection,
+    login: &Login<'_>,
+    errors: &Errors,
+) -> std::result::Result<Welcome, Refused> {
     let greeting = greet(line, errors)?;
     if greeting.capabilities & NEEDED != NEEDED {
         return Err(Refused::Error(errors.unreachable("the server's protocol is too old")));
@@ -165,14 +169,14 @@ pub(super) fn log_in(line: &mut Line, login: &Login<'_>, errors: &Errors) -> std
 }
 
 /// Reads the server's first packet.
-fn greet(line: &mut Line, errors: &Errors) -> std::result::Result<Greeting, Refused> {
+fn greet(line: &mut WireConnection, errors: &Errors) -> std::result::Result<Greeting, Refused> {
     let packet = line.receive()?;
     if packet.first() == Some(&ERROR) {
-        return Err(Refused::Error(errors.connecting(&Complaint::of(packet)?)));
+        return Err(Refused::Error(errors.connecting(&ServerError::of(packet)?)));
     }
     let mut reader = Reader(packet);
     if reader.u8()? != 10 {
-        return Err(Refused::Line(malformed()));
+        return Err(Refused::Wire(malformed()));
     }
     let version = String::from_utf8_lossy(reader.until_zero()).into_owned();
     let id = reader.u32()?;
@@ -196,7 +200,12 @@ fn greet(line: &mut Line, errors: &Errors) -> std::result::Result<Greeting, Refu
 }
 
 /// Answers what the server asks until it lets us in.
-fn prove(line: &mut Line, login: &Login<'_>, plugin: &str, errors: &Errors) -> std::result::Result<(), Refused> {
+fn prove(
+    line: &mut WireConnection,
+    login: &Login<'_>,
+    plugin: &str,
+    errors: &Errors,
+) -> std::result::Result<(), Refused> {
     let password = login.password.map_or("", Secret::expose);
     let nobody_reads = line.is_protected() || login.is_socket;
     // Whoever wants the bare password at first hand has to be known; the servers' own clients don't give it away at all.
@@ -208,7 +217,7 @@ fn prove(line: &mut Line, login: &Login<'_>, plugin: &str, errors: &Errors) -> s
         let packet = line.receive()?;
         let answer = match packet {
             [OK, ..] => return Ok(()),
-            [ERROR, ..] => return Err(Refused::Error(errors.connecting(&Complaint::of(packet)?))),
+            [ERROR, ..] => return Err(Refused::Error(errors.connecting(&ServerError::of(packet)?))),
             // Another plugin.
             [0xfe, rest @ ..] => {
                 let mut reader = Reader(rest);
@@ -232,7 +241,7 @@ fn prove(line: &mut Line, login: &Login<'_>, plugin: &str, errors: &Errors) -> s
             [0x01, 4] if plugin == "caching_sha2_password" => {
                 return Err(refused("the server wants the password itself, and the line is not encrypted"));
             }
-            _ => return Err(Refused::Line(malformed())),
+            _ => return Err(Refused::Wire(malformed())),
         };
         line.packet().extend_from_slice(&answer);
         line.send()?;
@@ -250,7 +259,7 @@ pub(super) fn broken(error: &io::Error, seconds: u64, errors: &Errors) -> Error 
 /// What comes of a log-in, for those who only want to know whether it worked.
 pub(super) fn outcome<T>(of: std::result::Result<T, Refused>, seconds: u64, errors: &Errors) -> Result<T> {
     of.map_err(|refused| match refused {
-        Refused::Line(error) => broken(&error, seconds, errors),
+        Refused::Wire(error) => broken(&error, seconds, errors),
         Refused::Error(error) => error,
     })
 }

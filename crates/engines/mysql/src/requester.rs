@@ -3,20 +3,20 @@
 
 use std::sync::Arc;
 
-use plimsoll_engine::database::{Cancel, Place, RowSource};
+use plimsoll_engine::database::{Cancel, RowSource, Workspace};
 use plimsoll_engine::error::Result;
 use plimsoll_engine::request::{Answer, RequestAccess, Requester, Statement, Traffic};
 use plimsoll_engine::table::{ColumnType, Table};
-use plimsoll_engine::value::{Tally, Value};
+use plimsoll_engine::value::{RowSummary, Value};
 
 use super::connect::Connector;
 use super::connection::{Connection, Failed, Prepared};
-use super::database::Known;
+use super::database::ServerFacts;
 use super::dialect::CALL;
 use super::load;
-use super::place::NO_SUCH_TABLE;
 use super::rows::{self, Column, Size};
 use super::session::{KillQuery, connect, no_row};
+use super::workspace::NO_SUCH_TABLE;
 
 /// Errors of statements whose prepared form is no longer one: it is gone, or has to be made anew.
 const STALE: [u16; 2] = [1243, 1615];
@@ -42,7 +42,7 @@ struct Ready {
 /// Makes requests.
 pub(super) struct MySqlRequester {
     connection: Connection,
-    known: Known,
+    facts: ServerFacts,
     canceller: Arc<KillQuery>,
     forms: Vec<Option<Form>>,
 }
@@ -51,22 +51,22 @@ impl MySqlRequester {
     /// Connects for the run.
     pub(super) fn open(
         connector: &Arc<Connector>,
-        known: Known,
-        place: &Place,
-        run: &Place,
+        facts: ServerFacts,
+        workspace: &Workspace,
+        run: &Workspace,
         access: RequestAccess,
     ) -> Result<Self> {
-        let mut connection = connect(connector, place, run, access)?;
+        let mut connection = connect(connector, workspace, run, access)?;
         connection.line().shrink();
         let canceller = connection.killer(connector);
-        Ok(Self { connection, known, canceller, forms: Vec::new() })
+        Ok(Self { connection, facts, canceller, forms: Vec::new() })
     }
 
     /// Learns the form of a statement.
     fn learn(&mut self, statement: &Statement) -> Result<Form> {
         let prepared = match self.connection.prepare(&statement.sql) {
             Ok(prepared) => prepared,
-            Err(Failed::Server(complaint)) if complaint.code == NOT_PREPARABLE => return Ok(Form::Text),
+            Err(Failed::Server(server_error)) if server_error.code == NOT_PREPARABLE => return Ok(Form::Text),
             Err(failed) => return Err(self.connection.fail(failed)),
         };
         let columns = prepared.columns.clone();
@@ -90,13 +90,13 @@ impl MySqlRequester {
         ready: &mut Ready,
         parameters: &[Value<'_>],
     ) -> std::result::Result<Answer, Failed> {
-        let Ready { prepared, columns: known, sizes } = ready;
+        let Ready { prepared, columns: facts, sizes } = ready;
         let mut answer = Answer::default();
         let counts = statement.columns.as_ref().is_none_or(|asked| !asked.is_empty());
         let done = self.connection.execute(prepared, parameters, &mut |columns, row| {
-            if answer.rows == 0 && columns != known.as_slice() {
+            if answer.rows == 0 && columns != facts.as_slice() {
                 *sizes = rows::sizes(asked(statement), columns)?;
-                *known = columns.to_vec();
+                *facts = columns.to_vec();
             }
             answer.rows += 1;
             if counts {
@@ -148,28 +148,28 @@ impl Requester for MySqlRequester {
                 Err(failed) => failed,
             };
             match &failed {
-                Failed::Server(complaint) if STALE.contains(&complaint.code) && !was_stale => {
+                Failed::Server(server_error) if STALE.contains(&server_error.code) && !was_stale => {
                     was_stale = true;
                     self.forget(&ready)?;
                     continue;
                 }
-                Failed::Server(complaint) if MAYBE_STALE.contains(&complaint.code) => self.forget(&ready)?,
+                Failed::Server(server_error) if MAYBE_STALE.contains(&server_error.code) => self.forget(&ready)?,
                 Failed::Receiver(_) => {
                     let rest = self.connection.drain();
-                    if let Err(Failed::Line(error)) = rest {
-                        return Err(self.connection.fail(Failed::Line(error)));
+                    if let Err(Failed::Wire(error)) = rest {
+                        return Err(self.connection.fail(Failed::Wire(error)));
                     }
                     self.forget(&ready)?;
                 }
-                Failed::Line(_) => {}
+                Failed::Wire(_) => {}
                 Failed::Server(_) | Failed::Ours(_) => self.forms[number] = Some(Form::Prepared(ready)),
             }
             return Err(self.connection.fail(failed));
         }
     }
 
-    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
-        load::load(&mut self.connection, table, rows, self.known.way)
+    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
+        load::load(&mut self.connection, table, rows, self.facts.way)
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {

@@ -7,11 +7,11 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{Database, Place};
+use plimsoll_engine::database::{Database, Workspace};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::mover::{Follow, RESTORE, Restored, START};
 use plimsoll_engine::server::restored::{BACKUP, Site, folder_bytes};
 use plimsoll_engine::server::tool;
+use plimsoll_engine::transfer::{Follow, RESTORE, Restored, START};
 
 use super::connect::Connector;
 use super::connection::Connection;
@@ -42,7 +42,7 @@ impl Restorer {
         connection: &mut Connection,
         connector: &Connector,
         product: Product,
-        run: &Place,
+        run: &Workspace,
     ) -> Result<(Self, Vec<String>)> {
         if product != Product::MariaDb {
             let message = "physical backups of MySQL are not made yet";
@@ -78,7 +78,7 @@ impl Restorer {
         follow: &mut dyn Follow,
     ) -> Result<()> {
         let mut command = self.program("--backup", folder);
-        connector.tell(&mut command, Product::MariaDb);
+        connector.configure(&mut command, Product::MariaDb);
         let backup = folder.join(BACKUP);
         tool::run(command, clock, || follow.look(&mut || Some(folder_bytes(&backup)))).map_err(refused)
     }
@@ -89,7 +89,7 @@ impl Restorer {
         connector: &Connector,
         clock: &Arc<dyn Clock>,
         folder: &Path,
-        place: &Place,
+        workspace: &Workspace,
         follow: &mut dyn Follow,
     ) -> Result<Restored> {
         let site = Site::new(folder, USER, SOCKET)?;
@@ -113,7 +113,7 @@ impl Restorer {
         let (server, database) = site.start(command, clock, follow, open)?;
         Ok(Restored {
             elsewhere: Some(Box::new(database) as Box<dyn Database>),
-            place: place.clone(),
+            workspace: workspace.clone(),
             keeper: Some(Box::new(server) as Box<dyn Any + Send>),
         })
     }

@@ -11,9 +11,9 @@ use plimsoll_measurement::{Counter, FileRow, Reading, Views, WaitRow, Window};
 
 use super::connect::Connector;
 use super::connection::Connection;
+use super::counter_queries::{self, Beside, Follow, STATUS, Status, TIMER};
 use super::counters;
-use super::database::Known;
-use super::sampled::{self, Beside, Follow, STATUS, Status, TIMER};
+use super::database::ServerFacts;
 
 /// Name of its session.
 const NAME: &str = "plimsoll sampler";
@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 pub(super) struct ServerSampler {
     connector: Arc<Connector>,
     clock: Arc<dyn Clock>,
-    known: Known,
+    facts: ServerFacts,
     connection: Option<Connection>,
     /// Whether the Performance Schema counts files here, and lets us see it.
     sees_files: bool,
@@ -35,12 +35,12 @@ pub(super) struct ServerSampler {
 
 impl ServerSampler {
     /// Connects.
-    pub(super) fn open(connector: &Arc<Connector>, clock: &Arc<dyn Clock>, known: Known) -> Result<Self> {
+    pub(super) fn open(connector: &Arc<Connector>, clock: &Arc<dyn Clock>, facts: ServerFacts) -> Result<Self> {
         let (connector, clock) = (Arc::clone(connector), Arc::clone(clock));
         let mut sampler = Self {
             connector,
             clock,
-            known,
+            facts,
             connection: None,
             sees_files: false,
             sees_transactions: false,
@@ -54,12 +54,12 @@ impl ServerSampler {
     fn connected(&mut self) -> Result<&mut Connection> {
         if self.connection.is_none() {
             let mut connection = self.connector.connect_within(NAME, PATIENCE)?;
-            connection.hurry(Some(PATIENCE));
+            connection.set_timeout(Some(PATIENCE));
             // A server that ends idle sessions within the second would be connected to anew each time.
             connection.run("SET SESSION wait_timeout = 3600")?;
             self.connection = Some(connection);
-            self.sees_files = self.ask(sampled::FILES)?.is_ok_and(|rows| !rows.is_empty());
-            self.sees_transactions = self.ask(sampled::TRANSACTIONS)?.is_ok();
+            self.sees_files = self.ask(counter_queries::FILES)?.is_ok_and(|rows| !rows.is_empty());
+            self.sees_transactions = self.ask(counter_queries::TRANSACTIONS)?.is_ok();
         }
         let errors = &self.connector.errors;
         self.connection.as_mut().ok_or_else(|| errors.lost("it was given up"))
@@ -107,7 +107,7 @@ fn seconds(row: &[Option<String>], count: usize, timer: usize) -> Option<f64> {
     (timer > 0.0 || number(row, count)? == 0.0).then_some(timer * TIMER)
 }
 
-/// What a row of [`sampled::FILES`] counts.
+/// What a row of [`counter_queries::FILES`] counts.
 fn file_values(row: &[Option<String>]) -> Vec<(Counter, f64)> {
     let is_data = number(row, 0) == Some(1.0);
     let sum = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
@@ -128,7 +128,7 @@ fn file_values(row: &[Option<String>]) -> Vec<(Counter, f64)> {
     values.into_iter().filter_map(|(metric, value)| Some((metric, value?))).collect()
 }
 
-/// A row of [`sampled::BY_FILE`]: a table's file with its database in front.
+/// A row of [`counter_queries::BY_FILE`]: a table's file with its database in front.
 fn file_row(row: &[Option<String>]) -> Option<FileRow> {
     let count = |index| number(row, index).map(|count| count as u64);
     let path = row.first()?.as_ref()?;
@@ -163,10 +163,10 @@ impl Sampler for ServerSampler {
         let mut readings = Vec::with_capacity(24);
         let Some(Answer { rows, window }) = self.rows(&counters::status_sql(&STATUS))? else { return Ok(readings) };
         let status: Status = counters::status_of(rows);
-        put(&mut readings, &sampled::counters(&status, product, self.known.is_direct), window);
+        put(&mut readings, &counter_queries::counters(&status, product, self.facts.is_direct), window);
         put(&mut readings, &self.follow.next(&status), window);
-        let transactions = if self.sees_transactions { self.rows(sampled::TRANSACTIONS)? } else { None };
-        if let Some(Answer { rows, window }) = self.rows(sampled::SESSIONS)? {
+        let transactions = if self.sees_transactions { self.rows(counter_queries::TRANSACTIONS)? } else { None };
+        if let Some(Answer { rows, window }) = self.rows(counter_queries::SESSIONS)? {
             let ours = self.connector.ours.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let is_ours = |row: &[Option<String>]| number(row, 0).is_some_and(|id| ours.contains(&(id as u32)));
             let counted = |of_ours: bool, waits: f64| {
@@ -174,18 +174,19 @@ impl Sampler for ServerSampler {
                 Some(rows.filter(|row| number(row, 1) == Some(waits)).count() as f64)
             };
             // Without transactions there are no others, or nothing is said of sessions at all.
-            let row_locks = counted(true, 1.0).or_else(|| sampled::of(&status, "Innodb_row_lock_current_waits"));
+            let row_locks =
+                counted(true, 1.0).or_else(|| counter_queries::of(&status, "Innodb_row_lock_current_waits"));
             let beside = Beside {
                 own,
-                connected: sampled::of(&status, "Threads_connected").filter(|_| !self.sees_transactions),
+                connected: counter_queries::of(&status, "Threads_connected").filter(|_| !self.sees_transactions),
                 row_locks: [row_locks, counted(false, 1.0)].map(Option::unwrap_or_default),
                 idle_in_transaction: counted(true, 0.0),
-                pending_reads: sampled::of(&status, "Innodb_data_pending_reads").unwrap_or(0.0),
+                pending_reads: counter_queries::of(&status, "Innodb_data_pending_reads").unwrap_or(0.0),
             };
-            put(&mut readings, &sampled::gauges(&rows, &ours, beside).unwrap_or_default(), window);
+            put(&mut readings, &counter_queries::gauges(&rows, &ours, beside).unwrap_or_default(), window);
         }
         if self.sees_files
-            && let Some(Answer { rows, window }) = self.rows(sampled::FILES)?
+            && let Some(Answer { rows, window }) = self.rows(counter_queries::FILES)?
         {
             for row in &rows {
                 put(&mut readings, &file_values(row), window);
@@ -199,9 +200,9 @@ impl Sampler for ServerSampler {
         self.connected()?;
         let mut views = Views::default();
         if self.sees_files {
-            let files = self.ask(sampled::BY_FILE)?.unwrap_or_default();
+            let files = self.ask(counter_queries::BY_FILE)?.unwrap_or_default();
             views.files = files.iter().filter_map(|row| file_row(row)).collect();
-            let waits = self.ask(sampled::WAITS)?.unwrap_or_default();
+            let waits = self.ask(counter_queries::WAITS)?.unwrap_or_default();
             views.waits = waits.iter().filter_map(|row| wait_row(row)).collect();
         }
         if views.files.iter().all(|file| file.kind != "log") {

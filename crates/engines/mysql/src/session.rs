@@ -5,38 +5,44 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{Cancel, Place, RowSource, Sampler, Session, TableSize};
+use plimsoll_engine::database::{Cancel, RowSource, Sampler, Session, TableSize, Workspace};
 use plimsoll_engine::dialect::{Dialect, SingleRow};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::request::RequestAccess;
 use plimsoll_engine::server::socket::Breaker;
 use plimsoll_engine::table::{ColumnType, Table};
-use plimsoll_engine::value::{Row, Tally, Value};
+use plimsoll_engine::value::{Row, RowSummary, Value};
 use plimsoll_measurement::{Reading, Views};
 
 use super::connect::Connector;
 use super::connection::{Connection, Failed, Prepared};
-use super::database::Known;
+use super::database::ServerFacts;
 use super::dialect;
 use super::error::statement;
-use super::{counters, load, place, rows};
+use super::{counters, load, rows, workspace};
 
 /// How long a cancellation may hold up the thread that makes it.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A connection that works in a place for a run: it holds the run's name, so that it is ended when the run's lease is gone.
-pub(super) fn connect(connector: &Connector, place: &Place, run: &Place, access: RequestAccess) -> Result<Connection> {
+pub(super) fn connect(
+    connector: &Connector,
+    workspace: &Workspace,
+    run: &Workspace,
+    access: RequestAccess,
+) -> Result<Connection> {
     // Whoever may only read is where the user's sessions are; a session that writes is in our own place, and reaches others
     // by their names with the database in front.
     let usual = connector.database().filter(|_| access.read_only());
-    let database = usual.unwrap_or_else(|| place.name());
+    let database = usual.unwrap_or_else(|| workspace.name());
     let mut connection = connector.connect_in(database, &format!("plimsoll work {run}"))?;
-    let settings = place::settings(&connection);
+    let settings = workspace::settings(&connection);
     connection.run(&settings)?;
     if access.read_only() {
         connection.run("SET SESSION TRANSACTION READ ONLY")?;
     }
-    let held = connection.ask_one(&format!("SELECT GET_LOCK(CONCAT('{}', CONNECTION_ID()), 0)", place::work(run)))?;
+    let held =
+        connection.ask_one(&format!("SELECT GET_LOCK(CONCAT('{}', CONNECTION_ID()), 0)", workspace::work(run)))?;
     if held.as_deref() == Some("1") {
         Ok(connection)
     } else {
@@ -49,7 +55,7 @@ pub(super) fn connect(connector: &Connector, place: &Place, run: &Place, access:
 pub(super) struct MySqlSession {
     connection: Connection,
     clock: Arc<dyn Clock>,
-    known: Known,
+    facts: ServerFacts,
     statements: HashMap<String, Prepared>,
     canceller: Arc<KillQuery>,
     /// Rows were changed since sizes were counted.
@@ -61,14 +67,14 @@ impl MySqlSession {
     pub(super) fn open(
         connector: &Arc<Connector>,
         clock: &Arc<dyn Clock>,
-        known: Known,
-        (place, run): (&Place, &Place),
+        facts: ServerFacts,
+        (workspace, run): (&Workspace, &Workspace),
         access: RequestAccess,
     ) -> Result<Self> {
-        let connection = connect(connector, place, run, access)?;
+        let connection = connect(connector, workspace, run, access)?;
         let canceller = connection.killer(connector);
         let clock = Arc::clone(clock);
-        Ok(Self { connection, clock, known, statements: HashMap::new(), canceller, changed: false })
+        Ok(Self { connection, clock, facts, statements: HashMap::new(), canceller, changed: false })
     }
 
     /// Executes a statement by its prepared form, which is kept if it has parameters. One that failed is prepared anew: its
@@ -91,7 +97,7 @@ impl MySqlSession {
                 self.statements.insert(sql.to_owned(), prepared);
                 return Ok(done);
             }
-            Err(Failed::Line(_)) => {}
+            Err(Failed::Wire(_)) => {}
             _ => {
                 if let Err(Failed::Receiver(_)) = &outcome {
                     // The rest of the rows would still be sent, and the next statement would have to wait for all of them.
@@ -167,9 +173,9 @@ impl Session for MySqlSession {
         Ok(true)
     }
 
-    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
         self.changed = true;
-        load::load(&mut self.connection, table, rows, self.known.way)
+        load::load(&mut self.connection, table, rows, self.facts.way)
     }
 
     /// Statistics for the planner; the table's own are not renewed in the middle of a test.
@@ -182,7 +188,7 @@ impl Session for MySqlSession {
         let names = self.connection.ask(
             "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND ENGINE = 'InnoDB'",
         )?;
-        let names: Vec<String> = names.into_iter().flatten().flatten().map(|name| place::quoted(&name)).collect();
+        let names: Vec<String> = names.into_iter().flatten().flatten().map(|name| workspace::quoted(&name)).collect();
         let flushed = self.connection.run(&format!("FLUSH TABLES {} FOR EXPORT", names.join(", ")));
         let unlocked = self.connection.run("UNLOCK TABLES");
         match flushed {
@@ -197,7 +203,7 @@ impl Session for MySqlSession {
         if std::mem::take(&mut self.changed) {
             counters::analyze(&mut self.connection, table)?;
         }
-        counters::table_size(&mut self.connection, table, self.known.page_bytes)
+        counters::table_size(&mut self.connection, table, self.facts.page_bytes)
     }
 
     /// The server doesn't count by table.
@@ -212,7 +218,7 @@ impl Session for MySqlSession {
 
 impl Sampler for MySqlSession {
     fn sample(&mut self) -> Result<Vec<Reading>> {
-        counters::sample(&mut self.connection, self.clock.as_ref(), self.known.is_direct)
+        counters::sample(&mut self.connection, self.clock.as_ref(), self.facts.is_direct)
     }
 
     fn views(&mut self) -> Result<Views> {
@@ -232,7 +238,7 @@ impl Cancel for KillQuery {
     fn cancel(&self) {
         // A server that can't be reached has nothing to cancel, or will notice by itself that we are gone.
         if let Ok(mut connection) = self.connector.connect_within("plimsoll cancel", CANCEL_PATIENCE) {
-            connection.hurry(Some(CANCEL_PATIENCE));
+            connection.set_timeout(Some(CANCEL_PATIENCE));
             let _ = connection.run(&format!("KILL QUERY {}", self.id));
         }
     }

@@ -6,11 +6,11 @@ use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
 use plimsoll_clock::RealClock;
-use plimsoll_engine::value::Tally;
+use plimsoll_engine::value::RowSummary;
 use plimsoll_engine::{
     Cancel, ClaimMode, Cold, ColdFollower, ColumnType, Credentials, Database, Engine as _, Error, ErrorKind, Lease,
-    Place, RequestAccess, Result, Row, RowSource, Secret, Session, Statement, Table, Target, Unfollowed, Value,
-    WeakIsolation,
+    RequestAccess, Result, Row, RowSource, Secret, Session, Statement, Table, Target, Unfollowed, Value, WeakIsolation,
+    Workspace,
 };
 use plimsoll_measurement::reading::growth;
 use plimsoll_measurement::{Counter, Reading};
@@ -41,15 +41,15 @@ fn fails(url: &str, password: Option<&str>) -> Error {
     error
 }
 
-fn place(name: &str) -> Place {
-    Place::run(name).unwrap()
+fn workspace(name: &str) -> Workspace {
+    Workspace::run(name).unwrap()
 }
 
 /// A claimed place and a session in it.
 fn session(database: &dyn Database, name: &str) -> (Box<dyn Lease>, Box<dyn Session>) {
-    let place = place(name);
-    let lease = database.claim(&place, ClaimMode::Exclusive).unwrap().unwrap();
-    (lease, database.session(&place, &place).unwrap())
+    let workspace = workspace(name);
+    let lease = database.claim(&workspace, ClaimMode::Exclusive).unwrap().unwrap();
+    (lease, database.session(&workspace, &workspace).unwrap())
 }
 
 /// Rows with dense keys, 200 bytes long or so.
@@ -78,15 +78,15 @@ fn dense() -> Table {
     Table::new("dense", &columns)
 }
 
-fn read_table(session: &mut dyn Session, table: &Table) -> Tally {
-    let mut tally = Tally::default();
+fn read_table(session: &mut dyn Session, table: &Table) -> RowSummary {
+    let mut row_summary = RowSummary::default();
     let mut each = |row: &mut Row| {
-        tally.add(row);
+        row_summary.add(row);
         Ok(())
     };
     let sql = session.dialect().read_all(table);
     session.query(&sql, &[], &table.types(), &mut each).unwrap();
-    tally
+    row_summary
 }
 
 fn value(readings: &[Reading], metric: Counter) -> Option<f64> {
@@ -183,7 +183,7 @@ fn certificates_are_verified_as_far_as_asked() {
         })
         .unwrap();
     assert_eq!(ciphers, 1);
-    let mut requester = database.requester(&place("tls"), &place("tls"), RequestAccess::OWN).unwrap();
+    let mut requester = database.requester(&workspace("tls"), &workspace("tls"), RequestAccess::OWN).unwrap();
     let all = Statement { number: 0, sql: "SELECT * FROM dense".to_owned(), columns: Some(dense().types()) };
     assert_eq!(requester.ask(&all, &[]).unwrap().content_bytes, loaded.content_bytes);
     assert!(requester.traffic().unwrap().received_bytes > loaded.content_bytes);
@@ -215,18 +215,18 @@ fn a_load_is_longer_than_a_piece_and_a_row_than_a_packet() {
     assert!(loaded.content_bytes > 68 << 20);
     assert_eq!(read_table(&mut *session, &dense()), loaded);
     // A text in several packets comes back in one.
-    let mut requester = database.requester(&place("long"), &place("long"), RequestAccess::OWN).unwrap();
+    let mut requester = database.requester(&workspace("long"), &workspace("long"), RequestAccess::OWN).unwrap();
     let text = Statement { number: 0, sql: "SELECT REPEAT('x', ?), 7".to_owned(), columns: None };
     server().sql("SET GLOBAL max_allowed_packet = 1 << 26").unwrap();
     for length in [1, 250, 251, 65_536, 8_000, 16_777_180, 16_777_215, 16_777_300, 40_000_000, 5] {
-        let mut requester = database.requester(&place("long"), &place("long"), RequestAccess::OWN).unwrap();
+        let mut requester = database.requester(&workspace("long"), &workspace("long"), RequestAccess::OWN).unwrap();
         let answer = requester.ask(&text, &[Value::Int(length)]).unwrap();
         assert_eq!((answer.rows, answer.content_bytes), (1, length as u64 + 4), "{length}");
     }
     let argument = "y".repeat(20_000_000);
     let length = Statement { number: 1, sql: "SELECT LENGTH(?)".to_owned(), columns: Some(vec![ColumnType::Int]) };
     assert!(requester.ask(&length, &[Value::Text("abc")]).unwrap().rows == 1);
-    let mut requester = database.requester(&place("long"), &place("long"), RequestAccess::OWN).unwrap();
+    let mut requester = database.requester(&workspace("long"), &workspace("long"), RequestAccess::OWN).unwrap();
     assert_eq!(requester.ask(&length, &[Value::Text(&argument)]).unwrap().rows, 1);
 }
 
@@ -235,8 +235,8 @@ fn what_was_cut_short_is_ours_while_it_is_empty() {
     let database = open(server());
     // Whoever made it was killed before its mark was there.
     server().sql("CREATE DATABASE plimsoll_run_cutshort; CREATE DATABASE plimsoll_run_cutlater").unwrap();
-    let (cut, later) = (place("cutshort"), place("cutlater"));
-    assert!(database.places().unwrap().iter().any(|status| status.place == cut && !status.leased));
+    let (cut, later) = (workspace("cutshort"), workspace("cutlater"));
+    assert!(database.workspaces().unwrap().iter().any(|status| status.workspace == cut && !status.leased));
     assert!(database.remove(&cut).unwrap());
     let (lease, mut session) = session(database.as_ref(), "cutlater");
     session.create_table(&dense()).unwrap();
@@ -249,7 +249,7 @@ fn what_was_cut_short_is_ours_while_it_is_empty() {
 fn a_line_that_is_broken_from_our_side_is_lost() {
     let database = open(server());
     let (_lease, _session) = session(database.as_ref(), "severed");
-    let mut requester = database.requester(&place("severed"), &place("severed"), RequestAccess::OWN).unwrap();
+    let mut requester = database.requester(&workspace("severed"), &workspace("severed"), RequestAccess::OWN).unwrap();
     let canceller = requester.canceller();
     let sleep = Statement { number: 0, sql: "SELECT SLEEP(600) + 4711".to_owned(), columns: None };
     let sleeper = std::thread::spawn(move || requester.ask(&sleep, &[]).unwrap_err());
@@ -265,7 +265,7 @@ fn a_line_that_is_broken_from_our_side_is_lost() {
 #[test]
 fn what_is_the_users_is_never_removed() {
     let database = open(server());
-    let kept = Place::data(7);
+    let kept = Workspace::data(7);
     let lease = database.claim(&kept, ClaimMode::Exclusive).unwrap().unwrap();
     let mut session = database.session(&kept, &kept).unwrap();
     for number in 0..70 {
@@ -301,7 +301,7 @@ fn what_is_the_users_is_never_removed() {
     // Not one table went, and the mark is still there.
     assert_eq!(sql("SELECT count(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'KEPT'"), "71");
     assert!(database.remove(&kept).unwrap());
-    assert!(database.places().unwrap().iter().all(|status| status.place != kept));
+    assert!(database.workspaces().unwrap().iter().all(|status| status.workspace != kept));
 }
 
 #[test]
@@ -320,7 +320,7 @@ fn rights_that_are_missing_cost_what_depends_on_them_only() {
     let visitor = try_open(&as_user("visitor"), None).unwrap();
     assert_eq!(allowed(&*visitor), ["local_infile"]);
     assert_eq!(allowed(&*open(server)).len(), 6);
-    let error = visitor.claim(&place("denied"), ClaimMode::Exclusive).err().unwrap();
+    let error = visitor.claim(&workspace("denied"), ClaimMode::Exclusive).err().unwrap();
     assert_eq!(error.kind, ErrorKind::Permission);
     assert!(error.hint.unwrap().contains("GRANT ALL ON `plimsoll\\_%`.* TO the account of 'visitor'"));
 
@@ -334,28 +334,29 @@ fn rights_that_are_missing_cost_what_depends_on_them_only() {
     assert!(session.table_size(&dense()).unwrap().table_bytes > loaded.content_bytes);
     assert!(value(&session.sample().unwrap(), Counter::CacheMissPages).is_some());
     drop(session);
-    poor.make_cold(&place("poorman"), &place("poorman"), &[dense()], &Cold::default(), &mut Unfollowed).unwrap();
+    poor.make_cold(&workspace("poorman"), &workspace("poorman"), &[dense()], &Cold::default(), &mut Unfollowed)
+        .unwrap();
     assert_eq!(poor.end_orphans().unwrap(), 0);
     drop(lease);
-    assert!(poor.remove(&place("poorman")).unwrap());
+    assert!(poor.remove(&workspace("poorman")).unwrap());
 
     // Somebody else's place is seen by those who may see it, and stays if they may not remove it.
     let (lease, session) = self::session(&*open(server), "theirs");
     drop((session, lease));
     server.sql("CREATE USER reader@localhost; GRANT SELECT ON *.* TO reader@localhost").unwrap();
     let reader = try_open(&as_user("reader"), None).unwrap();
-    assert!(reader.places().unwrap().iter().any(|status| status.place == place("theirs")));
-    assert_eq!(reader.remove(&place("theirs")).unwrap_err().kind, ErrorKind::Permission);
-    assert!(open(server).remove(&place("theirs")).unwrap());
+    assert!(reader.workspaces().unwrap().iter().any(|status| status.workspace == workspace("theirs")));
+    assert_eq!(reader.remove(&workspace("theirs")).unwrap_err().kind, ErrorKind::Permission);
+    assert!(open(server).remove(&workspace("theirs")).unwrap());
 }
 
 #[test]
 fn existing_tables_are_reached_and_written_to_only_where_that_is_allowed() {
     let database = open(server());
     let (_lease, _session) = session(&*database, "existing");
-    let place = place("existing");
+    let workspace = workspace("existing");
     server().sql("CREATE TABLE theirs (a int); INSERT INTO theirs VALUES (1)").unwrap();
-    let with = |access| database.requester(&place, &place, access).unwrap();
+    let with = |access| database.requester(&workspace, &workspace, access).unwrap();
     let statement = |number, sql: &str| Statement { number, sql: sql.to_owned(), columns: None };
     let (read, write) = (statement(0, "SELECT a FROM theirs"), statement(1, "INSERT INTO test.theirs VALUES (2)"));
     assert!(with(RequestAccess::OWN).ask(&read, &[]).is_err());
@@ -373,7 +374,7 @@ fn existing_tables_are_reached_and_written_to_only_where_that_is_allowed() {
 fn errors_have_their_class() {
     let database = open(server());
     let (_lease, mut one) = session(&*database, "classes");
-    let mut two = database.session(&place("classes"), &place("classes")).unwrap();
+    let mut two = database.session(&workspace("classes"), &workspace("classes")).unwrap();
     one.create_table(&dense()).unwrap();
     one.load(&dense(), &mut Dense { next: 1, last: 3 }).unwrap();
     assert_eq!(one.execute("SELECT no_such_function(1)", &[]).unwrap_err().kind, ErrorKind::Unsupported);
@@ -400,7 +401,7 @@ fn errors_have_their_class() {
 fn requests_know_columns_that_nobody_named() {
     let database = open(server());
     let (_lease, mut session) = session(&*database, "unnamed");
-    let mut requester = database.requester(&place("unnamed"), &place("unnamed"), RequestAccess::OWN).unwrap();
+    let mut requester = database.requester(&workspace("unnamed"), &workspace("unnamed"), RequestAccess::OWN).unwrap();
     session
         .execute("CREATE TABLE t (a int, b tinyint, c double, d datetime, e decimal(9,2), f text, g json)", &[])
         .unwrap();
@@ -445,9 +446,9 @@ fn counters_grow_by_what_was_done() {
     let mut processes = database.process_sampler().unwrap();
     let (before, engine) = (session.sample().unwrap(), processes.sample().unwrap());
     let files = session.views().unwrap().files;
-    let tally = session.load(&dense(), &mut Dense { next: 1, last: 20_000 }).unwrap();
+    let row_summary = session.load(&dense(), &mut Dense { next: 1, last: 20_000 }).unwrap();
     let (after, later) = (session.sample().unwrap(), processes.sample().unwrap());
-    assert!(growth(Counter::LogWriteBytes, &before, &after).unwrap() > tally.content_bytes as f64);
+    assert!(growth(Counter::LogWriteBytes, &before, &after).unwrap() > row_summary.content_bytes as f64);
     let cpu = growth(Counter::EngineCpuSeconds, &engine, &later).unwrap();
     assert!(cpu > 0.0 && cpu < 60.0);
     assert!(value(&later, Counter::DeviceReadBytes).is_some() && value(&later, Counter::DeviceWriteBytes).is_some());
@@ -472,7 +473,7 @@ impl ColdFollower for Renewing<'_> {
 
 /// After `make_cold` a scan misses every page of the table and reads all of them from the device.
 fn a_scan_is_cold(database: &dyn Database, cold: &Cold, expected: &[&str]) {
-    let place = place("cold");
+    let workspace = workspace("cold");
     let table = dense();
     let (mut lease, mut session) = session(database, "cold");
     session.create_table(&table).unwrap();
@@ -485,9 +486,9 @@ fn a_scan_is_cold(database: &dyn Database, cold: &Cold, expected: &[&str]) {
     }
     drop(session);
     let mut follower = Renewing(lease.as_mut());
-    let done = database.make_cold(&place, &place, std::slice::from_ref(&table), cold, &mut follower).unwrap();
+    let done = database.make_cold(&workspace, &workspace, std::slice::from_ref(&table), cold, &mut follower).unwrap();
     assert_eq!(done, expected);
-    let mut session = database.session(&place, &place).unwrap();
+    let mut session = database.session(&workspace, &workspace).unwrap();
     let pages = session.table_size(&table).unwrap().table_bytes / database.description().page_bytes;
     assert!(pages > 1_000, "{pages}");
     let mut processes = database.process_sampler().unwrap();
@@ -504,7 +505,7 @@ fn a_scan_is_cold(database: &dyn Database, cold: &Cold, expected: &[&str]) {
     let again = growth(Counter::CacheMissPages, &after, &session.sample().unwrap()).unwrap();
     assert!(again < 0.05 * pages as f64, "{again}");
     drop((session, lease));
-    assert!(database.remove(&place).unwrap());
+    assert!(database.remove(&workspace).unwrap());
 }
 
 #[test]
@@ -515,8 +516,8 @@ fn tables_are_made_cold() {
     let restart = |command: String| Cold { restart_command: Some(command), shared: false };
     a_scan_is_cold(&*database, &Cold::default(), &["displace", "drop-os-cache"]);
     a_scan_is_cold(&*database, &restart(server.restart_command()), &["restart", "drop-os-cache"]);
-    let place = place("cold");
+    let workspace = workspace("cold");
     let failing = restart("echo starting; echo 'no such unit.' >&2; exit 5".to_owned());
-    let error = database.make_cold(&place, &place, &[], &failing, &mut Unfollowed).unwrap_err();
+    let error = database.make_cold(&workspace, &workspace, &[], &failing, &mut Unfollowed).unwrap_err();
     assert!(error.message.ends_with("failed: no such unit"), "{error}");
 }

@@ -7,7 +7,7 @@ use postgres::Client;
 use super::error::Errors;
 
 /// Something that a sampler uses.
-struct Known {
+struct Privilege {
     name: &'static str,
     /// Gives true if it is there. One that can't be asked is not.
     sql: &'static str,
@@ -15,44 +15,44 @@ struct Known {
     remedy: &'static str,
 }
 
-const KNOWN: [Known; 7] = [
-    Known {
+const PRIVILEGES: [Privilege; 7] = [
+    Privilege {
         name: "sessions of others",
         sql: "SELECT pg_has_role(current_user, 'pg_read_all_stats', 'usage')",
         cost: "while another user is connected, how many sessions of others are at work is left out",
         remedy: "GRANT pg_read_all_stats TO user, or pg_monitor, which has it",
     },
-    Known {
+    Privilege {
         name: "track_activities",
         sql: "SELECT current_setting('track_activities')::bool",
         cost: "what sessions do and wait for is left out",
         remedy: "ALTER SYSTEM SET track_activities = on; SELECT pg_reload_conf()",
     },
-    Known {
+    Privilege {
         name: "track_counts",
         sql: "SELECT current_setting('track_counts')::bool",
         cost: "pages that were looked for and not found, and commits, are left out",
         remedy: "ALTER SYSTEM SET track_counts = on; SELECT pg_reload_conf()",
     },
-    Known {
+    Privilege {
         name: "track_io_timing",
         sql: "SELECT current_setting('track_io_timing')::bool",
         cost: "how long reads of data files take is left out",
         remedy: "ALTER SYSTEM SET track_io_timing = on; SELECT pg_reload_conf(); pg_test_timing tells what that costs",
     },
-    Known {
+    Privilege {
         name: "track_wal_io_timing",
         sql: "SELECT current_setting('track_wal_io_timing')::bool",
         cost: "how long writes and syncs of the log take is left out",
         remedy: "from version 14 on: ALTER SYSTEM SET track_wal_io_timing = on; SELECT pg_reload_conf()",
     },
-    Known {
+    Privilege {
         name: "position of the log",
         sql: "SELECT pg_is_in_recovery() OR pg_current_wal_lsn() IS NOT NULL",
         cost: "bytes of the log are left out",
         remedy: "GRANT EXECUTE ON FUNCTION pg_current_wal_lsn() TO user",
     },
-    Known {
+    Privilege {
         name: "counts of log writes",
         sql: "SELECT current_setting('server_version_num')::int >= 140000",
         cost: "writes and syncs of the log are left out",
@@ -63,7 +63,7 @@ const KNOWN: [Known; 7] = [
 /// Asks for all of them.
 pub(super) fn detect(client: &mut Client, errors: &Errors) -> Result<Vec<Capability>> {
     let mut capabilities = Vec::new();
-    for Known { name, sql, cost, remedy } in KNOWN {
+    for Privilege { name, sql, cost, remedy } in PRIVILEGES {
         let works = match client.query_one(sql, &[]) {
             Ok(row) => row.try_get(0).unwrap_or(false),
             Err(error) => match errors.running(&error) {
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn the_documents_have_the_table_of_capabilities() {
         let mut table = "| capability | without it | what gives it |\n|---|---|---|\n".to_owned();
-        for Known { name, cost, remedy, .. } in KNOWN {
+        for Privilege { name, cost, remedy, .. } in PRIVILEGES {
             let _ = writeln!(table, "| {name} | {cost} | {remedy} |");
         }
         let document = include_str!("../../../../docs/ENGINES.md");

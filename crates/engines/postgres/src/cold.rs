@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{Cold, ColdFollower, Place};
+use plimsoll_engine::database::{Cold, ColdFollower, Workspace};
 use plimsoll_engine::error::{ErrorKind, Result};
 use plimsoll_engine::process;
 use plimsoll_engine::request::RequestAccess;
@@ -33,8 +33,8 @@ impl ColdMaker<'_> {
     /// what stays cached; then out of the operating system's cache.
     pub(super) fn make_cold(
         &mut self,
-        place: &Place,
-        run: &Place,
+        workspace: &Workspace,
+        run: &Workspace,
         tables: &[Table],
         cold: &Cold,
     ) -> Result<Vec<String>> {
@@ -44,7 +44,7 @@ impl ColdMaker<'_> {
             self.restart(command)?;
             done.push("restart".to_owned());
         }
-        let (mut client, canceller) = session::connect(self.connector, place, run, RequestAccess::OWN)?;
+        let (mut client, canceller) = session::connect(self.connector, workspace, run, RequestAccess::OWN)?;
         self.follower.working(canceller);
         if cold.restart_command.is_none() {
             if !cold.shared {

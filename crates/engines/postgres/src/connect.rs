@@ -15,10 +15,10 @@ use tokio_postgres::config::SslMode as DriverSslMode;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::error::Errors;
-use super::line::{self, Line, LineCancel};
 use super::password::{self, Environment, Login};
 use super::tls;
 use super::url::{Location, SslMode};
+use super::wire_connection::{self, WireCancel, WireConnection};
 
 /// How long a server may take to answer and let us in, if the URL doesn't say.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -135,7 +135,7 @@ impl Connector {
     }
 
     /// Tells one of libpq's programs how to connect. The environment of a program can be read by its user alone.
-    pub(super) fn tell(&self, program: &mut Command) {
+    pub(super) fn configure(&self, program: &mut Command) {
         // Nothing of the user's environment may send it, or the password, elsewhere.
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PG")) {
             program.env_remove(name);
@@ -155,18 +155,18 @@ impl Connector {
     }
 
     /// A connection for requests; it notices within half a minute that the other side is gone.
-    pub(super) fn connect_line(&self, application_name: &str) -> Result<(Line, LineCancel)> {
+    pub(super) fn connect_wire(&self, application_name: &str) -> Result<(WireConnection, WireCancel)> {
         let mut config = self.alive();
         config.application_name(application_name);
-        line::connect(&config, &self.tls, self.timeout, &self.errors)
+        wire_connection::connect(&config, &self.tls, self.timeout, &self.errors)
     }
 
     /// A connection that waits no longer than this for anything.
-    pub(super) fn connect_hurried(&self, application_name: &str, patience: Duration) -> Result<Line> {
+    pub(super) fn connect_hurried(&self, application_name: &str, patience: Duration) -> Result<WireConnection> {
         let mut config = self.config.clone();
         config.application_name(application_name);
-        let (mut line, _) = line::connect(&config, &self.tls, self.timeout.min(patience), &self.errors)?;
-        line.hurry(patience).map_err(|error| self.errors.lost(&error.to_string()))?;
+        let (mut line, _) = wire_connection::connect(&config, &self.tls, self.timeout.min(patience), &self.errors)?;
+        line.set_timeout(patience).map_err(|error| self.errors.lost(&error.to_string()))?;
         Ok(line)
     }
 

@@ -8,7 +8,7 @@ use std::io::Write;
 use plimsoll_engine::database::RowSource;
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::table::{ColumnType, Table};
-use plimsoll_engine::value::{Row, Tally, Value};
+use plimsoll_engine::value::{Row, RowSummary, Value};
 use postgres::Client;
 
 use super::error::Errors;
@@ -71,18 +71,18 @@ impl Carrier for ByDriver<'_> {
 }
 
 /// Loads all rows, or none.
-pub(super) fn load(carrier: &mut dyn Carrier, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+pub(super) fn load(carrier: &mut dyn Carrier, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
     let columns: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
     let sql = format!("COPY {} ({}) FROM STDIN (FORMAT binary)", table.name, columns.join(", "));
     carrier.run("BEGIN")?;
     let loaded = carrier.probe(table).and_then(|()| pieces(carrier, &sql, &table.types(), rows));
     // After an error the server takes COMMIT for ROLLBACK, without a complaint.
     let ended = carrier.run(if loaded.is_ok() { "COMMIT" } else { "ROLLBACK" });
-    loaded.and_then(|tally| ended.map(|()| tally))
+    loaded.and_then(|row_summary| ended.map(|()| row_summary))
 }
 
-fn pieces(carrier: &mut dyn Carrier, sql: &str, kinds: &[ColumnType], rows: &mut dyn RowSource) -> Result<Tally> {
-    let (mut tally, mut row) = (Tally::default(), Row::default());
+fn pieces(carrier: &mut dyn Carrier, sql: &str, kinds: &[ColumnType], rows: &mut dyn RowSource) -> Result<RowSummary> {
+    let (mut row_summary, mut row) = (RowSummary::default(), Row::default());
     let mut buffer = Vec::with_capacity(2 * WRITE_BYTES);
     let mut more = true;
     while more {
@@ -99,13 +99,13 @@ fn pieces(carrier: &mut dyn Carrier, sql: &str, kinds: &[ColumnType], rows: &mut
                     return Ok(false);
                 }
                 encode(&row, kinds, buffer)?;
-                tally.add(&mut row);
+                row_summary.add(&mut row);
             }
             sent += buffer.len();
             Ok(true)
         })?;
     }
-    Ok(tally)
+    Ok(row_summary)
 }
 
 /// Appends a row: the number of fields, then each with its length in front.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::{Clock, windowed};
-use plimsoll_engine::database::{Place, Sampler};
+use plimsoll_engine::database::{Sampler, Workspace};
 use plimsoll_engine::error::Result;
 use plimsoll_engine::process;
 use plimsoll_engine::table::Table;
@@ -48,12 +48,17 @@ pub(super) fn table_misses(client: &mut Client, errors: &Errors, table: &Table) 
 
 /// Misses of all tables of a place, and bytes of the log since the cluster was made. This session's counts have to be
 /// [`flush`]ed before; other sessions' are seen up to a second late.
-pub(super) fn sample(client: &mut Client, errors: &Errors, clock: &dyn Clock, place: &Place) -> Result<Vec<Reading>> {
+pub(super) fn sample(
+    client: &mut Client,
+    errors: &Errors,
+    clock: &dyn Clock,
+    workspace: &Workspace,
+) -> Result<Vec<Reading>> {
     let sql = "SELECT (SELECT coalesce(sum(coalesce(heap_blks_read, 0) + coalesce(idx_blks_read, 0) + coalesce(toast_blks_read, 0) \
                + coalesce(tidx_blks_read, 0)), 0)::float8 FROM pg_statio_user_tables WHERE schemaname = $1), \
                CASE WHEN NOT pg_is_in_recovery() AND has_function_privilege('pg_current_wal_lsn()', 'execute') \
                THEN (pg_current_wal_lsn() - '0/0'::pg_lsn)::float8 END";
-    let (row, window) = windowed(clock, || client.query_one(sql, &[&place.name()]));
+    let (row, window) = windowed(clock, || client.query_one(sql, &[&workspace.name()]));
     let row = row.map_err(|error| errors.running(&error))?;
     let mut readings = Vec::with_capacity(2);
     for (index, metric) in [Counter::CacheMissPages, Counter::LogWriteBytes].into_iter().enumerate() {

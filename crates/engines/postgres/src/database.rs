@@ -5,24 +5,25 @@ use std::sync::Arc;
 use plimsoll_clock::Clock;
 use plimsoll_engine::capability::Capability;
 use plimsoll_engine::database::{
-    ClaimMode, Cold, ColdFollower, Database, Description, Lease, Place, PlaceKind, PlaceStatus, Sampler, Session,
+    ClaimMode, Cold, ColdFollower, Database, Description, Lease, Sampler, Session, Workspace, WorkspaceKind,
+    WorkspaceStatus,
 };
 use plimsoll_engine::error::Result;
-use plimsoll_engine::mover::Mover;
 use plimsoll_engine::process;
 use plimsoll_engine::request::{RequestAccess, Requester};
 use plimsoll_engine::table::Table;
+use plimsoll_engine::transfer::Transfer;
 use plimsoll_measurement::Ceiling;
 
 use super::connect::Connector;
 use super::counters::{self, ProcessSampler};
 use super::describe::{self, Server};
 use super::lease::PostgresLease;
-use super::mover::{self, PostgresMover};
-use super::place::{self, Owner};
 use super::requester::WireRequester;
 use super::sampler::ServerSampler;
 use super::session::PostgresSession;
+use super::transfer::{self, PostgresTransfer};
+use super::workspace::{self, Owner};
 use super::{capabilities, cold, orphans};
 
 /// Name of sessions that neither work nor hold a lease.
@@ -55,67 +56,67 @@ impl Database for PostgresDatabase {
         detected.unwrap_or_default()
     }
 
-    fn claim(&self, place: &Place, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
-        let lease = PostgresLease::claim(&self.connector, &self.clock, place, mode)?;
+    fn claim(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
+        let lease = PostgresLease::claim(&self.connector, &self.clock, workspace, mode)?;
         Ok(lease.map(|lease| Box::new(lease) as Box<dyn Lease>))
     }
 
-    fn session(&self, place: &Place, run: &Place) -> Result<Box<dyn Session>> {
-        self.session_with(place, run, RequestAccess::OWN)
+    fn session(&self, workspace: &Workspace, run: &Workspace) -> Result<Box<dyn Session>> {
+        self.session_with(workspace, run, RequestAccess::OWN)
     }
 
-    fn session_with(&self, place: &Place, run: &Place, access: RequestAccess) -> Result<Box<dyn Session>> {
+    fn session_with(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Session>> {
         let version = self.server.version;
-        if place.kind() == PlaceKind::Copy {
+        if workspace.kind() == WorkspaceKind::Copy {
             // Its tables are in the schema that is named like the run's place.
-            let inside = self.connector.to(place.name());
+            let inside = self.connector.to(workspace.name());
             return Ok(Box::new(PostgresSession::open(&inside, &self.clock, run, run, version, access)?));
         }
-        Ok(Box::new(PostgresSession::open(&self.connector, &self.clock, place, run, version, access)?))
+        Ok(Box::new(PostgresSession::open(&self.connector, &self.clock, workspace, run, version, access)?))
     }
 
-    fn requester(&self, place: &Place, run: &Place, access: RequestAccess) -> Result<Box<dyn Requester>> {
-        Ok(Box::new(WireRequester::open(&self.connector, place, run, access)?))
+    fn requester(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Requester>> {
+        Ok(Box::new(WireRequester::open(&self.connector, workspace, run, access)?))
     }
 
-    fn places(&self) -> Result<Vec<PlaceStatus>> {
-        place::list(&mut self.connector.connect(CONTROL)?, &self.connector.errors)
+    fn workspaces(&self) -> Result<Vec<WorkspaceStatus>> {
+        workspace::list(&mut self.connector.connect(CONTROL)?, &self.connector.errors)
     }
 
     fn end_orphans(&self) -> Result<u32> {
         orphans::end_all(&mut self.connector.connect(CONTROL)?, &self.connector.errors, self.clock.as_ref())
     }
 
-    fn remove(&self, place: &Place) -> Result<bool> {
+    fn remove(&self, workspace: &Workspace) -> Result<bool> {
         let errors = &self.connector.errors;
-        let lease = place.leased_by();
-        let mut client = place::lease_connection(&self.connector, &lease)?;
-        place::set(&mut client, errors, &[("lock_timeout", "60000".to_owned())])?;
-        let is_copy = place.kind() == PlaceKind::Copy;
-        if !is_copy && place::owner(&mut client, errors, place)? == Owner::Somebody {
-            return Err(place::foreign(place));
+        let lease = workspace.leased_by();
+        let mut client = workspace::lease_connection(&self.connector, &lease)?;
+        workspace::set(&mut client, errors, &[("lock_timeout", "60000".to_owned())])?;
+        let is_copy = workspace.kind() == WorkspaceKind::Copy;
+        if !is_copy && workspace::owner(&mut client, errors, workspace)? == Owner::Somebody {
+            return Err(workspace::foreign(workspace));
         }
-        if !place::try_lock(&mut client, errors, &lease, false)? {
+        if !workspace::try_lock(&mut client, errors, &lease, false)? {
             return Ok(false);
         }
         orphans::end_all(&mut client, errors, self.clock.as_ref())?;
         if is_copy {
             // Its run may work from another database, where our lock says nothing.
-            if place::is_locked_anywhere(&mut client, errors, &lease)? {
+            if workspace::is_locked_anywhere(&mut client, errors, &lease)? {
                 return Ok(false);
             }
-            let removed = mover::drop_database(&mut client, errors, place, self.server.version);
-            let _ = place::unlock(&mut client, errors, &lease);
+            let removed = transfer::drop_database(&mut client, errors, workspace, self.server.version);
+            let _ = workspace::unlock(&mut client, errors, &lease);
             return removed.map(|()| true);
         }
         // Asked again under the lock.
-        let removed = match place::owner(&mut client, errors, place)? {
-            Owner::We => place::drop_schema(&mut client, errors, place),
-            Owner::Somebody => Err(place::foreign(place)),
+        let removed = match workspace::owner(&mut client, errors, workspace)? {
+            Owner::We => workspace::drop_schema(&mut client, errors, workspace),
+            Owner::Somebody => Err(workspace::foreign(workspace)),
             Owner::Nobody => Ok(()),
         };
         // The session's end would do the same, a moment later.
-        let _ = place::unlock(&mut client, errors, place);
+        let _ = workspace::unlock(&mut client, errors, workspace);
         removed.map(|()| true)
     }
 
@@ -125,24 +126,24 @@ impl Database for PostgresDatabase {
 
     fn make_cold(
         &self,
-        place: &Place,
-        run: &Place,
+        workspace: &Workspace,
+        run: &Workspace,
         tables: &[Table],
         cold: &Cold,
         follower: &mut dyn ColdFollower,
     ) -> Result<Vec<String>> {
-        let mut maker = cold::ColdMaker {
+        let mut generator = cold::ColdMaker {
             connector: &self.connector,
             clock: self.clock.as_ref(),
             data_directory: self.server.data_directory.as_deref(),
             table_directory: self.server.table_directory.as_deref(),
             follower,
         };
-        maker.make_cold(place, run, tables, cold)
+        generator.make_cold(workspace, run, tables, cold)
     }
 
-    fn mover(&self, run: &Place) -> Result<Option<Box<dyn Mover>>> {
-        Ok(Some(Box::new(PostgresMover::new(&self.connector, &self.clock, run, self.server.version))))
+    fn transfer(&self, run: &Workspace) -> Result<Option<Box<dyn Transfer>>> {
+        Ok(Some(Box::new(PostgresTransfer::new(&self.connector, &self.clock, run, self.server.version))))
     }
 
     fn server_sampler(&self) -> Result<Option<Box<dyn Sampler>>> {

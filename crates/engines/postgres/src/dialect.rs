@@ -27,7 +27,7 @@ impl Dialect for PostgresDialect {
         format!("${number}")
     }
 
-    fn big(&self, place: &str) -> String {
+    fn cast_to_bigint(&self, place: &str) -> String {
         format!("{place}::bigint")
     }
 
@@ -37,7 +37,7 @@ impl Dialect for PostgresDialect {
         format!("{sign}{}.{:04}", units / 10_000, units % 10_000)
     }
 
-    fn serial(&self) -> Option<&'static str> {
+    fn without_parallelism(&self) -> Option<&'static str> {
         Some("SET max_parallel_workers_per_gather = 0")
     }
 

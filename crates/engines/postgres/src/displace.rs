@@ -12,7 +12,7 @@
 //! could be filled up, which stops everybody on it. Without displacing nothing is lost but coldness: the pages that
 //! stayed cached are missing from the scan's misses, from which the caller sees how cold it was.
 
-use plimsoll_engine::database::Place;
+use plimsoll_engine::database::Workspace;
 use plimsoll_engine::error::Result;
 use postgres::Client;
 
@@ -30,7 +30,7 @@ const MOST_BYTES: u64 = 4 << 30;
 
 /// Fills shared buffers with pages of a table in the run's place that is gone afterwards; false if that would take too
 /// much space, or nobody knows.
-pub(super) fn displace(client: &mut Client, errors: &Errors, run: &Place, free_bytes: Option<u64>) -> Result<bool> {
+pub(super) fn displace(client: &mut Client, errors: &Errors, run: &Workspace, free_bytes: Option<u64>) -> Result<bool> {
     let failed = |error: postgres::Error| errors.running(&error);
     let sql =
         "SELECT setting::int8, current_setting('block_size')::int8 FROM pg_settings WHERE name = 'shared_buffers'";

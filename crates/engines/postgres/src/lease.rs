@@ -5,13 +5,13 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{ClaimMode, Lease, Place};
+use plimsoll_engine::database::{ClaimMode, Lease, Workspace};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use postgres::Client;
 
 use super::connect::Connector;
 use super::error::Errors;
-use super::place::{self, Owner};
+use super::workspace::{self, Owner};
 
 /// After a lost connection the server may take a moment to notice, and holds the lock until then.
 const RENEW_ATTEMPTS: u32 = 100;
@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) struct PostgresLease {
     connector: Arc<Connector>,
     clock: Arc<dyn Clock>,
-    place: Place,
+    workspace: Workspace,
     shared: bool,
     /// `None` only while it is being renewed, or when that failed.
     client: Option<Client>,
@@ -35,26 +35,26 @@ impl PostgresLease {
     pub(super) fn claim(
         connector: &Arc<Connector>,
         clock: &Arc<dyn Clock>,
-        place: &Place,
+        workspace: &Workspace,
         mode: ClaimMode,
     ) -> Result<Option<Self>> {
         let errors = &connector.errors;
-        let mut client = place::lease_connection(connector, place)?;
+        let mut client = workspace::lease_connection(connector, workspace)?;
         let shared = mode == ClaimMode::Shared;
-        if !place::try_lock(&mut client, errors, place, shared)? {
+        if !workspace::try_lock(&mut client, errors, workspace, shared)? {
             return Ok(None);
         }
-        let owner = place::owner(&mut client, errors, place)?;
+        let owner = workspace::owner(&mut client, errors, workspace)?;
         let (connector, clock) = (Arc::clone(connector), Arc::clone(clock));
         // From here on the lock is given back whatever happens.
-        let mut lease = Self { connector, clock, place: place.clone(), shared, client: Some(client) };
+        let mut lease = Self { connector, clock, workspace: workspace.clone(), shared, client: Some(client) };
         match owner {
             Owner::We => Ok(Some(lease)),
-            Owner::Somebody => Err(place::foreign(place)),
+            Owner::Somebody => Err(workspace::foreign(workspace)),
             Owner::Nobody if shared => Ok(None),
             // Under the lock, so that no two programs make it and none removes it in between.
             Owner::Nobody => {
-                lease.with_client(|client, errors| place::create(client, errors, place))?;
+                lease.with_client(|client, errors| workspace::create(client, errors, workspace))?;
                 Ok(Some(lease))
             }
         }
@@ -68,7 +68,7 @@ impl PostgresLease {
     }
 
     fn lost(&self) -> Error {
-        Error::new(ErrorKind::Lost, format!("the lease on {} was lost", self.place))
+        Error::new(ErrorKind::Lost, format!("the lease on {} was lost", self.workspace))
             .hint("look into the server's log for the reason, then start again; plimsoll clean removes what is left")
     }
 }
@@ -80,22 +80,22 @@ impl Lease for PostgresLease {
         if self.client.is_some() {
             return Ok(());
         }
-        let mut client = place::lease_connection(&self.connector, &self.place)?;
+        let mut client = workspace::lease_connection(&self.connector, &self.workspace)?;
         let errors = &self.connector.errors;
         let mut attempt = 1;
-        while !place::try_lock(&mut client, errors, &self.place, self.shared)? {
+        while !workspace::try_lock(&mut client, errors, &self.workspace, self.shared)? {
             if attempt == RENEW_ATTEMPTS {
-                return Err(Error::new(ErrorKind::Busy, format!("somebody else took the lease on {}", self.place))
+                return Err(Error::new(ErrorKind::Busy, format!("somebody else took the lease on {}", self.workspace))
                     .hint("another run works with the same data; start again when it has ended"));
             }
             attempt += 1;
             self.clock.sleep(RENEW_PAUSE);
         }
-        match place::owner(&mut client, errors, &self.place)? {
+        match workspace::owner(&mut client, errors, &self.workspace)? {
             Owner::We => {}
-            Owner::Somebody => return Err(place::foreign(&self.place)),
+            Owner::Somebody => return Err(workspace::foreign(&self.workspace)),
             Owner::Nobody => {
-                let message = format!("{} was removed while its lease was lost", self.place);
+                let message = format!("{} was removed while its lease was lost", self.workspace);
                 return Err(Error::new(ErrorKind::Missing, message).hint("start again"));
             }
         }
@@ -107,13 +107,13 @@ impl Lease for PostgresLease {
         if self.shared {
             return Ok(());
         }
-        let place = self.place.clone();
+        let workspace = self.workspace.clone();
         // A session is never in its own way, so it may hold both for a moment.
-        let taken = self.with_client(|client, errors| place::try_lock(client, errors, &place, true))?;
+        let taken = self.with_client(|client, errors| workspace::try_lock(client, errors, &workspace, true))?;
         if !taken {
             return Err(self.lost());
         }
-        self.with_client(|client, errors| place::unlock(client, errors, &place))?;
+        self.with_client(|client, errors| workspace::unlock(client, errors, &workspace))?;
         self.shared = true;
         Ok(())
     }

@@ -6,6 +6,7 @@ mod capabilities;
 mod cold;
 mod connect;
 mod copy;
+mod counter_queries;
 mod counters;
 mod database;
 mod describe;
@@ -15,19 +16,18 @@ mod error;
 #[cfg(test)]
 mod fuzz;
 mod lease;
-mod line;
-mod mover;
 mod orphans;
 mod password;
-mod place;
 mod requester;
 mod restore;
-mod sampled;
 mod sampler;
 mod session;
 mod tls;
+mod transfer;
 mod url;
 mod wire;
+mod wire_connection;
+mod workspace;
 
 use std::sync::Arc;
 

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::Place;
+use plimsoll_engine::database::Workspace;
 use plimsoll_engine::error::Result;
 use postgres::Client;
 use postgres::error::SqlState;
 
 use super::error::Errors;
-use super::place::{self, WORK};
+use super::workspace::{self, WORK};
 
 /// How long ended sessions may take to go: they undo what they were doing.
 const END_ATTEMPTS: u32 = 200;
@@ -20,9 +20,9 @@ pub(super) fn end_all(client: &mut Client, errors: &Errors, clock: &dyn Clock) -
     let mut ended = 0;
     for (run, pids) in working_sessions(client, errors)? {
         // Nobody can start to work for that run while we hold its lock.
-        if place::try_lock(client, errors, &run, false)? {
+        if workspace::try_lock(client, errors, &run, false)? {
             let count = end(client, errors, clock, &run, &pids);
-            place::unlock(client, errors, &run)?;
+            workspace::unlock(client, errors, &run)?;
             ended += count?;
         }
     }
@@ -30,21 +30,21 @@ pub(super) fn end_all(client: &mut Client, errors: &Errors, clock: &dyn Clock) -
 }
 
 /// Working sessions of this database by run.
-fn working_sessions(client: &mut Client, errors: &Errors) -> Result<Vec<(Place, Vec<i32>)>> {
+fn working_sessions(client: &mut Client, errors: &Errors) -> Result<Vec<(Workspace, Vec<i32>)>> {
     let failed = |error: postgres::Error| errors.running(&error);
     let sql = "SELECT application_name, array_agg(pid) FROM pg_stat_activity \
                WHERE datname = current_database() AND starts_with(application_name, $1) GROUP BY 1 ORDER BY 1";
     let mut found = Vec::new();
     for row in client.query(sql, &[&WORK]).map_err(failed)? {
         let name: &str = row.try_get(0).map_err(failed)?;
-        if let Some(run) = name.strip_prefix(WORK).and_then(Place::from_name) {
+        if let Some(run) = name.strip_prefix(WORK).and_then(Workspace::from_name) {
             found.push((run, row.try_get(1).map_err(failed)?));
         }
     }
     Ok(found)
 }
 
-fn end(client: &mut Client, errors: &Errors, clock: &dyn Clock, run: &Place, pids: &[i32]) -> Result<u32> {
+fn end(client: &mut Client, errors: &Errors, clock: &dyn Clock, run: &Workspace, pids: &[i32]) -> Result<u32> {
     let name = format!("{WORK}{run}");
     let mut ending: Vec<i32> = Vec::new();
     // The name is asked again: a number may have passed to another session in the meantime.

@@ -5,11 +5,11 @@
 use std::io;
 use std::sync::Arc;
 
-use plimsoll_engine::database::{Cancel, Place, RowSource};
+use plimsoll_engine::database::{Cancel, RowSource, Workspace};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::request::{Answer, RequestAccess, Requester, Statement, Traffic};
 use plimsoll_engine::table::Table;
-use plimsoll_engine::value::{Tally, Value};
+use plimsoll_engine::value::{RowSummary, Value};
 use postgres::fallible_iterator::FallibleIterator as _;
 use postgres_protocol::message::backend::{
     COMMAND_COMPLETE_TAG, COPY_DATA_TAG, COPY_IN_RESPONSE_TAG, DATA_ROW_TAG, ERROR_RESPONSE_TAG, Message,
@@ -23,10 +23,10 @@ use super::answer::{self, Size};
 use super::connect::Connector;
 use super::copy::{self, Carrier, Fill};
 use super::error::{Errors, statement as fault};
-use super::line::{Complaint, Line, LineCancel, parse};
-use super::place::WORK;
 use super::session;
 use super::wire::Parameter;
+use super::wire_connection::{ServerError, WireCancel, WireConnection, parse};
+use super::workspace::WORK;
 
 /// Formats by their numbers in the protocol.
 const TEXT: i16 = 0;
@@ -47,21 +47,21 @@ struct Prepared {
 
 /// Why an exchange came to nothing.
 enum Failed {
-    Line(io::Error),
-    Server(Complaint),
+    Wire(io::Error),
+    Server(ServerError),
 }
 
 impl From<io::Error> for Failed {
     fn from(error: io::Error) -> Self {
-        Self::Line(error)
+        Self::Wire(error)
     }
 }
 
 /// Makes requests over a line.
 pub(super) struct WireRequester {
-    line: Line,
+    line: WireConnection,
     errors: Errors,
-    canceller: Arc<LineCancel>,
+    canceller: Arc<WireCancel>,
     prepared: Vec<Option<Box<Prepared>>>,
     is_in_transaction: bool,
     /// Why there is no line any more.
@@ -70,8 +70,13 @@ pub(super) struct WireRequester {
 
 impl WireRequester {
     /// Connects under the name of the run.
-    pub(super) fn open(connector: &Connector, place: &Place, run: &Place, access: RequestAccess) -> Result<Self> {
-        let (line, canceller) = connector.connect_line(&format!("{WORK}{run}"))?;
+    pub(super) fn open(
+        connector: &Connector,
+        workspace: &Workspace,
+        run: &Workspace,
+        access: RequestAccess,
+    ) -> Result<Self> {
+        let (line, canceller) = connector.connect_wire(&format!("{WORK}{run}"))?;
         let mut requester = Self {
             line,
             errors: connector.errors.clone(),
@@ -80,7 +85,7 @@ impl WireRequester {
             is_in_transaction: false,
             lost: None,
         };
-        requester.run(&session::preparation(place, access))?;
+        requester.run(&session::preparation(workspace, access))?;
         requester.line.shrink();
         Ok(requester)
     }
@@ -88,8 +93,8 @@ impl WireRequester {
     /// An exchange's failure as an error; a line that broke stays broken.
     fn fail(&mut self, failed: Failed) -> Error {
         match failed {
-            Failed::Server(complaint) => complaint.error(&self.errors),
-            Failed::Line(error) => {
+            Failed::Server(server_error) => server_error.error(&self.errors),
+            Failed::Wire(error) => {
                 let error = self.errors.lost(&error.to_string());
                 self.lost = Some(error.clone());
                 error
@@ -104,14 +109,14 @@ impl WireRequester {
     /// Sends what is in the line's buffer and reads until the server is ready again; each message but the last goes to `each`.
     fn exchange(&mut self, mut each: impl FnMut(u8, &[u8]) -> io::Result<()>) -> std::result::Result<(), Failed> {
         let sent = self.line.send();
-        let mut complaint = None;
+        let mut server_error = None;
         loop {
             match self.line.receive() {
                 Ok((READY_FOR_QUERY_TAG, message)) => {
                     self.is_in_transaction = message.get(5) != Some(&b'I');
-                    return complaint.map_or(Ok(()), |complaint| Err(Failed::Server(complaint)));
+                    return server_error.map_or(Ok(()), |server_error| Err(Failed::Server(server_error)));
                 }
-                Ok((ERROR_RESPONSE_TAG, message)) => complaint = Some(Complaint::of(message)?),
+                Ok((ERROR_RESPONSE_TAG, message)) => server_error = Some(ServerError::of(message)?),
                 Ok((COPY_IN_RESPONSE_TAG, _)) => {
                     // Of requests there is nothing to copy, and Sync was not heard.
                     frontend::copy_fail("no rows were given", &mut self.line.out)?;
@@ -120,7 +125,9 @@ impl WireRequester {
                 }
                 Ok((tag, message)) => each(tag, message)?,
                 // Who is sent away is told why before the line breaks.
-                Err(error) => return Err(complaint.map_or(Failed::Line(sent.err().unwrap_or(error)), Failed::Server)),
+                Err(error) => {
+                    return Err(server_error.map_or(Failed::Wire(sent.err().unwrap_or(error)), Failed::Server));
+                }
             }
         }
     }
@@ -216,11 +223,13 @@ impl Requester for WireRequester {
                     return Ok(answer);
                 }
                 // It is prepared anew; in a transaction that failed with it, only by the next request.
-                Err(Failed::Server(complaint)) if is_stale(&complaint) && !self.is_in_transaction && !was_stale => {
+                Err(Failed::Server(server_error))
+                    if is_stale(&server_error) && !self.is_in_transaction && !was_stale =>
+                {
                     was_stale = true;
                 }
                 Err(failed) => {
-                    if !matches!(&failed, Failed::Server(complaint) if may_be_stale(complaint)) {
+                    if !matches!(&failed, Failed::Server(server_error) if may_be_stale(server_error)) {
                         self.prepared[number] = Some(prepared);
                     }
                     return Err(self.fail(failed));
@@ -229,7 +238,7 @@ impl Requester for WireRequester {
         }
     }
 
-    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
         self.alive()?;
         let loaded = copy::load(self, table, rows);
         self.line.shrink();
@@ -256,8 +265,8 @@ impl Carrier for WireRequester {
         self.alive()?;
         frontend::query(sql, &mut self.line.out).map_err(fault)?;
         let begun = self.begin_copy().map_err(|failed| self.fail(failed))?;
-        if let Some(complaint) = begun {
-            return Err(complaint.error(&self.errors));
+        if let Some(server_error) = begun {
+            return Err(server_error.error(&self.errors));
         }
         let filled = loop {
             let more = fill(buffer);
@@ -285,14 +294,14 @@ impl Carrier for WireRequester {
 
 impl WireRequester {
     /// Sends a COPY statement and waits until the server wants rows; what it has against it is an inner error.
-    fn begin_copy(&mut self) -> std::result::Result<Option<Complaint>, Failed> {
+    fn begin_copy(&mut self) -> std::result::Result<Option<ServerError>, Failed> {
         self.line.send()?;
-        let mut complaint = None;
+        let mut server_error = None;
         loop {
             match self.line.receive()? {
                 (COPY_IN_RESPONSE_TAG, _) => return Ok(None),
-                (ERROR_RESPONSE_TAG, message) => complaint = Some(Complaint::of(message)?),
-                (READY_FOR_QUERY_TAG, _) => return Ok(complaint),
+                (ERROR_RESPONSE_TAG, message) => server_error = Some(ServerError::of(message)?),
+                (READY_FOR_QUERY_TAG, _) => return Ok(server_error),
                 _ => {}
             }
         }
@@ -305,7 +314,7 @@ fn known(oid: Oid) -> Type {
 }
 
 /// Puts Bind, Execute and Sync into the line's buffer.
-fn encode(prepared: &Prepared, parameters: &[Value<'_>], line: &mut Line) -> Result<()> {
+fn encode(prepared: &Prepared, parameters: &[Value<'_>], line: &mut WireConnection) -> Result<()> {
     if parameters.len() != prepared.parameters.len() {
         let (given, wanted) = (parameters.len(), prepared.parameters.len());
         return Err(fault(format_args!("a statement has {wanted} parameters and was given {given}")));
@@ -347,11 +356,11 @@ fn rows_changed(message: &[u8]) -> u64 {
 }
 
 /// The server has said that the prepared form, and not the statement, is at fault.
-fn is_stale(complaint: &Complaint) -> bool {
-    complaint.code == NO_SUCH_STATEMENT || (complaint.code == "0A000" && complaint.routine == REVALIDATE)
+fn is_stale(server_error: &ServerError) -> bool {
+    server_error.code == NO_SUCH_STATEMENT || (server_error.code == "0A000" && server_error.routine == REVALIDATE)
 }
 
 /// Errors about tables, columns and types, after which the prepared form is not relied on.
-fn may_be_stale(complaint: &Complaint) -> bool {
-    is_stale(complaint) || complaint.code.starts_with("42") || complaint.code.starts_with("22P03")
+fn may_be_stale(server_error: &ServerError) -> bool {
+    is_stale(server_error) || server_error.code.starts_with("42") || server_error.code.starts_with("22P03")
 }

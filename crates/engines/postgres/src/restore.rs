@@ -7,16 +7,16 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{Database, Place};
+use plimsoll_engine::database::{Database, Workspace};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::mover::{Follow, RESTORE, Restored, START};
 use plimsoll_engine::server::restored::{BACKUP, Site, folder_bytes};
 use plimsoll_engine::server::tool;
+use plimsoll_engine::transfer::{Follow, RESTORE, Restored, START};
 use postgres::Client;
 
 use super::connect::Connector;
 use super::database::PostgresDatabase;
-use super::mover::version_folders;
+use super::transfer::version_folders;
 
 /// The user that the server runs as where we are root.
 const USER: &str = "postgres";
@@ -59,7 +59,7 @@ impl Restorer {
         follow: &mut dyn Follow,
     ) -> Result<()> {
         let mut command = Command::new(&self.base_backup);
-        connector.tell(&mut command);
+        connector.configure(&mut command);
         let backup = folder.join(BACKUP);
         // A slot would stay at the server if we were killed. A checkpoint at once, as we measure and not the server's pace.
         command.args(["--wal-method=stream", "--no-slot", "--checkpoint=fast", "--no-password", "--label=plimsoll"]);
@@ -74,7 +74,7 @@ impl Restorer {
         connector: &Connector,
         clock: &Arc<dyn Clock>,
         folder: &Path,
-        place: &Place,
+        workspace: &Workspace,
         follow: &mut dyn Follow,
     ) -> Result<Restored> {
         let site = Site::new(folder, USER, &format!(".s.PGSQL.{PORT}"))?;
@@ -98,7 +98,7 @@ impl Restorer {
         let (server, database) = site.start(command, clock, follow, open)?;
         Ok(Restored {
             elsewhere: Some(Box::new(database) as Box<dyn Database>),
-            place: place.clone(),
+            workspace: workspace.clone(),
             keeper: Some(Box::new(server) as Box<dyn Any + Send>),
         })
     }

@@ -16,10 +16,10 @@ use postgres_protocol::message::backend::{DATA_ROW_TAG, ERROR_RESPONSE_TAG, Mess
 use postgres_protocol::message::frontend;
 
 use super::connect::Connector;
+use super::counter_queries::{self, ACTIVITY, Column, GAUGES, Source};
 use super::counters::{self, FLUSH_VERSION};
-use super::line::{Complaint, Line, parse};
-use super::place;
-use super::sampled::{self, ACTIVITY, Column, GAUGES, Source};
+use super::wire_connection::{ServerError, WireConnection, parse};
+use super::workspace;
 
 /// Name of its session.
 const NAME: &str = "plimsoll sampler";
@@ -37,7 +37,7 @@ pub(super) struct ServerSampler {
     clock: Arc<dyn Clock>,
     version: u32,
     sources: Vec<Source>,
-    line: Option<Line>,
+    line: Option<WireConnection>,
     /// Transactions of our own so far.
     own_commits: u64,
     /// Those of them that a server without a flush has published, and when it did so last.
@@ -49,7 +49,7 @@ impl ServerSampler {
     /// Connects.
     pub(super) fn open(connector: &Arc<Connector>, clock: &Arc<dyn Clock>, version: u32) -> Result<Self> {
         let (connector, clock) = (Arc::clone(connector), Arc::clone(clock));
-        let sources = sampled::sources(version);
+        let sources = counter_queries::sources(version);
         let mut sampler =
             Self { connector, clock, version, sources, line: None, own_commits: 0, published: 0, published_at: None };
         sampler.connected()?;
@@ -68,9 +68,9 @@ impl ServerSampler {
             return Ok(());
         }
         let mut line = self.connector.connect_hurried(NAME, PATIENCE)?;
-        let mut settings = place::staying().to_vec();
+        let mut settings = workspace::staying().to_vec();
         settings.push(("client_min_messages", "error".to_owned()));
-        let encoded = frontend::query(&place::setting(&settings), &mut line.out).and_then(|()| {
+        let encoded = frontend::query(&workspace::setting(&settings), &mut line.out).and_then(|()| {
             for (number, sql) in self.questions().enumerate() {
                 frontend::parse(&name(number), sql, [], &mut line.out)?;
                 frontend::sync(&mut line.out);
@@ -115,7 +115,7 @@ impl ServerSampler {
         let mut farewell = None;
         while fate.is_ok() && answers.len() < count {
             let answer = receive(line);
-            let complained = answer.map(|answer| answer.map_err(|complaint| complaint.error(&errors)));
+            let complained = answer.map(|answer| answer.map_err(|server_error| server_error.error(&errors)));
             match complained {
                 Ok(Err(error)) if error.kind == ErrorKind::Lost => farewell = Some(error.clone()),
                 Ok(answer) => answers.push(answer),
@@ -169,12 +169,12 @@ fn name(number: usize) -> String {
 }
 
 /// Reads an answer to its end. The inner error is the server's, after which the line goes on.
-fn receive(line: &mut Line) -> io::Result<std::result::Result<Rows, Complaint>> {
+fn receive(line: &mut WireConnection) -> io::Result<std::result::Result<Rows, ServerError>> {
     let mut answer = Ok(Vec::new());
     loop {
         match line.receive() {
             Ok((READY_FOR_QUERY_TAG, _)) => return Ok(answer),
-            Ok((ERROR_RESPONSE_TAG, message)) => answer = Err(Complaint::of(message)?),
+            Ok((ERROR_RESPONSE_TAG, message)) => answer = Err(ServerError::of(message)?),
             Ok((DATA_ROW_TAG, message)) => {
                 if let Ok(rows) = &mut answer {
                     rows.push(texts(message)?);
@@ -233,7 +233,7 @@ impl Sampler for ServerSampler {
     /// Who wrote pages of data files, and writes of the log.
     fn views(&mut self) -> Result<Views> {
         let log = counters::files_sql(self.version);
-        let texts: Vec<&str> = std::iter::once(sampled::writers(self.version)).chain(log.as_deref()).collect();
+        let texts: Vec<&str> = std::iter::once(counter_queries::writers(self.version)).chain(log.as_deref()).collect();
         self.connected()?;
         let answers = self.ask(Some(&texts))?;
         self.count(&answers);
@@ -276,7 +276,7 @@ impl Activity {
             let (is_ours, is_hidden) = (text(0) == Some("t"), text(1) == Some("t"));
             let count = number(row, 5).unwrap_or(0.0);
             late += number(row, 6).unwrap_or(0.0);
-            match sampled::gauge(text(2), text(3).zip(text(4))) {
+            match counter_queries::gauge(text(2), text(3).zip(text(4))) {
                 _ if is_hidden && is_ours => gauges = None,
                 _ if is_hidden => others = None,
                 Some(metric) if is_ours => {

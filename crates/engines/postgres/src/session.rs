@@ -6,12 +6,12 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{Cancel, Place, RowSource, Sampler, Session, TableSize};
+use plimsoll_engine::database::{Cancel, RowSource, Sampler, Session, TableSize, Workspace};
 use plimsoll_engine::dialect::Dialect;
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::request::RequestAccess;
 use plimsoll_engine::table::{ColumnType, Table};
-use plimsoll_engine::value::{Row, Tally, Value};
+use plimsoll_engine::value::{Row, RowSummary, Value};
 use plimsoll_measurement::{Reading, Views};
 use postgres::fallible_iterator::FallibleIterator;
 use postgres::{CancelToken, Client, RowIter, Statement};
@@ -23,8 +23,8 @@ use super::copy::{self, ByDriver};
 use super::counters;
 use super::dialect::PostgresDialect;
 use super::error::Errors;
-use super::place::{self, WORK};
 use super::wire::{self, Parameter, Raw};
+use super::workspace::{self, WORK};
 
 /// How long a cancel request may hold up the thread that makes it.
 pub(super) const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
@@ -48,27 +48,27 @@ const SETTINGS: &[(&str, &str)] = &[
 /// A connection that works in a place under the name of the run, so that it ends when the run's lease is gone.
 pub(super) fn connect(
     connector: &Connector,
-    place: &Place,
-    run: &Place,
+    workspace: &Workspace,
+    run: &Workspace,
     access: RequestAccess,
 ) -> Result<(Client, Arc<PostgresCancel>)> {
     let mut client = connector.connect(&format!("{WORK}{run}"))?;
-    let prepared = client.batch_execute(&preparation(place, access));
+    let prepared = client.batch_execute(&preparation(workspace, access));
     prepared.map_err(|error| connector.errors.running(&error))?;
     let canceller = Arc::new(PostgresCancel::new(client.cancel_token(), connector.tls()));
     Ok((client, canceller))
 }
 
 /// The statements that make a fresh connection a working one.
-pub(super) fn preparation(place: &Place, access: RequestAccess) -> String {
-    let mut settings = place::staying().to_vec();
+pub(super) fn preparation(workspace: &Workspace, access: RequestAccess) -> String {
+    let mut settings = workspace::staying().to_vec();
     settings.extend(SETTINGS.iter().map(|(name, value)| (*name, (*value).to_owned())));
     if access.read_only() {
         settings.push(("default_transaction_read_only", "on".to_owned()));
     }
     // Tables are looked for in our place, and after it where the user's sessions look if those may be reached.
     let usual = if access.existing { " || ', ' || current_setting('search_path')" } else { "" };
-    format!("{}; SELECT set_config('search_path', '{place}'{usual}, false)", place::setting(&settings))
+    format!("{}; SELECT set_config('search_path', '{workspace}'{usual}, false)", workspace::setting(&settings))
 }
 
 /// A connection whose statements work in one place.
@@ -76,7 +76,7 @@ pub(super) struct PostgresSession {
     client: Client,
     errors: Errors,
     clock: Arc<dyn Clock>,
-    place: Place,
+    workspace: Workspace,
     statements: HashMap<String, Statement>,
     canceller: Arc<PostgresCancel>,
     server_version: u32,
@@ -87,14 +87,14 @@ impl PostgresSession {
     pub(super) fn open(
         connector: &Connector,
         clock: &Arc<dyn Clock>,
-        place: &Place,
-        run: &Place,
+        workspace: &Workspace,
+        run: &Workspace,
         version: u32,
         access: RequestAccess,
     ) -> Result<Self> {
-        let (client, canceller) = connect(connector, place, run, access)?;
-        let (errors, clock, place) = (connector.errors.clone(), Arc::clone(clock), place.clone());
-        Ok(Self { client, errors, clock, place, statements: HashMap::new(), canceller, server_version: version })
+        let (client, canceller) = connect(connector, workspace, run, access)?;
+        let (errors, clock, workspace) = (connector.errors.clone(), Arc::clone(clock), workspace.clone());
+        Ok(Self { client, errors, clock, workspace, statements: HashMap::new(), canceller, server_version: version })
     }
 
     fn failed(&self) -> impl Fn(postgres::Error) -> Error + use<> {
@@ -167,7 +167,7 @@ impl Session for PostgresSession {
         self.execute_once(&PostgresDialect.create_table(table)).map(drop)
     }
 
-    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
         copy::load(&mut ByDriver { client: &mut self.client, errors: &self.errors }, table, rows)
     }
 
@@ -205,7 +205,7 @@ impl Session for PostgresSession {
 impl Sampler for PostgresSession {
     fn sample(&mut self) -> Result<Vec<Reading>> {
         counters::flush(&mut self.client, &self.errors, self.clock.as_ref(), self.server_version)?;
-        counters::sample(&mut self.client, &self.errors, self.clock.as_ref(), &self.place)
+        counters::sample(&mut self.client, &self.errors, self.clock.as_ref(), &self.workspace)
     }
 
     /// Writes of the log. Waits are not counted by session.

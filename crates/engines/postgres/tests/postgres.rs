@@ -8,10 +8,10 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll_clock::{Clock, RealClock};
-use plimsoll_engine::value::Tally;
+use plimsoll_engine::value::RowSummary;
 use plimsoll_engine::{
     Cancel, ClaimMode, Cold, ColdFollower, ColumnType, Credentials, Database, Engine as _, Error, ErrorKind, Lease,
-    Place, Result, Row, RowSource, Secret, Session, Table, Target, Unfollowed, Value, WeakIsolation,
+    Result, Row, RowSource, Secret, Session, Table, Target, Unfollowed, Value, WeakIsolation, Workspace,
 };
 use plimsoll_measurement::{Counter, Reading};
 use plimsoll_postgres::Postgres as Engine;
@@ -45,8 +45,8 @@ fn fails(url: &str, password: Option<&str>) -> Error {
     error
 }
 
-fn place(name: &str) -> Place {
-    Place::run(name).unwrap()
+fn workspace(name: &str) -> Workspace {
+    Workspace::run(name).unwrap()
 }
 
 /// A database of its own, for tests that end or count what others have in theirs.
@@ -57,9 +57,9 @@ fn separate(name: &str) -> Box<dyn Database> {
 
 /// A claimed place and a session in it.
 fn session(database: &dyn Database, name: &str) -> (Box<dyn Lease>, Box<dyn Session>) {
-    let place = place(name);
-    let lease = database.claim(&place, ClaimMode::Exclusive).unwrap().unwrap();
-    (lease, database.session(&place, &place).unwrap())
+    let workspace = workspace(name);
+    let lease = database.claim(&workspace, ClaimMode::Exclusive).unwrap().unwrap();
+    (lease, database.session(&workspace, &workspace).unwrap())
 }
 
 /// Rows of a list, then perhaps an error.
@@ -118,14 +118,14 @@ fn dense() -> Table {
     Table::new("dense", &columns)
 }
 
-fn read_back(session: &mut dyn Session, sql: &str, parameters: &[Value<'_>], types: &[ColumnType]) -> Tally {
-    let mut tally = Tally::default();
+fn read_back(session: &mut dyn Session, sql: &str, parameters: &[Value<'_>], types: &[ColumnType]) -> RowSummary {
+    let mut row_summary = RowSummary::default();
     let mut each = |row: &mut Row| {
-        tally.add(row);
+        row_summary.add(row);
         Ok(())
     };
     session.query(sql, parameters, types, &mut each).unwrap();
-    tally
+    row_summary
 }
 
 fn extremes() -> (Table, Vec<Vec<Value<'static>>>) {
@@ -195,20 +195,20 @@ fn every_value_comes_back_as_it_went() {
     let (_lease, mut session) = session(&*database, "types");
     let (table, rows) = extremes();
     session.create_table(&table).unwrap();
-    let tally = session.load(&table, &mut List::new(&rows)).unwrap();
-    assert_eq!(tally.rows, 4);
+    let row_summary = session.load(&table, &mut List::new(&rows)).unwrap();
+    assert_eq!(row_summary.rows, 4);
     let bounds = [Value::BigInt(i64::from(i32::MIN)), Value::Int(i32::MAX)];
     let sql = session.dialect().read_rows(&table);
-    assert_eq!(read_back(&mut *session, &sql, &bounds, &table.types()), tally);
+    assert_eq!(read_back(&mut *session, &sql, &bounds, &table.types()), row_summary);
 
     // The same by parameters.
     session.execute("DELETE FROM extremes", &[]).unwrap();
-    let places: Vec<String> = (1..=table.columns.len()).map(|n| session.dialect().placeholder(n)).collect();
-    let insert = format!("INSERT INTO extremes VALUES ({})", places.join(", "));
+    let workspaces: Vec<String> = (1..=table.columns.len()).map(|n| session.dialect().placeholder(n)).collect();
+    let insert = format!("INSERT INTO extremes VALUES ({})", workspaces.join(", "));
     for row in &rows {
         assert_eq!(session.execute(&insert, row).unwrap(), 1);
     }
-    assert_eq!(read_back(&mut *session, &sql, &bounds, &table.types()), tally);
+    assert_eq!(read_back(&mut *session, &sql, &bounds, &table.types()), row_summary);
     // The server means the same by them.
     let sql = "SELECT money1::text, datetime1::text FROM extremes WHERE rowid = 0";
     let mut seen = Vec::new();
@@ -230,9 +230,9 @@ fn null_is_carried_in_every_type() {
         table.columns.iter().map(|c| format!("{} {}", c.name, session.dialect().type_name(c.kind))).collect();
     session.execute(&format!("CREATE TABLE extremes ({})", columns.join(", ")), &[]).unwrap();
     let nulls = vec![vec![Value::Null; table.columns.len()]];
-    let tally = session.load(&table, &mut List::new(&nulls)).unwrap();
-    assert_eq!((tally.rows, tally.content_bytes), (1, 0));
-    assert_eq!(read_back(&mut *session, "SELECT * FROM extremes", &[], &table.types()), tally);
+    let row_summary = session.load(&table, &mut List::new(&nulls)).unwrap();
+    assert_eq!((row_summary.rows, row_summary.content_bytes), (1, 0));
+    assert_eq!(read_back(&mut *session, "SELECT * FROM extremes", &[], &table.types()), row_summary);
     let sql = "SELECT count(*) FROM extremes WHERE $1::int IS NULL";
     assert_eq!(session.query_count(sql, &[Value::Null]).unwrap(), 1);
 }
@@ -243,13 +243,15 @@ fn a_load_is_whole_or_leaves_nothing() {
     let (_lease, mut session) = session(&*database, "load");
     let table = dense();
     session.create_table(&table).unwrap();
-    let tally = session.load(&table, &mut Dense { next: 1, last: 50_000 }).unwrap();
+    let row_summary = session.load(&table, &mut Dense { next: 1, last: 50_000 }).unwrap();
     session.settle_table(&table).unwrap();
     assert!(session.checkpoint().unwrap());
     let sql = session.dialect().read_rows(&table);
-    assert_eq!(read_back(&mut *session, &sql, &[Value::Int(1), Value::Int(50_000)], &table.types()), tally);
+    assert_eq!(read_back(&mut *session, &sql, &[Value::Int(1), Value::Int(50_000)], &table.types()), row_summary);
     let size = session.table_size(&table).unwrap();
-    assert!(size.table_bytes > tally.content_bytes && size.index_bytes > 0 && size.index_bytes < size.table_bytes);
+    assert!(
+        size.table_bytes > row_summary.content_bytes && size.index_bytes > 0 && size.index_bytes < size.table_bytes
+    );
 
     // The source fails.
     let row = vec![vec![Value::Int(60_000), Value::Money(0), Value::Text("x")]];
@@ -300,7 +302,7 @@ fn the_dialects_statements_run() {
     // Worked out by the definition of the predicate: |200001 - 5 ...| is far from 17, so no pair meets it.
     assert_eq!(session.query_count(&dialect.join("target"), &bounds).unwrap(), 0);
     let keys = [Value::BigInt(3), Value::Int(30), Value::Int(31)];
-    assert_eq!(session.query_count(&dialect.touch(&target, 3), &keys).unwrap(), 2);
+    assert_eq!(session.query_count(&dialect.lookup_keys(&target, 3), &keys).unwrap(), 2);
     // A statement that was prepared survives its table's replacement by another one.
     let sql = "SELECT * FROM target WHERE rowid = $1";
     read_back(&mut *session, sql, &[Value::Int(1)], &target.types());
@@ -329,27 +331,27 @@ fn a_receiver_that_has_enough_does_not_wait_for_the_rest() {
 #[test]
 fn a_lease_keeps_others_out_until_it_is_given_back() {
     let (one, two) = (open(server()), open(server()));
-    let place = place("lease");
-    let status = || one.places().unwrap().into_iter().find(|status| status.place == place);
-    assert!(two.claim(&place, ClaimMode::Shared).unwrap().is_none());
+    let workspace = workspace("lease");
+    let status = || one.workspaces().unwrap().into_iter().find(|status| status.workspace == workspace);
+    assert!(two.claim(&workspace, ClaimMode::Shared).unwrap().is_none());
     assert_eq!(status(), None);
-    let mut lease = one.claim(&place, ClaimMode::Exclusive).unwrap().unwrap();
+    let mut lease = one.claim(&workspace, ClaimMode::Exclusive).unwrap().unwrap();
     assert!(status().unwrap().leased);
-    assert!(two.claim(&place, ClaimMode::Exclusive).unwrap().is_none());
-    assert!(two.claim(&place, ClaimMode::Shared).unwrap().is_none());
-    assert!(!two.remove(&place).unwrap());
+    assert!(two.claim(&workspace, ClaimMode::Exclusive).unwrap().is_none());
+    assert!(two.claim(&workspace, ClaimMode::Shared).unwrap().is_none());
+    assert!(!two.remove(&workspace).unwrap());
     lease.renew().unwrap();
     lease.share().unwrap();
-    assert!(two.claim(&place, ClaimMode::Exclusive).unwrap().is_none());
-    let shared = two.claim(&place, ClaimMode::Shared).unwrap().unwrap();
+    assert!(two.claim(&workspace, ClaimMode::Exclusive).unwrap().is_none());
+    let shared = two.claim(&workspace, ClaimMode::Shared).unwrap().unwrap();
     drop(lease);
-    assert!(!one.remove(&place).unwrap());
+    assert!(!one.remove(&workspace).unwrap());
     drop(shared);
     assert!(!status().unwrap().leased);
-    assert!(one.remove(&place).unwrap());
+    assert!(one.remove(&workspace).unwrap());
     assert_eq!(status(), None);
     // What is gone is gone: nothing is left to remove.
-    assert!(one.remove(&place).unwrap());
+    assert!(one.remove(&workspace).unwrap());
 }
 
 fn terminate(application_name: &str) {
@@ -362,15 +364,15 @@ fn terminate(application_name: &str) {
 #[test]
 fn a_lease_falls_with_its_connection_and_is_renewed() {
     let (one, two) = (open(server()), open(server()));
-    let place = place("falls");
-    let mut lease = one.claim(&place, ClaimMode::Exclusive).unwrap().unwrap();
-    terminate(&format!("plimsoll lease {place}"));
-    assert!(!two.places().unwrap().iter().find(|status| status.place == place).unwrap().leased);
+    let workspace = workspace("falls");
+    let mut lease = one.claim(&workspace, ClaimMode::Exclusive).unwrap().unwrap();
+    terminate(&format!("plimsoll lease {workspace}"));
+    assert!(!two.workspaces().unwrap().iter().find(|status| status.workspace == workspace).unwrap().leased);
     lease.renew().unwrap();
-    assert!(two.claim(&place, ClaimMode::Exclusive).unwrap().is_none());
+    assert!(two.claim(&workspace, ClaimMode::Exclusive).unwrap().is_none());
     // Somebody else removes it while the lease is lost.
-    terminate(&format!("plimsoll lease {place}"));
-    assert!(two.remove(&place).unwrap());
+    terminate(&format!("plimsoll lease {workspace}"));
+    assert!(two.remove(&workspace).unwrap());
     assert_eq!(lease.renew().unwrap_err().kind, ErrorKind::Missing);
 }
 
@@ -382,14 +384,14 @@ fn many_tables_are_removed_in_pieces() {
         session.execute(&format!("CREATE TABLE t{number} (a int PRIMARY KEY, b text)"), &[]).unwrap();
     }
     drop((session, lease));
-    assert!(database.remove(&place("many")).unwrap());
+    assert!(database.remove(&workspace("many")).unwrap());
     assert_eq!(server().psql("SELECT count(*) FROM pg_class WHERE relname = 't150'").unwrap(), "0");
 }
 
 #[test]
 fn what_is_the_users_is_never_removed() {
     let database = separate("keeps");
-    let kept = Place::data(7);
+    let kept = Workspace::data(7);
     let lease = database.claim(&kept, ClaimMode::Exclusive).unwrap().unwrap();
     let mut session = database.session(&kept, &kept).unwrap();
     // More than are dropped at once; the one that others depend on is in the last piece.
@@ -426,11 +428,11 @@ fn what_is_the_users_is_never_removed() {
     }
     // Not one table went.
     assert_eq!(psql(&format!("SELECT count(*) FROM pg_tables WHERE schemaname = '{kept}'")), "70");
-    assert!(!database.places().unwrap()[0].leased);
+    assert!(!database.workspaces().unwrap()[0].leased);
     // What belongs to our tables goes with them.
     psql(&format!("CREATE INDEX theirs ON {kept}.t01 (b)"));
     assert!(database.remove(&kept).unwrap());
-    assert!(database.places().unwrap().is_empty());
+    assert!(database.workspaces().unwrap().is_empty());
 }
 
 #[test]
@@ -442,11 +444,11 @@ fn another_users_place_is_not_removed() {
     server().psql("CREATE ROLE neighbour LOGIN").unwrap();
     let url = server().socket_url("owners").replace("plimsoll@", "neighbour@");
     let neighbour = try_open(&url, None).unwrap();
-    assert_eq!(neighbour.places().unwrap().len(), 1);
-    let error = neighbour.remove(&place("theirs")).unwrap_err();
+    assert_eq!(neighbour.workspaces().unwrap().len(), 1);
+    let error = neighbour.remove(&workspace("theirs")).unwrap_err();
     assert!(error.kind == ErrorKind::Permission && error.message.contains("another user"), "{error}");
     assert!(error.hint.is_some());
-    assert!(database.remove(&place("theirs")).unwrap());
+    assert!(database.remove(&workspace("theirs")).unwrap());
 }
 
 /// A session that sleeps in the server until it is ended.
@@ -454,7 +456,7 @@ fn sleeper(mut session: Box<dyn Session>) -> thread::JoinHandle<Result<u64>> {
     thread::spawn(move || session.execute("SELECT pg_sleep(600)", &[]))
 }
 
-fn wait_until_asleep(run: &Place) {
+fn wait_until_asleep(run: &Workspace) {
     let sql = format!(
         "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'plimsoll work {run}' AND wait_event = 'PgSleep'"
     );
@@ -466,7 +468,7 @@ fn wait_until_asleep(run: &Place) {
 #[test]
 fn orphans_are_ended_and_neighbours_live() {
     let database = separate("orphans");
-    let (dead, alive) = (place("orphan"), place("neighbour"));
+    let (dead, alive) = (workspace("orphan"), workspace("neighbour"));
     let (dead_lease, orphan) = session(&*database, "orphan");
     let (_alive_lease, neighbour) = session(&*database, "neighbour");
     let cancel = neighbour.canceller();
@@ -487,25 +489,25 @@ fn removing_a_place_ends_its_orphans() {
     let database = separate("removed");
     let (lease, session) = session(&*database, "removed");
     let orphan = sleeper(session);
-    wait_until_asleep(&place("removed"));
+    wait_until_asleep(&workspace("removed"));
     drop(lease);
-    assert!(database.remove(&place("removed")).unwrap());
+    assert!(database.remove(&workspace("removed")).unwrap());
     assert_eq!(orphan.join().unwrap().unwrap_err().kind, ErrorKind::Lost);
 }
 
 #[test]
 fn a_schema_without_our_mark_is_never_touched() {
     let database = open(server());
-    let place = place("foreign");
-    server().psql(&format!("CREATE SCHEMA {place}; CREATE TABLE {place}.mine AS SELECT 42 AS answer")).unwrap();
+    let workspace = workspace("foreign");
+    server().psql(&format!("CREATE SCHEMA {workspace}; CREATE TABLE {workspace}.mine AS SELECT 42 AS answer")).unwrap();
     for mode in [ClaimMode::Exclusive, ClaimMode::Shared] {
-        assert_eq!(database.claim(&place, mode).err().unwrap().kind, ErrorKind::Safety);
+        assert_eq!(database.claim(&workspace, mode).err().unwrap().kind, ErrorKind::Safety);
     }
-    assert_eq!(database.remove(&place).unwrap_err().kind, ErrorKind::Safety);
-    assert!(database.places().unwrap().iter().all(|status| status.place != place));
-    server().psql(&format!("COMMENT ON SCHEMA {place} IS 'somebody''s'")).unwrap();
-    assert_eq!(database.remove(&place).unwrap_err().kind, ErrorKind::Safety);
-    assert_eq!(server().psql(&format!("SELECT answer FROM {place}.mine")).unwrap(), "42");
+    assert_eq!(database.remove(&workspace).unwrap_err().kind, ErrorKind::Safety);
+    assert!(database.workspaces().unwrap().iter().all(|status| status.workspace != workspace));
+    server().psql(&format!("COMMENT ON SCHEMA {workspace} IS 'somebody''s'")).unwrap();
+    assert_eq!(database.remove(&workspace).unwrap_err().kind, ErrorKind::Safety);
+    assert_eq!(server().psql(&format!("SELECT answer FROM {workspace}.mine")).unwrap(), "42");
 }
 
 #[test]
@@ -625,19 +627,19 @@ fn who_may_not_write_hears_what_to_grant() {
         )
         .unwrap();
     let as_user = |user: &str| server.socket_url("postgres").replace("plimsoll@", &format!("{user}@"));
-    let place = place("denied");
+    let workspace = workspace("denied");
     let poor = try_open(&as_user("poor"), None).unwrap();
-    let error = poor.claim(&place, ClaimMode::Exclusive).err().unwrap();
+    let error = poor.claim(&workspace, ClaimMode::Exclusive).err().unwrap();
     assert_eq!(error.kind, ErrorKind::Permission);
     assert!(error.hint.unwrap().contains("GRANT CREATE, CONNECT, TEMPORARY ON DATABASE \"postgres\" TO \"poor\""));
     let reader = try_open(&as_user("reader"), None).unwrap();
-    let error = reader.claim(&place, ClaimMode::Exclusive).err().unwrap();
+    let error = reader.claim(&workspace, ClaimMode::Exclusive).err().unwrap();
     assert_eq!(error.kind, ErrorKind::Permission);
     assert!(error.hint.unwrap().contains("default_transaction_read_only"));
 
     // What needs more rights is absent or false, and no error.
     assert!(poor.free_bytes().is_none());
-    let owned = Place::run("poorman").unwrap();
+    let owned = Workspace::run("poorman").unwrap();
     server.psql("GRANT CREATE ON DATABASE postgres TO poor").unwrap();
     let _lease = poor.claim(&owned, ClaimMode::Exclusive).unwrap().unwrap();
     let mut session = poor.session(&owned, &owned).unwrap();
@@ -675,7 +677,7 @@ fn a_full_disk_and_a_lost_server_are_told_apart() {
     assert_eq!(lease.renew().unwrap_err().kind, ErrorKind::Connect);
     server.restart().unwrap();
     lease.renew().unwrap();
-    assert!(open(&server).claim(&place("lost"), ClaimMode::Exclusive).unwrap().is_none());
+    assert!(open(&server).claim(&workspace("lost"), ClaimMode::Exclusive).unwrap().is_none());
 }
 
 #[test]
@@ -705,10 +707,10 @@ fn counters_grow_by_what_was_done() {
     session.create_table(&dense()).unwrap();
     let mut processes = database.process_sampler().unwrap();
     let (before, engine) = (session.sample().unwrap(), processes.sample().unwrap());
-    let tally = session.load(&dense(), &mut Dense { next: 1, last: 20_000 }).unwrap();
+    let row_summary = session.load(&dense(), &mut Dense { next: 1, last: 20_000 }).unwrap();
     let (after, later) = (session.sample().unwrap(), processes.sample().unwrap());
     let growth = |metric| plimsoll_measurement::reading::growth(metric, &before, &after).unwrap();
-    assert!(growth(Counter::LogWriteBytes) > tally.content_bytes as f64);
+    assert!(growth(Counter::LogWriteBytes) > row_summary.content_bytes as f64);
     let cpu = plimsoll_measurement::reading::growth(Counter::EngineCpuSeconds, &engine, &later).unwrap();
     assert!(cpu > 0.0 && cpu < 60.0);
     assert!(value(&later, Counter::DeviceReadBytes).is_some() && value(&later, Counter::DeviceWriteBytes).is_some());
@@ -762,38 +764,38 @@ fn two_tables(database: &dyn Database, name: &str) -> (Box<dyn Lease>, [Table; 2
     (lease, tables)
 }
 
-fn file_of(place: &Place, table: &Table) -> String {
-    server().psql(&format!("SELECT pg_relation_filenode('{place}.{}')", table.name)).unwrap()
+fn file_of(workspace: &Workspace, table: &Table) -> String {
+    server().psql(&format!("SELECT pg_relation_filenode('{workspace}.{}')", table.name)).unwrap()
 }
 
 #[test]
 fn a_cold_start_is_a_session_of_the_run_and_ends_between_tables() {
     let database = open(server());
-    let (place, run) = (place("coldtables"), place("coldrun"));
+    let (workspace, run) = (workspace("coldtables"), workspace("coldrun"));
     let (_lease, tables) = two_tables(&*database, "coldtables");
     let _run = database.claim(&run, ClaimMode::Exclusive).unwrap().unwrap();
-    let before = [0, 1].map(|index: usize| file_of(&place, &tables[index]));
+    let before = [0, 1].map(|index: usize| file_of(&workspace, &tables[index]));
     let sessions = format!("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'plimsoll work {run}'");
     let check = || {
-        if file_of(&place, &tables[0]) == before[0] {
+        if file_of(&workspace, &tables[0]) == before[0] {
             return Ok(());
         }
         assert_eq!(server().psql(&sessions).unwrap(), "1");
         Err(planned())
     };
     let mut follower = Follower::new(&check);
-    let error = database.make_cold(&place, &run, &tables, &Cold::default(), &mut follower).unwrap_err();
+    let error = database.make_cold(&workspace, &run, &tables, &Cold::default(), &mut follower).unwrap_err();
     assert_eq!(error, planned());
-    assert_ne!(file_of(&place, &tables[0]), before[0]);
-    assert_eq!(file_of(&place, &tables[1]), before[1]);
+    assert_ne!(file_of(&workspace, &tables[0]), before[0]);
+    assert_eq!(file_of(&workspace, &tables[1]), before[1]);
 }
 
 #[test]
 fn a_cold_start_is_cancelled_in_the_middle_of_a_table() {
     let database = open(server());
-    let place = place("coldcancel");
+    let workspace = workspace("coldcancel");
     let (_lease, tables) = two_tables(&*database, "coldcancel");
-    let mut reader = database.session(&place, &place).unwrap();
+    let mut reader = database.session(&workspace, &workspace).unwrap();
     // Whoever reads a table keeps it from being written anew.
     reader.execute("BEGIN; SELECT count(*) FROM two", &[]).unwrap();
     let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'VACUUM (FULL%'";
@@ -806,23 +808,23 @@ fn a_cold_start_is_cancelled_in_the_middle_of_a_table() {
         });
     };
     let mut follower = Follower { work: &work, ..Follower::new(&|| Ok(())) };
-    let error = database.make_cold(&place, &place, &tables, &Cold::default(), &mut follower).unwrap_err();
+    let error = database.make_cold(&workspace, &workspace, &tables, &Cold::default(), &mut follower).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Cancelled, "{error}");
 }
 
 #[test]
 fn tables_that_others_read_are_not_written_anew() {
     let database = open(server());
-    let place = place("coldshared");
+    let workspace = workspace("coldshared");
     let (_lease, tables) = two_tables(&*database, "coldshared");
-    let before = [0, 1].map(|index: usize| file_of(&place, &tables[index]));
-    let mut reader = database.session(&place, &place).unwrap();
+    let before = [0, 1].map(|index: usize| file_of(&workspace, &tables[index]));
+    let mut reader = database.session(&workspace, &workspace).unwrap();
     reader.execute("BEGIN; SELECT count(*) FROM two", &[]).unwrap();
     let cold = Cold { shared: true, ..Cold::default() };
-    let done = database.make_cold(&place, &place, &tables, &cold, &mut Unfollowed).unwrap();
+    let done = database.make_cold(&workspace, &workspace, &tables, &cold, &mut Unfollowed).unwrap();
     assert_eq!(done, ["displace", "drop-os-cache"]);
-    assert_eq!([0, 1].map(|index: usize| file_of(&place, &tables[index])), before);
-    let tables = format!("SELECT count(*) FROM pg_tables WHERE schemaname = '{place}'");
+    assert_eq!([0, 1].map(|index: usize| file_of(&workspace, &tables[index])), before);
+    let tables = format!("SELECT count(*) FROM pg_tables WHERE schemaname = '{workspace}'");
     assert_eq!(server().psql(&tables).unwrap(), "2");
 }
 
@@ -834,7 +836,7 @@ fn an_unfinished_restart_command_is_ended() {
     let command = format!("echo $$ >'{}'; exec sleep 600", started.display());
     let pid = || std::fs::read_to_string(&started).ok()?.strip_suffix('\n').map(str::to_owned);
     let check = || pid().map_or(Ok(()), |_| Err(planned()));
-    let (cold, run) = (Cold { restart_command: Some(command), shared: false }, place("coldhang"));
+    let (cold, run) = (Cold { restart_command: Some(command), shared: false }, workspace("coldhang"));
     let error = database.make_cold(&run, &run, &[], &cold, &mut Follower::new(&check)).unwrap_err();
     assert_eq!(error, planned());
     assert!(!std::path::Path::new(&format!("/proc/{}", pid().unwrap())).exists());
@@ -842,10 +844,10 @@ fn an_unfinished_restart_command_is_ended() {
 
 /// After `make_cold` a scan misses every page of the table and reads all of them from the device.
 fn a_scan_is_cold(server: &Postgres, database: &dyn Database, cold: &Cold, expected: &[&str]) {
-    let place = place("cold");
+    let workspace = workspace("cold");
     let table = dense();
-    let mut lease = database.claim(&place, ClaimMode::Exclusive).unwrap().unwrap();
-    let mut session = database.session(&place, &place).unwrap();
+    let mut lease = database.claim(&workspace, ClaimMode::Exclusive).unwrap().unwrap();
+    let mut session = database.session(&workspace, &workspace).unwrap();
     session.create_table(&table).unwrap();
     session.load(&table, &mut Dense { next: 1, last: 150_000 }).unwrap();
     session.settle_table(&table).unwrap();
@@ -855,11 +857,11 @@ fn a_scan_is_cold(server: &Postgres, database: &dyn Database, cold: &Cold, expec
     drop(session);
 
     let mut follower = Follower { lease: Some(&mut lease), ..Follower::new(&|| Ok(())) };
-    let done = database.make_cold(&place, &place, std::slice::from_ref(&table), cold, &mut follower).unwrap();
+    let done = database.make_cold(&workspace, &workspace, std::slice::from_ref(&table), cold, &mut follower).unwrap();
     assert_eq!(done, expected);
     assert_eq!(follower.restarts, u32::from(cold.restart_command.is_some()));
-    assert!(open(server).claim(&place, ClaimMode::Exclusive).unwrap().is_none());
-    let mut session = database.session(&place, &place).unwrap();
+    assert!(open(server).claim(&workspace, ClaimMode::Exclusive).unwrap().is_none());
+    let mut session = database.session(&workspace, &workspace).unwrap();
     let pages = session.table_size(&table).unwrap().table_bytes / database.description().page_bytes;
     assert!(pages > 3_000);
     let mut processes = database.process_sampler().unwrap();
@@ -874,7 +876,7 @@ fn a_scan_is_cold(server: &Postgres, database: &dyn Database, cold: &Cold, expec
     session.query_count(scan, &[]).unwrap();
     assert!(session.table_misses(&table).unwrap().unwrap() - before < pages / 50);
     drop((session, lease));
-    assert!(database.remove(&place).unwrap());
+    assert!(database.remove(&workspace).unwrap());
     assert_eq!(server.psql("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'plimsoll%'").unwrap(), "0");
 }
 
@@ -887,9 +889,9 @@ fn tables_are_made_cold() {
     a_scan_is_cold(&server, &*database, &Cold::default(), &["copy", "displace", "drop-os-cache"]);
     a_scan_is_cold(&server, &*database, &restart(server.restart_command()), &["restart", "drop-os-cache"]);
 
-    let place = place("cold");
+    let workspace = workspace("cold");
     let failing = restart("echo starting; echo 'no such unit.' >&2; exit 5".to_owned());
-    let error = database.make_cold(&place, &place, &[], &failing, &mut Unfollowed).unwrap_err();
+    let error = database.make_cold(&workspace, &workspace, &[], &failing, &mut Unfollowed).unwrap_err();
     assert!(error.message.ends_with("failed: no such unit"), "{error}");
 }
 

@@ -6,10 +6,10 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use plimsoll_clock::RealClock;
-use plimsoll_engine::value::Tally;
+use plimsoll_engine::value::RowSummary;
 use plimsoll_engine::{
-    Answer, ClaimMode, ColumnType, Credentials, Database, Engine as _, Error, ErrorKind, Lease, Place, RequestAccess,
-    Requester, Result, Row, RowSource, Session, Statement, Table, Target, Value,
+    Answer, ClaimMode, ColumnType, Credentials, Database, Engine as _, Error, ErrorKind, Lease, RequestAccess,
+    Requester, Result, Row, RowSource, Session, Statement, Table, Target, Value, Workspace,
 };
 use plimsoll_postgres::Postgres as Engine;
 use plimsoll_testbed::Postgres;
@@ -31,15 +31,15 @@ struct Bench {
     /// Held to the end.
     lease: Box<dyn Lease>,
     database: Box<dyn Database>,
-    place: Place,
+    workspace: Workspace,
 }
 
 fn bench_at(url: &str, name: &str) -> Bench {
-    let (database, place) = (open(url), Place::run(name).unwrap());
-    let lease = database.claim(&place, ClaimMode::Exclusive).unwrap().unwrap();
-    let session = database.session(&place, &place).unwrap();
-    let requester = database.requester(&place, &place, RequestAccess::OWN).unwrap();
-    Bench { session, requester, lease, database, place }
+    let (database, workspace) = (open(url), Workspace::run(name).unwrap());
+    let lease = database.claim(&workspace, ClaimMode::Exclusive).unwrap().unwrap();
+    let session = database.session(&workspace, &workspace).unwrap();
+    let requester = database.requester(&workspace, &workspace, RequestAccess::OWN).unwrap();
+    Bench { session, requester, lease, database, workspace }
 }
 
 fn bench(name: &str) -> Bench {
@@ -103,14 +103,14 @@ fn everything() -> (Table, Vec<Vec<Value<'static>>>) {
 }
 
 /// What the ordinary session makes of a query.
-fn read(session: &mut dyn Session, sql: &str, types: &[ColumnType]) -> Tally {
-    let mut tally = Tally::default();
+fn read(session: &mut dyn Session, sql: &str, types: &[ColumnType]) -> RowSummary {
+    let mut row_summary = RowSummary::default();
     let mut each = |row: &mut Row| {
-        tally.add(row);
+        row_summary.add(row);
         Ok(())
     };
     session.query(sql, &[], types, &mut each).unwrap();
-    tally
+    row_summary
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn every_value_goes_and_counts_as_with_the_ordinary_session() {
     // A load goes over the same line.
     let loaded = bench.requester.load(&table, &mut List(rows[2..].iter(), None)).unwrap();
     assert_eq!(loaded.rows, 1);
-    let mut expected = Tally::default();
+    let mut expected = RowSummary::default();
     for values in &rows {
         let mut row = Row::default();
         for value in values {
@@ -324,7 +324,7 @@ fn a_line_that_is_broken_from_our_side_is_lost() {
 
 #[test]
 fn a_session_that_was_ended_is_lost_and_stays_so() {
-    let Bench { requester, lease, database, place, .. } = bench("reqlost");
+    let Bench { requester, lease, database, workspace, .. } = bench("reqlost");
     let sleeper = asleep(server(), "reqlost", requester);
     server()
         .psql("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = 'plimsoll work plimsoll_run_reqlost' AND wait_event = 'PgSleep'")
@@ -339,20 +339,20 @@ fn a_session_that_was_ended_is_lost_and_stays_so() {
     let table = Table::new("t", &[("a", ColumnType::Int)]);
     assert_eq!(requester.load(&table, &mut List([].iter(), None)).unwrap_err().kind, ErrorKind::Lost);
     // A new one works; while it is idle it is one of those that are ended with their run.
-    let requester = database.requester(&place, &place, RequestAccess::OWN).unwrap();
+    let requester = database.requester(&workspace, &workspace, RequestAccess::OWN).unwrap();
     drop((requester, lease));
 }
 
 #[test]
 fn a_server_that_is_killed_is_lost() {
     let server = Postgres::builder().start().unwrap();
-    let Bench { requester, database, place, .. } =
+    let Bench { requester, database, workspace, .. } =
         bench_at(&server.tcp_url("plimsoll", server.password(), "postgres"), "reqkill");
     let sleeper = asleep(&server, "reqkill", requester);
     server.stop_immediate().unwrap();
     let (_, error) = sleeper.join().unwrap();
     assert_eq!(error.kind, ErrorKind::Lost, "{error}");
-    let error = database.requester(&place, &place, RequestAccess::OWN).err().unwrap();
+    let error = database.requester(&workspace, &workspace, RequestAccess::OWN).err().unwrap();
     assert_eq!(error.kind, ErrorKind::Connect, "{error}");
     assert!(error.hint.is_some());
 }
@@ -376,17 +376,17 @@ fn passwords_of_all_kinds_are_taken() {
         ))
         .unwrap();
     server.psql("SELECT pg_reload_conf()").unwrap();
-    let place = Place::run("reqwords").unwrap();
+    let workspace = Workspace::run("reqwords").unwrap();
     let socket = open(&server.socket_url("postgres"));
-    let _lease = socket.claim(&place, ClaimMode::Exclusive).unwrap().unwrap();
+    let _lease = socket.claim(&workspace, ClaimMode::Exclusive).unwrap().unwrap();
     for (user, word) in [("old", "old's"), ("plain", "plain%20one"), ("new", "new")] {
         let database = open(&server.tcp_url(user, word, "postgres"));
-        let mut requester = database.requester(&place, &place, RequestAccess::OWN).unwrap();
+        let mut requester = database.requester(&workspace, &workspace, RequestAccess::OWN).unwrap();
         let who = statement(0, "SELECT 1 WHERE current_user = $1", None);
         assert_eq!(requester.ask(&who, &[Value::Text(user)]).unwrap().rows, 1);
         // A password that is changed meanwhile is refused as with every session.
         server.psql(&format!("ALTER ROLE {user} PASSWORD 'another'")).unwrap();
-        let error = database.requester(&place, &place, RequestAccess::OWN).err().unwrap();
+        let error = database.requester(&workspace, &workspace, RequestAccess::OWN).err().unwrap();
         assert_eq!((error.kind, error.hint.is_some()), (ErrorKind::Authenticate, true), "{user}");
     }
 }
@@ -437,17 +437,17 @@ fn hosts_are_tried_in_order_and_by_what_is_asked_of_them() {
     let server = server();
     let folder = server.socket_directory().display();
     let port = server.port();
-    let place = Place::run("reqhosts").unwrap();
+    let workspace = Workspace::run("reqhosts").unwrap();
     let database = open(&format!(
         "postgres://plimsoll@/postgres?host=/nowhere,{folder}&port={port}&target_session_attrs=read-write"
     ));
-    let _lease = database.claim(&place, ClaimMode::Exclusive).unwrap().unwrap();
-    let mut requester = database.requester(&place, &place, RequestAccess::OWN).unwrap();
+    let _lease = database.claim(&workspace, ClaimMode::Exclusive).unwrap().unwrap();
+    let mut requester = database.requester(&workspace, &workspace, RequestAccess::OWN).unwrap();
     let named = statement(0, "SELECT 1 WHERE current_setting('application_name') = $1", None);
-    let name = format!("plimsoll work {place}");
+    let name = format!("plimsoll work {workspace}");
     assert_eq!(requester.ask(&named, &[Value::Text(&name)]).unwrap().rows, 1);
     // The settings are those of an ordinary session.
-    let mut session = database.session(&place, &place).unwrap();
+    let mut session = database.session(&workspace, &workspace).unwrap();
     let settings = ["search_path", "jit", "lock_timeout", "statement_timeout", "client_connection_check_interval"];
     for (setting, number) in settings.into_iter().zip(1..) {
         let sql = format!("SELECT current_setting('{setting}')");
@@ -461,7 +461,7 @@ fn hosts_are_tried_in_order_and_by_what_is_asked_of_them() {
 fn existing_tables_are_reached_and_written_to_only_where_that_is_allowed() {
     let bench = bench("reqexist");
     server().psql("CREATE TABLE theirs (a int); INSERT INTO theirs VALUES (1)").unwrap();
-    let with = |access| bench.database.requester(&bench.place, &bench.place, access).unwrap();
+    let with = |access| bench.database.requester(&bench.workspace, &bench.workspace, access).unwrap();
     let read = statement(0, "SELECT a FROM theirs", None);
     let write = statement(1, "INSERT INTO theirs VALUES (2)", None);
     assert!(with(RequestAccess::OWN).ask(&read, &[]).is_err());

@@ -10,14 +10,14 @@ use std::time::Duration;
 use plimsoll_clock::Clock;
 use plimsoll_engine::capability::Capability;
 use plimsoll_engine::database::{
-    ClaimMode, Cold, ColdFollower, Database, Description, Lease, Place, PlaceKind, PlaceStatus, Sampler, Session,
-    WeakIsolation,
+    ClaimMode, Cold, ColdFollower, Database, Description, Lease, Sampler, Session, WeakIsolation, Workspace,
+    WorkspaceKind, WorkspaceStatus,
 };
 use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::mover::Mover;
 use plimsoll_engine::process;
 use plimsoll_engine::request::RequestAccess;
 use plimsoll_engine::table::Table;
+use plimsoll_engine::transfer::Transfer;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::errors::{from_io, from_sqlite};
@@ -25,9 +25,9 @@ use super::existing;
 use super::lease::{FileLease, IfMissing, is_leased};
 use super::location::{self, APPLICATION_ID, HEADER_BYTES, Location, Ownership, ownership};
 use super::modelled::Modelled;
-use super::mover::SqliteMover;
 use super::options::{self, Options, set_journal_mode};
 use super::session::SqliteSession;
+use super::transfer::SqliteTransfer;
 
 /// How often a claim is tried, and how long it waits in between: who asks whether a place is leased holds its lock for
 /// a moment, and that must not look like a lease.
@@ -64,8 +64,8 @@ impl SqliteDatabase {
     }
 
     /// The file of a place.
-    pub fn path(&self, place: &Place) -> PathBuf {
-        self.location.database(place)
+    pub fn path(&self, workspace: &Workspace) -> PathBuf {
+        self.location.database(workspace)
     }
 
     /// The folder of our files.
@@ -117,8 +117,8 @@ impl SqliteDatabase {
 
     /// Takes the exclusive lock on a place and says whose file it is: nobody's or ours, for another is an error. An
     /// unfinished file is ours if its lock was there before, since a place is locked before it is made.
-    fn guard(&self, place: &Place) -> Result<Option<(FileLease, Ownership)>> {
-        let (path, lock) = (self.location.database(place), self.location.lock(place));
+    fn guard(&self, workspace: &Workspace) -> Result<Option<(FileLease, Ownership)>> {
+        let (path, lock) = (self.location.database(workspace), self.location.lock(workspace));
         let locked_before = lock.try_exists().map_err(|error| from_io(&error, "look at", &lock))?;
         let Some(lease) = FileLease::take(&lock, ClaimMode::Exclusive, IfMissing::Create)? else { return Ok(None) };
         if !lease.is_plain() {
@@ -137,17 +137,17 @@ impl SqliteDatabase {
     }
 
     /// Makes an empty database for the run that holds the lease, in place of one that may be there.
-    pub fn make_copy(&self, copy: &Place) -> Result<()> {
+    pub fn make_copy(&self, copy: &Workspace) -> Result<()> {
         self.make(&self.path(copy))
     }
 
     /// Deletes a database of the run that holds the lease; nobody may have it open.
-    pub fn delete_copy(&self, copy: &Place) -> Result<()> {
+    pub fn delete_copy(&self, copy: &Workspace) -> Result<()> {
         location::delete_database(&self.path(copy))
     }
 
     /// Removes a whole database that a run made, unless the run goes on.
-    fn remove_copy(&self, copy: &Place) -> Result<bool> {
+    fn remove_copy(&self, copy: &Workspace) -> Result<bool> {
         let path = self.location.database(copy);
         let lock = self.location.lock(&copy.leased_by());
         let had_lock = lock.exists();
@@ -175,18 +175,18 @@ impl SqliteDatabase {
     }
 
     /// Takes the lease on a place as `claim` promises.
-    fn take(&self, place: &Place, mode: ClaimMode) -> Result<Option<FileLease>> {
-        let path = self.location.database(place);
+    fn take(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<FileLease>> {
+        let path = self.location.database(workspace);
         let lease = match mode {
             ClaimMode::Exclusive => {
-                let Some((lease, owner)) = self.patiently(|| self.guard(place))? else { return Ok(None) };
+                let Some((lease, owner)) = self.patiently(|| self.guard(workspace))? else { return Ok(None) };
                 if owner != Ownership::Ours {
                     self.make(&path)?;
                 }
                 lease
             }
             ClaimMode::Shared => {
-                let lock = self.location.lock(place);
+                let lock = self.location.lock(workspace);
                 // A place that was given up has a lock file still, unless somebody took it away.
                 let if_missing = if path.exists() { IfMissing::Create } else { IfMissing::GiveUp };
                 let Some(lease) = self.patiently(|| FileLease::take(&lock, mode, if_missing))? else { return Ok(None) };
@@ -245,13 +245,13 @@ impl Database for SqliteDatabase {
         vec![Capability { name: "counters of all sessions", works: false, cost, remedy: None }]
     }
 
-    fn claim(&self, place: &Place, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
-        match self.take(place, mode) {
+    fn claim(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
+        match self.take(workspace, mode) {
             // A data set that another user keeps here is not for us, which must not stop a run that can do without it.
             Err(error)
                 if error.kind == ErrorKind::Permission
-                    && place.kind() == PlaceKind::Data
-                    && fs::symlink_metadata(self.location.lock(place)).is_ok() =>
+                    && workspace.kind() == WorkspaceKind::Data
+                    && fs::symlink_metadata(self.location.lock(workspace)).is_ok() =>
             {
                 Ok(None)
             }
@@ -259,17 +259,17 @@ impl Database for SqliteDatabase {
         }
     }
 
-    fn session(&self, place: &Place, run: &Place) -> Result<Box<dyn Session>> {
-        self.session_with(place, run, RequestAccess::OWN)
+    fn session(&self, workspace: &Workspace, run: &Workspace) -> Result<Box<dyn Session>> {
+        self.session_with(workspace, run, RequestAccess::OWN)
     }
 
-    fn session_with(&self, place: &Place, _run: &Place, access: RequestAccess) -> Result<Box<dyn Session>> {
+    fn session_with(&self, workspace: &Workspace, _run: &Workspace, access: RequestAccess) -> Result<Box<dyn Session>> {
         existing::refuse_writes(access)?;
         if access.existing && self.modelled.is_some() {
             return Err(Error::new(ErrorKind::Unsupported, "modelled hardware has no existing tables")
                 .hint("leave out 'existing = true' and make the tables under [setup]"));
         }
-        let path = self.location.database(place);
+        let path = self.location.database(workspace);
         let connection = self.connect_to_ours(&path)?;
         self.options.apply(&connection).map_err(|error| from_sqlite(error, self.location.folder()))?;
         self.check(&path, &connection)?;
@@ -283,9 +283,12 @@ impl Database for SqliteDatabase {
         Ok(Box::new(session))
     }
 
-    fn places(&self) -> Result<Vec<PlaceStatus>> {
-        let status = |place: Place| PlaceStatus { leased: is_leased(&self.location.lock(&place.leased_by())), place };
-        Ok(self.location.places()?.into_iter().map(status).collect())
+    fn workspaces(&self) -> Result<Vec<WorkspaceStatus>> {
+        let status = |workspace: Workspace| WorkspaceStatus {
+            leased: is_leased(&self.location.lock(&workspace.leased_by())),
+            workspace,
+        };
+        Ok(self.location.workspaces()?.into_iter().map(status).collect())
     }
 
     /// Sessions live in the process that holds the lease, and die with it.
@@ -293,15 +296,15 @@ impl Database for SqliteDatabase {
         Ok(0)
     }
 
-    fn remove(&self, place: &Place) -> Result<bool> {
-        if place.kind() == PlaceKind::Copy {
-            return self.remove_copy(place);
+    fn remove(&self, workspace: &Workspace) -> Result<bool> {
+        if workspace.kind() == WorkspaceKind::Copy {
+            return self.remove_copy(workspace);
         }
-        let (path, lock) = (self.location.database(place), self.location.lock(place));
+        let (path, lock) = (self.location.database(workspace), self.location.lock(workspace));
         if fs::symlink_metadata(&lock).is_err() && fs::symlink_metadata(&path).is_err() {
             return Ok(true);
         }
-        let Some((_lease, _owner)) = self.guard(place)? else { return Ok(false) };
+        let Some((_lease, _owner)) = self.guard(workspace)? else { return Ok(false) };
         location::delete_database(&path)?;
         location::delete(&lock)?;
         Ok(true)
@@ -314,8 +317,8 @@ impl Database for SqliteDatabase {
     /// Nothing is written anew, so that others may read the tables all the while.
     fn make_cold(
         &self,
-        place: &Place,
-        run: &Place,
+        workspace: &Workspace,
+        run: &Workspace,
         _tables: &[Table],
         cold: &Cold,
         follower: &mut dyn ColdFollower,
@@ -326,8 +329,8 @@ impl Database for SqliteDatabase {
         }
         follower.check()?;
         // A page cache lives and dies with its connection, and the last one that closes empties the log.
-        let path = self.location.database(place);
-        let mut session = self.session(place, run)?;
+        let path = self.location.database(workspace);
+        let mut session = self.session(workspace, run)?;
         follower.working(session.canceller());
         match session.checkpoint() {
             // Another reader keeps the log as it is, which is no less cold.
@@ -345,9 +348,9 @@ impl Database for SqliteDatabase {
         Ok(methods)
     }
 
-    fn mover(&self, _run: &Place) -> Result<Option<Box<dyn Mover>>> {
+    fn transfer(&self, _run: &Workspace) -> Result<Option<Box<dyn Transfer>>> {
         let is_real = self.modelled.is_none();
-        Ok(is_real.then(|| Box::new(SqliteMover::new(self.clone())) as Box<dyn Mover>))
+        Ok(is_real.then(|| Box::new(SqliteTransfer::new(self.clone())) as Box<dyn Transfer>))
     }
 
     /// A session works in its own thread and counts for itself.

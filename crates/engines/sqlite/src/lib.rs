@@ -1,8 +1,8 @@
 //! SQLite: a file of our own beside the one that the target names, on the same disk.
 //!
 //! A target is `sqlite:PATH[?option=value&...]`, relative or absolute, or `sqlite:///absolute/path`. PATH itself is
-//! never created and never opened for writing; it need not exist. A place is the file `PATH.<place>.db` with SQLite's
-//! own companions, and `PATH.<place>.lock` carries its lease.
+//! never created and never opened for writing; it need not exist. A place is the file `PATH.<workspace>.db` with SQLite's
+//! own companions, and `PATH.<workspace>.lock` carries its lease.
 //!
 //! Options are SQLite's own pragmas and hold for every session:
 //!
@@ -27,10 +27,10 @@ mod lease;
 mod load;
 mod location;
 pub mod modelled;
-mod mover;
 mod native;
 mod options;
 mod session;
+mod transfer;
 mod tree;
 mod values;
 

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use plimsoll_engine::database::RowSource;
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::table::Table;
-use plimsoll_engine::value::{Row, Tally};
+use plimsoll_engine::value::{Row, RowSummary};
 use rusqlite::{ErrorCode, StatementStatus};
 
 use super::modelled::Follower;
@@ -20,23 +20,23 @@ use super::session::SqliteSession;
 use super::values::bind;
 
 /// Loads all rows or none.
-pub(super) fn load(session: &mut SqliteSession, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+pub(super) fn load(session: &mut SqliteSession, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
     session.cancelled.store(false, Ordering::Relaxed);
     let left_mode = !table.name.starts_with("temp.") && leave_mode(session)?;
     if !left_mode {
-        return in_transaction(session, table, rows).map(|(tally, _)| tally);
+        return in_transaction(session, table, rows).map(|(row_summary, _)| row_summary);
     }
     let before = cache_writes(&session.connection);
     let outcome = in_transaction(session, table, rows);
     let restored = set_journal_mode(&session.connection, session.options.journal_mode);
     let pages = cache_writes(&session.connection).zip(before).map_or(0, |(after, before)| after - before);
     session.pages_past_the_log += pages;
-    let (tally, _) = outcome?;
+    let (row_summary, _) = outcome?;
     if !restored.map_err(|error| session.failed(error))? {
         return Err(Error::new(ErrorKind::Busy, "the journal mode could not be restored after a load")
             .hint("another program has opened the file of the measurement: keep it away, then run again"));
     }
-    Ok(tally)
+    Ok(row_summary)
 }
 
 /// Loads all rows or none as any transaction would: others may have the file open, and the log is written. A follower hears
@@ -46,7 +46,7 @@ pub(super) fn batch(
     mut follower: Option<&mut (dyn Follower + 'static)>,
     table: &Table,
     rows: &mut dyn RowSource,
-) -> Result<Tally> {
+) -> Result<RowSummary> {
     session.cancelled.store(false, Ordering::Relaxed);
     if let Some(follower) = &mut follower {
         follower.begin(&insert_sql(table), true)?;
@@ -54,7 +54,7 @@ pub(super) fn batch(
     let outcome = in_transaction(session, table, rows);
     let steps = outcome.as_ref().map_or(0, |(_, steps)| *steps);
     let ended = follower.map_or(Ok(()), |follower| follower.end(steps, session.connection.is_autocommit()));
-    outcome.and_then(|(tally, _)| ended.map(|()| tally))
+    outcome.and_then(|(row_summary, _)| ended.map(|()| row_summary))
 }
 
 /// Changes to a rollback journal if that is better for a load; true if the mode was changed.
@@ -72,10 +72,10 @@ fn leave_mode(session: &SqliteSession) -> Result<bool> {
 }
 
 /// Also gives the steps of SQLite's virtual machine that the inserts took.
-fn in_transaction(session: &SqliteSession, table: &Table, rows: &mut dyn RowSource) -> Result<(Tally, u64)> {
+fn in_transaction(session: &SqliteSession, table: &Table, rows: &mut dyn RowSource) -> Result<(RowSummary, u64)> {
     let run = |sql: &str| session.connection.execute_batch(sql).map_err(|error| session.failed(error));
     run("BEGIN IMMEDIATE")?;
-    let outcome = insert(session, table, rows).and_then(|tally| run("COMMIT").map(|()| tally));
+    let outcome = insert(session, table, rows).and_then(|row_summary| run("COMMIT").map(|()| row_summary));
     if outcome.is_err() && !session.connection.is_autocommit() {
         // The first error tells the reason; what can't be rolled back now is rolled back by whoever opens the file next.
         let _ = run("ROLLBACK");
@@ -84,20 +84,20 @@ fn in_transaction(session: &SqliteSession, table: &Table, rows: &mut dyn RowSour
 }
 
 fn insert_sql(table: &Table) -> String {
-    let places = vec!["?"; table.columns.len()].join(", ");
-    format!("INSERT INTO {} VALUES ({places})", table.name)
+    let workspaces = vec!["?"; table.columns.len()].join(", ");
+    format!("INSERT INTO {} VALUES ({workspaces})", table.name)
 }
 
-fn insert(session: &SqliteSession, table: &Table, rows: &mut dyn RowSource) -> Result<(Tally, u64)> {
+fn insert(session: &SqliteSession, table: &Table, rows: &mut dyn RowSource) -> Result<(RowSummary, u64)> {
     let failed = |error| session.failed(error);
     let columns = table.columns.len();
     let mut statement = session.connection.prepare(&insert_sql(table)).map_err(failed)?;
-    let (mut row, mut tally) = (Row::default(), Tally::default());
+    let (mut row, mut row_summary) = (Row::default(), RowSummary::default());
     loop {
         row.clear();
         if !rows.next(&mut row)? {
             let steps = statement.reset_status(StatementStatus::VmStep);
-            return Ok((tally, u64::try_from(steps).unwrap_or(0)));
+            return Ok((row_summary, u64::try_from(steps).unwrap_or(0)));
         }
         if session.cancelled.load(Ordering::Relaxed) {
             return Err(Error::new(ErrorKind::Cancelled, "the load was cancelled"));
@@ -110,6 +110,6 @@ fn insert(session: &SqliteSession, table: &Table, rows: &mut dyn RowSource) -> R
             bind(&mut statement, index + 1, value).map_err(failed)?;
         }
         statement.raw_execute().map_err(failed)?;
-        tally.add(&mut row);
+        row_summary.add(&mut row);
     }
 }

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use plimsoll_engine::database::Place;
+use plimsoll_engine::database::Workspace;
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use rustix::fs::{Access, access};
 
@@ -88,13 +88,13 @@ impl Location {
     }
 
     /// The place's database file.
-    pub(super) fn database(&self, place: &Place) -> PathBuf {
-        self.file(place, ".db")
+    pub(super) fn database(&self, workspace: &Workspace) -> PathBuf {
+        self.file(workspace, ".db")
     }
 
     /// The file that carries the place's lease.
-    pub(super) fn lock(&self, place: &Place) -> PathBuf {
-        self.file(place, ".lock")
+    pub(super) fn lock(&self, workspace: &Workspace) -> PathBuf {
+        self.file(workspace, ".lock")
     }
 
     /// Device and inode of the folder and the name of the file: stable, and without secrets.
@@ -104,15 +104,15 @@ impl Location {
     }
 
     /// Places that have a file or a lock in the folder, by name.
-    pub(super) fn places(&self) -> Result<Vec<Place>> {
+    pub(super) fn workspaces(&self) -> Result<Vec<Workspace>> {
         let failed = |error: io::Error| from_io(&error, "list", &self.folder);
-        let mut places = Vec::new();
+        let mut workspaces = Vec::new();
         for entry in fs::read_dir(&self.folder).map_err(failed)? {
-            places.extend(self.place_of(&entry.map_err(failed)?.file_name()));
+            workspaces.extend(self.place_of(&entry.map_err(failed)?.file_name()));
         }
-        places.sort();
-        places.dedup();
-        Ok(places)
+        workspaces.sort();
+        workspaces.dedup();
+        Ok(workspaces)
     }
 
     /// True if the folder is in memory: then nothing is read from a device, and nothing survives a restart.
@@ -127,18 +127,18 @@ impl Location {
         false
     }
 
-    fn file(&self, place: &Place, ending: &str) -> PathBuf {
+    fn file(&self, workspace: &Workspace, ending: &str) -> PathBuf {
         let mut name = self.name.clone();
         name.push(".");
-        name.push(place.name());
+        name.push(workspace.name());
         name.push(ending);
         self.folder.join(name)
     }
 
-    fn place_of(&self, file: &OsStr) -> Option<Place> {
+    fn place_of(&self, file: &OsStr) -> Option<Workspace> {
         let rest = file.as_encoded_bytes().strip_prefix(self.name.as_encoded_bytes())?.strip_prefix(b".")?;
         let rest = std::str::from_utf8(rest).ok()?;
-        Place::from_name(rest.strip_suffix(".db").or_else(|| rest.strip_suffix(".lock"))?)
+        Workspace::from_name(rest.strip_suffix(".db").or_else(|| rest.strip_suffix(".lock"))?)
     }
 }
 
@@ -256,9 +256,9 @@ mod tests {
         fs::write(folder.path().join("real/file.db"), "").unwrap();
         std::os::unix::fs::symlink("real/file.db", folder.path().join("link")).unwrap();
         let location = Location::find(&folder.path().join("link")).unwrap();
-        let place = Place::run("1").unwrap();
+        let workspace = Workspace::run("1").unwrap();
         let expected = folder.path().canonicalize().unwrap().join("real/file.db.plimsoll_run_1.db");
-        assert_eq!(location.database(&place), expected);
+        assert_eq!(location.database(&workspace), expected);
     }
 
     #[test]
@@ -276,7 +276,7 @@ mod tests {
         ] {
             fs::write(folder.path().join(name), "").unwrap();
         }
-        let names: Vec<String> = location.places().unwrap().iter().map(ToString::to_string).collect();
+        let names: Vec<String> = location.workspaces().unwrap().iter().map(ToString::to_string).collect();
         assert_eq!(names, ["plimsoll_data_1", "plimsoll_run_a"]);
     }
 

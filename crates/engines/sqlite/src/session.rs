@@ -13,7 +13,7 @@ use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::process;
 use plimsoll_engine::request::{Answer, Statement};
 use plimsoll_engine::table::{ColumnType, Table};
-use plimsoll_engine::value::{Row, Tally, Value};
+use plimsoll_engine::value::{Row, RowSummary, Value};
 use plimsoll_measurement::{Counter, FileRow, Reading, Views};
 use rusqlite::{CachedStatement, Connection, InterruptHandle, OpenFlags, StatementStatus};
 
@@ -263,11 +263,11 @@ impl Session for SqliteSession {
         self.execute(&SqliteDialect.create_table(table), &[]).map(drop)
     }
 
-    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
         load::load(self, table, rows)
     }
 
-    fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+    fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
         let mut follower = self.follower.take();
         // A follower has to outlive a panic: it goes after the rollback.
         let outcome = catch_unwind(AssertUnwindSafe(|| load::batch(self, follower.as_deref_mut(), table, rows)));

@@ -8,10 +8,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, mpsc};
 
 use plimsoll_clock::{Clock, RealClock};
-use plimsoll_engine::value::Tally;
+use plimsoll_engine::value::RowSummary;
 use plimsoll_engine::{
-    ClaimMode, Cold, ColumnType, Credentials, Database, Engine, Error, ErrorKind, Lease, Place, PlaceStatus, Result,
-    Row, RowSource, Session, Table, Target, Unfollowed, Value,
+    ClaimMode, Cold, ColumnType, Credentials, Database, Engine, Error, ErrorKind, Lease, Result, Row, RowSource,
+    Session, Table, Target, Unfollowed, Value, Workspace, WorkspaceStatus,
 };
 use plimsoll_measurement::Counter;
 use plimsoll_measurement::reading::growth;
@@ -27,8 +27,8 @@ fn open(folder: &Path, query: &str) -> Box<dyn Database> {
     try_open(&format!("sqlite:{}/user.db{query}", folder.display())).unwrap()
 }
 
-fn run() -> Place {
-    Place::run("0a1").unwrap()
+fn run() -> Workspace {
+    Workspace::run("0a1").unwrap()
 }
 
 fn claim(database: &dyn Database, mode: ClaimMode) -> Option<Box<dyn Lease>> {
@@ -105,17 +105,17 @@ fn rows(last: i32) -> Rows {
     Rows { next: 1, last }
 }
 
-fn read_all(session: &mut dyn Session, table: &Table) -> Tally {
-    let mut tally = Tally::default();
+fn read_all(session: &mut dyn Session, table: &Table) -> RowSummary {
+    let mut row_summary = RowSummary::default();
     let sql = session.dialect().read_rows(table);
     let range = [Value::BigInt(0), Value::BigInt(i64::MAX)];
     session
         .query(&sql, &range, &table.types(), &mut |row| {
-            tally.add(row);
+            row_summary.add(row);
             Ok(())
         })
         .unwrap();
-    tally
+    row_summary
 }
 
 fn count(session: &mut dyn Session, table: &Table) -> u64 {
@@ -235,10 +235,10 @@ fn a_load_brings_the_rows_and_their_checksum_in_every_mode() {
         let session = bench.session.as_mut();
         let table = family("t");
         session.create_table(&table).unwrap();
-        let tally = session.load(&table, &mut rows(5_000)).unwrap();
-        assert_eq!(tally.rows, 5_000);
+        let row_summary = session.load(&table, &mut rows(5_000)).unwrap();
+        assert_eq!(row_summary.rows, 5_000);
         session.settle_table(&table).unwrap();
-        assert_eq!(read_all(session, &table), tally, "{query}");
+        assert_eq!(read_all(session, &table), row_summary, "{query}");
         let copy = table.named("copy");
         session.create_table(&copy).unwrap();
         let sql = session.dialect().copy_chunk(&copy, "t", 5_000, 2, 1);
@@ -270,13 +270,13 @@ fn a_load_that_fails_leaves_nothing() {
     for each in [&table, &other] {
         session.create_table(each).unwrap();
     }
-    let tally = session.load(&other, &mut rows(2_000)).unwrap();
+    let row_summary = session.load(&other, &mut rows(2_000)).unwrap();
     let error = session.load(&table, &mut Failing(rows(9_000))).unwrap_err();
     assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Safety, "enough"));
     assert_eq!(count(session, &table), 0);
     let doubled = session.load(&other, &mut Rows { next: 2_000, last: 2_010 }).unwrap_err();
     assert_eq!(doubled.kind, ErrorKind::Statement);
-    assert_eq!(read_all(session, &other), tally);
+    assert_eq!(read_all(session, &other), row_summary);
     let short = session.load(&table, &mut Short).unwrap_err();
     assert_eq!(short.kind, ErrorKind::Internal);
 }
@@ -287,15 +287,15 @@ fn the_source_of_a_chunk_is_in_memory() {
     let session = bench.session.as_mut();
     let source = family(&session.dialect().source_table("source"));
     session.create_table(&source).unwrap();
-    let tally = session.load(&source, &mut rows(5_000)).unwrap();
+    let row_summary = session.load(&source, &mut rows(5_000)).unwrap();
     session.settle_table(&source).unwrap();
     let target = family("chunks");
     session.create_table(&target).unwrap();
     let before = session.sample().unwrap();
-    assert_eq!(read_all(session, &source), tally);
+    assert_eq!(read_all(session, &source), row_summary);
     let after = session.sample().unwrap();
     assert_eq!(growth(Counter::CacheMissPages, &before, &after), Some(0.0));
-    assert!(session.table_size(&source).unwrap().table_bytes > tally.content_bytes);
+    assert!(session.table_size(&source).unwrap().table_bytes > row_summary.content_bytes);
 
     let sql = session.dialect().copy_chunk(&target, &source.name, 5_000, 3, 1);
     session.execute(&sql, &[]).unwrap();
@@ -332,11 +332,11 @@ fn leases_exclude_one_another() {
     first.share().unwrap();
     let second = claim(two.as_ref(), ClaimMode::Shared).unwrap();
     assert!(claim(two.as_ref(), ClaimMode::Exclusive).is_none() && !two.remove(&run()).unwrap());
-    assert_eq!(two.places().unwrap(), [PlaceStatus { place: run(), leased: true }]);
+    assert_eq!(two.workspaces().unwrap(), [WorkspaceStatus { workspace: run(), leased: true }]);
     drop(first);
     assert!(claim(one.as_ref(), ClaimMode::Exclusive).is_none());
     drop(second);
-    assert_eq!(one.places().unwrap(), [PlaceStatus { place: run(), leased: false }]);
+    assert_eq!(one.workspaces().unwrap(), [WorkspaceStatus { workspace: run(), leased: false }]);
     drop(claim(one.as_ref(), ClaimMode::Exclusive).unwrap());
     assert_eq!(one.end_orphans().unwrap(), 0);
     assert!(two.remove(&run()).unwrap() && two.remove(&run()).unwrap());
@@ -347,15 +347,15 @@ fn leases_exclude_one_another() {
 fn a_place_keeps_its_tables_and_another_page_size_is_noticed() {
     let Bench { mut session, lease, database, folder } = Bench::new("");
     session.create_table(&family("t")).unwrap();
-    let tally = session.load(&family("t"), &mut rows(100)).unwrap();
+    let row_summary = session.load(&family("t"), &mut rows(100)).unwrap();
     drop((session, lease, database));
     let database = open(folder.path(), "?journal_mode=truncate");
     let _lease = claim(database.as_ref(), ClaimMode::Shared).unwrap();
     let mut session = database.session(&run(), &run()).unwrap();
-    assert_eq!(read_all(session.as_mut(), &family("t")), tally);
+    assert_eq!(read_all(session.as_mut(), &family("t")), row_summary);
     let error = open(folder.path(), "?page_size=1024").session(&run(), &run()).err().unwrap();
     assert_eq!(error.kind, ErrorKind::Usage);
-    assert_eq!(database.session(&Place::data(7), &run()).err().unwrap().kind, ErrorKind::Missing);
+    assert_eq!(database.session(&Workspace::data(7), &run()).err().unwrap().kind, ErrorKind::Missing);
 }
 
 #[test]
@@ -680,10 +680,10 @@ fn a_disk_that_fills_up_has_its_own_class_and_a_next_step() {
 fn child_is_another_user() {
     let folder = std::env::var_os(CHILD_FOLDER).unwrap();
     let database = open(Path::new(&folder), "");
-    let (kept, other) = (Place::data(7), Place::run("0b2").unwrap());
-    let status = |place: &Place, leased| PlaceStatus { place: place.clone(), leased };
+    let (kept, other) = (Workspace::data(7), Workspace::run("0b2").unwrap());
+    let status = |workspace: &Workspace, leased| WorkspaceStatus { workspace: workspace.clone(), leased };
     let expected = [status(&kept, true), status(&run(), true), status(&other, false)];
-    assert_eq!(database.places().unwrap(), expected);
+    assert_eq!(database.workspaces().unwrap(), expected);
     for mode in [ClaimMode::Exclusive, ClaimMode::Shared] {
         assert!(database.claim(&kept, mode).unwrap().is_none());
     }
@@ -700,15 +700,15 @@ fn a_place_of_another_user_stops_nothing() {
     const NOBODY: u32 = 65_534;
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
-    let lock = |place: &Place, mode| {
-        let path = folder.path().join(format!("user.db.{place}.lock"));
+    let lock = |workspace: &Workspace, mode| {
+        let path = folder.path().join(format!("user.db.{workspace}.lock"));
         fs::write(&path, "").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         path
     };
-    fs::write(folder.path().join(format!("user.db.{}.db", Place::data(7))), "").unwrap();
-    let theirs = [lock(&run(), 0o0), lock(&Place::data(7), 0o0)];
-    let other = lock(&Place::run("0b2").unwrap(), 0o666);
+    fs::write(folder.path().join(format!("user.db.{}.db", Workspace::data(7))), "").unwrap();
+    let theirs = [lock(&run(), 0o0), lock(&Workspace::data(7), 0o0)];
+    let other = lock(&Workspace::run("0b2").unwrap(), 0o666);
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "--ignored", "child_is_another_user"]).env(CHILD_FOLDER, folder.path());
     // Nothing is forbidden to root, so root starts the child as somebody else.
@@ -737,12 +737,12 @@ fn a_full_disk_has_its_own_class() {
     let mut session = database.session(&run(), &run()).unwrap();
     let table = family("t");
     session.create_table(&table).unwrap();
-    let tally = session.load(&table, &mut rows(2_000)).unwrap();
+    let row_summary = session.load(&table, &mut rows(2_000)).unwrap();
     let full = session.load(&table, &mut Rows { next: 2_001, last: 100_000 }).unwrap_err();
     assert_eq!(full.kind, ErrorKind::DiskFull, "{full}");
     let full = session.execute("CREATE TABLE copy AS SELECT a.* FROM t a, t b", &[]).unwrap_err();
     assert_eq!(full.kind, ErrorKind::DiskFull, "{full}");
-    assert_eq!(read_all(session.as_mut(), &table), tally);
+    assert_eq!(read_all(session.as_mut(), &table), row_summary);
     drop((session, lease));
     assert!(database.remove(&run()).unwrap());
 }

@@ -18,7 +18,7 @@ mod write;
 use std::fmt::Write as _;
 
 use plimsoll_catalog::Sourced;
-use plimsoll_engine::work::{Stock, Work};
+use plimsoll_engine::work::{TableData, Work};
 use plimsoll_engine::{Expected, Result};
 use plimsoll_hardware::Spec;
 use plimsoll_measurement::units::{MB, mb_per_minute};
@@ -85,7 +85,7 @@ fn basis_of_limit(level: &Level, limit: &str, reads: bool) -> (String, bool) {
 }
 
 /// Of tables whose rows take so many steps each.
-fn scan(level: &Level, tables: Vec<Stock<'_>>, row_steps: f64) -> Result<Option<Expected>> {
+fn scan(level: &Level, tables: Vec<TableData<'_>>, row_steps: f64) -> Result<Option<Expected>> {
     let spec = &level.spec;
     let mut shapes = Vec::with_capacity(tables.len());
     for table in tables {
@@ -113,7 +113,7 @@ fn scan(level: &Level, tables: Vec<Stock<'_>>, row_steps: f64) -> Result<Option<
     Ok(Some(Expected { metric: "read_rate", value, basis, limit: time.limit, reason, published }))
 }
 
-fn write(level: &Level, source: Stock<'_>, times: u64, chunks: u64) -> Result<Option<Expected>> {
+fn write(level: &Level, source: TableData<'_>, times: u64, chunks: u64) -> Result<Option<Expected>> {
     let spec = &level.spec;
     let Some(made) = write::chunks(source, times, chunks, spec.page_bytes)? else { return Ok(None) };
     let time = write::time(spec, &made);

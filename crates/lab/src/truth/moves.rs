@@ -2,7 +2,7 @@
 //! go past the log: a copy is read from the data device and written to it at once, a restore comes by what the service moves
 //! databases with, and where it has nothing for that, to the data device.
 
-use plimsoll_engine::work::Stock;
+use plimsoll_engine::work::TableData;
 use plimsoll_engine::{Expected, Result};
 use plimsoll_hardware::{Kind, LARGEST_IO_BYTES, Role};
 use plimsoll_measurement::units::{MB, mb_per_minute};
@@ -14,15 +14,15 @@ use super::tree::Tree;
 use super::write::{self, Chunks};
 use super::{add_neighbour, basis, basis_of_limit};
 use crate::level::Level;
-use crate::mover::IMPORT_ROWS;
+use crate::transfer::IMPORT_ROWS;
 
 /// The transactions of an import; `None` if rows do not fit into a page.
-fn transactions(tables: Vec<Stock<'_>>, page_bytes: u64) -> Result<Option<Chunks>> {
+fn transactions(tables: Vec<TableData<'_>>, page_bytes: u64) -> Result<Option<Chunks>> {
     let (mut made, mut steps, mut fits) = (Chunks::default(), 0, true);
-    for stock in tables {
-        let per_row = inserted_row(&stock.table);
+    for table_data in tables {
+        let per_row = inserted_row(&table_data.table);
         let (mut tree, mut rows) = (Tree::new(page_bytes), 0);
-        each(stock, |key, payload, content| {
+        each(table_data, |key, payload, content| {
             fits &= tree.append(key, payload);
             rows += 1;
             made.content_bytes += content;
@@ -41,7 +41,7 @@ fn transactions(tables: Vec<Stock<'_>>, page_bytes: u64) -> Result<Option<Chunks
     Ok(fits.then_some(made))
 }
 
-pub fn import(level: &Level, tables: Vec<Stock<'_>>) -> Result<Option<Expected>> {
+pub fn import(level: &Level, tables: Vec<TableData<'_>>) -> Result<Option<Expected>> {
     let spec = &level.spec;
     let Some(made) = transactions(tables, spec.page_bytes)? else { return Ok(None) };
     if made.frames.is_empty() {
@@ -72,7 +72,7 @@ pub fn import(level: &Level, tables: Vec<Stock<'_>>) -> Result<Option<Expected>>
 }
 
 /// How fast the log takes the rows of an import while nothing else holds them back.
-pub fn import_log(level: &Level, tables: Vec<Stock<'_>>) -> Result<Option<Expected>> {
+pub fn import_log(level: &Level, tables: Vec<TableData<'_>>) -> Result<Option<Expected>> {
     let Some(made) = transactions(tables, level.spec.page_bytes)? else { return Ok(None) };
     let time = write::time(&level.spec, &made);
     let Some(value) = mb_per_minute(made.content_bytes, time.log_seconds) else { return Ok(None) };
@@ -86,12 +86,12 @@ pub fn import_log(level: &Level, tables: Vec<Stock<'_>>) -> Result<Option<Expect
 }
 
 /// Content and pages of a database; `None` if rows do not fit into a page.
-fn size(tables: Vec<Stock<'_>>, page_bytes: u64) -> Result<Option<(u64, u64)>> {
+fn size(tables: Vec<TableData<'_>>, page_bytes: u64) -> Result<Option<(u64, u64)>> {
     // The first page of the file says what is in it.
     let (mut all_content, mut pages, mut fits) = (0, 1, true);
-    for stock in tables {
+    for table_data in tables {
         let mut tree = Tree::new(page_bytes);
-        each(stock, |key, payload, content| {
+        each(table_data, |key, payload, content| {
             fits &= tree.append(key, payload);
             all_content += content;
         })?;
@@ -105,7 +105,7 @@ fn basis_by_devices(level: &Level, limit: &str) -> String {
     if level.published.is_some() { "assumed".to_owned() } else { basis_of_limit(level, limit, false).0 }
 }
 
-pub fn copy(level: &Level, tables: Vec<Stock<'_>>) -> Result<Option<Expected>> {
+pub fn copy(level: &Level, tables: Vec<TableData<'_>>) -> Result<Option<Expected>> {
     let spec = &level.spec;
     let Some((content, pages)) = size(tables, spec.page_bytes)? else { return Ok(None) };
     let bytes = pages * spec.page_bytes;
@@ -131,7 +131,7 @@ pub fn copy(level: &Level, tables: Vec<Stock<'_>>) -> Result<Option<Expected>> {
     Ok(Some(Expected { metric: "copy_rate", value, basis, limit, reason, published: false }))
 }
 
-pub fn restore(level: &Level, tables: Vec<Stock<'_>>) -> Result<Option<Expected>> {
+pub fn restore(level: &Level, tables: Vec<TableData<'_>>) -> Result<Option<Expected>> {
     let spec = &level.spec;
     let Some((content, pages)) = size(tables, spec.page_bytes)? else { return Ok(None) };
     let bytes = pages * spec.page_bytes;

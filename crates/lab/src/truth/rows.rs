@@ -1,17 +1,17 @@
 //! Going through a table's rows for what the truth needs of them.
 
-use plimsoll_engine::work::Stock;
+use plimsoll_engine::work::TableData;
 use plimsoll_engine::{Result, Row, Value};
 
 use super::record::payload_bytes;
 
 /// Calls `visit` with key, bytes of the record and data content of each row, in order.
-pub fn each(mut stock: Stock<'_>, mut visit: impl FnMut(u64, u64, u64)) -> Result<()> {
+pub fn each(mut table_data: TableData<'_>, mut visit: impl FnMut(u64, u64, u64)) -> Result<()> {
     let mut row = Row::default();
     let mut next = 1;
     loop {
         row.clear();
-        if !stock.rows.next(&mut row)? {
+        if !table_data.rows.next(&mut row)? {
             return Ok(());
         }
         // Keys are dense from 1 in every table of ours.

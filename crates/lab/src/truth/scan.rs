@@ -11,7 +11,7 @@
 //! Tables that were loaded one after another follow one another in the file, so read-ahead runs on into the next table.
 
 use plimsoll_engine::Result;
-use plimsoll_engine::work::Stock;
+use plimsoll_engine::work::TableData;
 use plimsoll_hardware::{Kind, Spec};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
@@ -54,10 +54,10 @@ pub struct ScanTime {
 }
 
 /// The shape of a table; `None` if its rows do not fit into a page.
-pub fn shape(stock: Stock<'_>, page_bytes: u64) -> Result<Option<Shape>> {
+pub fn shape(table_data: TableData<'_>, page_bytes: u64) -> Result<Option<Shape>> {
     let mut tree = Tree::new(page_bytes);
     let (mut fits, mut shape) = (true, Shape::default());
-    each(stock, |key, payload, content| {
+    each(table_data, |key, payload, content| {
         fits &= tree.append(key, payload);
         shape.rows += 1;
         shape.content_bytes += content;

@@ -6,7 +6,7 @@
 //! chunks are gone through one by one, with the checkpoints beside them.
 
 use plimsoll_engine::Result;
-use plimsoll_engine::work::Stock;
+use plimsoll_engine::work::TableData;
 use plimsoll_hardware::{Cap, Kind, Role, Spec};
 
 use super::device::{Device, Load};
@@ -51,7 +51,7 @@ pub struct WriteTime {
 }
 
 /// What chunks of a source make of a table; `None` if its rows do not fit into a page.
-pub fn chunks(source: Stock<'_>, times: u64, count: u64, page_bytes: u64) -> Result<Option<Chunks>> {
+pub fn chunks(source: TableData<'_>, times: u64, count: u64, page_bytes: u64) -> Result<Option<Chunks>> {
     let steps_per_row = copied_row(&source.table);
     let (mut payloads, mut content) = (Vec::new(), 0);
     each(source, |_, payload, bytes| {

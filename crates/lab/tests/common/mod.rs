@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use plimsoll_clock::{Clock, OnClock, VirtualClock, enter};
 use plimsoll_engine::{
-    ClaimMode, ColumnType, Database as _, Lease, Place, Result, Row, RowSource, Session, Table, Value,
+    ClaimMode, ColumnType, Database as _, Lease, Result, Row, RowSource, Session, Table, Value, Workspace,
 };
 use plimsoll_hardware::Spec;
 use plimsoll_lab::level::Level;
@@ -14,7 +14,7 @@ use plimsoll_lab::{Address, LabDatabase};
 /// A lab with the calling thread on its clock.
 pub struct Bench {
     pub lab: LabDatabase,
-    pub place: Place,
+    pub workspace: Workspace,
     lease: Option<Box<dyn Lease>>,
     pub clock: Arc<dyn Clock>,
     _on_clock: OnClock,
@@ -39,14 +39,14 @@ impl Bench {
         let address = Address::parse(url).unwrap();
         let on_clock = enter(&clock, "test");
         let lab = LabDatabase::on(level, &address, Arc::clone(&clock)).unwrap();
-        let place = Place::run("test").unwrap();
-        let lease = lab.claim(&place, ClaimMode::Exclusive).unwrap();
+        let workspace = Workspace::run("test").unwrap();
+        let lease = lab.claim(&workspace, ClaimMode::Exclusive).unwrap();
         assert!(lease.is_some());
-        Self { lab, place, lease, clock, _on_clock: on_clock }
+        Self { lab, workspace, lease, clock, _on_clock: on_clock }
     }
 
     pub fn session(&self) -> Box<dyn Session> {
-        self.lab.session(&self.place, &self.place).unwrap()
+        self.lab.session(&self.workspace, &self.workspace).unwrap()
     }
 
     pub fn seconds(&self) -> f64 {

@@ -1,7 +1,7 @@
 //! `plimsoll clean URL`: removes what killed runs left: what is ours and has no lease. Nothing else is touched.
 
 use plimsoll_bench::{Interrupt, scratch};
-use plimsoll_engine::{Error, PlaceKind};
+use plimsoll_engine::{Error, WorkspaceKind};
 use plimsoll_measurement::exit;
 
 use crate::args::Clean;
@@ -21,31 +21,31 @@ pub fn clean(options: &Clean, printer: &Printer) -> Result<u8, Failure> {
     }
     let opened = engines::open(&target, &options.access, &Interrupt::default(), printer);
     let database = opened.database?;
-    let mut places = database.places()?;
+    let mut workspaces = database.workspaces()?;
     if !options.dry_run {
         let ended = database.end_orphans()?;
         if ended > 0 {
             printer.remark(&format!("ended {ended} sessions of killed runs"));
         }
-        places = database.places()?;
+        workspaces = database.workspaces()?;
     }
     let (mut removed, mut in_use, mut kept, mut failed) = (0, 0, 0, None::<Error>);
-    for status in places {
-        let place = &status.place;
+    for status in workspaces {
+        let workspace = &status.workspace;
         if status.leased {
             in_use += 1;
-            printer.remark(&format!("{place} is in use by a run that goes on"));
-        } else if place.kind() == PlaceKind::Data && !options.data {
+            printer.remark(&format!("{workspace} is in use by a run that goes on"));
+        } else if workspace.kind() == WorkspaceKind::Data && !options.data {
             kept += 1;
-            printer.remark(&format!("{place} is a kept data set; --data removes it"));
+            printer.remark(&format!("{workspace} is a kept data set; --data removes it"));
         } else if options.dry_run {
             removed += 1;
-            printer.result(&format!("would remove {place}"));
+            printer.result(&format!("would remove {workspace}"));
         } else {
-            match database.remove(place) {
+            match database.remove(workspace) {
                 Ok(true) => {
                     removed += 1;
-                    printer.result(&format!("removed {place}"));
+                    printer.result(&format!("removed {workspace}"));
                 }
                 Ok(false) => in_use += 1,
                 Err(error) => failed = Some(error),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use plimsoll_bench::Interrupt;
 use plimsoll_clock::{Clock, RealClock};
-use plimsoll_engine::{ClaimMode, ColumnType, Database, Place, Result, Table, WeakIsolation, process};
+use plimsoll_engine::{ClaimMode, ColumnType, Database, Result, Table, WeakIsolation, Workspace, process};
 use plimsoll_measurement::{Counter, exit, units};
 
 use crate::args::Doctor;
@@ -126,16 +126,16 @@ impl Findings {
             }
         }
         self.capabilities(database);
-        let places = database.places()?;
-        let leftovers = places.iter().filter(|status| !status.leased).count();
-        let detail = format!("{leftovers} without a lease, {} in use", places.len() - leftovers);
+        let workspaces = database.workspaces()?;
+        let leftovers = workspaces.iter().filter(|status| !status.leased).count();
+        let detail = format!("{leftovers} without a lease, {} in use", workspaces.len() - leftovers);
         self.line(true, "places of ours", &detail, "");
         // The proof that runs are possible: make a place, check who may write a checkpoint, remove it again.
-        let place = Place::run(&format!("doctor{}", uuid()))?;
-        let lease = database.claim(&place, ClaimMode::Exclusive)?;
-        let tried = try_session(database, &place);
+        let workspace = Workspace::run(&format!("doctor{}", uuid()))?;
+        let lease = database.claim(&workspace, ClaimMode::Exclusive)?;
+        let tried = try_session(database, &workspace);
         drop(lease);
-        database.remove(&place)?;
+        database.remove(&workspace)?;
         let (counters, checkpoint) = tried?;
         self.line(true, "making tables", "allowed", "");
         for (metric, otherwise) in [
@@ -153,8 +153,8 @@ impl Findings {
 }
 
 /// What a session in a place of our own can count, and whether it may ask for a checkpoint.
-fn try_session(database: &dyn Database, place: &Place) -> Result<(Vec<Counter>, bool)> {
-    let mut session = database.session(place, place)?;
+fn try_session(database: &dyn Database, workspace: &Workspace) -> Result<(Vec<Counter>, bool)> {
+    let mut session = database.session(workspace, workspace)?;
     session.create_table(&Table::new("doctor", &[("RowId", ColumnType::Int)]))?;
     let mut readings = session.sample()?;
     if let Some(mut processes) = database.process_sampler() {

@@ -179,7 +179,7 @@ impl Chosen {
             json!({"run_id": full_id(shift.index), "at": at(shift.index), "ratio": shift.ratio, "low": shift.low,
                 "high": shift.high, "verdict": shift.verdict.name(), "differences": conditions::json(&self.beside(shift))})
         };
-        let stretch = |one: &history::Stretch| json!({"from": at(one.from), "to": at(one.to - 1), "runs": one.to - one.from, "value": one.value});
+        let segment = |one: &history::Segment| json!({"from": at(one.from), "to": at(one.to - 1), "runs": one.to - one.from, "value": one.value});
         let left_out = self.left_out.iter().map(|(id, why)| json!({"run_id": id, "why": why}));
         let mut object = json!({
             "schema_version": plimsoll_measurement::run::SCHEMA_VERSION,
@@ -191,7 +191,7 @@ impl Chosen {
             "verdict": told.verdict(),
             "minimum_runs": FEWEST_RUNS,
             "runs": told.runs.iter().enumerate().map(run).collect::<Vec<_>>(),
-            "levels": found.map_or_else(Vec::new, |found| found.stretches.iter().map(stretch).collect()),
+            "levels": found.map_or_else(Vec::new, |found| found.segments.iter().map(segment).collect()),
             "changes": found.map_or_else(Vec::new, |found| found.shifts.iter().map(shift).collect()),
             "left_out": left_out.collect::<Vec<_>>(),
         });

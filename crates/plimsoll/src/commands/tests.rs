@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use plimsoll_bench::Definition;
 use plimsoll_bench::definition::{self, KEYS, REQUEST_KEYS};
-use plimsoll_bench::load::own::draw::DRAWS;
+use plimsoll_bench::load::custom::draw::DRAWS;
 use plimsoll_bench::parameters::PARAMETERS;
 use plimsoll_measurement::exit;
 

@@ -2,7 +2,7 @@
 //! when it did. The method is `plimsoll_analysis::history`; here is how it is said and drawn.
 
 use plimsoll_analysis::compare::Verdict;
-use plimsoll_analysis::history::{self, Shift, Stretch};
+use plimsoll_analysis::history::{self, Segment, Shift};
 
 use crate::model::format::{count, minute, plain, quantity, signed_percent, title};
 use crate::model::{
@@ -73,9 +73,9 @@ impl History {
         let Some(found) = &self.found else {
             return format!("{runs}: at least {FEWEST_RUNS} are needed to tell a change from noise.");
         };
-        let level = |stretch: Option<&Stretch>| stretch.map_or_else(String::new, |one| quantity(one.value, &self.unit));
+        let level = |segment: Option<&Segment>| segment.map_or_else(String::new, |one| quantity(one.value, &self.unit));
         let Some(overall) = &found.overall else {
-            let level = level(found.stretches.first());
+            let level = level(found.segments.first());
             return format!(
                 "No change was found in {runs}: the level is {level}. A small one, or one in the last two runs, would not show."
             );
@@ -89,8 +89,8 @@ impl History {
         format!(
             "{way}: {} from the first level to the last ({} to {}), in {changes} over {runs}.",
             change(overall),
-            level(found.stretches.first()),
-            level(found.stretches.last())
+            level(found.segments.first()),
+            level(found.segments.last())
         )
     }
 
@@ -126,7 +126,7 @@ impl History {
         let shift = |at: usize| found.shifts.get(at.checked_sub(1)?);
         let date = |run: usize| -> Cell { self.runs.get(run).map(|run| Cell::time(&run.at)).into() };
         Table::of(
-            found.stretches.iter().enumerate(),
+            found.segments.iter().enumerate(),
             &[
                 (text("From (UTC)"), &|(_, one)| date(one.from)),
                 (text("To (UTC)"), &|(_, one)| date(one.to.saturating_sub(1))),
@@ -186,7 +186,7 @@ impl History {
         if found.outliers.contains(&run) {
             return "odd".into();
         }
-        let level = found.stretches.iter().position(|stretch| (stretch.from..stretch.to).contains(&run));
+        let level = found.segments.iter().position(|segment| (segment.from..segment.to).contains(&run));
         level.map(|level| level + 1).into()
     }
 
@@ -201,10 +201,10 @@ impl History {
         };
         let spots = self.runs.iter().enumerate().filter_map(spot).collect();
         let mut lines = vec![Line { name: "runs".to_owned(), look: Look::Measured(0), spots }];
-        let stretches = self.found.iter().flat_map(|found| &found.stretches);
-        for (at, stretch) in stretches.enumerate() {
-            let end = |run: usize| Some(Spot { x: (*days.get(run)?)?, y: stretch.value, ..Spot::default() });
-            let spots = [end(stretch.from), end(stretch.to.saturating_sub(1))].into_iter().flatten().collect();
+        let segments = self.found.iter().flat_map(|found| &found.segments);
+        for (at, segment) in segments.enumerate() {
+            let end = |run: usize| Some(Spot { x: (*days.get(run)?)?, y: segment.value, ..Spot::default() });
+            let spots = [end(segment.from), end(segment.to.saturating_sub(1))].into_iter().flatten().collect();
             let name = format!("level {}", at + 1);
             lines.push(Line { name, look: Look::Smooth(1), spots });
         }

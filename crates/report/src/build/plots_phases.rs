@@ -2,7 +2,7 @@
 //! its whisker goes from the least to the greatest of them.
 
 use plimsoll_analysis::summary;
-use plimsoll_measurement::{Phase, RunRecord, TimesData};
+use plimsoll_measurement::{LatencyHistogramData, Phase, RunRecord};
 
 use super::requests::{Tried, tried, varied};
 use crate::model::format::{number, plain};
@@ -145,7 +145,7 @@ fn answered(phases: &[&Phase]) -> Option<Picture> {
 /// Response times over the rate that was asked for.
 fn latency(phases: &[&Phase]) -> Picture {
     let steps = by_rate(phases);
-    let ms = |times: &TimesData, percent: f64| times.percentile_us(percent).map(|us| us / 1e3);
+    let ms = |times: &LatencyHistogramData, percent: f64| times.percentile_us(percent).map(|us| us / 1e3);
     let mut lines = vec![
         line("p99", Look::Member(1, 1), &steps, |phase| ms(&phase.times, 99.0)),
         line("p50", Look::Member(0, 0), &steps, |phase| ms(&phase.times, 50.0)),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use plimsoll_measurement::{Repetition, RunRecord, TimesData};
+use plimsoll_measurement::{LatencyHistogramData, Repetition, RunRecord};
 
 use super::requests::by_kind;
 use crate::model::format::{number, plain};
@@ -187,7 +187,7 @@ pub fn distribution(record: &RunRecord) -> Picture {
     let with_real = kinds.iter().filter(|kind| kind.times_uncorrected.is_some()).count();
     let few = kinds.len() + with_real <= MOST_KIND_LINES;
     let mut lines = Vec::new();
-    let mut draw = |name: &str, family: usize, times: &TimesData, real: Option<&TimesData>| {
+    let mut draw = |name: &str, family: usize, times: &LatencyHistogramData, real: Option<&LatencyHistogramData>| {
         let start = if real.is_some() { ", intended start" } else { "" };
         lines.push(Line { name: format!("{name}{start}"), look: Look::Member(family, 0), spots: curve(times) });
         if let Some(real) = real {
@@ -200,9 +200,9 @@ pub fn distribution(record: &RunRecord) -> Picture {
             draw(&plain(&kind.kind), family, &kind.times, kind.times_uncorrected.as_ref());
         }
     } else {
-        let times = TimesData::merged(kinds.iter().map(|kind| &kind.times));
-        let real =
-            (with_real > 0).then(|| TimesData::merged(kinds.iter().filter_map(|kind| kind.times_uncorrected.as_ref())));
+        let times = LatencyHistogramData::merged(kinds.iter().map(|kind| &kind.times));
+        let real = (with_real > 0)
+            .then(|| LatencyHistogramData::merged(kinds.iter().filter_map(|kind| kind.times_uncorrected.as_ref())));
         draw("all kinds", 0, &times, real.as_ref());
     }
     lines.retain(|line| line.spots.len() > 1);
@@ -217,7 +217,7 @@ pub fn distribution(record: &RunRecord) -> Picture {
 }
 
 /// The times by the share of requests that did not exceed them, as one in how many did.
-fn curve(times: &TimesData) -> Vec<Spot> {
+fn curve(times: &LatencyHistogramData) -> Vec<Spot> {
     let mut seen: u64 = 0;
     let mut spots = Vec::new();
     for (end_us, count) in &times.buckets {

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use plimsoll_analysis::summary;
 use plimsoll_measurement::histogram::LEAST_BEYOND;
 use plimsoll_measurement::units::MB;
-use plimsoll_measurement::{FileDelta, FileUse, Phase, Repetition, RequestKind, RunRecord, TimesData, WaitDelta};
+use plimsoll_measurement::{
+    FileDelta, FileUse, LatencyHistogramData, Phase, Repetition, RequestKind, RunRecord, WaitDelta,
+};
 
 use super::words::{WAS_THE_LIMIT, bound, bound_by};
 use crate::model::format::{self, plain};
@@ -72,11 +74,13 @@ fn together<'a>(name: &str, parts: impl Iterator<Item = &'a RequestKind>) -> Req
         errors,
         drained: sum(|kind| kind.drained),
         retries: sum(|kind| kind.retries),
-        times: TimesData::merged(parts.iter().map(|part| &part.times)),
+        times: LatencyHistogramData::merged(parts.iter().map(|part| &part.times)),
         times_without_waits: parts.iter().any(|part| part.times_without_waits.is_some()).then(|| {
-            TimesData::merged(parts.iter().map(|part| part.times_without_waits.as_ref().unwrap_or(&part.times)))
+            LatencyHistogramData::merged(
+                parts.iter().map(|part| part.times_without_waits.as_ref().unwrap_or(&part.times)),
+            )
         }),
-        times_uncorrected: (uncorrected().count() > 0).then(|| TimesData::merged(uncorrected())),
+        times_uncorrected: (uncorrected().count() > 0).then(|| LatencyHistogramData::merged(uncorrected())),
     }
 }
 
@@ -85,7 +89,7 @@ fn megabytes(bytes: u64) -> f64 {
 }
 
 /// A percentile in milliseconds; unknown where too few requests are beyond it.
-pub fn percentile_ms(times: &TimesData, percent: f64) -> Option<f64> {
+pub fn percentile_ms(times: &LatencyHistogramData, percent: f64) -> Option<f64> {
     times.percentile_us(percent).map(|us| us / 1e3)
 }
 
@@ -216,9 +220,9 @@ pub fn phases(record: &RunRecord) -> Option<Table> {
             summary::mean(&group.phases.iter().filter_map(|phase| part(phase)).collect::<Vec<f64>>()).into()
         }
     };
-    let ms = |percent: f64, part: fn(&Phase) -> Option<&TimesData>| {
+    let ms = |percent: f64, part: fn(&Phase) -> Option<&LatencyHistogramData>| {
         move |group: &Group<'_>| {
-            let times = TimesData::merged(group.phases.iter().filter_map(|phase| part(phase)));
+            let times = LatencyHistogramData::merged(group.phases.iter().filter_map(|phase| part(phase)));
             percentile_ms(&times, percent).into()
         }
     };

@@ -1,8 +1,8 @@
 //! What the samples of a repetition say: how far each resource was used of its ceiling, what sessions waited for, how long
 //! reads and writes took, and the rest by unit.
 
-use plimsoll_analysis::binding::means::ceiling;
-use plimsoll_analysis::binding::rules::{NETWORK, RULES, Use as Seen};
+use plimsoll_analysis::bottleneck::means::ceiling;
+use plimsoll_analysis::bottleneck::rules::{NETWORK, RULES, Use as Seen};
 use plimsoll_measurement::{RunRecord, SampleColumn, Samples};
 
 use crate::model::format::{plain, title};

@@ -4,15 +4,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plimsoll_measurement::histogram::{Times, TimesData};
+use plimsoll_measurement::histogram::{LatencyHistogram, LatencyHistogramData};
 use plimsoll_measurement::units::MB;
 use plimsoll_measurement::{Client, FileDelta, FileUse, Phase, RequestKind, RunRecord, Seconds, WaitDelta};
 
 use super::{bare, figure, moved, repetition, wobble};
 
 /// `count` times around `median_ms`, one in hundred of them ten times as long.
-fn times(count: u32, median_ms: f64, seed: u32) -> Times {
-    let mut times = Times::new();
+fn times(count: u32, median_ms: f64, seed: u32) -> LatencyHistogram {
+    let mut times = LatencyHistogram::new();
     for at in 0..count {
         let near = median_ms * (1.0 + 0.4 * wobble(seed + at));
         let ms = if at % 100 == 7 { near * 10.0 } else { near };
@@ -22,7 +22,7 @@ fn times(count: u32, median_ms: f64, seed: u32) -> Times {
     times
 }
 
-fn data(count: u32, median_ms: f64, seed: u32) -> TimesData {
+fn data(count: u32, median_ms: f64, seed: u32) -> LatencyHistogramData {
     times(count, median_ms, seed).to_data()
 }
 

@@ -96,7 +96,7 @@ type Levels = Result<(Version, Vec<Level>), String>;
 
 /// The groups of a process between readings.
 #[derive(Debug)]
-pub(super) struct Watched {
+pub(super) struct CancelGuard {
     membership: KeptFile,
     /// What it said when the files below were found.
     text: String,
@@ -106,7 +106,7 @@ pub(super) struct Watched {
     pressure: Result<[KeptFile; 3], String>,
 }
 
-impl Watched {
+impl CancelGuard {
     pub(super) fn new(pid: u32, machine: &Machine) -> Self {
         let unread = || Err("it was not looked for yet".to_owned());
         Self {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use plimsoll_clock::{Clock, windowed};
 
-use super::cgroup::{Cgroup, Watched, stalls};
+use super::cgroup::{CancelGuard, Cgroup, stalls};
 use super::group::Group;
 use super::kernel::KernelThreads;
 use super::machine::{Machine, Missing};
@@ -45,7 +45,7 @@ pub struct Sampler {
 struct Watch {
     name: String,
     group: Group,
-    cgroup: Option<Watched>,
+    cgroup: Option<CancelGuard>,
 }
 
 impl Sampler {
@@ -74,7 +74,7 @@ impl Sampler {
     /// Watches these processes and all below them as a group, from the next reading on. A group of that name is replaced, as when a
     /// server was restarted: its readings before and after have nothing to do with each other.
     pub fn watch(&mut self, name: &str, pids: &[u32]) {
-        let cgroup = pids.first().map(|pid| Watched::new(*pid, &self.machine));
+        let cgroup = pids.first().map(|pid| CancelGuard::new(*pid, &self.machine));
         let watch = Watch { name: name.to_owned(), group: Group::new(pids), cgroup };
         match self.groups.iter_mut().find(|known| known.name == name) {
             Some(known) => *known = watch,

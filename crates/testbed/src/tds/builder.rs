@@ -179,7 +179,7 @@ impl TdsBuilder {
                 // A client that goes away, or says what it should not, ends its own thread.
                 let serve = move || {
                     if let Err(error) = serve(&shared, socket) {
-                        locked(&shared.record).complaints.push(error.to_string());
+                        locked(&shared.record).server_errors.push(error.to_string());
                     }
                 };
                 let _ = thread::Builder::new().name("tds".to_owned()).spawn(serve);

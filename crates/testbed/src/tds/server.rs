@@ -59,8 +59,8 @@ impl TdsServer {
     }
 
     /// What the server had against its clients' messages.
-    pub fn complaints(&self) -> Vec<String> {
-        locked(&self.record).complaints.clone()
+    pub fn server_errors(&self) -> Vec<String> {
+        locked(&self.record).server_errors.clone()
     }
 }
 
@@ -69,7 +69,7 @@ pub(super) struct Record {
     pub(super) requests: Vec<Request>,
     pub(super) logins: Vec<LoginRequest>,
     pub(super) attentions: usize,
-    pub(super) complaints: Vec<String>,
+    pub(super) server_errors: Vec<String>,
 }
 
 pub(super) fn locked(record: &Mutex<Record>) -> MutexGuard<'_, Record> {

@@ -49,20 +49,20 @@ pub fn a_lost_server_is_known_and_a_lease_comes_back(bed: &dyn Bed) {
         let error = requester.load(&dense(), &mut Dense::new(101, 109)).unwrap_err();
         assert!(error.kind == ErrorKind::Lost && error.hint.is_some(), "{error:?}");
     }
-    let error = bench.database.session(&bench.place, &bench.place).err().unwrap();
+    let error = bench.database.session(&bench.workspace, &bench.workspace).err().unwrap();
     assert!(error.kind == ErrorKind::Connect && error.hint.is_some(), "{error:?}");
     assert_eq!(bench.lease.renew().unwrap_err().kind, ErrorKind::Connect);
     server.restart();
     bench.lease.renew().unwrap();
     let other = server.open();
-    assert!(other.claim(&bench.place, plimsoll_engine::ClaimMode::Exclusive).unwrap().is_none());
+    assert!(other.claim(&bench.workspace, plimsoll_engine::ClaimMode::Exclusive).unwrap().is_none());
     // What was committed is there, and nothing of what was not.
-    let mut session = bench.database.session(&bench.place, &bench.place).unwrap();
+    let mut session = bench.database.session(&bench.workspace, &bench.workspace).unwrap();
     assert_eq!(read_table(session.as_mut(), &dense()), loaded);
     // While a lease is lost, others may remove its place.
     server.kill();
     server.restart();
-    assert!(other.remove(&bench.place).unwrap());
+    assert!(other.remove(&bench.workspace).unwrap());
     assert_eq!(bench.lease.renew().unwrap_err().kind, ErrorKind::Missing);
 }
 
@@ -89,20 +89,20 @@ pub fn a_cold_start_leaves_the_rows_as_they_are(bed: &dyn Bed) {
     bench.session.create_table(&dense()).unwrap();
     let loaded = bench.session.load(&dense(), &mut Dense::new(1, 2_000)).unwrap();
     drop(bench.session);
-    let (database, place, tables) = (bench.database.as_ref(), &bench.place, [dense()]);
+    let (database, workspace, tables) = (bench.database.as_ref(), &bench.workspace, [dense()]);
     for shared in [false, true] {
         let cold = Cold { restart_command: None, shared };
-        database.make_cold(place, place, &tables, &cold, &mut Unfollowed).unwrap();
-        let mut session = database.session(place, place).unwrap();
+        database.make_cold(workspace, workspace, &tables, &cold, &mut Unfollowed).unwrap();
+        let mut session = database.session(workspace, workspace).unwrap();
         assert_eq!(read_table(session.as_mut(), &dense()), loaded);
     }
     if let Some(server) = &server {
         let cold = Cold { restart_command: Some(server.restart_command()), shared: false };
         let mut follower = Renewing(bench.lease.as_mut(), 0);
-        let done = database.make_cold(place, place, &tables, &cold, &mut follower).unwrap();
+        let done = database.make_cold(workspace, workspace, &tables, &cold, &mut follower).unwrap();
         assert_eq!((done[0].as_str(), follower.1), ("restart", 1));
-        assert!(server.open().claim(place, plimsoll_engine::ClaimMode::Exclusive).unwrap().is_none());
-        let mut session = database.session(place, place).unwrap();
+        assert!(server.open().claim(workspace, plimsoll_engine::ClaimMode::Exclusive).unwrap().is_none());
+        let mut session = database.session(workspace, workspace).unwrap();
         assert_eq!(read_table(session.as_mut(), &dense()), loaded);
     }
 }

@@ -3,7 +3,7 @@
 use plimsoll_engine::{Error, ErrorKind, Value};
 
 use crate::beds::{Bed, Bench};
-use crate::rows::{Dense, List, count, dense, read_table, tally};
+use crate::rows::{Dense, List, count, dense, read_table, row_summary};
 
 pub fn a_load_is_whole_or_leaves_nothing(bed: &dyn Bed) {
     let mut bench = Bench::new(bed, "whole");
@@ -11,7 +11,7 @@ pub fn a_load_is_whole_or_leaves_nothing(bed: &dyn Bed) {
     let table = dense();
     session.create_table(&table).unwrap();
     let loaded = session.load(&table, &mut Dense::new(1, 20_000)).unwrap();
-    assert_eq!(loaded, tally(&mut Dense::new(1, 20_000)));
+    assert_eq!(loaded, row_summary(&mut Dense::new(1, 20_000)));
     assert_eq!(read_table(session, &table), loaded);
 
     // The source fails.

@@ -30,7 +30,7 @@ macro_rules! engine {
                     a_receiver_that_has_enough_does_not_wait_for_the_rest a_statement_is_checked_without_being_run;
                 requests: requests_come_to_what_sessions_do procedures_do_what_texts_do changes_count_their_rows a_failed_load_of_a_request_leaves_nothing
                     a_request_that_fails_leaves_the_session_usable transactions_hold;
-                places: a_lease_keeps_others_out_until_it_is_given_back what_is_not_ours_is_never_touched
+                workspaces: a_lease_keeps_others_out_until_it_is_given_back what_is_not_ours_is_never_touched
                     a_place_goes_with_all_its_tables a_data_set_is_read_by_a_session_of_another_run;
                 running: a_running_statement_is_cancelled_from_another_thread a_running_request_is_cancelled_too
                     sessions_of_a_dead_run_are_ended_and_others_live;
@@ -44,12 +44,12 @@ macro_rules! engine {
 mod beds;
 mod failures;
 mod loads;
-mod places;
 mod requests;
 mod rows;
 mod running;
 mod statements;
 mod values;
+mod workspaces;
 
 engine!(sqlite, crate::beds::sqlite::Bed);
 engine!(postgres, crate::beds::postgres::Bed);

@@ -3,7 +3,7 @@
 use plimsoll_engine::{Answer, ColumnType, Error, ErrorKind, SingleRow, Statement, Value};
 
 use crate::beds::{Bed, Bench};
-use crate::rows::{Dense, List, count, dense, everything, read_table, tally};
+use crate::rows::{Dense, List, count, dense, everything, read_table, row_summary};
 
 fn statement(number: u32, sql: &str, columns: Option<&[ColumnType]>) -> Statement {
     Statement { number, sql: sql.to_owned(), columns: columns.map(<[_]>::to_vec) }
@@ -39,7 +39,7 @@ pub fn requests_come_to_what_sessions_do(bed: &dyn Bed) {
         assert_eq!(requester.ask(&insert, row).unwrap(), Answer { rows: 1, content_bytes: 0 });
     }
     assert_eq!(requester.load(&table, &mut List::new(&rows[2..])).unwrap().rows, 1);
-    let expected = tally(&mut List::new(&rows));
+    let expected = row_summary(&mut List::new(&rows));
     assert_eq!(read_table(bench.session.as_mut(), &table), expected);
     let all = statement(1, &dialect.read_all(&table), Some(&table.types()));
     for _ in 0..2 {
@@ -94,7 +94,7 @@ pub fn changes_count_their_rows(bed: &dyn Bed) {
     let mut bench = Bench::new(bed, "reqchange");
     let mut requester = bench.requester();
     bench.session.create_table(&dense()).unwrap();
-    assert_eq!(requester.load(&dense(), &mut Dense::new(1, 500)).unwrap(), tally(&mut Dense::new(1, 500)));
+    assert_eq!(requester.load(&dense(), &mut Dense::new(1, 500)).unwrap(), row_summary(&mut Dense::new(1, 500)));
     let mut ask = |number, sql: &str| requester.ask(&change(number, sql), &[]).unwrap();
     assert_eq!(ask(0, "UPDATE dense SET Money1 = 7 WHERE RowId > 400"), Answer { rows: 100, content_bytes: 0 });
     assert_eq!(ask(1, "UPDATE dense SET Money1 = 7 WHERE RowId > 400").rows, 100);

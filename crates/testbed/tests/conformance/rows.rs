@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_engine::value::Tally;
+use plimsoll_engine::value::RowSummary;
 use plimsoll_engine::{ColumnType, Error, Result, Row, RowSource, Session, Table, Value};
 
 /// Rows of a list, then perhaps an error.
@@ -87,18 +87,18 @@ pub fn everything() -> Table {
 }
 
 /// What a query returns.
-pub fn read(session: &mut dyn Session, sql: &str, parameters: &[Value<'_>], types: &[ColumnType]) -> Tally {
-    let mut tally = Tally::default();
+pub fn read(session: &mut dyn Session, sql: &str, parameters: &[Value<'_>], types: &[ColumnType]) -> RowSummary {
+    let mut row_summary = RowSummary::default();
     let mut each = |row: &mut Row| {
-        tally.add(row);
+        row_summary.add(row);
         Ok(())
     };
     session.query(sql, parameters, types, &mut each).unwrap();
-    tally
+    row_summary
 }
 
 /// All rows of a table.
-pub fn read_table(session: &mut dyn Session, table: &Table) -> Tally {
+pub fn read_table(session: &mut dyn Session, table: &Table) -> RowSummary {
     let sql = session.dialect().read_all(table);
     read(session, &sql, &[], &table.types())
 }
@@ -109,11 +109,11 @@ pub fn count(session: &mut dyn Session, table: &Table) -> u64 {
 }
 
 /// What rows come to before anybody has seen them.
-pub fn tally(source: &mut dyn RowSource) -> Tally {
-    let (mut tally, mut row) = (Tally::default(), Row::default());
+pub fn row_summary(source: &mut dyn RowSource) -> RowSummary {
+    let (mut row_summary, mut row) = (RowSummary::default(), Row::default());
     while source.next(&mut row).unwrap() {
-        tally.add(&mut row);
+        row_summary.add(&mut row);
         row.clear();
     }
-    tally
+    row_summary
 }

@@ -77,6 +77,6 @@ pub fn sessions_of_a_dead_run_are_ended_and_others_live(bed: &dyn Bed) {
     let again = Bench::new(bed, "orphan");
     let working = busy(bed, again.session);
     drop(again.lease);
-    assert!(again.database.remove(&again.place).unwrap());
+    assert!(again.database.remove(&again.workspace).unwrap());
     assert_eq!(working.join().unwrap().1.kind, ErrorKind::Lost);
 }

@@ -69,13 +69,13 @@ pub fn the_dialects_statements_mean_the_same(bed: &dyn Bed) {
     let pairs = (4..=30).flat_map(|one| (1..=50).map(move |other| (one, other)));
     let matches = pairs.filter(|(one, other)| match_each_other(*one, *other)).count() as u64;
     assert!(matches > 10, "{matches}");
-    if let Some(serial) = dialect.serial() {
-        session.execute(serial, &[]).unwrap();
+    if let Some(without_parallelism) = dialect.without_parallelism() {
+        session.execute(without_parallelism, &[]).unwrap();
     }
     let bounds = [Value::Int(4), Value::Int(30), Value::Int(50)];
     assert_eq!(session.query_count(&dialect.join("source"), &bounds).unwrap(), matches);
     let keys = [Value::BigInt(3), Value::Int(180), Value::Int(181)];
-    assert_eq!(session.query_count(&dialect.touch(&target, 3), &keys).unwrap(), 2);
+    assert_eq!(session.query_count(&dialect.lookup_keys(&target, 3), &keys).unwrap(), 2);
     let types = target.types();
     let mut rows_of = |sql: &str, values: &[Value<'_>]| read(session, sql, values, &types).rows;
     assert_eq!(rows_of(&dialect.read_row(&target), &[Value::Int(61)]), 1);

@@ -3,17 +3,17 @@
 use plimsoll_engine::{ColumnType, Table, Value};
 
 use crate::beds::{Bed, Bench};
-use crate::rows::{List, count, everything, read_table, tally};
+use crate::rows::{List, count, everything, read_table, row_summary};
 
 /// Values at the ends of the types, and in between where a sign, a leap year or a quote could go wrong.
 fn extremes(all_floats: bool) -> Vec<Vec<Value<'static>>> {
-    let row = |id, bit, tiny, small, big, float, money, ms, text| {
+    let row = |id, bit, tiny, small, cast_to_bigint, float, money, ms, text| {
         vec![
             Value::Int(id),
             Value::Bit(bit),
             Value::TinyInt(tiny),
             Value::SmallInt(small),
-            Value::BigInt(big),
+            Value::BigInt(cast_to_bigint),
             Value::Float(float),
             Value::Money(money),
             Value::DateTime(ms),
@@ -36,7 +36,7 @@ pub fn every_value_comes_back_as_it_went(bed: &dyn Bed) {
     let session = bench.session.as_mut();
     let (table, rows) = (everything(), extremes(bed.has_all_floats()));
     session.create_table(&table).unwrap();
-    let expected = tally(&mut List::new(&rows));
+    let expected = row_summary(&mut List::new(&rows));
     assert_eq!(session.load(&table, &mut List::new(&rows)).unwrap(), expected);
     assert_eq!(read_table(session, &table), expected);
 
@@ -62,7 +62,7 @@ pub fn null_is_carried_in_every_type(bed: &dyn Bed) {
     assert_eq!((loaded.rows, loaded.content_bytes), (1, 0));
     assert_eq!(read_table(session, &table), loaded);
     assert_eq!(session.execute(&dialect.insert_row(&table), &nulls[0]).unwrap(), 1);
-    assert_eq!(read_table(session, &table), tally(&mut List::new(&[nulls[0].clone(), nulls[0].clone()])));
+    assert_eq!(read_table(session, &table), row_summary(&mut List::new(&[nulls[0].clone(), nulls[0].clone()])));
 }
 
 pub fn texts_may_be_as_long_as_their_column(bed: &dyn Bed) {

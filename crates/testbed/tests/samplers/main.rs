@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use plimsoll_clock::{Clock, RealClock};
-use plimsoll_engine::{Cancel, ClaimMode, Database, Error, Lease, Place, Sampler, Session};
+use plimsoll_engine::{Cancel, ClaimMode, Database, Error, Lease, Sampler, Session, Workspace};
 use plimsoll_measurement::{Counter, Reading};
 
 /// A password that must be found nowhere.
@@ -41,9 +41,9 @@ fn value(readings: &[Reading], metric: Counter) -> Option<f64> {
 
 /// A claimed place and sessions in it.
 fn sessions<const N: usize>(database: &dyn Database, name: &str) -> (Box<dyn Lease>, [Box<dyn Session>; N]) {
-    let place = Place::run(name).unwrap();
-    let lease = database.claim(&place, ClaimMode::Exclusive).unwrap().unwrap();
-    (lease, std::array::from_fn(|_| database.session(&place, &place).unwrap()))
+    let workspace = Workspace::run(name).unwrap();
+    let lease = database.claim(&workspace, ClaimMode::Exclusive).unwrap().unwrap();
+    (lease, std::array::from_fn(|_| database.session(&workspace, &workspace).unwrap()))
 }
 
 /// Samples until that is so.

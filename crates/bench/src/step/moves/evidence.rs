@@ -3,7 +3,7 @@
 use plimsoll_engine::{Result, Sampler, Session};
 use plimsoll_measurement::{Counter, Moment, WaitRow};
 
-use crate::interrupt::Watched;
+use crate::interrupt::CancelGuard;
 use crate::step::{Context, Probe};
 use plimsoll_telemetry::views;
 
@@ -13,7 +13,7 @@ pub(super) struct Evidence(Option<Looks>);
 
 struct Looks {
     session: Box<dyn Session>,
-    _watched: Watched,
+    _watched: CancelGuard,
     /// Log bytes since the last point.
     probe: Probe,
     server: Option<Box<dyn Sampler>>,
@@ -24,7 +24,7 @@ struct Looks {
 impl Evidence {
     /// The rows begin to come in.
     pub(super) fn begin(context: &mut Context<'_>) -> Result<Self> {
-        let (mut session, watched) = context.session(&context.place.clone())?;
+        let (mut session, watched) = context.session(&context.workspace.clone())?;
         let mut probe = Probe::new(context.database);
         probe.start(session.as_mut())?;
         let mut server = context.database.process_sampler();

@@ -6,14 +6,14 @@ mod evidence;
 mod restore;
 mod watch;
 
-use plimsoll_engine::mover::Move;
-use plimsoll_engine::value::Tally;
-use plimsoll_engine::{Database, Error, ErrorKind, Mover, Place, Result, Table, process};
+use plimsoll_engine::transfer::Move;
+use plimsoll_engine::value::RowSummary;
+use plimsoll_engine::{Database, Error, ErrorKind, Result, Table, Transfer, Workspace, process};
 use plimsoll_measurement::units;
 
 use self::watch::Watch;
 use super::{Context, Measure, contradiction, scan, write};
-use crate::dataset::{self, Wanted};
+use crate::dataset::{self, DatasetSpec};
 use crate::parameters::Parameters;
 
 /// Stage that an import begins with: the dump is written.
@@ -44,7 +44,7 @@ pub(crate) fn volumes(parameters: &Parameters) -> Vec<u64> {
 }
 
 /// The data set of the database that the figures are of: of several the largest.
-pub(crate) fn wanted(parameters: &Parameters, page_bytes: u64) -> Wanted {
+pub(crate) fn wanted(parameters: &Parameters, page_bytes: u64) -> DatasetSpec {
     let largest = volumes(parameters).into_iter().max().unwrap_or(0);
     scan::wanted(&parameters.clone().with_bytes("volume", largest), page_bytes)
 }
@@ -52,7 +52,7 @@ pub(crate) fn wanted(parameters: &Parameters, page_bytes: u64) -> Wanted {
 /// What is moved, and how.
 pub(super) struct Moves {
     what: Move,
-    mover: Option<Box<dyn Mover>>,
+    transfer: Option<Box<dyn Transfer>>,
     sources: Vec<Source>,
 }
 
@@ -60,9 +60,9 @@ pub(super) struct Moves {
 struct Source {
     /// What its points' labels begin with.
     prefix: String,
-    wanted: Wanted,
-    place: Place,
-    target: Place,
+    wanted: DatasetSpec,
+    workspace: Workspace,
+    target: Workspace,
     volume: u64,
     /// Content of all that is moved, and its pages: where an engine backs up whole servers, as much as these would have.
     content_bytes: u64,
@@ -74,24 +74,24 @@ struct Source {
 impl Moves {
     /// Imports, copies or restores.
     pub(super) fn new(what: Move) -> Self {
-        Self { what, mover: None, sources: Vec::new() }
+        Self { what, transfer: None, sources: Vec::new() }
     }
 
     /// Each in its turn.
     fn move_all(&mut self, context: &mut Context<'_>) -> Result<()> {
         let unready = || contradiction("a database was moved before it was made".to_owned());
-        let mover = self.mover.as_mut().ok_or_else(unready)?.as_mut();
+        let transfer = self.transfer.as_mut().ok_or_else(unready)?.as_mut();
         context.begin();
         for source in &mut self.sources {
             if self.what == Move::Restore {
-                restore::restore(context, mover, source)?;
+                restore::restore(context, transfer, source)?;
                 continue;
             }
             let import = self.what == Move::Import;
-            let outcome = if import { import_dump(context, mover, source) } else { copy(context, mover, source) };
+            let outcome = if import { import_dump(context, transfer, source) } else { copy(context, transfer, source) };
             let written = outcome.and_then(|()| if import { write_beside(context, source) } else { Ok(()) });
             let checked = written.and_then(|()| verify(context, source.wanted, &source.target));
-            let removed = mover.remove(&source.target);
+            let removed = transfer.remove(&source.target);
             checked.and(removed)?;
         }
         Ok(())
@@ -101,7 +101,7 @@ impl Moves {
 impl Measure for Moves {
     fn prepare(&mut self, context: &mut Context<'_>) -> Result<()> {
         let engine = &context.database.description().engine;
-        let mut mover = context.database.mover(context.place)?.ok_or_else(|| {
+        let mut transfer = context.database.transfer(context.workspace)?.ok_or_else(|| {
             Error::new(ErrorKind::Unsupported, format!("whole databases can't be moved on '{engine}' yet"))
                 .hint("PostgreSQL, MariaDB, SQLite, SQL Server on a machine, Azure SQL Database and the lab can")
         })?;
@@ -109,21 +109,21 @@ impl Measure for Moves {
             let needed = volumes(context.parameters).into_iter().max().unwrap_or(0).saturating_mul(2);
             guard_folder("dump", needed)?;
         }
-        let tools = mover.find_tools(self.what)?;
+        let tools = transfer.find_tools(self.what)?;
         if !tools.is_empty() {
             context.facts.insert("tools".to_owned(), tools.join(", ").into());
         }
         let way = context.parameters.choice("way");
-        if self.what == Move::Copy && way != "usual" && !mover.ways().contains(&way) {
-            let ways = mover.ways().join(", ");
-            return Err(Error::new(ErrorKind::Usage, format!("way = {way}: '{engine}' copies by {ways}"))
+        if self.what == Move::Copy && way != "usual" && !transfer.methods().contains(&way) {
+            let methods = transfer.methods().join(", ");
+            return Err(Error::new(ErrorKind::Usage, format!("way = {way}: '{engine}' copies by {methods}"))
                 .hint("leave it out for the usual way"));
         }
         let description = context.database.description();
         let (page_bytes, scale) = (description.page_bytes, description.scale);
         let volumes = volumes(context.parameters);
         let several = volumes.len() > 1;
-        let mover = self.mover.insert(mover);
+        let transfer = self.transfer.insert(transfer);
         for (volume, letter) in volumes.into_iter().zip(SOURCES.chars()) {
             let parameters = context.parameters.clone().with_bytes("volume", volume);
             let full = units::format_bytes(volume.saturating_mul(scale));
@@ -135,20 +135,20 @@ impl Measure for Moves {
             self.sources.push(Source {
                 prefix,
                 wanted: scan::wanted(&parameters, page_bytes),
-                place: context.place.copy(letter),
-                target: context.place.copy(TARGET),
+                workspace: context.workspace.copy(letter),
+                target: context.workspace.copy(TARGET),
                 volume,
                 content_bytes: 0,
                 page_bytes: 0,
                 own: None,
             });
             if let Some(source) = self.sources.last_mut() {
-                fill(context, mover.as_mut(), source, self.what)?;
+                fill(context, transfer.as_mut(), source, self.what)?;
             }
         }
         if self.what == Move::Restore {
             // Where a backup is of all that a server has, it has all of them.
-            self.sources.iter_mut().try_for_each(|source| restore::weigh(context, mover.as_mut(), source))?;
+            self.sources.iter_mut().try_for_each(|source| restore::weigh(context, transfer.as_mut(), source))?;
             if let Some(largest) = self.sources.last() {
                 restore::tell(context, largest);
             }
@@ -164,27 +164,27 @@ impl Measure for Moves {
         })
     }
 
-    fn finish(&mut self, _: &dyn Database, place: &Place) -> Result<()> {
-        let Some(mut mover) = self.mover.take() else { return Ok(()) };
-        let all = self.sources.drain(..).map(|source| source.place).chain([place.copy(TARGET)]);
+    fn finish(&mut self, _: &dyn Database, workspace: &Workspace) -> Result<()> {
+        let Some(mut transfer) = self.transfer.take() else { return Ok(()) };
+        let all = self.sources.drain(..).map(|source| source.workspace).chain([workspace.copy(TARGET)]);
         // Each is tried, whatever became of the others.
-        all.map(|place| mover.remove(&place)).fold(Ok(()), Result::and)
+        all.map(|workspace| transfer.remove(&workspace)).fold(Ok(()), Result::and)
     }
 }
 
 /// Makes a database and fills it.
-fn fill(context: &mut Context<'_>, mover: &mut dyn Mover, source: &mut Source, what: Move) -> Result<()> {
-    mover.make(&source.place)?;
-    let empty = mover.bytes(&source.place).unwrap_or(0);
-    let tables = dataset::load(context, &source.place, source.wanted)?;
+fn fill(context: &mut Context<'_>, transfer: &mut dyn Transfer, source: &mut Source, what: Move) -> Result<()> {
+    transfer.make(&source.workspace)?;
+    let empty = transfer.bytes(&source.workspace).unwrap_or(0);
+    let tables = dataset::load(context, &source.workspace, source.wanted)?;
     source.content_bytes = content(&tables);
     source.page_bytes = if what == Move::Import {
         // Indexes are made after the rows have come in.
-        let (mut session, _watched) = context.session(&source.place)?;
+        let (mut session, _watched) = context.session(&source.workspace)?;
         let sizes = tables.iter().map(|(table, _)| session.table_size(table).map(|size| size.table_bytes));
         sizes.sum::<Result<u64>>()?
     } else {
-        mover.bytes(&source.place).unwrap_or(0).saturating_sub(empty)
+        transfer.bytes(&source.workspace).unwrap_or(0).saturating_sub(empty)
     };
     source.page_bytes = source.page_bytes.max(1);
     context.facts.insert("tables".to_owned(), source.wanted.tables.into());
@@ -193,7 +193,7 @@ fn fill(context: &mut Context<'_>, mover: &mut dyn Mover, source: &mut Source, w
 }
 
 /// The new database has to hold what the first one does.
-fn verify(context: &mut Context<'_>, wanted: Wanted, target: &Place) -> Result<()> {
+fn verify(context: &mut Context<'_>, wanted: DatasetSpec, target: &Workspace) -> Result<()> {
     context.log.activity("comparing the new database with the first");
     match dataset::verify(context, target, wanted)? {
         Some(_) => Ok(()),
@@ -219,11 +219,11 @@ fn guard_folder(what: &str, needed: u64) -> Result<()> {
     }
 }
 
-fn content(tables: &[(Table, Tally)]) -> u64 {
-    tables.iter().map(|(_, tally)| tally.content_bytes).sum()
+fn content(tables: &[(Table, RowSummary)]) -> u64 {
+    tables.iter().map(|(_, row_summary)| row_summary.content_bytes).sum()
 }
 
-fn import_dump(context: &mut Context<'_>, mover: &mut dyn Mover, source: &Source) -> Result<()> {
+fn import_dump(context: &mut Context<'_>, transfer: &mut dyn Transfer, source: &Source) -> Result<()> {
     // It has no name, so nothing of it is left whatever happens.
     let file = tempfile::tempfile().map_err(|error| {
         Error::new(ErrorKind::Permission, format!("no file for the dump can be made: {error}"))
@@ -231,10 +231,10 @@ fn import_dump(context: &mut Context<'_>, mover: &mut dyn Mover, source: &Source
     })?;
     let mut watch = Watch::new(context, source);
     watch.begin(DUMP)?;
-    mover.dump(&source.place, &file, &mut watch)?;
+    transfer.dump(&source.workspace, &file, &mut watch)?;
     // A dump that is still in memory is none yet.
     file.sync_data().map_err(|error| Error::new(ErrorKind::DiskFull, format!("the dump can't be kept: {error}")))?;
-    mover.import(&file, &source.target, &mut watch)?;
+    transfer.import(&file, &source.target, &mut watch)?;
     watch.end()
 }
 
@@ -253,11 +253,11 @@ fn write_beside(context: &mut Context<'_>, source: &Source) -> Result<()> {
     }
 }
 
-fn copy(context: &mut Context<'_>, mover: &mut dyn Mover, source: &Source) -> Result<()> {
+fn copy(context: &mut Context<'_>, transfer: &mut dyn Transfer, source: &Source) -> Result<()> {
     let asked = context.parameters.choice("way");
-    let way = if asked == "usual" { mover.ways()[0] } else { asked };
+    let way = if asked == "usual" { transfer.methods()[0] } else { asked };
     context.facts.insert("way".to_owned(), way.into());
     let mut watch = Watch::new(context, source);
-    mover.copy(&source.place, &source.target, way, &mut watch)?;
+    transfer.copy(&source.workspace, &source.target, way, &mut watch)?;
     watch.end()
 }

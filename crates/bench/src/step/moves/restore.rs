@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use plimsoll_engine::{Mover, Result};
+use plimsoll_engine::{Result, Transfer};
 use plimsoll_measurement::units;
 
 use super::watch::Watch;
@@ -16,8 +16,8 @@ use crate::step::Context;
 ///
 /// # Errors
 /// If there is no room.
-pub(super) fn weigh(context: &mut Context<'_>, mover: &mut dyn Mover, source: &mut Source) -> Result<()> {
-    let Some(bytes) = mover.backup_bytes(&source.place) else {
+pub(super) fn weigh(context: &mut Context<'_>, transfer: &mut dyn Transfer, source: &mut Source) -> Result<()> {
+    let Some(bytes) = transfer.backup_bytes(&source.workspace) else {
         context.warn("how much a backup takes on this machine can't be seen from here");
         return Ok(());
     };
@@ -25,7 +25,7 @@ pub(super) fn weigh(context: &mut Context<'_>, mover: &mut dyn Mover, source: &m
     // What others write meanwhile comes along.
     let needed = bytes.saturating_mul(2).saturating_add(bytes / 2).saturating_add(FREE_RESERVE);
     guard_folder("backup and what is restored of it", needed)?;
-    if let Some(own) = mover.bytes(&source.place).filter(|own| *own < bytes) {
+    if let Some(own) = transfer.bytes(&source.workspace).filter(|own| *own < bytes) {
         source.own = Some((source.content_bytes, own));
         source.content_bytes = at_density(source.content_bytes, own, bytes);
         source.page_bytes = bytes;
@@ -65,24 +65,24 @@ fn folder_bytes(folder: &Path) -> u64 {
 }
 
 /// Backs up, restores and compares.
-pub(super) fn restore(context: &mut Context<'_>, mover: &mut dyn Mover, source: &Source) -> Result<()> {
+pub(super) fn restore(context: &mut Context<'_>, transfer: &mut dyn Transfer, source: &Source) -> Result<()> {
     // It outlives the server that is started in it, and goes whatever happens.
-    let scratch = Scratch::make(mover.programs())?;
+    let scratch = Scratch::make(transfer.programs())?;
     let folder = scratch.path();
     let mut watch = Watch::new(context, source);
     watch.begin(BACKUP)?;
-    mover.back_up(&source.place, &folder, &mut watch)?;
+    transfer.back_up(&source.workspace, &folder, &mut watch)?;
     if let Some((content, own)) = source.own {
         // Now it is known how much there was to move.
         let moved = folder_bytes(&folder);
         watch.moves(at_density(content, own, moved), moved);
     }
     let restored =
-        mover.restore(&folder, &source.target, &mut watch).and_then(|restored| watch.end().map(|()| restored));
+        transfer.restore(&folder, &source.target, &mut watch).and_then(|restored| watch.end().map(|()| restored));
     let outcome = restored.and_then(|restored| {
         let parameters = context.parameters;
         let database = restored.elsewhere.as_deref().unwrap_or(context.database);
-        verify(&mut context.within(database, parameters, context.phase), source.wanted, &restored.place)
+        verify(&mut context.within(database, parameters, context.phase), source.wanted, &restored.workspace)
     });
-    outcome.and(mover.remove(&source.target))
+    outcome.and(transfer.remove(&source.target))
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_engine::mover::{COPY, RESTORE, TABLES};
+use plimsoll_engine::transfer::{COPY, RESTORE, TABLES};
 use plimsoll_engine::{Cancel, Error, ErrorKind, Follow, Result, process};
 use plimsoll_measurement::{Metric, Moment, Point, units};
 
 use super::evidence::Evidence;
 use super::{BACKUP, FREE_RESERVE, Source};
-use crate::interrupt::Watched;
+use crate::interrupt::CancelGuard;
 use crate::step::Context;
 
 /// A long stage gives a point for each of these.
@@ -30,7 +30,7 @@ pub(super) struct Watch<'a, 'b> {
     content_bytes: u64,
     page_bytes: u64,
     stage: Option<Stage>,
-    watched: Option<Watched>,
+    watched: Option<CancelGuard>,
     /// When the present stage was last looked at.
     looked: Option<Moment>,
     /// What the log did while rows were loaded.

@@ -7,22 +7,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use plimsoll_clock::in_threads_while;
-use plimsoll_engine::{Database, Error, ErrorKind, Place, RequestAccess, Requester, Result};
+use plimsoll_engine::{Database, Error, ErrorKind, RequestAccess, Requester, Result, Workspace};
 use plimsoll_measurement::event::{Kind, Second};
-use plimsoll_measurement::{Moment, Phase as PhaseRecord, RequestKind, Stall, Times, units};
+use plimsoll_measurement::{LatencyHistogram, Moment, Phase as PhaseRecord, RequestKind, Stall, units};
 
 use self::tables::{on_rows, provision, rehearsal, wanted};
-use super::own::Prepared;
+use super::custom::Prepared;
 use super::{Context, Measure, contradiction};
 use crate::interrupt::Interrupt;
+use crate::load::custom::Ready;
 use crate::load::mix::Kind as RequestClass;
-use crate::load::own::Ready;
 use crate::load::plan::{plan, search};
 use crate::load::rehearsal::rehearse;
 use crate::load::request::Workload;
 use crate::load::rows::Target;
 use crate::load::session::{Losses, SessionLane, Sessions, Slot};
-use plimsoll_load::client::{ClientWatch, Told, Where};
+use plimsoll_load::client::{ClientMonitor, Told, Where};
 use plimsoll_load::monitor::{LOOK_EVERY, Monitor};
 use plimsoll_load::phases::Phase;
 use plimsoll_load::recorder::{AllTimes, Recorder, Sums};
@@ -53,7 +53,7 @@ const CAME_BACK: &str = "sessions lost the server during a repetition and came b
 
 #[derive(Default)]
 pub(super) struct Requests {
-    client: ClientWatch,
+    client: ClientMonitor,
     own: Option<Prepared>,
 }
 
@@ -73,7 +73,7 @@ impl Measure for Requests {
         let is_virtual = context.clock.kind() == "virtual";
         let idle_ns = if is_virtual { None } else { self.rehearse(context, &phases[0])? };
         let is_embedded = context.database.description().embedded;
-        self.client = ClientWatch::new(Where { is_virtual, is_embedded, cpus: context.cpus }, idle_ns);
+        self.client = ClientMonitor::new(Where { is_virtual, is_embedded, cpus: context.cpus }, idle_ns);
         Ok(())
     }
 
@@ -174,14 +174,14 @@ impl Measure for Requests {
                 ));
             }
         }
-        valid(&sum, judged).map_err(|error| match own.and_then(Ready::complaint) {
+        valid(&sum, judged).map_err(|error| match own.and_then(Ready::server_error) {
             Some(first) => Error { message: format!("{}; the first: {first}", error.message), ..error },
             None => error,
         })
     }
 
-    fn finish(&mut self, database: &dyn Database, place: &Place) -> Result<()> {
-        self.own.take().map_or(Ok(()), |own| own.clean_up(database, place))
+    fn finish(&mut self, database: &dyn Database, workspace: &Workspace) -> Result<()> {
+        self.own.take().map_or(Ok(()), |own| own.clean_up(database, workspace))
     }
 }
 
@@ -263,8 +263,8 @@ fn run(
         .map(|(slot, session)| {
             // Each phase draws anew.
             (format!("session {session}"), move || {
-                let maker = workload.maker(session, label | number << 48);
-                work(shared, &mut SessionLane::new(sessions, &shared.state, maker, slot), session)
+                let generator = workload.generator(session, label | number << 48);
+                work(shared, &mut SessionLane::new(sessions, &shared.state, generator, slot), session)
             })
         })
         .collect();
@@ -418,8 +418,8 @@ fn record(phase: &Phase, recorder: &Recorder, started: f64, seconds: f64, backlo
         mb_per_minute: units::mb_per_minute(sums.content_bytes, seconds),
         backlog,
         times: times.to_data(),
-        times_without_waits: without_waits.as_ref().map(Times::to_data),
-        times_uncorrected: uncorrected.as_ref().map(Times::to_data),
+        times_without_waits: without_waits.as_ref().map(LatencyHistogram::to_data),
+        times_uncorrected: uncorrected.as_ref().map(LatencyHistogram::to_data),
         start_lag: recorder.lag().map(|lag| lag.all.to_data()),
         holds: None,
     }

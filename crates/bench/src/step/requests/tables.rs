@@ -3,7 +3,7 @@
 use plimsoll_engine::{Cold, Error, ErrorKind, Result, Session, Table};
 
 use super::super::{Context, Follower, contradiction};
-use crate::dataset::Wanted;
+use crate::dataset::DatasetSpec;
 use crate::generate::Family;
 use crate::load::mix::{Kind, Mix};
 use crate::load::rows::{OnRows, Target};
@@ -43,7 +43,7 @@ pub(super) fn on_rows<'a>(
 }
 
 /// The tables that requests begin with.
-pub(super) fn wanted(context: &Context<'_>) -> Wanted {
+pub(super) fn wanted(context: &Context<'_>) -> DatasetSpec {
     let parameters = context.parameters;
     let tables = match parameters.count("tables") {
         0 => 1,
@@ -52,7 +52,7 @@ pub(super) fn wanted(context: &Context<'_>) -> Wanted {
     let width = Width::Seeds;
     let rows = (parameters.bytes("volume") / tables / width.row_bytes()).max(100);
     let page_bytes = context.database.description().page_bytes;
-    Wanted { tables, rows, width, seed: parameters.count("seed"), page_bytes }
+    DatasetSpec { tables, rows, width, seed: parameters.count("seed"), page_bytes }
 }
 
 /// Positions of single rows, and of ranges: D1 has D2 beside it (reference, 2.12).
@@ -67,7 +67,7 @@ fn keys(choice: &str) -> std::result::Result<(Keys, Keys), String> {
 /// Loads the tables anew: requests have changed those of the last repetition. Warm tables are read once.
 pub(super) fn provision(context: &mut Context<'_>) -> Result<Vec<Target>> {
     let wanted = wanted(context);
-    let place = context.place.clone();
+    let workspace = context.workspace.clone();
     let lasts = context.parameters.duration("duration").as_secs().max(1);
     let asks_again = context.mix.kinds().into_iter().any(|kind| !kind.is_new() && kind != Kind::TableSelect);
     let new_keys = if asks_again { lasts.saturating_mul(NEW_KEYS_A_SECOND) } else { 0 };
@@ -75,7 +75,7 @@ pub(super) fn provision(context: &mut Context<'_>) -> Result<Vec<Target>> {
     let is_cold = context.parameters.choice("cache") == "cold";
     let mut targets = Vec::new();
     {
-        let (mut session, _watched) = context.session(&place)?;
+        let (mut session, _watched) = context.session(&workspace)?;
         let session = session.as_mut();
         // All of them first: new tables in the gaps of old ones would not lie in order.
         for number in 0..wanted.tables {
@@ -99,7 +99,7 @@ pub(super) fn provision(context: &mut Context<'_>) -> Result<Vec<Target>> {
         let tables: Vec<_> = targets.iter().map(|target| target.table.clone()).collect();
         let cold = Cold { shared: false, ..context.cold.clone() };
         let mut follower = Follower::new(context.interrupt, [Some(&mut *context.lease), None]);
-        context.database.make_cold(&place, &place, &tables, &cold, &mut follower)?;
+        context.database.make_cold(&workspace, &workspace, &tables, &cold, &mut follower)?;
         for warning in follower.into_warnings() {
             context.warn(warning);
         }
@@ -128,6 +128,6 @@ fn by_procedure(context: &mut Context<'_>, session: &mut dyn Session, table: &Ta
 
 /// A table that isn't there, for requests that nobody answers.
 pub(super) fn rehearsal(context: &Context<'_>) -> Result<Target> {
-    let (session, _watched) = context.session(context.place)?;
+    let (session, _watched) = context.session(context.workspace)?;
     Ok(Target::new(wanted(context).table(0), 0, (REHEARSAL_ROWS, REHEARSAL_KEYS), session.dialect(), false))
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{ClaimMode, Lease, Place, Session, WeakIsolation};
+use plimsoll_engine::database::{ClaimMode, Lease, Session, WeakIsolation, Workspace};
 use plimsoll_engine::error::{ErrorKind, Result};
 use plimsoll_engine::request::RequestAccess;
 use plimsoll_engine::value::Value::{self, BigInt, Float, Null, Text};
@@ -22,9 +22,9 @@ use scripted::{Counted, Said, Script, refusal};
 use super::connect::Connector;
 use super::describe::{self, Ability, Server};
 use super::lease::MssqlLease;
-use super::place::{CONTROL, Control};
 use super::session::MssqlSession;
 use super::wire::Fault;
+use super::workspace::{CONTROL, Control};
 use super::{counters, orphans};
 
 const URL: &str = "mssql://ann:pl4nted@h/sales?dropCleanBuffers=true";
@@ -318,7 +318,7 @@ fn physical_reads_of_a_table_are_those_of_its_plans() {
 fn lease(script: &Script, mode: ClaimMode) -> Result<Option<MssqlLease>> {
     let (_, clock) = clock();
     let connector = Arc::new(script.connector(URL, &clock));
-    MssqlLease::claim(&connector, &clock, &Place::run("a1").unwrap(), mode)
+    MssqlLease::claim(&connector, &clock, &Workspace::run("a1").unwrap(), mode)
 }
 
 /// A server whose locks are granted, with a schema of ours.
@@ -382,8 +382,9 @@ fn a_lease_is_renewed_with_patience() {
     for (lock, gate, renewed) in [(0, vec![-1, -1, 0], true), (0, vec![-1], false), (-1, vec![0], false)] {
         let script = granting();
         let connector = Arc::new(script.connector(URL, &clock));
-        let mut held =
-            MssqlLease::claim(&connector, &clock, &Place::run("a1").unwrap(), ClaimMode::Exclusive).unwrap().unwrap();
+        let mut held = MssqlLease::claim(&connector, &clock, &Workspace::run("a1").unwrap(), ClaimMode::Exclusive)
+            .unwrap()
+            .unwrap();
         let script = script
             .on("SELECT 1", [Said::Fault(Fault::Closed("reset".to_owned()))])
             .on("'Exclusive', @LockOwner = 'Session', @LockTimeout = 0", [answer(lock)])
@@ -446,9 +447,9 @@ fn a_session_names_our_tables_with_their_place_and_leaves_the_user_s_alone() {
         .on("DELETE", [Said::Rows(Vec::new())])
         .on("ROLLBACK", [Said::Rows(Vec::new())]);
     let connector = script.connector(URL, &clock);
-    let place = Place::run("a1").unwrap();
+    let workspace = Workspace::run("a1").unwrap();
     let abilities = described(&script).unwrap().abilities;
-    let open = |access| MssqlSession::open(&connector, &clock, &place, &place, access, abilities).unwrap();
+    let open = |access| MssqlSession::open(&connector, &clock, &workspace, &workspace, access, abilities).unwrap();
     let mut own = open(RequestAccess::OWN);
     own.execute("SELECT a FROM mine, theirs", &[]).unwrap();
     let mut reader = open(RequestAccess { existing: true, writes: false });
@@ -501,8 +502,9 @@ fn a_server_without_the_bulk_protocol_gets_its_rows_by_statements() {
         .on("INSERT INTO [plimsoll_run_a1].[t] ([RowId]) VALUES (", done());
     let abilities = described(&script).unwrap().abilities;
     let connector = script.connector(URL, &clock);
-    let place = Place::run("a1").unwrap();
-    let mut session = MssqlSession::open(&connector, &clock, &place, &place, RequestAccess::OWN, abilities).unwrap();
+    let workspace = Workspace::run("a1").unwrap();
+    let mut session =
+        MssqlSession::open(&connector, &clock, &workspace, &workspace, RequestAccess::OWN, abilities).unwrap();
     let table = plimsoll_engine::table::Table::new("t", &[("RowId", plimsoll_engine::table::ColumnType::Int)]);
     assert_eq!(Session::load(&mut session, &table, &mut Source(450, false)).unwrap().rows, 450);
     let sent = |from: usize| -> Vec<String> {
@@ -520,7 +522,7 @@ fn table_of_capabilities() -> String {
     let mut table =
         "| capability | without it | SQL Server, Managed Instance | Azure SQL Database |\n|---|---|---|---|\n"
             .to_owned();
-    for known in describe::KNOWN {
+    for known in describe::PRIVILEGES {
         let grant = |grant: &str| {
             if grant.is_empty() {
                 "does not exist there".to_owned()

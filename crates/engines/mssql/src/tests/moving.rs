@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_engine::database::{Cancel, Database as _, Place};
+use plimsoll_engine::database::{Cancel, Database as _, Workspace};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::level::Levels;
-use plimsoll_engine::mover::{COPY, Follow, Move, Mover, RESTORE};
+use plimsoll_engine::transfer::{COPY, Follow, Move, RESTORE, Transfer};
 use plimsoll_engine::value::Value::{BigInt, Float, Null, Text};
 
 use super::scripted::{Said, Script};
@@ -17,13 +17,13 @@ use super::{URL, clock, refusal};
 use crate::copies::{self, Copies};
 use crate::database::MssqlDatabase;
 use crate::level::MssqlLevels;
-use crate::mover::MssqlMover;
-use crate::place::Owner;
 use crate::program::{self, Side};
 use crate::sql::Product;
+use crate::transfer::MssqlTransfer;
+use crate::workspace::Owner;
 
 /// Words of the text that asks whose a run's schema is.
-const RUN_PLACE: &str = "GROUP BY s.schema_id";
+const RUN_WORKSPACE: &str = "GROUP BY s.schema_id";
 
 fn done() -> [Said; 1] {
     [Said::Rows(Vec::new())]
@@ -46,13 +46,13 @@ fn script() -> Script {
         .row("r.percent_complete", &[Float(50.0)])
 }
 
-fn run() -> Place {
-    Place::run("a1").unwrap()
+fn run() -> Workspace {
+    Workspace::run("a1").unwrap()
 }
 
-fn mover(script: &Script, product: Product) -> MssqlMover {
+fn transfer(script: &Script, product: Product) -> MssqlTransfer {
     let (_, clock) = clock();
-    MssqlMover::new(&Arc::new(script.connector(URL, &clock)), &clock, &run(), (product, "sales"))
+    MssqlTransfer::new(&Arc::new(script.connector(URL, &clock)), &clock, &run(), (product, "sales"))
 }
 
 /// Notes the stages.
@@ -83,10 +83,10 @@ fn changes(script: &Script) -> Vec<String> {
 #[test]
 fn on_a_machine_a_copy_is_a_backup_and_its_restore() {
     let script = script().on("BACKUP DATABASE", done()).on("RESTORE DATABASE", done());
-    let mut mover = mover(&script, Product::Server);
-    assert_eq!(mover.ways(), ["backup-restore"]);
+    let mut transfer = transfer(&script, Product::Server);
+    assert_eq!(transfer.methods(), ["backup-restore"]);
     let mut stages = Stages::default();
-    mover.copy(&run().copy('a'), &run().copy('b'), "backup-restore", &mut stages).unwrap();
+    transfer.copy(&run().copy('a'), &run().copy('b'), "backup-restore", &mut stages).unwrap();
     let sent = changes(&script);
     assert_eq!(sent.len(), 2, "{sent:?}");
     assert!(sent[0].starts_with("BACKUP DATABASE [plimsoll_copy_a1a] TO DISK = N'plimsoll_copy_a1a.bak'"), "{sent:?}");
@@ -100,39 +100,39 @@ fn on_a_machine_a_copy_is_a_backup_and_its_restore() {
 #[test]
 fn a_restore_comes_from_the_backup_before_it() {
     let script = script().on("BACKUP DATABASE", done()).on("RESTORE DATABASE", done());
-    let mut mover = mover(&script, Product::Server);
+    let mut transfer = transfer(&script, Product::Server);
     let (folder, mut stages) = (Path::new("/nowhere"), Stages::default());
-    let error = mover.restore(folder, &run().copy('b'), &mut stages).err().unwrap();
+    let error = transfer.restore(folder, &run().copy('b'), &mut stages).err().unwrap();
     assert_eq!(error.kind, ErrorKind::Internal);
-    mover.back_up(&run().copy('a'), folder, &mut stages).unwrap();
+    transfer.back_up(&run().copy('a'), folder, &mut stages).unwrap();
     assert!(stages.0.is_empty());
-    let restored = mover.restore(folder, &run().copy('b'), &mut stages).unwrap();
-    assert!(restored.elsewhere.is_none() && restored.place == run().copy('b'));
+    let restored = transfer.restore(folder, &run().copy('b'), &mut stages).unwrap();
+    assert!(restored.elsewhere.is_none() && restored.workspace == run().copy('b'));
     assert_eq!((stages.0.as_slice(), changes(&script).len()), (&[RESTORE][..], 2));
     // Who could not remove backups again, makes none, and hears it before anything is loaded.
     for answer in [BigInt(0), Null] {
         let script = self::script().row("IS_SRVROLEMEMBER", &[answer]);
-        let mut mover = self::mover(&script, Product::Server);
+        let mut transfer = self::transfer(&script, Product::Server);
         let refusals = [
-            mover.find_tools(Move::Copy).unwrap_err(),
-            mover.find_tools(Move::Restore).unwrap_err(),
-            mover.back_up(&run().copy('a'), folder, &mut stages).unwrap_err(),
-            mover.copy(&run().copy('a'), &run().copy('b'), "backup-restore", &mut stages).unwrap_err(),
+            transfer.find_tools(Move::Copy).unwrap_err(),
+            transfer.find_tools(Move::Restore).unwrap_err(),
+            transfer.back_up(&run().copy('a'), folder, &mut stages).unwrap_err(),
+            transfer.copy(&run().copy('a'), &run().copy('b'), "backup-restore", &mut stages).unwrap_err(),
         ];
         for error in refusals {
             assert_eq!(error.kind, ErrorKind::Permission);
             assert!(error.hint.unwrap().contains("sysadmin ADD MEMBER [ann]") && changes(&script).is_empty());
         }
     }
-    assert!(self::mover(&self::script(), Product::Server).find_tools(Move::Copy).unwrap().is_empty());
+    assert!(self::transfer(&self::script(), Product::Server).find_tools(Move::Copy).unwrap().is_empty());
     // One that is not found again is said to lie about.
     let lost =
         self::script().on("BACKUP DATABASE", done()).on("msdb.dbo.backupset", [names(&["plimsoll_copy_a1a.bak"])]);
-    let error = self::mover(&lost, Product::Server).back_up(&run().copy('a'), folder, &mut stages).unwrap_err();
+    let error = self::transfer(&lost, Product::Server).back_up(&run().copy('a'), folder, &mut stages).unwrap_err();
     assert!(error.hint.unwrap().contains("plimsoll_copy_a1a.bak"));
     // What the server has against it is told, and nothing else is tried.
     let refusing = script.refuses("BACKUP DATABASE", 262);
-    let error = self::mover(&refusing, Product::Server).back_up(&run().copy('a'), folder, &mut stages).unwrap_err();
+    let error = self::transfer(&refusing, Product::Server).back_up(&run().copy('a'), folder, &mut stages).unwrap_err();
     assert!(error.kind == ErrorKind::Permission && error.hint.unwrap().contains("dbcreator"));
 }
 
@@ -155,7 +155,7 @@ fn a_database_goes_with_its_backups_and_only_if_it_is_ours() {
         .on("xp_delete_file", done())
         .on("sp_delete_database_backuphistory", done())
         .on("DROP DATABASE", done());
-    mover(&script, Product::Server).remove(&copy).unwrap();
+    transfer(&script, Product::Server).remove(&copy).unwrap();
     let sent = changes(&script);
     assert_eq!(sent[0], "EXEC master.sys.xp_delete_file 0, N'/o''clock/plimsoll_copy_a1a.bak'");
     assert_eq!(sent[1], "EXEC master.sys.xp_delete_file 0, N'E:\\b\\plimsoll_copy_a1a.bak'");
@@ -164,29 +164,29 @@ fn a_database_goes_with_its_backups_and_only_if_it_is_ours() {
     // What msdb keeps of them stands in nobody's way.
     let kept = script.clone().refuses("sp_delete_database_backuphistory", 229);
     let before = changes(&kept).len();
-    mover(&kept, Product::Server).remove(&copy).unwrap();
+    transfer(&kept, Product::Server).remove(&copy).unwrap();
     assert!(changes(&kept)[before..].last().unwrap().ends_with("DROP DATABASE [plimsoll_copy_a1a]"));
     let script = script.on("sp_delete_database_backuphistory", done());
     // A backup that can't be removed keeps its database, so that it is found again.
     let stuck = script.clone().on("xp_delete_file", [Said::Fault(refusal(229))]);
     let before = changes(&stuck).len();
-    let error = mover(&stuck, Product::Server).remove(&copy).unwrap_err();
+    let error = transfer(&stuck, Product::Server).remove(&copy).unwrap_err();
     assert!(
         error.message.contains("/o'clock/plimsoll_copy_a1a.bak") && changes(&stuck).len() == before + 1,
         "{error:?}"
     );
     for first in ["sales", "plimsoll of archive"] {
         let foreign = self::script().on("LEFT JOIN sys.master_files", [names(&[first])]);
-        let error = mover(&foreign, Product::Server).remove(&copy).unwrap_err();
+        let error = transfer(&foreign, Product::Server).remove(&copy).unwrap_err();
         assert!(error.kind == ErrorKind::Safety && changes(&foreign).is_empty(), "{error:?}");
-        assert_eq!(mover(&foreign, Product::Server).make(&copy).unwrap_err().kind, ErrorKind::Safety);
+        assert_eq!(transfer(&foreign, Product::Server).make(&copy).unwrap_err().kind, ErrorKind::Safety);
     }
 }
 
 #[test]
 fn a_database_is_made_with_its_mark_and_the_schema_of_its_run() {
     let server = script().on("CREATE DATABASE", done()).on("CREATE SCHEMA", done());
-    mover(&server, Product::Server).make(&run().copy('a')).unwrap();
+    transfer(&server, Product::Server).make(&run().copy('a')).unwrap();
     let sent = changes(&server);
     assert!(sent[0].contains("ON PRIMARY (NAME = [plimsoll of sales]"), "{sent:?}");
     assert!(sent[1].contains("CREATE SCHEMA [plimsoll_run_a1]") && sent.len() == 2, "{sent:?}");
@@ -195,7 +195,7 @@ fn a_database_is_made_with_its_mark_and_the_schema_of_its_run() {
         .on("CREATE DATABASE", done())
         .on("CREATE SCHEMA", done())
         .on("IF NOT EXISTS", done());
-    mover(&azure, Product::Database).make(&run().copy('a')).unwrap();
+    transfer(&azure, Product::Database).make(&run().copy('a')).unwrap();
     let sent = changes(&azure);
     let level = "(EDITION = 'Standard', MAXSIZE = 250 GB, SERVICE_OBJECTIVE = 'S2')";
     assert_eq!(sent[0], format!("CREATE DATABASE [plimsoll_copy_a1a] {level}"));
@@ -203,12 +203,12 @@ fn a_database_is_made_with_its_mark_and_the_schema_of_its_run() {
     // In a pool it goes into the same, and of a level that nobody knows none is made.
     let pooled = azure.row("'Edition'", &[Text("Standard"), Text("ElasticPool"), BigInt(250 << 30), Text("pool 1")]);
     let before = changes(&pooled).len();
-    mover(&pooled, Product::Database).make(&run().copy('a')).unwrap();
+    transfer(&pooled, Product::Database).make(&run().copy('a')).unwrap();
     let text = "CREATE DATABASE [plimsoll_copy_a1a] (SERVICE_OBJECTIVE = ELASTIC_POOL(name = [pool 1]))";
     assert_eq!(changes(&pooled)[before], text);
     for row in [[Null, Null, Null, Null], [Text("Standard"), Text("ElasticPool"), Null, Null]] {
         let unknown = script().on("d.state_desc", done()).row("'Edition'", &row);
-        let error = mover(&unknown, Product::Database).make(&run().copy('a')).unwrap_err();
+        let error = transfer(&unknown, Product::Database).make(&run().copy('a')).unwrap_err();
         assert!(error.kind == ErrorKind::Unsupported && changes(&unknown).is_empty(), "{error:?}");
     }
 }
@@ -221,10 +221,10 @@ fn azure_copies_by_itself_and_is_waited_for() {
         .row("c.percent_complete", &[Float(25.0), Text("plimsoll_copy_a1a")])
         .on("AS COPY OF", done())
         .on("IF NOT EXISTS", done());
-    let mut mover = mover(&script, Product::Database);
-    assert_eq!(mover.ways(), ["as-copy-of"]);
+    let mut transfer = transfer(&script, Product::Database);
+    assert_eq!(transfer.methods(), ["as-copy-of"]);
     let mut stages = Stages::default();
-    mover.copy(&run().copy('a'), &run().copy('b'), "as-copy-of", &mut stages).unwrap();
+    transfer.copy(&run().copy('a'), &run().copy('b'), "as-copy-of", &mut stages).unwrap();
     assert_eq!(changes(&script)[0], "CREATE DATABASE [plimsoll_copy_a1b] AS COPY OF [plimsoll_copy_a1a]");
     assert_eq!(script.asked().iter().filter(|sql| sql.contains("d.state_desc")).count(), 4);
     // One that the server could not finish is said to be so, and nothing is waited for without an end.
@@ -237,8 +237,12 @@ fn azure_copies_by_itself_and_is_waited_for() {
         (vec![none()], "not there"),
     ] {
         let script = script.clone().on("d.state_desc", states);
-        let copied =
-            self::mover(&script, Product::Database).copy(&run().copy('a'), &run().copy('b'), "as-copy-of", &mut stages);
+        let copied = self::transfer(&script, Product::Database).copy(
+            &run().copy('a'),
+            &run().copy('b'),
+            "as-copy-of",
+            &mut stages,
+        );
         let error = copied.unwrap_err();
         assert!(error.message.contains(words), "{error:?}");
         assert!(error.hint.unwrap().contains("sys.dm_operation_status"));
@@ -264,8 +268,8 @@ impl Follow for Interrupted {
 #[test]
 fn a_move_is_cancelled_until_it_ends() {
     let script = script().on("BACKUP DATABASE", done()).lasts("BACKUP DATABASE", 3);
-    let mut mover = mover(&script, Product::Server);
-    let error = mover.back_up(&run().copy('a'), Path::new("/nowhere"), &mut Interrupted).unwrap_err();
+    let mut transfer = transfer(&script, Product::Server);
+    let error = transfer.back_up(&run().copy('a'), Path::new("/nowhere"), &mut Interrupted).unwrap_err();
     assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Cancelled, "the run was interrupted"));
 }
 
@@ -294,14 +298,14 @@ fn a_database_in_azure_is_restored_once_it_can_be() {
         .on("d.state_desc", [Said::Rows(Vec::new()), Said::Rows(vec![vec![Text("ONLINE")]])])
         .on("IF NOT EXISTS", done());
     let (counted, clock) = clock();
-    let mut mover =
-        MssqlMover::new(&Arc::new(script.connector(URL, &clock)), &clock, &run(), (Product::Database, "sales"));
-    mover.tool = Some(az.clone());
+    let mut transfer =
+        MssqlTransfer::new(&Arc::new(script.connector(URL, &clock)), &clock, &run(), (Product::Database, "sales"));
+    transfer.tool = Some(az.clone());
     let mut stages = Stages::default();
-    mover.back_up(&run().copy('a'), folder.path(), &mut stages).unwrap();
+    transfer.back_up(&run().copy('a'), folder.path(), &mut stages).unwrap();
     assert_eq!(counted.waited(), Duration::from_secs(30));
     assert!(stages.0.is_empty());
-    mover.restore(folder.path(), &run().copy('b'), &mut stages).unwrap();
+    transfer.restore(folder.path(), &run().copy('b'), &mut stages).unwrap();
     assert_eq!(stages.0, [RESTORE]);
     let said = fs::read_to_string(&asked).unwrap();
     let restore = said.lines().last().unwrap();
@@ -309,10 +313,10 @@ fn a_database_in_azure_is_restored_once_it_can_be() {
     // An interrupt ends the waiting, and so does an end of patience.
     answering("echo None");
     assert_eq!(
-        mover.back_up(&run().copy('a'), folder.path(), &mut Interrupted).unwrap_err().kind,
+        transfer.back_up(&run().copy('a'), folder.path(), &mut Interrupted).unwrap_err().kind,
         ErrorKind::Cancelled
     );
-    let error = mover.back_up(&run().copy('a'), folder.path(), &mut Stages::default()).unwrap_err();
+    let error = transfer.back_up(&run().copy('a'), folder.path(), &mut Stages::default()).unwrap_err();
     assert!(error.kind == ErrorKind::Busy && error.hint.unwrap().contains("earliestRestoreDate"));
 }
 
@@ -325,9 +329,9 @@ fn in_azure_a_database_is_ours_by_its_mark_or_by_what_is_in_it() {
         Copies::new(&script.connector(URL, &clock), Product::Database, "sales").owner(&copy).unwrap()
     };
     // Whether the schema of the copy's run is in the target's database.
-    let here = |script: Script| script.row(RUN_PLACE, &[BigInt(1)]);
-    let elsewhere = |script: Script| script.on(RUN_PLACE, done());
-    let strangers = |script: Script| script.row(RUN_PLACE, &[BigInt(0)]);
+    let here = |script: Script| script.row(RUN_WORKSPACE, &[BigInt(1)]);
+    let elsewhere = |script: Script| script.on(RUN_WORKSPACE, done());
+    let strangers = |script: Script| script.row(RUN_WORKSPACE, &[BigInt(0)]);
     let copying = |from| state("COPYING").row("c.percent_complete", &[Float(1.0), Text(from)]);
     let online = || state("ONLINE").on("CAST(p.value", done());
     for (script, expected) in [
@@ -361,11 +365,11 @@ fn a_run_s_place_in_azure_outlives_its_databases() {
             [names(&["plimsoll_copy_zz9a", "plimsoll_copy_a1b", "plimsoll_copy_", "plimsoll_copy_b2a"])],
         )
         .row("d.state_desc", &[Text("RESTORING")])
-        .row(RUN_PLACE, &[BigInt(1)]);
+        .row(RUN_WORKSPACE, &[BigInt(1)]);
     let (_, clock) = clock();
     let connector = script.connector(URL, &clock);
     let copies = |product| Copies::new(&connector, product, "sales");
-    let any = |id| copies(Product::Database).any_of_run(&Place::run(id).unwrap());
+    let any = |id| copies(Product::Database).any_of_run(&Workspace::run(id).unwrap());
     assert_eq!(any("a1").unwrap(), Some(run().copy('b')));
     assert_eq!(any("c3").unwrap(), None);
     // On a machine the mark is there from the first moment on.
@@ -381,7 +385,7 @@ fn databases_in_azure_go_before_the_places_of_their_runs() {
         .on("LEFT(d.name, 14)", [names(&["plimsoll_copy_a1b"])])
         .on("LEFT(s.name, 9)", [names(&["plimsoll_run_a1"])])
         .row("d.state_desc", &[Text("RESTORING")])
-        .row(RUN_PLACE, &[BigInt(1)])
+        .row(RUN_WORKSPACE, &[BigInt(1)])
         .row("APPLOCK_TEST", &[BigInt(1)])
         .row("sp_getapplock", &[BigInt(0)])
         .on("sp_releaseapplock", done())
@@ -389,7 +393,7 @@ fn databases_in_azure_go_before_the_places_of_their_runs() {
         .on("DROP DATABASE", done());
     let (_, clock) = clock();
     let database = MssqlDatabase::open(script.connector(URL, &clock), Arc::clone(&clock)).unwrap();
-    let listed: Vec<Place> = database.places().unwrap().into_iter().map(|status| status.place).collect();
+    let listed: Vec<Workspace> = database.workspaces().unwrap().into_iter().map(|status| status.workspace).collect();
     assert_eq!(listed, [run().copy('b'), run()]);
     let error = database.remove(&run()).unwrap_err();
     assert!(error.kind == ErrorKind::Safety && error.message.contains("plimsoll_copy_a1b"), "{error:?}");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_engine::database::{Cancel, Cold, ColdFollower, Place, Session};
+use plimsoll_engine::database::{Cancel, Cold, ColdFollower, Session, Workspace};
 use plimsoll_engine::error::{ErrorKind, Result};
 use plimsoll_engine::request::RequestAccess;
 use plimsoll_engine::value::Value::{self, BigInt, Null, Text};
@@ -12,7 +12,7 @@ use super::{URL, azure, clock, control, described, everything, granting};
 use crate::cold;
 use crate::describe::{self, Ability};
 use crate::session::MssqlSession;
-use crate::wire::{Complaint, Fault};
+use crate::wire::{Fault, ServerError};
 
 const PLAIN_URL: &str = "mssql://ann:pl4nted@h/sales";
 
@@ -76,7 +76,7 @@ fn the_server_s_cache_is_emptied_only_by_consent_and_a_refusal_is_said() {
         let connector = script.connector(url, &clock);
         let server = describe::describe(&mut control(&connector), &connector).unwrap();
         assert!(!server.description.warnings.iter().any(|warning| warning.contains("cache")), "{name}");
-        let (mut listener, run) = (Listener::default(), Place::run("a1").unwrap());
+        let (mut listener, run) = (Listener::default(), Workspace::run("a1").unwrap());
         let cold = Cold::default();
         let known = (server.product, server.abilities);
         let made = cold::make_cold(&connector, clock.as_ref(), known, &run, &cold, &mut listener).unwrap();
@@ -112,9 +112,9 @@ fn a_permission_that_the_server_does_not_state_is_tried() {
 #[test]
 fn a_check_that_the_server_can_t_make_is_no_complaint() {
     let several = |numbers: &[u32]| {
-        let complaint =
-            |number: &u32| Complaint { number: *number, state: 1, class: 16, message: format!("error {number}.") };
-        Fault::Server(numbers.iter().map(complaint).collect())
+        let server_error =
+            |number: &u32| ServerError { number: *number, state: 1, class: 16, message: format!("error {number}.") };
+        Fault::Server(numbers.iter().map(server_error).collect())
     };
     for (fault, kind) in [
         (refusal(11_501), None),
@@ -132,10 +132,10 @@ fn a_check_that_the_server_can_t_make_is_no_complaint() {
             .on("SET NOCOUNT", [Said::Rows(Vec::new())])
             .on("sp_describe_undeclared_parameters", [Said::Fault(fault.clone())]);
         let connector = script.connector(URL, &clock);
-        let place = Place::run("a1").unwrap();
+        let workspace = Workspace::run("a1").unwrap();
         let abilities = described(&script).unwrap().abilities;
         let access = RequestAccess::OWN;
-        let mut session = MssqlSession::open(&connector, &clock, &place, &place, access, abilities).unwrap();
+        let mut session = MssqlSession::open(&connector, &clock, &workspace, &workspace, access, abilities).unwrap();
         assert_eq!(session.check("SELECT 1").err().map(|error| error.kind), kind, "{fault:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! Requests by procedure, and the plans of statements.
 
-use plimsoll_engine::database::{Place, Session};
+use plimsoll_engine::database::{Session, Workspace};
 use plimsoll_engine::dialect::{Dialect, SingleRow};
 use plimsoll_engine::request::{RequestAccess, Requester, Statement};
 use plimsoll_engine::table::{ColumnType, Table};
@@ -17,8 +17,8 @@ fn session(script: &Script) -> MssqlSession {
     let script = script.clone().on("SET NOCOUNT", [Said::Rows(Vec::new())]);
     let abilities = described(&script).unwrap().abilities;
     let connector = script.connector(URL, &clock);
-    let place = Place::run("a1").unwrap();
-    MssqlSession::open(&connector, &clock, &place, &place, RequestAccess::OWN, abilities).unwrap()
+    let workspace = Workspace::run("a1").unwrap();
+    MssqlSession::open(&connector, &clock, &workspace, &workspace, RequestAccess::OWN, abilities).unwrap()
 }
 
 fn table() -> Table {
@@ -77,7 +77,7 @@ fn procedures_of_a_place_go_with_it() {
         .on("DROP", [Said::Rows(Vec::new())])
         .on("SET LOCK_TIMEOUT", [Said::Rows(Vec::new())]);
     let connector = script.connector(URL, &clock);
-    super::control(&connector).drop_schema(&Place::run("a1").unwrap()).unwrap();
+    super::control(&connector).drop_schema(&Workspace::run("a1").unwrap()).unwrap();
     let dropped: Vec<String> = script.asked().into_iter().filter(|sql| sql.starts_with("DROP")).collect();
     assert_eq!(
         dropped,

@@ -10,12 +10,12 @@ use plimsoll_engine::database::{Cancel, RowSource};
 use plimsoll_engine::request::Answer;
 use plimsoll_engine::table::ColumnType;
 use plimsoll_engine::target::{Credentials, Target};
-use plimsoll_engine::value::{Row, Tally, Value};
+use plimsoll_engine::value::{Row, RowSummary, Value};
 use plimsoll_measurement::Moment;
 
 use crate::connect::{Connector, Dial};
 use crate::url::Location;
-use crate::wire::{Complaint, EachRow, Endpoint, Fault, Loading, Login, Outcome, Wire};
+use crate::wire::{EachRow, Endpoint, Fault, Loading, Login, Outcome, ServerError, Wire};
 
 /// What is answered to the texts that hold certain words. A text that nobody has written an answer for is unknown there.
 #[derive(Default, Clone)]
@@ -41,7 +41,7 @@ pub enum Said {
 
 /// An error of the server with this number.
 pub fn refusal(number: u32) -> Fault {
-    Fault::Server(vec![Complaint { number, state: 1, class: 16, message: format!("error {number}.") }])
+    Fault::Server(vec![ServerError { number, state: 1, class: 16, message: format!("error {number}.") }])
 }
 
 impl Script {
@@ -150,14 +150,14 @@ impl Wire for Script {
         Ok(Answer { rows: self.answer(sql)?.len() as u64, content_bytes: 0 })
     }
 
-    fn load(&mut self, table: &str, loading: Loading, rows: &mut dyn RowSource) -> Outcome<Tally> {
+    fn load(&mut self, table: &str, loading: Loading, rows: &mut dyn RowSource) -> Outcome<RowSummary> {
         self.answer(&format!("LOAD {table} {loading:?}"))?;
-        let (mut row, mut tally) = (Row::default(), Tally::default());
+        let (mut row, mut row_summary) = (Row::default(), RowSummary::default());
         while rows.next(&mut row).map_err(Fault::Ours)? {
-            tally.add(&mut row);
+            row_summary.add(&mut row);
             row.clear();
         }
-        Ok(tally)
+        Ok(row_summary)
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {

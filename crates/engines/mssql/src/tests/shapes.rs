@@ -173,7 +173,7 @@ fn every_text_is_a_golden_file() {
         max_bytes: Some(250 << 30),
     };
     let made = [
-        ("create a place", sql::create_place("plimsoll_run_x")),
+        ("create a place", sql::create_workspace("plimsoll_run_x")),
         ("mark a place", sql::mark("plimsoll_run_x")),
         ("take a lease alone", sql::take_lock("plimsoll lease plimsoll_run_x", false, 0)),
         ("take a lease with others", sql::take_lock("plimsoll lease plimsoll_run_x", true, 0)),
@@ -200,7 +200,7 @@ fn every_text_is_a_golden_file() {
         ("ask for a level of another edition", sql::ask_for_level("sales", "BC_Gen5_4", true, Some(250 << 30))),
         ("ask for a level with a small size", sql::ask_for_level("sales", "Basic", true, Some(500 << 20))),
         ("ask for a level with no known size", sql::ask_for_level("sales", "P1", true, None)),
-        ("drop a place", sql::drop_place("plimsoll_run_x")),
+        ("drop a place", sql::drop_workspace("plimsoll_run_x")),
         ("end a session", sql::kill(51)),
         ("settle a table", sql::settle("plimsoll_run_x", "t")),
         ("resources of a place", sql::resource("plimsoll_run_x").join("\n")),
@@ -233,7 +233,7 @@ fn every_statement_of_a_test_is_a_golden_file() {
         ("copy chunk", dialect.copy_chunk(&table, "source", 1000, 2, 5001)),
         ("join", dialect.join("cpu")),
         ("join in parallel", dialect.join_in_parallel("cpu").unwrap()),
-        ("touch", dialect.touch(&table, 3)),
+        ("touch", dialect.lookup_keys(&table, 3)),
         ("sample column", dialect.sample_column("t", "Int1", 7)),
         ("sample long column", dialect.sample_long_column("t", "VarChar2", 7).unwrap()),
         ("insert row", dialect.insert_row(&table)),

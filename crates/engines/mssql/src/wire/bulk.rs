@@ -11,7 +11,7 @@ use mssql_tds::datatypes::bulk_copy_metadata::BulkCopyColumnMetadata;
 use mssql_tds::message::bulk_load::StreamingBulkLoadWriter;
 use plimsoll_engine::database::RowSource;
 use plimsoll_engine::error::Error;
-use plimsoll_engine::value::{Row, Tally, Value};
+use plimsoll_engine::value::{Row, RowSummary, Value};
 
 use super::cancel::Canceller;
 use super::values;
@@ -180,7 +180,7 @@ pub(super) enum Stop {
 /// What became of the rows of a load, for the one who started it.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    pub(super) tally: Cell<Tally>,
+    pub(super) row_summary: Cell<RowSummary>,
     pub(super) stop: RefCell<Option<Stop>>,
 }
 
@@ -215,9 +215,9 @@ impl Rows<'_> {
             }
         }
         self.usual_bytes = bytes.len() + 16;
-        let mut tally = self.progress.tally.get();
-        tally.add(&mut self.row);
-        self.progress.tally.set(tally);
+        let mut row_summary = self.progress.row_summary.get();
+        row_summary.add(&mut self.row);
+        self.progress.row_summary.set(row_summary);
         Ok(Some(bytes))
     }
 }

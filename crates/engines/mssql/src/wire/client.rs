@@ -17,14 +17,14 @@ use plimsoll_engine::database::{Cancel, RowSource};
 use plimsoll_engine::error::{Error, ErrorKind};
 use plimsoll_engine::request::Answer;
 use plimsoll_engine::table::ColumnType;
-use plimsoll_engine::value::{Row, Tally, Value};
+use plimsoll_engine::value::{Row, RowSummary, Value};
 use tokio::runtime::{Builder, Runtime};
 
 use super::bulk::{self, Form, Progress, Rows, Stop};
 use super::cancel::{Abandoned, Canceller, SETTLE_SECONDS};
 use super::login::{Endpoint, Login};
 use super::sink::{IntoCount, IntoRow, Sink};
-use super::{Complaint, EachRow, Fault, Loading, Outcome, Wire, values};
+use super::{EachRow, Fault, Loading, Outcome, ServerError, Wire, values};
 use crate::dialect::CALL;
 
 /// A connection and what was prepared on it.
@@ -72,12 +72,12 @@ impl Statements {
     /// saves the server a statement.
     fn procedure<'a>(sql: &'a str, parameters: &[Value<'_>]) -> Option<&'a str> {
         let (name, rest) = sql.strip_prefix(CALL)?.split_once(' ')?;
-        let mut places = rest.split(", ");
+        let mut workspaces = rest.split(", ");
         let in_order = (1..=parameters.len()).all(|number| {
-            let place = places.next().and_then(|place| place.strip_prefix("@P"));
-            place.is_some_and(|place| place.parse() == Ok(number))
+            let workspace = workspaces.next().and_then(|workspace| workspace.strip_prefix("@P"));
+            workspace.is_some_and(|workspace| workspace.parse() == Ok(number))
         });
-        (in_order && places.next().is_none()).then_some(name)
+        (in_order && workspaces.next().is_none()).then_some(name)
     }
 
     /// Takes out all forms of a statement.
@@ -348,7 +348,7 @@ impl Wire for Client {
         outcome
     }
 
-    fn load(&mut self, table: &str, loading: Loading, source: &mut dyn RowSource) -> Outcome<Tally> {
+    fn load(&mut self, table: &str, loading: Loading, source: &mut dyn RowSource) -> Outcome<RowSummary> {
         self.cancellable(|client, _| {
             let Self { driver, runtime, canceller, command_timeout_s, .. } = client;
             match load(driver, runtime, (canceller, *command_timeout_s), table, loading, source) {
@@ -375,7 +375,7 @@ fn load(
     table: &str,
     loading: Loading,
     source: &mut dyn RowSource,
-) -> Result<Outcome<Tally>, Abandoned> {
+) -> Result<Outcome<RowSummary>, Abandoned> {
     let mut copy = BulkCopy::new(driver, table)
         .timeout(Duration::from_secs(timeout_s.into()))
         .table_lock(loading.table_lock)
@@ -413,7 +413,7 @@ fn load(
             Err(Fault::Ours(Error::new(ErrorKind::Internal, message)))
         }
         (None, Err(error)) => Err(fault(error)),
-        (None, Ok(_)) => Ok(progress.tally.get()),
+        (None, Ok(_)) => Ok(progress.row_summary.get()),
     })
 }
 
@@ -430,13 +430,13 @@ fn parameters_of(parameters: &[Value<'_>]) -> Vec<RpcParameter> {
 fn fault(error: DriverError) -> Fault {
     match error {
         DriverError::SqlServerError { diagnostics } if diagnostics.has_errors() => {
-            let complaints = diagnostics.errors.into_iter().map(|error| Complaint {
+            let server_errors = diagnostics.errors.into_iter().map(|error| ServerError {
                 number: error.number,
                 state: error.state,
                 class: error.class,
                 message: error.message,
             });
-            Fault::Server(complaints.collect())
+            Fault::Server(server_errors.collect())
         }
         DriverError::TlsError(source) | DriverError::TlsHandshakeError { source, .. } => Fault::Tls(source.to_string()),
         DriverError::CertificateNotFound { .. }

@@ -1,5 +1,5 @@
 //! The line to a server: the only place that knows the driver. What is above it sees texts, values and rows, and faults by
-//! the server's own numbers; so it can also be driven by a script.
+//! the server's own error_codes; so it can also be driven by a script.
 
 mod bulk;
 mod cancel;
@@ -16,7 +16,7 @@ use plimsoll_engine::database::{Cancel, RowSource};
 use plimsoll_engine::error::Error;
 use plimsoll_engine::request::Answer;
 use plimsoll_engine::table::ColumnType;
-use plimsoll_engine::value::{Row, Tally, Value};
+use plimsoll_engine::value::{Row, RowSummary, Value};
 
 pub(super) use client::Client;
 pub(super) use login::{Auth, Encrypt, Endpoint, Login};
@@ -25,7 +25,7 @@ pub(super) use login::{Auth, Encrypt, Endpoint, Login};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fault {
     /// The server's errors in their order; there is at least one.
-    Server(Vec<Complaint>),
+    Server(Vec<ServerError>),
     /// TLS could not be agreed on, or the certificate is not to be trusted.
     Tls(String),
     /// The line broke, or was never there.
@@ -42,7 +42,7 @@ pub(super) enum Fault {
 
 /// An error as the server states it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Complaint {
+pub(super) struct ServerError {
     /// Its number, as in `sys.messages`.
     pub(super) number: u32,
     /// Tells apart places that use the same number.
@@ -79,7 +79,7 @@ pub(super) trait Wire: Send {
 
     /// Loads rows by the bulk protocol, in one transaction: all of them, or none on a fault, unless batches are asked for. The name is
     /// quoted.
-    fn load(&mut self, table: &str, loading: Loading, rows: &mut dyn RowSource) -> Outcome<Tally>;
+    fn load(&mut self, table: &str, loading: Loading, rows: &mut dyn RowSource) -> Outcome<RowSummary>;
 
     /// A handle that cancels from another thread what is running.
     fn canceller(&self) -> Arc<dyn Cancel>;

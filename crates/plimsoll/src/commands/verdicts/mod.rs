@@ -144,7 +144,7 @@ mod tests {
             let outcome = runner.truth(&scenario).unwrap_or_else(|error| panic!("{}", error.message));
             let line = table::line(&outcome, 0);
             assert!(outcome.is_clear(), "{line}");
-            assert_eq!((outcome.binding(), outcome.verdict()), (vec![class.name()], vec![class.name()]), "{line}");
+            assert_eq!((outcome.bottleneck(), outcome.verdict()), (vec![class.name()], vec![class.name()]), "{line}");
         }
     }
 }

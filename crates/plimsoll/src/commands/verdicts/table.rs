@@ -31,7 +31,7 @@ pub fn line(outcome: &Outcome, replaced: u64) -> String {
         scenario.aims_at.name(),
         scenario.seed,
         outcome.rate,
-        joined(&outcome.binding()),
+        joined(&outcome.bottleneck()),
         verdict(outcome),
         gains.join(", "),
         100.0 * outcome.by_chance
@@ -105,7 +105,7 @@ impl Table {
     /// A class with how many cases it is true of, and how many of them are right.
     fn by_class(&self) -> String {
         let of = |class: Class| {
-            let is = |outcome: &Outcome| outcome.binding().contains(&class.name());
+            let is = |outcome: &Outcome| outcome.bottleneck().contains(&class.name());
             let right = self.count(|outcome| is(outcome) && !is_wrong(outcome) && !abstains(outcome));
             format!("{} {right} of {}", class.name(), self.count(is))
         };
@@ -116,7 +116,7 @@ impl Table {
     fn matrix(&self) -> String {
         let mut counts: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
         for (outcome, _) in &self.cases {
-            let row = counts.entry(joined(&outcome.binding())).or_default();
+            let row = counts.entry(joined(&outcome.bottleneck())).or_default();
             *row.entry(verdict(outcome)).or_default() += 1;
         }
         let mut columns: Vec<&String> = counts.values().flat_map(BTreeMap::keys).collect();
@@ -145,5 +145,5 @@ fn abstains(outcome: &Outcome) -> bool {
 
 /// A verdict was given and it is another than what binds: all that bind together have to be in it, and nothing else.
 fn is_wrong(outcome: &Outcome) -> bool {
-    !abstains(outcome) && joined(&outcome.verdict()) != joined(&outcome.binding())
+    !abstains(outcome) && joined(&outcome.verdict()) != joined(&outcome.bottleneck())
 }

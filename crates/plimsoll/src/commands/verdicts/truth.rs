@@ -53,8 +53,8 @@ pub struct Outcome {
 
 impl Outcome {
     /// Names of what binds; `none` alone if nothing does.
-    pub fn binding(&self) -> Vec<&'static str> {
-        binding(&self.gains)
+    pub fn bottleneck(&self) -> Vec<&'static str> {
+        bottleneck(&self.gains)
     }
 
     /// Whether every change either gains or does nothing, and chance alone does nothing.
@@ -66,7 +66,7 @@ impl Outcome {
     pub fn has_second(&self) -> bool {
         let limits =
             self.gains.iter().filter(|(class, gain)| *gain >= GAINS && !matches!(class, Class::Device | Class::Locks));
-        self.binding().len() > 1 || limits.clone().any(|(_, gain)| *gain <= NEAR)
+        self.bottleneck().len() > 1 || limits.clone().any(|(_, gain)| *gain <= NEAR)
     }
 
     /// The case for scripts, with the run's record.
@@ -82,7 +82,7 @@ impl Outcome {
             "rate": self.rate,
             "by_chance_percent": 100.0 * self.by_chance,
             "gains_percent": gains,
-            "binding": self.binding(),
+            "binding": self.bottleneck(),
             "hardware": self.scenario.hardware,
             "record": self.record,
         })
@@ -95,7 +95,7 @@ impl Outcome {
     }
 }
 
-fn binding(gains: &[(Class, f64)]) -> Vec<&'static str> {
+fn bottleneck(gains: &[(Class, f64)]) -> Vec<&'static str> {
     let mut lifting: Vec<&str> =
         gains.iter().filter(|(_, gain)| *gain >= GAINS).map(|(class, _)| class.name()).collect();
     if lifting.is_empty() {
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn what_lifts_binds_and_what_is_between_the_thresholds_is_not_clear() {
-        let of = |gains: &[(Class, f64)]| binding(gains).join("+");
+        let of = |gains: &[(Class, f64)]| bottleneck(gains).join("+");
         assert_eq!(of(&[(Class::Cpu, 0.019), (Class::Memory, -0.3)]), "none");
         assert_eq!(of(&[(Class::Cpu, 0.05), (Class::Memory, 0.0)]), "cpu");
         assert_eq!(of(&[(Class::DataIops, 0.2), (Class::Memory, 0.07)]), "data_iops+memory");

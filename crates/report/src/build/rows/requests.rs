@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_measurement::{
-    FileDelta, FileUse, Phase, Repetition, RequestKind, RunRecord, Seconds, TimesData, WaitDelta,
+    FileDelta, FileUse, LatencyHistogramData, Phase, Repetition, RequestKind, RunRecord, Seconds, WaitDelta,
 };
 
 use crate::model::{Cell, Table, text};
@@ -145,7 +145,7 @@ pub fn files(records: &[RunRecord]) -> Table {
 pub fn histograms(records: &[RunRecord]) -> Table {
     table(records, HISTOGRAMS.into_iter(), |repetition| {
         let mut rows = Vec::new();
-        let mut add = |of: &str, name: &str, which: &str, times: Option<&TimesData>| {
+        let mut add = |of: &str, name: &str, which: &str, times: Option<&LatencyHistogramData>| {
             for (end, count) in times.iter().flat_map(|times| &times.buckets) {
                 rows.push(vec![of.into(), name.into(), which.into(), (*end).into(), (*count).into()]);
             }
@@ -194,11 +194,11 @@ fn classes<'a>(counts: impl Iterator<Item = (&'a String, u64)>) -> Cell {
     counts.iter().map(|(class, count)| format!("{class}={count}")).collect::<Vec<_>>().join(" ").into()
 }
 
-fn percentile(times: Option<&TimesData>, percent: f64) -> Cell {
+fn percentile(times: Option<&LatencyHistogramData>, percent: f64) -> Cell {
     times.and_then(|times| times.percentile_us(percent)).map(|us| us / 1e3).into()
 }
 
-fn mean(times: Option<&TimesData>) -> Cell {
+fn mean(times: Option<&LatencyHistogramData>) -> Cell {
     times.filter(|times| times.count > 0).map(|times| times.sum_us / times.count as f64 / 1e3).into()
 }
 

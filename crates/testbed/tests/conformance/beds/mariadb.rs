@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use plimsoll_engine::{Database, Engine, ErrorKind, Place};
+use plimsoll_engine::{Database, Engine, ErrorKind, Workspace};
 use plimsoll_mysql::MySql;
 use plimsoll_testbed::MariaDb;
 
@@ -35,12 +35,14 @@ impl super::Bed for Bed {
         false
     }
 
-    fn plant(&self, place: &Place) {
-        server().sql(&format!("CREATE DATABASE {place}; CREATE TABLE {place}.mine AS SELECT 42 AS answer")).unwrap();
+    fn plant(&self, workspace: &Workspace) {
+        server()
+            .sql(&format!("CREATE DATABASE {workspace}; CREATE TABLE {workspace}.mine AS SELECT 42 AS answer"))
+            .unwrap();
     }
 
-    fn is_planted(&self, place: &Place) -> bool {
-        server().sql(&format!("SELECT answer FROM {place}.mine")).is_ok_and(|answer| answer == "42")
+    fn is_planted(&self, workspace: &Workspace) -> bool {
+        server().sql(&format!("SELECT answer FROM {workspace}.mine")).is_ok_and(|answer| answer == "42")
     }
 
     fn refused(&self) -> Vec<(String, ErrorKind)> {

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use plimsoll_clock::{Clock, RealClock};
 use plimsoll_engine::{
-    ClaimMode, Credentials, Database, Engine, ErrorKind, Lease, Place, RequestAccess, Requester, Result, Session,
-    Target,
+    ClaimMode, Credentials, Database, Engine, ErrorKind, Lease, RequestAccess, Requester, Result, Session, Target,
+    Workspace,
 };
 
 /// What the suite needs to know of an engine.
@@ -40,10 +40,10 @@ pub trait Bed: Sync {
     fn has_all_floats(&self) -> bool;
 
     /// Makes something that is not ours under the name of a place.
-    fn plant(&self, place: &Place);
+    fn plant(&self, workspace: &Workspace);
 
     /// Whether that is still there as it was.
-    fn is_planted(&self, place: &Place) -> bool;
+    fn is_planted(&self, workspace: &Workspace) -> bool;
 
     /// URLs that can't be opened, with the class of the error. A password in one of them is [`PLANTED`].
     fn refused(&self) -> Vec<(String, ErrorKind)>;
@@ -81,7 +81,7 @@ pub struct Bench {
     pub session: Box<dyn Session>,
     pub lease: Box<dyn Lease>,
     pub database: Box<dyn Database>,
-    pub place: Place,
+    pub workspace: Workspace,
 }
 
 impl Bench {
@@ -91,14 +91,14 @@ impl Bench {
     }
 
     pub fn within(database: Box<dyn Database>, name: &str) -> Self {
-        let place = Place::run(name).unwrap();
-        let lease = database.claim(&place, ClaimMode::Exclusive).unwrap().unwrap();
-        let session = database.session(&place, &place).unwrap();
-        Self { session, lease, database, place }
+        let workspace = Workspace::run(name).unwrap();
+        let lease = database.claim(&workspace, ClaimMode::Exclusive).unwrap().unwrap();
+        let session = database.session(&workspace, &workspace).unwrap();
+        Self { session, lease, database, workspace }
     }
 
     /// A session for requests in the same place.
     pub fn requester(&self) -> Box<dyn Requester> {
-        self.database.requester(&self.place, &self.place, RequestAccess::OWN).unwrap()
+        self.database.requester(&self.workspace, &self.workspace, RequestAccess::OWN).unwrap()
     }
 }

@@ -1,7 +1,7 @@
 //! SQL Server: a server that somebody has, by the URL in `PLIMSOLL_TEST_MSSQL_URL`. The user has to be allowed to make schemas
 //! and tables; what is made is removed.
 
-use plimsoll_engine::{ColumnType, Engine, ErrorKind, Place, Value};
+use plimsoll_engine::{ColumnType, Engine, ErrorKind, Value, Workspace};
 use plimsoll_mssql::Mssql;
 
 use super::{Bench, PLANTED, open};
@@ -48,26 +48,26 @@ impl super::Bed for Bed {
         false
     }
 
-    fn plant(&self, place: &Place) {
+    fn plant(&self, workspace: &Workspace) {
         let mut bench = Bench::within(open(&Mssql, &url()).unwrap(), "planter");
         let make = format!(
-            "EXEC(N'CREATE SCHEMA [{place}]'); CREATE TABLE {place}.mine (answer int); INSERT INTO {place}.mine VALUES (42)"
+            "EXEC(N'CREATE SCHEMA [{workspace}]'); CREATE TABLE {workspace}.mine (answer int); INSERT INTO {workspace}.mine VALUES (42)"
         );
         bench.session.execute(&make, &[]).unwrap();
     }
 
     /// Looks, and takes away what it planted.
-    fn is_planted(&self, place: &Place) -> bool {
+    fn is_planted(&self, workspace: &Workspace) -> bool {
         let mut bench = Bench::within(open(&Mssql, &url()).unwrap(), "planter");
         let mut answer = 0;
         let read =
-            bench.session.query(&format!("SELECT answer FROM {place}.mine"), &[], &[ColumnType::Int], &mut |row| {
+            bench.session.query(&format!("SELECT answer FROM {workspace}.mine"), &[], &[ColumnType::Int], &mut |row| {
                 if let Value::Int(number) = row.get(0) {
                     answer = number;
                 }
                 Ok(())
             });
-        let clear = format!("DROP TABLE {place}.mine; EXEC(N'DROP SCHEMA [{place}]')");
+        let clear = format!("DROP TABLE {workspace}.mine; EXEC(N'DROP SCHEMA [{workspace}]')");
         read.is_ok() && answer == 42 && bench.session.execute(&clear, &[]).is_ok()
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use plimsoll_engine::{Database, Engine, ErrorKind, Place};
+use plimsoll_engine::{Database, Engine, ErrorKind, Workspace};
 use plimsoll_postgres::Postgres as Driver;
 use plimsoll_testbed::Postgres;
 
@@ -33,12 +33,14 @@ impl super::Bed for Bed {
         true
     }
 
-    fn plant(&self, place: &Place) {
-        server().psql(&format!("CREATE SCHEMA {place}; CREATE TABLE {place}.mine AS SELECT 42 AS answer")).unwrap();
+    fn plant(&self, workspace: &Workspace) {
+        server()
+            .psql(&format!("CREATE SCHEMA {workspace}; CREATE TABLE {workspace}.mine AS SELECT 42 AS answer"))
+            .unwrap();
     }
 
-    fn is_planted(&self, place: &Place) -> bool {
-        server().psql(&format!("SELECT answer FROM {place}.mine")).is_ok_and(|answer| answer == "42")
+    fn is_planted(&self, workspace: &Workspace) -> bool {
+        server().psql(&format!("SELECT answer FROM {workspace}.mine")).is_ok_and(|answer| answer == "42")
     }
 
     fn refused(&self) -> Vec<(String, ErrorKind)> {

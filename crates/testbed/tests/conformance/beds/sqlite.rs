@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use plimsoll_engine::{Engine, ErrorKind, Place};
+use plimsoll_engine::{Engine, ErrorKind, Workspace};
 use plimsoll_sqlite::Sqlite;
 use tempfile::TempDir;
 
@@ -17,8 +17,8 @@ fn folder() -> &'static TempDir {
     FOLDER.get_or_init(|| tempfile::tempdir().unwrap())
 }
 
-fn file_of(place: &Place) -> PathBuf {
-    folder().path().join(format!("user.db.{place}.db"))
+fn file_of(workspace: &Workspace) -> PathBuf {
+    folder().path().join(format!("user.db.{workspace}.db"))
 }
 
 const THEIRS: &str = "the only copy of a novel";
@@ -40,13 +40,13 @@ impl super::Bed for Bed {
         false
     }
 
-    fn plant(&self, place: &Place) {
-        let theirs = rusqlite::Connection::open(file_of(place)).unwrap();
+    fn plant(&self, workspace: &Workspace) {
+        let theirs = rusqlite::Connection::open(file_of(workspace)).unwrap();
         theirs.execute_batch(&format!("CREATE TABLE mine AS SELECT '{THEIRS}' AS answer")).unwrap();
     }
 
-    fn is_planted(&self, place: &Place) -> bool {
-        let theirs = rusqlite::Connection::open(file_of(place)).unwrap();
+    fn is_planted(&self, workspace: &Workspace) -> bool {
+        let theirs = rusqlite::Connection::open(file_of(workspace)).unwrap();
         theirs.query_row("SELECT answer FROM mine", [], |row| row.get::<_, String>(0)).is_ok_and(|text| text == THEIRS)
     }
 

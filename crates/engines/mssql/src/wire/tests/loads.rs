@@ -99,9 +99,9 @@ fn loaded_rows_arrive_as_they_were_made() {
         let mut client = connect(&server);
         for table_lock in [false, true] {
             let mut source = Source { left: 3000, fails: false, nulls };
-            let tally = client.load("[p].[t]", Loading { table_lock, batch_rows: 0 }, &mut source).unwrap();
+            let row_summary = client.load("[p].[t]", Loading { table_lock, batch_rows: 0 }, &mut source).unwrap();
             let Some(Request::Bulk(bulk)) = server.requests().pop() else { panic!("no rows were sent") };
-            assert_eq!((tally.rows, bulk.rows.len()), (3000, 3000));
+            assert_eq!((row_summary.rows, bulk.rows.len()), (3000, 3000));
             // The driver gives every value a length, also where the column has none.
             assert_eq!(bulk.columns, loaded_table(true).0);
             assert_eq!(bulk.announcement.contains("TABLOCK"), table_lock);
@@ -110,7 +110,7 @@ fn loaded_rows_arrive_as_they_were_made() {
             }
         }
         assert_eq!(client.run("x"), Ok(1));
-        assert!(server.complaints().is_empty(), "{:?}", server.complaints());
+        assert!(server.server_errors().is_empty(), "{:?}", server.server_errors());
     }
 }
 
@@ -119,8 +119,8 @@ fn loads_may_be_made_of_batches() {
     let server = loading_server(false);
     let mut client = connect(&server);
     let loading = Loading { table_lock: true, batch_rows: 1000 };
-    let tally = client.load("[p].[t]", loading, &mut Source { left: 2500, fails: false, nulls: false }).unwrap();
-    assert_eq!(tally.rows, 2500);
+    let row_summary = client.load("[p].[t]", loading, &mut Source { left: 2500, fails: false, nulls: false }).unwrap();
+    assert_eq!(row_summary.rows, 2500);
     let batches = |server: &TdsServer| -> Vec<usize> {
         let rows = |request: Request| match request {
             Request::Bulk(bulk) => Some(bulk.rows.len()),
@@ -149,7 +149,7 @@ fn a_load_that_can_not_go_on_leaves_nothing_and_the_line_usable() {
     assert!(!server.requests().iter().any(|request| matches!(request, Request::Bulk(_))));
     assert!(server.attentions() == 2 && !client.is_dead());
     let fault = client.load("[p].[missing]", loading, &mut null).unwrap_err();
-    assert!(matches!(&fault, Fault::Server(complaints) if complaints[0].number == 208), "{fault:?}");
+    assert!(matches!(&fault, Fault::Server(server_errors) if server_errors[0].number == 208), "{fault:?}");
     let mut good = Source { left: 10, fails: false, nulls: false };
     assert_eq!(client.load("[p].[t]", loading, &mut good).unwrap().rows, 10);
 }
@@ -202,8 +202,8 @@ fn loads_stream_in_little_memory() {
     let mut client = connect(&server);
     let before = super::most_memory();
     let mut source = Source { left: 1_500_000, fails: false, nulls: false };
-    let tally = client.load("[p].[t]", Loading { table_lock: true, batch_rows: 0 }, &mut source).unwrap();
-    assert!(tally.rows == 1_500_000 && server.complaints().is_empty(), "{:?}", server.complaints());
+    let row_summary = client.load("[p].[t]", Loading { table_lock: true, batch_rows: 0 }, &mut source).unwrap();
+    assert!(row_summary.rows == 1_500_000 && server.server_errors().is_empty(), "{:?}", server.server_errors());
     // 75 MB went by; other tests run in this process, too.
     let grown = super::most_memory().saturating_sub(before);
     assert!(grown < 64 << 20, "{grown}");

@@ -321,8 +321,8 @@ fn an_error_leaves_the_line_usable_wherever_it_comes() {
     let mut client = connect(&server.unwrap());
     for parameters in [&[][..], &[Value::Int(1)]] {
         for sql in ["first", "later", "middle"] {
-            let complaint = Complaint { number: 1205, state: 1, class: 16, message: "You lost.".to_owned() };
-            let expected = Fault::Server(vec![complaint]);
+            let server_error = ServerError { number: 1205, state: 1, class: 16, message: "You lost.".to_owned() };
+            let expected = Fault::Server(vec![server_error]);
             assert_eq!(
                 client.query(sql, parameters, &[ColumnType::Int], &mut |_| Ok(())),
                 Err(expected.clone()),
@@ -494,8 +494,8 @@ fn a_refused_login_is_told_by_number() {
     let builder = TdsServer::builder().admission(move |_| Err(refusal.clone()));
     let server = builder.start(|_, _| Reply::default()).unwrap();
     let fault = Client::connect(&endpoint(&server), &login(), "x").err().unwrap();
-    let Fault::Server(complaints) = fault else { panic!("{fault:?}") };
-    assert_eq!((complaints[0].number, complaints[0].class, complaints[0].state), (18456, 14, 1));
+    let Fault::Server(server_errors) = fault else { panic!("{fault:?}") };
+    assert_eq!((server_errors[0].number, server_errors[0].class, server_errors[0].state), (18456, 14, 1));
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use plimsoll_engine::{
-    ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Lease, Place, PlaceStatus, Result, Sampler,
-    Session, Table, WeakIsolation,
+    ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Lease, Result, Sampler, Session, Table,
+    WeakIsolation, Workspace, WorkspaceStatus,
 };
 use rusqlite::{Connection, OpenFlags};
 
@@ -22,7 +22,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The places of a name.
 #[derive(Default)]
 pub struct Store {
-    places: Mutex<BTreeMap<Place, Kept>>,
+    workspaces: Mutex<BTreeMap<Workspace, Kept>>,
 }
 
 /// A place.
@@ -43,11 +43,11 @@ impl Kept {
         self.exclusive || self.shared > 0
     }
 
-    fn check(&self, place: &Place) -> Result<()> {
+    fn check(&self, workspace: &Workspace) -> Result<()> {
         if self.is_marked {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::Safety, format!("{place} is not ours")).hint("give it another name"))
+        Err(Error::new(ErrorKind::Safety, format!("{workspace} is not ours")).hint("give it another name"))
     }
 }
 
@@ -63,19 +63,19 @@ impl Store {
     }
 
     /// Makes a place; without the mark it is one that is not ours.
-    pub fn make(&self, place: &Place, is_marked: bool) -> Result<Connection> {
+    pub fn make(&self, workspace: &Workspace, is_marked: bool) -> Result<Connection> {
         static MADE: AtomicU64 = AtomicU64::new(0);
-        let uri = format!("file:/{place}-{}?vfs=memdb", MADE.fetch_add(1, Ordering::Relaxed));
+        let uri = format!("file:/{workspace}-{}?vfs=memdb", MADE.fetch_add(1, Ordering::Relaxed));
         let (keeper, connection) = (connect(&uri)?, connect(&uri)?);
         let kept = Kept { uri, _keeper: keeper, is_marked, shared: 0, exclusive: false };
-        lock(&self.places).insert(place.clone(), kept);
+        lock(&self.workspaces).insert(workspace.clone(), kept);
         Ok(connection)
     }
 
     /// A connection to a place.
-    pub fn connect(&self, place: &Place) -> Result<Connection> {
-        let uri = lock(&self.places).get(place).map(|kept| kept.uri.clone());
-        connect(&uri.ok_or_else(|| Error::new(ErrorKind::Missing, format!("there is no place {place}")))?)
+    pub fn connect(&self, workspace: &Workspace) -> Result<Connection> {
+        let uri = lock(&self.workspaces).get(workspace).map(|kept| kept.uri.clone());
+        connect(&uri.ok_or_else(|| Error::new(ErrorKind::Missing, format!("there is no place {workspace}")))?)
     }
 }
 
@@ -110,31 +110,34 @@ impl Database for MemoryDatabase {
         &self.description
     }
 
-    fn claim(&self, place: &Place, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
+    fn claim(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
         let exclusive = mode == ClaimMode::Exclusive;
-        if exclusive && !lock(&self.store.places).contains_key(place) {
-            self.store.make(place, true)?;
+        if exclusive && !lock(&self.store.workspaces).contains_key(workspace) {
+            self.store.make(workspace, true)?;
         }
-        let mut places = lock(&self.store.places);
-        let Some(kept) = places.get_mut(place) else { return Ok(None) };
-        kept.check(place)?;
+        let mut workspaces = lock(&self.store.workspaces);
+        let Some(kept) = workspaces.get_mut(workspace) else { return Ok(None) };
+        kept.check(workspace)?;
         if kept.exclusive || exclusive && kept.shared > 0 {
             return Ok(None);
         }
         kept.exclusive = exclusive;
         kept.shared += u32::from(!exclusive);
-        let lease = MemoryLease { store: Arc::clone(&self.store), place: place.clone(), exclusive };
+        let lease = MemoryLease { store: Arc::clone(&self.store), workspace: workspace.clone(), exclusive };
         Ok(Some(Box::new(lease)))
     }
 
-    fn session(&self, place: &Place, _run: &Place) -> Result<Box<dyn Session>> {
-        Ok(Box::new(MemorySession(self.store.connect(place)?)))
+    fn session(&self, workspace: &Workspace, _run: &Workspace) -> Result<Box<dyn Session>> {
+        Ok(Box::new(MemorySession(self.store.connect(workspace)?)))
     }
 
-    fn places(&self) -> Result<Vec<PlaceStatus>> {
-        let places = lock(&self.store.places);
-        let status = |(place, kept): (&Place, &Kept)| PlaceStatus { place: place.clone(), leased: kept.is_leased() };
-        Ok(places.iter().map(status).collect())
+    fn workspaces(&self) -> Result<Vec<WorkspaceStatus>> {
+        let workspaces = lock(&self.store.workspaces);
+        let status = |(workspace, kept): (&Workspace, &Kept)| WorkspaceStatus {
+            workspace: workspace.clone(),
+            leased: kept.is_leased(),
+        };
+        Ok(workspaces.iter().map(status).collect())
     }
 
     /// Sessions die with the process that holds their lease.
@@ -142,13 +145,13 @@ impl Database for MemoryDatabase {
         Ok(0)
     }
 
-    fn remove(&self, place: &Place) -> Result<bool> {
-        let mut places = lock(&self.store.places);
-        let Some(kept) = places.get(place) else { return Ok(true) };
-        kept.check(place)?;
+    fn remove(&self, workspace: &Workspace) -> Result<bool> {
+        let mut workspaces = lock(&self.store.workspaces);
+        let Some(kept) = workspaces.get(workspace) else { return Ok(true) };
+        kept.check(workspace)?;
         let is_free = !kept.is_leased();
         if is_free {
-            places.remove(place);
+            workspaces.remove(workspace);
         }
         Ok(is_free)
     }
@@ -160,8 +163,8 @@ impl Database for MemoryDatabase {
     /// Memory is never cold.
     fn make_cold(
         &self,
-        _: &Place,
-        _: &Place,
+        _: &Workspace,
+        _: &Workspace,
         _: &[Table],
         cold: &Cold,
         follower: &mut dyn ColdFollower,
@@ -180,7 +183,7 @@ impl Database for MemoryDatabase {
 
 struct MemoryLease {
     store: Arc<Store>,
-    place: Place,
+    workspace: Workspace,
     exclusive: bool,
 }
 
@@ -191,7 +194,7 @@ impl Lease for MemoryLease {
     }
 
     fn share(&mut self) -> Result<()> {
-        if let Some(kept) = lock(&self.store.places).get_mut(&self.place).filter(|_| self.exclusive) {
+        if let Some(kept) = lock(&self.store.workspaces).get_mut(&self.workspace).filter(|_| self.exclusive) {
             (kept.exclusive, kept.shared) = (false, 1);
             self.exclusive = false;
         }
@@ -201,7 +204,7 @@ impl Lease for MemoryLease {
 
 impl Drop for MemoryLease {
     fn drop(&mut self) {
-        if let Some(kept) = lock(&self.store.places).get_mut(&self.place) {
+        if let Some(kept) = lock(&self.store.workspaces).get_mut(&self.workspace) {
             kept.exclusive &= !self.exclusive;
             kept.shared -= u32::from(!self.exclusive);
         }

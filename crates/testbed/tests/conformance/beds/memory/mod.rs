@@ -7,7 +7,7 @@ mod session;
 use std::sync::Arc;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::{Credentials, Database, Engine, Error, ErrorKind, Place, Result, Target};
+use plimsoll_engine::{Credentials, Database, Engine, Error, ErrorKind, Result, Target, Workspace};
 
 use self::database::Store;
 
@@ -54,13 +54,13 @@ impl super::Bed for Bed {
         false
     }
 
-    fn plant(&self, place: &Place) {
-        let theirs = Store::of(NAME).make(place, false).unwrap();
+    fn plant(&self, workspace: &Workspace) {
+        let theirs = Store::of(NAME).make(workspace, false).unwrap();
         theirs.execute_batch("CREATE TABLE mine AS SELECT 42 AS answer").unwrap();
     }
 
-    fn is_planted(&self, place: &Place) -> bool {
-        let theirs = Store::of(NAME).connect(place).unwrap();
+    fn is_planted(&self, workspace: &Workspace) -> bool {
+        let theirs = Store::of(NAME).connect(workspace).unwrap();
         theirs.query_row("SELECT answer FROM mine", [], |row| row.get::<_, i64>(0)).is_ok_and(|answer| answer == 42)
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_engine::value::Tally;
+use plimsoll_engine::value::RowSummary;
 use plimsoll_engine::{
     Cancel, ColumnType, Dialect, Error, ErrorKind, Result, Row, RowSource, Sampler, Session, Table, TableSize, Value,
 };
@@ -106,19 +106,19 @@ impl MemorySession {
         Ok(statement)
     }
 
-    fn insert_all(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+    fn insert_all(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
         let insert = MemoryDialect.insert_row(table);
-        let (mut tally, mut row) = (Tally::default(), Row::default());
+        let (mut row_summary, mut row) = (RowSummary::default(), Row::default());
         while rows.next(&mut row)? {
             if row.len() != table.columns.len() {
                 return Err(Error::new(ErrorKind::Internal, "the row is not the table's"));
             }
             let values: Vec<Value<'_>> = row.values().collect();
             self.execute(&insert, &values)?;
-            tally.add(&mut row);
+            row_summary.add(&mut row);
             row.clear();
         }
-        Ok(tally)
+        Ok(row_summary)
     }
 }
 
@@ -169,7 +169,7 @@ impl Session for MemorySession {
         self.execute(&MemoryDialect.create_table(table), &[]).map(drop)
     }
 
-    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<Tally> {
+    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
         self.execute("BEGIN IMMEDIATE", &[])?;
         let loaded = self.insert_all(table, rows);
         self.execute(if loaded.is_ok() { "COMMIT" } else { "ROLLBACK" }, &[])?;

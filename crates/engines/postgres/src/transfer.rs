@@ -6,17 +6,17 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{Place, PlaceStatus};
+use plimsoll_engine::database::{Workspace, WorkspaceStatus};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::mover::{COPY, DEFINITIONS, Follow, INDEXES, Move, Mover, Program, Restored, TABLES};
 use plimsoll_engine::server::tool;
+use plimsoll_engine::transfer::{COPY, DEFINITIONS, Follow, INDEXES, Move, Program, Restored, TABLES, Transfer};
 use postgres::Client;
 
 use super::connect::Connector;
 use super::error::Errors;
-use super::place::{self, WORK};
 use super::restore::{self, Restorer};
 use super::session::PostgresCancel;
+use super::workspace::{self, WORK};
 
 /// The limit of connections that our databases have, and by which they are known: unlike a comment it is there from the
 /// moment in which the database is. ("Plim" on a telephone, cut to what nobody would choose.)
@@ -37,31 +37,31 @@ const WAYS: [&str; 2] = ["wal-log", "file-copy"];
 const FOLDERS: [&str; 2] = ["/usr/lib/postgresql", "/usr/pgsql"];
 
 /// Makes and moves databases of one run.
-pub(super) struct PostgresMover {
+pub(super) struct PostgresTransfer {
     connector: Arc<Connector>,
     clock: Arc<dyn Clock>,
-    run: Place,
+    run: Workspace,
     version: u32,
     /// `pg_dump` and `pg_restore`.
     tools: Option<[PathBuf; 2]>,
     restorer: Option<Restorer>,
     /// What was backed up last: it has the same name where it is restored.
-    backed_up: Option<Place>,
+    backed_up: Option<Workspace>,
 }
 
-impl PostgresMover {
-    pub(super) fn new(connector: &Arc<Connector>, clock: &Arc<dyn Clock>, run: &Place, version: u32) -> Self {
+impl PostgresTransfer {
+    pub(super) fn new(connector: &Arc<Connector>, clock: &Arc<dyn Clock>, run: &Workspace, version: u32) -> Self {
         let (connector, clock) = (Arc::clone(connector), Arc::clone(clock));
         Self { connector, clock, run: run.clone(), version, tools: None, restorer: None, backed_up: None }
     }
 
     fn client(&self) -> Result<Client> {
         let mut client = self.connector.connect(&format!("{WORK}{}", self.run))?;
-        place::stay_connected(&mut client, &self.connector.errors)?;
+        workspace::stay_connected(&mut client, &self.connector.errors)?;
         Ok(client)
     }
 
-    fn create(&self, copy: &Place, more: &str, follow: Option<&mut dyn Follow>) -> Result<()> {
+    fn create(&self, copy: &Workspace, more: &str, follow: Option<&mut dyn Follow>) -> Result<()> {
         let mut client = self.client()?;
         drop_database(&mut client, &self.connector.errors, copy, self.version)?;
         if let Some(follow) = follow {
@@ -77,23 +77,23 @@ impl PostgresMover {
     }
 
     /// A program of libpq that works in a database.
-    fn program(&self, number: usize, database: &Place) -> Result<Command> {
+    fn program(&self, number: usize, database: &Workspace) -> Result<Command> {
         let program = self.tools.as_ref().map(|tools| &tools[number]);
         let program = program.ok_or_else(|| Error::new(ErrorKind::Internal, "no tools were looked for"))?;
         let mut command = Command::new(program);
-        self.connector.tell(&mut command);
+        self.connector.configure(&mut command);
         command.env("PGDATABASE", database.name()).arg("--no-password");
         Ok(command)
     }
 }
 
-impl Mover for PostgresMover {
+impl Transfer for PostgresTransfer {
     /// A server gives back its shared memory if it is asked to stop at once.
     fn programs(&self) -> &'static [Program] {
         &[Program { name: "postgres", is_asked: true }, Program { name: "pg_basebackup", is_asked: false }]
     }
 
-    fn ways(&self) -> &'static [&'static str] {
+    fn methods(&self) -> &'static [&'static str] {
         // Before there was a choice, files were copied.
         if self.version >= STRATEGY_SINCE { &WAYS } else { &WAYS[1..] }
     }
@@ -122,28 +122,28 @@ impl Mover for PostgresMover {
         Ok(versions)
     }
 
-    fn make(&mut self, copy: &Place) -> Result<()> {
+    fn make(&mut self, copy: &Workspace) -> Result<()> {
         self.create(copy, " TEMPLATE template0", None)?;
         let inside = self.connector.to(copy.name());
-        place::create(&mut inside.connect(&format!("{WORK}{}", self.run))?, &inside.errors, &self.run)
+        workspace::create(&mut inside.connect(&format!("{WORK}{}", self.run))?, &inside.errors, &self.run)
     }
 
-    fn remove(&mut self, copy: &Place) -> Result<()> {
+    fn remove(&mut self, copy: &Workspace) -> Result<()> {
         drop_database(&mut self.client()?, &self.connector.errors, copy, self.version)
     }
 
-    fn bytes(&mut self, copy: &Place) -> Option<u64> {
+    fn bytes(&mut self, copy: &Workspace) -> Option<u64> {
         let row = self.client().ok()?.query_one("SELECT pg_database_size($1::name)", &[&copy.name()]).ok()?;
         u64::try_from(row.try_get::<_, i64>(0).ok()?).ok()
     }
 
-    fn dump(&mut self, from: &Place, file: &File, follow: &mut dyn Follow) -> Result<()> {
+    fn dump(&mut self, from: &Workspace, file: &File, follow: &mut dyn Follow) -> Result<()> {
         let mut command = self.program(0, from)?;
         command.args(["--format=custom", "--compress=0", "--no-owner"]).stdin(Stdio::null()).stdout(tool::whole(file)?);
         tool::run(command, self.clock.as_ref(), || follow.look(&mut || Some(file.metadata().ok()?.len())))
     }
 
-    fn import(&mut self, file: &File, into: &Place, follow: &mut dyn Follow) -> Result<()> {
+    fn import(&mut self, file: &File, into: &Workspace, follow: &mut dyn Follow) -> Result<()> {
         let clock = Arc::clone(&self.clock);
         // The dump brings the schema of the run's place.
         self.create(into, " TEMPLATE template0", None)?;
@@ -162,24 +162,24 @@ impl Mover for PostgresMover {
         Ok(())
     }
 
-    fn copy(&mut self, from: &Place, to: &Place, way: &str, follow: &mut dyn Follow) -> Result<()> {
+    fn copy(&mut self, from: &Workspace, to: &Workspace, way: &str, follow: &mut dyn Follow) -> Result<()> {
         let strategy =
             if self.version >= STRATEGY_SINCE { format!(" STRATEGY {}", way.replace('-', "_")) } else { String::new() };
         self.create(to, &format!(" TEMPLATE {from}{strategy}"), Some(follow))
     }
 
-    fn backup_bytes(&mut self, _from: &Place) -> Option<u64> {
+    fn backup_bytes(&mut self, _from: &Workspace) -> Option<u64> {
         restore::cluster_bytes(&mut self.client().ok()?)
     }
 
-    fn back_up(&mut self, from: &Place, folder: &Path, follow: &mut dyn Follow) -> Result<()> {
+    fn back_up(&mut self, from: &Workspace, folder: &Path, follow: &mut dyn Follow) -> Result<()> {
         self.backed_up = Some(from.clone());
         self.restorer()?.back_up(&self.connector, self.clock.as_ref(), folder, follow)
     }
 
-    fn restore(&mut self, folder: &Path, to: &Place, follow: &mut dyn Follow) -> Result<Restored> {
-        let place = self.backed_up.as_ref().unwrap_or(to);
-        self.restorer()?.restore(&self.connector, &self.clock, folder, place, follow)
+    fn restore(&mut self, folder: &Path, to: &Workspace, follow: &mut dyn Follow) -> Result<Restored> {
+        let workspace = self.backed_up.as_ref().unwrap_or(to);
+        self.restorer()?.restore(&self.connector, &self.clock, folder, workspace, follow)
     }
 }
 
@@ -194,22 +194,25 @@ pub(super) fn version_folders() -> Vec<PathBuf> {
 }
 
 /// Every database with a name and the mark of ours; under the lease of its run.
-pub(super) fn list(client: &mut Client, errors: &Errors) -> Result<Vec<PlaceStatus>> {
+pub(super) fn list(client: &mut Client, errors: &Errors) -> Result<Vec<WorkspaceStatus>> {
     let failed = |error: postgres::Error| errors.running(&error);
     let sql = format!(
         "SELECT datname::text FROM pg_database WHERE datname LIKE 'plimsoll\\_copy\\_%' AND {BEARS_MARK} ORDER BY 1"
     );
-    let mut places = Vec::new();
+    let mut workspaces = Vec::new();
     for row in client.query(&sql, &[]).map_err(failed)? {
-        if let Some(place) = Place::from_name(row.try_get(0).map_err(failed)?) {
-            places.push(PlaceStatus { leased: place::is_locked_anywhere(client, errors, &place.leased_by())?, place });
+        if let Some(workspace) = Workspace::from_name(row.try_get(0).map_err(failed)?) {
+            workspaces.push(WorkspaceStatus {
+                leased: workspace::is_locked_anywhere(client, errors, &workspace.leased_by())?,
+                workspace,
+            });
         }
     }
-    Ok(places)
+    Ok(workspaces)
 }
 
 /// Drops a database if it is there and bears our mark, with the sessions that are still in it.
-pub(super) fn drop_database(client: &mut Client, errors: &Errors, copy: &Place, version: u32) -> Result<()> {
+pub(super) fn drop_database(client: &mut Client, errors: &Errors, copy: &Workspace, version: u32) -> Result<()> {
     let failed = |error: postgres::Error| errors.running(&error);
     let sql = format!("SELECT {BEARS_MARK} FROM pg_database WHERE datname = $1");
     match client.query_opt(&sql, &[&copy.name()]).map_err(failed)? {

@@ -1,18 +1,18 @@
 //! What requests of a definition's own need around them: set-up, a look at every statement, samples of columns, clean-up.
 
-use plimsoll_engine::{ColumnType, Database, Error, ErrorKind, Place, RequestAccess, Result, Session, Value};
+use plimsoll_engine::{ColumnType, Database, Error, ErrorKind, RequestAccess, Result, Session, Value, Workspace};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
 use super::{Context, contradiction};
-use crate::load::own::{Draw, Literal, Own, Ready, ready};
+use crate::load::custom::{CustomWorkload, Draw, Literal, Ready, ready};
 
 /// Values that are kept of a column.
 const SAMPLE: usize = 10_000;
 
 /// Requests of a definition's own, from the set-up to the clean-up.
 pub(super) struct Prepared {
-    own: Own,
+    own: CustomWorkload,
     ready: Option<Ready>,
     /// The same with sequences of its own, for requests that nobody answers.
     rehearsal: Option<Ready>,
@@ -20,7 +20,7 @@ pub(super) struct Prepared {
 
 impl Prepared {
     /// Nothing has been done at the target.
-    pub(super) fn new(own: &Own) -> Self {
+    pub(super) fn new(own: &CustomWorkload) -> Self {
         Self { own: own.clone(), ready: None, rehearsal: None }
     }
 
@@ -43,7 +43,7 @@ impl Prepared {
     pub(super) fn prepare(&mut self, context: &mut Context<'_>) -> Result<()> {
         let description = context.database.description();
         let seed = context.parameters.count("seed");
-        let (mut session, _watched) = context.session_with(context.place, self.access())?;
+        let (mut session, _watched) = context.session_with(context.workspace, self.access())?;
         let session = session.as_mut();
         for sql in ready::script(&self.own, &self.own.setup, description).map_err(unusable)? {
             context.interrupt.check()?;
@@ -76,12 +76,12 @@ impl Prepared {
     }
 
     /// Cleans up on a session of its own: the others may be gone or cancelled.
-    pub(super) fn clean_up(self, database: &dyn Database, place: &Place) -> Result<()> {
+    pub(super) fn clean_up(self, database: &dyn Database, workspace: &Workspace) -> Result<()> {
         if self.own.cleanup.is_empty() {
             return Ok(());
         }
         let script = ready::script(&self.own, &self.own.cleanup, database.description()).map_err(unusable)?;
-        let mut session = database.session_with(place, place, self.access())?;
+        let mut session = database.session_with(workspace, workspace, self.access())?;
         script
             .iter()
             .try_for_each(|sql| session.execute(sql, &[]).map(drop).map_err(|error| of(error, "the clean-up", sql)))
@@ -101,13 +101,13 @@ fn sample(session: &mut dyn Session, table: &str, column: &str, seed: u64) -> Re
     }
     let read = session.query(&sql, &[], &[text, text], &mut |row| {
         seen += 1;
-        let place = ((u128::from(random.next_u64()) * u128::from(seen)) >> 64) as usize;
-        let place = if kept.len() < SAMPLE { kept.len() } else { place };
-        if place < SAMPLE
+        let workspace = ((u128::from(random.next_u64()) * u128::from(seen)) >> 64) as usize;
+        let workspace = if kept.len() < SAMPLE { kept.len() } else { workspace };
+        if workspace < SAMPLE
             && let (Value::Text(value), Value::Text(kind)) = (row.get(0), row.get(1))
         {
             let value = literal(value, kind);
-            if place < kept.len() { kept[place] = value } else { kept.push(value) }
+            if workspace < kept.len() { kept[workspace] = value } else { kept.push(value) }
         }
         Ok(())
     });
@@ -131,8 +131,8 @@ fn unusable(problem: String) -> Error {
 }
 
 /// An error with the place in the definition that it comes from.
-fn of(error: Error, place: &str, sql: &str) -> Error {
-    let message = format!("{place}: {} (in: {})", error.message, first_words(sql));
+fn of(error: Error, workspace: &str, sql: &str) -> Error {
+    let message = format!("{workspace}: {} (in: {})", error.message, first_words(sql));
     let hint = error.hint.unwrap_or_else(|| "correct the statement in the definition, or what it asks for".to_owned());
     Error { kind: error.kind, message, hint: Some(hint) }
 }

@@ -7,19 +7,19 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::Place;
+use plimsoll_engine::database::Workspace;
 use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::mover::{COPY, Follow, Move, Mover, RESTORE, Restored, TABLES};
 use plimsoll_engine::server::tool;
 use plimsoll_engine::table::ColumnType::{Float, Text};
+use plimsoll_engine::transfer::{COPY, Follow, Move, RESTORE, Restored, TABLES, Transfer};
 use plimsoll_engine::value::{Row, Value};
 
 use super::connect::Connector;
 use super::copies::{self, Copies, Making};
-use super::place::{Control, WORK};
 use super::program::{self, Dump, Side};
 use super::sql::{self, Product};
 use super::wire::{Outcome, Wire};
+use super::workspace::{Control, WORK};
 
 /// By a backup and its restore under another name; by Azure itself.
 const WAYS: [&str; 1] = ["backup-restore"];
@@ -37,23 +37,23 @@ const IDLE_PATIENCE: Duration = Duration::from_mins(10);
 const BACKUP_PATIENCE: Duration = Duration::from_hours(2);
 
 /// Makes and moves databases of one run.
-pub(super) struct MssqlMover {
+pub(super) struct MssqlTransfer {
     connector: Arc<Connector>,
     clock: Arc<dyn Clock>,
-    run: Place,
+    run: Workspace,
     product: Product,
     /// The target's database by the name that it has.
     home: String,
     pub(super) tool: Option<PathBuf>,
     /// What was backed up last, and when by the server's time.
-    backed_up: Option<(Place, String)>,
+    backed_up: Option<(Workspace, String)>,
 }
 
-impl MssqlMover {
+impl MssqlTransfer {
     pub(super) fn new(
         connector: &Arc<Connector>,
         clock: &Arc<dyn Clock>,
-        run: &Place,
+        run: &Workspace,
         (product, home): (Product, &str),
     ) -> Self {
         Self {
@@ -111,7 +111,7 @@ impl MssqlMover {
     }
 
     /// Backs up into the server's own folder.
-    fn write_backup(&self, from: &Place, follow: &mut dyn Follow) -> Result<()> {
+    fn write_backup(&self, from: &Workspace, follow: &mut dyn Follow) -> Result<()> {
         let copies = self.copies();
         copies.can_remove_backups()?;
         self.work(&sql::back_up(from.name()), follow, |_, _| None)?;
@@ -119,7 +119,7 @@ impl MssqlMover {
     }
 
     /// Restores such a backup under another name.
-    fn read_backup(&self, from: &Place, to: &Place, follow: &mut dyn Follow) -> Result<()> {
+    fn read_backup(&self, from: &Workspace, to: &Workspace, follow: &mut dyn Follow) -> Result<()> {
         let whole = self.copies().bytes(from);
         self.work(&sql::restore(from.name(), to.name(), &self.home), follow, |control, number| {
             let rows = control.rows(sql::DONE_PERCENT, &[Value::BigInt(number)], &[Float]).ok()?;
@@ -128,7 +128,7 @@ impl MssqlMover {
     }
 
     /// Waits until a database that Azure makes lets us in.
-    fn await_azure(&self, from: &Place, to: &Place, follow: &mut dyn Follow) -> Result<()> {
+    fn await_azure(&self, from: &Workspace, to: &Workspace, follow: &mut dyn Follow) -> Result<()> {
         let copies = self.copies();
         let whole = copies.bytes(from);
         let (mut was_there, mut idle_since) = (false, self.clock.now());
@@ -152,7 +152,7 @@ impl MssqlMover {
 
     /// Waits until Azure has a first backup of a database, which it makes by itself; returns a moment that it can be restored
     /// to, by the server's time.
-    fn await_first_backup(&self, from: &Place, follow: &mut dyn Follow) -> Result<String> {
+    fn await_first_backup(&self, from: &Workspace, follow: &mut dyn Follow) -> Result<String> {
         let az = self.tool()?;
         let server = program::azure_server(az, self.connector.host())?;
         let copies = self.copies();
@@ -188,7 +188,7 @@ fn share(whole: Option<u64>, row: Option<&Row>) -> Option<u64> {
 }
 
 /// Bytes that Azure has moved: by the copy's own progress, else by that of the operation.
-fn azure_bytes(copies: &Copies<'_>, to: &Place, whole: Option<u64>) -> Option<u64> {
+fn azure_bytes(copies: &Copies<'_>, to: &Workspace, whole: Option<u64>) -> Option<u64> {
     let name = [Value::Text(to.name())];
     let asked = copies.in_master(|control| {
         let copying = control.rows(sql::COPYING, &name, &[Float, Text(128)])?;
@@ -197,15 +197,15 @@ fn azure_bytes(copies: &Copies<'_>, to: &Place, whole: Option<u64>) -> Option<u6
     share(whole, asked.ok()?.first())
 }
 
-impl Mover for MssqlMover {
-    fn ways(&self) -> &'static [&'static str] {
+impl Transfer for MssqlTransfer {
+    fn methods(&self) -> &'static [&'static str] {
         if self.product == Product::Database { &AZURE_WAYS } else { &WAYS }
     }
 
     fn find_tools(&mut self, for_what: Move) -> Result<Vec<String>> {
         let (tool, version) = match for_what {
             Move::Import => {
-                program::can_be_told(&self.connector.told()?)?;
+                program::can_be_told(&self.connector.arguments()?)?;
                 program::find_sqlpackage()?
             }
             Move::Restore if self.product == Product::Database => program::find_az()?,
@@ -220,7 +220,7 @@ impl Mover for MssqlMover {
         Ok(vec![version])
     }
 
-    fn make(&mut self, copy: &Place) -> Result<()> {
+    fn make(&mut self, copy: &Workspace) -> Result<()> {
         let copies = self.copies();
         copies.drop(copy)?;
         copies.create(copy)?;
@@ -228,15 +228,15 @@ impl Mover for MssqlMover {
         copies.within(copy, |control| control.create(&self.run))
     }
 
-    fn remove(&mut self, copy: &Place) -> Result<()> {
+    fn remove(&mut self, copy: &Workspace) -> Result<()> {
         self.copies().drop(copy)
     }
 
-    fn bytes(&mut self, copy: &Place) -> Option<u64> {
+    fn bytes(&mut self, copy: &Workspace) -> Option<u64> {
         self.copies().bytes(copy)
     }
 
-    fn dump(&mut self, from: &Place, file: &File, follow: &mut dyn Follow) -> Result<()> {
+    fn dump(&mut self, from: &Workspace, file: &File, follow: &mut dyn Follow) -> Result<()> {
         let dump = Dump::new(from)?;
         let command = program::sqlpackage(self.tool()?, "Export", Side::Source, from, &dump.file, &self.connector)?;
         tool::run(command, self.clock.as_ref(), || follow.look(&mut || dump.bytes()))?;
@@ -244,7 +244,7 @@ impl Mover for MssqlMover {
     }
 
     /// The dump brings the schema of the run's place, and in Azure the mark.
-    fn import(&mut self, file: &File, into: &Place, follow: &mut dyn Follow) -> Result<()> {
+    fn import(&mut self, file: &File, into: &Workspace, follow: &mut dyn Follow) -> Result<()> {
         let copies = self.copies();
         copies.drop(into)?;
         let dump = Dump::new(into)?;
@@ -256,7 +256,7 @@ impl Mover for MssqlMover {
         copies.mark(into)
     }
 
-    fn copy(&mut self, from: &Place, to: &Place, _way: &str, follow: &mut dyn Follow) -> Result<()> {
+    fn copy(&mut self, from: &Workspace, to: &Workspace, _way: &str, follow: &mut dyn Follow) -> Result<()> {
         self.copies().drop(to)?;
         follow.stage(COPY)?;
         if self.product == Product::Database {
@@ -272,12 +272,12 @@ impl Mover for MssqlMover {
     }
 
     /// Nothing of it is on this machine.
-    fn backup_bytes(&mut self, _from: &Place) -> Option<u64> {
+    fn backup_bytes(&mut self, _from: &Workspace) -> Option<u64> {
         None
     }
 
     /// The server writes it among its own; Azure has backups anyway: the first one is waited for, and the moment noted.
-    fn back_up(&mut self, from: &Place, _folder: &Path, follow: &mut dyn Follow) -> Result<()> {
+    fn back_up(&mut self, from: &Workspace, _folder: &Path, follow: &mut dyn Follow) -> Result<()> {
         let mut time = String::new();
         if self.product == Product::Database {
             time = self.await_first_backup(from, follow)?;
@@ -288,7 +288,7 @@ impl Mover for MssqlMover {
         Ok(())
     }
 
-    fn restore(&mut self, _folder: &Path, to: &Place, follow: &mut dyn Follow) -> Result<Restored> {
+    fn restore(&mut self, _folder: &Path, to: &Workspace, follow: &mut dyn Follow) -> Result<Restored> {
         let unready = || Error::new(ErrorKind::Internal, "a database was restored before it was backed up");
         let (from, time) = self.backed_up.clone().ok_or_else(unready)?;
         self.copies().drop(to)?;
@@ -305,6 +305,6 @@ impl Mover for MssqlMover {
             follow.stage(RESTORE)?;
             self.read_backup(&from, to, follow)?;
         }
-        Ok(Restored { elsewhere: None, place: to.clone(), keeper: None })
+        Ok(Restored { elsewhere: None, workspace: to.clone(), keeper: None })
     }
 }

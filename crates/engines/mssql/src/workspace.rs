@@ -3,7 +3,7 @@
 //! An application lock can't be turned from exclusive into shared. So there is a second one, the gate, which everybody holds
 //! who takes or changes a lease on that place: while the one is given back and the other taken, nobody comes in between.
 
-use plimsoll_engine::database::{Place, PlaceStatus};
+use plimsoll_engine::database::{Workspace, WorkspaceStatus};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::table::ColumnType;
 use plimsoll_engine::value::{Row, Value};
@@ -87,8 +87,8 @@ impl<'a> Control<'a> {
     }
 
     /// Whose the schema of a place is.
-    pub(super) fn owner(&mut self, place: &Place) -> Result<Owner> {
-        Ok(match self.number(sql::OWNER, &[Value::Text(place.name())])? {
+    pub(super) fn owner(&mut self, workspace: &Workspace) -> Result<Owner> {
+        Ok(match self.number(sql::OWNER, &[Value::Text(workspace.name())])? {
             None => Owner::Nobody,
             Some(0) => Owner::Somebody,
             Some(_) => Owner::We,
@@ -96,19 +96,19 @@ impl<'a> Control<'a> {
     }
 
     /// Makes the schema of a place; it has its mark from the first moment.
-    pub(super) fn create(&mut self, place: &Place) -> Result<()> {
-        self.run(&sql::create_place(place.name())).map(drop)
+    pub(super) fn create(&mut self, workspace: &Workspace) -> Result<()> {
+        self.run(&sql::create_workspace(workspace.name())).map(drop)
     }
 
     /// Does something while nobody else takes or changes a lease on that place.
-    pub(super) fn in_gate<T>(&mut self, place: &Place, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let [_, gate] = sql::resource(place.name());
+    pub(super) fn in_gate<T>(&mut self, workspace: &Workspace, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let [_, gate] = sql::resource(workspace.name());
         match self.answer(&sql::take_lock(&gate, false, GATE_PATIENCE_MS))? {
             Some(0..) => {}
             _ => {
                 return Err(Error::new(
                     ErrorKind::Busy,
-                    format!("the gate of the lease on {place} is held by somebody else"),
+                    format!("the gate of the lease on {workspace} is held by somebody else"),
                 )
                 .hint("another program stands in the middle of taking the lease; try again"));
             }
@@ -120,8 +120,8 @@ impl<'a> Control<'a> {
     }
 
     /// Takes the lock of a place for this session unless another session's stands against it. To be done in the gate.
-    pub(super) fn take(&mut self, place: &Place, shared: bool) -> Result<bool> {
-        let [lease, _] = sql::resource(place.name());
+    pub(super) fn take(&mut self, workspace: &Workspace, shared: bool) -> Result<bool> {
+        let [lease, _] = sql::resource(workspace.name());
         match self.answer(&sql::take_lock(&lease, shared, 0))? {
             // Granted at once, or after others let go.
             Some(0..) => Ok(true),
@@ -129,36 +129,39 @@ impl<'a> Control<'a> {
             Some(-1) => Ok(false),
             other => {
                 let code = other.map_or_else(|| "nothing".to_owned(), |code| code.to_string());
-                Err(Error::new(ErrorKind::Unsupported, format!("sp_getapplock answered {code} to a lease on {place}"))
-                    .hint("leases need application locks (sp_getapplock), which this server does not seem to have"))
+                Err(Error::new(
+                    ErrorKind::Unsupported,
+                    format!("sp_getapplock answered {code} to a lease on {workspace}"),
+                )
+                .hint("leases need application locks (sp_getapplock), which this server does not seem to have"))
             }
         }
     }
 
     /// Takes the lock if nobody stands in the way.
-    pub(super) fn try_lock(&mut self, place: &Place, shared: bool) -> Result<bool> {
-        self.in_gate(place, |control| control.take(place, shared))
+    pub(super) fn try_lock(&mut self, workspace: &Workspace, shared: bool) -> Result<bool> {
+        self.in_gate(workspace, |control| control.take(workspace, shared))
     }
 
     /// Gives back a lock of this session.
-    pub(super) fn unlock(&mut self, place: &Place) -> Result<()> {
-        let [lease, _] = sql::resource(place.name());
+    pub(super) fn unlock(&mut self, workspace: &Workspace) -> Result<()> {
+        let [lease, _] = sql::resource(workspace.name());
         self.run(&sql::give_lock_back(&lease)).map(drop)
     }
 
     /// Every schema with a name and a mark of ours, and whether anybody holds a lease on it.
-    pub(super) fn list(&mut self) -> Result<Vec<PlaceStatus>> {
-        let mut places = Vec::new();
-        for place in self.names(sql::PLACES, &[])?.iter().filter_map(|name| Place::from_name(name)) {
-            places.push(PlaceStatus { leased: self.is_leased(&place)?, place });
+    pub(super) fn list(&mut self) -> Result<Vec<WorkspaceStatus>> {
+        let mut workspaces = Vec::new();
+        for workspace in self.names(sql::PLACES, &[])?.iter().filter_map(|name| Workspace::from_name(name)) {
+            workspaces.push(WorkspaceStatus { leased: self.is_leased(&workspace)?, workspace });
         }
-        Ok(places)
+        Ok(workspaces)
     }
 
     /// True if somebody holds the lease on a place, or is about to.
-    pub(super) fn is_leased(&mut self, place: &Place) -> Result<bool> {
+    pub(super) fn is_leased(&mut self, workspace: &Workspace) -> Result<bool> {
         // Between giving back and taking again, only the gate is held.
-        let [lease, gate] = sql::resource(place.name());
+        let [lease, gate] = sql::resource(workspace.name());
         let mut is_free =
             |resource: &str| Ok::<bool, Error>(self.number(sql::IS_FREE, &[Value::Text(resource)])? == Some(1));
         Ok(!is_free(&lease)? || !is_free(&gate)?)
@@ -166,11 +169,11 @@ impl<'a> Control<'a> {
 
     /// Drops the schema of a place with its tables and procedures. Only tables and procedures with our prefix are ours: if anything else is in the schema or refers to it,
     /// nothing is dropped.
-    pub(super) fn drop_schema(&mut self, place: &Place) -> Result<()> {
-        let name = place.name();
+    pub(super) fn drop_schema(&mut self, workspace: &Workspace) -> Result<()> {
+        let name = workspace.name();
         let others = self.names(sql::STRANGERS, &[Value::Text(name)])?;
         if let Some(first) = others.first() {
-            return Err(kept(place, first, others.len() - 1));
+            return Err(kept(workspace, first, others.len() - 1));
         }
         let procedures = self.names(sql::PROCEDURES, &[Value::Text(name)])?;
         for procedures in procedures.chunks(TABLES_PER_DROP) {
@@ -180,22 +183,22 @@ impl<'a> Control<'a> {
         for tables in tables.chunks(TABLES_PER_DROP) {
             self.run(&sql::drop_tables(name, tables))?;
         }
-        self.run(&sql::drop_place(name)).map(drop)
+        self.run(&sql::drop_workspace(name)).map(drop)
     }
 }
 
 /// The error that keeps us off a schema that isn't ours.
-pub(super) fn foreign(place: &Place) -> Error {
-    Error::new(ErrorKind::Safety, format!("the schema {place} does not bear our mark, so it is not touched"))
-        .hint(format!("if it is ours after all: {}", sql::mark(place.name())))
+pub(super) fn foreign(workspace: &Workspace) -> Error {
+    Error::new(ErrorKind::Safety, format!("the schema {workspace} does not bear our mark, so it is not touched"))
+        .hint(format!("if it is ours after all: {}", sql::mark(workspace.name())))
 }
 
 /// The error that keeps a place for the sake of what is not ours.
-fn kept(place: &Place, first: &str, more: usize) -> Error {
+fn kept(workspace: &Workspace, first: &str, more: usize) -> Error {
     let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
     Error::new(
         ErrorKind::Safety,
-        format!("the schema {place} is kept, as it would take along what is not ours: {first}{more}"),
+        format!("the schema {workspace} is kept, as it would take along what is not ours: {first}{more}"),
     )
     .hint("drop or move what depends on our tables or lies in our schema, then run plimsoll clean")
 }
@@ -218,6 +221,6 @@ pub(super) fn text_of(row: &Row, index: usize) -> Option<String> {
 }
 
 /// Name of the sessions that hold leases.
-pub(super) fn lease_name(place: &Place) -> String {
-    format!("plimsoll lease {place}")
+pub(super) fn lease_name(workspace: &Workspace) -> String {
+    format!("plimsoll lease {workspace}")
 }

@@ -7,18 +7,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::Place;
+use plimsoll_engine::database::Workspace;
 use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::mover::{COPY, Follow, Move, Mover, Program, Restored, TABLES};
 use plimsoll_engine::request::RequestAccess;
 use plimsoll_engine::server::tool;
+use plimsoll_engine::transfer::{COPY, Follow, Move, Program, Restored, TABLES, Transfer};
 
 use super::connect::Connector;
 use super::connection::Connection;
-use super::place::{self, MARK_TABLE, Owner, quoted};
 use super::product::Product;
 use super::restore::Restorer;
 use super::session;
+use super::workspace::{self, MARK_TABLE, Owner, quoted};
 
 /// The server has no statement that copies a database; this is what its users do.
 const WAYS: [&str; 1] = ["insert-select"];
@@ -27,20 +27,20 @@ const WAYS: [&str; 1] = ["insert-select"];
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Makes and moves databases of one run.
-pub(super) struct MySqlMover {
+pub(super) struct MySqlTransfer {
     connector: Arc<Connector>,
     clock: Arc<dyn Clock>,
-    run: Place,
+    run: Workspace,
     /// The dumping and the loading program.
     tools: Option<[PathBuf; 2]>,
     product: Product,
     restorer: Option<Restorer>,
     /// What was backed up last: it has the same name where it is restored.
-    backed_up: Option<Place>,
+    backed_up: Option<Workspace>,
 }
 
-impl MySqlMover {
-    pub(super) fn new(connector: &Arc<Connector>, clock: &Arc<dyn Clock>, run: &Place, product: Product) -> Self {
+impl MySqlTransfer {
+    pub(super) fn new(connector: &Arc<Connector>, clock: &Arc<dyn Clock>, run: &Workspace, product: Product) -> Self {
         let (connector, clock) = (Arc::clone(connector), Arc::clone(clock));
         Self { connector, clock, run: run.clone(), tools: None, product, restorer: None, backed_up: None }
     }
@@ -54,13 +54,13 @@ impl MySqlMover {
         self.restorer.as_ref().ok_or_else(|| Error::new(ErrorKind::Internal, "no tools were looked for"))
     }
 
-    fn program(&self, number: usize, database: &Place) -> Result<Command> {
+    fn program(&self, number: usize, database: &Workspace) -> Result<Command> {
         let program = self.tools.as_ref().map(|tools| &tools[number]);
         let program = program.ok_or_else(|| Error::new(ErrorKind::Internal, "no tools were looked for"))?;
         let mut command = Command::new(program);
         // Nobody's option files: what the run does must not depend on them.
         command.arg("--no-defaults");
-        self.connector.tell(&mut command, self.product);
+        self.connector.configure(&mut command, self.product);
         // The mark of the new database is its own.
         if number == 0 {
             command.args(["--single-transaction", "--skip-comments", "--no-tablespaces"]);
@@ -72,7 +72,7 @@ impl MySqlMover {
     }
 }
 
-impl Mover for MySqlMover {
+impl Transfer for MySqlTransfer {
     fn programs(&self) -> &'static [Program] {
         &[
             Program { name: "mariadbd", is_asked: false },
@@ -82,7 +82,7 @@ impl Mover for MySqlMover {
         ]
     }
 
-    fn ways(&self) -> &'static [&'static str] {
+    fn methods(&self) -> &'static [&'static str] {
         &WAYS
     }
 
@@ -106,45 +106,45 @@ impl Mover for MySqlMover {
         Ok(versions)
     }
 
-    fn make(&mut self, copy: &Place) -> Result<()> {
+    fn make(&mut self, copy: &Workspace) -> Result<()> {
         self.remove(copy)?;
-        place::create(&mut self.session()?, copy)
+        workspace::create(&mut self.session()?, copy)
     }
 
-    fn remove(&mut self, copy: &Place) -> Result<()> {
+    fn remove(&mut self, copy: &Workspace) -> Result<()> {
         let mut connection = self.session()?;
-        match place::owner(&mut connection, copy)? {
+        match workspace::owner(&mut connection, copy)? {
             Owner::Nobody => Ok(()),
-            Owner::We | Owner::Unfinished => place::drop_database(&mut connection, copy),
-            Owner::Somebody => Err(place::foreign(copy)),
+            Owner::We | Owner::Unfinished => workspace::drop_database(&mut connection, copy),
+            Owner::Somebody => Err(workspace::foreign(copy)),
         }
     }
 
-    fn bytes(&mut self, copy: &Place) -> Option<u64> {
+    fn bytes(&mut self, copy: &Workspace) -> Option<u64> {
         size(&mut self.session().ok()?, copy, self.product)
     }
 
-    fn dump(&mut self, from: &Place, file: &File, follow: &mut dyn Follow) -> Result<()> {
+    fn dump(&mut self, from: &Workspace, file: &File, follow: &mut dyn Follow) -> Result<()> {
         let mut command = self.program(0, from)?;
         command.stdin(Stdio::null()).stdout(tool::whole(file)?);
         tool::run(command, self.clock.as_ref(), || follow.look(&mut || Some(file.metadata().ok()?.len())))
     }
 
-    fn import(&mut self, file: &File, into: &Place, follow: &mut dyn Follow) -> Result<()> {
+    fn import(&mut self, file: &File, into: &Workspace, follow: &mut dyn Follow) -> Result<()> {
         self.make(into)?;
         let mut control = self.session()?;
-        control.hurry(Some(PATIENCE));
+        control.set_timeout(Some(PATIENCE));
         let mut command = self.program(1, into)?;
         command.stdin(tool::whole(file)?).stdout(Stdio::null());
         follow.stage(TABLES)?;
         tool::run(command, self.clock.as_ref(), || follow.look(&mut || size(&mut control, into, self.product)))
     }
 
-    fn copy(&mut self, from: &Place, to: &Place, _way: &str, follow: &mut dyn Follow) -> Result<()> {
+    fn copy(&mut self, from: &Workspace, to: &Workspace, _way: &str, follow: &mut dyn Follow) -> Result<()> {
         self.make(to)?;
         let (mut connection, mut control) = (self.session()?, self.session()?);
         follow.working(connection.killer(&self.connector));
-        control.hurry(Some(PATIENCE));
+        control.set_timeout(Some(PATIENCE));
         let sql = format!(
             "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{from}' AND TABLE_NAME <> '{MARK_TABLE}' \
              ORDER BY 1"
@@ -159,23 +159,23 @@ impl Mover for MySqlMover {
         Ok(())
     }
 
-    fn backup_bytes(&mut self, _from: &Place) -> Option<u64> {
+    fn backup_bytes(&mut self, _from: &Workspace) -> Option<u64> {
         Some(self.restorer().ok()?.bytes()).filter(|bytes| *bytes > 0)
     }
 
-    fn back_up(&mut self, from: &Place, folder: &Path, follow: &mut dyn Follow) -> Result<()> {
+    fn back_up(&mut self, from: &Workspace, folder: &Path, follow: &mut dyn Follow) -> Result<()> {
         self.backed_up = Some(from.clone());
         self.restorer()?.back_up(&self.connector, self.clock.as_ref(), folder, follow)
     }
 
-    fn restore(&mut self, folder: &Path, to: &Place, follow: &mut dyn Follow) -> Result<Restored> {
-        let place = self.backed_up.as_ref().unwrap_or(to);
-        self.restorer()?.restore(&self.connector, &self.clock, folder, place, follow)
+    fn restore(&mut self, folder: &Path, to: &Workspace, follow: &mut dyn Follow) -> Result<Restored> {
+        let workspace = self.backed_up.as_ref().unwrap_or(to);
+        self.restorer()?.restore(&self.connector, &self.clock, folder, workspace, follow)
     }
 }
 
 /// Bytes of the database's files; `None` without the right to see them.
-fn size(connection: &mut Connection, copy: &Place, product: Product) -> Option<u64> {
+fn size(connection: &mut Connection, copy: &Workspace, product: Product) -> Option<u64> {
     let view = product.tablespaces();
     let sql = format!("SELECT CAST(SUM(FILE_SIZE) AS CHAR) FROM information_schema.{view} WHERE NAME LIKE '{copy}/%'");
     connection.ask_one(&sql).ok()??.parse().ok()

@@ -5,7 +5,7 @@
 //! somebody looks at the others and takes one. Names are as long as all versions take (64 bytes), and never to change, as
 //! programs of different versions must respect each other's leases.
 
-use plimsoll_engine::database::{Place, PlaceStatus};
+use plimsoll_engine::database::{Workspace, WorkspaceStatus};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 
 use super::connect::Connector;
@@ -38,20 +38,20 @@ pub(super) enum Owner {
     Somebody,
 }
 
-fn gate(place: &Place) -> String {
-    format!("{place}.gate")
+fn gate(workspace: &Workspace) -> String {
+    format!("{workspace}.gate")
 }
 
-fn exclusive(place: &Place) -> String {
-    format!("{place}.exclusive")
+fn exclusive(workspace: &Workspace) -> String {
+    format!("{workspace}.exclusive")
 }
 
-fn shares(place: &Place) -> impl Iterator<Item = String> {
-    (0..SHARES).map(move |number| format!("{place}.shared{number}"))
+fn shares(workspace: &Workspace) -> impl Iterator<Item = String> {
+    (0..SHARES).map(move |number| format!("{workspace}.shared{number}"))
 }
 
 /// The name that a working session holds for its run; its number follows.
-pub(super) fn work(run: &Place) -> String {
+pub(super) fn work(run: &Workspace) -> String {
     format!("{run}.work")
 }
 
@@ -97,16 +97,19 @@ fn give_back(connection: &mut Connection, lock: &str) -> Result<()> {
 /// Works with a place's locks while nobody else does.
 fn at_the_gate<T>(
     connection: &mut Connection,
-    place: &Place,
+    workspace: &Workspace,
     work: impl FnOnce(&mut Connection) -> Result<T>,
 ) -> Result<T> {
-    if !take(connection, &gate(place), GATE_SECONDS)? {
-        return Err(Error::new(ErrorKind::Busy, format!("the lease on {place} is being taken by others all the time"))
-            .hint("another program holds our lock; see what SHOW PROCESSLIST says, then try again"));
+    if !take(connection, &gate(workspace), GATE_SECONDS)? {
+        return Err(Error::new(
+            ErrorKind::Busy,
+            format!("the lease on {workspace} is being taken by others all the time"),
+        )
+        .hint("another program holds our lock; see what SHOW PROCESSLIST says, then try again"));
     }
     let outcome = work(connection);
     // If it fails the session is dead and its locks with it.
-    let given_back = give_back(connection, &gate(place));
+    let given_back = give_back(connection, &gate(workspace));
     outcome.and_then(|value| given_back.map(|()| value))
 }
 
@@ -118,52 +121,51 @@ fn free(locks: impl Iterator<Item = String>) -> String {
 }
 
 /// Takes a lock for this session unless another session's stands against it.
-pub(super) fn try_lock(connection: &mut Connection, place: &Place, shared: bool) -> Result<bool> {
-    at_the_gate(connection, place, |connection| {
-        let own = exclusive(place);
+pub(super) fn try_lock(connection: &mut Connection, workspace: &Workspace, shared: bool) -> Result<bool> {
+    at_the_gate(connection, workspace, |connection| {
+        let own = exclusive(workspace);
         if shared {
-            return Ok(
-                is_true(connection, &format!("SELECT {}", free(std::iter::once(own))))? && share(connection, place)?
-            );
+            return Ok(is_true(connection, &format!("SELECT {}", free(std::iter::once(own))))?
+                && share(connection, workspace)?);
         }
-        let all = free(shares(place).chain([own.clone()]));
+        let all = free(shares(workspace).chain([own.clone()]));
         Ok(is_true(connection, &format!("SELECT {all}"))? && take(connection, &own, 0)?)
     })
 }
 
 /// Takes one of the locks for those who share.
-fn share(connection: &mut Connection, place: &Place) -> Result<bool> {
-    for lock in shares(place) {
+fn share(connection: &mut Connection, workspace: &Workspace) -> Result<bool> {
+    for lock in shares(workspace) {
         if take(connection, &lock, 0)? {
             return Ok(true);
         }
     }
-    Err(statement(format_args!("{SHARES} others read {place} already"))
+    Err(statement(format_args!("{SHARES} others read {workspace} already"))
         .hint("start again when some of them have ended"))
 }
 
 /// Turns an exclusive lock of this session into a shared one.
-pub(super) fn lower(connection: &mut Connection, place: &Place) -> Result<()> {
-    at_the_gate(connection, place, |connection| {
-        share(connection, place)?;
-        give_back(connection, &exclusive(place))
+pub(super) fn lower(connection: &mut Connection, workspace: &Workspace) -> Result<()> {
+    at_the_gate(connection, workspace, |connection| {
+        share(connection, workspace)?;
+        give_back(connection, &exclusive(workspace))
     })
 }
 
 /// Gives back an exclusive lock of this session.
-pub(super) fn unlock(connection: &mut Connection, place: &Place) -> Result<()> {
-    give_back(connection, &exclusive(place))
+pub(super) fn unlock(connection: &mut Connection, workspace: &Workspace) -> Result<()> {
+    give_back(connection, &exclusive(workspace))
 }
 
 /// Whose the database of a place is.
-pub(super) fn owner(connection: &mut Connection, place: &Place) -> Result<Owner> {
+pub(super) fn owner(connection: &mut Connection, workspace: &Workspace) -> Result<Owner> {
     let sql = format!(
-        "SELECT CASE WHEN EXISTS (SELECT * FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{place}' \
+        "SELECT CASE WHEN EXISTS (SELECT * FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{workspace}' \
          AND TABLE_NAME = '{MARK_TABLE}' AND TABLE_COMMENT = '{MARK}') THEN 'ours' \
-         WHEN EXISTS (SELECT * FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{place}') \
-         OR EXISTS (SELECT * FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = '{place}') \
-         OR EXISTS (SELECT * FROM information_schema.EVENTS WHERE EVENT_SCHEMA = '{place}') THEN 'theirs' ELSE 'empty' END \
-         FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = '{place}'"
+         WHEN EXISTS (SELECT * FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{workspace}') \
+         OR EXISTS (SELECT * FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = '{workspace}') \
+         OR EXISTS (SELECT * FROM information_schema.EVENTS WHERE EVENT_SCHEMA = '{workspace}') THEN 'theirs' ELSE 'empty' END \
+         FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = '{workspace}'"
     );
     Ok(match connection.ask_one(&sql)?.as_deref() {
         None => Owner::Nobody,
@@ -174,76 +176,80 @@ pub(super) fn owner(connection: &mut Connection, place: &Place) -> Result<Owner>
 }
 
 /// The error that keeps us off a database that isn't ours.
-pub(super) fn foreign(place: &Place) -> Error {
-    Error::new(ErrorKind::Safety, format!("the database {place} does not bear our mark, so it is not touched"))
-        .hint(format!("if it is ours after all: CREATE TABLE {place}.{MARK_TABLE} (a int) COMMENT = '{MARK}'"))
+pub(super) fn foreign(workspace: &Workspace) -> Error {
+    Error::new(ErrorKind::Safety, format!("the database {workspace} does not bear our mark, so it is not touched"))
+        .hint(format!("if it is ours after all: CREATE TABLE {workspace}.{MARK_TABLE} (a int) COMMENT = '{MARK}'"))
 }
 
 /// Makes the database of a place with its mark.
-pub(super) fn create(connection: &mut Connection, place: &Place) -> Result<()> {
-    connection.run(&format!("CREATE DATABASE {place} CHARACTER SET utf8mb4"))?;
-    mark(connection, place)
+pub(super) fn create(connection: &mut Connection, workspace: &Workspace) -> Result<()> {
+    connection.run(&format!("CREATE DATABASE {workspace} CHARACTER SET utf8mb4"))?;
+    mark(connection, workspace)
 }
 
 /// Marks an empty database.
-pub(super) fn mark(connection: &mut Connection, place: &Place) -> Result<()> {
-    let mark = format!("CREATE TABLE {place}.{MARK_TABLE} (a int PRIMARY KEY) ENGINE = InnoDB COMMENT = '{MARK}'");
+pub(super) fn mark(connection: &mut Connection, workspace: &Workspace) -> Result<()> {
+    let mark = format!("CREATE TABLE {workspace}.{MARK_TABLE} (a int PRIMARY KEY) ENGINE = InnoDB COMMENT = '{MARK}'");
     connection.run(&mark).map(drop).inspect_err(|_| {
         // It is empty, and nobody but us can have made it: better none than one without a mark.
-        let _ = connection.run(&format!("DROP DATABASE {place}"));
+        let _ = connection.run(&format!("DROP DATABASE {workspace}"));
     })
 }
 
 /// Every database with a name and a mark of ours, and whether anybody holds a lease on it.
-pub(super) fn list(connection: &mut Connection) -> Result<Vec<PlaceStatus>> {
+pub(super) fn list(connection: &mut Connection) -> Result<Vec<WorkspaceStatus>> {
     let names = connection.ask("SHOW DATABASES LIKE 'plimsoll\\_%'")?;
-    let mut places = Vec::new();
-    for place in names.into_iter().flatten().flatten().filter_map(|name| Place::from_name(&name)) {
-        if matches!(owner(connection, &place)?, Owner::We | Owner::Unfinished) {
-            let lease = place.leased_by();
+    let mut workspaces = Vec::new();
+    for workspace in names.into_iter().flatten().flatten().filter_map(|name| Workspace::from_name(&name)) {
+        if matches!(owner(connection, &workspace)?, Owner::We | Owner::Unfinished) {
+            let lease = workspace.leased_by();
             let used: Vec<String> = shares(&lease)
                 .chain([exclusive(&lease)])
                 .map(|lock| format!("IS_USED_LOCK('{lock}') IS NOT NULL"))
                 .collect();
             let leased = is_true(connection, &format!("SELECT {}", used.join(" OR ")))?;
-            places.push(PlaceStatus { place, leased });
+            workspaces.push(WorkspaceStatus { workspace, leased });
         }
     }
-    places.sort_by(|one, other| one.place.cmp(&other.place));
-    Ok(places)
+    workspaces.sort_by(|one, other| one.workspace.cmp(&other.workspace));
+    Ok(workspaces)
 }
 
 /// Drops the database of a place with its tables. Only tables and procedures by our names are ours: if anything else is in it or depends on a table in
 /// it, nothing is dropped. The mark goes last.
-pub(super) fn drop_database(connection: &mut Connection, place: &Place) -> Result<()> {
-    let others = strangers(connection, place)?;
+pub(super) fn drop_database(connection: &mut Connection, workspace: &Workspace) -> Result<()> {
+    let others = unowned_objects(connection, workspace)?;
     if let Some(first) = others.first() {
         let more = if others.len() == 1 { String::new() } else { format!(" (and {} more)", others.len() - 1) };
-        let message = format!("the database {place} is kept, as it would take along what is not ours: {first}{more}");
+        let message =
+            format!("the database {workspace} is kept, as it would take along what is not ours: {first}{more}");
         return Err(Error::new(ErrorKind::Safety, message)
             .hint("drop or move what depends on our tables or lies in our database, then run plimsoll clean"));
     }
     let sql = format!(
-        "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{place}' AND TABLE_NAME <> '{MARK_TABLE}'"
+        "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{workspace}' AND TABLE_NAME <> '{MARK_TABLE}'"
     );
     let rows = connection.ask(&sql)?;
     let tables: Vec<String> =
-        rows.into_iter().flatten().flatten().map(|name| format!("{place}.{}", quoted(&name))).collect();
+        rows.into_iter().flatten().flatten().map(|name| format!("{workspace}.{}", quoted(&name))).collect();
     // Ours may refer to one another.
     connection.run("SET SESSION foreign_key_checks = 0")?;
     let dropped = tables
         .chunks(TABLES_PER_DROP)
         .map(|tables| format!("DROP TABLE IF EXISTS {}", tables.join(", ")))
-        .chain([format!("DROP DATABASE IF EXISTS {place}")])
+        .chain([format!("DROP DATABASE IF EXISTS {workspace}")])
         .try_for_each(|sql| connection.run(&sql).map(drop));
     let errors = connection.errors.clone();
-    dropped.map_err(|error| dropping(&errors, place, error))
+    dropped.map_err(|error| dropping(&errors, workspace, error))
 }
 
-fn dropping(errors: &Errors, place: &Place, error: Error) -> Error {
+fn dropping(errors: &Errors, workspace: &Workspace, error: Error) -> Error {
     if error.kind == ErrorKind::Permission {
-        let message =
-            format!("the database {place} can't be removed by this user of {}: {}", errors.address(), error.message);
+        let message = format!(
+            "the database {workspace} can't be removed by this user of {}: {}",
+            errors.address(),
+            error.message
+        );
         return Error::new(ErrorKind::Permission, message)
             .hint("run plimsoll clean as the user who made it, or as one with the right to drop databases");
     }
@@ -252,21 +258,21 @@ fn dropping(errors: &Errors, place: &Place, error: Error) -> Error {
 
 /// What is not ours and would have to go with the place, or break without it: everything in the database but plain tables and our
 /// procedures, keys elsewhere that refer to our tables, and views elsewhere that read them.
-fn strangers(connection: &mut Connection, place: &Place) -> Result<Vec<String>> {
+fn unowned_objects(connection: &mut Connection, workspace: &Workspace) -> Result<Vec<String>> {
     let sql = format!(
         "SELECT CONCAT(LOWER(TABLE_TYPE), ' ', TABLE_NAME) FROM information_schema.TABLES \
-         WHERE TABLE_SCHEMA = '{place}' AND TABLE_TYPE <> 'BASE TABLE' \
+         WHERE TABLE_SCHEMA = '{workspace}' AND TABLE_TYPE <> 'BASE TABLE' \
          UNION ALL SELECT CONCAT(LOWER(ROUTINE_TYPE), ' ', ROUTINE_NAME) FROM information_schema.ROUTINES \
-         WHERE ROUTINE_SCHEMA = '{place}' AND NOT (ROUTINE_TYPE = 'PROCEDURE' AND ROUTINE_NAME LIKE 'plimsoll\\_%') \
-         UNION ALL SELECT CONCAT('event ', EVENT_NAME) FROM information_schema.EVENTS WHERE EVENT_SCHEMA = '{place}' \
+         WHERE ROUTINE_SCHEMA = '{workspace}' AND NOT (ROUTINE_TYPE = 'PROCEDURE' AND ROUTINE_NAME LIKE 'plimsoll\\_%') \
+         UNION ALL SELECT CONCAT('event ', EVENT_NAME) FROM information_schema.EVENTS WHERE EVENT_SCHEMA = '{workspace}' \
          UNION ALL SELECT CONCAT('trigger ', TRIGGER_NAME) FROM information_schema.TRIGGERS \
-         WHERE TRIGGER_SCHEMA = '{place}' \
+         WHERE TRIGGER_SCHEMA = '{workspace}' \
          UNION ALL SELECT CONCAT('table ', CONSTRAINT_SCHEMA, '.', TABLE_NAME) \
          FROM information_schema.REFERENTIAL_CONSTRAINTS \
-         WHERE UNIQUE_CONSTRAINT_SCHEMA = '{place}' AND CONSTRAINT_SCHEMA <> '{place}' \
+         WHERE UNIQUE_CONSTRAINT_SCHEMA = '{workspace}' AND CONSTRAINT_SCHEMA <> '{workspace}' \
          UNION ALL SELECT CONCAT('view ', TABLE_SCHEMA, '.', TABLE_NAME) FROM information_schema.VIEWS \
-         WHERE TABLE_SCHEMA <> '{place}' AND VIEW_DEFINITION LIKE '%`{}`.%'",
-        place.name().replace('_', "\\_")
+         WHERE TABLE_SCHEMA <> '{workspace}' AND VIEW_DEFINITION LIKE '%`{}`.%'",
+        workspace.name().replace('_', "\\_")
     );
     Ok(connection.ask(&sql)?.into_iter().flatten().flatten().collect())
 }
@@ -283,13 +289,13 @@ mod tests {
     /// Part of the contract between versions.
     #[test]
     fn names_of_locks_never_change_and_are_short_enough() {
-        let place = Place::run(&"x".repeat(32)).unwrap();
-        let own = Place::data(1);
+        let workspace = Workspace::run(&"x".repeat(32)).unwrap();
+        let own = Workspace::data(1);
         assert_eq!(exclusive(&own), "plimsoll_data_0000000000000001.exclusive");
         assert_eq!(shares(&own).last().unwrap(), "plimsoll_data_0000000000000001.shared31");
         assert_eq!((gate(&own), work(&own)).0, "plimsoll_data_0000000000000001.gate");
-        let longest = format!("{}{}", work(&place), u32::MAX);
-        for name in shares(&place).chain([gate(&place), exclusive(&place), longest]) {
+        let longest = format!("{}{}", work(&workspace), u32::MAX);
+        for name in shares(&workspace).chain([gate(&workspace), exclusive(&workspace), longest]) {
             assert!(name.len() <= 64, "{name}");
         }
         assert_eq!(quoted("a`b"), "`a``b`");

@@ -32,9 +32,9 @@ enum Stream {
 }
 
 /// A line.
-pub(super) struct Line {
+pub(super) struct WireConnection {
     stream: Stream,
-    /// What the next [`Line::send`] sends: room for a header, then the packet.
+    /// What the next [`WireConnection::send`] sends: room for a header, then the packet.
     out: Vec<u8>,
     inbox: Inbox,
     number: u8,
@@ -42,12 +42,12 @@ pub(super) struct Line {
 
 /// What the server has against something.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Complaint {
+pub(super) struct ServerError {
     pub(super) code: u16,
     pub(super) message: String,
 }
 
-impl Complaint {
+impl ServerError {
     /// Takes an error packet apart.
     pub(super) fn of(packet: &[u8]) -> io::Result<Self> {
         let mut reader = Reader(packet.get(1..).ok_or_else(malformed)?);
@@ -60,7 +60,7 @@ impl Complaint {
     }
 }
 
-impl Line {
+impl WireConnection {
     pub(super) fn new(socket: Socket) -> Self {
         Self { stream: Stream::Plain(socket), out: Vec::with_capacity(512), inbox: Inbox::default(), number: 0 }
     }

@@ -77,7 +77,7 @@ impl Class {
 
 /// What is known of an error.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct KnownError {
     pub(super) number: u32,
     /// Only with this state; `None` for all others.
     pub(super) state: Option<u8>,
@@ -89,12 +89,12 @@ pub(super) struct Known {
     pub(super) source: &'static str,
 }
 
-const fn known(number: u32, class: Class, hint: &'static str, source: &'static str) -> Known {
-    Known { number, state: None, class, hint, source }
+const fn known(number: u32, class: Class, hint: &'static str, source: &'static str) -> KnownError {
+    KnownError { number, state: None, class, hint, source }
 }
 
-const fn state(number: u32, state: u8, class: Class, hint: &'static str, source: &'static str) -> Known {
-    Known { number, state: Some(state), class, hint, source }
+const fn state(number: u32, state: u8, class: Class, hint: &'static str, source: &'static str) -> KnownError {
+    KnownError { number, state: Some(state), class, hint, source }
 }
 
 const LOGIN_FAILED: &str = "sql/relational-databases/errors-events/mssqlserver-18456-database-engine-error";
@@ -118,7 +118,7 @@ const GRANT_NAMED: &str = "the message names what is missing: places of ours tak
 const SPACE: &str = "free space, let the files grow, or measure a smaller volume with --set volume=...";
 
 /// The table. Of an error with several rows the one with its state counts.
-pub(super) static KNOWN: &[Known] = &[
+pub(super) static KNOWN: &[KnownError] = &[
     known(18456, Class::Login, CHECK_PASSWORD, LOGIN_FAILED),
     state(18456, 2, Class::Login, "there is no such user; check its name", LOGIN_FAILED),
     state(18456, 5, Class::Login, "there is no such user; check its name", LOGIN_FAILED),
@@ -317,7 +317,7 @@ pub(super) static KNOWN: &[Known] = &[
 ];
 
 /// What is known of an error with this number and state.
-pub(super) fn find(number: u32, state: u8) -> Option<&'static Known> {
+pub(super) fn find(number: u32, state: u8) -> Option<&'static KnownError> {
     let of_number = || KNOWN.iter().filter(move |known| known.number == number);
     of_number().find(|known| known.state == Some(state)).or_else(|| of_number().find(|known| known.state.is_none()))
 }

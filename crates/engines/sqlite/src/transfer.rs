@@ -8,10 +8,10 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_engine::database::Place;
+use plimsoll_engine::database::Workspace;
 use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::mover::{COPY, Follow, Move, Mover, RESTORE, Restored, TABLES};
 use plimsoll_engine::server::tool;
+use plimsoll_engine::transfer::{COPY, Follow, Move, RESTORE, Restored, TABLES, Transfer};
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 
@@ -35,12 +35,12 @@ const STEP_BYTES: usize = 4 << 20;
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Makes and moves files of one run.
-pub(super) struct SqliteMover {
+pub(super) struct SqliteTransfer {
     database: SqliteDatabase,
     shell: Option<PathBuf>,
 }
 
-impl SqliteMover {
+impl SqliteTransfer {
     pub(super) fn new(database: SqliteDatabase) -> Self {
         Self { database, shell: None }
     }
@@ -54,7 +54,7 @@ impl SqliteMover {
     }
 
     /// A file that nobody has open, and whose log is empty.
-    fn closed(&self, copy: &Place) -> Result<PathBuf> {
+    fn closed(&self, copy: &Workspace) -> Result<PathBuf> {
         let path = self.database.path(copy);
         let connection = self.database.connect_to_ours(&path)?;
         let busy: i64 = connection
@@ -83,8 +83,8 @@ impl SqliteMover {
     }
 }
 
-impl Mover for SqliteMover {
-    fn ways(&self) -> &'static [&'static str] {
+impl Transfer for SqliteTransfer {
+    fn methods(&self) -> &'static [&'static str] {
         &WAYS
     }
 
@@ -97,19 +97,19 @@ impl Mover for SqliteMover {
         Ok(tool::version(shell).into_iter().collect())
     }
 
-    fn make(&mut self, copy: &Place) -> Result<()> {
+    fn make(&mut self, copy: &Workspace) -> Result<()> {
         self.database.make(&self.database.path(copy))
     }
 
-    fn remove(&mut self, copy: &Place) -> Result<()> {
+    fn remove(&mut self, copy: &Workspace) -> Result<()> {
         location::delete_database(&self.database.path(copy))
     }
 
-    fn bytes(&mut self, copy: &Place) -> Option<u64> {
+    fn bytes(&mut self, copy: &Workspace) -> Option<u64> {
         Some(bytes_of(&self.database.path(copy)))
     }
 
-    fn dump(&mut self, from: &Place, file: &File, follow: &mut dyn Follow) -> Result<()> {
+    fn dump(&mut self, from: &Workspace, file: &File, follow: &mut dyn Follow) -> Result<()> {
         let mut command = self.shell()?;
         command.arg(uri(&self.database.path(from), "ro")).arg(".dump");
         command.stdin(Stdio::null()).stdout(tool::whole(file)?);
@@ -117,7 +117,7 @@ impl Mover for SqliteMover {
         tool::run(command, clock, || follow.look(&mut || Some(file.metadata().ok()?.len())))
     }
 
-    fn import(&mut self, file: &File, into: &Place, follow: &mut dyn Follow) -> Result<()> {
+    fn import(&mut self, file: &File, into: &Workspace, follow: &mut dyn Follow) -> Result<()> {
         self.make(into)?;
         let path = self.database.path(into);
         let mut command = self.shell()?;
@@ -128,7 +128,7 @@ impl Mover for SqliteMover {
         tool::run(command, clock, || follow.look(&mut || Some(bytes_of(&path))))
     }
 
-    fn copy(&mut self, from: &Place, to: &Place, way: &str, follow: &mut dyn Follow) -> Result<()> {
+    fn copy(&mut self, from: &Workspace, to: &Workspace, way: &str, follow: &mut dyn Follow) -> Result<()> {
         let (source, target) = (self.closed(from)?, self.database.path(to));
         location::delete_database(&target)?;
         let failed = |error| from_sqlite(error, self.database.folder());
@@ -152,16 +152,16 @@ impl Mover for SqliteMover {
         }
     }
 
-    fn back_up(&mut self, from: &Place, folder: &Path, follow: &mut dyn Follow) -> Result<()> {
+    fn back_up(&mut self, from: &Workspace, folder: &Path, follow: &mut dyn Follow) -> Result<()> {
         self.by_pages(&self.database.path(from), &folder.join(BACKUP), follow)
     }
 
-    fn restore(&mut self, folder: &Path, to: &Place, follow: &mut dyn Follow) -> Result<Restored> {
+    fn restore(&mut self, folder: &Path, to: &Workspace, follow: &mut dyn Follow) -> Result<Restored> {
         let target = self.database.path(to);
         location::delete_database(&target)?;
         follow.stage(RESTORE)?;
         self.by_pages(&folder.join(BACKUP), &target, follow)?;
-        Ok(Restored { elsewhere: None, place: to.clone(), keeper: None })
+        Ok(Restored { elsewhere: None, workspace: to.clone(), keeper: None })
     }
 }
 

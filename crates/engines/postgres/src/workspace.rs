@@ -1,6 +1,6 @@
 //! Places: schemas that bear our mark, and the lock that stands for the lease on each.
 
-use plimsoll_engine::database::{Place, PlaceStatus};
+use plimsoll_engine::database::{Workspace, WorkspaceStatus};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use postgres::Client;
 use postgres::error::SqlState;
@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::connect::{Connector, KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_RETRIES};
 use super::error::Errors;
-use super::mover;
+use super::transfer;
 
 /// The comment on our schemas: whoever finds one knows what it is, and we never touch one without it.
 const MARK: &str = "plimsoll: measurement data, may be removed";
@@ -28,13 +28,13 @@ pub(super) enum Owner {
 
 /// The number under which PostgreSQL knows the lease on a place: XXH3-64 of its name, never to change, as programs of
 /// different versions must respect each other's leases.
-pub(super) fn lock_key(place: &Place) -> i64 {
-    xxh3_64(place.name().as_bytes()) as i64
+pub(super) fn lock_key(workspace: &Workspace) -> i64 {
+    xxh3_64(workspace.name().as_bytes()) as i64
 }
 
 /// Name of the sessions that hold leases.
-pub(super) fn lease_name(place: &Place) -> String {
-    format!("plimsoll lease {place}")
+pub(super) fn lease_name(workspace: &Workspace) -> String {
+    format!("plimsoll lease {workspace}")
 }
 
 /// Prefix of the names of working sessions; the run's place follows.
@@ -74,57 +74,57 @@ pub(super) fn setting(settings: &[(&str, String)]) -> String {
 }
 
 /// A connection on which the lease of a place can be taken.
-pub(super) fn lease_connection(connector: &Connector, place: &Place) -> Result<Client> {
-    let mut client = connector.connect_alive(&lease_name(place))?;
+pub(super) fn lease_connection(connector: &Connector, workspace: &Workspace) -> Result<Client> {
+    let mut client = connector.connect_alive(&lease_name(workspace))?;
     stay_connected(&mut client, &connector.errors)?;
     Ok(client)
 }
 
 /// Takes a lock for this session unless another session's stands against it.
-pub(super) fn try_lock(client: &mut Client, errors: &Errors, place: &Place, shared: bool) -> Result<bool> {
+pub(super) fn try_lock(client: &mut Client, errors: &Errors, workspace: &Workspace, shared: bool) -> Result<bool> {
     let function = if shared { "pg_try_advisory_lock_shared" } else { "pg_try_advisory_lock" };
-    let row = client.query_one(&format!("SELECT {function}($1)"), &[&lock_key(place)]);
+    let row = client.query_one(&format!("SELECT {function}($1)"), &[&lock_key(workspace)]);
     row.and_then(|row| row.try_get(0)).map_err(|error| errors.running(&error))
 }
 
 /// True if a session in any database of the server holds a lock of this name. Locks are those of a database, while
 /// [copies](plimsoll_engine::PlaceKind::Copy) are seen from all.
-pub(super) fn is_locked_anywhere(client: &mut Client, errors: &Errors, place: &Place) -> Result<bool> {
+pub(super) fn is_locked_anywhere(client: &mut Client, errors: &Errors, workspace: &Workspace) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted \
                AND pid <> pg_backend_pid() AND ((classid::bigint << 32) | objid::bigint) = $1)";
-    let row = client.query_one(sql, &[&lock_key(place)]);
+    let row = client.query_one(sql, &[&lock_key(workspace)]);
     row.and_then(|row| row.try_get(0)).map_err(|error| errors.running(&error))
 }
 
 /// Gives back an exclusive lock of this session.
-pub(super) fn unlock(client: &mut Client, errors: &Errors, place: &Place) -> Result<()> {
-    let row = client.query_one("SELECT pg_advisory_unlock($1)", &[&lock_key(place)]);
+pub(super) fn unlock(client: &mut Client, errors: &Errors, workspace: &Workspace) -> Result<()> {
+    let row = client.query_one("SELECT pg_advisory_unlock($1)", &[&lock_key(workspace)]);
     row.map(drop).map_err(|error| errors.running(&error))
 }
 
 /// Whose the schema of a place is.
-pub(super) fn owner(client: &mut Client, errors: &Errors, place: &Place) -> Result<Owner> {
+pub(super) fn owner(client: &mut Client, errors: &Errors, workspace: &Workspace) -> Result<Owner> {
     let sql = "SELECT coalesce(obj_description(oid, 'pg_namespace') = $2, false) FROM pg_namespace WHERE nspname = $1";
-    let row = client.query_opt(sql, &[&place.name(), &MARK]).map_err(|error| errors.running(&error))?;
+    let row = client.query_opt(sql, &[&workspace.name(), &MARK]).map_err(|error| errors.running(&error))?;
     let ours = row.map(|row| row.try_get(0)).transpose().map_err(|error| errors.running(&error))?;
     Ok(ours.map_or(Owner::Nobody, |ours: bool| if ours { Owner::We } else { Owner::Somebody }))
 }
 
 /// The error that keeps us off a schema that isn't ours.
-pub(super) fn foreign(place: &Place) -> Error {
-    Error::new(ErrorKind::Safety, format!("the schema {place} does not bear our mark, so it is not touched"))
-        .hint(format!("if it is ours after all: COMMENT ON SCHEMA {place} IS '{MARK}'"))
+pub(super) fn foreign(workspace: &Workspace) -> Error {
+    Error::new(ErrorKind::Safety, format!("the schema {workspace} does not bear our mark, so it is not touched"))
+        .hint(format!("if it is ours after all: COMMENT ON SCHEMA {workspace} IS '{MARK}'"))
 }
 
 /// Makes the schema of a place; it has its mark from the first moment.
-pub(super) fn create(client: &mut Client, errors: &Errors, place: &Place) -> Result<()> {
+pub(super) fn create(client: &mut Client, errors: &Errors, workspace: &Workspace) -> Result<()> {
     // Two statements in one message are one transaction.
-    let sql = format!("CREATE SCHEMA {place}; COMMENT ON SCHEMA {place} IS '{MARK}'");
+    let sql = format!("CREATE SCHEMA {workspace}; COMMENT ON SCHEMA {workspace} IS '{MARK}'");
     client.batch_execute(&sql).map_err(|error| errors.running(&error))
 }
 
 /// Every schema with a name and a mark of ours, and whether anybody holds a lock on its name.
-pub(super) fn list(client: &mut Client, errors: &Errors) -> Result<Vec<PlaceStatus>> {
+pub(super) fn list(client: &mut Client, errors: &Errors) -> Result<Vec<WorkspaceStatus>> {
     let failed = |error: postgres::Error| errors.running(&error);
     let schemas = "SELECT nspname::text FROM pg_namespace \
                    WHERE nspname LIKE 'plimsoll\\_%' AND obj_description(oid, 'pg_namespace') = $1 ORDER BY 1";
@@ -134,38 +134,38 @@ pub(super) fn list(client: &mut Client, errors: &Errors) -> Result<Vec<PlaceStat
     let keys = client.query(locks, &[]).map_err(failed)?;
     let keys: Vec<i64> =
         keys.iter().map(|row| row.try_get(0)).collect::<std::result::Result<_, _>>().map_err(failed)?;
-    let mut places = Vec::new();
+    let mut workspaces = Vec::new();
     for row in client.query(schemas, &[&MARK]).map_err(failed)? {
-        if let Some(place) = Place::from_name(row.try_get(0).map_err(failed)?) {
-            places.push(PlaceStatus { leased: keys.contains(&lock_key(&place)), place });
+        if let Some(workspace) = Workspace::from_name(row.try_get(0).map_err(failed)?) {
+            workspaces.push(WorkspaceStatus { leased: keys.contains(&lock_key(&workspace)), workspace });
         }
     }
-    places.extend(mover::list(client, errors)?);
-    Ok(places)
+    workspaces.extend(transfer::list(client, errors)?);
+    Ok(workspaces)
 }
 
 /// Drops the schema of a place with its tables, many of them in several transactions. Only tables are ours: if anything
 /// else is in the schema or depends on a table in it, nothing is dropped.
-pub(super) fn drop_schema(client: &mut Client, errors: &Errors, place: &Place) -> Result<()> {
-    let others = strangers(client, errors, place)?;
+pub(super) fn drop_schema(client: &mut Client, errors: &Errors, workspace: &Workspace) -> Result<()> {
+    let others = unowned_objects(client, errors, workspace)?;
     if let Some(first) = others.first() {
-        return Err(kept(place, first, others.len() - 1));
+        return Err(kept(workspace, first, others.len() - 1));
     }
-    let failed = |error: postgres::Error| dropping(errors, place, &error);
+    let failed = |error: postgres::Error| dropping(errors, workspace, &error);
     let sql = "SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
                WHERE n.nspname = $1 AND c.relkind IN ('r', 'p')";
-    let rows = client.query(sql, &[&place.name()]).map_err(|error| errors.running(&error))?;
+    let rows = client.query(sql, &[&workspace.name()]).map_err(|error| errors.running(&error))?;
     let tables: Vec<&str> = rows.iter().filter_map(|row| row.try_get(0).ok()).collect();
     for tables in tables.chunks(TABLES_PER_DROP) {
         client.batch_execute(&format!("DROP TABLE IF EXISTS {} RESTRICT", tables.join(", "))).map_err(failed)?;
     }
-    client.batch_execute(&format!("DROP SCHEMA {place} RESTRICT")).map_err(failed)
+    client.batch_execute(&format!("DROP SCHEMA {workspace} RESTRICT")).map_err(failed)
 }
 
 /// What is not ours and would have to go with the place: everything in the schema but its owner's tables and the sequences
 /// that belong to their columns, and everything
 /// that depends on one of these, their indexes or row types (`pg_depend` of kind `n`, which RESTRICT heeds).
-fn strangers(client: &mut Client, errors: &Errors, place: &Place) -> Result<Vec<String>> {
+fn unowned_objects(client: &mut Client, errors: &Errors, workspace: &Workspace) -> Result<Vec<String>> {
     let sql = "WITH place AS (SELECT oid, nspowner FROM pg_namespace WHERE nspname = $1), \
                tables AS (SELECT c.oid, c.reltype FROM pg_class c JOIN place ON c.relnamespace = place.oid \
                           WHERE c.relkind IN ('r', 'p') AND c.relowner = place.nspowner), \
@@ -182,31 +182,31 @@ fn strangers(client: &mut Client, errors: &Errors, place: &Place) -> Result<Vec<
                LEFT JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid \
                WHERE d.deptype = 'n' \
                AND NOT (d.classid = 'pg_class'::regclass AND (d.objid IN (SELECT oid FROM tables) OR d.objid IN (SELECT objid FROM sequences))) ORDER BY 1";
-    let rows = client.query(sql, &[&place.name()]).map_err(|error| errors.running(&error))?;
+    let rows = client.query(sql, &[&workspace.name()]).map_err(|error| errors.running(&error))?;
     // Without a description it has gone in the meantime.
     let found: std::result::Result<Vec<Option<String>>, _> = rows.iter().map(|row| row.try_get(0)).collect();
     Ok(found.map_err(|error| errors.running(&error))?.into_iter().flatten().collect())
 }
 
 /// The error that keeps a place for the sake of what is not ours.
-fn kept(place: &Place, first: &str, more: usize) -> Error {
+fn kept(workspace: &Workspace, first: &str, more: usize) -> Error {
     let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
     Error::new(
         ErrorKind::Safety,
-        format!("the schema {place} is kept, as it would take along what is not ours: {first}{more}"),
+        format!("the schema {workspace} is kept, as it would take along what is not ours: {first}{more}"),
     )
     .hint("drop or move what depends on our tables or lies in our schema, then run plimsoll clean")
 }
 
 /// What an error of dropping means: somebody was faster with a view, or the place is another user's.
-fn dropping(errors: &Errors, place: &Place, error: &postgres::Error) -> Error {
+fn dropping(errors: &Errors, workspace: &Workspace, error: &postgres::Error) -> Error {
     match error.as_db_error() {
         Some(answer) if *answer.code() == SqlState::DEPENDENT_OBJECTS_STILL_EXIST => {
             let mut lines = answer.detail().unwrap_or_default().lines();
-            kept(place, lines.next().unwrap_or(answer.message()), lines.count())
+            kept(workspace, lines.next().unwrap_or(answer.message()), lines.count())
         }
         Some(answer) if *answer.code() == SqlState::INSUFFICIENT_PRIVILEGE => {
-            Error::new(ErrorKind::Permission, format!("the schema {place} is another user's and can't be removed"))
+            Error::new(ErrorKind::Permission, format!("the schema {workspace} is another user's and can't be removed"))
                 .hint("run plimsoll clean as the user who made it, or as a superuser")
         }
         _ => errors.running(error),
@@ -220,7 +220,7 @@ mod tests {
     /// Part of the contract between versions.
     #[test]
     fn keys_never_change() {
-        assert_eq!(lock_key(&Place::data(1)), -915_352_293_635_228_647);
-        assert_ne!(lock_key(&Place::data(1)), lock_key(&Place::data(2)));
+        assert_eq!(lock_key(&Workspace::data(1)), -915_352_293_635_228_647);
+        assert_ne!(lock_key(&Workspace::data(1)), lock_key(&Workspace::data(2)));
     }
 }

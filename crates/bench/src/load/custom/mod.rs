@@ -12,7 +12,7 @@ pub use ready::Ready;
 
 /// A workload as its definition says it.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Own {
+pub struct CustomWorkload {
     /// True if it works on tables that are there.
     pub existing: bool,
     /// True if it writes to those.

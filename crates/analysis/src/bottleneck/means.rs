@@ -55,9 +55,9 @@ impl<'a> Means<'a> {
     pub fn of(stretch: &'a Segment<'a>, is_still: impl Fn(f64) -> bool) -> Self {
         let plain = Self::plain(stretch);
         let (from, to) = stretch.between;
-        let covered = |silence: &Stall| {
-            let end = silence.started_seconds + silence.seconds;
-            (end.min(to) - silence.started_seconds.max(from)).max(0.0)
+        let covered = |stall: &Stall| {
+            let end = stall.started_seconds + stall.seconds;
+            (end.min(to) - stall.started_seconds.max(from)).max(0.0)
         };
         let silent: f64 = stretch.stalls.iter().map(covered).sum();
         if silent > 0.0 && to > from {
@@ -83,9 +83,9 @@ impl<'a> Means<'a> {
     pub fn io_in_silence(&self) -> Option<f64> {
         let is_silent = |at: usize| {
             let (start, end) = self.interval(at);
-            let inside = |silence: &Stall| {
-                let over = silence.started_seconds + silence.seconds;
-                (over.min(end) - silence.started_seconds.max(start)).max(0.0)
+            let inside = |stall: &Stall| {
+                let over = stall.started_seconds + stall.seconds;
+                (over.min(end) - stall.started_seconds.max(start)).max(0.0)
             };
             self.stretch.stalls.iter().map(inside).sum::<f64>() >= MOSTLY * (end - start)
         };

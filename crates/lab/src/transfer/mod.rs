@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use plimsoll_engine::mover::{COPY, DEFINITIONS, INDEXES, RESTORE, TABLES};
+use plimsoll_engine::transfer::{COPY, DEFINITIONS, INDEXES, RESTORE, TABLES};
 use plimsoll_engine::{
-    ColumnType, Database as _, Error, ErrorKind, Follow, Move, Mover, Place, Restored, Result, Row, RowSource, Session,
-    Table, Value,
+    ColumnType, Database as _, Error, ErrorKind, Follow, Move, Restored, Result, Row, RowSource, Session, Table,
+    Transfer, Value, Workspace,
 };
 use plimsoll_hardware::Role;
 use plimsoll_sqlite::SqliteDatabase;
@@ -34,28 +34,28 @@ const WAYS: [&str; 1] = ["pages"];
 const BACKUP: &str = "pages.backup";
 
 /// Makes and moves databases of one run.
-pub struct LabMover {
+pub struct LabTransfer {
     inner: SqliteDatabase,
     hardware: Arc<Hardware>,
-    run: Place,
+    run: Workspace,
     cancelled: Arc<AtomicBool>,
     /// The session of the last import. Closing it waits for a checkpoint that goes on, which is no part of the import.
     last: Option<Box<dyn Session>>,
 }
 
-impl LabMover {
+impl LabTransfer {
     /// A mover for the run that holds the lease on `run`.
-    pub fn new(inner: SqliteDatabase, hardware: Arc<Hardware>, run: &Place) -> Self {
+    pub fn new(inner: SqliteDatabase, hardware: Arc<Hardware>, run: &Workspace) -> Self {
         Self { inner, hardware, run: run.clone(), cancelled: Arc::default(), last: None }
     }
 
     /// The file of a database whose pages are all in it. Nothing of that is modelled: a server that is copied goes on.
-    fn settled(&mut self, place: &Place) -> Result<PathBuf> {
+    fn settled(&mut self, workspace: &Workspace) -> Result<PathBuf> {
         self.last = None;
-        let mut session = self.inner.session(place, &self.run)?;
+        let mut session = self.inner.session(workspace, &self.run)?;
         session.checkpoint()?;
         drop(session);
-        Ok(self.inner.path(place))
+        Ok(self.inner.path(workspace))
     }
 
     /// Moves all pages of a file into a new one.
@@ -66,9 +66,9 @@ impl LabMover {
     }
 
     /// Makes room for the pages of a database.
-    fn make_room(&mut self, place: &Place) -> Result<PathBuf> {
-        self.remove(place)?;
-        Ok(self.inner.path(place))
+    fn make_room(&mut self, workspace: &Workspace) -> Result<PathBuf> {
+        self.remove(workspace)?;
+        Ok(self.inner.path(workspace))
     }
 
     /// Loads the rows of a table, some at a time.
@@ -93,8 +93,8 @@ impl LabMover {
     }
 }
 
-impl Mover for LabMover {
-    fn ways(&self) -> &'static [&'static str] {
+impl Transfer for LabTransfer {
+    fn methods(&self) -> &'static [&'static str] {
         &WAYS
     }
 
@@ -103,24 +103,24 @@ impl Mover for LabMover {
         Ok(if for_what == Move::Import { vec!["SQL of this program".to_owned()] } else { Vec::new() })
     }
 
-    fn make(&mut self, copy: &Place) -> Result<()> {
+    fn make(&mut self, copy: &Workspace) -> Result<()> {
         self.remove(copy)?;
         self.inner.make_copy(copy)
     }
 
-    fn remove(&mut self, copy: &Place) -> Result<()> {
+    fn remove(&mut self, copy: &Workspace) -> Result<()> {
         self.last = None;
         self.inner.delete_copy(copy)?;
         self.hardware.server.forget(&self.inner.path(copy));
         Ok(())
     }
 
-    fn bytes(&mut self, copy: &Place) -> Option<u64> {
+    fn bytes(&mut self, copy: &Workspace) -> Option<u64> {
         Some(self.hardware.server.database_bytes(&self.inner.path(copy)))
     }
 
     /// Writes SQL: the tables, then their rows in the order of their keys, a statement and a line each, then the indexes.
-    fn dump(&mut self, from: &Place, file: &File, follow: &mut dyn Follow) -> Result<()> {
+    fn dump(&mut self, from: &Workspace, file: &File, follow: &mut dyn Follow) -> Result<()> {
         let mut session = self.inner.session(from, &self.run)?;
         let session = session.as_mut();
         follow.working(session.canceller());
@@ -146,7 +146,7 @@ impl Mover for LabMover {
         out.flush().map_err(|error| unwritable(&error))
     }
 
-    fn import(&mut self, file: &File, into: &Place, follow: &mut dyn Follow) -> Result<()> {
+    fn import(&mut self, file: &File, into: &Workspace, follow: &mut dyn Follow) -> Result<()> {
         self.make(into)?;
         let mut file = file;
         file.rewind().map_err(|error| unreadable(&error))?;
@@ -177,23 +177,23 @@ impl Mover for LabMover {
         Ok(())
     }
 
-    fn copy(&mut self, from: &Place, to: &Place, _way: &str, follow: &mut dyn Follow) -> Result<()> {
+    fn copy(&mut self, from: &Workspace, to: &Workspace, _way: &str, follow: &mut dyn Follow) -> Result<()> {
         let (source, target) = (self.settled(from)?, self.make_room(to)?);
         follow.stage(COPY)?;
         self.move_pages(&source, &target, Way { read: Some(Role::Data), write: Some(Role::Data) }, follow)
     }
 
     /// Reads the pages from the data device; where backups are kept nothing is limited.
-    fn back_up(&mut self, from: &Place, folder: &Path, follow: &mut dyn Follow) -> Result<()> {
+    fn back_up(&mut self, from: &Workspace, folder: &Path, follow: &mut dyn Follow) -> Result<()> {
         let source = self.settled(from)?;
         self.move_pages(&source, &folder.join(BACKUP), Way { read: Some(Role::Data), write: None }, follow)
     }
 
-    fn restore(&mut self, folder: &Path, to: &Place, follow: &mut dyn Follow) -> Result<Restored> {
+    fn restore(&mut self, folder: &Path, to: &Workspace, follow: &mut dyn Follow) -> Result<Restored> {
         let target = self.make_room(to)?;
         follow.stage(RESTORE)?;
         self.move_pages(&folder.join(BACKUP), &target, Way { read: None, write: Some(Role::Movement) }, follow)?;
-        Ok(Restored { elsewhere: None, place: to.clone(), keeper: None })
+        Ok(Restored { elsewhere: None, workspace: to.clone(), keeper: None })
     }
 }
 

@@ -8,9 +8,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
 use super::draw::{Cell, Literal, Source};
-use super::{Own, Text, text};
+use super::{CustomWorkload, Text, text};
 use crate::generate::mix as spread;
-use crate::load::request::{Maker, Workload};
+use crate::load::request::{RequestGenerator, Workload};
 use plimsoll_load::lane::Amount;
 
 /// Parameters of a statement that need no memory to be taken for each request.
@@ -27,7 +27,7 @@ pub struct Ready {
     rollback: Statement,
     seed: u64,
     /// What the target said when a request failed for the first time.
-    complaint: OnceLock<String>,
+    server_error: OnceLock<String>,
 }
 
 #[derive(Debug)]
@@ -61,7 +61,7 @@ fn lacking(engine: &str) -> String {
 ///
 /// # Errors
 /// A sentence if one has no text for the engine.
-pub fn script(own: &Own, statements: &[Text], of: &Description) -> std::result::Result<Vec<String>, String> {
+pub fn script(own: &CustomWorkload, statements: &[Text], of: &Description) -> std::result::Result<Vec<String>, String> {
     let mut texts = Vec::new();
     for statement in statements {
         let sql = statement.for_engine(&of.engine, of.relative).ok_or_else(|| lacking(&of.engine))?;
@@ -77,7 +77,7 @@ impl Ready {
     /// # Errors
     /// A sentence if it can't be made of this engine.
     pub fn new(
-        own: &Own,
+        own: &CustomWorkload,
         of: &Description,
         dialect: &dyn Dialect,
         seed: u64,
@@ -130,12 +130,12 @@ impl Ready {
                 asked,
             });
         }
-        Ok(Self { kinds, cumulated, begin, commit, rollback, seed, complaint: OnceLock::new() })
+        Ok(Self { kinds, cumulated, begin, commit, rollback, seed, server_error: OnceLock::new() })
     }
 
     /// What the target said when a request failed for the first time.
-    pub fn complaint(&self) -> Option<&str> {
-        self.complaint.get().map(String::as_str)
+    pub fn server_error(&self) -> Option<&str> {
+        self.server_error.get().map(String::as_str)
     }
 
     /// Requests of which most should touch a row, as their statements read or change what they name: a name each.
@@ -156,7 +156,7 @@ impl Workload for Ready {
         self.kinds.iter().map(|kind| kind.name.clone()).collect()
     }
 
-    fn maker(&self, number: u64, label: u64) -> Box<dyn Maker + '_> {
+    fn generator(&self, number: u64, label: u64) -> Box<dyn RequestGenerator + '_> {
         let random = Xoshiro256PlusPlus::seed_from_u64(spread(self.seed ^ spread(number << 8 | label)));
         Box::new(Session { work: self, again: random.clone(), random, drawn: Vec::new(), buffer: String::new() })
     }
@@ -172,7 +172,7 @@ struct Session<'a> {
     buffer: String,
 }
 
-impl Maker for Session<'_> {
+impl RequestGenerator for Session<'_> {
     fn draw(&mut self) -> usize {
         let work = self.work;
         let kind = match work.cumulated.as_slice() {
@@ -194,7 +194,7 @@ impl Maker for Session<'_> {
         if let Err(error) = &outcome
             && !matches!(error.kind, ErrorKind::Cancelled | ErrorKind::Busy)
         {
-            work.complaint.get_or_init(|| error.message.clone());
+            work.server_error.get_or_init(|| error.message.clone());
         }
         outcome.map(Some).map_err(|error| match error.kind {
             // What the engine was not even asked.

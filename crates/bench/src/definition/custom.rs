@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::{DefinitionError, Entry, Reader, entries};
-use crate::load::own::{ANY, Asked, Draw, Literal, Number, Own, Request, Text, draw::DRAWS, text};
+use crate::load::custom::{ANY, Asked, CustomWorkload, Draw, Literal, Number, Request, Text, draw::DRAWS, text};
 use crate::parameters::{PARAMETERS, nearest};
 use crate::step::Step;
 use plimsoll_load::keys::Zipf;
@@ -40,7 +40,7 @@ type Read<T> = Result<T, DefinitionError>;
 
 impl Reader<'_> {
     /// The workload of a definition, if it has one of its own.
-    pub(super) fn own(&self, document: &DeTable<'_>, steps: &[Step]) -> Read<Option<Own>> {
+    pub(super) fn own(&self, document: &DeTable<'_>, steps: &[Step]) -> Read<Option<CustomWorkload>> {
         let Some((_, span, value)) = find(document, "request") else {
             return match entries(document).find(|(key, ..)| OWN_KEYS.contains(key)) {
                 Some((key, span, _)) => {
@@ -60,7 +60,7 @@ impl Reader<'_> {
             return Err(self.error(Some(span), "'writes' belongs to 'existing = true': other tables are ours to write"));
         }
         let copies = self.number(document, "copies", 1, MOST_COPIES)?;
-        let mut own = Own { existing, writes, variables, copies, ..Own::default() };
+        let mut own = CustomWorkload { existing, writes, variables, copies, ..CustomWorkload::default() };
         own.setup = self.script(document, "setup", &own)?;
         own.cleanup = self.script(document, "cleanup", &own)?;
         for item in list {
@@ -97,7 +97,7 @@ impl Reader<'_> {
         Ok(variables)
     }
 
-    fn script(&self, document: &DeTable<'_>, section: &str, own: &Own) -> Read<Vec<Text>> {
+    fn script(&self, document: &DeTable<'_>, section: &str, own: &CustomWorkload) -> Read<Vec<Text>> {
         let Some((_, span, value)) = find(document, section) else { return Ok(Vec::new()) };
         if own.existing && !own.writes {
             let problem = format!("[{section}] writes, and existing tables are only read unless 'writes = true'");
@@ -122,7 +122,7 @@ impl Reader<'_> {
         Ok(texts)
     }
 
-    fn request(&self, item: &Spanned<DeValue<'_>>, own: &Own, of: usize) -> Read<Request> {
+    fn request(&self, item: &Spanned<DeValue<'_>>, own: &CustomWorkload, of: usize) -> Read<Request> {
         let table = self.table(item.span(), item, "request")?;
         let keys: Vec<&str> = REQUEST_KEYS.iter().map(|(key, _)| *key).collect();
         self.known(table, &keys, "request")?;
@@ -195,7 +195,7 @@ impl Reader<'_> {
     }
 
     /// A statement and how often it is made. Without `existing` it stays in the run's own place.
-    fn statement(&self, item: &Spanned<DeValue<'_>>, own: &Own) -> Read<(Text, u64)> {
+    fn statement(&self, item: &Spanned<DeValue<'_>>, own: &CustomWorkload) -> Read<(Text, u64)> {
         let (text, times) = self.texts(item)?;
         let elsewhere = text.texts().find_map(text::writes_elsewhere).filter(|_| !own.existing);
         if let Some(name) = elsewhere {
@@ -229,7 +229,7 @@ impl Reader<'_> {
         Ok((Text(texts), self.number(table, "times", 1, MOST_TIMES)?))
     }
 
-    fn parameters_of(&self, table: &DeTable<'_>, own: &Own) -> Read<Vec<(String, Range<usize>, Draw)>> {
+    fn parameters_of(&self, table: &DeTable<'_>, own: &CustomWorkload) -> Read<Vec<(String, Range<usize>, Draw)>> {
         let Some((_, span, value)) = find(table, "parameters") else { return Ok(Vec::new()) };
         let mut found = Vec::new();
         for (name, span, value) in entries(self.table(span, value, "parameters")?) {
@@ -239,7 +239,7 @@ impl Reader<'_> {
         Ok(found)
     }
 
-    fn draw(&self, name: &str, value: &Spanned<DeValue<'_>>, own: &Own) -> Read<Draw> {
+    fn draw(&self, name: &str, value: &Spanned<DeValue<'_>>, own: &CustomWorkload) -> Read<Draw> {
         let table = value.get_ref().as_table();
         let table = table.ok_or_else(|| {
             self.error(Some(value.span()), format!("'{name}' must be a table such as {{uniform = [1, 100]}}"))
@@ -307,7 +307,7 @@ impl Reader<'_> {
     }
 
     /// A whole number, or a text that is a sum of products of numbers and variables.
-    fn sum(&self, value: &Spanned<DeValue<'_>>, own: &Own) -> Read<Number> {
+    fn sum(&self, value: &Spanned<DeValue<'_>>, own: &CustomWorkload) -> Read<Number> {
         if let Some(number) = integer(value) {
             return Ok(Number::plain(number));
         }
@@ -440,7 +440,7 @@ statements = ["SELECT 1"]
 rate = 100
 "#;
 
-    fn own(text: &str) -> Own {
+    fn own(text: &str) -> CustomWorkload {
         Definition::parse("my.toml", text).unwrap().own.unwrap()
     }
 

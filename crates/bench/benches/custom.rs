@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use plimsoll_bench::Definition;
-use plimsoll_bench::load::own::Ready;
+use plimsoll_bench::load::custom::Ready;
 use plimsoll_bench::load::request::Workload as _;
-use plimsoll_engine::value::Tally;
+use plimsoll_engine::value::RowSummary;
 use plimsoll_engine::{
-    Answer, Cancel, ClaimMode, Credentials, Engine as _, Error, ErrorKind, Place, Requester, Result, RowSource,
-    Statement, Table, Target, Value,
+    Answer, Cancel, ClaimMode, Credentials, Engine as _, Error, ErrorKind, Requester, Result, RowSource, Statement,
+    Table, Target, Value, Workspace,
 };
 use plimsoll_sqlite::Sqlite;
 
@@ -31,7 +31,7 @@ impl Requester for Nobody {
         Ok(Answer { rows: 1, content_bytes: 8 })
     }
 
-    fn load(&mut self, _: &Table, _: &mut dyn RowSource) -> Result<Tally> {
+    fn load(&mut self, _: &Table, _: &mut dyn RowSource) -> Result<RowSummary> {
         Err(Error::new(ErrorKind::Unsupported, "nobody loads"))
     }
 
@@ -49,9 +49,9 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let target = Target::parse(&format!("sqlite:{}", folder.path().join("x.db").display()))?;
     let clock = Arc::new(plimsoll_clock::RealClock::new());
     let database = Sqlite.open(&target, &Credentials::default(), clock)?;
-    let place = Place::run("bench")?;
-    let lease = database.claim(&place, ClaimMode::Exclusive)?.ok_or("the place is taken")?;
-    let dialect = database.session(&place, &place)?.dialect();
+    let workspace = Workspace::run("bench")?;
+    let lease = database.claim(&workspace, ClaimMode::Exclusive)?.ok_or("the place is taken")?;
+    let dialect = database.session(&workspace, &workspace)?.dialect();
     for (draw, what) in [
         ("{ uniform = [1, 100000] }", "uniform integer"),
         ("{ newest = [1, 100000] }", "newest integer"),
@@ -66,13 +66,13 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         let definition = Definition::parse("x", &text)?;
         let own = definition.own.ok_or("no requests")?;
         let ready = Ready::new(&own, database.description(), dialect, 1, |_, _| Ok(Vec::new()))?;
-        let mut maker = ready.maker(0, 0);
+        let mut generator = ready.generator(0, 0);
         let mut best = f64::MAX;
         for _ in 0..ROUNDS {
             let start = Instant::now();
             for _ in 0..REQUESTS {
-                let kind = maker.draw();
-                black_box(maker.make(kind, &mut Nobody)?);
+                let kind = generator.draw();
+                black_box(generator.make(kind, &mut Nobody)?);
             }
             best = best.min(start.elapsed().as_secs_f64() * 1e9 / f64::from(REQUESTS));
         }

@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_dump_that_is_cut_off_is_an_error() {
-        for (text, complaint) in [
+        for (text, server_error) in [
             ("CREATE TABLE t (a)", "it ends within a statement"),
             ("INSERT INTO t VALUES(1,'a;", "it ends within a statement"),
             ("INSERT INTO t VALUES(1;", "a list has no end"),
@@ -215,7 +215,7 @@ mod tests {
             let mut reader = text.as_bytes();
             let mut statements = Statements::new(&mut reader);
             let error = statements.table().map(drop).and_then(|()| statements.values()).unwrap_err();
-            assert_eq!(error.message, format!("the dump can't be read: {complaint}"), "{text}");
+            assert_eq!(error.message, format!("the dump can't be read: {server_error}"), "{text}");
         }
     }
 }

@@ -33,9 +33,9 @@ enum Stream {
 }
 
 /// A line after the log-in.
-pub(super) struct Line {
+pub(super) struct WireConnection {
     stream: Stream,
-    /// What the next [`Line::send`] sends.
+    /// What the next [`WireConnection::send`] sends.
     pub(super) out: BytesMut,
     inbox: Inbox,
 }
@@ -46,7 +46,7 @@ pub(super) fn connect(
     tls: &MakeRustlsConnect,
     timeout: Duration,
     errors: &Errors,
-) -> Result<(Line, LineCancel)> {
+) -> Result<(WireConnection, WireCancel)> {
     let count = config.get_hosts().len().max(config.get_hostaddrs().len());
     let first = match config.get_load_balance_hosts() {
         LoadBalanceHosts::Random => RandomState::new().build_hasher().finish() as usize % count.max(1),
@@ -69,7 +69,7 @@ pub(super) fn connect(
         for address in addresses {
             match log_in(config, tls, timeout, errors, (&address, &host)) {
                 Ok((mut line, token, breaker)) => match line.is_wanted(config.get_target_session_attrs()) {
-                    Ok(true) => return Ok((line, LineCancel { token, tls: tls.clone(), address, host, breaker })),
+                    Ok(true) => return Ok((line, WireCancel { token, tls: tls.clone(), address, host, breaker })),
                     Ok(false) => {
                         failed = errors.unreachable("the server is not one of the target_session_attrs asked for");
                     }
@@ -102,7 +102,7 @@ fn log_in(
     timeout: Duration,
     errors: &Errors,
     (address, host): (&Address, &str),
-) -> Result<(Line, CancelToken, Breaker)> {
+) -> Result<(WireConnection, CancelToken, Breaker)> {
     let broken = |error: io::Error| match error.kind() {
         io::ErrorKind::TimedOut => errors.too_slow(timeout.as_secs()),
         _ => errors.unreachable(&error.to_string()),
@@ -121,17 +121,17 @@ fn log_in(
     let (client, connection) = connected.map_err(|error| errors.connecting(&error))?;
     let token = client.cancel_token();
     drop((client, connection));
-    socket.lock().be_patient().map_err(broken)?;
+    socket.lock().clear_timeout().map_err(broken)?;
     let protected = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
     let stream = match protected {
         Some(tls) => Stream::Protected(tls, socket),
         None => Stream::Plain(socket.into_inner().ok_or_else(|| errors.unreachable("the driver kept the socket"))?),
     };
-    let line = Line { stream, out: BytesMut::new(), inbox: Inbox::default() };
+    let line = WireConnection { stream, out: BytesMut::new(), inbox: Inbox::default() };
     Ok((line, token, breaker))
 }
 
-impl Line {
+impl WireConnection {
     /// Whether the server writes, or does not, as the URL wants it.
     fn is_wanted(&mut self, wanted: TargetSessionAttrs) -> io::Result<bool> {
         let read_only = match wanted {
@@ -186,7 +186,7 @@ impl Line {
     }
 
     /// From now on nothing is waited for longer than this.
-    pub(super) fn hurry(&mut self, patience: Duration) -> io::Result<()> {
+    pub(super) fn set_timeout(&mut self, patience: Duration) -> io::Result<()> {
         match &mut self.stream {
             Stream::Plain(socket) => socket.set_timeout(Some(patience)),
             Stream::Protected(_, socket) => socket.lock().set_timeout(Some(patience)),
@@ -210,12 +210,12 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for WireConnection {
     fn drop(&mut self) {
         // The server would notice anyhow, and say so in its log.
         self.out.clear();
         frontend::terminate(&mut self.out);
-        let _ = self.hurry(FAREWELL).and_then(|()| self.send());
+        let _ = self.set_timeout(FAREWELL).and_then(|()| self.send());
     }
 }
 
@@ -225,7 +225,7 @@ pub(super) fn parse(message: &[u8]) -> io::Result<Message> {
 }
 
 /// Cancels over a connection of its own, protected like the line.
-pub(super) struct LineCancel {
+pub(super) struct WireCancel {
     token: CancelToken,
     tls: MakeRustlsConnect,
     address: Address,
@@ -233,7 +233,7 @@ pub(super) struct LineCancel {
     breaker: Breaker,
 }
 
-impl Cancel for LineCancel {
+impl Cancel for WireCancel {
     fn cancel(&self) {
         // A server that can't be reached has nothing to cancel, or will notice by itself that we are gone.
         let Ok(socket) = Socket::connect(&self.address, CANCEL_PATIENCE) else { return };
@@ -252,32 +252,32 @@ impl Cancel for LineCancel {
 }
 
 /// What the server said of an error: SQLSTATE, message, hint and the place in its source.
-pub(super) struct Complaint {
+pub(super) struct ServerError {
     pub(super) code: String,
     pub(super) routine: String,
     message: String,
     hint: Option<String>,
 }
 
-impl Complaint {
+impl ServerError {
     /// Takes an `ErrorResponse` apart.
     pub(super) fn of(message: &[u8]) -> io::Result<Self> {
         use postgres::fallible_iterator::FallibleIterator as _;
-        let mut complaint = Self { code: String::new(), routine: String::new(), message: String::new(), hint: None };
+        let mut server_error = Self { code: String::new(), routine: String::new(), message: String::new(), hint: None };
         if let Message::ErrorResponse(body) = parse(message)? {
             let mut fields = body.fields();
             while let Some(field) = fields.next()? {
                 let text = String::from_utf8_lossy(field.value_bytes()).into_owned();
                 match field.type_() {
-                    b'C' => complaint.code = text,
-                    b'M' => complaint.message = text,
-                    b'H' => complaint.hint = Some(text),
-                    b'R' => complaint.routine = text,
+                    b'C' => server_error.code = text,
+                    b'M' => server_error.message = text,
+                    b'H' => server_error.hint = Some(text),
+                    b'R' => server_error.routine = text,
                     _ => {}
                 }
             }
         }
-        Ok(complaint)
+        Ok(server_error)
     }
 
     /// As an error of ours.
