@@ -237,7 +237,7 @@ pub fn verify(
         let table = wanted.table(number);
         match known {
             Some(row_summary) if stretches_agree(session.as_mut(), wanted, number, &table)? => {
-                tables.push((table, row_summary))
+                tables.push((table, row_summary));
             }
             _ => return Ok(None),
         }

@@ -172,9 +172,10 @@ fn requests(repetitions: &[&Repetition]) -> Vec<Series> {
     let best = if searched { None } else { best_phase(repetitions, batches) };
     let chosen: Vec<&Phase> = repetitions
         .iter()
-        .filter_map(|repetition| match best {
-            Some(place) => repetition.phases.get(place).filter(|phase| phase.operations + phase.drained > 0),
-            None => {
+        .filter_map(|repetition| {
+            if let Some(place) = best {
+                repetition.phases.get(place).filter(|phase| phase.operations + phase.drained > 0)
+            } else {
                 let held = repetition.phases.iter().filter(|phase| phase.operations > 0 && held(repetition, phase));
                 held.max_by(|a, b| a.rate.total_cmp(&b.rate))
             }

@@ -432,7 +432,7 @@ fn remove_leftovers(database: &dyn Database, warnings: &mut Vec<String>) -> Resu
                 Ok(gone) => removed += u32::from(gone),
                 // Another user's leftovers must not stand in our way.
                 Err(error) => {
-                    warnings.push(format!("{} of a killed run could not be removed: {error}", status.workspace))
+                    warnings.push(format!("{} of a killed run could not be removed: {error}", status.workspace));
                 }
             }
         }

@@ -43,7 +43,8 @@ fn down(value: &mut Value, path: &mut String, random: &mut Random) -> String {
         Value::Object(fields) if !fields.is_empty() => {
             let names: Vec<String> = fields.keys().cloned().collect();
             let name = random.of(&names);
-            *path += &format!(".{name}");
+            path.push('.');
+            path.push_str(name);
             if random.once_in(12) {
                 fields.remove(name);
                 return "left out".to_owned();
@@ -52,7 +53,8 @@ fn down(value: &mut Value, path: &mut String, random: &mut Random) -> String {
         }
         Value::Array(items) if !items.is_empty() && !random.once_in(6) => {
             let at = random.below(items.len());
-            *path += &format!(".{at}");
+            path.push('.');
+            path.push_str(&at.to_string());
             down(&mut items[at], path, random)
         }
         other => alter(other, random),

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::json::Mutated;
 
 /// Whoever takes so long by the wall's clock hangs, and is ended with the whole process.
-const HANGS: Duration = Duration::from_secs(120);
+const HANGS: Duration = Duration::from_mins(2);
 /// Inputs that a shorter one is looked for with.
 const SHRINKING: u32 = 2000;
 /// Faults that are told.

@@ -26,7 +26,7 @@ pub struct Locks(Arc<Mutex<BTreeMap<i64, Arc<FairLock>>>>);
 #[derive(Debug)]
 pub struct Lock {
     key: i64,
-    lock: Arc<FairLock>,
+    queue: Arc<FairLock>,
     locks: Locks,
 }
 
@@ -39,16 +39,16 @@ impl Locks {
     fn take(&self, key: i64, clock: &dyn Clock) -> (Lock, Duration) {
         let lock = Arc::clone(self.held().entry(key).or_default());
         let waited = lock.take(clock);
-        (Lock { key, lock, locks: self.clone() }, waited)
+        (Lock { key, queue: lock, locks: self.clone() }, waited)
     }
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        self.lock.release();
+        self.queue.release();
         let mut held = self.locks.held();
         // Ours and the map's own: nobody has it or waits for it.
-        if Arc::strong_count(&self.lock) == 2 {
+        if Arc::strong_count(&self.queue) == 2 {
             held.remove(&self.key);
         }
     }

@@ -1,5 +1,4 @@
 //! Requests that use their rows up, on a lab in virtual time.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -129,13 +129,14 @@ fn run<L: Lane>(shared: &Shared<'_>, lane: &mut L, first: u64, requests: &mut u6
             let mut now = known.take().unwrap_or_else(|| shared.clock.now());
             let due = match shared.schedule {
                 None => from.max(now),
-                Some(schedule) => match claimed.take().or_else(|| schedule.next()) {
-                    Some(due) => due,
-                    None => {
+                Some(schedule) => {
+                    if let Some(due) = claimed.take().or_else(|| schedule.next()) {
+                        due
+                    } else {
                         is_over = true;
                         break;
                     }
-                },
+                }
             };
             let mut slept = false;
             if due > now {

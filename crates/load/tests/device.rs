@@ -1,6 +1,8 @@
 //! The load engine over a lane that is no session: a modelled device with 32 operations under way on one thread, which
 //! complete out of order, in virtual time.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::convert::Infallible;

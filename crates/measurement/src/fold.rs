@@ -152,9 +152,8 @@ impl Fold {
         };
         let parts = |label: &str| self.repetitions.get(label);
         match &event.kind {
-            Kind::Begun(_) => self.finished.is_none(),
+            Kind::Begun(_) | Kind::Activity(_) => self.finished.is_none(),
             Kind::Finished(_) => is_newest(self.finished.as_ref().map(|(order, _)| order)),
-            Kind::Activity(_) => self.finished.is_none(),
             Kind::Repetition(head) => {
                 is_newest(parts(&head.label).and_then(|parts| parts.head.as_ref()).map(|(order, _)| order))
             }

@@ -74,12 +74,11 @@ impl Samples {
             let is_same = |known: &&mut SampleColumn| {
                 (&known.metric, &known.source, &known.of) == (&column.metric, &column.source, &column.of)
             };
-            match self.columns.iter_mut().find(is_same) {
-                Some(known) => known.values.extend(&column.values),
-                None => {
-                    let values = std::iter::repeat_n(None, before).chain(column.values.iter().copied()).collect();
-                    self.columns.push(SampleColumn { values, ..column.clone() });
-                }
+            if let Some(known) = self.columns.iter_mut().find(is_same) {
+                known.values.extend(&column.values);
+            } else {
+                let values = std::iter::repeat_n(None, before).chain(column.values.iter().copied()).collect();
+                self.columns.push(SampleColumn { values, ..column.clone() });
             }
         }
         self.columns.iter_mut().for_each(|column| column.values.resize(all, None));

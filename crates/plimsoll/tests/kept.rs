@@ -70,9 +70,14 @@ fn golden(name: &str) -> String {
     fs::read_to_string(data().join(name)).unwrap()
 }
 
+/// Whether an output is of one of these kinds.
+fn is(name: &str, kinds: &[&str]) -> bool {
+    name.rsplit_once('.').is_some_and(|(_, kind)| kinds.contains(&kind))
+}
+
 /// JSON Lines, or CSV as objects, as one array.
 fn records(name: &str, text: &str) -> Value {
-    if !name.ends_with(".csv") {
+    if !is(name, &["csv"]) {
         return text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect();
     }
     let mut lines = text.lines().map(agreed::cells);
@@ -84,7 +89,7 @@ fn records(name: &str, text: &str) -> Value {
 
 /// What differs between an output of then and one of now.
 fn compare(name: &str, old: &str, new: &str) -> Vec<Difference> {
-    if name.ends_with(".txt") || name.ends_with(".md") {
+    if is(name, &["txt", "md"]) {
         figures_gone(name, old, new)
     } else {
         differences(name, &records(name, old), &records(name, new), RENAMES)
@@ -119,7 +124,7 @@ fn the_kept_store_opens_and_says_the_same() {
             None => word.clone(),
         };
         let mut words: Vec<String> = arguments.iter().map(of_run).collect();
-        if words[0] == "show" && name.ends_with(".txt") {
+        if words[0] == "show" && is(&name, &["txt"]) {
             // What release v0.1.0 always said.
             words.push("--full".to_owned());
         }
@@ -146,7 +151,9 @@ fn the_lab_measures_the_same_for_the_same_seeds() {
             let id = records(&name, text)[0]["run_id"].as_str().unwrap().to_owned();
             let mut records = records(&name, &text.replace(&id, "RUN"));
             for record in records.as_array_mut().unwrap() {
-                PASSING.iter().for_each(|field| drop(record.as_object_mut().unwrap().remove(*field)));
+                for field in PASSING {
+                    record.as_object_mut().unwrap().remove(field);
+                }
             }
             records
         };

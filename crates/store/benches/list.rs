@@ -9,6 +9,7 @@ use common::finished;
 use plimsoll_measurement::event::events_of;
 use plimsoll_store::{Filter, RunStore as _, SqliteStore};
 
+#[expect(clippy::print_stdout, reason = "a benchmark says what it found")]
 fn main() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = SqliteStore::open(folder.path().join("runs.db")).expect("a store");

@@ -75,7 +75,9 @@ fn who_follows_catches_up_from_where_it_was() {
             let page = store.events("run-1", position, 2).unwrap();
             let Some(last) = page.last() else { break };
             position = last.position;
-            page.into_iter().for_each(|kept| assert!(fold.apply(kept.event)));
+            for kept in page {
+                assert!(fold.apply(kept.event));
+            }
         }
         assert_eq!(fold.record().unwrap(), store.record("run-1").unwrap());
     }

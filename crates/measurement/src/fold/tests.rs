@@ -158,7 +158,7 @@ proptest! {
         order in any::<u64>(),
     ) {
         let all = a_run(repetitions, seconds);
-        let events = &all[..cut.index(all.len()) + 1];
+        let events = &all[..=cut.index(all.len())];
         let expected = record(events);
         prop_assert!(expected.is_some());
 

@@ -1,5 +1,5 @@
 //! The line to a server: the only place that knows the driver. What is above it sees texts, values and rows, and faults by
-//! the server's own error_codes; so it can also be driven by a script.
+//! the server's own error numbers; so it can also be driven by a script.
 
 mod bulk;
 mod cancel;
