@@ -165,8 +165,12 @@ impl Page {
             Picture::Strips(panel) => panel.strips.iter().take(STRIPS).flat_map(courses).collect(),
             Picture::Lines(chart) if !chart.x.kind.is_logarithmic() && !chart.y.kind.is_logarithmic() => {
                 let title = (chart.y.title.clone(), String::new(), String::new());
-                let lines: Vec<_> =
-                    chart.lines.iter().filter(|line| line.look != Look::Guide).filter_map(course).collect();
+                let lines: Vec<_> = chart
+                    .lines
+                    .iter()
+                    .filter(|line| line.look != Look::Guide)
+                    .filter_map(|line| course(line, None))
+                    .collect();
                 if lines.is_empty() { lines } else { std::iter::once(title).chain(lines).collect() }
             }
             Picture::Lines(_) => Vec::new(),
@@ -234,31 +238,34 @@ fn courses(strip: &Strip) -> Vec<(String, String, String)> {
     let line = |series: &Series| {
         let spot = |(from, to, y): &(f64, f64, f64)| Spot { x: f64::midpoint(*from, *to), y: *y, ..Spot::default() };
         let spots = series.steps.iter().map(spot).collect();
-        course(&Line { name: series.name.clone(), look: Look::Guide, spots })
+        course(&Line { name: series.name.clone(), look: Look::Guide, spots }, strip.mark)
     };
     let lines: Vec<_> = strip.series.iter().filter_map(line).collect();
     let title = (strip.axis.title.clone(), String::new(), String::new());
     if lines.is_empty() { lines } else { std::iter::once(title).chain(lines).collect() }
 }
 
-/// Name, course and range of a line.
-fn course(line: &Line) -> Option<(String, String, String)> {
+/// Name, course and range of a line; the course reaches up to its highest value, or to `ceiling` if that is higher.
+fn course(line: &Line, ceiling: Option<f64>) -> Option<(String, String, String)> {
     let known = || line.spots.iter().filter(|spot| spot.y.is_finite());
-    let drawing = sparks(known(), (known().next()?.x, known().next_back()?.x))?;
+    let drawing = sparks(&known().collect::<Vec<_>>(), ceiling.unwrap_or(0.0))?;
     let (low, high) = known().fold((f64::INFINITY, 0.0_f64), |(low, high), spot| (low.min(spot.y), high.max(spot.y)));
     Some((format!("  {}", line.name), drawing, format!("{} to {}", number(low)?, number(high)?)))
 }
 
-/// Means of equal parts of the time as blocks of eight heights, from zero to the highest; a blank where nothing is known.
-fn sparks<'a>(spots: impl Iterator<Item = &'a Spot>, (from, to): (f64, f64)) -> Option<String> {
-    let mut sums = [(0.0, 0.0); DRAWING];
+/// Means of equal parts of the time as blocks of eight heights, from zero to the highest or to `top`; a blank where nothing is
+/// known.
+fn sparks(spots: &[&Spot], top: f64) -> Option<String> {
+    let (from, to, parts) = (spots.first()?.x, spots.last()?.x, spots.len().min(DRAWING));
+    let mut sums = vec![(0.0, 0.0); parts];
     for spot in spots {
-        let part = ((spot.x - from) / (to - from) * DRAWING as f64) as usize;
-        let (sum, count) = &mut sums[part.min(DRAWING - 1)];
+        let part = ((spot.x - from) / (to - from) * parts as f64) as usize;
+        let (sum, count) = &mut sums[part.min(parts - 1)];
         (*sum, *count) = (*sum + spot.y, *count + 1.0);
     }
-    let means = sums.map(|(sum, count)| if count > 0.0 { sum / count } else { f64::NAN });
-    let highest = means.into_iter().filter(|mean| mean.is_finite()).fold(0.0, f64::max);
+    let means: Vec<f64> =
+        sums.into_iter().map(|(sum, count)| if count > 0.0 { sum / count } else { f64::NAN }).collect();
+    let highest = means.iter().copied().filter(|mean| mean.is_finite()).fold(top, f64::max);
     let spark = |mean: f64| match mean {
         mean if !mean.is_finite() => ' ',
         mean => ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'][((mean / highest * 7.0).round() as usize).min(7)],

@@ -143,7 +143,10 @@ pub fn sessions(samples: &Samples) -> Vec<(&SampleColumn, Series)> {
     let place = |metric: &str| REASONS.iter().position(|reason| *reason == metric).unwrap_or(REASONS.len());
     reasons.sort_by_key(|(column, _)| place(&column.metric));
     for (column, series) in &mut reasons {
-        let reason = column.metric.strip_prefix("waiting_for_").unwrap_or(&column.metric);
+        let reason = match column.metric.strip_prefix("waiting_for_").unwrap_or(&column.metric) {
+            "turn" => "writer_lock",
+            reason => reason,
+        };
         series.name = of_name(&title(reason), column);
     }
     reasons
