@@ -23,7 +23,7 @@ pub fn test(arguments: &[&str]) -> Outcome {
     provide_mariadb()?;
     provide("mariadb-backup", &["mariadb-backup"])?;
     provide("sqlite3", &["sqlite3"])?;
-    run(cargo().args(["test", "--workspace"]).args(arguments))?;
+    run(cargo().args(["test", "--workspace", "--no-fail-fast"]).args(arguments))?;
     // Who asks for some tests doesn't ask for those of other servers.
     if arguments.is_empty() { servers::fast() } else { Ok(()) }
 }

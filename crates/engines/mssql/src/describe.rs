@@ -83,7 +83,7 @@ const DATABASE_STATE: &str = "GRANT VIEW DATABASE STATE TO [{user}]; in Basic, S
 pub(super) const PRIVILEGES: &[Privilege] = &[
     Privilege {
         ability: Ability::MakePlaces,
-        name: "making places",
+        name: "making workspaces",
         cost: "no test can run, as each makes tables in a schema of its own",
         products: EVERYWHERE,
         grant: "GRANT CREATE SCHEMA, CREATE TABLE TO [{user}]",

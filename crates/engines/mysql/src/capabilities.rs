@@ -27,7 +27,7 @@ enum Found {
 
 const PRIVILEGES: [Privilege; 7] = [
     Privilege {
-        name: "making places",
+        name: "making workspaces",
         found: Found::Places,
         cost: "no test can run",
         remedy: "GRANT ALL ON `plimsoll\\_%`.* TO user",

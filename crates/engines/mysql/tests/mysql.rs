@@ -325,7 +325,7 @@ fn rights_that_are_missing_cost_what_depends_on_them_only() {
     assert!(error.hint.unwrap().contains("GRANT ALL ON `plimsoll\\_%`.* TO the account of 'visitor'"));
 
     let poor = try_open(&as_user("poor"), None).unwrap();
-    assert_eq!(allowed(&*poor), ["making places", "local_infile"]);
+    assert_eq!(allowed(&*poor), ["making workspaces", "local_infile"]);
     let (lease, mut session) = session(&*poor, "poorman");
     session.create_table(&dense()).unwrap();
     let loaded = session.load(&dense(), &mut Dense { next: 1, last: 5_000 }).unwrap();
