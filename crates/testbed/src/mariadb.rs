@@ -17,13 +17,14 @@ use crate::server::{SUPERUSER, end_of, quote};
 use crate::{Installation, Product, TestbedError};
 
 /// Starts, stops and kills the server of a directory: `$1` is what is to be done, `$2` the directory, `$3` the server's
-/// program, `$4` the client program that asks whether it answers. A killed server may stay a zombie, as nobody may wait for it.
+/// program, `$4` the client program that asks whether it answers. A killed server may stay a zombie, as nobody may wait for it; MySQL
+/// would take it for a living one that holds the lock of its socket.
 const CONTROL: &str = r#"pid=$(cat "$2/pid" 2>/dev/null)
 lives() { test -n "$pid" && test -d "/proc/$pid" && ! grep -q '^State:.Z' "/proc/$pid/status" 2>/dev/null; }
 stop() {
     lives && kill "-$1" "$pid"
     while lives; do sleep 0.02; done
-    rm -f "$2/pid"
+    rm -f "$2/pid" "$2/socket.lock"
 }
 start() {
     setsid "$2" --defaults-file="$1/my.cnf" >>"$1/log" 2>&1 </dev/null &
