@@ -266,8 +266,8 @@ struct Worker<'a> {
 
 impl<'a> Worker<'a> {
     fn new(session: Box<dyn Session>, number: u64, keys: &'a Keys, clock: &'a dyn Clock) -> Self {
-        let workspaces = vec!["?"; schema::family("rows", Width::Seeds).columns.len()].join(", ");
-        let insert = format!("INSERT INTO rows VALUES ({workspaces})");
+        let placeholders = vec!["?"; schema::family("rows", Width::Seeds).columns.len()].join(", ");
+        let insert = format!("INSERT INTO rows VALUES ({placeholders})");
         let random = Xoshiro256PlusPlus::seed_from_u64(SEED << 32 | number);
         Self { session, random, keys, clock, insert, trace: Trace::default() }
     }

@@ -244,8 +244,8 @@ impl Side {
     }
 
     fn insert(&mut self, session: &mut dyn Session, inserts: u64) -> Outcome<()> {
-        let workspaces = vec!["?"; schema::family("target", Width::Seeds).columns.len()].join(", ");
-        let sql = format!("INSERT INTO target VALUES ({workspaces})");
+        let placeholders = vec!["?"; schema::family("target", Width::Seeds).columns.len()].join(", ");
+        let sql = format!("INSERT INTO target VALUES ({placeholders})");
         // One row again and again but for its key: making rows is not what is measured.
         let mut row = Row::default();
         Rows::new(FAMILY, 1, 1, 1, 1).fill(&mut row);

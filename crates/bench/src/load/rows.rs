@@ -138,8 +138,8 @@ impl RequestGenerator for Session<'_> {
     fn make(&mut self, kind: usize, requester: &mut dyn Requester) -> Result<Option<Amount>> {
         let work = self.work;
         self.random = self.before.clone();
-        let workspace = ((u128::from(self.random.next_u64()) * work.targets.len() as u128) >> 64) as usize;
-        let target = &work.targets[workspace];
+        let at = ((u128::from(self.random.next_u64()) * work.targets.len() as u128) >> 64) as usize;
+        let target = &work.targets[at];
         let kind = self.kinds[kind];
         match kind {
             Kind::Insert => return self.insert(target, requester).map(Some),

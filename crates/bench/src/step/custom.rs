@@ -101,13 +101,13 @@ fn sample(session: &mut dyn Session, table: &str, column: &str, seed: u64) -> Re
     }
     let read = session.query(&sql, &[], &[text, text], &mut |row| {
         seen += 1;
-        let workspace = ((u128::from(random.next_u64()) * u128::from(seen)) >> 64) as usize;
-        let workspace = if kept.len() < SAMPLE { kept.len() } else { workspace };
-        if workspace < SAMPLE
+        let at = ((u128::from(random.next_u64()) * u128::from(seen)) >> 64) as usize;
+        let at = if kept.len() < SAMPLE { kept.len() } else { at };
+        if at < SAMPLE
             && let (Value::Text(value), Value::Text(kind)) = (row.get(0), row.get(1))
         {
             let value = literal(value, kind);
-            if workspace < kept.len() { kept[workspace] = value } else { kept.push(value) }
+            if at < kept.len() { kept[at] = value } else { kept.push(value) }
         }
         Ok(())
     });

@@ -77,9 +77,9 @@ impl Dialect for MssqlDialect {
     }
 
     fn call(&self, request: SingleRow, table: &Table) -> Option<String> {
-        let workspaces: Vec<String> =
+        let placeholders: Vec<String> =
             (1..=request.parameters(table).len()).map(|number| self.placeholder(number)).collect();
-        Some(format!("{CALL}{} {}", request.procedure(table), workspaces.join(", ")))
+        Some(format!("{CALL}{} {}", request.procedure(table), placeholders.join(", ")))
     }
 
     /// As the seeds did (reference, 2.2 to 2.6).

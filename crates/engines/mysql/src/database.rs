@@ -137,14 +137,14 @@ impl Database for MySqlDatabase {
         follower: &mut dyn ColdFollower,
     ) -> Result<Vec<String>> {
         let loads = self.description.settings.get("innodb_buffer_pool_load_at_startup");
-        let mut generator = cold::ColdMaker {
+        let mut maker = cold::ColdMaker {
             connector: &self.connector,
             clock: self.clock.as_ref(),
             data_directory: self.data_directory.as_deref(),
             loads_at_startup: loads.is_some_and(|value| value == "ON"),
             follower,
         };
-        generator.make_cold(workspace, run, tables, cold)
+        maker.make_cold(workspace, run, tables, cold)
     }
 
     fn transfer(&self, run: &Workspace) -> Result<Option<Box<dyn Transfer>>> {

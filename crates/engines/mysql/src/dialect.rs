@@ -108,8 +108,8 @@ impl Dialect for MySqlDialect {
     }
 
     fn call(&self, request: SingleRow, table: &Table) -> Option<String> {
-        let workspaces = vec!["?"; request.parameters(table).len()].join(", ");
-        Some(format!("{CALL}{} ({workspaces})", request.procedure(table)))
+        let placeholders = vec!["?"; request.parameters(table).len()].join(", ");
+        Some(format!("{CALL}{} ({placeholders})", request.procedure(table)))
     }
 
     /// A union would be written to a temporary table first. A list of offsets is joined with the source instead: by a nested

@@ -132,14 +132,14 @@ impl Database for PostgresDatabase {
         cold: &Cold,
         follower: &mut dyn ColdFollower,
     ) -> Result<Vec<String>> {
-        let mut generator = cold::ColdMaker {
+        let mut maker = cold::ColdMaker {
             connector: &self.connector,
             clock: self.clock.as_ref(),
             data_directory: self.server.data_directory.as_deref(),
             table_directory: self.server.table_directory.as_deref(),
             follower,
         };
-        generator.make_cold(workspace, run, tables, cold)
+        maker.make_cold(workspace, run, tables, cold)
     }
 
     fn transfer(&self, run: &Workspace) -> Result<Option<Box<dyn Transfer>>> {

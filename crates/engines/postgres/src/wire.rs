@@ -52,8 +52,8 @@ pub(super) fn numeric(units: i64) -> ([u8; NUMERIC_BYTES], usize) {
     if units < 0 {
         bytes[4..6].copy_from_slice(&NUMERIC_NEGATIVE.to_be_bytes());
     }
-    for (workspace, digit) in bytes[8..].chunks_exact_mut(2).zip(&digits[first..last]) {
-        workspace.copy_from_slice(&digit.to_be_bytes());
+    for (field, digit) in bytes[8..].chunks_exact_mut(2).zip(&digits[first..last]) {
+        field.copy_from_slice(&digit.to_be_bytes());
     }
     (bytes, 8 + 2 * count)
 }

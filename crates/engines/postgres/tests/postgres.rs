@@ -203,8 +203,8 @@ fn every_value_comes_back_as_it_went() {
 
     // The same by parameters.
     session.execute("DELETE FROM extremes", &[]).unwrap();
-    let workspaces: Vec<String> = (1..=table.columns.len()).map(|n| session.dialect().placeholder(n)).collect();
-    let insert = format!("INSERT INTO extremes VALUES ({})", workspaces.join(", "));
+    let placeholders: Vec<String> = (1..=table.columns.len()).map(|n| session.dialect().placeholder(n)).collect();
+    let insert = format!("INSERT INTO extremes VALUES ({})", placeholders.join(", "));
     for row in &rows {
         assert_eq!(session.execute(&insert, row).unwrap(), 1);
     }

@@ -84,8 +84,8 @@ fn in_transaction(session: &SqliteSession, table: &Table, rows: &mut dyn RowSour
 }
 
 fn insert_sql(table: &Table) -> String {
-    let workspaces = vec!["?"; table.columns.len()].join(", ");
-    format!("INSERT INTO {} VALUES ({workspaces})", table.name)
+    let placeholders = vec!["?"; table.columns.len()].join(", ");
+    format!("INSERT INTO {} VALUES ({placeholders})", table.name)
 }
 
 fn insert(session: &SqliteSession, table: &Table, rows: &mut dyn RowSource) -> Result<(RowSummary, u64)> {

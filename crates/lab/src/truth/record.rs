@@ -116,8 +116,8 @@ mod tests {
                 .collect();
             let create = format!("CREATE TABLE t (k INTEGER PRIMARY KEY, {})", columns.join(", "));
             connection.execute_batch(&create).unwrap();
-            let workspaces = vec!["?"; values.len() + 1].join(", ");
-            let mut insert = connection.prepare(&format!("INSERT INTO t VALUES ({workspaces})")).unwrap();
+            let placeholders = vec!["?"; values.len() + 1].join(", ");
+            let mut insert = connection.prepare(&format!("INSERT INTO t VALUES ({placeholders})")).unwrap();
             insert.raw_bind_parameter(1, 1).unwrap();
             let mut row = Row::default();
             row.push(Value::Int(1));

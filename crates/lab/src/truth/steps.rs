@@ -59,8 +59,8 @@ mod tests {
         let connection = Connection::open_in_memory().unwrap();
         connection.execute_batch(&SqliteDialect.create_table(table)).unwrap();
         connection.execute_batch("BEGIN").unwrap();
-        let workspaces = vec!["?"; table.columns.len()].join(", ");
-        let mut insert = connection.prepare(&format!("INSERT INTO {} VALUES ({workspaces})", table.name)).unwrap();
+        let placeholders = vec!["?"; table.columns.len()].join(", ");
+        let mut insert = connection.prepare(&format!("INSERT INTO {} VALUES ({placeholders})", table.name)).unwrap();
         let mut row = Row::default();
         while rows.fill(&mut row) {
             for (index, value) in row.values().enumerate() {
@@ -138,8 +138,8 @@ mod tests {
             [(schema::family("t", Width::Seeds), Family::Typed(Width::Seeds)), (schema::cpu("t"), Family::Cpu)]
         {
             let connection = filled(&table, &mut Rows::new(family, 1, 0, 1, 500));
-            let workspaces = vec!["?"; table.columns.len()].join(", ");
-            let mut insert = connection.prepare(&format!("INSERT INTO t VALUES ({workspaces})")).unwrap();
+            let placeholders = vec!["?"; table.columns.len()].join(", ");
+            let mut insert = connection.prepare(&format!("INSERT INTO t VALUES ({placeholders})")).unwrap();
             for key in 501..1001 {
                 insert.raw_bind_parameter(1, key).unwrap();
                 for column in 2..=table.columns.len() {

@@ -72,12 +72,12 @@ impl Statements {
     /// saves the server a statement.
     fn procedure<'a>(sql: &'a str, parameters: &[Value<'_>]) -> Option<&'a str> {
         let (name, rest) = sql.strip_prefix(CALL)?.split_once(' ')?;
-        let mut workspaces = rest.split(", ");
+        let mut placeholders = rest.split(", ");
         let in_order = (1..=parameters.len()).all(|number| {
-            let workspace = workspaces.next().and_then(|workspace| workspace.strip_prefix("@P"));
-            workspace.is_some_and(|workspace| workspace.parse() == Ok(number))
+            let placeholder = placeholders.next().and_then(|placeholder| placeholder.strip_prefix("@P"));
+            placeholder.is_some_and(|placeholder| placeholder.parse() == Ok(number))
         });
-        (in_order && workspaces.next().is_none()).then_some(name)
+        (in_order && placeholders.next().is_none()).then_some(name)
     }
 
     /// Takes out all forms of a statement.
