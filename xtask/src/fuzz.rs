@@ -31,6 +31,7 @@ const TARGETS: &[Target] = &[
     outside("targets", "plimsoll-engine", true),
     inside("postgres-urls", "plimsoll-postgres", "fuzz::urls"),
     inside("mysql-urls", "plimsoll-mysql", "fuzz::urls"),
+    inside("mysql-answers", "plimsoll-mysql", "fuzz::answers"),
     inside("mssql-urls", "plimsoll-mssql", "fuzz::urls"),
     inside("connection-strings", "plimsoll-mssql", "fuzz::connection_strings"),
     inside("statements", "plimsoll-mssql", "fuzz::statements"),

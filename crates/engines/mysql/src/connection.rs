@@ -59,7 +59,7 @@ pub(super) struct Done {
 }
 
 /// A prepared statement.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Prepared {
     id: u32,
     pub(super) parameters: u16,
