@@ -10,11 +10,12 @@ use plimsoll_engine::table::ColumnType;
 use plimsoll_engine::target::{Secret, Target};
 use plimsoll_engine::value::Row;
 
-use crate::connection::{Connection, Prepared};
+use crate::connection::{Connection, Failed, Prepared};
 use crate::error::Errors;
 use crate::login::{self, Login, Welcome};
 use crate::product::Server;
 use crate::rows;
+use crate::session::no_row;
 use crate::url::{Location, SslMode};
 use crate::wire_connection::WireConnection;
 
@@ -77,33 +78,48 @@ fn answers() {
         let welcome = Welcome { caches_metadata: product.contains("MariaDB"), server, id: 1 };
         let mut connection = Connection::new(line, errors, welcome, Arc::default());
         match kind {
-            "text" => {
-                // Of what one leaves, the other takes the rest.
-                let rows = connection.ask("SELECT 1").unwrap_or_default();
-                let done = connection.run("SELECT 1").unwrap_or_default();
-                assert!(
-                    rows.len() <= answer.len()
-                        && rows.iter().flatten().flatten().all(|text| text.len() <= 3 * answer.len())
-                );
-                let _ = done;
-            }
+            "text" => match answer.len() % 3 {
+                // Of what one leaves, the next takes the rest.
+                0 => {
+                    let rows = connection.ask("SELECT 1").unwrap_or_default();
+                    assert!(rows.iter().flatten().flatten().all(|text| text.len() <= 3 * answer.len()));
+                    let _ = connection.ask_one("SELECT 1");
+                }
+                1 => {
+                    let mut packets = answer.len() % 5;
+                    let loaded = connection.query("LOAD DATA", &mut |out| {
+                        out.push(b'x');
+                        packets = packets.saturating_sub(1);
+                        if answer.len().is_multiple_of(7) { Err(no_row()) } else { Ok(packets > 0) }
+                    });
+                    let _ = loaded.map_err(|failed| connection.fail(failed));
+                }
+                _ => drop((connection.run("SELECT 1"), connection.ping())),
+            },
             kind => {
                 let prepared =
                     if kind == "prepare" { connection.prepare("SELECT ?").ok() } else { Some(Prepared::default()) };
                 let Some(mut prepared) = prepared else { return };
                 prepared.parameters = 0;
                 let outcome = connection.execute(&mut prepared, &[], &mut |columns, bytes| {
+                    if bytes.len().is_multiple_of(5) {
+                        return Err(no_row());
+                    }
                     let sizes = rows::sizes(None, columns)?;
                     let counted = rows::content_bytes(bytes, &sizes);
                     assert!(counted.is_none_or(|counted| counted <= 16 * columns.len() as u64 + bytes.len() as u64));
                     for first in 0..TYPES.len() {
                         let types: Vec<ColumnType> =
                             (0..columns.len()).map(|column| TYPES[(first + column) % TYPES.len()]).collect();
+                        let _ = rows::sizes(Some(&types), columns).map(|sizes| rows::content_bytes(bytes, &sizes));
                         let _ = rows::decode(bytes, columns, &types, &mut Row::default());
                     }
                     Ok(())
                 });
                 if let Err(failed) = outcome {
+                    if matches!(failed, Failed::Receiver(_)) {
+                        let _ = connection.drain();
+                    }
                     assert!(!connection.fail(failed).to_string().is_empty());
                 }
             }
