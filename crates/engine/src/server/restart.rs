@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use plimsoll_clock::Clock;
 
-use crate::database::ColdFollower;
 use crate::error::{Error, ErrorKind, Result};
 use crate::server::shell::Script;
+use crate::workspace::ColdFollower;
 
 /// How long the command may take, and then the server to answer.
 const PATIENCE: Duration = Duration::from_mins(2);

@@ -1,19 +1,17 @@
 //! An opened SQL Server database.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::capability::Capability;
 use plimsoll_engine::database::{
-    ClaimMode, Cold, ColdFollower, Database, Description, Lease, Sampler, Session, Workspace, WorkspaceKind,
-    WorkspaceStatus,
+    ClaimMode, Cold, ColdFollower, Database, Description, Lease, Moves, Sampler, Session, Sessions, Telemetry,
+    Transfer, Workspace, WorkspaceKind, WorkspaceStatus, Workspaces,
 };
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::level::Levels;
 use plimsoll_engine::request::{RequestAccess, Requester};
 use plimsoll_engine::table::Table;
-use plimsoll_engine::transfer::Transfer;
 use plimsoll_measurement::Ceiling;
 
 use super::cold;
@@ -78,21 +76,20 @@ impl Database for MssqlDatabase {
         self.server.capabilities.clone()
     }
 
+    fn warnings(&self) -> Vec<String> {
+        match self.connector.retries() - self.server.retries {
+            0 => Vec::new(),
+            times => {
+                vec![format!("the server was busy with itself: {times} connections of this run had to be tried again")]
+            }
+        }
+    }
+}
+
+impl Workspaces for MssqlDatabase {
     fn claim(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
         let lease = MssqlLease::claim(&self.connector, &self.clock, workspace, mode)?;
         Ok(lease.map(|lease| Box::new(lease) as Box<dyn Lease>))
-    }
-
-    fn session(&self, workspace: &Workspace, run: &Workspace) -> Result<Box<dyn Session>> {
-        self.session_with(workspace, run, RequestAccess::OWN)
-    }
-
-    fn session_with(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Session>> {
-        Ok(Box::new(self.working(workspace, run, access)?))
-    }
-
-    fn requester(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Requester>> {
-        Ok(Box::new(self.working(workspace, run, access)?))
     }
 
     fn workspaces(&self) -> Result<Vec<WorkspaceStatus>> {
@@ -156,21 +153,34 @@ impl Database for MssqlDatabase {
         let server = (self.server.product, self.server.abilities);
         cold::make_cold(&self.connector, self.clock.as_ref(), server, run, cold, follower)
     }
+}
 
-    /// The view has averages of fifteen seconds, and the last of them that was begun may have been so just before.
-    fn memory_report_age(&self) -> Duration {
-        if self.server.product == Product::Database { Duration::from_secs(35) } else { Duration::ZERO }
+impl Sessions for MssqlDatabase {
+    fn session_with(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Session>> {
+        Ok(Box::new(self.working(workspace, run, access)?))
     }
 
-    fn warnings(&self) -> Vec<String> {
-        match self.connector.retries() - self.server.retries {
-            0 => Vec::new(),
-            times => {
-                vec![format!("the server was busy with itself: {times} connections of this run had to be tried again")]
-            }
+    fn requester(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Requester>> {
+        Ok(Box::new(self.working(workspace, run, access)?))
+    }
+}
+
+impl Telemetry for MssqlDatabase {
+    fn server_sampler(&self) -> Result<Option<Box<dyn Sampler>>> {
+        let Server { product, abilities, .. } = self.server;
+        let sees = [Ability::SeeFiles, Ability::SeeWaits, Ability::SeeSessions, Ability::SeeResources];
+        if !sees.into_iter().any(|ability| abilities.has(ability)) {
+            return Ok(None);
         }
+        Ok(Some(Box::new(ServerSampler::open(&self.connector, &self.clock, product, abilities)?)))
     }
 
+    fn ceilings(&self) -> Vec<Ceiling> {
+        self.server.ceilings.clone()
+    }
+}
+
+impl Moves for MssqlDatabase {
     /// A Managed Instance takes its backups from Azure's storage only, which is not ours.
     fn transfer(&self, run: &Workspace) -> Result<Option<Box<dyn Transfer>>> {
         if self.server.product == Product::Instance {
@@ -185,23 +195,5 @@ impl Database for MssqlDatabase {
             return Ok(None);
         }
         Ok(Some(Box::new(MssqlLevels::new(&self.connector, &self.server.database))))
-    }
-
-    fn server_sampler(&self) -> Result<Option<Box<dyn Sampler>>> {
-        let Server { product, abilities, .. } = self.server;
-        let sees = [Ability::SeeFiles, Ability::SeeWaits, Ability::SeeSessions, Ability::SeeResources];
-        if !sees.into_iter().any(|ability| abilities.has(ability)) {
-            return Ok(None);
-        }
-        Ok(Some(Box::new(ServerSampler::open(&self.connector, &self.clock, product, abilities)?)))
-    }
-
-    fn ceilings(&self) -> Vec<Ceiling> {
-        self.server.ceilings.clone()
-    }
-
-    /// The server's processes are elsewhere; what it counts itself, sessions tell.
-    fn process_sampler(&self) -> Option<Box<dyn Sampler>> {
-        None
     }
 }

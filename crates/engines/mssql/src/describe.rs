@@ -1,6 +1,7 @@
 //! Who the server says it is, and what it lets us see and do.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use plimsoll_engine::capability::Capability;
 use plimsoll_engine::database::{Description, WeakIsolation};
@@ -331,6 +332,9 @@ pub(super) fn describe(control: &mut Control<'_>, connector: &Connector) -> Resu
         warnings,
         scale: 1,
         edition: None,
+        rest_before_reuse: Duration::ZERO,
+        // The view has averages of fifteen seconds, and the last of them that was begun may have been so just before.
+        memory_report_age: if product == Product::Database { Duration::from_secs(35) } else { Duration::ZERO },
     };
     let retries = connector.retries();
     Ok(Server { description, product, abilities, capabilities, free_bytes, database, retries, ceilings })

@@ -198,10 +198,6 @@ impl Session for MssqlSession {
         }
     }
 
-    fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {
-        Requester::ask(self, statement, parameters)
-    }
-
     fn create_table(&mut self, table: &Table) -> Result<()> {
         self.change(&MssqlDialect.create_table(table), &[]).map(drop)
     }
@@ -225,11 +221,6 @@ impl Session for MssqlSession {
     /// With a lock of the table, so that the server may log less; in one transaction unless the target asks for batches.
     fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
         self.load_with(table, Loading { table_lock: true, batch_rows: self.loads.0 }, rows)
-    }
-
-    /// Beside other sessions, so without a lock of the table.
-    fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
-        self.load_with(table, Loading { table_lock: false, batch_rows: 0 }, rows)
     }
 
     fn settle_table(&mut self, table: &Table) -> Result<()> {
@@ -278,10 +269,6 @@ impl Session for MssqlSession {
         let abilities = self.abilities;
         self.with_control(|control, _| counters::table_misses(control, &name, abilities))
     }
-
-    fn canceller(&self) -> Arc<dyn Cancel> {
-        Arc::clone(&self.canceller)
-    }
 }
 
 fn no_size(name: &str) -> Error {
@@ -320,19 +307,12 @@ impl Requester for MssqlSession {
         answer
     }
 
-    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
-        self.load_batch(table, rows)
+    /// Beside other sessions, so without a lock of the table.
+    fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
+        self.load_with(table, Loading { table_lock: false, batch_rows: 0 }, rows)
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {
         Arc::clone(&self.canceller)
-    }
-
-    fn sample(&mut self) -> Result<Vec<Reading>> {
-        Sampler::sample(self)
-    }
-
-    fn views(&mut self) -> Result<Views> {
-        Sampler::views(self)
     }
 }

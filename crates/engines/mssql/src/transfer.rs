@@ -7,11 +7,11 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::Workspace;
+use plimsoll_engine::database::{Restored, Transfer, Workspace};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::tool;
 use plimsoll_engine::table::ColumnType::{Float, Text};
-use plimsoll_engine::transfer::{COPY, Follow, Move, RESTORE, Restored, TABLES, Transfer};
+use plimsoll_engine::transfer::{COPY, Follow, Move, RESTORE, TABLES};
 use plimsoll_engine::value::{Row, Value};
 
 use super::connect::Connector;

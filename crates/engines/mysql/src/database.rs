@@ -2,18 +2,17 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::capability::Capability;
 use plimsoll_engine::database::{
-    ClaimMode, Cold, ColdFollower, Database, Description, Lease, Sampler, Session, Workspace, WorkspaceStatus,
+    ClaimMode, Cold, ColdFollower, Database, Description, Lease, Moves, Sampler, Session, Sessions, Telemetry,
+    Transfer, Workspace, WorkspaceStatus, Workspaces,
 };
 use plimsoll_engine::error::Result;
 use plimsoll_engine::process;
 use plimsoll_engine::request::{RequestAccess, Requester};
 use plimsoll_engine::table::Table;
-use plimsoll_engine::transfer::Transfer;
 use plimsoll_measurement::Ceiling;
 
 use super::connect::Connector;
@@ -27,11 +26,6 @@ use super::session::MySqlSession;
 use super::transfer::MySqlTransfer;
 use super::workspace::{self, Owner};
 use super::{capabilities, cold, orphans};
-
-/// `innodb_old_blocks_time`, if the server doesn't say.
-const OLD_BLOCKS_MS: u64 = 1_000;
-/// The server's clock and ours need not go alike.
-const REST_MARGIN: Duration = Duration::from_millis(50);
 
 /// Name of sessions that neither work nor hold a lease.
 pub(super) const CONTROL: &str = "plimsoll";
@@ -75,24 +69,12 @@ impl Database for MySqlDatabase {
         let connection = self.connector.connect(CONTROL);
         connection.and_then(|mut connection| capabilities::detect(&mut connection)).unwrap_or_default()
     }
+}
 
+impl Workspaces for MySqlDatabase {
     fn claim(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
         let lease = MySqlLease::claim(&self.connector, &self.clock, workspace, mode)?;
         Ok(lease.map(|lease| Box::new(lease) as Box<dyn Lease>))
-    }
-
-    fn session(&self, workspace: &Workspace, run: &Workspace) -> Result<Box<dyn Session>> {
-        self.session_with(workspace, run, RequestAccess::OWN)
-    }
-
-    /// A session that may only read has names looked up in the database of the URL; one that may write reaches tables of others
-    /// by their names with the database in front.
-    fn session_with(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Session>> {
-        Ok(Box::new(MySqlSession::open(&self.connector, &self.clock, self.facts, (workspace, run), access)?))
-    }
-
-    fn requester(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Requester>> {
-        Ok(Box::new(MySqlRequester::open(&self.connector, self.facts, workspace, run, access)?))
     }
 
     fn workspaces(&self) -> Result<Vec<WorkspaceStatus>> {
@@ -146,18 +128,21 @@ impl Database for MySqlDatabase {
         };
         maker.make_cold(workspace, run, tables, cold)
     }
+}
 
-    fn transfer(&self, run: &Workspace) -> Result<Option<Box<dyn Transfer>>> {
-        let product = self.connector.connect(CONTROL)?.server.product;
-        Ok(Some(Box::new(MySqlTransfer::new(&self.connector, &self.clock, run, product))))
+impl Sessions for MySqlDatabase {
+    /// A session that may only read has names looked up in the database of the URL; one that may write reaches tables of others
+    /// by their names with the database in front.
+    fn session_with(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Session>> {
+        Ok(Box::new(MySqlSession::open(&self.connector, &self.clock, self.facts, (workspace, run), access)?))
     }
 
-    fn rest_before_reuse(&self) -> Duration {
-        let setting = self.description.settings.get("innodb_old_blocks_time");
-        let rest = Duration::from_millis(setting.and_then(|ms| ms.parse().ok()).unwrap_or(OLD_BLOCKS_MS));
-        if rest.is_zero() { rest } else { rest + REST_MARGIN }
+    fn requester(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Requester>> {
+        Ok(Box::new(MySqlRequester::open(&self.connector, self.facts, workspace, run, access)?))
     }
+}
 
+impl Telemetry for MySqlDatabase {
     fn server_sampler(&self) -> Result<Option<Box<dyn Sampler>>> {
         Ok(Some(Box::new(ServerSampler::open(&self.connector, &self.clock, self.facts)?)))
     }
@@ -176,5 +161,12 @@ impl Database for MySqlDatabase {
         let mut connection = self.connector.connect(CONTROL).ok()?;
         let pid = counters::process_of(&mut connection, self.connector.loopback)?;
         Some(Box::new(ProcessSampler::new(Arc::clone(&self.clock), pid)?))
+    }
+}
+
+impl Moves for MySqlDatabase {
+    fn transfer(&self, run: &Workspace) -> Result<Option<Box<dyn Transfer>>> {
+        let product = self.connector.connect(CONTROL)?.server.product;
+        Ok(Some(Box::new(MySqlTransfer::new(&self.connector, &self.clock, run, product))))
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_engine::database::{Cancel, RowSource, Workspace};
+use plimsoll_engine::database::{Cancel, RowSource, Sampler, Workspace};
 use plimsoll_engine::error::Result;
 use plimsoll_engine::request::{Answer, RequestAccess, Requester, Statement, Traffic};
 use plimsoll_engine::table::{ColumnType, Table};
@@ -118,6 +118,9 @@ fn asked(statement: &Statement) -> Option<&[ColumnType]> {
     statement.columns.as_deref()
 }
 
+/// What a request costs the server is seen at the server.
+impl Sampler for MySqlRequester {}
+
 impl Requester for MySqlRequester {
     fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {
         self.connection.alive()?;
@@ -168,7 +171,7 @@ impl Requester for MySqlRequester {
         }
     }
 
-    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
+    fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
         load::load(&mut self.connection, table, rows, self.facts.way)
     }
 

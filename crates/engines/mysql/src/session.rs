@@ -8,8 +8,9 @@ use plimsoll_clock::Clock;
 use plimsoll_engine::database::{Cancel, RowSource, Sampler, Session, TableSize, Workspace};
 use plimsoll_engine::dialect::{Dialect, SingleRow};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::request::RequestAccess;
+use plimsoll_engine::request::{Answer, RequestAccess, Requester, Statement};
 use plimsoll_engine::server::socket::Breaker;
+use plimsoll_engine::session::ask_for;
 use plimsoll_engine::table::{ColumnType, Table};
 use plimsoll_engine::value::{Row, RowSummary, Value};
 use plimsoll_measurement::{Reading, Views};
@@ -205,10 +206,15 @@ impl Session for MySqlSession {
         }
         counters::table_size(&mut self.connection, table, self.facts.page_bytes)
     }
+}
 
-    /// The server doesn't count by table.
-    fn table_misses(&mut self, _: &Table) -> Result<Option<u64>> {
-        Ok(None)
+impl Requester for MySqlSession {
+    fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {
+        ask_for(self, statement, parameters)
+    }
+
+    fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
+        self.load(table, rows)
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::Workspace;
+use plimsoll_engine::database::{Restored, Transfer, Workspace};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::request::RequestAccess;
 use plimsoll_engine::server::tool;
-use plimsoll_engine::transfer::{COPY, Follow, Move, Program, Restored, TABLES, Transfer};
+use plimsoll_engine::transfer::{COPY, Follow, Move, Program, TABLES};
 
 use super::connect::Connector;
 use super::connection::Connection;

@@ -10,14 +10,13 @@ use std::time::Duration;
 use plimsoll_clock::Clock;
 use plimsoll_engine::capability::Capability;
 use plimsoll_engine::database::{
-    ClaimMode, Cold, ColdFollower, Database, Description, Lease, Sampler, Session, WeakIsolation, Workspace,
-    WorkspaceKind, WorkspaceStatus,
+    ClaimMode, Cold, ColdFollower, Database, Description, Lease, Moves, Session, Sessions, Telemetry, Transfer,
+    WeakIsolation, Workspace, WorkspaceKind, WorkspaceStatus, Workspaces,
 };
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::process;
 use plimsoll_engine::request::RequestAccess;
 use plimsoll_engine::table::Table;
-use plimsoll_engine::transfer::Transfer;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::errors::{from_io, from_sqlite};
@@ -244,7 +243,9 @@ impl Database for SqliteDatabase {
             "SQLite counts for each connection alone, so that a run has only what the machine says of its process";
         vec![Capability { name: "counters of all sessions", works: false, cost, remedy: None }]
     }
+}
 
+impl Workspaces for SqliteDatabase {
     fn claim(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
         match self.take(workspace, mode) {
             // A data set that another user keeps here is not for us, which must not stop a run that can do without it.
@@ -259,41 +260,12 @@ impl Database for SqliteDatabase {
         }
     }
 
-    fn session(&self, workspace: &Workspace, run: &Workspace) -> Result<Box<dyn Session>> {
-        self.session_with(workspace, run, RequestAccess::OWN)
-    }
-
-    fn session_with(&self, workspace: &Workspace, _run: &Workspace, access: RequestAccess) -> Result<Box<dyn Session>> {
-        existing::refuse_writes(access)?;
-        if access.existing && self.modelled.is_some() {
-            return Err(Error::new(ErrorKind::Unsupported, "modelled hardware has no existing tables")
-                .hint("leave out 'existing = true' and make the tables under [setup]"));
-        }
-        let path = self.location.database(workspace);
-        let connection = self.connect_to_ours(&path)?;
-        self.options.apply(&connection).map_err(|error| from_sqlite(error, self.location.folder()))?;
-        self.check(&path, &connection)?;
-        if access.existing {
-            existing::attach(&connection, &self.location.named())?;
-        }
-        let mut session = SqliteSession::new(connection, path, &self.options, Arc::clone(&self.clock));
-        if let Some(modelled) = &self.modelled {
-            session.follow(modelled.as_ref())?;
-        }
-        Ok(Box::new(session))
-    }
-
     fn workspaces(&self) -> Result<Vec<WorkspaceStatus>> {
         let status = |workspace: Workspace| WorkspaceStatus {
             leased: is_leased(&self.location.lock(&workspace.leased_by())),
             workspace,
         };
         Ok(self.location.workspaces()?.into_iter().map(status).collect())
-    }
-
-    /// Sessions live in the process that holds the lease, and die with it.
-    fn end_orphans(&self) -> Result<u32> {
-        Ok(0)
     }
 
     fn remove(&self, workspace: &Workspace) -> Result<bool> {
@@ -347,15 +319,33 @@ impl Database for SqliteDatabase {
         }
         Ok(methods)
     }
+}
 
+impl Sessions for SqliteDatabase {
+    fn session_with(&self, workspace: &Workspace, _run: &Workspace, access: RequestAccess) -> Result<Box<dyn Session>> {
+        existing::refuse_writes(access)?;
+        let path = self.location.database(workspace);
+        let connection = self.connect_to_ours(&path)?;
+        self.options.apply(&connection).map_err(|error| from_sqlite(error, self.location.folder()))?;
+        self.check(&path, &connection)?;
+        if access.existing {
+            existing::attach(&connection, &self.location.named())?;
+        }
+        let mut session = SqliteSession::new(connection, path, &self.options, Arc::clone(&self.clock));
+        if let Some(modelled) = &self.modelled {
+            session.follow(modelled.as_ref())?;
+        }
+        Ok(Box::new(session))
+    }
+}
+
+/// A session works in its own thread and counts for itself.
+impl Telemetry for SqliteDatabase {}
+
+impl Moves for SqliteDatabase {
     fn transfer(&self, _run: &Workspace) -> Result<Option<Box<dyn Transfer>>> {
         let is_real = self.modelled.is_none();
         Ok(is_real.then(|| Box::new(SqliteTransfer::new(self.clone())) as Box<dyn Transfer>))
-    }
-
-    /// A session works in its own thread and counts for itself.
-    fn process_sampler(&self) -> Option<Box<dyn Sampler>> {
-        None
     }
 }
 
@@ -406,6 +396,8 @@ fn describe(location: &Location, options: &Options) -> Result<Description> {
         warnings: warnings(location, options),
         scale: 1,
         edition: None,
+        rest_before_reuse: Duration::ZERO,
+        memory_report_age: Duration::ZERO,
     })
 }
 

@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use plimsoll_clock::{Clock, windowed};
-use plimsoll_engine::database::{Cancel, RowSource, Sampler, Session, TableSize, ask_for};
+use plimsoll_engine::database::{Cancel, RowSource, Sampler, Session, TableSize};
 use plimsoll_engine::dialect::Dialect;
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::process;
-use plimsoll_engine::request::{Answer, Statement};
+use plimsoll_engine::request::{Answer, Requester, Statement};
+use plimsoll_engine::session::ask_for;
 use plimsoll_engine::table::{ColumnType, Table};
 use plimsoll_engine::value::{Row, RowSummary, Value};
 use plimsoll_measurement::{Counter, FileRow, Reading, Views};
@@ -221,31 +222,6 @@ impl Session for SqliteSession {
         self.connection.prepare(sql).map(drop).map_err(|error| self.failed(error))
     }
 
-    /// Rows whose columns nobody has named count by what is stored: numbers have 8 bytes of content, texts and blobs their
-    /// length.
-    fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {
-        if let Some(columns) = &statement.columns {
-            return ask_for(self, &statement.sql, columns, parameters);
-        }
-        let before = self.connection.total_changes();
-        let (columns, mut answer) = self.followed(&statement.sql, parameters, |session, prepared| {
-            let (columns, mut answer) = (prepared.column_count(), Answer::default());
-            let mut rows = prepared.raw_query();
-            while let Some(stored) = rows.next().map_err(|error| session.failed(error))? {
-                answer.rows += 1;
-                for index in 0..columns {
-                    answer.content_bytes +=
-                        content_bytes(stored.get_ref(index).map_err(|error| session.failed(error))?);
-                }
-            }
-            Ok((columns, answer))
-        })?;
-        if columns == 0 {
-            answer.rows = self.connection.total_changes() - before;
-        }
-        Ok(answer)
-    }
-
     /// Gives the table's pages back to the file system as well: tables to come would read the list of free pages.
     fn drop_table(&mut self, table: &Table) -> Result<()> {
         let failed = |error| self.failed(error);
@@ -265,14 +241,6 @@ impl Session for SqliteSession {
 
     fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
         load::load(self, table, rows)
-    }
-
-    fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
-        let mut follower = self.follower.take();
-        // A follower has to outlive a panic: it goes after the rollback.
-        let outcome = catch_unwind(AssertUnwindSafe(|| load::batch(self, follower.as_deref_mut(), table, rows)));
-        self.follower = follower;
-        outcome.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
     /// Empties the log into the file. There are no statistics to gather: the statements of the tests leave no choice.
@@ -320,10 +288,40 @@ impl Session for SqliteSession {
         };
         Ok(TableSize { table_bytes, index_bytes: 0 })
     }
+}
 
-    /// SQLite counts by connection, not by table.
-    fn table_misses(&mut self, _table: &Table) -> Result<Option<u64>> {
-        Ok(None)
+impl Requester for SqliteSession {
+    /// Rows whose columns nobody has named count by what is stored: numbers have 8 bytes of content, texts and blobs their
+    /// length.
+    fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {
+        if statement.columns.is_some() {
+            return ask_for(self, statement, parameters);
+        }
+        let before = self.connection.total_changes();
+        let (columns, mut answer) = self.followed(&statement.sql, parameters, |session, prepared| {
+            let (columns, mut answer) = (prepared.column_count(), Answer::default());
+            let mut rows = prepared.raw_query();
+            while let Some(stored) = rows.next().map_err(|error| session.failed(error))? {
+                answer.rows += 1;
+                for index in 0..columns {
+                    answer.content_bytes +=
+                        content_bytes(stored.get_ref(index).map_err(|error| session.failed(error))?);
+                }
+            }
+            Ok((columns, answer))
+        })?;
+        if columns == 0 {
+            answer.rows = self.connection.total_changes() - before;
+        }
+        Ok(answer)
+    }
+
+    fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
+        let mut follower = self.follower.take();
+        // A follower has to outlive a panic: it goes after the rollback.
+        let outcome = catch_unwind(AssertUnwindSafe(|| load::batch(self, follower.as_deref_mut(), table, rows)));
+        self.follower = follower;
+        outcome.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {

@@ -8,10 +8,10 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_engine::database::Workspace;
+use plimsoll_engine::database::{Restored, Transfer, Workspace};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::tool;
-use plimsoll_engine::transfer::{COPY, Follow, Move, RESTORE, Restored, TABLES, Transfer};
+use plimsoll_engine::transfer::{COPY, Follow, Move, RESTORE, TABLES};
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 

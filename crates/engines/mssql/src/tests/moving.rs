@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_engine::database::{Cancel, Database as _, Workspace};
+use plimsoll_engine::database::{Cancel, Transfer, Workspace, Workspaces as _};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::level::Levels;
-use plimsoll_engine::transfer::{COPY, Follow, Move, RESTORE, Transfer};
+use plimsoll_engine::transfer::{COPY, Follow, Move, RESTORE};
 use plimsoll_engine::value::Value::{BigInt, Float, Null, Text};
 
 use super::scripted::{Said, Script};

@@ -1,6 +1,6 @@
 //! The sampler of the whole server, driven by a script.
 
-use plimsoll_engine::database::{Database as _, Sampler};
+use plimsoll_engine::database::{Sampler, Telemetry as _};
 use plimsoll_measurement::{FileLimit, Reading};
 
 use super::*;
