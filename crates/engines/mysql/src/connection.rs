@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use plimsoll_engine::error::{Error, Result};
+use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::socket::Breaker;
 use plimsoll_engine::value::Value;
 
@@ -129,7 +129,7 @@ impl Connection {
             Failed::Server(server_error) => self.errors.answered(&server_error),
             Failed::Wire(error) => self.errors.lost(&error.to_string()),
         };
-        if error.kind == plimsoll_engine::error::ErrorKind::Lost {
+        if error.kind == ErrorKind::Lost {
             self.lost = Some(error.clone());
         }
         error
@@ -145,10 +145,10 @@ impl Connection {
         answer.unwrap_or(false)
     }
 
-    /// Runs a statement as a text; rows that it returns are passed over.
+    /// Runs a statement as a text; rows that it returns are passed over, and a file that the server wants is refused.
     pub(super) fn run(&mut self, sql: &str) -> Result<Done> {
         self.alive()?;
-        self.query(sql, &mut |_| Ok(false)).map_err(|failed| self.fail(failed))
+        self.query(sql, &mut |_| Err(no_files())).map_err(|failed| self.fail(failed))
     }
 
     /// Runs a statement as a text. If the server wants a file, it gets what `fill` appends to packets until that says false.
@@ -334,7 +334,15 @@ impl Connection {
                 return Ok(done);
             }
             [ERROR, ..] => return Err(Failed::Server(ServerError::of(packet)?)),
-            [LOCAL_INFILE, ..] => return Err(malformed().into()),
+            [LOCAL_INFILE, ..] => {
+                // The server goes on when it has had a file, be it an empty one.
+                self.line.packet();
+                self.line.send()?;
+                return match self.line.receive()? {
+                    packet @ [ERROR, ..] => Err(Failed::Server(ServerError::of(packet)?)),
+                    _ => Err(Failed::Ours(no_files())),
+                };
+            }
             _ => {
                 let mut reader = Reader(packet);
                 let columns = count_of_columns(&mut reader)?;
@@ -388,6 +396,12 @@ impl Connection {
             }
         }
     }
+}
+
+/// What a statement is told that asks for a file of this machine, which only loads of ours may.
+fn no_files() -> Error {
+    Error::new(ErrorKind::Unsupported, "the statement asks for a local file, and local files are not read")
+        .hint("leave out LOCAL, so that the server reads a file of its own; or INSERT the rows")
 }
 
 /// More columns than this no server has ("Limits on Table Column Count and Row Size").
