@@ -10,9 +10,10 @@ use plimsoll_engine::table::ColumnType;
 use plimsoll_engine::value::Value;
 
 use super::connect::Connector;
+use super::control::Control;
 use super::describe::{self, Abilities, Ability};
 use super::sql::{self, Product};
-use super::workspace::{CONTROL, Control, WORK};
+use plimsoll_engine::server::place::{CONTROL, WORK};
 
 /// Makes everything cold for the run, and says what was done.
 pub(super) fn make_cold(
@@ -65,7 +66,7 @@ pub(super) fn make_cold(
 }
 
 /// Runs a text; the run says so if the server refuses.
-fn attempt(control: &mut Control<'_>, text: &str, follower: &mut dyn ColdFollower) -> Result<bool> {
+fn attempt(control: &mut Control, text: &str, follower: &mut dyn ColdFollower) -> Result<bool> {
     match control.run(text) {
         Ok(_) => Ok(true),
         Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled) => Err(error),

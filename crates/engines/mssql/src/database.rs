@@ -11,21 +11,21 @@ use plimsoll_engine::database::{
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::level::Levels;
 use plimsoll_engine::request::{RequestAccess, Requester};
+use plimsoll_engine::server::place::{self, CONTROL, ServerLease};
 use plimsoll_engine::table::Table;
 use plimsoll_measurement::Ceiling;
 
 use super::cold;
 use super::connect::Connector;
+use super::control::Control;
 use super::copies::{self, Copies};
 use super::describe::{self, Ability, Server};
-use super::lease::MssqlLease;
 use super::level::MssqlLevels;
-use super::orphans;
 use super::sampler::ServerSampler;
 use super::session::MssqlSession;
 use super::sql::Product;
 use super::transfer::MssqlTransfer;
-use super::workspace::{self, CONTROL, Control, Owner};
+use super::workspace;
 
 /// Holds no connection: whoever asks something of the database gets a fresh one, which a restart can't have broken.
 pub(super) struct MssqlDatabase {
@@ -41,7 +41,7 @@ impl MssqlDatabase {
         Ok(Self { connector: Arc::new(connector), clock, server })
     }
 
-    fn control(&self) -> Result<Control<'_>> {
+    fn control(&self) -> Result<Control> {
         Control::connect(&self.connector, CONTROL)
     }
 
@@ -88,8 +88,7 @@ impl Database for MssqlDatabase {
 
 impl Workspaces for MssqlDatabase {
     fn claim(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
-        let lease = MssqlLease::claim(&self.connector, &self.clock, workspace, mode)?;
-        Ok(lease.map(|lease| Box::new(lease) as Box<dyn Lease>))
+        ServerLease::claim(&self.connector, &self.clock, workspace, mode)
     }
 
     fn workspaces(&self) -> Result<Vec<WorkspaceStatus>> {
@@ -104,38 +103,24 @@ impl Workspaces for MssqlDatabase {
                 Vec::new()
             }
         };
-        workspaces.extend(control.list()?);
+        workspaces.extend(workspace::list(&mut control)?);
         Ok(workspaces)
     }
 
     fn end_orphans(&self) -> Result<u32> {
-        orphans::end_all(&mut self.control()?, self.clock.as_ref())
+        place::end_orphans(&mut self.control()?, self.clock.as_ref())
     }
 
     fn remove(&self, workspace: &Workspace) -> Result<bool> {
-        let (lease, is_copy) = (workspace.leased_by(), workspace.kind() == WorkspaceKind::Copy);
-        let mut control = Control::connect(&self.connector, &workspace::lease_name(&lease))?;
-        if !is_copy && control.owner(workspace)? == Owner::Somebody {
-            return Err(workspace::foreign(workspace));
-        }
-        if !control.try_lock(&lease, false)? {
-            return Ok(false);
-        }
-        orphans::end_all(&mut control, self.clock.as_ref())?;
-        if is_copy {
-            let removed = self.copies().drop(workspace);
-            let _ = control.unlock(&lease);
-            return removed.map(|()| true);
-        }
-        // Asked again under the lock.
-        let removed = match control.owner(workspace)? {
-            Owner::We => self.without_copies(workspace).and_then(|()| control.drop_schema(workspace)),
-            Owner::Somebody => Err(workspace::foreign(workspace)),
-            Owner::Nobody => Ok(()),
-        };
-        // The session's end would do the same, a moment later.
-        let _ = control.unlock(workspace);
-        removed.map(|()| true)
+        place::remove(self.connector.as_ref(), self.clock.as_ref(), workspace, |control| {
+            if workspace.kind() == WorkspaceKind::Copy {
+                self.copies().drop(workspace)?;
+            } else {
+                self.without_copies(workspace)?;
+                workspace::drop_schema(control, workspace)?;
+            }
+            Ok(true)
+        })
     }
 
     fn free_bytes(&self) -> Option<u64> {

@@ -11,8 +11,8 @@ use plimsoll_engine::value::{Row, Value};
 use plimsoll_measurement::Ceiling;
 
 use super::connect::Connector;
+use super::control::{Control, text_of, whole};
 use super::sql::{self, Product, Text};
-use super::workspace::{Control, text_of, whole};
 
 /// Name of the engine in run records.
 pub(super) const NAME: &str = "sqlserver";
@@ -229,7 +229,7 @@ pub(super) struct Server {
 }
 
 /// Asks the server.
-pub(super) fn describe(control: &mut Control<'_>, connector: &Connector) -> Result<Server> {
+pub(super) fn describe(control: &mut Control, connector: &Connector) -> Result<Server> {
     let abilities = Abilities::default();
     let mut probe = Probe { control, abilities, product: Product::Server, ceilings: Vec::new() };
     let identity = probe.one(sql::IDENTITY, &[WORD, WORD, BigInt, WORD, WORD, WORD])?;
@@ -408,14 +408,14 @@ fn table(abilities: Abilities, product: Product, is_microsoft: bool, user: &str)
 }
 
 /// Asks, and takes an error of the server for "no".
-struct Probe<'a, 'b> {
-    control: &'a mut Control<'b>,
+struct Probe<'a> {
+    control: &'a mut Control,
     abilities: Abilities,
     product: Product,
     ceilings: Vec<Ceiling>,
 }
 
-impl Probe<'_, '_> {
+impl Probe<'_> {
     /// The rows of a text; `None` if the server does not have it or does not let us.
     fn rows(&mut self, text: Text, values: &[Value<'_>], columns: &[ColumnType]) -> Result<Option<Vec<Row>>> {
         if !text.products.contains(&self.product) {

@@ -5,6 +5,7 @@
 mod ado;
 mod cold;
 mod connect;
+mod control;
 mod copies;
 mod counter_queries;
 mod counters;
@@ -16,9 +17,7 @@ mod error_codes;
 #[cfg(test)]
 mod fuzz;
 mod inserts;
-mod lease;
 mod level;
-mod orphans;
 mod pieces;
 mod plan;
 mod program;

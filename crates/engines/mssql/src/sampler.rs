@@ -12,12 +12,12 @@ use plimsoll_engine::value::{Row, Value};
 use plimsoll_measurement::{Counter, Files, Moment, Reading, ResourceRow, Views, Window};
 
 use super::connect::Connector;
+use super::control::{Control, text_of, whole};
 use super::counter_queries::{self, GAUGES, METRICS};
 use super::counters;
 use super::describe::{Abilities, Ability};
 use super::sql::{self, Product, Text};
 use super::wire::Wire;
-use super::workspace::{Control, text_of, whole};
 
 /// Name of its session.
 const NAME: &str = "plimsoll sampler";
@@ -68,12 +68,12 @@ impl ServerSampler {
     }
 
     /// Asks something over the connection, which is made if it isn't there and given up if it breaks or is too slow.
-    fn with_control<T>(&mut self, work: impl FnOnce(&mut Control<'_>) -> Result<T>) -> Result<T> {
+    fn with_control<T>(&mut self, work: impl FnOnce(&mut Control) -> Result<T>) -> Result<T> {
         let wire = match self.wire.take() {
             Some(wire) => wire,
             None => self.connector.connect_once(NAME)?,
         };
-        let mut control = Control { wire, errors: &self.connector.errors };
+        let mut control = Control::on(wire, &self.connector);
         let done = work(&mut control);
         let is_broken = control.wire.is_dead() || done.as_ref().is_err_and(|error| error.kind == ErrorKind::Lost);
         self.wire = (!is_broken).then_some(control.wire);
@@ -183,7 +183,7 @@ impl ServerSampler {
         let master = self.connector.to("master");
         let wire = master.connect_once(NAME).ok()?;
         let database = self.connector.database();
-        let mut control = Control { wire, errors: &master.errors };
+        let mut control = Control::on(wire, &master);
         let values = [Value::Text(database)];
         control.rows(text, if text.sql.contains("@P1") { &values } else { &[] }, columns).ok()
     }

@@ -15,11 +15,12 @@ use plimsoll_engine::transfer::{COPY, Follow, Move, RESTORE, TABLES};
 use plimsoll_engine::value::{Row, Value};
 
 use super::connect::Connector;
+use super::control::Control;
 use super::copies::{self, Copies, Making};
 use super::program::{self, Dump, Side};
 use super::sql::{self, Product};
 use super::wire::{Outcome, Wire};
-use super::workspace::{Control, WORK};
+use plimsoll_engine::server::place::{Keeper as _, Owner, WORK};
 
 /// By a backup and its restore under another name; by Azure itself.
 const WAYS: [&str; 1] = ["backup-restore"];
@@ -80,7 +81,7 @@ impl MssqlTransfer {
         &self,
         text: &str,
         follow: &mut dyn Follow,
-        mut bytes: impl FnMut(&mut Control<'_>, i64) -> Option<u64>,
+        mut bytes: impl FnMut(&mut Control, i64) -> Option<u64>,
     ) -> Result<()> {
         let master = self.connector.to("master");
         let name = format!("{WORK}{}", self.run);
@@ -225,7 +226,7 @@ impl Transfer for MssqlTransfer {
         copies.drop(copy)?;
         copies.create(copy)?;
         copies.mark(copy)?;
-        copies.within(copy, |control| control.create(&self.run))
+        copies.within(copy, |control| control.make(&self.run, Owner::Nobody))
     }
 
     fn remove(&mut self, copy: &Workspace) -> Result<()> {

@@ -17,14 +17,14 @@ use plimsoll_engine::database::{Cold, ColdFollower, Workspace};
 use plimsoll_engine::error::{ErrorKind, Result};
 use plimsoll_engine::process;
 use plimsoll_engine::request::RequestAccess;
+use plimsoll_engine::server::place::CONTROL;
 use plimsoll_engine::server::restart::restart;
 use plimsoll_engine::table::Table;
 
 use super::connect::Connector;
 use super::connection::Connection;
-use super::database::CONTROL;
 use super::error::statement;
-use super::session;
+use super::working::{KillQuery, connect};
 
 /// Name of the table that displaces; it is in the run's place and nobody else ever sees it.
 const TABLE: &str = "plimsoll_displacer";
@@ -66,8 +66,8 @@ impl ColdMaker<'_> {
             restart(command, self.clock, self.follower, || started_at(connector))?;
             done.push("restart".to_owned());
         }
-        let mut connection = session::connect(self.connector, workspace, run, RequestAccess::OWN)?;
-        self.follower.working(connection.killer(self.connector));
+        let mut connection = connect(self.connector, workspace, run, RequestAccess::OWN)?;
+        self.follower.working(KillQuery::of(&connection, self.connector));
         if (cold.restart_command.is_none() || self.loads_at_startup) && self.displace(&mut connection, run)? {
             done.push("displace".to_owned());
         }

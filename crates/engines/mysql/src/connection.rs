@@ -9,14 +9,12 @@ use plimsoll_engine::server::socket::Breaker;
 use plimsoll_engine::value::Value;
 
 use super::binary;
-use super::connect::Connector;
 use super::counter_queries::Ours;
 use super::error::{Errors, statement as fault};
 use super::login::Welcome;
 use super::packet::{Reader, malformed};
 use super::product::Server;
 use super::rows::Column;
-use super::session::KillQuery;
 use super::wire_connection::{END, ERROR, LOCAL_INFILE, OK, ServerError, WireConnection};
 
 /// Commands by their numbers in the protocol.
@@ -100,9 +98,9 @@ impl Connection {
         &mut self.line
     }
 
-    /// Cancels its statements from another thread.
-    pub(super) fn killer(&self, connector: &Arc<Connector>) -> Arc<KillQuery> {
-        Arc::new(KillQuery { connector: Arc::clone(connector), id: self.id, breaker: self.breaker.clone() })
+    /// What breaks its line from another thread.
+    pub(super) fn breaker(&self) -> Option<Breaker> {
+        self.breaker.clone()
     }
 
     /// From now on answers may take so long, or as long as they take: a server that is frozen must not hold up those who can do
@@ -234,6 +232,11 @@ impl Connection {
     pub(super) fn ask(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>> {
         self.alive()?;
         self.texts(sql).map_err(|failed| self.fail(failed))
+    }
+
+    /// The values that come of [`Connection::ask`], as for a single column; none is NULL.
+    pub(super) fn column(&mut self, sql: &str) -> Result<Vec<String>> {
+        Ok(self.ask(sql)?.into_iter().flatten().flatten().collect())
     }
 
     /// The first value that comes of [`Connection::ask`], if there is one that isn't NULL.

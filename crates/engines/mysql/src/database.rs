@@ -12,33 +12,18 @@ use plimsoll_engine::database::{
 use plimsoll_engine::error::Result;
 use plimsoll_engine::process;
 use plimsoll_engine::request::{RequestAccess, Requester};
+use plimsoll_engine::server::place::{self, CONTROL, Keepers as _, ServerLease};
 use plimsoll_engine::table::Table;
 use plimsoll_measurement::Ceiling;
 
 use super::connect::Connector;
 use super::counters::{self, ProcessSampler};
-use super::describe;
-use super::lease::{self, MySqlLease};
-use super::load::Way;
+use super::describe::{self, ServerFacts};
 use super::requester::MySqlRequester;
 use super::sampler::ServerSampler;
 use super::session::MySqlSession;
 use super::transfer::MySqlTransfer;
-use super::workspace::{self, Owner};
-use super::{capabilities, cold, orphans};
-
-/// Name of sessions that neither work nor hold a lease.
-pub(super) const CONTROL: &str = "plimsoll";
-
-/// What sessions know of their server.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ServerFacts {
-    pub(super) page_bytes: u64,
-    /// How it takes rows.
-    pub(super) way: Way,
-    /// No cache of the system is between it and its files.
-    pub(super) is_direct: bool,
-}
+use super::{capabilities, cold, workspace};
 
 /// Holds no connection: whoever asks something of the database gets a fresh one, which a restart can't have broken.
 pub(super) struct MySqlDatabase {
@@ -57,6 +42,10 @@ impl MySqlDatabase {
         let describe::Described { description, facts, data_directory, ceilings } = described;
         Ok(Self { connector: Arc::new(connector), clock, description, facts, data_directory, ceilings })
     }
+
+    fn open_boxed(connector: Connector, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>> {
+        Ok(Box::new(Self::open(connector, clock)?))
+    }
 }
 
 impl Database for MySqlDatabase {
@@ -73,37 +62,21 @@ impl Database for MySqlDatabase {
 
 impl Workspaces for MySqlDatabase {
     fn claim(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
-        let lease = MySqlLease::claim(&self.connector, &self.clock, workspace, mode)?;
-        Ok(lease.map(|lease| Box::new(lease) as Box<dyn Lease>))
+        ServerLease::claim(&self.connector, &self.clock, workspace, mode)
     }
 
     fn workspaces(&self) -> Result<Vec<WorkspaceStatus>> {
-        workspace::list(&mut workspace::control(&self.connector, CONTROL)?)
+        workspace::list(&mut self.connector.keeper(CONTROL)?)
     }
 
     fn end_orphans(&self) -> Result<u32> {
-        orphans::end_all(&mut workspace::control(&self.connector, CONTROL)?, self.clock.as_ref())
+        place::end_orphans(&mut self.connector.keeper(CONTROL)?, self.clock.as_ref())
     }
 
     fn remove(&self, workspace: &Workspace) -> Result<bool> {
-        let lease = workspace.leased_by();
-        let mut connection = workspace::control(&self.connector, &lease::name(&lease))?;
-        if workspace::owner(&mut connection, workspace)? == Owner::Somebody {
-            return Err(workspace::foreign(workspace));
-        }
-        if !workspace::try_lock(&mut connection, &lease, false)? {
-            return Ok(false);
-        }
-        orphans::end_all(&mut connection, self.clock.as_ref())?;
-        // Asked again under the lock.
-        let removed = match workspace::owner(&mut connection, workspace)? {
-            Owner::We | Owner::Unfinished => workspace::drop_database(&mut connection, workspace),
-            Owner::Somebody => Err(workspace::foreign(workspace)),
-            Owner::Nobody => Ok(()),
-        };
-        // The session's end would do the same, a moment later.
-        let _ = workspace::unlock(&mut connection, &lease);
-        removed.map(|()| true)
+        place::remove(self.connector.as_ref(), self.clock.as_ref(), workspace, |connection| {
+            workspace::drop_database(connection, workspace).map(|()| true)
+        })
     }
 
     fn free_bytes(&self) -> Option<u64> {
@@ -167,6 +140,6 @@ impl Telemetry for MySqlDatabase {
 impl Moves for MySqlDatabase {
     fn transfer(&self, run: &Workspace) -> Result<Option<Box<dyn Transfer>>> {
         let product = self.connector.connect(CONTROL)?.server.product;
-        Ok(Some(Box::new(MySqlTransfer::new(&self.connector, &self.clock, run, product))))
+        Ok(Some(Box::new(MySqlTransfer::new(&self.connector, &self.clock, run, product, Self::open_boxed))))
     }
 }

@@ -12,7 +12,6 @@ use plimsoll_measurement::Ceiling;
 use super::connect::Connector;
 use super::connection::Connection;
 use super::counters;
-use super::database::ServerFacts;
 use super::load::Way;
 
 /// Settings that matter for a measurement. Those that a product or version doesn't have are left out.
@@ -75,6 +74,16 @@ const DOUBTS: &[(&str, &[&str], &str)] = &[
 const OLD_BLOCKS_MS: u64 = 1_000;
 /// The server's clock and ours need not go alike.
 const REST_MARGIN: Duration = Duration::from_millis(50);
+
+/// What sessions know of their server.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ServerFacts {
+    pub(super) page_bytes: u64,
+    /// How it takes rows.
+    pub(super) way: Way,
+    /// No cache of the system is between it and its files.
+    pub(super) is_direct: bool,
+}
 
 /// A server as it was when the target was opened.
 pub(super) struct Described {

@@ -18,10 +18,8 @@ mod dialect;
 mod error;
 #[cfg(test)]
 mod fuzz;
-mod lease;
 mod load;
 mod login;
-mod orphans;
 mod packet;
 mod password;
 mod product;
@@ -34,6 +32,7 @@ mod time;
 mod transfer;
 mod url;
 mod wire_connection;
+mod working;
 mod workspace;
 
 use std::sync::Arc;

@@ -11,11 +11,12 @@ use plimsoll_engine::value::{RowSummary, Value};
 
 use super::connect::Connector;
 use super::connection::{Connection, Failed, Prepared};
-use super::database::ServerFacts;
+use super::describe::ServerFacts;
 use super::dialect::CALL;
+use super::error;
 use super::load;
 use super::rows::{self, Column, Size};
-use super::session::{KillQuery, connect, no_row};
+use super::working::{KillQuery, connect};
 use super::workspace::NO_SUCH_TABLE;
 
 /// Errors of statements whose prepared form is no longer one: it is gone, or has to be made anew.
@@ -58,7 +59,7 @@ impl MySqlRequester {
     ) -> Result<Self> {
         let mut connection = connect(connector, workspace, run, access)?;
         connection.line().shrink();
-        let canceller = connection.killer(connector);
+        let canceller = KillQuery::of(&connection, connector);
         Ok(Self { connection, facts, canceller, forms: Vec::new() })
     }
 
@@ -100,7 +101,8 @@ impl MySqlRequester {
             }
             answer.rows += 1;
             if counts {
-                answer.content_bytes += rows::content_bytes(row, sizes).ok_or_else(no_row)?;
+                answer.content_bytes +=
+                    rows::content_bytes(row, sizes).ok_or_else(|| error::statement("a row is not as it should be"))?;
             }
             Ok(())
         })?;

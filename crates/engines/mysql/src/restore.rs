@@ -15,7 +15,6 @@ use plimsoll_engine::transfer::{Follow, RESTORE, START};
 
 use super::connect::Connector;
 use super::connection::Connection;
-use super::database::MySqlDatabase;
 use super::product::Product;
 
 /// The user that the server runs as where we are root.
@@ -26,6 +25,9 @@ const SOCKET: &str = "socket";
 const SETTINGS: &str = "backup-my.cnf";
 /// Where packages put the server beside PATH.
 const FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/libexec"];
+
+/// Opens the server that a connector leads to.
+pub(super) type Open = fn(Connector, Arc<dyn Clock>) -> Result<Box<dyn Database>>;
 
 /// What was found on this machine.
 pub(super) struct Restorer {
@@ -86,8 +88,7 @@ impl Restorer {
     /// Makes the files of the backup agree with each other, brings them back and starts a server on them.
     pub(super) fn restore(
         &self,
-        connector: &Connector,
-        clock: &Arc<dyn Clock>,
+        (connector, clock, open): (&Connector, &Arc<dyn Clock>, Open),
         folder: &Path,
         workspace: &Workspace,
         follow: &mut dyn Follow,
@@ -109,10 +110,10 @@ impl Restorer {
         command.args(["--skip-networking", "--skip-grant-tables", "--skip-log-bin", "--skip-slave-start"]);
         command.args(["--innodb-buffer-pool-size=64M", "--innodb-buffer-pool-load-at-startup=OFF"]);
         command.arg("--innodb-buffer-pool-dump-at-shutdown=OFF");
-        let open = || MySqlDatabase::open(connector.at_socket(&socket), Arc::clone(clock));
-        let (server, database) = site.start(command, clock, follow, open)?;
+        let answers = || open(connector.at_socket(&socket), Arc::clone(clock));
+        let (server, database) = site.start(command, clock, follow, answers)?;
         Ok(Restored {
-            elsewhere: Some(Box::new(database) as Box<dyn Database>),
+            elsewhere: Some(database),
             workspace: workspace.clone(),
             keeper: Some(Box::new(server) as Box<dyn Any + Send>),
         })

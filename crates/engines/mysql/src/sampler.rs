@@ -13,7 +13,7 @@ use super::connect::Connector;
 use super::connection::Connection;
 use super::counter_queries::{self, Beside, Follow, STATUS, Status, TIMER};
 use super::counters;
-use super::database::ServerFacts;
+use super::describe::ServerFacts;
 
 /// Name of its session.
 const NAME: &str = "plimsoll sampler";

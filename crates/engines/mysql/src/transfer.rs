@@ -10,15 +10,16 @@ use plimsoll_clock::Clock;
 use plimsoll_engine::database::{Restored, Transfer, Workspace};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::request::RequestAccess;
+use plimsoll_engine::server::place::{Keeper as _, Owner, foreign};
 use plimsoll_engine::server::tool;
 use plimsoll_engine::transfer::{COPY, Follow, Move, Program, TABLES};
 
 use super::connect::Connector;
 use super::connection::Connection;
 use super::product::Product;
-use super::restore::Restorer;
-use super::session;
-use super::workspace::{self, MARK_TABLE, Owner, quoted};
+use super::restore::{Open, Restorer};
+use super::working::{KillQuery, connect};
+use super::workspace::{MARK_TABLE, drop_database, quoted};
 
 /// The server has no statement that copies a database; this is what its users do.
 const WAYS: [&str; 1] = ["insert-select"];
@@ -35,19 +36,27 @@ pub(super) struct MySqlTransfer {
     tools: Option<[PathBuf; 2]>,
     product: Product,
     restorer: Option<Restorer>,
+    /// Opens the server of a restore.
+    open: Open,
     /// What was backed up last: it has the same name where it is restored.
     backed_up: Option<Workspace>,
 }
 
 impl MySqlTransfer {
-    pub(super) fn new(connector: &Arc<Connector>, clock: &Arc<dyn Clock>, run: &Workspace, product: Product) -> Self {
+    pub(super) fn new(
+        connector: &Arc<Connector>,
+        clock: &Arc<dyn Clock>,
+        run: &Workspace,
+        product: Product,
+        open: Open,
+    ) -> Self {
         let (connector, clock) = (Arc::clone(connector), Arc::clone(clock));
-        Self { connector, clock, run: run.clone(), tools: None, product, restorer: None, backed_up: None }
+        Self { connector, clock, run: run.clone(), tools: None, product, restorer: None, open, backed_up: None }
     }
 
     /// A session of the run, which ends with it.
     fn session(&self) -> Result<Connection> {
-        session::connect(&self.connector, &self.run, &self.run, RequestAccess::OWN)
+        connect(&self.connector, &self.run, &self.run, RequestAccess::OWN)
     }
 
     fn restorer(&self) -> Result<&Restorer> {
@@ -108,15 +117,15 @@ impl Transfer for MySqlTransfer {
 
     fn make(&mut self, copy: &Workspace) -> Result<()> {
         self.remove(copy)?;
-        workspace::create(&mut self.session()?, copy)
+        self.session()?.make(copy, Owner::Nobody)
     }
 
     fn remove(&mut self, copy: &Workspace) -> Result<()> {
         let mut connection = self.session()?;
-        match workspace::owner(&mut connection, copy)? {
+        match connection.owner(copy)? {
             Owner::Nobody => Ok(()),
-            Owner::We | Owner::Unfinished => workspace::drop_database(&mut connection, copy),
-            Owner::Somebody => Err(workspace::foreign(copy)),
+            Owner::We | Owner::Unfinished => drop_database(&mut connection, copy),
+            Owner::Somebody => Err(foreign::<Connection>(copy)),
         }
     }
 
@@ -143,15 +152,15 @@ impl Transfer for MySqlTransfer {
     fn copy(&mut self, from: &Workspace, to: &Workspace, _way: &str, follow: &mut dyn Follow) -> Result<()> {
         self.make(to)?;
         let (mut connection, mut control) = (self.session()?, self.session()?);
-        follow.working(connection.killer(&self.connector));
+        follow.working(KillQuery::of(&connection, &self.connector));
         control.set_timeout(Some(PATIENCE));
         let sql = format!(
             "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{from}' AND TABLE_NAME <> '{MARK_TABLE}' \
              ORDER BY 1"
         );
-        let tables = connection.ask(&sql)?.into_iter().flatten().flatten().map(|name| quoted(&name));
+        let tables = connection.column(&sql)?;
         follow.stage(COPY)?;
-        for table in tables.collect::<Vec<_>>() {
+        for table in tables.iter().map(|name| quoted(name)) {
             connection.run(&format!("CREATE TABLE {to}.{table} LIKE {from}.{table}"))?;
             connection.run(&format!("INSERT INTO {to}.{table} SELECT * FROM {from}.{table}"))?;
             follow.look(&mut || size(&mut control, to, self.product))?;
@@ -170,7 +179,7 @@ impl Transfer for MySqlTransfer {
 
     fn restore(&mut self, folder: &Path, to: &Workspace, follow: &mut dyn Follow) -> Result<Restored> {
         let workspace = self.backed_up.as_ref().unwrap_or(to);
-        self.restorer()?.restore(&self.connector, &self.clock, folder, workspace, follow)
+        self.restorer()?.restore((&self.connector, &self.clock, self.open), folder, workspace, follow)
     }
 }
 

@@ -20,12 +20,12 @@ use plimsoll_measurement::Counter;
 use scripted::{Counted, Said, Script, refusal};
 
 use super::connect::Connector;
+use super::control::Control;
+use super::counters;
 use super::describe::{self, Ability, Server};
-use super::lease::MssqlLease;
 use super::session::MssqlSession;
 use super::wire::Fault;
-use super::workspace::{CONTROL, Control};
-use super::{counters, orphans};
+use plimsoll_engine::server::place::{self, CONTROL, ServerLease};
 
 const URL: &str = "mssql://ann:pl4nted@h/sales?dropCleanBuffers=true";
 const MICROSOFT: &str = "Microsoft SQL Server 2022 (RTM) - 16.0.1000.6 (X64)\n\tOct 8 2022";
@@ -35,7 +35,7 @@ fn clock() -> (Arc<Counted>, Arc<dyn Clock>) {
     (Arc::clone(&counted), counted)
 }
 
-fn control(connector: &Connector) -> Control<'_> {
+fn control(connector: &Connector) -> Control {
     Control::connect(connector, CONTROL).unwrap()
 }
 
@@ -315,10 +315,10 @@ fn physical_reads_of_a_table_are_those_of_its_plans() {
     assert_eq!(misses(&[BigInt(2), Null]), None);
 }
 
-fn lease(script: &Script, mode: ClaimMode) -> Result<Option<MssqlLease>> {
+fn lease(script: &Script, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
     let (_, clock) = clock();
     let connector = Arc::new(script.connector(URL, &clock));
-    MssqlLease::claim(&connector, &clock, &Workspace::run("a1").unwrap(), mode)
+    ServerLease::claim(&connector, &clock, &Workspace::run("a1").unwrap(), mode)
 }
 
 /// A server whose locks are granted, with a schema of ours.
@@ -382,7 +382,7 @@ fn a_lease_is_renewed_with_patience() {
     for (lock, gate, renewed) in [(0, vec![-1, -1, 0], true), (0, vec![-1], false), (-1, vec![0], false)] {
         let script = granting();
         let connector = Arc::new(script.connector(URL, &clock));
-        let mut held = MssqlLease::claim(&connector, &clock, &Workspace::run("a1").unwrap(), ClaimMode::Exclusive)
+        let mut held = ServerLease::claim(&connector, &clock, &Workspace::run("a1").unwrap(), ClaimMode::Exclusive)
             .unwrap()
             .unwrap();
         let script = script
@@ -417,7 +417,7 @@ fn only_sessions_of_dead_runs_are_ended() {
         .on("s.program_name = @P2", [Said::Rows(vec![vec![BigInt(1)]]), Said::Rows(vec![vec![BigInt(0)]])])
         .on("KILL", [Said::Rows(Vec::new())]);
     let connector = script.connector(URL, &clock);
-    assert_eq!(orphans::end_all(&mut control(&connector), clock.as_ref()).unwrap(), 1);
+    assert_eq!(place::end_orphans(&mut control(&connector), clock.as_ref()).unwrap(), 1);
     let killed: Vec<String> = script.asked().into_iter().filter(|sql| sql.starts_with("KILL")).collect();
     assert_eq!(killed, ["KILL 51"]);
     // Leases are known in their own database only, so nobody looks at the sessions of another one.
@@ -428,13 +428,13 @@ fn only_sessions_of_dead_runs_are_ended() {
     let undoing = script
         .on("@LockTimeout = 0", [Said::Rows(vec![vec![BigInt(0)]])])
         .on("s.program_name = @P2", [Said::Rows(vec![vec![BigInt(1)]])]);
-    let error = orphans::end_all(&mut control(&undoing.connector(URL, &clock)), clock.as_ref()).unwrap_err();
+    let error = place::end_orphans(&mut control(&undoing.connector(URL, &clock)), clock.as_ref()).unwrap_err();
     assert!(error.kind == ErrorKind::Busy && error.message.contains("session 51"), "{error:?}");
     // Who only tidies up does not wait for ever either.
     assert!(undoing.asked().iter().any(|sql| sql == "SET LOCK_TIMEOUT 60000"));
     // Who may not see sessions finds none.
     let blind = granting().refuses("LIKE N'plimsoll work %'", 300);
-    assert_eq!(orphans::end_all(&mut control(&blind.connector(URL, &clock)), clock.as_ref()).unwrap(), 0);
+    assert_eq!(place::end_orphans(&mut control(&blind.connector(URL, &clock)), clock.as_ref()).unwrap(), 0);
 }
 
 #[test]

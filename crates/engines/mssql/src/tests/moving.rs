@@ -20,7 +20,7 @@ use crate::level::MssqlLevels;
 use crate::program::{self, Side};
 use crate::sql::Product;
 use crate::transfer::MssqlTransfer;
-use crate::workspace::Owner;
+use plimsoll_engine::server::place::Owner;
 
 /// Words of the text that asks whose a run's schema is.
 const RUN_WORKSPACE: &str = "GROUP BY s.schema_id";
