@@ -15,11 +15,11 @@ use plimsoll_engine::transfer::{COPY, Follow, Move, RESTORE, TABLES};
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 
-use super::database::SqliteDatabase;
 use super::errors::{from_io, from_sqlite};
 use super::existing::uri;
+use super::files::SqliteDatabase;
 use super::location;
-use super::session::Canceller;
+use super::statements::Canceller;
 
 /// By SQLite's backup API, by the file system, or by writing all anew without gaps.
 const WAYS: [&str; 3] = ["backup", "file-copy", "vacuum-into"];
