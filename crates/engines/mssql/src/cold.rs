@@ -9,9 +9,9 @@ use plimsoll_engine::server::restart;
 use plimsoll_engine::table::ColumnType;
 use plimsoll_engine::value::Value;
 
+use super::abilities::{Abilities, Ability, PRIVILEGES};
 use super::connect::Connector;
 use super::control::Control;
-use super::describe::{self, Abilities, Ability};
 use super::sql::{self, Product};
 use plimsoll_engine::server::place::{CONTROL, WORK};
 
@@ -43,10 +43,8 @@ pub(super) fn make_cold(
                 .to_owned(),
         );
     } else if !abilities.has(Ability::DropBuffers) {
-        let known = describe::PRIVILEGES.iter().find(|known| known.ability == Ability::DropBuffers);
-        let grant =
-            known.map_or("", |known| if product == Product::Database { known.azure_grant } else { known.grant });
-        let grant = grant.replace("{user}", connector.errors.user());
+        let known = PRIVILEGES.iter().find(|known| known.ability == Ability::DropBuffers);
+        let grant = known.map_or_else(String::new, |known| known.remedy(product, connector.errors.user()));
         follower.warn(format!(
             "nothing was done to make the tables cold: the server's cache is not emptied here ({grant})"
         ));

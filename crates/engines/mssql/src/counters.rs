@@ -8,8 +8,9 @@ use plimsoll_engine::table::ColumnType::{self, BigInt, Float};
 use plimsoll_engine::value::{Row, Value};
 use plimsoll_measurement::{Counter, FileLimit, FileRow, Moment, Reading, ResourceRow, Views, WaitRow};
 
+use super::abilities::{Abilities, Ability};
 use super::control::{Control, text_of, whole};
-use super::describe::{Abilities, Ability, PAGE_BYTES};
+use super::describe::PAGE_BYTES;
 use super::sql;
 
 const NAME: ColumnType = ColumnType::Text(128);

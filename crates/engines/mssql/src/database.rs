@@ -15,11 +15,12 @@ use plimsoll_engine::server::place::{self, CONTROL, ServerLease};
 use plimsoll_engine::table::Table;
 use plimsoll_measurement::Ceiling;
 
+use super::abilities::Ability;
 use super::cold;
 use super::connect::Connector;
 use super::control::Control;
 use super::copies::{self, Copies};
-use super::describe::{self, Ability, Server};
+use super::describe::{self, Server};
 use super::level::MssqlLevels;
 use super::sampler::ServerSampler;
 use super::session::MssqlSession;

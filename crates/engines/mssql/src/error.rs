@@ -116,7 +116,7 @@ impl Errors {
 
     fn hinted(&self, error: Error, known: Option<&KnownError>) -> Error {
         match known {
-            Some(known) => error.hint(self.filled(known.hint)),
+            Some(known) => error.hint(self.filled(&known.hint)),
             None if error.kind == ErrorKind::Connect => error.hint(NOBODY_THERE),
             None => error,
         }

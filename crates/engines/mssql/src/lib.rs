@@ -2,6 +2,7 @@
 //!
 //! Written to Microsoft's documentation. Only [`wire`] knows the driver.
 
+mod abilities;
 mod ado;
 mod cold;
 mod connect;

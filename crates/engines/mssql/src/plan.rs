@@ -5,9 +5,9 @@ use plimsoll_engine::error::Result;
 use plimsoll_engine::table::ColumnType::{BigInt, Text};
 use plimsoll_engine::value::Value;
 
+use super::abilities::{Abilities, Ability};
 use super::control::{Control, text_of, whole};
 use super::counters::pattern_of;
-use super::describe::{Abilities, Ability};
 use super::sql;
 
 /// The plan of a text as it was sent; `None` if it is not in the server's cache, or nobody may see it.

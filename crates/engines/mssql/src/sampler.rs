@@ -11,11 +11,11 @@ use plimsoll_engine::table::ColumnType::{self, BigInt, Float};
 use plimsoll_engine::value::{Row, Value};
 use plimsoll_measurement::{Counter, Files, Moment, Reading, ResourceRow, Views, Window};
 
+use super::abilities::{Abilities, Ability};
 use super::connect::Connector;
 use super::control::{Control, text_of, whole};
 use super::counter_queries::{self, GAUGES, METRICS};
 use super::counters;
-use super::describe::{Abilities, Ability};
 use super::sql::{self, Product, Text};
 use super::wire::Wire;
 

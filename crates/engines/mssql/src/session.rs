@@ -14,10 +14,10 @@ use plimsoll_engine::table::{ColumnType, Table};
 use plimsoll_engine::value::{Row, RowSummary, Value};
 use plimsoll_measurement::{Reading, Views};
 
+use super::abilities::{Abilities, Ability};
 use super::connect::Connector;
 use super::control::Control;
 use super::counters;
-use super::describe::{Abilities, Ability};
 use super::dialect::{CALL, MssqlDialect};
 use super::inserts;
 use super::plan;

@@ -19,11 +19,13 @@ use plimsoll_engine::value::Value::{self, BigInt, Float, Null, Text};
 use plimsoll_measurement::Counter;
 use scripted::{Counted, Said, Script, refusal};
 
+use super::abilities::{Ability, PRIVILEGES};
 use super::connect::Connector;
 use super::control::Control;
 use super::counters;
-use super::describe::{self, Ability, Server};
+use super::describe::{self, Server};
 use super::session::MssqlSession;
+use super::sql::Product;
 use super::wire::Fault;
 use plimsoll_engine::server::place::{self, CONTROL, ServerLease};
 
@@ -522,15 +524,10 @@ fn table_of_capabilities() -> String {
     let mut table =
         "| capability | without it | SQL Server, Managed Instance | Azure SQL Database |\n|---|---|---|---|\n"
             .to_owned();
-    for known in describe::PRIVILEGES {
-        let grant = |grant: &str| {
-            if grant.is_empty() {
-                "does not exist there".to_owned()
-            } else {
-                grant.replace("{user}", "user").replace('|', "\\|")
-            }
-        };
-        let (here, azure) = (grant(known.grant), grant(known.azure_grant));
+    for known in PRIVILEGES.iter() {
+        let grant = |product| known.remedy(product, "user").replace('|', "\\|");
+        let here = if known.azure_only { "does not exist there".to_owned() } else { grant(Product::Server) };
+        let azure = grant(Product::Database);
         let _ = writeln!(table, "| {} | {} | {here} | {azure} |", known.name, known.cost);
     }
     table

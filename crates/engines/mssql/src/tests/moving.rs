@@ -405,15 +405,10 @@ fn databases_in_azure_go_before_the_places_of_their_runs() {
 #[test]
 fn databases_are_listed_with_the_leases_of_their_runs() {
     let (_, clock) = clock();
-    let script = script()
-        .on(
-            "JOIN sys.master_files f ON f.database_id = d.database_id WHERE f.file_id = 1 AND LEFT",
-            [names(&["plimsoll_copy_a1a", "plimsoll_copy_"])],
-        )
-        .on(
-            "APPLOCK_TEST",
-            [Said::Rows(vec![vec![BigInt(1)]]), Said::Rows(vec![vec![BigInt(1)]]), Said::Rows(vec![vec![BigInt(0)]])],
-        );
+    let script = script().on("WHERE f.file_id = 1 AND LEFT", [names(&["plimsoll_copy_a1a", "plimsoll_copy_"])]).on(
+        "APPLOCK_TEST",
+        [Said::Rows(vec![vec![BigInt(1)]]), Said::Rows(vec![vec![BigInt(1)]]), Said::Rows(vec![vec![BigInt(0)]])],
+    );
     let connector = script.connector(URL, &clock);
     let copies = Copies::new(&connector, Product::Server, "sales");
     let mut control = super::control(&connector);

@@ -9,8 +9,9 @@ use plimsoll_engine::value::Value::{self, BigInt, Null, Text};
 
 use super::scripted::{Said, Script, refusal};
 use super::{URL, azure, clock, control, described, everything, granting};
+use crate::abilities::Ability;
 use crate::cold;
-use crate::describe::{self, Ability};
+use crate::describe::{self};
 use crate::session::MssqlSession;
 use crate::wire::{Fault, ServerError};
 
