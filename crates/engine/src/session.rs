@@ -57,7 +57,10 @@ pub trait Session: Requester {
     }
 
     /// Makes an empty table in the session's place, with its clustered primary key (where the engine has one).
-    fn create_table(&mut self, table: &Table) -> Result<()>;
+    fn create_table(&mut self, table: &Table) -> Result<()> {
+        let sql = self.dialect().create_table(table);
+        self.execute(&sql, &[]).map(drop)
+    }
 
     /// Makes stored procedures for requests for single rows of a table, which [`Dialect::call`] calls, in place of those that may be
     /// there. False where there are none or the user may not make them: then requests are texts.

@@ -1,6 +1,8 @@
 //! URLs of servers: `scheme://user:password@host:port/database?parameter=value`, taken apart and decoded. Nothing of what is
 //! wrong with one is repeated, as it may be a piece of a password.
 
+use std::net::IpAddr;
+
 use crate::error::{Error, ErrorKind, Result};
 use crate::target::unescape;
 
@@ -60,6 +62,16 @@ pub fn host_and_port(host: &str, usage: impl Fn(&'static str) -> Error) -> Resul
     // What is no number may be a password whose user part did not end where it should.
     let number = |port: &str| port.parse().map_err(|_| usage("a port in the URL is not a number from 1 to 65535"));
     Ok((unescape(name).map_err(&usage)?, port.map(number).transpose()?))
+}
+
+/// True for a host that is this machine.
+pub fn is_loopback(host: &str) -> bool {
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// `host:port`, or `[address]:port`.
+pub fn address(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
 /// The error on a parameter that an engine doesn't know. Its name is repeated where `is_plain` holds for all of it and it can't be

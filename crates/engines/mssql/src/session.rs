@@ -183,10 +183,6 @@ impl Session for MssqlSession {
         }
     }
 
-    fn create_table(&mut self, table: &Table) -> Result<()> {
-        self.change(&MssqlDialect.create_table(table), &[]).map(drop)
-    }
-
     fn make_procedures(&mut self, table: &Table) -> Result<bool> {
         if !self.abilities.has(Ability::MakeProcedures) {
             return Ok(false);

@@ -1,7 +1,7 @@
 //! Connections: where to, as whom, how protected.
 
 use std::io;
-use std::net::{IpAddr, ToSocketAddrs};
+use std::net::ToSocketAddrs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -10,6 +10,7 @@ use std::time::Duration;
 use plimsoll_engine::error::Result;
 use plimsoll_engine::server::socket::{Address, KeepAlive, Socket};
 use plimsoll_engine::server::tls::{self, Trust};
+use plimsoll_engine::server::url::{address, is_loopback};
 use plimsoll_engine::target::{Credentials, Secret};
 use rustls::ClientConfig;
 
@@ -183,14 +184,6 @@ impl Connector {
         }
         Err(failed)
     }
-}
-
-fn is_loopback(host: &str) -> bool {
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-fn address(host: &str, port: u16) -> String {
-    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
 #[cfg(test)]

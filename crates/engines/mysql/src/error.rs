@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ErrorKind::{Authenticate, Busy, Cancelled, Connect, DiskFull, Lost, Missing, Permission, Unsupported};
 use plimsoll_engine::error::{Error, ErrorKind};
+use plimsoll_engine::server::errors::{self, AFTER_BUSY, AFTER_LOSS, sentence};
 
 use super::wire_connection::ServerError;
 
@@ -63,11 +64,6 @@ const FILE_ERRORS: [u16; 5] = [3, 1026, 1030, 1878, 3675];
 /// The system's number of a full disk, as messages show it.
 const NO_SPACE: [&str; 3] = ["error 28 ", "errno: 28", "No space left"];
 
-/// What to do when a connection is gone.
-const AFTER_LOSS: &str = "look into the server's log for the reason, and start again when it answers";
-/// What to do when a lock stands in the way.
-const AFTER_BUSY: &str = "somebody else works on our tables or waits for them; try again";
-
 /// Makes errors that name the server, and nothing secret.
 #[derive(Debug, Clone)]
 pub(super) struct Errors(Arc<Names>);
@@ -109,14 +105,12 @@ impl Errors {
 
     /// Nobody there, or nobody who answers as a server would.
     pub(super) fn unreachable(&self, cause: &str) -> Error {
-        Error::new(Connect, format!("cannot connect to {}: {cause}", self.address()))
-            .hint("check that the server runs, that host and port are right and that no firewall stands between")
+        errors::unreachable(self.address(), cause)
     }
 
     /// A connection that was not made in time.
     pub(super) fn too_slow(&self, seconds: u64) -> Error {
-        Error::new(Connect, format!("{} did not answer within {seconds} s", self.address()))
-            .hint("check host, port and firewall")
+        errors::too_slow(self.address(), seconds)
     }
 
     /// No line that nobody else can read, where one was wanted.
@@ -141,7 +135,7 @@ impl Errors {
 
     /// The connection is gone.
     pub(super) fn lost(&self, cause: &str) -> Error {
-        Error::new(Lost, format!("the connection to {} was lost: {}", self.address(), sentence(cause))).hint(AFTER_LOSS)
+        errors::lost(self.address(), &sentence(cause))
     }
 
     fn with_hint(&self, error: Error, code: u16) -> Error {
@@ -181,11 +175,6 @@ fn meaning(server_error: &ServerError) -> ErrorKind {
     MEANINGS.iter().find(|(code, _)| *code == server_error.code).map_or(ErrorKind::Statement, |(_, kind)| *kind)
 }
 
-/// One sentence without a full stop.
-fn sentence(text: &str) -> String {
-    text.lines().next().unwrap_or_default().trim().trim_end_matches('.').to_owned()
-}
-
 /// A fault of ours or of the engine that no number tells.
 pub(super) fn statement(message: impl fmt::Display) -> Error {
     Error::new(ErrorKind::Statement, message.to_string())
@@ -219,10 +208,5 @@ mod tests {
         let open = Errors::new("h:1".to_owned(), "u".to_owned(), false);
         assert_eq!(open.connecting(&server_error(1045, "x")).kind, ErrorKind::PasswordNeeded);
         assert_eq!(errors.connecting(&server_error(1053, "x")).kind, Connect);
-    }
-
-    #[test]
-    fn messages_are_one_sentence() {
-        assert_eq!(sentence("Try this.\nOr that."), "Try this");
     }
 }

@@ -124,11 +124,6 @@ impl Session for MySqlSession {
         self.connection.close(&prepared).map_err(|error| self.connection.fail(error.into()))
     }
 
-    fn create_table(&mut self, table: &Table) -> Result<()> {
-        let sql = self.dialect().create_table(table);
-        self.execute(&sql, &[]).map(drop)
-    }
-
     fn make_procedures(&mut self, table: &Table) -> Result<bool> {
         let dialect = dialect::of(self.connection.server.product);
         for request in SingleRow::ALL {

@@ -88,10 +88,6 @@ impl Session for SqliteSession {
         self.checkpoint().map(drop)
     }
 
-    fn create_table(&mut self, table: &Table) -> Result<()> {
-        self.execute(&SqliteDialect.create_table(table), &[]).map(drop)
-    }
-
     fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
         load::load(self, table, rows)
     }

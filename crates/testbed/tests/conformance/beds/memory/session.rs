@@ -176,10 +176,6 @@ impl Session for MemorySession {
         self.0.prepare(sql).map(drop).map_err(failed)
     }
 
-    fn create_table(&mut self, table: &Table) -> Result<()> {
-        self.execute(&MemoryDialect.create_table(table), &[]).map(drop)
-    }
-
     fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
         self.execute("BEGIN IMMEDIATE", &[])?;
         let loaded = self.insert_all(table, rows);
