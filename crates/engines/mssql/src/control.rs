@@ -71,11 +71,7 @@ impl Control {
 
 /// A whole number of a row; `None` for NULL.
 pub(super) fn whole(row: &Row, index: usize) -> Option<i64> {
-    match row.get(index) {
-        Value::BigInt(number) => Some(number),
-        Value::Int(number) => Some(number.into()),
-        _ => None,
-    }
+    row.get(index).whole()
 }
 
 /// A text of a row; `None` for NULL.
