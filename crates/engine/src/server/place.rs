@@ -44,6 +44,9 @@ pub trait Keepers: Send + Sync {
     /// Such a session.
     type Keeper: Keeper;
 
+    /// The time that they live by.
+    fn clock(&self) -> &dyn Clock;
+
     /// A session under a name.
     ///
     /// # Errors
@@ -95,7 +98,6 @@ pub trait Keeper: Send {
 /// A lease: locks of a session that does nothing else, so that they fall when its client dies.
 pub struct ServerLease<K: Keepers> {
     keepers: Arc<K>,
-    clock: Arc<dyn Clock>,
     workspace: Workspace,
     shared: bool,
     /// `None` only while it is being renewed, or when that failed.
@@ -107,20 +109,15 @@ impl<K: Keepers + 'static> ServerLease<K> {
     ///
     /// # Errors
     /// If the place is not ours, or can't be made.
-    pub fn claim(
-        keepers: &Arc<K>,
-        clock: &Arc<dyn Clock>,
-        workspace: &Workspace,
-        mode: ClaimMode,
-    ) -> Result<Option<Box<dyn Lease>>> {
+    pub fn claim(keepers: &Arc<K>, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
         let mut keeper = keepers.keeper(&lease_name(workspace))?;
         let shared = mode == ClaimMode::Shared;
         if !keeper.try_lock(workspace, shared)? {
             return Ok(None);
         }
         // From here on the lock is given back whatever happens.
-        let (keepers, clock, workspace) = (Arc::clone(keepers), Arc::clone(clock), workspace.clone());
-        let mut lease = Self { keepers, clock, workspace, shared, keeper: Some(keeper) };
+        let (keepers, workspace) = (Arc::clone(keepers), workspace.clone());
+        let mut lease = Self { keepers, workspace, shared, keeper: Some(keeper) };
         match lease.with_keeper(K::Keeper::owner)? {
             Owner::We => {}
             Owner::Somebody => return Err(foreign::<K::Keeper>(&lease.workspace)),
@@ -152,7 +149,7 @@ impl<K: Keepers + 'static> Lease for ServerLease<K> {
             return Ok(());
         }
         let mut keeper = self.keepers.keeper(&lease_name(&self.workspace))?;
-        let give_up = self.clock.now().after(K::Keeper::RENEW_PATIENCE);
+        let give_up = self.keepers.clock().now().after(K::Keeper::RENEW_PATIENCE);
         loop {
             match keeper.try_lock(&self.workspace, self.shared) {
                 Ok(true) => break,
@@ -160,11 +157,11 @@ impl<K: Keepers + 'static> Lease for ServerLease<K> {
                 Err(error) if error.kind != ErrorKind::Busy => return Err(error),
                 _ => {}
             }
-            if self.clock.now() >= give_up {
+            if self.keepers.clock().now() >= give_up {
                 return Err(Error::new(ErrorKind::Busy, format!("somebody else took the lease on {}", self.workspace))
                     .hint("another run works with the same data; start again when it has ended"));
             }
-            self.clock.sleep(RENEW_PAUSE);
+            self.keepers.clock().sleep(RENEW_PAUSE);
         }
         match keeper.owner(&self.workspace)? {
             Owner::We | Owner::Unfinished => {}
@@ -205,7 +202,6 @@ impl<K: Keepers> Drop for ServerLease<K> {
 /// If it is not ours, or something in it isn't.
 pub fn remove<K: Keepers>(
     keepers: &K,
-    clock: &dyn Clock,
     workspace: &Workspace,
     drop: impl FnOnce(&mut K::Keeper) -> Result<bool>,
 ) -> Result<bool> {
@@ -217,7 +213,7 @@ pub fn remove<K: Keepers>(
     if !keeper.try_lock(&lease, false)? {
         return Ok(false);
     }
-    end_orphans(&mut keeper, clock)?;
+    end_orphans(&mut keeper, keepers.clock())?;
     // Asked again under the lock.
     let removed = match keeper.owner(workspace)? {
         Owner::We | Owner::Unfinished => drop(&mut keeper),

@@ -49,6 +49,14 @@ impl<'a> Parts<'a> {
     }
 }
 
+/// The error on a URL of this scheme that can't be read.
+pub fn usage(scheme: &str, message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Usage, message).hint(format!(
+        "write {scheme}://user@host:port/database?parameter=value, with '/', '?', '@', '&' and '%' of a user or password as %2F, \
+         %3F, %40, %26 and %25"
+    ))
+}
+
 /// A host, decoded and perhaps empty, and its port: `name`, `name:port`, `[address]:port`.
 ///
 /// # Errors

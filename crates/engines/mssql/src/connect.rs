@@ -69,7 +69,7 @@ type Tried<'a> = std::result::Result<Box<dyn Wire>, Failed<'a>>;
 #[derive(Clone)]
 pub(super) struct Connector {
     dial: Arc<dyn Dial>,
-    clock: Arc<dyn Clock>,
+    pub(super) clock: Arc<dyn Clock>,
     endpoints: Vec<Endpoint>,
     login: Login,
     secrets: Arc<Secrets>,

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use plimsoll_clock::Clock;
 use plimsoll_engine::capability::Capability;
 use plimsoll_engine::database::{
     ClaimMode, Cold, ColdFollower, Database, Description, Lease, Moves, Sampler, Session, Sessions, Telemetry,
@@ -31,15 +30,14 @@ use super::workspace;
 /// Holds no connection: whoever asks something of the database gets a fresh one, which a restart can't have broken.
 pub(super) struct MssqlDatabase {
     connector: Arc<Connector>,
-    clock: Arc<dyn Clock>,
     server: Server,
 }
 
 impl MssqlDatabase {
     /// Connects and asks the server who it is.
-    pub(super) fn open(connector: Connector, clock: Arc<dyn Clock>) -> Result<Self> {
+    pub(super) fn open(connector: Connector) -> Result<Self> {
         let server = describe::describe(&mut Control::connect(&connector, CONTROL)?, &connector)?;
-        Ok(Self { connector: Arc::new(connector), clock, server })
+        Ok(Self { connector: Arc::new(connector), server })
     }
 
     fn control(&self) -> Result<Control> {
@@ -62,9 +60,9 @@ impl MssqlDatabase {
         if workspace.kind() == WorkspaceKind::Copy {
             // Its tables are in the schema that is named like the run's place.
             let inside = self.connector.to(workspace.name());
-            return MssqlSession::open(&inside, &self.clock, run, run, access, self.server.abilities);
+            return MssqlSession::open(&inside, run, run, access, self.server.abilities);
         }
-        MssqlSession::open(&self.connector, &self.clock, workspace, run, access, self.server.abilities)
+        MssqlSession::open(&self.connector, workspace, run, access, self.server.abilities)
     }
 }
 
@@ -89,7 +87,7 @@ impl Database for MssqlDatabase {
 
 impl Workspaces for MssqlDatabase {
     fn claim(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
-        ServerLease::claim(&self.connector, &self.clock, workspace, mode)
+        ServerLease::claim(&self.connector, workspace, mode)
     }
 
     fn workspaces(&self) -> Result<Vec<WorkspaceStatus>> {
@@ -109,11 +107,11 @@ impl Workspaces for MssqlDatabase {
     }
 
     fn end_orphans(&self) -> Result<u32> {
-        place::end_orphans(&mut self.control()?, self.clock.as_ref())
+        place::end_orphans(&mut self.control()?, self.connector.clock.as_ref())
     }
 
     fn remove(&self, workspace: &Workspace) -> Result<bool> {
-        place::remove(self.connector.as_ref(), self.clock.as_ref(), workspace, |control| {
+        place::remove(self.connector.as_ref(), workspace, |control| {
             if workspace.kind() == WorkspaceKind::Copy {
                 self.copies().drop(workspace)?;
             } else {
@@ -137,7 +135,7 @@ impl Workspaces for MssqlDatabase {
         follower: &mut dyn ColdFollower,
     ) -> Result<Vec<String>> {
         let server = (self.server.product, self.server.abilities);
-        cold::make_cold(&self.connector, self.clock.as_ref(), server, run, cold, follower)
+        cold::make_cold(&self.connector, self.connector.clock.as_ref(), server, run, cold, follower)
     }
 }
 
@@ -158,7 +156,7 @@ impl Telemetry for MssqlDatabase {
         if !sees.into_iter().any(|ability| abilities.has(ability)) {
             return Ok(None);
         }
-        Ok(Some(Box::new(ServerSampler::open(&self.connector, &self.clock, product, abilities)?)))
+        Ok(Some(Box::new(ServerSampler::open(&self.connector, product, abilities)?)))
     }
 
     fn ceilings(&self) -> Vec<Ceiling> {
@@ -173,7 +171,7 @@ impl Moves for MssqlDatabase {
             return Ok(None);
         }
         let about = (self.server.product, self.server.database.as_str());
-        Ok(Some(Box::new(MssqlTransfer::new(&self.connector, &self.clock, run, about))))
+        Ok(Some(Box::new(MssqlTransfer::new(&self.connector, run, about))))
     }
 
     fn levels(&self) -> Result<Option<Box<dyn Levels>>> {

@@ -63,6 +63,6 @@ impl Engine for Mssql {
         let environment = |name: &str| std::env::var(name).ok();
         let dial = Box::new(connect::ByDriver);
         let connector = connect::Connector::new(location, credentials, &environment, dial, &clock)?;
-        Ok(Box::new(database::MssqlDatabase::open(connector, clock)?))
+        Ok(Box::new(database::MssqlDatabase::open(connector)?))
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_clock::{Clock, windowed};
+use plimsoll_clock::windowed;
 use plimsoll_engine::database::Sampler;
 use plimsoll_engine::error::{ErrorKind, Result};
 use plimsoll_engine::table::ColumnType::{self, BigInt, Float};
@@ -34,7 +34,6 @@ const APART: Duration = Duration::from_secs(5);
 /// Reads a server; after a loss it connects again at the next reading.
 pub(super) struct ServerSampler {
     connector: Connector,
-    clock: Arc<dyn Clock>,
     product: Product,
     abilities: Abilities,
     wire: Option<Box<dyn Wire>>,
@@ -47,15 +46,9 @@ pub(super) struct ServerSampler {
 
 impl ServerSampler {
     /// Connects.
-    pub(super) fn open(
-        connector: &Connector,
-        clock: &Arc<dyn Clock>,
-        product: Product,
-        abilities: Abilities,
-    ) -> Result<Self> {
+    pub(super) fn open(connector: &Connector, product: Product, abilities: Abilities) -> Result<Self> {
         let mut sampler = Self {
             connector: connector.hurried(PATIENCE_S),
-            clock: Arc::clone(clock),
             product,
             abilities,
             wire: None,
@@ -82,7 +75,7 @@ impl ServerSampler {
 
     /// Rows with the window of their question; `None` if the server refuses it by now.
     fn rows(&mut self, text: Text, columns: &[ColumnType]) -> Result<Option<(Vec<Row>, Window)>> {
-        let clock = Arc::clone(&self.clock);
+        let clock = Arc::clone(&self.connector.clock);
         let (rows, window) = windowed(clock.as_ref(), || self.with_control(|control| control.rows(text, &[], columns)));
         match rows {
             Ok(rows) => Ok(Some((rows, window))),
@@ -247,7 +240,7 @@ impl Sampler for ServerSampler {
 
     /// Files, waits of all, and the use of resources over finished intervals.
     fn views(&mut self) -> Result<Views> {
-        let (clock, abilities, text) = (Arc::clone(&self.clock), self.abilities, self.waits_text());
+        let (clock, abilities, text) = (Arc::clone(&self.connector.clock), self.abilities, self.waits_text());
         let mut views = self.with_control(|control| counters::views(control, clock.as_ref(), abilities))?;
         views.waits.clear();
         if abilities.has(Ability::SeeWaits)

@@ -53,7 +53,6 @@ impl MssqlSession {
     /// Connects under the name of the run, so that it ends when the run's lease is gone.
     pub(super) fn open(
         connector: &Connector,
-        clock: &Arc<dyn Clock>,
         workspace: &Workspace,
         run: &Workspace,
         access: RequestAccess,
@@ -64,7 +63,7 @@ impl MssqlSession {
         let mut session = Self {
             control: Control::on(wire, connector),
             canceller,
-            clock: Arc::clone(clock),
+            clock: Arc::clone(&connector.clock),
             workspace: workspace.clone(),
             access,
             known: KnownTables::All,

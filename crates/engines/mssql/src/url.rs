@@ -2,7 +2,7 @@
 //! which are Microsoft's; case and blanks in their names do not matter.
 
 use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::server::url::{Parts, host_and_port, unknown_parameter};
+use plimsoll_engine::server::url::{self, Parts, host_and_port, unknown_parameter};
 use plimsoll_engine::target::{Secret, Target};
 
 use super::ado;
@@ -145,9 +145,7 @@ pub(super) struct Location {
 }
 
 fn usage(message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Usage, message).hint(
-        "write mssql://user@host:port/database?parameter=value, with '/', '?', '@', '&' and '%' of a user or password as %2F, %3F, %40, %26 and %25",
-    )
+    url::usage("mssql", message)
 }
 
 /// The sentence for `host\INSTANCE`, which is no URL.

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use plimsoll_clock::Clock;
 use plimsoll_engine::database::{Workspace, WorkspaceKind, WorkspaceStatus};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::place::{Keeper, Keepers, Owner, WORK, without_others};
@@ -23,6 +24,10 @@ const TABLES_PER_DROP: usize = 64;
 
 impl Keepers for Connector {
     type Keeper = Control;
+
+    fn clock(&self) -> &dyn Clock {
+        self.clock.as_ref()
+    }
 
     fn keeper(&self, name: &str) -> Result<Control> {
         Control::connect(self, name)

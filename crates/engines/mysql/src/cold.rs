@@ -6,7 +6,6 @@
 
 use std::path::Path;
 
-use plimsoll_clock::Clock;
 use plimsoll_engine::database::{Cold, ColdFollower, Workspace};
 use plimsoll_engine::error::{ErrorKind, Result};
 use plimsoll_engine::process;
@@ -30,7 +29,6 @@ const ROWS_PER_INSERT: u64 = 10_000;
 /// Makes tables cold.
 pub(super) struct ColdMaker<'a> {
     pub(super) connector: &'a std::sync::Arc<Connector>,
-    pub(super) clock: &'a dyn Clock,
     pub(super) data_directory: Option<&'a Path>,
     /// Why a restart may not be enough.
     pub(super) loads_at_startup: bool,
@@ -50,7 +48,7 @@ impl ColdMaker<'_> {
         self.follower.check()?;
         if let Some(command) = &cold.restart_command {
             let connector = self.connector;
-            restart(command, self.clock, self.follower, || started_at(connector))?;
+            restart(command, self.connector.clock.as_ref(), self.follower, || started_at(connector))?;
             done.push("restart".to_owned());
         }
         let mut connection = connect(self.connector, workspace, run, RequestAccess::OWN)?;

@@ -1,9 +1,7 @@
 //! An opened server.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use plimsoll_clock::Clock;
 use plimsoll_engine::capability::Capability;
 use plimsoll_engine::database::{
     ClaimMode, Cold, ColdFollower, Database, Description, Lease, Moves, Sampler, Session, Sessions, Telemetry,
@@ -18,7 +16,7 @@ use plimsoll_measurement::Ceiling;
 
 use super::connect::Connector;
 use super::counters::{self, ProcessSampler};
-use super::describe::{self, ServerFacts};
+use super::describe::{self, Described};
 use super::requester::MySqlRequester;
 use super::sampler::ServerSampler;
 use super::session::MySqlSession;
@@ -28,29 +26,24 @@ use super::{capabilities, cold, workspace};
 /// Holds no connection: whoever asks something of the database gets a fresh one, which a restart can't have broken.
 pub(super) struct MySqlDatabase {
     connector: Arc<Connector>,
-    clock: Arc<dyn Clock>,
-    description: Description,
-    facts: ServerFacts,
-    data_directory: Option<PathBuf>,
-    ceilings: Vec<Ceiling>,
+    server: Described,
 }
 
 impl MySqlDatabase {
     /// Connects and asks the server who it is.
-    pub(super) fn open(connector: Connector, clock: Arc<dyn Clock>) -> Result<Self> {
-        let described = describe::describe(&mut connector.connect(CONTROL)?, &connector)?;
-        let describe::Described { description, facts, data_directory, ceilings } = described;
-        Ok(Self { connector: Arc::new(connector), clock, description, facts, data_directory, ceilings })
+    pub(super) fn open(connector: Connector) -> Result<Self> {
+        let server = describe::describe(&mut connector.connect(CONTROL)?, &connector)?;
+        Ok(Self { connector: Arc::new(connector), server })
     }
 
-    fn open_boxed(connector: Connector, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>> {
-        Ok(Box::new(Self::open(connector, clock)?))
+    fn open_boxed(connector: Connector) -> Result<Box<dyn Database>> {
+        Ok(Box::new(Self::open(connector)?))
     }
 }
 
 impl Database for MySqlDatabase {
     fn description(&self) -> &Description {
-        &self.description
+        &self.server.description
     }
 
     /// None at all if the server can't be asked now.
@@ -62,7 +55,7 @@ impl Database for MySqlDatabase {
 
 impl Workspaces for MySqlDatabase {
     fn claim(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
-        ServerLease::claim(&self.connector, &self.clock, workspace, mode)
+        ServerLease::claim(&self.connector, workspace, mode)
     }
 
     fn workspaces(&self) -> Result<Vec<WorkspaceStatus>> {
@@ -70,17 +63,17 @@ impl Workspaces for MySqlDatabase {
     }
 
     fn end_orphans(&self) -> Result<u32> {
-        place::end_orphans(&mut self.connector.keeper(CONTROL)?, self.clock.as_ref())
+        place::end_orphans(&mut self.connector.keeper(CONTROL)?, self.connector.clock.as_ref())
     }
 
     fn remove(&self, workspace: &Workspace) -> Result<bool> {
-        place::remove(self.connector.as_ref(), self.clock.as_ref(), workspace, |connection| {
+        place::remove(self.connector.as_ref(), workspace, |connection| {
             workspace::drop_database(connection, workspace).map(|()| true)
         })
     }
 
     fn free_bytes(&self) -> Option<u64> {
-        process::free_bytes(self.data_directory.as_ref()?)
+        process::free_bytes(self.server.data_directory.as_ref()?)
     }
 
     fn make_cold(
@@ -91,11 +84,10 @@ impl Workspaces for MySqlDatabase {
         cold: &Cold,
         follower: &mut dyn ColdFollower,
     ) -> Result<Vec<String>> {
-        let loads = self.description.settings.get("innodb_buffer_pool_load_at_startup");
+        let loads = self.server.description.settings.get("innodb_buffer_pool_load_at_startup");
         let mut maker = cold::ColdMaker {
             connector: &self.connector,
-            clock: self.clock.as_ref(),
-            data_directory: self.data_directory.as_deref(),
+            data_directory: self.server.data_directory.as_deref(),
             loads_at_startup: loads.is_some_and(|value| value == "ON"),
             follower,
         };
@@ -107,17 +99,17 @@ impl Sessions for MySqlDatabase {
     /// A session that may only read has names looked up in the database of the URL; one that may write reaches tables of others
     /// by their names with the database in front.
     fn session_with(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Session>> {
-        Ok(Box::new(MySqlSession::open(&self.connector, &self.clock, self.facts, (workspace, run), access)?))
+        Ok(Box::new(MySqlSession::open(&self.connector, self.server.facts, (workspace, run), access)?))
     }
 
     fn requester(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Requester>> {
-        Ok(Box::new(MySqlRequester::open(&self.connector, self.facts, workspace, run, access)?))
+        Ok(Box::new(MySqlRequester::open(&self.connector, self.server.facts, workspace, run, access)?))
     }
 }
 
 impl Telemetry for MySqlDatabase {
     fn server_sampler(&self) -> Result<Option<Box<dyn Sampler>>> {
-        Ok(Some(Box::new(ServerSampler::open(&self.connector, &self.clock, self.facts)?)))
+        Ok(Some(Box::new(ServerSampler::open(&self.connector, self.server.facts)?)))
     }
 
     fn server_pids(&self) -> Vec<u32> {
@@ -127,19 +119,19 @@ impl Telemetry for MySqlDatabase {
     }
 
     fn ceilings(&self) -> Vec<Ceiling> {
-        self.ceilings.clone()
+        self.server.ceilings.clone()
     }
 
     fn process_sampler(&self) -> Option<Box<dyn Sampler>> {
         let mut connection = self.connector.connect(CONTROL).ok()?;
         let pid = counters::process_of(&mut connection, self.connector.loopback)?;
-        Some(Box::new(ProcessSampler::new(Arc::clone(&self.clock), pid)?))
+        Some(Box::new(ProcessSampler::new(Arc::clone(&self.connector.clock), pid)?))
     }
 }
 
 impl Moves for MySqlDatabase {
     fn transfer(&self, run: &Workspace) -> Result<Option<Box<dyn Transfer>>> {
         let product = self.connector.connect(CONTROL)?.server.product;
-        Ok(Some(Box::new(MySqlTransfer::new(&self.connector, &self.clock, run, product, Self::open_boxed))))
+        Ok(Some(Box::new(MySqlTransfer::new(&self.connector, run, product, Self::open_boxed))))
     }
 }

@@ -75,7 +75,7 @@ impl Engine for MySql {
 
     fn open(&self, target: &Target, credentials: &Credentials, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>> {
         let location = url::Location::parse(target)?;
-        let connector = connect::Connector::new(location, credentials, &|name| std::env::var(name).ok())?;
-        Ok(Box::new(database::MySqlDatabase::open(connector, clock)?))
+        let connector = connect::Connector::new(location, credentials, &|name| std::env::var(name).ok(), clock)?;
+        Ok(Box::new(database::MySqlDatabase::open(connector)?))
     }
 }

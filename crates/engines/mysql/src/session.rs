@@ -36,14 +36,13 @@ impl MySqlSession {
     /// Connects for the run.
     pub(super) fn open(
         connector: &Arc<Connector>,
-        clock: &Arc<dyn Clock>,
         facts: ServerFacts,
         (workspace, run): (&Workspace, &Workspace),
         access: RequestAccess,
     ) -> Result<Self> {
         let connection = connect(connector, workspace, run, access)?;
         let canceller = KillQuery::of(&connection, connector);
-        let clock = Arc::clone(clock);
+        let clock = Arc::clone(&connector.clock);
         Ok(Self { connection, clock, facts, statements: HashMap::new(), canceller, changed: false })
     }
 

@@ -6,9 +6,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_clock::Clock;
 use plimsoll_engine::database::{Restored, Transfer, Workspace};
-use plimsoll_engine::error::{Error, ErrorKind, Result};
+use plimsoll_engine::error::Result;
 use plimsoll_engine::request::RequestAccess;
 use plimsoll_engine::server::place::{Keeper as _, Owner, foreign};
 use plimsoll_engine::server::tool;
@@ -30,7 +29,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Makes and moves databases of one run.
 pub(super) struct MySqlTransfer {
     connector: Arc<Connector>,
-    clock: Arc<dyn Clock>,
     run: Workspace,
     /// The dumping and the loading program.
     tools: Option<[PathBuf; 2]>,
@@ -43,15 +41,9 @@ pub(super) struct MySqlTransfer {
 }
 
 impl MySqlTransfer {
-    pub(super) fn new(
-        connector: &Arc<Connector>,
-        clock: &Arc<dyn Clock>,
-        run: &Workspace,
-        product: Product,
-        open: Open,
-    ) -> Self {
-        let (connector, clock) = (Arc::clone(connector), Arc::clone(clock));
-        Self { connector, clock, run: run.clone(), tools: None, product, restorer: None, open, backed_up: None }
+    pub(super) fn new(connector: &Arc<Connector>, run: &Workspace, product: Product, open: Open) -> Self {
+        let connector = Arc::clone(connector);
+        Self { connector, run: run.clone(), tools: None, product, restorer: None, open, backed_up: None }
     }
 
     /// A session of the run, which ends with it.
@@ -60,13 +52,11 @@ impl MySqlTransfer {
     }
 
     fn restorer(&self) -> Result<&Restorer> {
-        self.restorer.as_ref().ok_or_else(|| Error::new(ErrorKind::Internal, "no tools were looked for"))
+        tool::found(self.restorer.as_ref())
     }
 
     fn program(&self, number: usize, database: &Workspace) -> Result<Command> {
-        let program = self.tools.as_ref().map(|tools| &tools[number]);
-        let program = program.ok_or_else(|| Error::new(ErrorKind::Internal, "no tools were looked for"))?;
-        let mut command = Command::new(program);
+        let mut command = Command::new(&tool::found(self.tools.as_ref())?[number]);
         // Nobody's option files: what the run does must not depend on them.
         command.arg("--no-defaults");
         self.connector.configure(&mut command, self.product);
@@ -105,11 +95,7 @@ impl Transfer for MySqlTransfer {
             return Ok(Vec::new());
         }
         let (names, package) = self.product.client_programs();
-        let find = |name: &str| {
-            let found = tool::candidates(name, &[]).into_iter().next();
-            found.ok_or_else(|| tool::missing(name, package))
-        };
-        let tools = [find(names[0])?, find(names[1])?];
+        let tools = [tool::find(names[0], &[], package)?, tool::find(names[1], &[], package)?];
         let versions = tools.iter().filter_map(|tool| tool::version(tool)).collect();
         self.tools = Some(tools);
         Ok(versions)
@@ -136,7 +122,7 @@ impl Transfer for MySqlTransfer {
     fn dump(&mut self, from: &Workspace, file: &File, follow: &mut dyn Follow) -> Result<()> {
         let mut command = self.program(0, from)?;
         command.stdin(Stdio::null()).stdout(tool::whole(file)?);
-        tool::run(command, self.clock.as_ref(), || follow.look(&mut || Some(file.metadata().ok()?.len())))
+        tool::run(command, self.connector.clock.as_ref(), || follow.look(&mut || Some(file.metadata().ok()?.len())))
     }
 
     fn import(&mut self, file: &File, into: &Workspace, follow: &mut dyn Follow) -> Result<()> {
@@ -146,7 +132,9 @@ impl Transfer for MySqlTransfer {
         let mut command = self.program(1, into)?;
         command.stdin(tool::whole(file)?).stdout(Stdio::null());
         follow.stage(TABLES)?;
-        tool::run(command, self.clock.as_ref(), || follow.look(&mut || size(&mut control, into, self.product)))
+        tool::run(command, self.connector.clock.as_ref(), || {
+            follow.look(&mut || size(&mut control, into, self.product))
+        })
     }
 
     fn copy(&mut self, from: &Workspace, to: &Workspace, _way: &str, follow: &mut dyn Follow) -> Result<()> {
@@ -174,12 +162,12 @@ impl Transfer for MySqlTransfer {
 
     fn back_up(&mut self, from: &Workspace, folder: &Path, follow: &mut dyn Follow) -> Result<()> {
         self.backed_up = Some(from.clone());
-        self.restorer()?.back_up(&self.connector, self.clock.as_ref(), folder, follow)
+        self.restorer()?.back_up(&self.connector, folder, follow)
     }
 
     fn restore(&mut self, folder: &Path, to: &Workspace, follow: &mut dyn Follow) -> Result<Restored> {
         let workspace = self.backed_up.as_ref().unwrap_or(to);
-        self.restorer()?.restore((&self.connector, &self.clock, self.open), folder, workspace, follow)
+        self.restorer()?.restore((&self.connector, self.open), folder, workspace, follow)
     }
 }
 

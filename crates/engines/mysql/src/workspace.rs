@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use plimsoll_clock::Clock;
 use plimsoll_engine::database::{Workspace, WorkspaceKind, WorkspaceStatus};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::place::{Keeper, Keepers, Owner, without_others};
@@ -117,6 +118,10 @@ fn share(connection: &mut Connection, workspace: &Workspace) -> Result<bool> {
 
 impl Keepers for Connector {
     type Keeper = Connection;
+
+    fn clock(&self) -> &dyn Clock {
+        self.clock.as_ref()
+    }
 
     /// It neither works nor is in any of our databases.
     fn keeper(&self, name: &str) -> Result<Connection> {

@@ -46,9 +46,7 @@ impl SqliteTransfer {
     }
 
     fn shell(&self) -> Result<Command> {
-        let shell = self.shell.as_ref();
-        let shell = shell.ok_or_else(|| Error::new(ErrorKind::Internal, "no tools were looked for"))?;
-        let mut command = Command::new(shell);
+        let mut command = Command::new(tool::found(self.shell.as_ref())?);
         command.args(["-batch", "-bail", "-init", "/dev/null"]);
         Ok(command)
     }
@@ -92,8 +90,7 @@ impl Transfer for SqliteTransfer {
         if for_what != Move::Import {
             return Ok(Vec::new());
         }
-        let found = tool::candidates("sqlite3", &[]).into_iter().next();
-        let shell = self.shell.insert(found.ok_or_else(|| tool::missing("sqlite3", "sqlite3"))?);
+        let shell = self.shell.insert(tool::find("sqlite3", &[], "sqlite3")?);
         Ok(tool::version(shell).into_iter().collect())
     }
 

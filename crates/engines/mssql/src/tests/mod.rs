@@ -320,7 +320,7 @@ fn physical_reads_of_a_table_are_those_of_its_plans() {
 fn lease(script: &Script, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
     let (_, clock) = clock();
     let connector = Arc::new(script.connector(URL, &clock));
-    ServerLease::claim(&connector, &clock, &Workspace::run("a1").unwrap(), mode)
+    ServerLease::claim(&connector, &Workspace::run("a1").unwrap(), mode)
 }
 
 /// A server whose locks are granted, with a schema of ours.
@@ -384,9 +384,8 @@ fn a_lease_is_renewed_with_patience() {
     for (lock, gate, renewed) in [(0, vec![-1, -1, 0], true), (0, vec![-1], false), (-1, vec![0], false)] {
         let script = granting();
         let connector = Arc::new(script.connector(URL, &clock));
-        let mut held = ServerLease::claim(&connector, &clock, &Workspace::run("a1").unwrap(), ClaimMode::Exclusive)
-            .unwrap()
-            .unwrap();
+        let mut held =
+            ServerLease::claim(&connector, &Workspace::run("a1").unwrap(), ClaimMode::Exclusive).unwrap().unwrap();
         let script = script
             .on("SELECT 1", [Said::Fault(Fault::Closed("reset".to_owned()))])
             .on("'Exclusive', @LockOwner = 'Session', @LockTimeout = 0", [answer(lock)])
@@ -451,7 +450,7 @@ fn a_session_names_our_tables_with_their_place_and_leaves_the_user_s_alone() {
     let connector = script.connector(URL, &clock);
     let workspace = Workspace::run("a1").unwrap();
     let abilities = described(&script).unwrap().abilities;
-    let open = |access| MssqlSession::open(&connector, &clock, &workspace, &workspace, access, abilities).unwrap();
+    let open = |access| MssqlSession::open(&connector, &workspace, &workspace, access, abilities).unwrap();
     let mut own = open(RequestAccess::OWN);
     own.execute("SELECT a FROM mine, theirs", &[]).unwrap();
     let mut reader = open(RequestAccess { existing: true, writes: false });
@@ -505,8 +504,7 @@ fn a_server_without_the_bulk_protocol_gets_its_rows_by_statements() {
     let abilities = described(&script).unwrap().abilities;
     let connector = script.connector(URL, &clock);
     let workspace = Workspace::run("a1").unwrap();
-    let mut session =
-        MssqlSession::open(&connector, &clock, &workspace, &workspace, RequestAccess::OWN, abilities).unwrap();
+    let mut session = MssqlSession::open(&connector, &workspace, &workspace, RequestAccess::OWN, abilities).unwrap();
     let table = plimsoll_engine::table::Table::new("t", &[("RowId", plimsoll_engine::table::ColumnType::Int)]);
     assert_eq!(Session::load(&mut session, &table, &mut Source(450, false)).unwrap().rows, 450);
     let sent = |from: usize| -> Vec<String> {

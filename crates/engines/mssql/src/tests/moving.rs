@@ -52,7 +52,7 @@ fn run() -> Workspace {
 
 fn transfer(script: &Script, product: Product) -> MssqlTransfer {
     let (_, clock) = clock();
-    MssqlTransfer::new(&Arc::new(script.connector(URL, &clock)), &clock, &run(), (product, "sales"))
+    MssqlTransfer::new(&Arc::new(script.connector(URL, &clock)), &run(), (product, "sales"))
 }
 
 /// Notes the stages.
@@ -299,7 +299,7 @@ fn a_database_in_azure_is_restored_once_it_can_be() {
         .on("IF NOT EXISTS", done());
     let (counted, clock) = clock();
     let mut transfer =
-        MssqlTransfer::new(&Arc::new(script.connector(URL, &clock)), &clock, &run(), (Product::Database, "sales"));
+        MssqlTransfer::new(&Arc::new(script.connector(URL, &clock)), &run(), (Product::Database, "sales"));
     transfer.tool = Some(az.clone());
     let mut stages = Stages::default();
     transfer.back_up(&run().copy('a'), folder.path(), &mut stages).unwrap();
@@ -392,7 +392,7 @@ fn databases_in_azure_go_before_the_places_of_their_runs() {
         .on("LIKE N'plimsoll work %'", done())
         .on("DROP DATABASE", done());
     let (_, clock) = clock();
-    let database = MssqlDatabase::open(script.connector(URL, &clock), Arc::clone(&clock)).unwrap();
+    let database = MssqlDatabase::open(script.connector(URL, &clock)).unwrap();
     let listed: Vec<Workspace> = database.workspaces().unwrap().into_iter().map(|status| status.workspace).collect();
     assert_eq!(listed, [run().copy('b'), run()]);
     let error = database.remove(&run()).unwrap_err();

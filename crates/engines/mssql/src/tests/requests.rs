@@ -19,7 +19,7 @@ fn session(script: &Script) -> MssqlSession {
     let abilities = described(&script).unwrap().abilities;
     let connector = script.connector(URL, &clock);
     let workspace = Workspace::run("a1").unwrap();
-    MssqlSession::open(&connector, &clock, &workspace, &workspace, RequestAccess::OWN, abilities).unwrap()
+    MssqlSession::open(&connector, &workspace, &workspace, RequestAccess::OWN, abilities).unwrap()
 }
 
 fn table() -> Table {
