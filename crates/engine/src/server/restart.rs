@@ -21,8 +21,7 @@ pub fn restart(
     started_at: impl Fn() -> Result<String>,
 ) -> Result<()> {
     let before = started_at()?;
-    let (patience, is_secret) = (PATIENCE, false);
-    let script = Script { name: "restart command", command, variable: None, patience, ends_all: false, is_secret };
+    let script = Script { ends_all: false, ..Script::new("restart command", command, PATIENCE) };
     script.run(clock, &mut || follower.check())?;
     let give_up = clock.now().after(PATIENCE);
     loop {
