@@ -11,11 +11,10 @@ use plimsoll_engine::target::{Secret, Target};
 use plimsoll_engine::value::Row;
 
 use crate::connection::{Connection, Failed, Prepared};
-use crate::error::Errors;
+use crate::error::{Errors, statement};
 use crate::login::{self, Login, Welcome};
 use crate::product::Server;
 use crate::rows;
-use crate::session::no_row;
 use crate::url::{Location, SslMode};
 use crate::wire_connection::WireConnection;
 
@@ -90,7 +89,7 @@ fn answers() {
                     let loaded = connection.query("LOAD DATA", &mut |out| {
                         out.push(b'x');
                         packets = packets.saturating_sub(1);
-                        if answer.len().is_multiple_of(7) { Err(no_row()) } else { Ok(packets > 0) }
+                        if answer.len().is_multiple_of(7) { Err(statement("enough")) } else { Ok(packets > 0) }
                     });
                     let _ = loaded.map_err(|failed| connection.fail(failed));
                 }
@@ -103,7 +102,7 @@ fn answers() {
                 prepared.parameters = 0;
                 let outcome = connection.execute(&mut prepared, &[], &mut |columns, bytes| {
                     if bytes.len().is_multiple_of(5) {
-                        return Err(no_row());
+                        return Err(statement("enough"));
                     }
                     let sizes = rows::sizes(None, columns)?;
                     let counted = rows::content_bytes(bytes, &sizes);
