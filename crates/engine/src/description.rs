@@ -48,3 +48,26 @@ pub struct Description {
     /// engine averages over intervals. Zero where it is of now.
     pub memory_report_age: Duration,
 }
+
+impl Description {
+    /// A server elsewhere of which no more is known.
+    pub fn new(engine: &str, version: String, page_bytes: u64, weak_isolation: WeakIsolation) -> Self {
+        Self {
+            engine: engine.to_owned(),
+            relative: None,
+            version,
+            settings: BTreeMap::new(),
+            page_bytes,
+            local: false,
+            embedded: false,
+            cpus: None,
+            weak_isolation,
+            fingerprint: String::new(),
+            warnings: Vec::new(),
+            scale: 1,
+            edition: None,
+            rest_before_reuse: Duration::ZERO,
+            memory_report_age: Duration::ZERO,
+        }
+    }
+}

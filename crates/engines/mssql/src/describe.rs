@@ -131,27 +131,19 @@ pub(super) fn describe(control: &mut Control, connector: &Connector) -> Result<S
     };
     let server = stated(4).unwrap_or_else(|| connector.errors.address().to_owned());
     let database = stated(5).unwrap_or_else(|| connector.database().to_owned());
+    let weak_isolation = if is_microsoft {
+        WeakIsolation::Effective("READ UNCOMMITTED (WITH (NOLOCK))".to_owned())
+    } else {
+        WeakIsolation::NoEffect("this server accepts the hint and may not heed it".to_owned())
+    };
     let description = Description {
-        engine: NAME.to_owned(),
-        relative: None,
-        version,
         settings,
-        page_bytes: PAGE_BYTES,
-        local: false,
-        embedded: false,
         cpus: cpus.and_then(|cpus| u32::try_from(cpus).ok()).filter(|cpus| *cpus > 0),
-        weak_isolation: if is_microsoft {
-            WeakIsolation::Effective("READ UNCOMMITTED (WITH (NOLOCK))".to_owned())
-        } else {
-            WeakIsolation::NoEffect("this server accepts the hint and may not heed it".to_owned())
-        },
         fingerprint: format!("{server}/{database}"),
         warnings,
-        scale: 1,
-        edition: None,
-        rest_before_reuse: Duration::ZERO,
         // The view has averages of fifteen seconds, and the last of them that was begun may have been so just before.
         memory_report_age: if product == Product::Database { Duration::from_secs(35) } else { Duration::ZERO },
+        ..Description::new(NAME, version, PAGE_BYTES, weak_isolation)
     };
     let retries = connector.retries();
     Ok(Server { description, product, abilities, capabilities, free_bytes, database, retries, ceilings })

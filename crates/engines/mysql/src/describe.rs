@@ -116,22 +116,16 @@ pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Re
     let directory = if local { connection.ask_one("SELECT @@datadir")? } else { None };
     let mut warnings = connector.warnings.clone();
     warnings.extend(DOUBTS.iter().filter(|(name, values, _)| is(name, values)).map(|(_, _, text)| (*text).to_owned()));
+    let weak_isolation = WeakIsolation::Effective("READ UNCOMMITTED".to_owned());
     let description = Description {
-        engine: product.name().to_owned(),
         relative: product.relative(),
-        version: connection.server.version.clone(),
-        page_bytes,
         local,
-        embedded: false,
         cpus: if local { available_parallelism().ok().and_then(|cpus| u32::try_from(cpus.get()).ok()) } else { None },
-        weak_isolation: WeakIsolation::Effective("READ UNCOMMITTED".to_owned()),
-        scale: 1,
         rest_before_reuse: rest_before_reuse(settings.get("innodb_old_blocks_time")),
-        memory_report_age: Duration::ZERO,
-        edition: None,
         fingerprint: identity.unwrap_or_else(|| connector.errors.address().to_owned()),
         warnings,
         settings,
+        ..Description::new(product.name(), connection.server.version.clone(), page_bytes, weak_isolation)
     };
     let facts = ServerFacts { page_bytes, way, is_direct };
     let data_directory = directory.map(PathBuf::from).filter(|path| path.is_dir());

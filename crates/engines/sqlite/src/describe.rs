@@ -1,7 +1,6 @@
 //! What the engine says about itself.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use plimsoll_engine::database::{Description, WeakIsolation};
 use plimsoll_engine::error::Result;
@@ -37,24 +36,16 @@ pub(super) fn describe(location: &Location, options: &Options) -> Result<Descrip
         ("threadsafe".to_owned(), threadsafe.trim_start_matches("THREADSAFE=").to_owned()),
         ("wal_autocheckpoint".to_owned(), pragma("wal_autocheckpoint").map_err(failed)?),
     ]);
+    let weak_isolation =
+        WeakIsolation::NoEffect("read uncommitted needs SQLite's shared cache, which is not used".to_owned());
     Ok(Description {
-        engine: "sqlite".to_owned(),
-        relative: None,
-        version: rusqlite::version().to_owned(),
         settings,
-        page_bytes: options.page_bytes,
         local: true,
         embedded: true,
         cpus: std::thread::available_parallelism().ok().and_then(|cpus| u32::try_from(cpus.get()).ok()),
-        weak_isolation: WeakIsolation::NoEffect(
-            "read uncommitted needs SQLite's shared cache, which is not used".to_owned(),
-        ),
         fingerprint: location.fingerprint()?,
         warnings: warnings(location, options),
-        scale: 1,
-        edition: None,
-        rest_before_reuse: Duration::ZERO,
-        memory_report_age: Duration::ZERO,
+        ..Description::new("sqlite", rusqlite::version().to_owned(), options.page_bytes, weak_isolation)
     })
 }
 

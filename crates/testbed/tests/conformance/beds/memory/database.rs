@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use plimsoll_engine::{
     ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Lease, Moves, RequestAccess, Result,
@@ -88,22 +87,12 @@ pub struct MemoryDatabase {
 
 /// Opens a name.
 pub fn open(name: &str) -> MemoryDatabase {
+    let weak_isolation = WeakIsolation::NoEffect("readers never meet what is not committed".to_owned());
     let description = Description {
-        engine: "memory".to_owned(),
-        relative: None,
-        version: rusqlite::version().to_owned(),
-        settings: BTreeMap::new(),
-        page_bytes: 4096,
         local: true,
         embedded: true,
-        cpus: None,
-        weak_isolation: WeakIsolation::NoEffect("readers never meet what is not committed".to_owned()),
         fingerprint: format!("memory {name}"),
-        warnings: Vec::new(),
-        scale: 1,
-        edition: None,
-        rest_before_reuse: Duration::ZERO,
-        memory_report_age: Duration::ZERO,
+        ..Description::new("memory", rusqlite::version().to_owned(), 4096, weak_isolation)
     };
     MemoryDatabase { store: Store::of(name), description }
 }
