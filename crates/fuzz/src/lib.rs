@@ -59,7 +59,7 @@ impl Target {
         self.seeds(text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')))
     }
 
-    /// Each file of a folder whose name ends so as a valid input.
+    /// Each file of a folder with this ending in its name, as a valid input.
     ///
     /// # Panics
     /// If the folder can't be read.

@@ -1,4 +1,4 @@
-//! Whose certificate is accepted.
+//! The certificates that are accepted.
 
 use std::sync::Arc;
 

@@ -37,7 +37,7 @@ pub(super) struct MssqlDatabase {
 }
 
 impl MssqlDatabase {
-    /// Connects and asks the server who it is.
+    /// Connects and asks the server for its identity.
     pub(super) fn open(connector: Connector, clock: Arc<dyn Clock>) -> Result<Self> {
         let server = describe::describe(&mut Control::connect(&connector, CONTROL)?, &connector)?;
         Ok(Self { connector: Arc::new(connector), clock, server })

@@ -1,4 +1,5 @@
-//! Orphans: working sessions whose run died. Their names say whose they are; the run's lease says whether it lives.
+//! Orphans: working sessions of runs that died. Their names say which run they belong to; the run's lease says whether
+//! it lives.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

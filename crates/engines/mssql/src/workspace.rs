@@ -1,7 +1,8 @@
 //! Places: schemas that bear our mark, and the application lock that stands for the lease on each.
 //!
-//! An application lock can't be turned from exclusive into shared. So there is a second one, the gate, which everybody holds
-//! who takes or changes a lease on that place: while the one is given back and the other taken, nobody comes in between.
+//! An application lock can't be turned from exclusive into shared. So there is a second one, the gate. Every session
+//! that takes or changes a lease on that place holds the gate: while the one is given back and the other taken, nobody
+//! comes in between.
 
 use plimsoll_engine::database::{Workspace, WorkspaceStatus};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
@@ -24,7 +25,7 @@ pub(super) const CONTROL: &str = "plimsoll";
 
 const NAME: ColumnType = ColumnType::Text(128);
 
-/// Whose a schema is.
+/// The owner of a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
     /// There is no such schema.
@@ -86,7 +87,7 @@ impl<'a> Control<'a> {
         Ok(rows.iter().filter_map(|row| text_of(row, 0)).collect())
     }
 
-    /// Whose the schema of a place is.
+    /// The owner of the schema of a place.
     pub(super) fn owner(&mut self, workspace: &Workspace) -> Result<Owner> {
         Ok(match self.number(sql::OWNER, &[Value::Text(workspace.name())])? {
             None => Owner::Nobody,

@@ -57,7 +57,7 @@ pub(super) struct MySqlDatabase {
 }
 
 impl MySqlDatabase {
-    /// Connects and asks the server who it is.
+    /// Connects and asks the server for its identity.
     pub(super) fn open(connector: Connector, clock: Arc<dyn Clock>) -> Result<Self> {
         let described = describe::describe(&mut connector.connect(CONTROL)?, &connector)?;
         let describe::Described { description, facts, data_directory, ceilings } = described;
@@ -85,8 +85,8 @@ impl Database for MySqlDatabase {
         self.session_with(workspace, run, RequestAccess::OWN)
     }
 
-    /// A session that may only read has names looked up in the database of the URL; one that may write reaches tables of others
-    /// by their names with the database in front.
+    /// A session that may only read has names looked up in the database of the URL. One that may write reaches tables
+    /// of others by their names with the database in front.
     fn session_with(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Session>> {
         Ok(Box::new(MySqlSession::open(&self.connector, &self.clock, self.facts, (workspace, run), access)?))
     }

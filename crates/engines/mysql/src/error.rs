@@ -58,7 +58,7 @@ const MEANINGS: &[(u16, ErrorKind)] = &[
     (4151, Authenticate), // MariaDB: the account is locked
 ];
 
-/// Errors of a file, whose message tells the system's number.
+/// Errors of a file; the message has the system's number.
 const FILE_ERRORS: [u16; 5] = [3, 1026, 1030, 1878, 3675];
 /// The system's number of a full disk, as messages show it.
 const NO_SPACE: [&str; 3] = ["error 28 ", "errno: 28", "No space left"];
@@ -107,7 +107,7 @@ impl Errors {
         if error.hint.is_some() { error } else { error.hint("see what the server's log says of it") }
     }
 
-    /// Nobody there, or nobody who answers as a server would.
+    /// No server there, or nothing that answers as a server would.
     pub(super) fn unreachable(&self, cause: &str) -> Error {
         Error::new(Connect, format!("cannot connect to {}: {cause}", self.address()))
             .hint("check that the server runs, that host and port are right and that no firewall stands between")

@@ -1,5 +1,5 @@
-//! Orphans: working sessions whose run died. A working session holds a lock with the name of its run and its own number;
-//! the run's lease says whether it lives.
+//! Orphans: working sessions of runs that died. A working session holds a lock with the name of its run and its own
+//! number; the run's lease says whether it lives.
 
 use std::time::Duration;
 

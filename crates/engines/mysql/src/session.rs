@@ -51,7 +51,7 @@ pub(super) fn connect(
     }
 }
 
-/// A connection whose statements work in one place.
+/// A connection with statements that work in one place.
 pub(super) struct MySqlSession {
     connection: Connection,
     clock: Arc<dyn Clock>,

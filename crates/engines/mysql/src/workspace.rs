@@ -1,9 +1,9 @@
 //! Places: databases that bear our mark, and the named locks that stand for the lease on each.
 //!
-//! The server has named locks (`GET_LOCK`) that are exclusive and fall with their session. A lease is made of several of
-//! them: one for whoever has the place for itself, one of many for each who shares it, and a gate that is held only while
-//! somebody looks at the others and takes one. Names are as long as all versions take (64 bytes), and never to change, as
-//! programs of different versions must respect each other's leases.
+//! The server has named locks (`GET_LOCK`) that are exclusive and fall with their session. A lease is made of several
+//! of them. There is one for a session that has the place for itself, one of many for each session that shares it, and
+//! a gate that is held only while somebody looks at the others and takes one. Names are as long as all versions take
+//! (64 bytes), and never to change, as programs of different versions must respect each other's leases.
 
 use plimsoll_engine::database::{Workspace, WorkspaceStatus};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
@@ -25,7 +25,7 @@ const TABLES_PER_DROP: usize = 64;
 /// A name that a statement asked for isn't there any more.
 pub(super) const NO_SUCH_TABLE: u16 = 1146;
 
-/// Whose a database is.
+/// The owner of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
     /// There is no such database.
@@ -133,7 +133,7 @@ pub(super) fn try_lock(connection: &mut Connection, workspace: &Workspace, share
     })
 }
 
-/// Takes one of the locks for those who share.
+/// Takes one of the locks for sessions that share.
 fn share(connection: &mut Connection, workspace: &Workspace) -> Result<bool> {
     for lock in shares(workspace) {
         if take(connection, &lock, 0)? {
@@ -157,7 +157,7 @@ pub(super) fn unlock(connection: &mut Connection, workspace: &Workspace) -> Resu
     give_back(connection, &exclusive(workspace))
 }
 
-/// Whose the database of a place is.
+/// The owner of the database of a place.
 pub(super) fn owner(connection: &mut Connection, workspace: &Workspace) -> Result<Owner> {
     let sql = format!(
         "SELECT CASE WHEN EXISTS (SELECT * FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{workspace}' \
@@ -256,8 +256,8 @@ fn dropping(errors: &Errors, workspace: &Workspace, error: Error) -> Error {
     error
 }
 
-/// What is not ours and would have to go with the place, or break without it: everything in the database but plain tables and our
-/// procedures, keys elsewhere that refer to our tables, and views elsewhere that read them.
+/// What is not ours and would have to go with the place, or break without it. This is everything in the database but
+/// plain tables and our procedures, keys elsewhere that refer to our tables, and views elsewhere that read them.
 fn unowned_objects(connection: &mut Connection, workspace: &Workspace) -> Result<Vec<String>> {
     let sql = format!(
         "SELECT CONCAT(LOWER(TABLE_TYPE), ' ', TABLE_NAME) FROM information_schema.TABLES \

@@ -221,7 +221,7 @@ impl Session for SqliteSession {
         self.connection.prepare(sql).map(drop).map_err(|error| self.failed(error))
     }
 
-    /// Rows whose columns nobody has named count by what is stored: numbers have 8 bytes of content, texts and blobs their
+    /// Rows without named columns count by what is stored: numbers have 8 bytes of content, texts and blobs their
     /// length.
     fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {
         if let Some(columns) = &statement.columns {

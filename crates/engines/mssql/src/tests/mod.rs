@@ -1,4 +1,5 @@
-//! What stands above the line, driven by a script: who a server says it is, what it lets us see, leases, orphans, counters.
+//! What stands above the line, driven by a script: the identity that a server states, what it lets us see, leases,
+//! orphans, counters.
 
 mod moving;
 mod permissions;
@@ -39,7 +40,7 @@ fn control(connector: &Connector) -> Control<'_> {
     Control::connect(connector, CONTROL).unwrap()
 }
 
-/// A server of Microsoft's on a machine, whose user may see and do everything.
+/// A server of Microsoft's on a machine, with a user that may see and do everything.
 fn everything() -> Script {
     let file = |name, kind, read, written| {
         vec![Text(name), BigInt(kind), BigInt(5), BigInt(read), BigInt(1500), BigInt(7), BigInt(written), BigInt(250)]
@@ -321,7 +322,7 @@ fn lease(script: &Script, mode: ClaimMode) -> Result<Option<MssqlLease>> {
     MssqlLease::claim(&connector, &clock, &Workspace::run("a1").unwrap(), mode)
 }
 
-/// A server whose locks are granted, with a schema of ours.
+/// A server that grants locks, with a schema of ours.
 fn granting() -> Script {
     everything()
         .row("'Exclusive', @LockOwner", &[BigInt(0)])
