@@ -14,8 +14,8 @@ use plimsoll_bench::load::custom::Ready;
 use plimsoll_bench::load::request::Workload as _;
 use plimsoll_engine::value::RowSummary;
 use plimsoll_engine::{
-    Answer, Cancel, ClaimMode, Credentials, Engine as _, Error, ErrorKind, Requester, Result, RowSource, Statement,
-    Table, Target, Value, Workspace,
+    Answer, Cancel, ClaimMode, Credentials, Engine as _, Error, ErrorKind, Requester, Result, RowSource, Sampler,
+    Statement, Table, Target, Value, Workspace,
 };
 use plimsoll_sqlite::Sqlite;
 
@@ -25,13 +25,15 @@ const ROUNDS: u32 = 5;
 /// Answers at once.
 struct Nobody;
 
+impl Sampler for Nobody {}
+
 impl Requester for Nobody {
     fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {
         black_box((statement, parameters));
         Ok(Answer { rows: 1, content_bytes: 8 })
     }
 
-    fn load(&mut self, _: &Table, _: &mut dyn RowSource) -> Result<RowSummary> {
+    fn load_batch(&mut self, _: &Table, _: &mut dyn RowSource) -> Result<RowSummary> {
         Err(Error::new(ErrorKind::Unsupported, "nobody loads"))
     }
 

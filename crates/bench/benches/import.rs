@@ -111,7 +111,8 @@ fn load(folder: &Path, table: &Table, rows: u64) -> Outcome<f64> {
     drop(session);
     let mut requester = database.requester(&workspace, &workspace, RequestAccess::OWN)?;
     let start = Instant::now();
-    let row_summary = requester.load(table, &mut Source(Rows::new(Family::Typed(Width::Seeds), 1, 0, 1, rows)))?;
+    let row_summary =
+        requester.load_batch(table, &mut Source(Rows::new(Family::Typed(Width::Seeds), 1, 0, 1, rows)))?;
     let seconds = start.elapsed().as_secs_f64();
     assert_eq!(row_summary.rows, rows);
     drop((requester, lease));

@@ -9,8 +9,8 @@ use plimsoll_bench::run::Plan;
 use plimsoll_bench::{Interrupt, Sinks, definition, execute};
 use plimsoll_clock::{Clock, RealClock};
 use plimsoll_engine::{
-    ClaimMode, Cold, ColdFollower, Credentials, Database, Description, Engine, Lease, Result, Sampler, Session, Table,
-    Target, Workspace, WorkspaceStatus,
+    ClaimMode, Cold, ColdFollower, Credentials, Database, Description, Engine, Lease, Moves, RequestAccess, Result,
+    Sampler, Session, Sessions, Table, Target, Telemetry, Workspace, WorkspaceStatus, Workspaces,
 };
 use plimsoll_measurement::Host;
 use plimsoll_postgres::Postgres;
@@ -36,11 +36,11 @@ impl Database for Lying {
     fn description(&self) -> &Description {
         &self.description
     }
+}
+
+impl Workspaces for Lying {
     fn claim(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
         self.inner.claim(workspace, mode)
-    }
-    fn session(&self, workspace: &Workspace, run: &Workspace) -> Result<Box<dyn Session>> {
-        self.inner.session(workspace, run)
     }
     fn workspaces(&self) -> Result<Vec<WorkspaceStatus>> {
         self.inner.workspaces()
@@ -64,10 +64,21 @@ impl Database for Lying {
     ) -> Result<Vec<String>> {
         self.inner.make_cold(workspace, run, tables, cold, follower)
     }
+}
+
+impl Sessions for Lying {
+    fn session_with(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Session>> {
+        self.inner.session_with(workspace, run, access)
+    }
+}
+
+impl Telemetry for Lying {
     fn process_sampler(&self) -> Option<Box<dyn Sampler>> {
         self.inner.process_sampler()
     }
 }
+
+impl Moves for Lying {}
 
 /// What the memory test finds, in MB, with what the record says of the setting.
 fn found(engine: &dyn Engine, url: &str, setting: &str) -> (f64, String) {

@@ -54,14 +54,7 @@ impl fmt::Debug for LevelCommands {
 
 impl Levels for LevelCommands {
     fn current(&mut self) -> Result<Option<String>> {
-        let script = Script {
-            name: "level check",
-            command: &self.check,
-            variable: None,
-            patience: CHECK_PATIENCE,
-            ends_all: true,
-            is_secret: false,
-        };
+        let script = Script::new("level check", &self.check, CHECK_PATIENCE);
         match script.run(self.clock.as_ref(), &mut self.interrupted) {
             Ok(said) => Ok(crate::server::shell::last_line(&said)),
             // As if the server were away.
@@ -72,14 +65,7 @@ impl Levels for LevelCommands {
 
     fn ask(&mut self, level: &str) -> Result<()> {
         let variable = Some((LEVEL_VARIABLE, level));
-        let script = Script {
-            name: "level command",
-            command: &self.command,
-            variable,
-            patience: self.patience,
-            ends_all: true,
-            is_secret: false,
-        };
+        let script = Script { variable, ..Script::new("level command", &self.command, self.patience) };
         script.run(self.clock.as_ref(), &mut self.interrupted).map(drop)
     }
 }

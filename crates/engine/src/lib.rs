@@ -5,29 +5,36 @@
 
 pub mod capability;
 pub mod database;
+pub mod description;
 pub mod dialect;
 pub mod error;
 pub mod level;
 pub mod process;
 pub mod request;
 pub mod server;
+pub mod session;
 pub mod table;
 pub mod target;
+pub mod telemetry;
 pub mod transfer;
 pub mod value;
 pub mod work;
+pub mod workspace;
 
 pub use capability::Capability;
-pub use database::{
-    Cancel, ClaimMode, Cold, ColdFollower, Database, Description, Engine, Lease, Plan, RowSource, Sampler, Session,
-    TableSize, Unfollowed, WeakIsolation, Workspace, WorkspaceKind, WorkspaceStatus,
-};
+pub use database::{Database, Engine, Moves, Restored, Transfer};
+pub use description::{Description, WeakIsolation};
 pub use dialect::{Dialect, SingleRow};
 pub use error::{Error, ErrorKind, Result};
 pub use level::{LevelCommands, Levels};
-pub use request::{Answer, RequestAccess, Requester, Statement, Traffic};
+pub use request::{Answer, Cancel, RequestAccess, Requester, RowSource, Statement, Traffic};
+pub use session::{Plan, Session, Sessions, TableSize};
 pub use table::{Column, ColumnType, Table};
 pub use target::{Check, Credentials, Secret, Target};
-pub use transfer::{Follow, Move, Program, Restored, Transfer};
+pub use telemetry::{Sampler, Telemetry};
+pub use transfer::{Follow, Move, Program};
 pub use value::{Row, Value};
 pub use work::{Expected, TableData, Work};
+pub use workspace::{
+    ClaimMode, Cold, ColdFollower, Lease, Unfollowed, Workspace, WorkspaceKind, WorkspaceStatus, Workspaces,
+};

@@ -1,14 +1,12 @@
 //! Requests: short statements that are made again and again, by sessions that are lean and cheap enough for the client not
-//! to be what is measured. Data is loaded and looked after by a [`Session`]; a [`Requester`] only asks.
+//! to be what is measured. Data is made and looked after by a [`Session`](crate::Session); a [`Requester`] only asks.
 
 use std::sync::Arc;
 
-use plimsoll_measurement::{Reading, Views};
-
-use crate::database::{Cancel, RowSource, Session};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::table::{ColumnType, Table};
-use crate::value::{RowSummary, Value};
+use crate::telemetry::Sampler;
+use crate::value::{Row, RowSummary, Value};
 
 /// What the requests of a session may reach beside the run's own place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -23,6 +21,19 @@ pub struct RequestAccess {
 impl RequestAccess {
     /// Our own place only.
     pub const OWN: Self = Self { existing: false, writes: false };
+
+    /// An error if tables are to be reached that an engine has none of.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`].
+    pub fn refuse_existing(self, engine: &str) -> Result<()> {
+        if !self.existing {
+            return Ok(());
+        }
+        let message = format!("the engine '{engine}' has no existing tables to make requests of");
+        Err(Error::new(ErrorKind::Unsupported, message)
+            .hint("leave out 'existing = true' and make the tables under [setup]"))
+    }
 
     /// True if the session must not write anything.
     pub const fn read_only(self) -> bool {
@@ -60,54 +71,36 @@ pub struct Traffic {
     pub received_bytes: u64,
 }
 
-/// A session that makes requests, one after the other.
-pub trait Requester: Send {
+/// A session that makes requests, one after the other, and tells its own counters if it keeps any.
+pub trait Requester: Sampler {
     /// Makes a request and reads its whole answer. The statement is prepared at the first time.
     fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<Answer>;
 
-    /// Loads rows by the engine's fast path in one transaction, as a request: on modelled hardware it is charged.
-    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary>;
+    /// Loads rows as a request, by the engine's fast path: beside other sessions and as durable as any transaction, and on modelled
+    /// hardware it is charged.
+    fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary>;
 
-    /// A handle that cancels the running request from another thread.
+    /// A handle that cancels the running statement from another thread.
     fn canceller(&self) -> Arc<dyn Cancel>;
 
     /// What went over the connection; `None` where there is none, or it is not counted.
     fn traffic(&self) -> Option<Traffic> {
         None
     }
-
-    /// Counters of this session, as [`Sampler::sample`](crate::Sampler::sample) has them; empty where it keeps none.
-    fn sample(&mut self) -> Result<Vec<Reading>> {
-        Ok(Vec::new())
-    }
-
-    /// What this session shows about itself, such as what it waited for; empty where it shows nothing.
-    fn views(&mut self) -> Result<Views> {
-        Ok(Views::default())
-    }
 }
 
-/// An ordinary session as a requester.
-pub struct BySession(pub Box<dyn Session>);
+/// Where the rows of a load come from.
+pub trait RowSource {
+    /// Fills the next row; false at the end. An error aborts the load.
+    fn next(&mut self, row: &mut Row) -> Result<bool>;
+}
 
-impl Requester for BySession {
-    fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {
-        self.0.ask(statement, parameters)
-    }
+/// Cancels a statement from another thread. Doing so twice, or when nothing runs, does no harm.
+pub trait Cancel: Send + Sync {
+    /// Asks the engine to stop what the session is doing.
+    fn cancel(&self);
 
-    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
-        self.0.load_batch(table, rows)
-    }
-
-    fn canceller(&self) -> Arc<dyn Cancel> {
-        self.0.canceller()
-    }
-
-    fn sample(&mut self) -> Result<Vec<Reading>> {
-        self.0.sample()
-    }
-
-    fn views(&mut self) -> Result<Views> {
-        self.0.views()
-    }
+    /// Breaks the session's line from our side, for a server that doesn't even hear [`Cancel::cancel`] any more: who waits
+    /// for its answer gets [`ErrorKind::Lost`]. Nothing happens to a session without such a line.
+    fn sever(&self) {}
 }

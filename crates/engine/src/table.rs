@@ -23,6 +23,19 @@ pub enum ColumnType {
     Text(u16),
 }
 
+impl ColumnType {
+    /// Bytes of a value's content; `None` where each has its own.
+    pub const fn content_bytes(self) -> Option<u8> {
+        match self {
+            Self::Bit | Self::TinyInt => Some(1),
+            Self::SmallInt => Some(2),
+            Self::Int => Some(4),
+            Self::BigInt | Self::Float | Self::Money | Self::DateTime => Some(8),
+            Self::Text(_) => None,
+        }
+    }
+}
+
 /// A column.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Column {

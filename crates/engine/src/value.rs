@@ -15,6 +15,8 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::table::ColumnType;
+
 /// One value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value<'a> {
@@ -51,6 +53,44 @@ impl Value<'_> {
             Self::BigInt(_) | Self::Float(_) | Self::Money(_) | Self::DateTime(_) => 8,
             Self::Text(text) => text.len() as u64,
         }
+    }
+
+    /// A whole number of any width.
+    pub fn whole(self) -> Option<i64> {
+        match self {
+            Self::TinyInt(number) => Some(number.into()),
+            Self::SmallInt(number) => Some(number.into()),
+            Self::Int(number) => Some(number.into()),
+            Self::BigInt(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// A whole number as one of this type; `None` if it does not fit, or the type is for something else.
+    pub fn of_whole(kind: ColumnType, number: i64) -> Option<Self> {
+        match kind {
+            ColumnType::TinyInt => number.try_into().ok().map(Self::TinyInt),
+            ColumnType::SmallInt => number.try_into().ok().map(Self::SmallInt),
+            ColumnType::Int => number.try_into().ok().map(Self::Int),
+            ColumnType::BigInt => Some(Self::BigInt(number)),
+            _ => None,
+        }
+    }
+
+    /// The type that it is of; `None` for NULL, which is of all.
+    pub const fn kind(&self) -> Option<ColumnType> {
+        Some(match self {
+            Self::Null => return None,
+            Self::Bit(_) => ColumnType::Bit,
+            Self::TinyInt(_) => ColumnType::TinyInt,
+            Self::SmallInt(_) => ColumnType::SmallInt,
+            Self::Int(_) => ColumnType::Int,
+            Self::BigInt(_) => ColumnType::BigInt,
+            Self::Float(_) => ColumnType::Float,
+            Self::Money(_) => ColumnType::Money,
+            Self::DateTime(_) => ColumnType::DateTime,
+            Self::Text(_) => ColumnType::Text(u16::MAX),
+        })
     }
 
     fn encode(&self, into: &mut Vec<u8>) {

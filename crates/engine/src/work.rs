@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::database::RowSource;
+use crate::request::RowSource;
 use crate::table::Table;
 
 /// Rows that a table holds, in the order of their keys.

@@ -59,7 +59,26 @@ impl Target {
         self.seeds(text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')))
     }
 
-    /// Each file of a folder with this ending in its name, as a valid input.
+    /// Each line of a text as a valid input: a word, whose place in `words` is the first byte, and further bytes as hexadecimal
+    /// digits.
+    ///
+    /// # Panics
+    /// If a line is none.
+    #[must_use]
+    pub fn answers(self, text: &str, words: &[&str]) -> Self {
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        self.seeds(lines.map(|line| {
+            let (word, digits) = line.split_once(' ').unwrap_or_else(|| panic!("no word: {line}"));
+            let place = words.iter().position(|known| *known == word).unwrap_or_else(|| panic!("unknown: {word}"));
+            let byte =
+                |at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap_or_else(|error| panic!("{error}: {line}"));
+            let mut seed = vec![place as u8];
+            seed.extend((0..digits.len()).step_by(2).map(byte));
+            seed
+        }))
+    }
+
+    /// Each file of a folder whose name ends so as a valid input.
     ///
     /// # Panics
     /// If the folder can't be read.

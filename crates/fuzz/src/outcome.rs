@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
+use nix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 
 use crate::json::Mutated;
@@ -172,8 +172,8 @@ fn shown(input: &[u8]) -> String {
 
 /// CPU time of this thread: how busy the machine is does not count.
 fn cpu_seconds() -> f64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from);
+    time.unwrap_or_default().as_secs_f64()
 }
 
 /// The most memory that this process ever had, where the system tells.

@@ -1,11 +1,13 @@
 //! A lab as a target: the SQLite driver on a modelled server, and what that server says about itself.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::{
-    ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Expected, Lease, Levels, Result, Sampler,
-    Session, Table, Transfer, Work, Workspace, WorkspaceStatus,
+    ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Expected, Lease, Levels, Moves,
+    RequestAccess, Result, Sampler, Session, Sessions, Table, Telemetry, Transfer, Work, Workspace, WorkspaceStatus,
+    Workspaces,
 };
 use plimsoll_hardware::Spec;
 use plimsoll_measurement::Ceiling;
@@ -161,6 +163,8 @@ fn describe(level: &Level, address: &Address, sqlite: &Description) -> Descripti
         warnings,
         scale: address.scale,
         edition: level.edition.clone(),
+        rest_before_reuse: Duration::ZERO,
+        memory_report_age: Duration::ZERO,
     }
 }
 
@@ -182,12 +186,17 @@ impl Database for LabDatabase {
         &self.description
     }
 
+    fn expect(&self, work: Work<'_>) -> Result<Option<Expected>> {
+        match work {
+            Work::LevelChange(level) => Ok(self.changes.expect(&self.level, level)),
+            work => truth::expect(&self.level, self.description.scale, work),
+        }
+    }
+}
+
+impl Workspaces for LabDatabase {
     fn claim(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
         self.inner.claim(workspace, mode)
-    }
-
-    fn session(&self, workspace: &Workspace, run: &Workspace) -> Result<Box<dyn Session>> {
-        self.inner.session(workspace, run)
     }
 
     fn workspaces(&self) -> Result<Vec<WorkspaceStatus>> {
@@ -232,27 +241,16 @@ impl Database for LabDatabase {
         self.hardware.server.state().pool.clear();
         Ok(vec!["restart".to_owned()])
     }
+}
 
-    fn expect(&self, work: Work<'_>) -> Result<Option<Expected>> {
-        match work {
-            Work::LevelChange(level) => Ok(self.changes.expect(&self.level, level)),
-            work => truth::expect(&self.level, self.description.scale, work),
-        }
+impl Sessions for LabDatabase {
+    fn session_with(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Session>> {
+        access.refuse_existing(&self.description.engine)?;
+        self.inner.session_with(workspace, run, access)
     }
+}
 
-    fn transfer(&self, run: &Workspace) -> Result<Option<Box<dyn Transfer>>> {
-        Ok(Some(Box::new(LabTransfer::new(self.inner.clone(), Arc::clone(&self.hardware), run))))
-    }
-
-    /// Of a level of a service; hardware of one's own and disks have none.
-    fn levels(&self) -> Result<Option<Box<dyn Levels>>> {
-        let levels = || {
-            let (inner, server) = (self.inner.clone(), Arc::clone(&self.hardware.server));
-            Box::new(LabLevels::new(inner, server, self.address.clone(), Arc::clone(&self.changes))) as Box<dyn Levels>
-        };
-        Ok(self.level.published.is_some().then(levels))
-    }
-
+impl Telemetry for LabDatabase {
     fn server_sampler(&self) -> Result<Option<Box<dyn Sampler>>> {
         Ok(self.process_sampler())
     }
@@ -265,5 +263,20 @@ impl Database for LabDatabase {
 
     fn process_sampler(&self) -> Option<Box<dyn Sampler>> {
         Some(Box::new(ServerSampler::new(Arc::clone(&self.hardware.server))))
+    }
+}
+
+impl Moves for LabDatabase {
+    fn transfer(&self, run: &Workspace) -> Result<Option<Box<dyn Transfer>>> {
+        Ok(Some(Box::new(LabTransfer::new(self.inner.clone(), Arc::clone(&self.hardware), run))))
+    }
+
+    /// Of a level of a service; hardware of one's own and disks have none.
+    fn levels(&self) -> Result<Option<Box<dyn Levels>>> {
+        let levels = || {
+            let (inner, server) = (self.inner.clone(), Arc::clone(&self.hardware.server));
+            Box::new(LabLevels::new(inner, server, self.address.clone(), Arc::clone(&self.changes))) as Box<dyn Levels>
+        };
+        Ok(self.level.published.is_some().then(levels))
     }
 }

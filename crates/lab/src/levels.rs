@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use plimsoll_clock::{Spawned, spawn};
-use plimsoll_engine::{Database as _, Error, ErrorKind, Expected, Levels, Result};
+use plimsoll_engine::{Error, ErrorKind, Expected, Levels, Result, Workspaces as _};
 use plimsoll_hardware::{Io, Kind, LARGEST_IO_BYTES, Machine, Role};
 use plimsoll_measurement::Moment;
 use plimsoll_sqlite::SqliteDatabase;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use common::{Bench, Rows, table};
 use plimsoll_clock::in_threads;
-use plimsoll_engine::{Database as _, Error, ErrorKind, RequestAccess, Requester, Result, Row, RowSource};
+use plimsoll_engine::{Error, ErrorKind, RequestAccess, Requester, Result, Row, RowSource, Sessions as _};
 use plimsoll_measurement::Counter;
 
 const HARDWARE: &str = r#"
@@ -48,7 +48,7 @@ fn a_load_by_a_request_takes_what_the_log_lets_through_and_provisioning_takes_no
     let mut one = requester(&bench);
     let (before, log) = (bench.seconds(), log_bytes(one.as_mut()));
     for number in 0..40 {
-        let row_summary = one.load(&table("t"), &mut batch(number)).unwrap();
+        let row_summary = one.load_batch(&table("t"), &mut batch(number)).unwrap();
         assert_eq!(row_summary.rows, BATCH_ROWS as u64);
     }
     let took = bench.seconds() - before;
@@ -68,7 +68,7 @@ fn two_sessions_that_load_share_the_log_and_one_that_fails_leaves_nothing() {
     let before = bench.seconds();
     let jobs = sessions.into_iter().zip(0..).map(|(mut session, number)| {
         (format!("{number}"), move || {
-            (0..20).try_for_each(|step| session.load(&table("t"), &mut batch(2 * step + number)).map(drop))
+            (0..20).try_for_each(|step| session.load_batch(&table("t"), &mut batch(2 * step + number)).map(drop))
         })
     });
     for outcome in in_threads(&Arc::clone(&bench.clock), jobs.collect()) {
@@ -79,9 +79,9 @@ fn two_sessions_that_load_share_the_log_and_one_that_fails_leaves_nothing() {
     assert!((0.93..1.15).contains(&(took / seconds(40))), "{took} {}", seconds(40));
 
     let mut third = requester(&bench);
-    let error = third.load(&table("t"), &mut Failing(batch(100))).unwrap_err();
+    let error = third.load_batch(&table("t"), &mut Failing(batch(100))).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Cancelled);
-    third.load(&table("t"), &mut batch(100)).unwrap();
+    third.load_batch(&table("t"), &mut batch(100)).unwrap();
     assert_eq!(session.query_count("SELECT count(*) FROM t", &[]).unwrap(), 41_000);
 }
 

@@ -6,7 +6,7 @@ mod common;
 
 use common::{Bench, load};
 use plimsoll_clock::in_threads;
-use plimsoll_engine::{Database as _, Value};
+use plimsoll_engine::{Telemetry as _, Value};
 use plimsoll_measurement::{Counter, Reading};
 
 const SERVER: &str = "[cpu]\nstatement_time = \"100us\"\n";

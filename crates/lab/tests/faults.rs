@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use common::{Bench, load};
 use plimsoll_clock::in_threads;
-use plimsoll_engine::{Database as _, Error, ErrorKind, Session, Value, Workspace};
+use plimsoll_engine::{Error, ErrorKind, Session, Sessions as _, Value, Workspace};
 use rusqlite::Connection;
 
 const HARDWARE: &str = r#"

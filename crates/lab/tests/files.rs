@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use common::{Bench, load, table};
 use plimsoll_clock::in_threads;
-use plimsoll_engine::{ColumnType, Database as _, Session, Value};
+use plimsoll_engine::{ColumnType, Database as _, Session, Sessions as _, Value};
 
 const HARDWARE: &str = r#"
 memory = "4MiB"

@@ -9,7 +9,9 @@ use std::time::Duration;
 use common::{Rows, load, table};
 use plimsoll_clock::{Clock, OnClock, VirtualClock, enter};
 use plimsoll_engine::work::Work;
-use plimsoll_engine::{ClaimMode, Database as _, ErrorKind, Lease, Levels, Session, Workspace};
+use plimsoll_engine::{
+    ClaimMode, Database as _, ErrorKind, Lease, Levels, Moves as _, Session, Sessions as _, Workspace, Workspaces as _,
+};
 use plimsoll_lab::LabDatabase;
 use plimsoll_measurement::units;
 

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Bench, load};
-use plimsoll_engine::{Database as _, Value};
+use plimsoll_engine::{Telemetry as _, Value};
 use plimsoll_measurement::Counter;
 
 const S2: &str = r#"

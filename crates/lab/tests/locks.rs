@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use common::{Bench, load};
 use plimsoll_clock::in_threads;
-use plimsoll_engine::{Database as _, Session, Value};
+use plimsoll_engine::{Session, Telemetry as _, Value};
 use plimsoll_measurement::Counter;
 
 const HARDWARE: &str = "memory = \"8MiB\"\n[log]\nwrite_latency = \"10ms\"";

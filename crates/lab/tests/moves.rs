@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use common::load;
 use plimsoll_clock::{Clock, VirtualClock, enter};
-use plimsoll_engine::{Cancel, ClaimMode, Database as _, Follow, Result, Workspace};
+use plimsoll_engine::{Cancel, ClaimMode, Follow, Moves as _, Result, Sessions as _, Workspace, Workspaces as _};
 use plimsoll_lab::LabDatabase;
 use plimsoll_measurement::{Figure, RunRecord, units};
 use running::run;

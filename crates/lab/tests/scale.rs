@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Bench, load};
-use plimsoll_engine::{Database as _, Value};
+use plimsoll_engine::{Telemetry as _, Value};
 use plimsoll_measurement::Counter;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};

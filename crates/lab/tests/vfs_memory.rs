@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use common::{Bench, load, table};
 use jiff::Timestamp;
 use plimsoll_clock::{Clock, Departure, RealClock, Ticket, VirtualClock, Waiter, in_threads};
-use plimsoll_engine::{ClaimMode, Cold, ColumnType, Database as _, Session, Unfollowed, Value};
+use plimsoll_engine::{ClaimMode, Cold, ColumnType, Session, Sessions as _, Unfollowed, Value, Workspaces as _};
 use plimsoll_measurement::Moment;
 
 fn hardware(page_bytes: u32) -> String {

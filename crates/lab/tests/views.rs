@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Bench, load};
-use plimsoll_engine::Database as _;
+use plimsoll_engine::Telemetry as _;
 use plimsoll_measurement::{FileRow, Views};
 
 const HARDWARE: &str = r#"

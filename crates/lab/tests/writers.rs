@@ -12,7 +12,7 @@ use std::time::Duration;
 use common::{Bench, load};
 use jiff::Timestamp;
 use plimsoll_clock::{Clock, Departure, Ticket, VirtualClock, Waiter, Watch, in_threads};
-use plimsoll_engine::{Database as _, ErrorKind, Session, Value};
+use plimsoll_engine::{ErrorKind, Session, Telemetry as _, Value};
 use plimsoll_measurement::{Counter, Moment};
 
 const HARDWARE: &str = r#"

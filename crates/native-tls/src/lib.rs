@@ -7,14 +7,14 @@
 
 mod certificate;
 mod stream;
-mod verify;
 
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
+use plimsoll_tls::{Trust, Unusable};
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, crypto::ring};
+use rustls::{ClientConfig, ClientConnection};
 
 pub use certificate::Certificate;
 pub use stream::{HandshakeError, MidHandshakeTlsStream, TlsStream};
@@ -71,20 +71,21 @@ impl From<io::Error> for Error {
 /// Settings of a connector to be.
 #[derive(Debug, Clone, Default)]
 pub struct TlsConnectorBuilder {
-    trust: verify::Trust,
+    any_certificate: bool,
+    any_name: bool,
     protocols: Vec<Vec<u8>>,
 }
 
 impl TlsConnectorBuilder {
     /// Accepts any certificate, for any name.
     pub fn danger_accept_invalid_certs(&mut self, accept: bool) -> &mut Self {
-        self.trust.any_certificate = accept;
+        self.any_certificate = accept;
         self
     }
 
     /// Accepts a certificate that is for another name.
     pub fn danger_accept_invalid_hostnames(&mut self, accept: bool) -> &mut Self {
-        self.trust.any_name = accept;
+        self.any_name = accept;
         self
     }
 
@@ -99,11 +100,17 @@ impl TlsConnectorBuilder {
     /// # Errors
     /// If certificates are to be verified and the machine has no authorities.
     pub fn build(&self) -> Result<TlsConnector> {
-        let provider = Arc::new(ring::default_provider());
-        let builder =
-            ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
-        let verifier = Arc::new(verify::Verifier::new(provider, self.trust)?);
-        let mut config = builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
+        let trust = match (self.any_certificate, self.any_name) {
+            (true, _) => Trust::Anybody,
+            (false, true) => Trust::Authority,
+            (false, false) => Trust::Host,
+        };
+        let mut config = plimsoll_tls::config(trust, None).map_err(|error| match error {
+            Unusable::Setup(error) | Unusable::Certificate(error) => error.into(),
+            Unusable::NoAuthority(_) => {
+                Error::text("this machine has no root certificates (on Debian: apt-get install ca-certificates)")
+            }
+        })?;
         config.alpn_protocols.clone_from(&self.protocols);
         Ok(TlsConnector { config: Arc::new(config) })
     }

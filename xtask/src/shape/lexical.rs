@@ -7,7 +7,8 @@ pub struct Bare {
     pub code: Vec<char>,
     /// The same without the text of literals.
     pub words: Vec<char>,
-    tests: Vec<(usize, usize)>,
+    /// Where tests are: start and end.
+    pub tests: Vec<(usize, usize)>,
 }
 
 impl Bare {

@@ -28,6 +28,7 @@ const HOUSE: &[&str] = &[
     "measurement",
     "native-tls",
     "openssl",
+    "tls",
 ];
 /// Start servers and make inputs for tests; stand outside the house.
 const FOR_TESTS: &[&str] = &["testbed", "fuzz"];

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_clock::cpu;
 use plimsoll_engine::value::RowSummary;
-use plimsoll_engine::{Answer, Cancel, Requester, Result, Row, RowSource, Statement, Table, Value};
+use plimsoll_engine::{Answer, Cancel, Requester, Result, Row, RowSource, Sampler, Statement, Table, Value};
 
 use super::request::Workload;
 
@@ -30,13 +30,15 @@ pub fn rehearse(workload: &dyn Workload) -> Option<f64> {
 /// Answers nothing, at once.
 struct Nobody;
 
+impl Sampler for Nobody {}
+
 impl Requester for Nobody {
     fn ask(&mut self, _: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {
         std::hint::black_box(parameters);
         Ok(Answer::default())
     }
 
-    fn load(&mut self, _: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
+    fn load_batch(&mut self, _: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
         let mut row = Row::default();
         while rows.next(&mut row)? {}
         Ok(RowSummary::default())

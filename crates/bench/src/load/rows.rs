@@ -204,7 +204,7 @@ impl Session<'_> {
         let first = self.new_keys(target, rows)?;
         let last = first + rows - 1;
         let mut batch = Batch(Rows::new(work.family, work.seed, target.number, first, last));
-        let row_summary = requester.load(&target.table, &mut batch)?;
+        let row_summary = requester.load_batch(&target.table, &mut batch)?;
         (first..=last).for_each(|key| target.live.insert(key));
         Ok(Amount { rows_examined: rows, rows, content_bytes: row_summary.content_bytes })
     }

@@ -170,7 +170,7 @@ impl Memory {
         let start = context.clock.now();
         let mut seconds;
         let (mut passes, mut last_misses) = (0, u64::MAX);
-        let rest = context.database.rest_before_reuse();
+        let rest = context.database.description().rest_before_reuse;
         let (misses, accesses) = loop {
             let keys = order.shuffled(rows, stride);
             probe.start(session)?;
@@ -199,7 +199,7 @@ impl Memory {
             }
         };
         let cpu_seconds = probe.growth(Counter::EngineCpuSeconds);
-        let age = context.database.memory_report_age();
+        let age = context.database.description().memory_report_age;
         if !age.is_zero() && probe.now(Counter::MemoryPercent).is_some() {
             // What it says now is of a time before this set was read.
             context.wait(age)?;

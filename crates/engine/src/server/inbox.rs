@@ -47,7 +47,8 @@ impl Inbox {
         0..length
     }
 
-    /// Reads on, at least a byte; there has to be room for a message of `wanted` bytes. What was taken is gone.
+    /// Reads on, at least a byte of a message of `wanted` bytes. What was taken is gone. The buffer grows as bytes come, and not
+    /// by what a length promises.
     ///
     /// # Errors
     /// `read`'s own; [`io::ErrorKind::UnexpectedEof`] at the end.
@@ -58,8 +59,8 @@ impl Inbox {
         if self.start + wanted > self.buffer.len() {
             self.buffer.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
-            if wanted > self.buffer.len() {
-                self.buffer.resize(wanted, 0);
+            if self.end == self.buffer.len() {
+                self.buffer.resize(wanted.min(2 * self.end), 0);
             }
         }
         let count = loop {

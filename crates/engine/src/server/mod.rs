@@ -1,6 +1,9 @@
 //! What drivers for servers have in common: lines to them, their programs and the user's commands.
 
+pub mod cold;
+pub mod errors;
 pub mod inbox;
+pub mod place;
 pub mod restart;
 pub mod restored;
 pub mod shell;

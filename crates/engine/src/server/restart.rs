@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use plimsoll_clock::Clock;
 
-use crate::database::ColdFollower;
 use crate::error::{Error, ErrorKind, Result};
 use crate::server::shell::Script;
+use crate::workspace::ColdFollower;
 
 /// How long the command may take, and then the server to answer.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -21,8 +21,7 @@ pub fn restart(
     started_at: impl Fn() -> Result<String>,
 ) -> Result<()> {
     let before = started_at()?;
-    let (patience, is_secret) = (PATIENCE, false);
-    let script = Script { name: "restart command", command, variable: None, patience, ends_all: false, is_secret };
+    let script = Script { ends_all: false, ..Script::new("restart command", command, PATIENCE) };
     script.run(clock, &mut || follower.check())?;
     let give_up = clock.now().after(PATIENCE);
     loop {

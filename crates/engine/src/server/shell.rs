@@ -36,7 +36,12 @@ pub struct Script<'a> {
 /// Secrets of ours in the environment: a server that a command starts would keep them for as long as it lives.
 const SECRETS: [&str; 2] = ["PLIMSOLL_PASSWORD", "PLIMSOLL_ACCESS_TOKEN"];
 
-impl Script<'_> {
+impl<'a> Script<'a> {
+    /// A command of that name that ends with whatever it has started, and prints no secret.
+    pub const fn new(name: &'static str, command: &'a str, patience: Duration) -> Self {
+        Self { name, command, variable: None, patience, ends_all: true, is_secret: false }
+    }
+
     /// Runs it to its end and gives what it wrote. An error of `check`, which is called several times a second, ends it.
     pub fn run(&self, clock: &dyn Clock, check: &mut dyn FnMut() -> Result<()>) -> Result<String> {
         let failed = |what: String| {
@@ -160,7 +165,7 @@ mod tests {
         let command = format!("true && (sleep {number}; echo late) | cat");
         let patience = Duration::from_hours(1);
         let name = "level command";
-        let script = Script { name, command: &command, variable: None, patience, ends_all: true, is_secret: false };
+        let script = Script::new(name, &command, patience);
         let stopped = Error::new(ErrorKind::Cancelled, "stopped");
         let mut check = || if sleepers(&number) > 0 { Err(stopped.clone()) } else { Ok(()) };
         assert_eq!(script.run(&clock, &mut check).unwrap_err(), stopped);

@@ -157,6 +157,13 @@ impl Socket {
     }
 }
 
+impl From<UnixStream> for Socket {
+    /// A connection that is there already.
+    fn from(stream: UnixStream) -> Self {
+        Self { kind: Arc::new(Kind::Unix(stream)), timeout: None, traffic: Traffic::default() }
+    }
+}
+
 /// A timeout is called by its name.
 fn late(error: io::Error) -> io::Error {
     if error.kind() == ErrorKind::WouldBlock { ErrorKind::TimedOut.into() } else { error }

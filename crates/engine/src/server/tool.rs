@@ -26,6 +26,16 @@ pub fn candidates(name: &str, folders: &[PathBuf]) -> Vec<PathBuf> {
     all.map(|folder| folder.join(name)).filter(|file| file.is_file()).collect()
 }
 
+/// The first of these; the error says which package has it.
+pub fn find(name: &str, folders: &[PathBuf], package: &str) -> Result<PathBuf> {
+    candidates(name, folders).into_iter().next().ok_or_else(|| missing(name, package))
+}
+
+/// What was found by a look for tools, which goes before every move.
+pub fn found<T>(tool: Option<&T>) -> Result<&T> {
+    tool.ok_or_else(|| Error::new(ErrorKind::Internal, "no tools were looked for"))
+}
+
 /// What a program says of its version, in a line.
 pub fn version(program: &Path) -> Option<String> {
     let said = Command::new(program).arg("--version").stdin(Stdio::null()).output().ok()?;

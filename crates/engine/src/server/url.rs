@@ -1,6 +1,8 @@
 //! URLs of servers: `scheme://user:password@host:port/database?parameter=value`, taken apart and decoded. Nothing of what is
 //! wrong with one is repeated, as it may be a piece of a password.
 
+use std::net::IpAddr;
+
 use crate::error::{Error, ErrorKind, Result};
 use crate::target::unescape;
 
@@ -47,6 +49,14 @@ impl<'a> Parts<'a> {
     }
 }
 
+/// The error on a URL of this scheme that can't be read.
+pub fn usage(scheme: &str, message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Usage, message).hint(format!(
+        "write {scheme}://user@host:port/database?parameter=value, with '/', '?', '@', '&' and '%' of a user or password as %2F, \
+         %3F, %40, %26 and %25"
+    ))
+}
+
 /// A host, decoded and perhaps empty, and its port: `name`, `name:port`, `[address]:port`.
 ///
 /// # Errors
@@ -60,6 +70,16 @@ pub fn host_and_port(host: &str, usage: impl Fn(&'static str) -> Error) -> Resul
     // What is no number may be a password whose user part did not end where it should.
     let number = |port: &str| port.parse().map_err(|_| usage("a port in the URL is not a number from 1 to 65535"));
     Ok((unescape(name).map_err(&usage)?, port.map(number).transpose()?))
+}
+
+/// True for a host that is this machine.
+pub fn is_loopback(host: &str) -> bool {
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// `host:port`, or `[address]:port`.
+pub fn address(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
 /// The error on a parameter that an engine doesn't know. Its name is repeated where `is_plain` holds for all of it and it can't be

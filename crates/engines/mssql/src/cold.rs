@@ -9,10 +9,11 @@ use plimsoll_engine::server::restart;
 use plimsoll_engine::table::ColumnType;
 use plimsoll_engine::value::Value;
 
+use super::abilities::{Abilities, Ability, PRIVILEGES};
 use super::connect::Connector;
-use super::describe::{self, Abilities, Ability};
+use super::control::Control;
 use super::sql::{self, Product};
-use super::workspace::{CONTROL, Control, WORK};
+use plimsoll_engine::server::place::{CONTROL, WORK};
 
 /// Makes everything cold for the run, and says what was done.
 pub(super) fn make_cold(
@@ -42,10 +43,8 @@ pub(super) fn make_cold(
                 .to_owned(),
         );
     } else if !abilities.has(Ability::DropBuffers) {
-        let known = describe::PRIVILEGES.iter().find(|known| known.ability == Ability::DropBuffers);
-        let grant =
-            known.map_or("", |known| if product == Product::Database { known.azure_grant } else { known.grant });
-        let grant = grant.replace("{user}", connector.errors.user());
+        let known = PRIVILEGES.iter().find(|known| known.ability == Ability::DropBuffers);
+        let grant = known.map_or_else(String::new, |known| known.remedy(product, connector.errors.user()));
         follower.warn(format!(
             "nothing was done to make the tables cold: the server's cache is not emptied here ({grant})"
         ));
@@ -65,7 +64,7 @@ pub(super) fn make_cold(
 }
 
 /// Runs a text; the run says so if the server refuses.
-fn attempt(control: &mut Control<'_>, text: &str, follower: &mut dyn ColdFollower) -> Result<bool> {
+fn attempt(control: &mut Control, text: &str, follower: &mut dyn ColdFollower) -> Result<bool> {
     match control.run(text) {
         Ok(_) => Ok(true),
         Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled) => Err(error),

@@ -1,12 +1,12 @@
 //! Connections: where to, as which user, how protected, under which name; and what is tried again.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::error::{Error, ErrorKind, Result};
+use plimsoll_engine::server::url::{self, is_loopback};
 use plimsoll_engine::target::{Credentials, Secret};
 
 use super::error::{self, Errors};
@@ -69,7 +69,7 @@ type Tried<'a> = std::result::Result<Box<dyn Wire>, Failed<'a>>;
 #[derive(Clone)]
 pub(super) struct Connector {
     dial: Arc<dyn Dial>,
-    clock: Arc<dyn Clock>,
+    pub(super) clock: Arc<dyn Clock>,
     endpoints: Vec<Endpoint>,
     login: Login,
     secrets: Arc<Secrets>,
@@ -317,15 +317,10 @@ fn ends_in(host: &str, domains: &[&str]) -> bool {
     domains.iter().any(|domain| host.strip_suffix(domain).is_some_and(|name| !name.is_empty()))
 }
 
-fn is_loopback(host: &str) -> bool {
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
 fn address(endpoint: &Endpoint) -> String {
-    let host = if endpoint.host.contains(':') { format!("[{}]", endpoint.host) } else { endpoint.host.clone() };
     match (&endpoint.instance, endpoint.port) {
-        (Some(instance), None) => format!("{host}\\{instance}"),
-        (_, port) => format!("{host}:{}", port.unwrap_or(1433)),
+        (Some(instance), None) => format!("{}\\{instance}", endpoint.host),
+        (_, port) => url::address(&endpoint.host, port.unwrap_or(1433)),
     }
 }
 

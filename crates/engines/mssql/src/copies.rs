@@ -15,9 +15,11 @@ use plimsoll_engine::table::ColumnType::{BigInt, Float, Text};
 use plimsoll_engine::value::Value;
 
 use super::connect::Connector;
+use super::control::{Control, text_of, whole};
 use super::level;
 use super::sql::{self, Level, Product};
-use super::workspace::{CONTROL, Control, Owner, text_of, whole};
+use super::workspace;
+use plimsoll_engine::server::place::{CONTROL, Keeper as _, Owner};
 
 /// Where a server's own databases are listed.
 const MASTER: &str = "master";
@@ -51,13 +53,13 @@ impl<'a> Copies<'a> {
     }
 
     /// Does something where databases are made and removed.
-    pub(super) fn in_master<T>(&self, work: impl FnOnce(&mut Control<'_>) -> Result<T>) -> Result<T> {
+    pub(super) fn in_master<T>(&self, work: impl FnOnce(&mut Control) -> Result<T>) -> Result<T> {
         let master = self.connector.to(MASTER);
         work(&mut Control::connect(&master, CONTROL)?)
     }
 
     /// Does something in a database of ours.
-    pub(super) fn within<T>(&self, copy: &Workspace, work: impl FnOnce(&mut Control<'_>) -> Result<T>) -> Result<T> {
+    pub(super) fn within<T>(&self, copy: &Workspace, work: impl FnOnce(&mut Control) -> Result<T>) -> Result<T> {
         let inside = self.connector.to(copy.name());
         work(&mut Control::connect(&inside, CONTROL)?)
     }
@@ -87,7 +89,7 @@ impl<'a> Copies<'a> {
         Ok(workspaces)
     }
 
-    fn connector_control<T>(&self, work: impl FnOnce(&mut Control<'_>) -> Result<T>) -> Result<T> {
+    fn connector_control<T>(&self, work: impl FnOnce(&mut Control) -> Result<T>) -> Result<T> {
         work(&mut Control::connect(self.connector, CONTROL)?)
     }
 
@@ -216,7 +218,7 @@ impl<'a> Copies<'a> {
     pub(super) fn drop(&self, copy: &Workspace) -> Result<()> {
         match self.owner(copy)? {
             Owner::Nobody => return forget_dump(copy),
-            Owner::We => {}
+            Owner::We | Owner::Unfinished => {}
             Owner::Somebody => {
                 let message = format!("the database {copy} does not bear our mark, so it is not touched");
                 return Err(Error::new(ErrorKind::Safety, message).hint("if it is ours after all, drop it by hand"));
@@ -282,7 +284,7 @@ impl<'a> Copies<'a> {
 }
 
 /// Files of backups that we have had the server make of a database. Those of others stay: it is theirs to remove them.
-fn backups(control: &mut Control<'_>, copy: &Workspace) -> Result<Vec<String>> {
+fn backups(control: &mut Control, copy: &Workspace) -> Result<Vec<String>> {
     let mut files = control.names(sql::BACKUP_FILES, &[Value::Text(copy.name())]).map_err(|error| match error.kind {
         ErrorKind::Permission => error.hint(
             "in msdb: CREATE USER for the log-in, GRANT SELECT ON dbo.backupset and dbo.backupmediafamily; backups are removed \
@@ -302,10 +304,10 @@ pub(super) fn unfinished(copy: &Workspace, how: &str) -> Error {
 }
 
 /// The databases as places, with whether their leases are held.
-pub(super) fn statuses(control: &mut Control<'_>, workspaces: Vec<Workspace>) -> Result<Vec<WorkspaceStatus>> {
+pub(super) fn statuses(control: &mut Control, workspaces: Vec<Workspace>) -> Result<Vec<WorkspaceStatus>> {
     let mut statuses = Vec::new();
     for workspace in workspaces {
-        statuses.push(WorkspaceStatus { leased: control.is_leased(&workspace.leased_by())?, workspace });
+        statuses.push(WorkspaceStatus { leased: workspace::is_leased(control, &workspace.leased_by())?, workspace });
     }
     Ok(statuses)
 }

@@ -8,9 +8,10 @@ use plimsoll_engine::table::ColumnType::{self, BigInt, Float};
 use plimsoll_engine::value::{Row, Value};
 use plimsoll_measurement::{Counter, FileLimit, FileRow, Moment, Reading, ResourceRow, Views, WaitRow};
 
-use super::describe::{Abilities, Ability, PAGE_BYTES};
+use super::abilities::{Abilities, Ability};
+use super::control::{Control, text_of, whole};
+use super::describe::PAGE_BYTES;
 use super::sql;
-use super::workspace::{Control, text_of, whole};
 
 const NAME: ColumnType = ColumnType::Text(128);
 /// Type of a log file in `sys.database_files`.
@@ -49,14 +50,14 @@ impl File {
     }
 }
 
-fn files(control: &mut Control<'_>) -> Result<Vec<File>> {
+fn files(control: &mut Control) -> Result<Vec<File>> {
     let types = [NAME, BigInt, BigInt, BigInt, BigInt, BigInt, BigInt, BigInt];
     Ok(control.rows(sql::FILE_STATISTICS, &[], &types)?.iter().filter_map(File::of).collect())
 }
 
 /// Cumulative counters: I/O of the database's files, whoever did it, and the CPU of this session. SQL Server reads past the
 /// system's cache, so what it reads from files comes from the device.
-pub(super) fn sample(control: &mut Control<'_>, clock: &dyn Clock, abilities: Abilities) -> Result<Vec<Reading>> {
+pub(super) fn sample(control: &mut Control, clock: &dyn Clock, abilities: Abilities) -> Result<Vec<Reading>> {
     let mut readings = Vec::new();
     let mut put = |metric, value: f64, window| readings.push(Reading { metric, value, window });
     if abilities.has(Ability::SeeFiles) {
@@ -102,11 +103,7 @@ pub(super) fn file_readings(rows: &[Row], put: impl FnMut(Counter, f64)) -> Vec<
 }
 
 /// How much of the level's memory is in use, in Azure.
-pub(super) fn sample_memory(
-    control: &mut Control<'_>,
-    clock: &dyn Clock,
-    abilities: Abilities,
-) -> Result<Option<Reading>> {
+pub(super) fn sample_memory(control: &mut Control, clock: &dyn Clock, abilities: Abilities) -> Result<Option<Reading>> {
     if !abilities.has(Ability::SeeResources) {
         return Ok(None);
     }
@@ -118,7 +115,7 @@ pub(super) fn sample_memory(
 }
 
 /// Files, this session's waits, and in Azure the use of the level's resources.
-pub(super) fn views(control: &mut Control<'_>, clock: &dyn Clock, abilities: Abilities) -> Result<Views> {
+pub(super) fn views(control: &mut Control, clock: &dyn Clock, abilities: Abilities) -> Result<Views> {
     let mut views = Views::default();
     if abilities.has(Ability::SeeFiles) {
         views.files = files(control)?.into_iter().map(file_row).collect();
@@ -175,9 +172,9 @@ pub(super) fn pattern_of(text: &str) -> String {
     text.replace('[', "[[]").replace('_', "[_]").replace('%', "[%]")
 }
 
-/// Pages that statements on the table had to read from files, as long as their plans are in the cache; `None` if there
-/// is no such plan, or nobody may see it.
-pub(super) fn table_misses(control: &mut Control<'_>, qualified: &str, abilities: Abilities) -> Result<Option<u64>> {
+/// Pages that statements which name the table had to read from files, as long as their plans are in the cache; `None` if
+/// there is no such plan, or nobody may see it.
+pub(super) fn table_misses(control: &mut Control, qualified: &str, abilities: Abilities) -> Result<Option<u64>> {
     if !abilities.has(Ability::SeePlans) {
         return Ok(None);
     }

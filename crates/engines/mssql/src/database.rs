@@ -1,49 +1,46 @@
 //! An opened SQL Server database.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use plimsoll_clock::Clock;
 use plimsoll_engine::capability::Capability;
 use plimsoll_engine::database::{
-    ClaimMode, Cold, ColdFollower, Database, Description, Lease, Sampler, Session, Workspace, WorkspaceKind,
-    WorkspaceStatus,
+    ClaimMode, Cold, ColdFollower, Database, Description, Lease, Moves, Sampler, Session, Sessions, Telemetry,
+    Transfer, Workspace, WorkspaceKind, WorkspaceStatus, Workspaces,
 };
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::level::Levels;
 use plimsoll_engine::request::{RequestAccess, Requester};
+use plimsoll_engine::server::place::{self, CONTROL, ServerLease};
 use plimsoll_engine::table::Table;
-use plimsoll_engine::transfer::Transfer;
 use plimsoll_measurement::Ceiling;
 
+use super::abilities::Ability;
 use super::cold;
 use super::connect::Connector;
+use super::control::Control;
 use super::copies::{self, Copies};
-use super::describe::{self, Ability, Server};
-use super::lease::MssqlLease;
+use super::describe::{self, Server};
 use super::level::MssqlLevels;
-use super::orphans;
 use super::sampler::ServerSampler;
 use super::session::MssqlSession;
 use super::sql::Product;
 use super::transfer::MssqlTransfer;
-use super::workspace::{self, CONTROL, Control, Owner};
+use super::workspace;
 
 /// Holds no connection: whoever asks something of the database gets a fresh one, which a restart can't have broken.
 pub(super) struct MssqlDatabase {
     connector: Arc<Connector>,
-    clock: Arc<dyn Clock>,
     server: Server,
 }
 
 impl MssqlDatabase {
-    /// Connects and asks the server for its identity.
-    pub(super) fn open(connector: Connector, clock: Arc<dyn Clock>) -> Result<Self> {
+    /// Connects and asks the server who it is.
+    pub(super) fn open(connector: Connector) -> Result<Self> {
         let server = describe::describe(&mut Control::connect(&connector, CONTROL)?, &connector)?;
-        Ok(Self { connector: Arc::new(connector), clock, server })
+        Ok(Self { connector: Arc::new(connector), server })
     }
 
-    fn control(&self) -> Result<Control<'_>> {
+    fn control(&self) -> Result<Control> {
         Control::connect(&self.connector, CONTROL)
     }
 
@@ -63,9 +60,9 @@ impl MssqlDatabase {
         if workspace.kind() == WorkspaceKind::Copy {
             // Its tables are in the schema that is named like the run's place.
             let inside = self.connector.to(workspace.name());
-            return MssqlSession::open(&inside, &self.clock, run, run, access, self.server.abilities);
+            return MssqlSession::open(&inside, run, run, access, self.server.abilities);
         }
-        MssqlSession::open(&self.connector, &self.clock, workspace, run, access, self.server.abilities)
+        MssqlSession::open(&self.connector, workspace, run, access, self.server.abilities)
     }
 }
 
@@ -78,21 +75,19 @@ impl Database for MssqlDatabase {
         self.server.capabilities.clone()
     }
 
+    fn warnings(&self) -> Vec<String> {
+        match self.connector.retries() - self.server.retries {
+            0 => Vec::new(),
+            times => {
+                vec![format!("the server was busy with itself: {times} connections of this run had to be tried again")]
+            }
+        }
+    }
+}
+
+impl Workspaces for MssqlDatabase {
     fn claim(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
-        let lease = MssqlLease::claim(&self.connector, &self.clock, workspace, mode)?;
-        Ok(lease.map(|lease| Box::new(lease) as Box<dyn Lease>))
-    }
-
-    fn session(&self, workspace: &Workspace, run: &Workspace) -> Result<Box<dyn Session>> {
-        self.session_with(workspace, run, RequestAccess::OWN)
-    }
-
-    fn session_with(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Session>> {
-        Ok(Box::new(self.working(workspace, run, access)?))
-    }
-
-    fn requester(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Requester>> {
-        Ok(Box::new(self.working(workspace, run, access)?))
+        ServerLease::claim(&self.connector, workspace, mode)
     }
 
     fn workspaces(&self) -> Result<Vec<WorkspaceStatus>> {
@@ -107,38 +102,24 @@ impl Database for MssqlDatabase {
                 Vec::new()
             }
         };
-        workspaces.extend(control.list()?);
+        workspaces.extend(workspace::list(&mut control)?);
         Ok(workspaces)
     }
 
     fn end_orphans(&self) -> Result<u32> {
-        orphans::end_all(&mut self.control()?, self.clock.as_ref())
+        place::end_orphans(&mut self.control()?, self.connector.clock.as_ref())
     }
 
     fn remove(&self, workspace: &Workspace) -> Result<bool> {
-        let (lease, is_copy) = (workspace.leased_by(), workspace.kind() == WorkspaceKind::Copy);
-        let mut control = Control::connect(&self.connector, &workspace::lease_name(&lease))?;
-        if !is_copy && control.owner(workspace)? == Owner::Somebody {
-            return Err(workspace::foreign(workspace));
-        }
-        if !control.try_lock(&lease, false)? {
-            return Ok(false);
-        }
-        orphans::end_all(&mut control, self.clock.as_ref())?;
-        if is_copy {
-            let removed = self.copies().drop(workspace);
-            let _ = control.unlock(&lease);
-            return removed.map(|()| true);
-        }
-        // Asked again under the lock.
-        let removed = match control.owner(workspace)? {
-            Owner::We => self.without_copies(workspace).and_then(|()| control.drop_schema(workspace)),
-            Owner::Somebody => Err(workspace::foreign(workspace)),
-            Owner::Nobody => Ok(()),
-        };
-        // The session's end would do the same, a moment later.
-        let _ = control.unlock(workspace);
-        removed.map(|()| true)
+        place::remove(self.connector.as_ref(), workspace, |control| {
+            if workspace.kind() == WorkspaceKind::Copy {
+                self.copies().drop(workspace)?;
+            } else {
+                self.without_copies(workspace)?;
+                workspace::drop_schema(control, workspace)?;
+            }
+            Ok(true)
+        })
     }
 
     fn free_bytes(&self) -> Option<u64> {
@@ -154,30 +135,43 @@ impl Database for MssqlDatabase {
         follower: &mut dyn ColdFollower,
     ) -> Result<Vec<String>> {
         let server = (self.server.product, self.server.abilities);
-        cold::make_cold(&self.connector, self.clock.as_ref(), server, run, cold, follower)
+        cold::make_cold(&self.connector, self.connector.clock.as_ref(), server, run, cold, follower)
+    }
+}
+
+impl Sessions for MssqlDatabase {
+    fn session_with(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Session>> {
+        Ok(Box::new(self.working(workspace, run, access)?))
     }
 
-    /// The view has averages of fifteen seconds, and the last of them that was begun may have been so just before.
-    fn memory_report_age(&self) -> Duration {
-        if self.server.product == Product::Database { Duration::from_secs(35) } else { Duration::ZERO }
+    fn requester(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Requester>> {
+        Ok(Box::new(self.working(workspace, run, access)?))
     }
+}
 
-    fn warnings(&self) -> Vec<String> {
-        match self.connector.retries() - self.server.retries {
-            0 => Vec::new(),
-            times => {
-                vec![format!("the server was busy with itself: {times} connections of this run had to be tried again")]
-            }
+impl Telemetry for MssqlDatabase {
+    fn server_sampler(&self) -> Result<Option<Box<dyn Sampler>>> {
+        let Server { product, abilities, .. } = self.server;
+        let sees = [Ability::SeeFiles, Ability::SeeWaits, Ability::SeeSessions, Ability::SeeResources];
+        if !sees.into_iter().any(|ability| abilities.has(ability)) {
+            return Ok(None);
         }
+        Ok(Some(Box::new(ServerSampler::open(&self.connector, product, abilities)?)))
     }
 
+    fn ceilings(&self) -> Vec<Ceiling> {
+        self.server.ceilings.clone()
+    }
+}
+
+impl Moves for MssqlDatabase {
     /// A Managed Instance takes its backups from Azure's storage only, which is not ours.
     fn transfer(&self, run: &Workspace) -> Result<Option<Box<dyn Transfer>>> {
         if self.server.product == Product::Instance {
             return Ok(None);
         }
         let about = (self.server.product, self.server.database.as_str());
-        Ok(Some(Box::new(MssqlTransfer::new(&self.connector, &self.clock, run, about))))
+        Ok(Some(Box::new(MssqlTransfer::new(&self.connector, run, about))))
     }
 
     fn levels(&self) -> Result<Option<Box<dyn Levels>>> {
@@ -185,23 +179,5 @@ impl Database for MssqlDatabase {
             return Ok(None);
         }
         Ok(Some(Box::new(MssqlLevels::new(&self.connector, &self.server.database))))
-    }
-
-    fn server_sampler(&self) -> Result<Option<Box<dyn Sampler>>> {
-        let Server { product, abilities, .. } = self.server;
-        let sees = [Ability::SeeFiles, Ability::SeeWaits, Ability::SeeSessions, Ability::SeeResources];
-        if !sees.into_iter().any(|ability| abilities.has(ability)) {
-            return Ok(None);
-        }
-        Ok(Some(Box::new(ServerSampler::open(&self.connector, &self.clock, product, abilities)?)))
-    }
-
-    fn ceilings(&self) -> Vec<Ceiling> {
-        self.server.ceilings.clone()
-    }
-
-    /// The server's processes are elsewhere; what it counts itself, sessions tell.
-    fn process_sampler(&self) -> Option<Box<dyn Sampler>> {
-        None
     }
 }

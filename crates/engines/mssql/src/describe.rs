@@ -1,6 +1,7 @@
 //! The identity that the server states, and what it lets us see and do.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use plimsoll_engine::capability::Capability;
 use plimsoll_engine::database::{Description, WeakIsolation};
@@ -9,9 +10,10 @@ use plimsoll_engine::table::ColumnType::{self, BigInt, Float};
 use plimsoll_engine::value::{Row, Value};
 use plimsoll_measurement::Ceiling;
 
+use super::abilities::{self, Abilities, Ability, PRIVILEGES};
 use super::connect::Connector;
+use super::control::{Control, text_of, whole};
 use super::sql::{self, Product, Text};
-use super::workspace::{Control, text_of, whole};
 
 /// Name of the engine in run records.
 pub(super) const NAME: &str = "sqlserver";
@@ -25,191 +27,6 @@ const NO_LIMIT: &str = "what the server aims at, which need not be what the leve
 const MB: f64 = (1 << 20) as f64;
 
 const WORD: ColumnType = ColumnType::Text(400);
-
-/// What we can see and do at a server.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Abilities(u32);
-
-/// One of them, by its bit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ability {
-    MakePlaces,
-    SeeFiles,
-    SeePlans,
-    SeeOwnWaits,
-    SeeSessions,
-    EndSessions,
-    SeeSchedulers,
-    SeeSpace,
-    SeeSizes,
-    LoadInBulk,
-    Checkpoint,
-    DropBuffers,
-    SeeLimits,
-    SeeResources,
-    MakeProcedures,
-    SeeWaits,
-}
-
-impl Abilities {
-    /// True if it was found to work.
-    pub(super) const fn has(self, ability: Ability) -> bool {
-        self.0 & (1 << ability as u32) != 0
-    }
-
-    fn set(&mut self, ability: Ability, works: bool) {
-        if works {
-            self.0 |= 1 << ability as u32;
-        }
-    }
-}
-
-/// What is known of an ability before a server was asked.
-pub(super) struct Privilege {
-    pub(super) ability: Ability,
-    pub(super) name: &'static str,
-    pub(super) cost: &'static str,
-    products: &'static [Product],
-    /// What gives it on a server or an instance, and in Azure SQL Database. `{user}` stands for the user.
-    pub(super) grant: &'static str,
-    pub(super) azure_grant: &'static str,
-}
-
-const EVERYWHERE: &[Product] = &[Product::Server, Product::Database, Product::Instance];
-const STATE: &str =
-    "in master: GRANT VIEW SERVER STATE TO [{user}]; from 2022 on GRANT VIEW SERVER PERFORMANCE STATE TO [{user}] does";
-const DATABASE_STATE: &str = "GRANT VIEW DATABASE STATE TO [{user}]; in Basic, S0, S1 and pools, in master: ALTER SERVER ROLE ##MS_ServerStateReader## ADD MEMBER [{user}]";
-
-pub(super) const PRIVILEGES: &[Privilege] = &[
-    Privilege {
-        ability: Ability::MakePlaces,
-        name: "making workspaces",
-        cost: "no test can run, as each makes tables in a schema of its own",
-        products: EVERYWHERE,
-        grant: "GRANT CREATE SCHEMA, CREATE TABLE TO [{user}]",
-        azure_grant: "GRANT CREATE SCHEMA, CREATE TABLE TO [{user}]",
-    },
-    Privilege {
-        ability: Ability::SeeFiles,
-        name: "file statistics",
-        cost: "physical reads and log bytes are left out, a cold start can't be proved and the memory test can't run",
-        products: EVERYWHERE,
-        grant: STATE,
-        azure_grant: DATABASE_STATE,
-    },
-    Privilege {
-        ability: Ability::SeePlans,
-        name: "plan cache statistics",
-        cost: "physical reads of a statement are left out, and those of files have no second witness",
-        products: EVERYWHERE,
-        grant: STATE,
-        azure_grant: DATABASE_STATE,
-    },
-    Privilege {
-        ability: Ability::SeeOwnWaits,
-        name: "waits of sessions",
-        cost: "what sessions waited for is left out",
-        products: EVERYWHERE,
-        grant: STATE,
-        azure_grant: DATABASE_STATE,
-    },
-    Privilege {
-        ability: Ability::SeeWaits,
-        name: "waits of the server",
-        cost: "what all sessions waited for together is left out",
-        products: EVERYWHERE,
-        grant: STATE,
-        azure_grant: DATABASE_STATE,
-    },
-    Privilege {
-        ability: Ability::SeeSessions,
-        name: "other sessions",
-        cost: "sessions that a killed run left are found only when they end by themselves; what sessions do during a test is left out",
-        products: EVERYWHERE,
-        grant: STATE,
-        azure_grant: DATABASE_STATE,
-    },
-    Privilege {
-        ability: Ability::EndSessions,
-        name: "ending sessions",
-        cost: "sessions that a killed run left can't be ended",
-        products: EVERYWHERE,
-        grant: "in master: GRANT ALTER ANY CONNECTION TO [{user}]",
-        azure_grant: "GRANT KILL DATABASE CONNECTION TO [{user}]",
-    },
-    Privilege {
-        ability: Ability::SeeSchedulers,
-        name: "CPUs of the server",
-        cost: "the number of CPUs is found by trying, which takes longer",
-        products: EVERYWHERE,
-        grant: STATE,
-        azure_grant: DATABASE_STATE,
-    },
-    Privilege {
-        ability: Ability::SeeSpace,
-        name: "free space",
-        cost: "a volume that is too large is noticed only when the disk is full",
-        products: EVERYWHERE,
-        grant: STATE,
-        azure_grant: DATABASE_STATE,
-    },
-    Privilege {
-        ability: Ability::SeeSizes,
-        name: "sizes of tables",
-        cost: "how many pages a table has is not known and stands as 0",
-        products: EVERYWHERE,
-        grant: "every user of SQL Server sees it of tables of his own",
-        azure_grant: "every user sees it of tables of his own",
-    },
-    Privilege {
-        ability: Ability::LoadInBulk,
-        name: "bulk protocol",
-        cost: "rows are loaded by INSERT statements of many rows, so that a bulk load measures those",
-        products: EVERYWHERE,
-        grant: "every SQL Server has it",
-        azure_grant: "every database has it",
-    },
-    Privilege {
-        ability: Ability::MakeProcedures,
-        name: "stored procedures",
-        cost: "requests for single rows are made as texts, not by procedures",
-        products: EVERYWHERE,
-        grant: "GRANT CREATE PROCEDURE TO [{user}]",
-        azure_grant: "GRANT CREATE PROCEDURE TO [{user}]",
-    },
-    Privilege {
-        ability: Ability::Checkpoint,
-        name: "checkpoint",
-        cost: "dirty pages of a load may be written during a test",
-        products: EVERYWHERE,
-        grant: "GRANT CHECKPOINT TO [{user}]",
-        azure_grant: "GRANT CHECKPOINT TO [{user}]",
-    },
-    Privilege {
-        ability: Ability::DropBuffers,
-        name: "emptying the cache",
-        cost: "tables are as cold as they happen to be, unless --restart-command restarts the server",
-        products: EVERYWHERE,
-        grant: "dropCleanBuffers=true in the target, as it hits everybody on the server; and in master: GRANT ALTER SERVER STATE TO [{user}]; before 2022 ALTER SERVER ROLE sysadmin ADD MEMBER [{user}]",
-        azure_grant: "dropCleanBuffers=true in the target; and in master: ALTER SERVER ROLE ##MS_ServerStateManager## ADD MEMBER [{user}]; never in an elastic pool, Basic, S0 or S1, where it hits others, nor where the level can't be seen",
-    },
-    Privilege {
-        ability: Ability::SeeLimits,
-        name: "limits of the level",
-        cost: "a run can't be held against the limits that are in force",
-        products: &[Product::Database],
-        grant: "",
-        azure_grant: DATABASE_STATE,
-    },
-    Privilege {
-        ability: Ability::SeeResources,
-        name: "use of the level's resources",
-        cost: "CPU, I/O, log and memory in percent of their limits are left out",
-        products: &[Product::Database],
-        grant: "",
-        azure_grant: DATABASE_STATE,
-    },
-];
 
 /// A server as it was when the target was opened.
 #[derive(Debug, Clone)]
@@ -228,7 +45,7 @@ pub(super) struct Server {
 }
 
 /// Asks the server.
-pub(super) fn describe(control: &mut Control<'_>, connector: &Connector) -> Result<Server> {
+pub(super) fn describe(control: &mut Control, connector: &Connector) -> Result<Server> {
     let abilities = Abilities::default();
     let mut probe = Probe { control, abilities, product: Product::Server, ceilings: Vec::new() };
     let identity = probe.one(sql::IDENTITY, &[WORD, WORD, BigInt, WORD, WORD, WORD])?;
@@ -296,9 +113,10 @@ pub(super) fn describe(control: &mut Control<'_>, connector: &Connector) -> Resu
     let free_bytes = probe.free_bytes()?;
 
     let abilities = probe.abilities;
-    let capabilities = table(abilities, product, is_microsoft, connector.errors.user());
+    let capabilities = abilities::table(abilities, product, is_microsoft, connector.errors.user());
     // Emptying the cache takes consent, and whoever does not measure cold starts need not hear of it: who does, is told then.
-    let said: Vec<&str> = PRIVILEGES.iter().filter(|it| it.ability != Ability::DropBuffers).map(|it| it.name).collect();
+    let said: Vec<&str> =
+        PRIVILEGES.iter().filter(|it| it.ability != Ability::DropBuffers).map(|it| it.name.as_str()).collect();
     let missing = capabilities.iter().filter(|capability| said.contains(&capability.name));
     warnings.extend(missing.filter_map(Capability::warning));
     match connector.retries() {
@@ -331,6 +149,9 @@ pub(super) fn describe(control: &mut Control<'_>, connector: &Connector) -> Resu
         warnings,
         scale: 1,
         edition: None,
+        rest_before_reuse: Duration::ZERO,
+        // The view has averages of fifteen seconds, and the last of them that was begun may have been so just before.
+        memory_report_age: if product == Product::Database { Duration::from_secs(35) } else { Duration::ZERO },
     };
     let retries = connector.retries();
     Ok(Server { description, product, abilities, capabilities, free_bytes, database, retries, ceilings })
@@ -388,30 +209,15 @@ const fn product_name(edition: Option<i64>, is_microsoft: bool) -> &'static str 
     }
 }
 
-/// The table of what works.
-fn table(abilities: Abilities, product: Product, is_microsoft: bool, user: &str) -> Vec<Capability> {
-    let of_product = PRIVILEGES.iter().filter(|known| known.products.contains(&product));
-    let capability = |known: &Privilege| {
-        let grant = if product == Product::Database { known.azure_grant } else { known.grant };
-        let remedy = if is_microsoft {
-            grant.replace("{user}", user)
-        } else {
-            "only Microsoft's servers may have it".to_owned()
-        };
-        Capability { name: known.name, works: abilities.has(known.ability), cost: known.cost, remedy: Some(remedy) }
-    };
-    of_product.map(capability).collect()
-}
-
 /// Asks, and takes an error of the server for "no".
-struct Probe<'a, 'b> {
-    control: &'a mut Control<'b>,
+struct Probe<'a> {
+    control: &'a mut Control,
     abilities: Abilities,
     product: Product,
     ceilings: Vec<Ceiling>,
 }
 
-impl Probe<'_, '_> {
+impl Probe<'_> {
     /// The rows of a text; `None` if the server does not have it or does not let us.
     fn rows(&mut self, text: Text, values: &[Value<'_>], columns: &[ColumnType]) -> Result<Option<Vec<Row>>> {
         if !text.products.contains(&self.product) {

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use plimsoll_engine::error::{Error, ErrorKind};
+use plimsoll_engine::server::errors::{self, AFTER_LOSS, sentence};
 
 use super::error_codes::{self, KnownError, Reaction};
 use super::wire::{Fault, ServerError};
 
 /// From this severity on an error ends the connection.
 const FATAL_CLASS: i32 = 20;
-/// What to do when a connection is gone.
-const AFTER_LOSS: &str = "look into the server's log for the reason, and start again when it answers";
 /// What to do when a log-in gets no further.
 const NOBODY_THERE: &str = "check that the server runs and takes TCP connections, that host and port are right and that no firewall stands between";
 
@@ -67,9 +66,9 @@ impl Errors {
                     .hint("servers before 2022 know no encrypt=strict; encrypt=true encrypts there as well")
             }
             Fault::Closed(why) | Fault::Driver(why) => {
-                Error::new(ErrorKind::Connect, format!("cannot connect to {address}: {}", plain(&why))).hint(NOBODY_THERE)
+                errors::unreachable(address, &plain(&why)).hint(NOBODY_THERE)
             }
-            Fault::TimedOut => Error::new(ErrorKind::Connect, format!("{address} did not answer within {seconds} s"))
+            Fault::TimedOut => errors::too_slow(address, seconds.into())
                 .hint("check host, port and firewall; connectTimeout=... gives it more seconds"),
             Fault::Cancelled => Error::new(ErrorKind::Cancelled, format!("connecting to {address} was cancelled")),
             Fault::Ours(error) => error,
@@ -111,12 +110,12 @@ impl Errors {
 
     /// The connection is gone.
     pub(super) fn lost(&self, cause: &str) -> Error {
-        Error::new(ErrorKind::Lost, format!("the connection to {} was lost: {cause}", self.address())).hint(AFTER_LOSS)
+        errors::lost(self.address(), cause)
     }
 
     fn hinted(&self, error: Error, known: Option<&KnownError>) -> Error {
         match known {
-            Some(known) => error.hint(self.filled(known.hint)),
+            Some(known) => error.hint(self.filled(&known.hint)),
             None if error.kind == ErrorKind::Connect => error.hint(NOBODY_THERE),
             None => error,
         }
@@ -151,11 +150,6 @@ fn worded(server_error: &ServerError) -> String {
         return format!("the server gives no reason (error {})", server_error.number);
     }
     format!("{text} (error {}, state {})", server_error.number, server_error.state)
-}
-
-/// One sentence without a full stop.
-fn sentence(text: &str) -> String {
-    text.lines().next().unwrap_or_default().trim().trim_end_matches('.').to_owned()
 }
 
 /// The system's words without those that the driver puts in front.

@@ -1,6 +1,7 @@
 //! What reads texts of users, with anything for a text.
 
-use plimsoll_engine::target::Target;
+use plimsoll_engine::Engine;
+use plimsoll_engine::target::{Target, register};
 
 use crate::ado;
 use crate::qualify::{KnownTables, changes_tables, first_write_keyword, qualify};
@@ -8,9 +9,11 @@ use crate::url::Location;
 
 #[test]
 fn urls() {
-    let corpus = include_str!("../../../fuzz/corpus/targets.txt");
+    register(vec![crate::Mssql.notation()]);
+    let (urls, pairs) =
+        (include_str!("../../../fuzz/corpus/targets.txt"), include_str!("../../../fuzz/corpus/ado.txt"));
     let words = ["mssql://", "encrypt=", "database=", "user id=", "{", "}"];
-    plimsoll_fuzz::Target::new("mssql-urls", 10_000).lines(corpus).words(words).texts(|text| {
+    plimsoll_fuzz::Target::new("mssql-urls", 10_000).lines(urls).lines(pairs).words(words).texts(|text| {
         if let Ok(target) = Target::parse(text) {
             // It may be refused, in words that can be shown.
             assert!(Location::parse(&target).err().is_none_or(|error| !error.to_string().is_empty()));

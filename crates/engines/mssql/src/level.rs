@@ -7,8 +7,9 @@ use plimsoll_engine::level::Levels;
 use plimsoll_engine::table::ColumnType::{BigInt, Text};
 
 use super::connect::Connector;
+use super::control::{Control, text_of, whole};
 use super::sql;
-use super::workspace::{CONTROL, Control, text_of, whole};
+use plimsoll_engine::server::place::CONTROL;
 
 /// What a database in an elastic pool says its level is.
 const POOLED: &str = "ElasticPool";

@@ -2,9 +2,11 @@
 //!
 //! Written to Microsoft's documentation. Only [`wire`] knows the driver.
 
+mod abilities;
 mod ado;
 mod cold;
 mod connect;
+mod control;
 mod copies;
 mod counter_queries;
 mod counters;
@@ -16,9 +18,7 @@ mod error_codes;
 #[cfg(test)]
 mod fuzz;
 mod inserts;
-mod lease;
 mod level;
-mod orphans;
 mod pieces;
 mod plan;
 mod program;
@@ -63,6 +63,6 @@ impl Engine for Mssql {
         let environment = |name: &str| std::env::var(name).ok();
         let dial = Box::new(connect::ByDriver);
         let connector = connect::Connector::new(location, credentials, &environment, dial, &clock)?;
-        Ok(Box::new(database::MssqlDatabase::open(connector, clock)?))
+        Ok(Box::new(database::MssqlDatabase::open(connector)?))
     }
 }

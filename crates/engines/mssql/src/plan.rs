@@ -5,13 +5,13 @@ use plimsoll_engine::error::Result;
 use plimsoll_engine::table::ColumnType::{BigInt, Text};
 use plimsoll_engine::value::Value;
 
+use super::abilities::{Abilities, Ability};
+use super::control::{Control, text_of, whole};
 use super::counters::pattern_of;
-use super::describe::{Abilities, Ability};
 use super::sql;
-use super::workspace::{Control, text_of, whole};
 
 /// The plan of a text as it was sent; `None` if it is not in the server's cache, or nobody may see it.
-pub(super) fn of(control: &mut Control<'_>, sql: &str, abilities: Abilities) -> Result<Option<Plan>> {
+pub(super) fn of(control: &mut Control, sql: &str, abilities: Abilities) -> Result<Option<Plan>> {
     if !abilities.has(Ability::SeePlans) {
         return Ok(None);
     }

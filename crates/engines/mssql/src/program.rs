@@ -26,10 +26,8 @@ pub(super) enum Side {
 pub(super) fn find_sqlpackage() -> Result<(PathBuf, String)> {
     let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".dotnet/tools"));
     let folders: Vec<PathBuf> = home.into_iter().chain([PathBuf::from("/opt/sqlpackage")]).collect();
-    let program = tool::candidates("sqlpackage", &folders)
-        .into_iter()
-        .next()
-        .ok_or_else(|| tool::missing("sqlpackage", "it by 'dotnet tool install --global microsoft.sqlpackage'"))?;
+    let package = "it by 'dotnet tool install --global microsoft.sqlpackage'";
+    let program = tool::find("sqlpackage", &folders, package)?;
     let said = Command::new(&program).arg("/Version").stdin(Stdio::null()).output();
     let said = said.ok().and_then(|said| {
         let text = String::from_utf8_lossy(&said.stdout);

@@ -4,20 +4,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_clock::{Clock, windowed};
+use plimsoll_clock::windowed;
 use plimsoll_engine::database::Sampler;
 use plimsoll_engine::error::{ErrorKind, Result};
 use plimsoll_engine::table::ColumnType::{self, BigInt, Float};
 use plimsoll_engine::value::{Row, Value};
 use plimsoll_measurement::{Counter, Files, Moment, Reading, ResourceRow, Views, Window};
 
+use super::abilities::{Abilities, Ability};
 use super::connect::Connector;
+use super::control::{Control, text_of, whole};
 use super::counter_queries::{self, GAUGES, METRICS};
 use super::counters;
-use super::describe::{Abilities, Ability};
 use super::sql::{self, Product, Text};
 use super::wire::Wire;
-use super::workspace::{Control, text_of, whole};
 
 /// Name of its session.
 const NAME: &str = "plimsoll sampler";
@@ -34,7 +34,6 @@ const APART: Duration = Duration::from_secs(5);
 /// Reads a server; after a loss it connects again at the next reading.
 pub(super) struct ServerSampler {
     connector: Connector,
-    clock: Arc<dyn Clock>,
     product: Product,
     abilities: Abilities,
     wire: Option<Box<dyn Wire>>,
@@ -47,15 +46,9 @@ pub(super) struct ServerSampler {
 
 impl ServerSampler {
     /// Connects.
-    pub(super) fn open(
-        connector: &Connector,
-        clock: &Arc<dyn Clock>,
-        product: Product,
-        abilities: Abilities,
-    ) -> Result<Self> {
+    pub(super) fn open(connector: &Connector, product: Product, abilities: Abilities) -> Result<Self> {
         let mut sampler = Self {
             connector: connector.hurried(PATIENCE_S),
-            clock: Arc::clone(clock),
             product,
             abilities,
             wire: None,
@@ -68,12 +61,12 @@ impl ServerSampler {
     }
 
     /// Asks something over the connection, which is made if it isn't there and given up if it breaks or is too slow.
-    fn with_control<T>(&mut self, work: impl FnOnce(&mut Control<'_>) -> Result<T>) -> Result<T> {
+    fn with_control<T>(&mut self, work: impl FnOnce(&mut Control) -> Result<T>) -> Result<T> {
         let wire = match self.wire.take() {
             Some(wire) => wire,
             None => self.connector.connect_once(NAME)?,
         };
-        let mut control = Control { wire, errors: &self.connector.errors };
+        let mut control = Control::on(wire, &self.connector);
         let done = work(&mut control);
         let is_broken = control.wire.is_dead() || done.as_ref().is_err_and(|error| error.kind == ErrorKind::Lost);
         self.wire = (!is_broken).then_some(control.wire);
@@ -82,7 +75,7 @@ impl ServerSampler {
 
     /// Rows with the window of their question; `None` if the server refuses it by now.
     fn rows(&mut self, text: Text, columns: &[ColumnType]) -> Result<Option<(Vec<Row>, Window)>> {
-        let clock = Arc::clone(&self.clock);
+        let clock = Arc::clone(&self.connector.clock);
         let (rows, window) = windowed(clock.as_ref(), || self.with_control(|control| control.rows(text, &[], columns)));
         match rows {
             Ok(rows) => Ok(Some((rows, window))),
@@ -183,7 +176,7 @@ impl ServerSampler {
         let master = self.connector.to("master");
         let wire = master.connect_once(NAME).ok()?;
         let database = self.connector.database();
-        let mut control = Control { wire, errors: &master.errors };
+        let mut control = Control::on(wire, &master);
         let values = [Value::Text(database)];
         control.rows(text, if text.sql.contains("@P1") { &values } else { &[] }, columns).ok()
     }
@@ -247,7 +240,7 @@ impl Sampler for ServerSampler {
 
     /// Files, waits of all, and the use of resources over finished intervals.
     fn views(&mut self) -> Result<Views> {
-        let (clock, abilities, text) = (Arc::clone(&self.clock), self.abilities, self.waits_text());
+        let (clock, abilities, text) = (Arc::clone(&self.connector.clock), self.abilities, self.waits_text());
         let mut views = self.with_control(|control| counters::views(control, clock.as_ref(), abilities))?;
         views.waits.clear();
         if abilities.has(Ability::SeeWaits)

@@ -14,17 +14,17 @@ use plimsoll_engine::table::{ColumnType, Table};
 use plimsoll_engine::value::{Row, RowSummary, Value};
 use plimsoll_measurement::{Reading, Views};
 
+use super::abilities::{Abilities, Ability};
 use super::connect::Connector;
+use super::control::Control;
 use super::counters;
-use super::describe::{Abilities, Ability};
 use super::dialect::{CALL, MssqlDialect};
-use super::error::Errors;
 use super::inserts;
 use super::plan;
 use super::qualify::{self, KnownTables};
 use super::sql;
 use super::wire::{Fault, Loading, Outcome, Wire};
-use super::workspace::{Control, WORK};
+use plimsoll_engine::server::place::WORK;
 
 /// Errors of a check that say nothing of the statement: its parameters can't be told without running it. What is wrong with it
 /// has a number of its own beside them.
@@ -35,10 +35,8 @@ const OURS: &str = "plimsoll_";
 
 /// A connection with statements that work in one place.
 pub(super) struct MssqlSession {
-    /// `None` only while something of ours is asked.
-    wire: Option<Box<dyn Wire>>,
+    control: Control,
     canceller: Arc<dyn Cancel>,
-    errors: Errors,
     clock: Arc<dyn Clock>,
     workspace: Workspace,
     access: RequestAccess,
@@ -55,7 +53,6 @@ impl MssqlSession {
     /// Connects under the name of the run, so that it ends when the run's lease is gone.
     pub(super) fn open(
         connector: &Connector,
-        clock: &Arc<dyn Clock>,
         workspace: &Workspace,
         run: &Workspace,
         access: RequestAccess,
@@ -64,10 +61,9 @@ impl MssqlSession {
         let wire = connector.connect(&format!("{WORK}{run}"))?;
         let canceller = wire.canceller();
         let mut session = Self {
-            wire: Some(wire),
+            control: Control::on(wire, connector),
             canceller,
-            errors: connector.errors.clone(),
-            clock: Arc::clone(clock),
+            clock: Arc::clone(&connector.clock),
             workspace: workspace.clone(),
             access,
             known: KnownTables::All,
@@ -76,7 +72,7 @@ impl MssqlSession {
             abilities,
             loads: connector.loads,
         };
-        session.with_control(|control, _| control.run(sql::SETTINGS.sql))?;
+        session.control.run(sql::SETTINGS.sql)?;
         if access.existing {
             session.learn_tables()?;
         }
@@ -85,27 +81,16 @@ impl MssqlSession {
 
     /// Which tables are in the place, where others may be reached as well.
     fn learn_tables(&mut self) -> Result<()> {
-        let tables =
-            self.with_control(|control, workspace| control.names(sql::TABLES, &[Value::Text(workspace.name())]))?;
+        let tables = self.control.names(sql::TABLES, &[Value::Text(self.workspace.name())])?;
         self.known = KnownTables::These(tables.iter().map(|table| table.to_lowercase()).collect::<HashSet<_>>());
         self.qualified.clear();
         self.requests.clear();
         Ok(())
     }
 
-    /// Asks something of ours on the session's own connection.
-    fn with_control<T>(&mut self, work: impl FnOnce(&mut Control<'_>, &Workspace) -> Result<T>) -> Result<T> {
-        let Some(wire) = self.wire.take() else { return Err(self.errors.lost("there is no session any more")) };
-        let mut control = Control { wire, errors: &self.errors };
-        let done = work(&mut control, &self.workspace);
-        self.wire = Some(control.wire);
-        done
-    }
-
     fn on_wire<T>(&mut self, work: impl FnOnce(&mut dyn Wire) -> Outcome<T>) -> Result<T> {
-        let Some(wire) = self.wire.as_mut() else { return Err(self.errors.lost("there is no session any more")) };
-        let outcome = work(wire.as_mut());
-        outcome.map_err(|fault| self.errors.running(fault, wire.is_dead()))
+        let outcome = work(self.control.wire.as_mut());
+        self.control.done(outcome)
     }
 
     /// The text as it is sent: names of our tables get their place.
@@ -182,28 +167,19 @@ impl Session for MssqlSession {
     /// The server states the parameters that a text leaves open, and for that it reads the text against its tables.
     fn check(&mut self, sql: &str) -> Result<()> {
         let text = self.placed(sql)?;
-        let Some(wire) = self.wire.as_mut() else { return Err(self.errors.lost("there is no session any more")) };
-        let Err(fault) = wire.rows(sql::CHECK.sql, &[Value::Text(&text)], &[]) else { return Ok(()) };
+        let Err(fault) = self.control.wire.rows(sql::CHECK.sql, &[Value::Text(&text)], &[]) else { return Ok(()) };
         let is_beyond_it = match &fault {
             Fault::Server(server_errors) => {
                 server_errors.iter().all(|server_error| BEYOND_A_CHECK.contains(&server_error.number))
             }
             _ => false,
         };
-        match self.errors.running(fault, wire.is_dead()) {
+        match self.control.errors.running(fault, self.control.wire.is_dead()) {
             // A server that can't check has nothing against it.
             error if error.kind == ErrorKind::Unsupported => Ok(()),
             error if error.kind == ErrorKind::Statement && is_beyond_it => Ok(()),
             error => Err(error),
         }
-    }
-
-    fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {
-        Requester::ask(self, statement, parameters)
-    }
-
-    fn create_table(&mut self, table: &Table) -> Result<()> {
-        self.change(&MssqlDialect.create_table(table), &[]).map(drop)
     }
 
     fn make_procedures(&mut self, table: &Table) -> Result<bool> {
@@ -216,7 +192,7 @@ impl Session for MssqlSession {
                 qualify::qualify(&MssqlDialect.single_row(request, table), self.workspace.name(), &KnownTables::All);
             let texts = [sql::drop_procedure(&name), MssqlDialect.create_procedure(request, table, &name, &body)];
             for text in texts {
-                self.with_control(|control, _| control.run(&text))?;
+                self.control.run(&text)?;
             }
         }
         Ok(true)
@@ -227,14 +203,9 @@ impl Session for MssqlSession {
         self.load_with(table, Loading { table_lock: true, batch_rows: self.loads.0 }, rows)
     }
 
-    /// Beside other sessions, so without a lock of the table.
-    fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
-        self.load_with(table, Loading { table_lock: false, batch_rows: 0 }, rows)
-    }
-
     fn settle_table(&mut self, table: &Table) -> Result<()> {
         let sql = sql::settle(self.workspace.name(), &table.name);
-        match self.with_control(|control, _| control.run(&sql)) {
+        match self.control.run(&sql) {
             Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled | ErrorKind::Busy) => Err(error),
             // A server without that statement looks after its statistics by itself.
             _ => Ok(()),
@@ -242,7 +213,7 @@ impl Session for MssqlSession {
     }
 
     fn checkpoint(&mut self) -> Result<bool> {
-        match self.with_control(|control, _| control.run(sql::CHECKPOINT.sql)) {
+        match self.control.run(sql::CHECKPOINT.sql) {
             Ok(_) => Ok(true),
             // Not everybody may, and not every server has it.
             Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled) => Err(error),
@@ -253,12 +224,11 @@ impl Session for MssqlSession {
     fn table_size(&mut self, table: &Table) -> Result<TableSize> {
         let name = self.name(table);
         if !self.abilities.has(Ability::SeeSizes) {
-            let there = self.with_control(|control, _| control.number(sql::TABLE_IS_THERE, &[Value::Text(&name)]))?;
+            let there = self.control.number(sql::TABLE_IS_THERE, &[Value::Text(&name)])?;
             return there.map(|_| TableSize::default()).ok_or_else(|| no_size(&name));
         }
-        let rows = self.with_control(|control, _| {
-            control.rows(sql::TABLE_SIZE, &[Value::Text(&name)], &[ColumnType::BigInt, ColumnType::BigInt])
-        })?;
+        let rows =
+            self.control.rows(sql::TABLE_SIZE, &[Value::Text(&name)], &[ColumnType::BigInt, ColumnType::BigInt])?;
         match rows.first().map(|row| (row.get(0), row.get(1))) {
             Some((Value::BigInt(table), Value::BigInt(index))) => {
                 Ok(TableSize { table_bytes: table as u64, index_bytes: index as u64 })
@@ -269,18 +239,14 @@ impl Session for MssqlSession {
 
     fn plan(&mut self, sql: &str) -> Result<Option<Plan>> {
         let (text, abilities) = (self.placed(sql)?, self.abilities);
-        self.with_control(|control, _| plan::of(control, &text, abilities))
+        plan::of(&mut self.control, &text, abilities)
     }
 
     fn table_misses(&mut self, table: &Table) -> Result<Option<u64>> {
         // As statements name it.
         let name = format!("{}.{}", sql::quoted(self.workspace.name()), table.name);
         let abilities = self.abilities;
-        self.with_control(|control, _| counters::table_misses(control, &name, abilities))
-    }
-
-    fn canceller(&self) -> Arc<dyn Cancel> {
-        Arc::clone(&self.canceller)
+        counters::table_misses(&mut self.control, &name, abilities)
     }
 }
 
@@ -290,18 +256,18 @@ fn no_size(name: &str) -> Error {
 
 impl Sampler for MssqlSession {
     fn sample(&mut self) -> Result<Vec<Reading>> {
-        let (clock, abilities) = (Arc::clone(&self.clock), self.abilities);
-        self.with_control(|control, _| counters::sample(control, clock.as_ref(), abilities))
+        let abilities = self.abilities;
+        counters::sample(&mut self.control, self.clock.as_ref(), abilities)
     }
 
     fn sample_memory(&mut self) -> Result<Option<Reading>> {
-        let (clock, abilities) = (Arc::clone(&self.clock), self.abilities);
-        self.with_control(|control, _| counters::sample_memory(control, clock.as_ref(), abilities))
+        let abilities = self.abilities;
+        counters::sample_memory(&mut self.control, self.clock.as_ref(), abilities)
     }
 
     fn views(&mut self) -> Result<Views> {
-        let (clock, abilities) = (Arc::clone(&self.clock), self.abilities);
-        self.with_control(|control, _| counters::views(control, clock.as_ref(), abilities))
+        let abilities = self.abilities;
+        counters::views(&mut self.control, self.clock.as_ref(), abilities)
     }
 }
 
@@ -320,19 +286,12 @@ impl Requester for MssqlSession {
         answer
     }
 
-    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
-        self.load_batch(table, rows)
+    /// Beside other sessions, so without a lock of the table.
+    fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
+        self.load_with(table, Loading { table_lock: false, batch_rows: 0 }, rows)
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {
         Arc::clone(&self.canceller)
-    }
-
-    fn sample(&mut self) -> Result<Vec<Reading>> {
-        Sampler::sample(self)
-    }
-
-    fn views(&mut self) -> Result<Views> {
-        Sampler::views(self)
     }
 }

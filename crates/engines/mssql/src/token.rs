@@ -92,7 +92,7 @@ impl Tokens {
     ) -> Result<Secret> {
         // What it complains of is no token.
         let command = format!("exec 2>/dev/null\n{command}");
-        let script = Script { name, command: &command, variable, patience: PATIENCE, ends_all: true, is_secret: true };
+        let script = Script { variable, is_secret: true, ..Script::new(name, &command, PATIENCE) };
         let text = script.run(clock, &mut || self.check.ask()).map_err(|error| match error.kind {
             ErrorKind::Cancelled => error,
             _ => Error::new(ErrorKind::Authenticate, error.message).hint(hint),

@@ -6,20 +6,20 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use plimsoll_clock::Clock;
-use plimsoll_engine::database::Workspace;
+use plimsoll_engine::database::{Restored, Transfer, Workspace};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::tool;
 use plimsoll_engine::table::ColumnType::{Float, Text};
-use plimsoll_engine::transfer::{COPY, Follow, Move, RESTORE, Restored, TABLES, Transfer};
+use plimsoll_engine::transfer::{COPY, Follow, Move, RESTORE, TABLES};
 use plimsoll_engine::value::{Row, Value};
 
 use super::connect::Connector;
+use super::control::Control;
 use super::copies::{self, Copies, Making};
 use super::program::{self, Dump, Side};
 use super::sql::{self, Product};
 use super::wire::{Outcome, Wire};
-use super::workspace::{Control, WORK};
+use plimsoll_engine::server::place::{Keeper as _, Owner, WORK};
 
 /// By a backup and its restore under another name; by Azure itself.
 const WAYS: [&str; 1] = ["backup-restore"];
@@ -39,7 +39,6 @@ const BACKUP_PATIENCE: Duration = Duration::from_hours(2);
 /// Makes and moves databases of one run.
 pub(super) struct MssqlTransfer {
     connector: Arc<Connector>,
-    clock: Arc<dyn Clock>,
     run: Workspace,
     product: Product,
     /// The target's database by the name that it has.
@@ -50,15 +49,9 @@ pub(super) struct MssqlTransfer {
 }
 
 impl MssqlTransfer {
-    pub(super) fn new(
-        connector: &Arc<Connector>,
-        clock: &Arc<dyn Clock>,
-        run: &Workspace,
-        (product, home): (Product, &str),
-    ) -> Self {
+    pub(super) fn new(connector: &Arc<Connector>, run: &Workspace, (product, home): (Product, &str)) -> Self {
         Self {
             connector: Arc::clone(connector),
-            clock: Arc::clone(clock),
             run: run.clone(),
             product,
             home: home.to_owned(),
@@ -72,7 +65,7 @@ impl MssqlTransfer {
     }
 
     fn tool(&self) -> Result<&Path> {
-        self.tool.as_deref().ok_or_else(|| Error::new(ErrorKind::Internal, "no tools were looked for"))
+        tool::found(self.tool.as_ref()).map(PathBuf::as_path)
     }
 
     /// Runs a statement that takes long in `master`, under the name of the run, while `bytes` is asked how far it is.
@@ -80,7 +73,7 @@ impl MssqlTransfer {
         &self,
         text: &str,
         follow: &mut dyn Follow,
-        mut bytes: impl FnMut(&mut Control<'_>, i64) -> Option<u64>,
+        mut bytes: impl FnMut(&mut Control, i64) -> Option<u64>,
     ) -> Result<()> {
         let master = self.connector.to("master");
         let name = format!("{WORK}{}", self.run);
@@ -102,7 +95,7 @@ impl MssqlTransfer {
                 if looked.is_err() {
                     canceller.cancel();
                 }
-                self.clock.sleep(PAUSE);
+                self.connector.clock.sleep(PAUSE);
             }
             let ended = running.join().map_err(|_| Error::new(ErrorKind::Internal, "a move ended unexpectedly"));
             looked.and(ended)
@@ -131,22 +124,22 @@ impl MssqlTransfer {
     fn await_azure(&self, from: &Workspace, to: &Workspace, follow: &mut dyn Follow) -> Result<()> {
         let copies = self.copies();
         let whole = copies.bytes(from);
-        let (mut was_there, mut idle_since) = (false, self.clock.now());
+        let (mut was_there, mut idle_since) = (false, self.connector.clock.now());
         loop {
             let making = copies.making(to)?;
             match making {
                 Making::Open => return copies.mark(to),
-                Making::Worked => idle_since = self.clock.now(),
+                Making::Worked => idle_since = self.connector.clock.now(),
                 Making::Absent if was_there => return Err(copies::unfinished(to, "gone again")),
                 Making::Absent | Making::Shut => {}
             }
             was_there |= making != Making::Absent;
-            if self.clock.now().since(idle_since) >= IDLE_PATIENCE {
+            if self.connector.clock.now().since(idle_since) >= IDLE_PATIENCE {
                 let how = if was_there { "there and lets nobody in" } else { "not there" };
                 return Err(copies::unfinished(to, how));
             }
             follow.look(&mut || azure_bytes(&copies, to, whole))?;
-            self.clock.sleep(AZURE_PAUSE);
+            self.connector.clock.sleep(AZURE_PAUSE);
         }
     }
 
@@ -156,7 +149,7 @@ impl MssqlTransfer {
         let az = self.tool()?;
         let server = program::azure_server(az, self.connector.host())?;
         let copies = self.copies();
-        let start = self.clock.now();
+        let start = self.connector.clock.now();
         loop {
             follow.look(&mut || None)?;
             let earliest = program::earliest_restore(az, &server, from);
@@ -165,15 +158,15 @@ impl MssqlTransfer {
             if let Some(now) = now.filter(|now| earliest.as_deref().is_some_and(|earliest| earliest <= now.as_str())) {
                 return Ok(now);
             }
-            if self.clock.now().since(start) >= BACKUP_PATIENCE {
+            if self.connector.clock.now().since(start) >= BACKUP_PATIENCE {
                 let message = format!("Azure has no backup of {from} that it could be restored from");
                 return Err(Error::new(ErrorKind::Busy, message)
                     .hint("see what 'az sql db show --query earliestRestoreDate' says, or try again later"));
             }
-            let end = self.clock.now().after(AZ_PAUSE);
-            while self.clock.now() < end {
+            let end = self.connector.clock.now().after(AZ_PAUSE);
+            while self.connector.clock.now() < end {
                 follow.look(&mut || None)?;
-                self.clock.sleep(PAUSE);
+                self.connector.clock.sleep(PAUSE);
             }
         }
     }
@@ -225,7 +218,7 @@ impl Transfer for MssqlTransfer {
         copies.drop(copy)?;
         copies.create(copy)?;
         copies.mark(copy)?;
-        copies.within(copy, |control| control.create(&self.run))
+        copies.within(copy, |control| control.make(&self.run, Owner::Nobody))
     }
 
     fn remove(&mut self, copy: &Workspace) -> Result<()> {
@@ -239,7 +232,7 @@ impl Transfer for MssqlTransfer {
     fn dump(&mut self, from: &Workspace, file: &File, follow: &mut dyn Follow) -> Result<()> {
         let dump = Dump::new(from)?;
         let command = program::sqlpackage(self.tool()?, "Export", Side::Source, from, &dump.file, &self.connector)?;
-        tool::run(command, self.clock.as_ref(), || follow.look(&mut || dump.bytes()))?;
+        tool::run(command, self.connector.clock.as_ref(), || follow.look(&mut || dump.bytes()))?;
         dump.give(file)
     }
 
@@ -252,7 +245,7 @@ impl Transfer for MssqlTransfer {
         copies.create(into)?;
         let command = program::sqlpackage(self.tool()?, "Import", Side::Target, into, &dump.file, &self.connector)?;
         follow.stage(TABLES)?;
-        tool::run(command, self.clock.as_ref(), || follow.look(&mut || copies.bytes(into)))?;
+        tool::run(command, self.connector.clock.as_ref(), || follow.look(&mut || copies.bytes(into)))?;
         copies.mark(into)
     }
 
@@ -299,7 +292,7 @@ impl Transfer for MssqlTransfer {
             let copies = self.copies();
             let whole = copies.bytes(&from);
             follow.stage(RESTORE)?;
-            tool::run(command, self.clock.as_ref(), || follow.look(&mut || azure_bytes(&copies, to, whole)))?;
+            tool::run(command, self.connector.clock.as_ref(), || follow.look(&mut || azure_bytes(&copies, to, whole)))?;
             self.await_azure(&from, to, follow)?;
         } else {
             follow.stage(RESTORE)?;

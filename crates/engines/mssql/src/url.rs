@@ -2,7 +2,7 @@
 //! which are Microsoft's; case and blanks in their names do not matter.
 
 use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::server::url::{Parts, host_and_port, unknown_parameter};
+use plimsoll_engine::server::url::{self, Parts, host_and_port, unknown_parameter};
 use plimsoll_engine::target::{Secret, Target};
 
 use super::ado;
@@ -52,55 +52,46 @@ enum Key {
 }
 
 /// All names, without blanks and in lower case.
-const KEYS: &[(&str, Key)] = &[
-    ("server", Key::Server),
-    ("datasource", Key::Server),
-    ("address", Key::Server),
-    ("addr", Key::Server),
-    ("networkaddress", Key::Server),
-    ("instance", Key::Instance),
-    ("database", Key::Database),
-    ("initialcatalog", Key::Database),
-    ("user", Key::User),
-    ("userid", Key::User),
-    ("uid", Key::User),
-    ("username", Key::User),
-    ("password", Key::Password),
-    ("pwd", Key::Password),
-    ("encrypt", Key::Encrypt),
-    ("trustservercertificate", Key::TrustServerCertificate),
-    ("hostnameincertificate", Key::HostNameInCertificate),
-    ("servercertificate", Key::ServerCertificate),
-    ("connecttimeout", Key::ConnectTimeout),
-    ("connectiontimeout", Key::ConnectTimeout),
-    ("timeout", Key::ConnectTimeout),
-    ("logintimeout", Key::ConnectTimeout),
-    ("commandtimeout", Key::CommandTimeout),
-    ("packetsize", Key::PacketSize),
-    ("multisubnetfailover", Key::MultiSubnetFailover),
-    ("applicationintent", Key::ApplicationIntent),
-    ("applicationname", Key::ApplicationName),
-    ("app", Key::ApplicationName),
-    ("authentication", Key::Authentication),
-    ("integratedsecurity", Key::WindowsLogin),
-    ("trustedconnection", Key::WindowsLogin),
-    ("dropcleanbuffers", Key::DropCleanBuffers),
-    ("bulkbatchrows", Key::BulkBatchRows),
-    ("bulktablelock", Key::BulkTableLock),
-    ("connectretrycount", Key::Ignored),
-    ("connectretryinterval", Key::Ignored),
-    ("currentlanguage", Key::Ignored),
-    ("enlist", Key::Ignored),
-    ("loadbalancetimeout", Key::Ignored),
-    ("maxpoolsize", Key::Ignored),
-    ("minpoolsize", Key::Ignored),
-    ("multipleactiveresultsets", Key::Ignored),
-    ("mars", Key::Ignored),
-    ("persistsecurityinfo", Key::Ignored),
-    ("pooling", Key::Ignored),
-    ("replication", Key::Ignored),
-    ("typesystemversion", Key::Ignored),
-    ("workstationid", Key::Ignored),
+const KEYS: &[(Key, &[&str])] = &[
+    (Key::Server, &["server", "datasource", "address", "addr", "networkaddress"]),
+    (Key::Instance, &["instance"]),
+    (Key::Database, &["database", "initialcatalog"]),
+    (Key::User, &["user", "userid", "uid", "username"]),
+    (Key::Password, &["password", "pwd"]),
+    (Key::Encrypt, &["encrypt"]),
+    (Key::TrustServerCertificate, &["trustservercertificate"]),
+    (Key::HostNameInCertificate, &["hostnameincertificate"]),
+    (Key::ServerCertificate, &["servercertificate"]),
+    (Key::ConnectTimeout, &["connecttimeout", "connectiontimeout", "timeout", "logintimeout"]),
+    (Key::CommandTimeout, &["commandtimeout"]),
+    (Key::PacketSize, &["packetsize"]),
+    (Key::MultiSubnetFailover, &["multisubnetfailover"]),
+    (Key::ApplicationIntent, &["applicationintent"]),
+    (Key::ApplicationName, &["applicationname", "app"]),
+    (Key::Authentication, &["authentication"]),
+    (Key::WindowsLogin, &["integratedsecurity", "trustedconnection"]),
+    (Key::DropCleanBuffers, &["dropcleanbuffers"]),
+    (Key::BulkBatchRows, &["bulkbatchrows"]),
+    (Key::BulkTableLock, &["bulktablelock"]),
+    (
+        Key::Ignored,
+        &[
+            "connectretrycount",
+            "connectretryinterval",
+            "currentlanguage",
+            "enlist",
+            "loadbalancetimeout",
+            "maxpoolsize",
+            "minpoolsize",
+            "multipleactiveresultsets",
+            "mars",
+            "persistsecurityinfo",
+            "pooling",
+            "replication",
+            "typesystemversion",
+            "workstationid",
+        ],
+    ),
 ];
 
 /// What a hint lists.
@@ -109,9 +100,10 @@ const SHOWN_KEYS: &str = "encrypt, trustServerCertificate, hostNameInCertificate
                           dropCleanBuffers, bulkBatchRows, bulkTableLock";
 
 /// How somebody wants to log in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Authentication {
     /// By password if there is a user, else by token.
+    #[default]
     Usual,
     /// By password.
     Password,
@@ -122,7 +114,7 @@ pub(super) enum Authentication {
 }
 
 /// A target taken apart and decoded.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a parameter of its own")]
 pub(super) struct Location {
     /// Servers to be tried in turn; there is at least one.
@@ -153,9 +145,7 @@ pub(super) struct Location {
 }
 
 fn usage(message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Usage, message).hint(
-        "write mssql://user@host:port/database?parameter=value, with '/', '?', '@', '&' and '%' of a user or password as %2F, %3F, %40, %26 and %25",
-    )
+    url::usage("mssql", message)
 }
 
 /// The sentence for `host\INSTANCE`, which is no URL.
@@ -170,26 +160,7 @@ impl Location {
     /// Takes a target apart.
     pub(super) fn parse(target: &Target) -> Result<Self> {
         let text = target.url().expose();
-        let mut location = Self {
-            endpoints: Vec::new(),
-            database: String::new(),
-            user: None,
-            password: None,
-            encrypt: None,
-            trust_server_certificate: false,
-            host_name_in_certificate: None,
-            server_certificate: None,
-            connect_timeout_s: None,
-            command_timeout_s: 0,
-            packet_size: None,
-            multi_subnet_failover: false,
-            read_only: false,
-            authentication: Authentication::Usual,
-            drop_clean_buffers: false,
-            bulk_batch_rows: 0,
-            bulk_table_lock: None,
-            warning: None,
-        };
+        let mut location = Self::default();
         if ado::PAIRS.are_in(text) {
             for (key, value) in ado::pairs(text)? {
                 location.set(&key, value, false)?;
@@ -312,7 +283,7 @@ fn authentication(value: &str) -> Result<Authentication> {
 fn known(name: &str) -> Option<Key> {
     let plain: String =
         name.chars().filter(|c| !c.is_whitespace() && *c != '_').collect::<String>().to_ascii_lowercase();
-    KEYS.iter().find(|(known, _)| *known == plain).map(|(_, key)| *key)
+    KEYS.iter().find(|(_, names)| names.contains(&plain.as_str())).map(|(key, _)| *key)
 }
 
 fn flag(name: &str, value: &str) -> Result<bool> {
@@ -416,8 +387,9 @@ mod tests {
 
     #[test]
     fn names_of_keys_are_without_case_and_double_entries() {
-        let names: std::collections::BTreeSet<&str> = KEYS.iter().map(|(name, _)| *name).collect();
-        assert_eq!(names.len(), KEYS.len());
+        let names: std::collections::BTreeSet<&str> =
+            KEYS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        assert_eq!(names.len(), KEYS.iter().map(|(_, names)| names.len()).sum::<usize>());
         assert!(SHOWN_KEYS.split(", ").all(|shown| known(shown).is_some()));
     }
 

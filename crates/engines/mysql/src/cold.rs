@@ -1,49 +1,34 @@
 //! Cold tables: nothing of them in the buffer pool, nor in the operating system's cache where that is in our power.
 //!
 //! Without a restart pages are displaced. A page that is made anew enters the pool at the young end of its list
-//! (`buf_page_create` in `buf/buf0buf.cc`), whereas one that is read enters in the middle. So as many new pages as the
-//! pool holds drive out every page that nobody asks for meanwhile, and reading any number of pages would not.
-//!
-//! This writes to a server that others may depend on, for the sake of one figure. So it is done only where the free space
-//! can be seen and most of it stays free, and only in an amount that a disk takes in some seconds. Without displacing
-//! nothing is lost but coldness: the pages that stayed cached are missing from the scan's misses, from which the caller
-//! sees how cold it was.
+//! (`buf_page_create` in `buf/buf0buf.cc`), whereas one that is read enters in the middle; so as many new pages as the pool
+//! holds drive out every page that nobody asks for meanwhile, and reading any number of pages would not.
 
-use std::fs::File;
 use std::path::Path;
 
-use plimsoll_clock::Clock;
 use plimsoll_engine::database::{Cold, ColdFollower, Workspace};
 use plimsoll_engine::error::{ErrorKind, Result};
 use plimsoll_engine::process;
 use plimsoll_engine::request::RequestAccess;
+use plimsoll_engine::server::cold::{DISPLACER, fits, forget};
+use plimsoll_engine::server::place::CONTROL;
 use plimsoll_engine::server::restart::restart;
 use plimsoll_engine::table::Table;
 
 use super::connect::Connector;
 use super::connection::Connection;
-use super::database::CONTROL;
 use super::error::statement;
-use super::session;
+use super::working::{KillQuery, connect};
 
-/// Name of the table that displaces; it is in the run's place and nobody else ever sees it.
-const TABLE: &str = "plimsoll_displacer";
 /// Of the pool, in percent, so much is made anew: its own bookkeeping takes a part, but a page may be asked for once more.
 const POOL_PERCENT: u64 = 125;
 /// Two of these fill a page of 16 KB.
 const ROW_BYTES: u64 = 8_000;
 /// Rows of one statement.
 const ROWS_PER_INSERT: u64 = 10_000;
-/// Of the free space this part may be taken for a moment: what others write meanwhile must find room.
-const FREE_PART: u64 = 4;
-/// Most bytes that are written: some ten seconds of a disk of 400 MB/s. A larger cache is what its owner paid for, and others
-/// would feel its loss for long.
-const MOST_BYTES: u64 = 4 << 30;
-
 /// Makes tables cold.
 pub(super) struct ColdMaker<'a> {
     pub(super) connector: &'a std::sync::Arc<Connector>,
-    pub(super) clock: &'a dyn Clock,
     pub(super) data_directory: Option<&'a Path>,
     /// Why a restart may not be enough.
     pub(super) loads_at_startup: bool,
@@ -63,11 +48,11 @@ impl ColdMaker<'_> {
         self.follower.check()?;
         if let Some(command) = &cold.restart_command {
             let connector = self.connector;
-            restart(command, self.clock, self.follower, || started_at(connector))?;
+            restart(command, self.connector.clock.as_ref(), self.follower, || started_at(connector))?;
             done.push("restart".to_owned());
         }
-        let mut connection = session::connect(self.connector, workspace, run, RequestAccess::OWN)?;
-        self.follower.working(connection.killer(self.connector));
+        let mut connection = connect(self.connector, workspace, run, RequestAccess::OWN)?;
+        self.follower.working(KillQuery::of(&connection, self.connector));
         if (cold.restart_command.is_none() || self.loads_at_startup) && self.displace(&mut connection, run)? {
             done.push("displace".to_owned());
         }
@@ -87,12 +72,12 @@ impl ColdMaker<'_> {
         if !fits(bytes, free) {
             return Ok(false);
         }
-        connection.run(&format!("DROP TABLE IF EXISTS {run}.{TABLE}"))?;
+        connection.run(&format!("DROP TABLE IF EXISTS {run}.{DISPLACER}"))?;
         connection.run(&format!(
-            "CREATE TABLE {run}.{TABLE} (id int AUTO_INCREMENT PRIMARY KEY, filler varbinary({ROW_BYTES})) ENGINE = InnoDB"
+            "CREATE TABLE {run}.{DISPLACER} (id int AUTO_INCREMENT PRIMARY KEY, filler varbinary({ROW_BYTES})) ENGINE = InnoDB"
         ))?;
         let filled = self.fill(connection, run, bytes / ROW_BYTES);
-        let dropped = connection.run(&format!("DROP TABLE {run}.{TABLE}"));
+        let dropped = connection.run(&format!("DROP TABLE {run}.{DISPLACER}"));
         filled?;
         dropped.map(|_| true)
     }
@@ -104,7 +89,7 @@ impl ColdMaker<'_> {
             self.follower.check()?;
             let now = left.min(ROWS_PER_INSERT);
             connection.run(&format!(
-                "INSERT INTO {run}.{TABLE} (filler) WITH digits AS ({digits}) SELECT REPEAT('x', {ROW_BYTES}) \
+                "INSERT INTO {run}.{DISPLACER} (filler) WITH digits AS ({digits}) SELECT REPEAT('x', {ROW_BYTES}) \
                  FROM digits a CROSS JOIN digits b CROSS JOIN digits c CROSS JOIN digits e \
                  WHERE a.d + 10 * b.d + 100 * c.d + 1000 * e.d < {now}"
             ))?;
@@ -140,26 +125,4 @@ impl ColdMaker<'_> {
 fn started_at(connector: &Connector) -> Result<String> {
     let uuid = connector.connect(CONTROL)?.ask_one("SELECT UUID()")?.unwrap_or_default();
     Ok(uuid.splitn(4, '-').nth(3).unwrap_or_default().to_owned())
-}
-
-/// True if so much may be written where so much is free.
-fn fits(bytes: u64, free_bytes: Option<u64>) -> bool {
-    free_bytes.is_some_and(|free| bytes <= free / FREE_PART && bytes <= MOST_BYTES)
-}
-
-/// Dirty pages can't be forgotten.
-fn forget(path: &Path) -> bool {
-    File::open(path).and_then(|file| file.sync_data()).is_ok() && process::drop_from_os_cache(path)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn others_keep_their_space() {
-        assert!(fits(256 << 20, Some(1 << 30)) && !fits((256 << 20) + 1, Some(1 << 30)));
-        assert!(fits(4 << 30, Some(1 << 40)) && !fits((4 << 30) + 1, Some(1 << 40)));
-        assert!(!fits(1, None));
-    }
 }

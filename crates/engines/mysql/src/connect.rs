@@ -1,15 +1,17 @@
 //! Connections: where to, as which user, how protected.
 
 use std::io;
-use std::net::{IpAddr, ToSocketAddrs};
+use std::net::ToSocketAddrs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use plimsoll_clock::Clock;
 use plimsoll_engine::error::Result;
 use plimsoll_engine::server::socket::{Address, KeepAlive, Socket};
 use plimsoll_engine::server::tls::{self, Trust};
+use plimsoll_engine::server::url::{address, is_loopback};
 use plimsoll_engine::target::{Credentials, Secret};
 use rustls::ClientConfig;
 
@@ -34,6 +36,7 @@ const SOCKETS: [&str; 3] = ["/run/mysqld/mysqld.sock", "/var/lib/mysql/mysql.soc
 
 /// Makes connections to one server.
 pub(super) struct Connector {
+    pub(super) clock: Arc<dyn Clock>,
     host: String,
     port: u16,
     socket: Option<PathBuf>,
@@ -55,7 +58,12 @@ pub(super) struct Connector {
 
 impl Connector {
     /// Settles everything that a connection needs; connects to nobody.
-    pub(super) fn new(location: Location, credentials: &Credentials, environment: Environment<'_>) -> Result<Self> {
+    pub(super) fn new(
+        location: Location,
+        credentials: &Credentials,
+        environment: Environment<'_>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self> {
         let found = password::find(credentials, location.defaults_file.as_deref(), environment);
         let user = location.user.or(found.user);
         let user = user.or_else(|| ["USER", "LOGNAME"].into_iter().find_map(environment)).unwrap_or_default();
@@ -78,6 +86,7 @@ impl Connector {
         let tls = Arc::new(tls::config(trust, location.ssl_ca.as_deref(), "ssl-ca")?);
         let address = socket.as_ref().map_or_else(|| address(&host, port), |path| path.display().to_string());
         Ok(Self {
+            clock,
             errors: Errors::new(address, user.clone(), password.is_some()),
             host,
             port,
@@ -113,6 +122,7 @@ impl Connector {
     /// The same user's connections to a server of ours that has nothing but this socket.
     pub(super) fn at_socket(&self, socket: &Path) -> Self {
         Self {
+            clock: Arc::clone(&self.clock),
             errors: Errors::new(socket.display().to_string(), self.user.clone(), self.password.is_some()),
             host: self.host.clone(),
             port: self.port,
@@ -185,14 +195,6 @@ impl Connector {
     }
 }
 
-fn is_loopback(host: &str) -> bool {
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-fn address(host: &str, port: u16) -> String {
-    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -200,7 +202,13 @@ mod tests {
 
     fn connector(url: &str) -> Connector {
         let location = Location::parse(&Target::parse(url).unwrap()).unwrap();
-        Connector::new(location, &Credentials::default(), &|name| (name == "USER").then(|| "ann".to_owned())).unwrap()
+        Connector::new(
+            location,
+            &Credentials::default(),
+            &|name| (name == "USER").then(|| "ann".to_owned()),
+            Arc::new(plimsoll_clock::RealClock::new()),
+        )
+        .unwrap()
     }
 
     #[test]

@@ -4,19 +4,17 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use plimsoll_engine::error::{Error, Result};
+use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::socket::Breaker;
 use plimsoll_engine::value::Value;
 
 use super::binary;
-use super::connect::Connector;
 use super::counter_queries::Ours;
 use super::error::{Errors, statement as fault};
 use super::login::Welcome;
 use super::packet::{Reader, malformed};
 use super::product::Server;
 use super::rows::Column;
-use super::session::KillQuery;
 use super::wire_connection::{END, ERROR, LOCAL_INFILE, OK, ServerError, WireConnection};
 
 /// Commands by their numbers in the protocol.
@@ -59,7 +57,7 @@ pub(super) struct Done {
 }
 
 /// A prepared statement.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Prepared {
     id: u32,
     pub(super) parameters: u16,
@@ -100,9 +98,9 @@ impl Connection {
         &mut self.line
     }
 
-    /// Cancels its statements from another thread.
-    pub(super) fn killer(&self, connector: &Arc<Connector>) -> Arc<KillQuery> {
-        Arc::new(KillQuery { connector: Arc::clone(connector), id: self.id, breaker: self.breaker.clone() })
+    /// What breaks its line from another thread.
+    pub(super) fn breaker(&self) -> Option<Breaker> {
+        self.breaker.clone()
     }
 
     /// From now on answers may take so long, or as long as they take: a server that is frozen must not hold up callers
@@ -129,7 +127,7 @@ impl Connection {
             Failed::Server(server_error) => self.errors.answered(&server_error),
             Failed::Wire(error) => self.errors.lost(&error.to_string()),
         };
-        if error.kind == plimsoll_engine::error::ErrorKind::Lost {
+        if error.kind == ErrorKind::Lost {
             self.lost = Some(error.clone());
         }
         error
@@ -145,10 +143,10 @@ impl Connection {
         answer.unwrap_or(false)
     }
 
-    /// Runs a statement as a text; rows that it returns are passed over.
+    /// Runs a statement as a text; rows that it returns are passed over, and a file that the server wants is refused.
     pub(super) fn run(&mut self, sql: &str) -> Result<Done> {
         self.alive()?;
-        self.query(sql, &mut |_| Ok(false)).map_err(|failed| self.fail(failed))
+        self.query(sql, &mut |_| Err(no_files())).map_err(|failed| self.fail(failed))
     }
 
     /// Runs a statement as a text. If the server wants a file, it gets what `fill` appends to packets until that says false.
@@ -234,6 +232,11 @@ impl Connection {
     pub(super) fn ask(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>> {
         self.alive()?;
         self.texts(sql).map_err(|failed| self.fail(failed))
+    }
+
+    /// The values that come of [`Connection::ask`], as for a single column; none is NULL.
+    pub(super) fn column(&mut self, sql: &str) -> Result<Vec<String>> {
+        Ok(self.ask(sql)?.into_iter().flatten().flatten().collect())
     }
 
     /// The first value that comes of [`Connection::ask`], if there is one that isn't NULL.
@@ -334,7 +337,15 @@ impl Connection {
                 return Ok(done);
             }
             [ERROR, ..] => return Err(Failed::Server(ServerError::of(packet)?)),
-            [LOCAL_INFILE, ..] => return Err(malformed().into()),
+            [LOCAL_INFILE, ..] => {
+                // The server goes on when it has had a file, be it an empty one.
+                self.line.packet();
+                self.line.send()?;
+                return match self.line.receive()? {
+                    packet @ [ERROR, ..] => Err(Failed::Server(ServerError::of(packet)?)),
+                    _ => Err(Failed::Ours(no_files())),
+                };
+            }
             _ => {
                 let mut reader = Reader(packet);
                 let columns = count_of_columns(&mut reader)?;
@@ -388,6 +399,12 @@ impl Connection {
             }
         }
     }
+}
+
+/// What a statement is told that asks for a file of this machine, which only loads of ours may.
+fn no_files() -> Error {
+    Error::new(ErrorKind::Unsupported, "the statement asks for a local file, and local files are not read")
+        .hint("leave out LOCAL, so that the server reads a file of its own; or INSERT the rows")
 }
 
 /// More columns than this no server has ("Limits on Table Column Count and Row Size").

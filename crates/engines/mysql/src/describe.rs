@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::thread::available_parallelism;
+use std::time::Duration;
 
 use plimsoll_engine::database::{Description, WeakIsolation};
 use plimsoll_engine::error::Result;
@@ -11,7 +12,6 @@ use plimsoll_measurement::Ceiling;
 use super::connect::Connector;
 use super::connection::Connection;
 use super::counters;
-use super::database::ServerFacts;
 use super::load::Way;
 
 /// Settings that matter for a measurement. Those that a product or version doesn't have are left out.
@@ -70,6 +70,21 @@ const DOUBTS: &[(&str, &[&str], &str)] = &[
     ),
 ];
 
+/// `innodb_old_blocks_time`, if the server doesn't say.
+const OLD_BLOCKS_MS: u64 = 1_000;
+/// The server's clock and ours need not go alike.
+const REST_MARGIN: Duration = Duration::from_millis(50);
+
+/// What sessions know of their server.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ServerFacts {
+    pub(super) page_bytes: u64,
+    /// How it takes rows.
+    pub(super) way: Way,
+    /// No cache of the system is between it and its files.
+    pub(super) is_direct: bool,
+}
+
 /// A server as it was when the target was opened.
 pub(super) struct Described {
     pub(super) description: Description,
@@ -111,6 +126,8 @@ pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Re
         cpus: if local { available_parallelism().ok().and_then(|cpus| u32::try_from(cpus.get()).ok()) } else { None },
         weak_isolation: WeakIsolation::Effective("READ UNCOMMITTED".to_owned()),
         scale: 1,
+        rest_before_reuse: rest_before_reuse(settings.get("innodb_old_blocks_time")),
+        memory_report_age: Duration::ZERO,
         edition: None,
         fingerprint: identity.unwrap_or_else(|| connector.errors.address().to_owned()),
         warnings,
@@ -119,6 +136,11 @@ pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Re
     let facts = ServerFacts { page_bytes, way, is_direct };
     let data_directory = directory.map(PathBuf::from).filter(|path| path.is_dir());
     Ok(Described { description, facts, data_directory, ceilings: ceilings(connection) })
+}
+
+fn rest_before_reuse(old_blocks_ms: Option<&String>) -> Duration {
+    let rest = Duration::from_millis(old_blocks_ms.and_then(|ms| ms.parse().ok()).unwrap_or(OLD_BLOCKS_MS));
+    if rest.is_zero() { rest } else { rest + REST_MARGIN }
 }
 
 /// The server's own cache, and the sessions that it lets in.

@@ -6,67 +6,38 @@ use std::sync::Arc;
 
 use ErrorKind::{Authenticate, Busy, Cancelled, Connect, DiskFull, Lost, Missing, Permission, Unsupported};
 use plimsoll_engine::error::{Error, ErrorKind};
+use plimsoll_engine::server::errors::{self, AFTER_BUSY, AFTER_LOSS, sentence};
 
 use super::wire_connection::ServerError;
 
 /// Errors that have a meaning of their own for us.
-const MEANINGS: &[(u16, ErrorKind)] = &[
-    (1021, DiskFull),     // the disk is full
-    (1040, Connect),      // too many connections
-    (1044, Permission),   // no access to the database
-    (1045, Authenticate), // wrong password
-    (1049, Missing),      // no such database
-    (1053, Lost),         // shutdown
-    (1077, Lost),
-    (1079, Lost),
-    (1114, DiskFull),     // the table is full
-    (1129, Connect),      // the host is blocked
-    (1130, Authenticate), // the host may not connect
-    (1142, Permission),   // no right to the table
-    (1143, Permission),   // to the column
-    (1152, Lost),
-    (1158, Lost), // the network, in four ways
-    (1159, Lost),
-    (1160, Lost),
-    (1161, Lost),
-    (1184, Lost),
-    (1203, Connect),     // too many connections of this user
-    (1205, Busy),        // waited too long for a lock
-    (1213, Busy),        // deadlock
-    (1226, Connect),     // the user's share is used up
-    (1227, Permission),  // a privilege is missing
-    (1235, Unsupported), // not supported yet
-    (1251, Authenticate),
-    (1290, Permission),   // the server is read-only
-    (1305, Unsupported),  // no such function
-    (1317, Cancelled),    // KILL QUERY
-    (1370, Permission),   // no right to the routine
-    (1524, Authenticate), // unknown plugin
-    (1698, Authenticate), // wrong user of the socket
-    (1792, Permission),   // the transaction is read-only
-    (1820, Authenticate), // the password has to be changed first
-    (1836, Permission),   // the server is read-only
-    (1862, Authenticate),
-    (1927, Lost),         // MariaDB: the connection was killed
-    (1969, Cancelled),    // MariaDB: max_statement_time
-    (3024, Cancelled),    // MySQL: max_execution_time
-    (3118, Authenticate), // MySQL: the account is locked
-    (3159, Authenticate), // only by TLS
-    (3169, Lost),         // MySQL: the session was killed
-    (3572, Busy),         // NOWAIT
-    (4031, Lost),         // MySQL: it was idle for too long
-    (4151, Authenticate), // MariaDB: the account is locked
+const MEANINGS: &[(ErrorKind, &[u16])] = &[
+    // Too many connections, of all and of this user; the host is blocked; the user's share is used up.
+    (Connect, &[1040, 1203, 1129, 1226]),
+    // A wrong password; the host may not connect; an unknown plugin; the wrong user of the socket; the password has to be changed
+    // first; MySQL's and MariaDB's account is locked; only by TLS.
+    (Authenticate, &[1045, 1130, 1251, 1524, 1698, 1820, 1862, 3118, 4151, 3159]),
+    (Missing, &[1049]),
+    // No right to the database, the table, the column, the routine; a privilege is missing; the server or the transaction is
+    // read-only.
+    (Permission, &[1044, 1142, 1143, 1370, 1227, 1290, 1836, 1792]),
+    // The disk is full, or the table.
+    (DiskFull, &[1021, 1114]),
+    // Waited too long for a lock; a deadlock; NOWAIT.
+    (Busy, &[1205, 1213, 3572]),
+    // KILL QUERY; MariaDB's max_statement_time; MySQL's max_execution_time.
+    (Cancelled, &[1317, 1969, 3024]),
+    // Not supported yet; no such function.
+    (Unsupported, &[1235, 1305]),
+    // A shutdown, in three ways; a lost connection; the network, in four ways; an aborted one; MariaDB's and MySQL's connection was
+    // killed; MySQL's was idle for too long.
+    (Lost, &[1053, 1077, 1079, 1152, 1158, 1159, 1160, 1161, 1184, 1927, 3169, 4031]),
 ];
 
 /// Errors of a file; the message has the system's number.
 const FILE_ERRORS: [u16; 5] = [3, 1026, 1030, 1878, 3675];
 /// The system's number of a full disk, as messages show it.
 const NO_SPACE: [&str; 3] = ["error 28 ", "errno: 28", "No space left"];
-
-/// What to do when a connection is gone.
-const AFTER_LOSS: &str = "look into the server's log for the reason, and start again when it answers";
-/// What to do when a lock stands in the way.
-const AFTER_BUSY: &str = "somebody else works on our tables or waits for them; try again";
 
 /// Makes errors that name the server, and nothing secret.
 #[derive(Debug, Clone)]
@@ -109,14 +80,12 @@ impl Errors {
 
     /// No server there, or nothing that answers as a server would.
     pub(super) fn unreachable(&self, cause: &str) -> Error {
-        Error::new(Connect, format!("cannot connect to {}: {cause}", self.address()))
-            .hint("check that the server runs, that host and port are right and that no firewall stands between")
+        errors::unreachable(self.address(), cause)
     }
 
     /// A connection that was not made in time.
     pub(super) fn too_slow(&self, seconds: u64) -> Error {
-        Error::new(Connect, format!("{} did not answer within {seconds} s", self.address()))
-            .hint("check host, port and firewall")
+        errors::too_slow(self.address(), seconds)
     }
 
     /// No line that nobody else can read, where one was wanted.
@@ -141,7 +110,7 @@ impl Errors {
 
     /// The connection is gone.
     pub(super) fn lost(&self, cause: &str) -> Error {
-        Error::new(Lost, format!("the connection to {} was lost: {}", self.address(), sentence(cause))).hint(AFTER_LOSS)
+        errors::lost(self.address(), &sentence(cause))
     }
 
     fn with_hint(&self, error: Error, code: u16) -> Error {
@@ -178,12 +147,8 @@ fn meaning(server_error: &ServerError) -> ErrorKind {
     if FILE_ERRORS.contains(&server_error.code) && is_full(&server_error.message) {
         return DiskFull;
     }
-    MEANINGS.iter().find(|(code, _)| *code == server_error.code).map_or(ErrorKind::Statement, |(_, kind)| *kind)
-}
-
-/// One sentence without a full stop.
-fn sentence(text: &str) -> String {
-    text.lines().next().unwrap_or_default().trim().trim_end_matches('.').to_owned()
+    let known = MEANINGS.iter().find(|(_, codes)| codes.contains(&server_error.code));
+    known.map_or(ErrorKind::Statement, |(kind, _)| *kind)
 }
 
 /// A fault of ours or of the engine that no number tells.
@@ -205,13 +170,14 @@ mod tests {
         assert_eq!(meaning(&server_error(1064, "")), ErrorKind::Statement);
         assert_eq!(meaning(&server_error(1030, "Got error 28 \"No space left\" from storage engine")), DiskFull);
         assert_eq!(meaning(&server_error(1030, "Got error 168 from storage engine")), ErrorKind::Statement);
-        assert!(MEANINGS.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        let all: Vec<u16> = MEANINGS.iter().flat_map(|(_, codes)| codes.iter().copied()).collect();
+        assert!(all.iter().all(|code| all.iter().filter(|other| *other == code).count() == 1));
     }
 
     #[test]
     fn whoever_can_do_something_hears_what() {
         let errors = Errors::new("h:1".to_owned(), "u".to_owned(), true);
-        for (code, kind) in MEANINGS {
+        for (kind, code) in MEANINGS.iter().flat_map(|(kind, codes)| codes.iter().map(move |code| (kind, code))) {
             let error = errors.answered(&server_error(*code, "x"));
             assert!(error.hint.is_some() || matches!(kind, Authenticate | Cancelled | Unsupported | Connect), "{code}");
             assert!(errors.connecting(&server_error(*code, "x")).hint.is_some(), "{code}");
@@ -219,10 +185,5 @@ mod tests {
         let open = Errors::new("h:1".to_owned(), "u".to_owned(), false);
         assert_eq!(open.connecting(&server_error(1045, "x")).kind, ErrorKind::PasswordNeeded);
         assert_eq!(errors.connecting(&server_error(1053, "x")).kind, Connect);
-    }
-
-    #[test]
-    fn messages_are_one_sentence() {
-        assert_eq!(sentence("Try this.\nOr that."), "Try this");
     }
 }

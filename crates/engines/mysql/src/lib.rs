@@ -18,10 +18,8 @@ mod dialect;
 mod error;
 #[cfg(test)]
 mod fuzz;
-mod lease;
 mod load;
 mod login;
-mod orphans;
 mod packet;
 mod password;
 mod product;
@@ -34,6 +32,7 @@ mod time;
 mod transfer;
 mod url;
 mod wire_connection;
+mod working;
 mod workspace;
 
 use std::sync::Arc;
@@ -76,7 +75,7 @@ impl Engine for MySql {
 
     fn open(&self, target: &Target, credentials: &Credentials, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>> {
         let location = url::Location::parse(target)?;
-        let connector = connect::Connector::new(location, credentials, &|name| std::env::var(name).ok())?;
-        Ok(Box::new(database::MySqlDatabase::open(connector, clock)?))
+        let connector = connect::Connector::new(location, credentials, &|name| std::env::var(name).ok(), clock)?;
+        Ok(Box::new(database::MySqlDatabase::open(connector)?))
     }
 }

@@ -125,19 +125,7 @@ fn unfit(row: &Row, kinds: &[ColumnType]) -> Result<()> {
         return Err(Error::new(ErrorKind::Internal, "a row of a load has another number of values than the table"));
     }
     let fits = |(value, kind): &(Value<'_>, &ColumnType)| {
-        matches!(
-            (value, kind),
-            (Value::Null, _)
-                | (Value::Bit(_), ColumnType::Bit)
-                | (Value::TinyInt(_), ColumnType::TinyInt)
-                | (Value::SmallInt(_), ColumnType::SmallInt)
-                | (Value::Int(_), ColumnType::Int)
-                | (Value::BigInt(_), ColumnType::BigInt)
-                | (Value::Float(_), ColumnType::Float)
-                | (Value::Money(_), ColumnType::Money)
-                | (Value::DateTime(_), ColumnType::DateTime)
-                | (Value::Text(_), ColumnType::Text(_))
-        )
+        value.kind().is_none_or(|of| of == **kind || matches!((of, kind), (ColumnType::Text(_), ColumnType::Text(_))))
     };
     match row.values().zip(kinds).find(|pair| !fits(pair)) {
         Some((value, kind)) => {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_engine::database::{Cancel, RowSource, Workspace};
+use plimsoll_engine::database::{Cancel, RowSource, Sampler, Workspace};
 use plimsoll_engine::error::Result;
 use plimsoll_engine::request::{Answer, RequestAccess, Requester, Statement, Traffic};
 use plimsoll_engine::table::{ColumnType, Table};
@@ -11,11 +11,12 @@ use plimsoll_engine::value::{RowSummary, Value};
 
 use super::connect::Connector;
 use super::connection::{Connection, Failed, Prepared};
-use super::database::ServerFacts;
+use super::describe::ServerFacts;
 use super::dialect::CALL;
+use super::error;
 use super::load;
 use super::rows::{self, Column, Size};
-use super::session::{KillQuery, connect, no_row};
+use super::working::{KillQuery, connect};
 use super::workspace::NO_SUCH_TABLE;
 
 /// Errors of statements without a valid prepared form: it is gone, or has to be made anew.
@@ -58,7 +59,7 @@ impl MySqlRequester {
     ) -> Result<Self> {
         let mut connection = connect(connector, workspace, run, access)?;
         connection.line().shrink();
-        let canceller = connection.killer(connector);
+        let canceller = KillQuery::of(&connection, connector);
         Ok(Self { connection, facts, canceller, forms: Vec::new() })
     }
 
@@ -100,7 +101,8 @@ impl MySqlRequester {
             }
             answer.rows += 1;
             if counts {
-                answer.content_bytes += rows::content_bytes(row, sizes).ok_or_else(no_row)?;
+                answer.content_bytes +=
+                    rows::content_bytes(row, sizes).ok_or_else(|| error::statement("a row is not as it should be"))?;
             }
             Ok(())
         })?;
@@ -117,6 +119,9 @@ impl MySqlRequester {
 fn asked(statement: &Statement) -> Option<&[ColumnType]> {
     statement.columns.as_deref()
 }
+
+/// What a request costs the server is seen at the server.
+impl Sampler for MySqlRequester {}
 
 impl Requester for MySqlRequester {
     fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {
@@ -168,7 +173,7 @@ impl Requester for MySqlRequester {
         }
     }
 
-    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
+    fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
         load::load(&mut self.connection, table, rows, self.facts.way)
     }
 

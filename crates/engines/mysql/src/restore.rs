@@ -5,18 +5,15 @@
 use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 
-use plimsoll_clock::Clock;
-use plimsoll_engine::database::{Database, Workspace};
+use plimsoll_engine::database::{Database, Restored, Workspace};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::restored::{BACKUP, Site, folder_bytes};
 use plimsoll_engine::server::tool;
-use plimsoll_engine::transfer::{Follow, RESTORE, Restored, START};
+use plimsoll_engine::transfer::{Follow, RESTORE, START};
 
 use super::connect::Connector;
 use super::connection::Connection;
-use super::database::MySqlDatabase;
 use super::product::Product;
 
 /// The user that the server runs as where we are root.
@@ -27,6 +24,9 @@ const SOCKET: &str = "socket";
 const SETTINGS: &str = "backup-my.cnf";
 /// Where packages put the server beside PATH.
 const FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/libexec"];
+
+/// Opens the server that a connector leads to.
+pub(super) type Open = fn(Connector) -> Result<Box<dyn Database>>;
 
 /// What was found on this machine.
 pub(super) struct Restorer {
@@ -50,9 +50,7 @@ impl Restorer {
             return Err(Error::new(ErrorKind::Unsupported, message).hint("PostgreSQL, MariaDB and SQLite can"));
         }
         let folders = FOLDERS.map(PathBuf::from);
-        let find = |name: &str, package: &str| {
-            tool::candidates(name, &folders).into_iter().next().ok_or_else(|| tool::missing(name, package))
-        };
+        let find = |name: &str, package: &str| tool::find(name, &folders, package);
         let (backup, server) = (find("mariadb-backup", "mariadb-backup")?, find("mariadbd", "mariadb-server")?);
         let data = PathBuf::from(connection.ask_one("SELECT @@datadir")?.unwrap_or_default());
         // A loopback address may lead elsewhere, and a folder of that name be another server's.
@@ -71,31 +69,25 @@ impl Restorer {
     }
 
     /// Backs up the server.
-    pub(super) fn back_up(
-        &self,
-        connector: &Connector,
-        clock: &dyn Clock,
-        folder: &Path,
-        follow: &mut dyn Follow,
-    ) -> Result<()> {
+    pub(super) fn back_up(&self, connector: &Connector, folder: &Path, follow: &mut dyn Follow) -> Result<()> {
         let mut command = self.program("--backup", folder);
         connector.configure(&mut command, Product::MariaDb);
         let backup = folder.join(BACKUP);
-        tool::run(command, clock, || follow.look(&mut || Some(folder_bytes(&backup)))).map_err(refused)
+        tool::run(command, connector.clock.as_ref(), || follow.look(&mut || Some(folder_bytes(&backup))))
+            .map_err(refused)
     }
 
     /// Makes the files of the backup agree with each other, brings them back and starts a server on them.
     pub(super) fn restore(
         &self,
-        connector: &Connector,
-        clock: &Arc<dyn Clock>,
+        (connector, open): (&Connector, Open),
         folder: &Path,
         workspace: &Workspace,
         follow: &mut dyn Follow,
     ) -> Result<Restored> {
         let site = Site::new(folder, USER, SOCKET)?;
         follow.stage(RESTORE)?;
-        tool::run(self.program("--prepare", folder), clock.as_ref(), || follow.look(&mut || None))?;
+        tool::run(self.program("--prepare", folder), connector.clock.as_ref(), || follow.look(&mut || None))?;
         site.bring_back(follow)?;
         follow.stage(START)?;
         let (data, socket) = (site.data(), site.socket_folder().join(SOCKET));
@@ -110,10 +102,10 @@ impl Restorer {
         command.args(["--skip-networking", "--skip-grant-tables", "--skip-log-bin", "--skip-slave-start"]);
         command.args(["--innodb-buffer-pool-size=64M", "--innodb-buffer-pool-load-at-startup=OFF"]);
         command.arg("--innodb-buffer-pool-dump-at-shutdown=OFF");
-        let open = || MySqlDatabase::open(connector.at_socket(&socket), Arc::clone(clock));
-        let (server, database) = site.start(command, clock, follow, open)?;
+        let answers = || open(connector.at_socket(&socket));
+        let (server, database) = site.start(command, &connector.clock, follow, answers)?;
         Ok(Restored {
-            elsewhere: Some(Box::new(database) as Box<dyn Database>),
+            elsewhere: Some(database),
             workspace: workspace.clone(),
             keeper: Some(Box::new(server) as Box<dyn Any + Send>),
         })

@@ -117,7 +117,7 @@ pub(super) fn sizes(asked: Option<&[ColumnType]>, columns: &[Column]) -> Result<
     }
     let size = |(index, column): (usize, &Column)| {
         let content = match asked {
-            Some(asked) => asked.get(index).map(|kind| of_kind(*kind)),
+            Some(asked) => asked.get(index).map(|kind| kind.content_bytes()),
             None => Some(of_column(*column)),
         };
         Size { width: column.width(), content: content.flatten(), counts: content.is_some() }
@@ -138,17 +138,6 @@ fn check(asked: &[ColumnType], columns: &[Column]) -> Result<()> {
 
 fn misread(asked: ColumnType, column: Column) -> plimsoll_engine::error::Error {
     statement(format_args!("a value of the server's type {} can't be read as {asked:?}", column.kind))
-}
-
-/// As [`Value::content_bytes`] has it.
-const fn of_kind(kind: ColumnType) -> Option<u8> {
-    Some(match kind {
-        ColumnType::Bit | ColumnType::TinyInt => 1,
-        ColumnType::SmallInt => 2,
-        ColumnType::Int => 4,
-        ColumnType::BigInt | ColumnType::Float | ColumnType::Money | ColumnType::DateTime => 8,
-        ColumnType::Text(_) => return None,
-    })
 }
 
 /// The closest type of ours; what has none counts as the text that it comes as.
@@ -215,10 +204,9 @@ pub(super) fn decode(bytes: &[u8], columns: &[Column], asked: &[ColumnType], row
 fn value(asked: ColumnType, column: Column, bytes: &[u8]) -> Option<Value<'_>> {
     Some(match asked {
         ColumnType::Bit => Value::Bit(integer(column, bytes)? != 0),
-        ColumnType::TinyInt => Value::TinyInt(integer(column, bytes)?.try_into().ok()?),
-        ColumnType::SmallInt => Value::SmallInt(integer(column, bytes)?.try_into().ok()?),
-        ColumnType::Int => Value::Int(integer(column, bytes)?.try_into().ok()?),
-        ColumnType::BigInt => Value::BigInt(integer(column, bytes)?),
+        ColumnType::TinyInt | ColumnType::SmallInt | ColumnType::Int | ColumnType::BigInt => {
+            Value::of_whole(asked, integer(column, bytes)?)?
+        }
         ColumnType::Float if column.kind == kind::FLOAT => {
             Value::Float(f32::from_le_bytes(bytes.try_into().ok()?).into())
         }

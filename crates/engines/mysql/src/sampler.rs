@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use plimsoll_clock::{Clock, windowed};
+use plimsoll_clock::windowed;
 use plimsoll_engine::database::Sampler;
 use plimsoll_engine::error::{Error, Result};
 use plimsoll_measurement::{Counter, FileRow, Reading, Views, WaitRow, Window};
@@ -13,7 +13,7 @@ use super::connect::Connector;
 use super::connection::Connection;
 use super::counter_queries::{self, Beside, Follow, STATUS, Status, TIMER};
 use super::counters;
-use super::database::ServerFacts;
+use super::describe::ServerFacts;
 
 /// Name of its session.
 const NAME: &str = "plimsoll sampler";
@@ -23,7 +23,6 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Reads a server; after a loss it connects again at the next reading.
 pub(super) struct ServerSampler {
     connector: Arc<Connector>,
-    clock: Arc<dyn Clock>,
     facts: ServerFacts,
     connection: Option<Connection>,
     /// Whether the Performance Schema counts files here, and lets us see it.
@@ -35,11 +34,9 @@ pub(super) struct ServerSampler {
 
 impl ServerSampler {
     /// Connects.
-    pub(super) fn open(connector: &Arc<Connector>, clock: &Arc<dyn Clock>, facts: ServerFacts) -> Result<Self> {
-        let (connector, clock) = (Arc::clone(connector), Arc::clone(clock));
+    pub(super) fn open(connector: &Arc<Connector>, facts: ServerFacts) -> Result<Self> {
         let mut sampler = Self {
-            connector,
-            clock,
+            connector: Arc::clone(connector),
             facts,
             connection: None,
             sees_files: false,
@@ -79,7 +76,7 @@ impl ServerSampler {
 
     /// Rows of an answer with their window; none if the server refuses it.
     fn rows(&mut self, sql: &str) -> Result<Option<Answer>> {
-        let clock = Arc::clone(&self.clock);
+        let clock = Arc::clone(&self.connector.clock);
         let (answer, window) = windowed(clock.as_ref(), || self.ask(sql));
         Ok(answer?.ok().map(|rows| Answer { rows, window }))
     }

@@ -2,54 +2,24 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::database::{Cancel, RowSource, Sampler, Session, TableSize, Workspace};
 use plimsoll_engine::dialect::{Dialect, SingleRow};
-use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::request::RequestAccess;
-use plimsoll_engine::server::socket::Breaker;
+use plimsoll_engine::error::{ErrorKind, Result};
+use plimsoll_engine::request::{Answer, RequestAccess, Requester, Statement};
+use plimsoll_engine::session::ask_for;
 use plimsoll_engine::table::{ColumnType, Table};
 use plimsoll_engine::value::{Row, RowSummary, Value};
 use plimsoll_measurement::{Reading, Views};
 
 use super::connect::Connector;
 use super::connection::{Connection, Failed, Prepared};
-use super::database::ServerFacts;
+use super::describe::ServerFacts;
 use super::dialect;
-use super::error::statement;
-use super::{counters, load, rows, workspace};
-
-/// How long a cancellation may hold up the thread that makes it.
-const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
-
-/// A connection that works in a place for a run: it holds the run's name, so that it is ended when the run's lease is gone.
-pub(super) fn connect(
-    connector: &Connector,
-    workspace: &Workspace,
-    run: &Workspace,
-    access: RequestAccess,
-) -> Result<Connection> {
-    // Whoever may only read is where the user's sessions are; a session that writes is in our own place, and reaches others
-    // by their names with the database in front.
-    let usual = connector.database().filter(|_| access.read_only());
-    let database = usual.unwrap_or_else(|| workspace.name());
-    let mut connection = connector.connect_in(database, &format!("plimsoll work {run}"))?;
-    let settings = workspace::settings(&connection);
-    connection.run(&settings)?;
-    if access.read_only() {
-        connection.run("SET SESSION TRANSACTION READ ONLY")?;
-    }
-    let held =
-        connection.ask_one(&format!("SELECT GET_LOCK(CONCAT('{}', CONNECTION_ID()), 0)", workspace::work(run)))?;
-    if held.as_deref() == Some("1") {
-        Ok(connection)
-    } else {
-        Err(Error::new(ErrorKind::Busy, "somebody else holds the lock by which a session is known")
-            .hint("another program took a lock of ours; see what it is, then try again"))
-    }
-}
+use super::working::{KillQuery, connect};
+use super::workspace::quoted;
+use super::{counters, load, rows};
 
 /// A connection with statements that work in one place.
 pub(super) struct MySqlSession {
@@ -66,14 +36,13 @@ impl MySqlSession {
     /// Connects for the run.
     pub(super) fn open(
         connector: &Arc<Connector>,
-        clock: &Arc<dyn Clock>,
         facts: ServerFacts,
         (workspace, run): (&Workspace, &Workspace),
         access: RequestAccess,
     ) -> Result<Self> {
         let connection = connect(connector, workspace, run, access)?;
-        let canceller = connection.killer(connector);
-        let clock = Arc::clone(clock);
+        let canceller = KillQuery::of(&connection, connector);
+        let clock = Arc::clone(&connector.clock);
         Ok(Self { connection, clock, facts, statements: HashMap::new(), canceller, changed: false })
     }
 
@@ -154,11 +123,6 @@ impl Session for MySqlSession {
         self.connection.close(&prepared).map_err(|error| self.connection.fail(error.into()))
     }
 
-    fn create_table(&mut self, table: &Table) -> Result<()> {
-        let sql = self.dialect().create_table(table);
-        self.execute(&sql, &[]).map(drop)
-    }
-
     fn make_procedures(&mut self, table: &Table) -> Result<bool> {
         let dialect = dialect::of(self.connection.server.product);
         for request in SingleRow::ALL {
@@ -185,10 +149,10 @@ impl Session for MySqlSession {
 
     /// Writes the dirty pages of the place's tables by taking them for a copy, which has to be allowed (`RELOAD`).
     fn checkpoint(&mut self) -> Result<bool> {
-        let names = self.connection.ask(
+        let names = self.connection.column(
             "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND ENGINE = 'InnoDB'",
         )?;
-        let names: Vec<String> = names.into_iter().flatten().flatten().map(|name| workspace::quoted(&name)).collect();
+        let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
         let flushed = self.connection.run(&format!("FLUSH TABLES {} FOR EXPORT", names.join(", ")));
         let unlocked = self.connection.run("UNLOCK TABLES");
         match flushed {
@@ -205,10 +169,15 @@ impl Session for MySqlSession {
         }
         counters::table_size(&mut self.connection, table, self.facts.page_bytes)
     }
+}
 
-    /// The server doesn't count by table.
-    fn table_misses(&mut self, _: &Table) -> Result<Option<u64>> {
-        Ok(None)
+impl Requester for MySqlSession {
+    fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {
+        ask_for(self, statement, parameters)
+    }
+
+    fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
+        self.load(table, rows)
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {
@@ -225,30 +194,4 @@ impl Sampler for MySqlSession {
         let files = counters::files(&mut self.connection)?;
         Ok(Views { files, ..Views::default() })
     }
-}
-
-/// Cancels over a connection of its own, protected like the session's.
-pub(super) struct KillQuery {
-    pub(super) connector: Arc<Connector>,
-    pub(super) id: u32,
-    pub(super) breaker: Option<Breaker>,
-}
-
-impl Cancel for KillQuery {
-    fn cancel(&self) {
-        // A server that can't be reached has nothing to cancel, or will notice by itself that we are gone.
-        if let Ok(mut connection) = self.connector.connect_within("plimsoll cancel", CANCEL_PATIENCE) {
-            connection.set_timeout(Some(CANCEL_PATIENCE));
-            let _ = connection.run(&format!("KILL QUERY {}", self.id));
-        }
-    }
-
-    fn sever(&self) {
-        self.breaker.iter().for_each(Breaker::shut);
-    }
-}
-
-/// An error for a row that can't be counted.
-pub(super) fn no_row() -> Error {
-    statement("a row is not as it should be")
 }

@@ -6,19 +6,19 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_clock::Clock;
-use plimsoll_engine::database::Workspace;
-use plimsoll_engine::error::{Error, ErrorKind, Result};
+use plimsoll_engine::database::{Restored, Transfer, Workspace};
+use plimsoll_engine::error::Result;
 use plimsoll_engine::request::RequestAccess;
+use plimsoll_engine::server::place::{Keeper as _, Owner, foreign};
 use plimsoll_engine::server::tool;
-use plimsoll_engine::transfer::{COPY, Follow, Move, Program, Restored, TABLES, Transfer};
+use plimsoll_engine::transfer::{COPY, Follow, Move, Program, TABLES};
 
 use super::connect::Connector;
 use super::connection::Connection;
 use super::product::Product;
-use super::restore::Restorer;
-use super::session;
-use super::workspace::{self, MARK_TABLE, Owner, quoted};
+use super::restore::{Open, Restorer};
+use super::working::{KillQuery, connect};
+use super::workspace::{MARK_TABLE, drop_database, quoted};
 
 /// The server has no statement that copies a database; this is what its users do.
 const WAYS: [&str; 1] = ["insert-select"];
@@ -29,35 +29,34 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Makes and moves databases of one run.
 pub(super) struct MySqlTransfer {
     connector: Arc<Connector>,
-    clock: Arc<dyn Clock>,
     run: Workspace,
     /// The dumping and the loading program.
     tools: Option<[PathBuf; 2]>,
     product: Product,
     restorer: Option<Restorer>,
+    /// Opens the server of a restore.
+    open: Open,
     /// What was backed up last: it has the same name where it is restored.
     backed_up: Option<Workspace>,
 }
 
 impl MySqlTransfer {
-    pub(super) fn new(connector: &Arc<Connector>, clock: &Arc<dyn Clock>, run: &Workspace, product: Product) -> Self {
-        let (connector, clock) = (Arc::clone(connector), Arc::clone(clock));
-        Self { connector, clock, run: run.clone(), tools: None, product, restorer: None, backed_up: None }
+    pub(super) fn new(connector: &Arc<Connector>, run: &Workspace, product: Product, open: Open) -> Self {
+        let connector = Arc::clone(connector);
+        Self { connector, run: run.clone(), tools: None, product, restorer: None, open, backed_up: None }
     }
 
     /// A session of the run, which ends with it.
     fn session(&self) -> Result<Connection> {
-        session::connect(&self.connector, &self.run, &self.run, RequestAccess::OWN)
+        connect(&self.connector, &self.run, &self.run, RequestAccess::OWN)
     }
 
     fn restorer(&self) -> Result<&Restorer> {
-        self.restorer.as_ref().ok_or_else(|| Error::new(ErrorKind::Internal, "no tools were looked for"))
+        tool::found(self.restorer.as_ref())
     }
 
     fn program(&self, number: usize, database: &Workspace) -> Result<Command> {
-        let program = self.tools.as_ref().map(|tools| &tools[number]);
-        let program = program.ok_or_else(|| Error::new(ErrorKind::Internal, "no tools were looked for"))?;
-        let mut command = Command::new(program);
+        let mut command = Command::new(&tool::found(self.tools.as_ref())?[number]);
         // Nobody's option files: what the run does must not depend on them.
         command.arg("--no-defaults");
         self.connector.configure(&mut command, self.product);
@@ -96,11 +95,7 @@ impl Transfer for MySqlTransfer {
             return Ok(Vec::new());
         }
         let (names, package) = self.product.client_programs();
-        let find = |name: &str| {
-            let found = tool::candidates(name, &[]).into_iter().next();
-            found.ok_or_else(|| tool::missing(name, package))
-        };
-        let tools = [find(names[0])?, find(names[1])?];
+        let tools = [tool::find(names[0], &[], package)?, tool::find(names[1], &[], package)?];
         let versions = tools.iter().filter_map(|tool| tool::version(tool)).collect();
         self.tools = Some(tools);
         Ok(versions)
@@ -108,15 +103,15 @@ impl Transfer for MySqlTransfer {
 
     fn make(&mut self, copy: &Workspace) -> Result<()> {
         self.remove(copy)?;
-        workspace::create(&mut self.session()?, copy)
+        self.session()?.make(copy, Owner::Nobody)
     }
 
     fn remove(&mut self, copy: &Workspace) -> Result<()> {
         let mut connection = self.session()?;
-        match workspace::owner(&mut connection, copy)? {
+        match connection.owner(copy)? {
             Owner::Nobody => Ok(()),
-            Owner::We | Owner::Unfinished => workspace::drop_database(&mut connection, copy),
-            Owner::Somebody => Err(workspace::foreign(copy)),
+            Owner::We | Owner::Unfinished => drop_database(&mut connection, copy),
+            Owner::Somebody => Err(foreign::<Connection>(copy)),
         }
     }
 
@@ -127,7 +122,7 @@ impl Transfer for MySqlTransfer {
     fn dump(&mut self, from: &Workspace, file: &File, follow: &mut dyn Follow) -> Result<()> {
         let mut command = self.program(0, from)?;
         command.stdin(Stdio::null()).stdout(tool::whole(file)?);
-        tool::run(command, self.clock.as_ref(), || follow.look(&mut || Some(file.metadata().ok()?.len())))
+        tool::run(command, self.connector.clock.as_ref(), || follow.look(&mut || Some(file.metadata().ok()?.len())))
     }
 
     fn import(&mut self, file: &File, into: &Workspace, follow: &mut dyn Follow) -> Result<()> {
@@ -137,21 +132,23 @@ impl Transfer for MySqlTransfer {
         let mut command = self.program(1, into)?;
         command.stdin(tool::whole(file)?).stdout(Stdio::null());
         follow.stage(TABLES)?;
-        tool::run(command, self.clock.as_ref(), || follow.look(&mut || size(&mut control, into, self.product)))
+        tool::run(command, self.connector.clock.as_ref(), || {
+            follow.look(&mut || size(&mut control, into, self.product))
+        })
     }
 
     fn copy(&mut self, from: &Workspace, to: &Workspace, _way: &str, follow: &mut dyn Follow) -> Result<()> {
         self.make(to)?;
         let (mut connection, mut control) = (self.session()?, self.session()?);
-        follow.working(connection.killer(&self.connector));
+        follow.working(KillQuery::of(&connection, &self.connector));
         control.set_timeout(Some(PATIENCE));
         let sql = format!(
             "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{from}' AND TABLE_NAME <> '{MARK_TABLE}' \
              ORDER BY 1"
         );
-        let tables = connection.ask(&sql)?.into_iter().flatten().flatten().map(|name| quoted(&name));
+        let tables = connection.column(&sql)?;
         follow.stage(COPY)?;
-        for table in tables.collect::<Vec<_>>() {
+        for table in tables.iter().map(|name| quoted(name)) {
             connection.run(&format!("CREATE TABLE {to}.{table} LIKE {from}.{table}"))?;
             connection.run(&format!("INSERT INTO {to}.{table} SELECT * FROM {from}.{table}"))?;
             follow.look(&mut || size(&mut control, to, self.product))?;
@@ -165,12 +162,12 @@ impl Transfer for MySqlTransfer {
 
     fn back_up(&mut self, from: &Workspace, folder: &Path, follow: &mut dyn Follow) -> Result<()> {
         self.backed_up = Some(from.clone());
-        self.restorer()?.back_up(&self.connector, self.clock.as_ref(), folder, follow)
+        self.restorer()?.back_up(&self.connector, folder, follow)
     }
 
     fn restore(&mut self, folder: &Path, to: &Workspace, follow: &mut dyn Follow) -> Result<Restored> {
         let workspace = self.backed_up.as_ref().unwrap_or(to);
-        self.restorer()?.restore(&self.connector, &self.clock, folder, workspace, follow)
+        self.restorer()?.restore((&self.connector, self.open), folder, workspace, follow)
     }
 }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::server::url::{Parts, host_and_port, unknown_parameter};
+use plimsoll_engine::server::url::{self, Parts, host_and_port, unknown_parameter};
 use plimsoll_engine::target::{Secret, Target};
 
 const KNOWN: &str = "ssl-mode, ssl-ca, socket, connect-timeout, defaults-file";
@@ -53,9 +53,7 @@ pub(super) struct Location {
 }
 
 fn usage(message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Usage, message).hint(
-        "write mysql://user@host:port/database?parameter=value, with '/', '?', '@', '&' and '%' of a user or password as %2F, %3F, %40, %26 and %25",
-    )
+    url::usage("mysql", message)
 }
 
 impl Location {

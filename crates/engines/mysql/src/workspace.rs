@@ -5,8 +5,12 @@
 //! a gate that is held only while somebody looks at the others and takes one. Names are as long as all versions take
 //! (64 bytes), and never to change, as programs of different versions must respect each other's leases.
 
-use plimsoll_engine::database::{Workspace, WorkspaceStatus};
+use std::time::Duration;
+
+use plimsoll_clock::Clock;
+use plimsoll_engine::database::{Workspace, WorkspaceKind, WorkspaceStatus};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
+use plimsoll_engine::server::place::{Keeper, Keepers, Owner, without_others};
 
 use super::connect::Connector;
 use super::connection::Connection;
@@ -20,23 +24,12 @@ const MARK: &str = "plimsoll: measurement data, may be removed";
 const SHARES: u32 = 32;
 /// How long the gate may be held by others, in seconds: a few round trips.
 const GATE_SECONDS: u32 = 30;
+/// So long a session that holds locks may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Tables dropped by one statement.
 const TABLES_PER_DROP: usize = 64;
 /// A name that a statement asked for isn't there any more.
 pub(super) const NO_SUCH_TABLE: u16 = 1146;
-
-/// The owner of a database.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Owner {
-    /// There is no such database.
-    Nobody,
-    /// It bears our mark.
-    We,
-    /// It has the name, and nothing at all is in it: whoever made it was killed before the mark was. Ask under the lease.
-    Unfinished,
-    /// It has the name and not the mark.
-    Somebody,
-}
 
 fn gate(workspace: &Workspace) -> String {
     format!("{workspace}.gate")
@@ -71,14 +64,6 @@ pub(super) fn settings(connection: &Connection) -> String {
     let all = ours.iter().chain(connection.server.product.settings());
     let all: Vec<String> = all.map(|(name, value)| format!("{name} = {value}")).collect();
     format!("SET SESSION {}", all.join(", "))
-}
-
-/// A connection that neither works nor is in any database: for looking after places.
-pub(super) fn control(connector: &Connector, name: &str) -> Result<Connection> {
-    let mut connection = connector.connect(name)?;
-    let settings = settings(&connection);
-    connection.run(&settings)?;
-    Ok(connection)
 }
 
 /// True if a query says 1.
@@ -120,20 +105,7 @@ fn free(locks: impl Iterator<Item = String>) -> String {
     all.join(" AND ")
 }
 
-/// Takes a lock for this session unless another session's stands against it.
-pub(super) fn try_lock(connection: &mut Connection, workspace: &Workspace, shared: bool) -> Result<bool> {
-    at_the_gate(connection, workspace, |connection| {
-        let own = exclusive(workspace);
-        if shared {
-            return Ok(is_true(connection, &format!("SELECT {}", free(std::iter::once(own))))?
-                && share(connection, workspace)?);
-        }
-        let all = free(shares(workspace).chain([own.clone()]));
-        Ok(is_true(connection, &format!("SELECT {all}"))? && take(connection, &own, 0)?)
-    })
-}
-
-/// Takes one of the locks for sessions that share.
+/// Takes one of the locks for those who share.
 fn share(connection: &mut Connection, workspace: &Workspace) -> Result<bool> {
     for lock in shares(workspace) {
         if take(connection, &lock, 0)? {
@@ -144,64 +116,135 @@ fn share(connection: &mut Connection, workspace: &Workspace) -> Result<bool> {
         .hint("start again when some of them have ended"))
 }
 
-/// Turns an exclusive lock of this session into a shared one.
-pub(super) fn lower(connection: &mut Connection, workspace: &Workspace) -> Result<()> {
-    at_the_gate(connection, workspace, |connection| {
-        share(connection, workspace)?;
-        give_back(connection, &exclusive(workspace))
-    })
+impl Keepers for Connector {
+    type Keeper = Connection;
+
+    fn clock(&self) -> &dyn Clock {
+        self.clock.as_ref()
+    }
+
+    /// It neither works nor is in any of our databases.
+    fn keeper(&self, name: &str) -> Result<Connection> {
+        let mut connection = self.connect(name)?;
+        let settings = settings(&connection);
+        connection.run(&settings)?;
+        Ok(connection)
+    }
 }
 
-/// Gives back an exclusive lock of this session.
-pub(super) fn unlock(connection: &mut Connection, workspace: &Workspace) -> Result<()> {
-    give_back(connection, &exclusive(workspace))
+impl Keeper for Connection {
+    const NOUN: &'static str = "database";
+    const RENEW_PATIENCE: Duration = Duration::from_secs(5);
+
+    fn owner(&mut self, workspace: &Workspace) -> Result<Owner> {
+        let sql = format!(
+            "SELECT CASE WHEN EXISTS (SELECT * FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{workspace}' \
+             AND TABLE_NAME = '{MARK_TABLE}' AND TABLE_COMMENT = '{MARK}') THEN 'ours' \
+             WHEN EXISTS (SELECT * FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{workspace}') \
+             OR EXISTS (SELECT * FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = '{workspace}') \
+             OR EXISTS (SELECT * FROM information_schema.EVENTS WHERE EVENT_SCHEMA = '{workspace}') THEN 'theirs' ELSE 'empty' END \
+             FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = '{workspace}'"
+        );
+        Ok(match self.ask_one(&sql)?.as_deref() {
+            None => Owner::Nobody,
+            Some("ours") => Owner::We,
+            Some("empty") => Owner::Unfinished,
+            Some(_) => Owner::Somebody,
+        })
+    }
+
+    fn make(&mut self, workspace: &Workspace, found: Owner) -> Result<()> {
+        if found == Owner::Nobody {
+            self.run(&format!("CREATE DATABASE {workspace} CHARACTER SET utf8mb4"))?;
+        }
+        let mark =
+            format!("CREATE TABLE {workspace}.{MARK_TABLE} (a int PRIMARY KEY) ENGINE = InnoDB COMMENT = '{MARK}'");
+        self.run(&mark).map(drop).inspect_err(|_| {
+            // It is empty, and nobody but us can have made it: better none than one without a mark.
+            let _ = self.run(&format!("DROP DATABASE {workspace}"));
+        })
+    }
+
+    fn marking(workspace: &Workspace) -> String {
+        format!("CREATE TABLE {workspace}.{MARK_TABLE} (a int) COMMENT = '{MARK}'")
+    }
+
+    fn try_lock(&mut self, workspace: &Workspace, shared: bool) -> Result<bool> {
+        at_the_gate(self, workspace, |connection| {
+            let own = exclusive(workspace);
+            if shared {
+                return Ok(is_true(connection, &format!("SELECT {}", free(std::iter::once(own))))?
+                    && share(connection, workspace)?);
+            }
+            let all = free(shares(workspace).chain([own.clone()]));
+            Ok(is_true(connection, &format!("SELECT {all}"))? && take(connection, &own, 0)?)
+        })
+    }
+
+    fn lower(&mut self, workspace: &Workspace) -> Result<bool> {
+        at_the_gate(self, workspace, |connection| {
+            let shares = share(connection, workspace)?;
+            give_back(connection, &exclusive(workspace)).map(|()| shares)
+        })
+    }
+
+    fn unlock(&mut self, workspace: &Workspace) -> Result<()> {
+        give_back(self, &exclusive(workspace))
+    }
+
+    fn leave(&mut self, _: &Workspace) {
+        self.set_timeout(Some(PATIENCE));
+        // If it fails the session is dead and its locks with it.
+        let _ = self.run("SELECT RELEASE_ALL_LOCKS()");
+    }
+
+    fn answers(&mut self) -> bool {
+        self.set_timeout(Some(PATIENCE));
+        let answers = self.ping();
+        self.set_timeout(None);
+        answers
+    }
+
+    /// A working session holds a lock with the name of its run and its own number.
+    fn working(&mut self) -> Result<Vec<(Workspace, Vec<i64>)>> {
+        let mut found = Vec::new();
+        for run in names(self)?.into_iter().filter(|workspace| workspace.kind() == WorkspaceKind::Run) {
+            let lock = work(&run);
+            let sql =
+                format!("SELECT ID FROM information_schema.PROCESSLIST WHERE IS_USED_LOCK(CONCAT('{lock}', ID)) = ID");
+            let ids: Vec<i64> = self.column(&sql)?.iter().filter_map(|id| id.parse().ok()).collect();
+            if !ids.is_empty() {
+                found.push((run, ids));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Numbers are given once, so what has gone is nobody else.
+    fn end(&mut self, _: &Workspace, session: i64) -> Result<bool> {
+        match self.run(&format!("KILL {session}")) {
+            Ok(_) => Ok(true),
+            // Another user's session is not ours to end; one that has gone is gone.
+            Err(error) if matches!(error.kind, ErrorKind::Permission | ErrorKind::Statement) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn is_working(&mut self, run: &Workspace, session: i64) -> Result<bool> {
+        is_true(self, &format!("SELECT IS_USED_LOCK('{}{session}') = {session}", work(run)))
+    }
 }
 
-/// The owner of the database of a place.
-pub(super) fn owner(connection: &mut Connection, workspace: &Workspace) -> Result<Owner> {
-    let sql = format!(
-        "SELECT CASE WHEN EXISTS (SELECT * FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{workspace}' \
-         AND TABLE_NAME = '{MARK_TABLE}' AND TABLE_COMMENT = '{MARK}') THEN 'ours' \
-         WHEN EXISTS (SELECT * FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{workspace}') \
-         OR EXISTS (SELECT * FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = '{workspace}') \
-         OR EXISTS (SELECT * FROM information_schema.EVENTS WHERE EVENT_SCHEMA = '{workspace}') THEN 'theirs' ELSE 'empty' END \
-         FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = '{workspace}'"
-    );
-    Ok(match connection.ask_one(&sql)?.as_deref() {
-        None => Owner::Nobody,
-        Some("ours") => Owner::We,
-        Some("empty") => Owner::Unfinished,
-        Some(_) => Owner::Somebody,
-    })
+/// Places by their names, whosoever they are.
+fn names(connection: &mut Connection) -> Result<Vec<Workspace>> {
+    let names = connection.column("SHOW DATABASES LIKE 'plimsoll\\_%'")?;
+    Ok(names.iter().filter_map(|name| Workspace::from_name(name)).collect())
 }
-
-/// The error that keeps us off a database that isn't ours.
-pub(super) fn foreign(workspace: &Workspace) -> Error {
-    Error::new(ErrorKind::Safety, format!("the database {workspace} does not bear our mark, so it is not touched"))
-        .hint(format!("if it is ours after all: CREATE TABLE {workspace}.{MARK_TABLE} (a int) COMMENT = '{MARK}'"))
-}
-
-/// Makes the database of a place with its mark.
-pub(super) fn create(connection: &mut Connection, workspace: &Workspace) -> Result<()> {
-    connection.run(&format!("CREATE DATABASE {workspace} CHARACTER SET utf8mb4"))?;
-    mark(connection, workspace)
-}
-
-/// Marks an empty database.
-pub(super) fn mark(connection: &mut Connection, workspace: &Workspace) -> Result<()> {
-    let mark = format!("CREATE TABLE {workspace}.{MARK_TABLE} (a int PRIMARY KEY) ENGINE = InnoDB COMMENT = '{MARK}'");
-    connection.run(&mark).map(drop).inspect_err(|_| {
-        // It is empty, and nobody but us can have made it: better none than one without a mark.
-        let _ = connection.run(&format!("DROP DATABASE {workspace}"));
-    })
-}
-
 /// Every database with a name and a mark of ours, and whether anybody holds a lease on it.
 pub(super) fn list(connection: &mut Connection) -> Result<Vec<WorkspaceStatus>> {
-    let names = connection.ask("SHOW DATABASES LIKE 'plimsoll\\_%'")?;
     let mut workspaces = Vec::new();
-    for workspace in names.into_iter().flatten().flatten().filter_map(|name| Workspace::from_name(&name)) {
-        if matches!(owner(connection, &workspace)?, Owner::We | Owner::Unfinished) {
+    for workspace in names(connection)? {
+        if matches!(connection.owner(&workspace)?, Owner::We | Owner::Unfinished) {
             let lease = workspace.leased_by();
             let used: Vec<String> = shares(&lease)
                 .chain([exclusive(&lease)])
@@ -218,20 +261,12 @@ pub(super) fn list(connection: &mut Connection) -> Result<Vec<WorkspaceStatus>> 
 /// Drops the database of a place with its tables. Only tables and procedures by our names are ours: if anything else is in it or depends on a table in
 /// it, nothing is dropped. The mark goes last.
 pub(super) fn drop_database(connection: &mut Connection, workspace: &Workspace) -> Result<()> {
-    let others = unowned_objects(connection, workspace)?;
-    if let Some(first) = others.first() {
-        let more = if others.len() == 1 { String::new() } else { format!(" (and {} more)", others.len() - 1) };
-        let message =
-            format!("the database {workspace} is kept, as it would take along what is not ours: {first}{more}");
-        return Err(Error::new(ErrorKind::Safety, message)
-            .hint("drop or move what depends on our tables or lies in our database, then run plimsoll clean"));
-    }
+    without_others::<Connection>(workspace, &unowned_objects(connection, workspace)?)?;
     let sql = format!(
         "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{workspace}' AND TABLE_NAME <> '{MARK_TABLE}'"
     );
-    let rows = connection.ask(&sql)?;
-    let tables: Vec<String> =
-        rows.into_iter().flatten().flatten().map(|name| format!("{workspace}.{}", quoted(&name))).collect();
+    let tables = connection.column(&sql)?;
+    let tables: Vec<String> = tables.iter().map(|name| format!("{workspace}.{}", quoted(name))).collect();
     // Ours may refer to one another.
     connection.run("SET SESSION foreign_key_checks = 0")?;
     let dropped = tables
@@ -274,7 +309,7 @@ fn unowned_objects(connection: &mut Connection, workspace: &Workspace) -> Result
          WHERE TABLE_SCHEMA <> '{workspace}' AND VIEW_DEFINITION LIKE '%`{}`.%'",
         workspace.name().replace('_', "\\_")
     );
-    Ok(connection.ask(&sql)?.into_iter().flatten().flatten().collect())
+    connection.column(&sql)
 }
 
 /// A name between backquotes.

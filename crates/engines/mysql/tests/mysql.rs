@@ -434,8 +434,26 @@ fn requests_know_columns_that_nobody_named() {
     ask(6, "CALL test.twice()", None).unwrap();
     assert_eq!(ask(7, "SELECT 1", None).unwrap().rows, 1);
     server().sql("DROP PROCEDURE twice").unwrap();
-    // Nobody has a file to send, whoever asks for one.
-    assert!(ask(8, "LOAD DATA LOCAL INFILE '/etc/passwd' INTO TABLE t", None).is_err());
+}
+
+#[test]
+fn a_statement_that_asks_for_a_local_file_hears_that_none_is_read() {
+    let database = open(server());
+    let (_lease, mut session) = session(&*database, "files");
+    let mut requester = database.requester(&workspace("files"), &workspace("files"), RequestAccess::OWN).unwrap();
+    session.execute("CREATE TABLE t (a varchar(500))", &[]).unwrap();
+    let sql = "LOAD DATA LOCAL INFILE '/etc/passwd' INTO TABLE t";
+    let mut ask = |number, sql: &str| {
+        let statement = Statement { number, sql: sql.to_owned(), columns: None };
+        requester.ask(&statement, &[])
+    };
+    for error in [ask(0, sql).unwrap_err(), session.execute(sql, &[]).unwrap_err()] {
+        assert_eq!(error.kind, ErrorKind::Unsupported, "{error:?}");
+        assert!(error.message.contains("local files are not read") && error.hint.is_some(), "{error:?}");
+    }
+    // Nothing came of it, and both go on.
+    assert_eq!(ask(1, "SELECT a FROM t").unwrap().rows, 0);
+    assert_eq!(session.query_count("SELECT count(*) FROM t", &[]).unwrap(), 0);
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! Cold tables: nothing of them in the server's cache, nor in the operating system's where that is in our power.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use plimsoll_clock::Clock;
@@ -8,6 +7,7 @@ use plimsoll_engine::database::{Cold, ColdFollower, Workspace};
 use plimsoll_engine::error::{ErrorKind, Result};
 use plimsoll_engine::process;
 use plimsoll_engine::request::RequestAccess;
+use plimsoll_engine::server::cold::forget;
 use plimsoll_engine::server::restart::restart;
 use plimsoll_engine::table::Table;
 use postgres::Client;
@@ -140,13 +140,10 @@ fn files(first: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Dirty pages can't be forgotten, and with fsync off nobody else has them written.
-fn forget(path: &Path) -> bool {
-    File::open(path).and_then(|file| file.sync_data()).is_ok() && process::drop_from_os_cache(path)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
 
     #[test]

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use plimsoll_clock::Clock;
 use plimsoll_engine::capability::Capability;
 use plimsoll_engine::database::{
-    ClaimMode, Cold, ColdFollower, Database, Description, Lease, Sampler, Session, Workspace, WorkspaceKind,
-    WorkspaceStatus,
+    ClaimMode, Cold, ColdFollower, Database, Description, Lease, Moves, Sampler, Session, Sessions, Telemetry,
+    Transfer, Workspace, WorkspaceKind, WorkspaceStatus, Workspaces,
 };
 use plimsoll_engine::error::Result;
 use plimsoll_engine::process;
 use plimsoll_engine::request::{RequestAccess, Requester};
 use plimsoll_engine::table::Table;
-use plimsoll_engine::transfer::Transfer;
 use plimsoll_measurement::Ceiling;
 
 use super::connect::Connector;
@@ -55,28 +54,12 @@ impl Database for PostgresDatabase {
         let detected = client.and_then(|mut client| capabilities::detect(&mut client, &self.connector.errors));
         detected.unwrap_or_default()
     }
+}
 
+impl Workspaces for PostgresDatabase {
     fn claim(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
         let lease = PostgresLease::claim(&self.connector, &self.clock, workspace, mode)?;
         Ok(lease.map(|lease| Box::new(lease) as Box<dyn Lease>))
-    }
-
-    fn session(&self, workspace: &Workspace, run: &Workspace) -> Result<Box<dyn Session>> {
-        self.session_with(workspace, run, RequestAccess::OWN)
-    }
-
-    fn session_with(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Session>> {
-        let version = self.server.version;
-        if workspace.kind() == WorkspaceKind::Copy {
-            // Its tables are in the schema that is named like the run's place.
-            let inside = self.connector.to(workspace.name());
-            return Ok(Box::new(PostgresSession::open(&inside, &self.clock, run, run, version, access)?));
-        }
-        Ok(Box::new(PostgresSession::open(&self.connector, &self.clock, workspace, run, version, access)?))
-    }
-
-    fn requester(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Requester>> {
-        Ok(Box::new(WireRequester::open(&self.connector, workspace, run, access)?))
     }
 
     fn workspaces(&self) -> Result<Vec<WorkspaceStatus>> {
@@ -141,11 +124,25 @@ impl Database for PostgresDatabase {
         };
         maker.make_cold(workspace, run, tables, cold)
     }
+}
 
-    fn transfer(&self, run: &Workspace) -> Result<Option<Box<dyn Transfer>>> {
-        Ok(Some(Box::new(PostgresTransfer::new(&self.connector, &self.clock, run, self.server.version))))
+impl Sessions for PostgresDatabase {
+    fn session_with(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Session>> {
+        let version = self.server.version;
+        if workspace.kind() == WorkspaceKind::Copy {
+            // Its tables are in the schema that is named like the run's place.
+            let inside = self.connector.to(workspace.name());
+            return Ok(Box::new(PostgresSession::open(&inside, &self.clock, run, run, version, access)?));
+        }
+        Ok(Box::new(PostgresSession::open(&self.connector, &self.clock, workspace, run, version, access)?))
     }
 
+    fn requester(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Requester>> {
+        Ok(Box::new(WireRequester::open(&self.connector, workspace, run, access)?))
+    }
+}
+
+impl Telemetry for PostgresDatabase {
     fn server_sampler(&self) -> Result<Option<Box<dyn Sampler>>> {
         Ok(Some(Box::new(ServerSampler::open(&self.connector, &self.clock, self.server.version)?)))
     }
@@ -164,5 +161,11 @@ impl Database for PostgresDatabase {
         let postmaster = counters::postmaster(&mut client, self.connector.loopback)?;
         let sampler = ProcessSampler::new(Arc::clone(&self.clock), postmaster)?;
         Some(Box::new(sampler))
+    }
+}
+
+impl Moves for PostgresDatabase {
+    fn transfer(&self, run: &Workspace) -> Result<Option<Box<dyn Transfer>>> {
+        Ok(Some(Box::new(PostgresTransfer::new(&self.connector, &self.clock, run, self.server.version))))
     }
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::thread::available_parallelism;
 
+use std::time::Duration;
+
 use plimsoll_engine::database::{Description, WeakIsolation};
 use plimsoll_engine::error::Result;
 use plimsoll_measurement::Ceiling;
@@ -99,6 +101,8 @@ pub(super) fn describe(client: &mut Client, connector: &Connector) -> Result<Ser
         weak_isolation: WeakIsolation::NoEffect("PostgreSQL treats READ UNCOMMITTED as READ COMMITTED".to_owned()),
         scale: 1,
         edition: None,
+        rest_before_reuse: Duration::ZERO,
+        memory_report_age: Duration::ZERO,
         fingerprint: format!("{}/{database}", system.unwrap_or_else(|| connector.errors.address().to_owned())),
         warnings,
     };

@@ -6,28 +6,16 @@
 //! (`StrategyGetBuffer` in `buffer/freelist.c`). As many new pages as shared buffers hold twice bring that about: each
 //! takes a free buffer or moves the sweep on by at least one. Pages that were used more often, as those of tables that
 //! were not rewritten may be, can outlast that.
-//!
-//! This writes to a server that others may depend on, for the sake of one figure. So it is done only where the free space
-//! can be seen and most of it stays free, and only in an amount that a disk takes in some seconds. A server elsewhere
-//! could be filled up, which stops everybody on it. Without displacing nothing is lost but coldness: the pages that
-//! stayed cached are missing from the scan's misses, from which the caller sees how cold it was.
 
 use plimsoll_engine::database::Workspace;
 use plimsoll_engine::error::Result;
+use plimsoll_engine::server::cold::{DISPLACER, fits};
 use postgres::Client;
 
 use super::error::Errors;
 
-/// Name of the table that displaces; it is in the run's place and nobody else ever sees it.
-const TABLE: &str = "plimsoll_displacer";
 /// Rounds of the clock sweep.
 const ROUNDS: i64 = 2;
-/// Of the free space this part may be taken for a moment: what others write meanwhile must find room.
-const FREE_PART: u64 = 4;
-/// Most bytes that are written: some ten seconds of a disk of 400 MB/s, enough for 2 GB of shared buffers. A larger cache
-/// is what its owner paid for, and others would feel its loss for long.
-const MOST_BYTES: u64 = 4 << 30;
-
 /// Fills shared buffers with pages of a table in the run's place that is gone afterwards; false if that would take too
 /// much space, or nobody knows.
 pub(super) fn displace(client: &mut Client, errors: &Errors, run: &Workspace, free_bytes: Option<u64>) -> Result<bool> {
@@ -44,28 +32,11 @@ pub(super) fn displace(client: &mut Client, errors: &Errors, run: &Workspace, fr
     // All of it is one transaction: whenever it is cancelled or the server crashes, nothing is left.
     let bytes = page - page / 10;
     let fill = format!(
-        "CREATE UNLOGGED TABLE {run}.{TABLE} (filler text) WITH (autovacuum_enabled = false); \
-         ALTER TABLE {run}.{TABLE} ALTER filler SET STORAGE PLAIN; \
-         INSERT INTO {run}.{TABLE} SELECT repeat('x', {bytes}) FROM generate_series(1, {pages}); \
-         DROP TABLE {run}.{TABLE}"
+        "CREATE UNLOGGED TABLE {run}.{DISPLACER} (filler text) WITH (autovacuum_enabled = false); \
+         ALTER TABLE {run}.{DISPLACER} ALTER filler SET STORAGE PLAIN; \
+         INSERT INTO {run}.{DISPLACER} SELECT repeat('x', {bytes}) FROM generate_series(1, {pages}); \
+         DROP TABLE {run}.{DISPLACER}"
     );
     client.batch_execute(&fill).map_err(failed)?;
     Ok(true)
-}
-
-/// True if so much may be written where so much is free.
-fn fits(bytes: u64, free_bytes: Option<u64>) -> bool {
-    free_bytes.is_some_and(|free| bytes <= free / FREE_PART && bytes <= MOST_BYTES)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn others_keep_their_space() {
-        assert!(fits(256 << 20, Some(1 << 30)) && !fits((256 << 20) + 1, Some(1 << 30)));
-        assert!(fits(4 << 30, Some(1 << 40)) && !fits((4 << 30) + 1, Some(1 << 40)));
-        assert!(!fits(1, None));
-    }
 }

@@ -5,7 +5,7 @@
 use std::io;
 use std::sync::Arc;
 
-use plimsoll_engine::database::{Cancel, RowSource, Workspace};
+use plimsoll_engine::database::{Cancel, RowSource, Sampler, Workspace};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::request::{Answer, RequestAccess, Requester, Statement, Traffic};
 use plimsoll_engine::table::Table;
@@ -205,6 +205,8 @@ impl WireRequester {
     }
 }
 
+impl Sampler for WireRequester {}
+
 impl Requester for WireRequester {
     fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {
         self.alive()?;
@@ -238,7 +240,7 @@ impl Requester for WireRequester {
         }
     }
 
-    fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
+    fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
         self.alive()?;
         let loaded = copy::load(self, table, rows);
         self.line.shrink();

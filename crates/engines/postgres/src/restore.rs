@@ -7,11 +7,11 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{Database, Workspace};
+use plimsoll_engine::database::{Database, Restored, Workspace};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::restored::{BACKUP, Site, folder_bytes};
 use plimsoll_engine::server::tool;
-use plimsoll_engine::transfer::{Follow, RESTORE, Restored, START};
+use plimsoll_engine::transfer::{Follow, RESTORE, START};
 use postgres::Client;
 
 use super::connect::Connector;

@@ -9,7 +9,8 @@ use plimsoll_clock::Clock;
 use plimsoll_engine::database::{Cancel, RowSource, Sampler, Session, TableSize, Workspace};
 use plimsoll_engine::dialect::Dialect;
 use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::request::RequestAccess;
+use plimsoll_engine::request::{self, Answer, RequestAccess, Requester};
+use plimsoll_engine::session::ask_for;
 use plimsoll_engine::table::{ColumnType, Table};
 use plimsoll_engine::value::{Row, RowSummary, Value};
 use plimsoll_measurement::{Reading, Views};
@@ -195,6 +196,16 @@ impl Session for PostgresSession {
     fn table_misses(&mut self, table: &Table) -> Result<Option<u64>> {
         counters::flush(&mut self.client, &self.errors, self.clock.as_ref(), self.server_version)?;
         counters::table_misses(&mut self.client, &self.errors, table)
+    }
+}
+
+impl Requester for PostgresSession {
+    fn ask(&mut self, statement: &request::Statement, parameters: &[Value<'_>]) -> Result<Answer> {
+        ask_for(self, statement, parameters)
+    }
+
+    fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
+        self.load(table, rows)
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {

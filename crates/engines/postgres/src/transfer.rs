@@ -6,10 +6,10 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{Workspace, WorkspaceStatus};
+use plimsoll_engine::database::{Restored, Transfer, Workspace, WorkspaceStatus};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::tool;
-use plimsoll_engine::transfer::{COPY, DEFINITIONS, Follow, INDEXES, Move, Program, Restored, TABLES, Transfer};
+use plimsoll_engine::transfer::{COPY, DEFINITIONS, Follow, INDEXES, Move, Program, TABLES};
 use postgres::Client;
 
 use super::connect::Connector;

@@ -124,7 +124,7 @@ fn every_value_goes_and_counts_as_with_the_ordinary_session() {
         assert_eq!(bench.requester.ask(&insert, row).unwrap(), Answer { rows: 1, content_bytes: 0 });
     }
     // A load goes over the same line.
-    let loaded = bench.requester.load(&table, &mut List(rows[2..].iter(), None)).unwrap();
+    let loaded = bench.requester.load_batch(&table, &mut List(rows[2..].iter(), None)).unwrap();
     assert_eq!(loaded.rows, 1);
     let mut expected = RowSummary::default();
     for values in &rows {
@@ -224,14 +224,23 @@ fn errors_have_the_class_and_words_of_the_ordinary_session() {
     // A load comes to all or nothing, and the session goes on.
     let rows = [vec![Value::Int(20)], vec![Value::Int(21)]];
     let stopped = Error::new(ErrorKind::Cancelled, "stopped");
-    assert_eq!(bench.requester.load(&table, &mut List(rows.iter(), Some(stopped.clone()))).unwrap_err(), stopped);
+    assert_eq!(bench.requester.load_batch(&table, &mut List(rows.iter(), Some(stopped.clone()))).unwrap_err(), stopped);
     let twice = [vec![Value::Int(30)], vec![Value::Int(30)]];
-    assert_eq!(bench.requester.load(&table, &mut List(twice.iter(), None)).unwrap_err().kind, ErrorKind::Statement);
+    assert_eq!(
+        bench.requester.load_batch(&table, &mut List(twice.iter(), None)).unwrap_err().kind,
+        ErrorKind::Statement
+    );
     let nowhere = Table::new("nowhere", &[("a", ColumnType::Int)]);
-    assert_eq!(bench.requester.load(&nowhere, &mut List(rows.iter(), None)).unwrap_err().kind, ErrorKind::Statement);
+    assert_eq!(
+        bench.requester.load_batch(&nowhere, &mut List(rows.iter(), None)).unwrap_err().kind,
+        ErrorKind::Statement
+    );
     let unfit = [vec![Value::Text("x")]];
-    assert_eq!(bench.requester.load(&table, &mut List(unfit.iter(), None)).unwrap_err().kind, ErrorKind::Internal);
-    assert_eq!(bench.requester.load(&table, &mut List(rows.iter(), None)).unwrap().rows, 2);
+    assert_eq!(
+        bench.requester.load_batch(&table, &mut List(unfit.iter(), None)).unwrap_err().kind,
+        ErrorKind::Internal
+    );
+    assert_eq!(bench.requester.load_batch(&table, &mut List(rows.iter(), None)).unwrap().rows, 2);
     assert_eq!(bench.session.query_count("SELECT count(*) FROM t", &[]).unwrap(), 3);
 }
 
@@ -337,7 +346,7 @@ fn a_session_that_was_ended_is_lost_and_stays_so() {
         assert!(error.hint.is_some());
     }
     let table = Table::new("t", &[("a", ColumnType::Int)]);
-    assert_eq!(requester.load(&table, &mut List([].iter(), None)).unwrap_err().kind, ErrorKind::Lost);
+    assert_eq!(requester.load_batch(&table, &mut List([].iter(), None)).unwrap_err().kind, ErrorKind::Lost);
     // A new one works; while it is idle it is one of those that are ended with their run.
     let requester = database.requester(&workspace, &workspace, RequestAccess::OWN).unwrap();
     drop((requester, lease));
@@ -421,7 +430,7 @@ fn a_line_may_be_under_tls() {
     assert_eq!(requester.ask(&many, &[]).unwrap(), Answer { rows: 1000, content_bytes: 500_500 });
     let (table, rows) = everything();
     session.create_table(&table).unwrap();
-    assert_eq!(requester.load(&table, &mut List(rows.iter(), None)).unwrap().rows, 3);
+    assert_eq!(requester.load_batch(&table, &mut List(rows.iter(), None)).unwrap().rows, 3);
     assert!(requester.traffic().unwrap().received_bytes > 500_500);
     let canceller = requester.canceller();
     let sleeper = asleep(&server, "reqtls", requester);

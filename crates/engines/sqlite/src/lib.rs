@@ -20,9 +20,11 @@
 //! SQLite's numbers know no NaN (it becomes NULL) and no negative zero (it becomes zero); binding a NaN is an error here.
 
 mod database;
+mod describe;
 mod dialect;
 mod errors;
 mod existing;
+mod files;
 mod lease;
 mod load;
 mod location;
@@ -30,6 +32,7 @@ pub mod modelled;
 mod native;
 mod options;
 mod session;
+mod statements;
 mod transfer;
 mod tree;
 mod values;
@@ -38,8 +41,8 @@ use std::sync::Arc;
 
 use plimsoll_clock::Clock;
 
-pub use database::SqliteDatabase;
 pub use dialect::SqliteDialect;
+pub use files::SqliteDatabase;
 
 use plimsoll_engine::database::{Database, Engine};
 use plimsoll_engine::error::Result;

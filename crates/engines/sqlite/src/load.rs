@@ -16,7 +16,7 @@ use rusqlite::{ErrorCode, StatementStatus};
 use super::modelled::Follower;
 use super::native::cache_writes;
 use super::options::{JournalMode, set_journal_mode};
-use super::session::SqliteSession;
+use super::statements::SqliteSession;
 use super::values::bind;
 
 /// Loads all rows or none.

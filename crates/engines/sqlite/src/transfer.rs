@@ -8,18 +8,18 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_engine::database::Workspace;
+use plimsoll_engine::database::{Restored, Transfer, Workspace};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::tool;
-use plimsoll_engine::transfer::{COPY, Follow, Move, RESTORE, Restored, TABLES, Transfer};
+use plimsoll_engine::transfer::{COPY, Follow, Move, RESTORE, TABLES};
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 
-use super::database::SqliteDatabase;
 use super::errors::{from_io, from_sqlite};
 use super::existing::uri;
+use super::files::SqliteDatabase;
 use super::location;
-use super::session::Canceller;
+use super::statements::Canceller;
 
 /// By SQLite's backup API, by the file system, or by writing all anew without gaps.
 const WAYS: [&str; 3] = ["backup", "file-copy", "vacuum-into"];
@@ -46,9 +46,7 @@ impl SqliteTransfer {
     }
 
     fn shell(&self) -> Result<Command> {
-        let shell = self.shell.as_ref();
-        let shell = shell.ok_or_else(|| Error::new(ErrorKind::Internal, "no tools were looked for"))?;
-        let mut command = Command::new(shell);
+        let mut command = Command::new(tool::found(self.shell.as_ref())?);
         command.args(["-batch", "-bail", "-init", "/dev/null"]);
         Ok(command)
     }
@@ -92,8 +90,7 @@ impl Transfer for SqliteTransfer {
         if for_what != Move::Import {
             return Ok(Vec::new());
         }
-        let found = tool::candidates("sqlite3", &[]).into_iter().next();
-        let shell = self.shell.insert(found.ok_or_else(|| tool::missing("sqlite3", "sqlite3"))?);
+        let shell = self.shell.insert(tool::find("sqlite3", &[], "sqlite3")?);
         Ok(tool::version(shell).into_iter().collect())
     }
 

@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 
 use plimsoll_engine::transfer::{COPY, DEFINITIONS, INDEXES, RESTORE, TABLES};
 use plimsoll_engine::{
-    ColumnType, Database as _, Error, ErrorKind, Follow, Move, Restored, Result, Row, RowSource, Session, Table,
+    ColumnType, Error, ErrorKind, Follow, Move, Restored, Result, Row, RowSource, Session, Sessions as _, Table,
     Transfer, Value, Workspace,
 };
 use plimsoll_hardware::Role;

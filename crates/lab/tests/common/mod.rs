@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use plimsoll_clock::{Clock, OnClock, VirtualClock, enter};
 use plimsoll_engine::{
-    ClaimMode, ColumnType, Database as _, Lease, Result, Row, RowSource, Session, Table, Value, Workspace,
+    ClaimMode, ColumnType, Lease, Result, Row, RowSource, Session, Sessions as _, Table, Value, Workspace,
+    Workspaces as _,
 };
 use plimsoll_hardware::Spec;
 use plimsoll_lab::level::Level;

@@ -46,7 +46,7 @@ pub fn a_lost_server_is_known_and_a_lease_comes_back(bed: &dyn Bed) {
     assert!(error.kind == ErrorKind::Lost && error.hint.is_some(), "{error:?}");
     assert_eq!(bench.session.query_count("SELECT count(*) FROM dense", &[]).unwrap_err().kind, ErrorKind::Lost);
     for _ in 0..2 {
-        let error = requester.load(&dense(), &mut Dense::new(101, 109)).unwrap_err();
+        let error = requester.load_batch(&dense(), &mut Dense::new(101, 109)).unwrap_err();
         assert!(error.kind == ErrorKind::Lost && error.hint.is_some(), "{error:?}");
     }
     let error = bench.database.session(&bench.workspace, &bench.workspace).err().unwrap();

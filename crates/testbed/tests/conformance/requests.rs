@@ -38,7 +38,7 @@ pub fn requests_come_to_what_sessions_do(bed: &dyn Bed) {
     for row in &rows[..2] {
         assert_eq!(requester.ask(&insert, row).unwrap(), Answer { rows: 1, content_bytes: 0 });
     }
-    assert_eq!(requester.load(&table, &mut List::new(&rows[2..])).unwrap().rows, 1);
+    assert_eq!(requester.load_batch(&table, &mut List::new(&rows[2..])).unwrap().rows, 1);
     let expected = row_summary(&mut List::new(&rows));
     assert_eq!(read_table(bench.session.as_mut(), &table), expected);
     let all = statement(1, &dialect.read_all(&table), Some(&table.types()));
@@ -94,7 +94,7 @@ pub fn changes_count_their_rows(bed: &dyn Bed) {
     let mut bench = Bench::new(bed, "reqchange");
     let mut requester = bench.requester();
     bench.session.create_table(&dense()).unwrap();
-    assert_eq!(requester.load(&dense(), &mut Dense::new(1, 500)).unwrap(), row_summary(&mut Dense::new(1, 500)));
+    assert_eq!(requester.load_batch(&dense(), &mut Dense::new(1, 500)).unwrap(), row_summary(&mut Dense::new(1, 500)));
     let mut ask = |number, sql: &str| requester.ask(&change(number, sql), &[]).unwrap();
     assert_eq!(ask(0, "UPDATE dense SET Money1 = 7 WHERE RowId > 400"), Answer { rows: 100, content_bytes: 0 });
     assert_eq!(ask(1, "UPDATE dense SET Money1 = 7 WHERE RowId > 400").rows, 100);
@@ -110,15 +110,15 @@ pub fn a_failed_load_of_a_request_leaves_nothing(bed: &dyn Bed) {
     let row = |id| vec![Value::Int(id), Value::Money(0), Value::Text("x")];
     let rows = [row(1), row(2)];
     let stopped = Error::new(ErrorKind::Cancelled, "stopped");
-    assert_eq!(requester.load(&dense(), &mut List::failing(&rows, stopped.clone())).unwrap_err(), stopped);
+    assert_eq!(requester.load_batch(&dense(), &mut List::failing(&rows, stopped.clone())).unwrap_err(), stopped);
     let twice = [row(3), row(3)];
-    assert_eq!(requester.load(&dense(), &mut List::new(&twice)).unwrap_err().kind, ErrorKind::Statement);
+    assert_eq!(requester.load_batch(&dense(), &mut List::new(&twice)).unwrap_err().kind, ErrorKind::Statement);
     let nowhere = dense().named("nowhere");
-    assert!(requester.load(&nowhere, &mut List::new(&rows)).is_err());
+    assert!(requester.load_batch(&nowhere, &mut List::new(&rows)).is_err());
     let short = [vec![Value::Int(1)]];
-    assert_eq!(requester.load(&dense(), &mut List::new(&short)).unwrap_err().kind, ErrorKind::Internal);
+    assert_eq!(requester.load_batch(&dense(), &mut List::new(&short)).unwrap_err().kind, ErrorKind::Internal);
     assert_eq!(count(bench.session.as_mut(), &dense()), 0);
-    assert_eq!(requester.load(&dense(), &mut List::new(&rows)).unwrap().rows, 2);
+    assert_eq!(requester.load_batch(&dense(), &mut List::new(&rows)).unwrap().rows, 2);
     assert_eq!(count(bench.session.as_mut(), &dense()), 2);
 }
 

@@ -20,13 +20,15 @@ use plimsoll_engine::value::Value::{self, BigInt, Float, Null, Text};
 use plimsoll_measurement::Counter;
 use scripted::{Counted, Said, Script, refusal};
 
+use super::abilities::{Ability, PRIVILEGES};
 use super::connect::Connector;
-use super::describe::{self, Ability, Server};
-use super::lease::MssqlLease;
+use super::control::Control;
+use super::counters;
+use super::describe::{self, Server};
 use super::session::MssqlSession;
+use super::sql::Product;
 use super::wire::Fault;
-use super::workspace::{CONTROL, Control};
-use super::{counters, orphans};
+use plimsoll_engine::server::place::{self, CONTROL, ServerLease};
 
 const URL: &str = "mssql://ann:pl4nted@h/sales?dropCleanBuffers=true";
 const MICROSOFT: &str = "Microsoft SQL Server 2022 (RTM) - 16.0.1000.6 (X64)\n\tOct 8 2022";
@@ -36,7 +38,7 @@ fn clock() -> (Arc<Counted>, Arc<dyn Clock>) {
     (Arc::clone(&counted), counted)
 }
 
-fn control(connector: &Connector) -> Control<'_> {
+fn control(connector: &Connector) -> Control {
     Control::connect(connector, CONTROL).unwrap()
 }
 
@@ -316,10 +318,10 @@ fn physical_reads_of_a_table_are_those_of_its_plans() {
     assert_eq!(misses(&[BigInt(2), Null]), None);
 }
 
-fn lease(script: &Script, mode: ClaimMode) -> Result<Option<MssqlLease>> {
+fn lease(script: &Script, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
     let (_, clock) = clock();
     let connector = Arc::new(script.connector(URL, &clock));
-    MssqlLease::claim(&connector, &clock, &Workspace::run("a1").unwrap(), mode)
+    ServerLease::claim(&connector, &Workspace::run("a1").unwrap(), mode)
 }
 
 /// A server that grants locks, with a schema of ours.
@@ -383,9 +385,8 @@ fn a_lease_is_renewed_with_patience() {
     for (lock, gate, renewed) in [(0, vec![-1, -1, 0], true), (0, vec![-1], false), (-1, vec![0], false)] {
         let script = granting();
         let connector = Arc::new(script.connector(URL, &clock));
-        let mut held = MssqlLease::claim(&connector, &clock, &Workspace::run("a1").unwrap(), ClaimMode::Exclusive)
-            .unwrap()
-            .unwrap();
+        let mut held =
+            ServerLease::claim(&connector, &Workspace::run("a1").unwrap(), ClaimMode::Exclusive).unwrap().unwrap();
         let script = script
             .on("SELECT 1", [Said::Fault(Fault::Closed("reset".to_owned()))])
             .on("'Exclusive', @LockOwner = 'Session', @LockTimeout = 0", [answer(lock)])
@@ -418,7 +419,7 @@ fn only_sessions_of_dead_runs_are_ended() {
         .on("s.program_name = @P2", [Said::Rows(vec![vec![BigInt(1)]]), Said::Rows(vec![vec![BigInt(0)]])])
         .on("KILL", [Said::Rows(Vec::new())]);
     let connector = script.connector(URL, &clock);
-    assert_eq!(orphans::end_all(&mut control(&connector), clock.as_ref()).unwrap(), 1);
+    assert_eq!(place::end_orphans(&mut control(&connector), clock.as_ref()).unwrap(), 1);
     let killed: Vec<String> = script.asked().into_iter().filter(|sql| sql.starts_with("KILL")).collect();
     assert_eq!(killed, ["KILL 51"]);
     // Leases are known in their own database only, so nobody looks at the sessions of another one.
@@ -429,13 +430,13 @@ fn only_sessions_of_dead_runs_are_ended() {
     let undoing = script
         .on("@LockTimeout = 0", [Said::Rows(vec![vec![BigInt(0)]])])
         .on("s.program_name = @P2", [Said::Rows(vec![vec![BigInt(1)]])]);
-    let error = orphans::end_all(&mut control(&undoing.connector(URL, &clock)), clock.as_ref()).unwrap_err();
+    let error = place::end_orphans(&mut control(&undoing.connector(URL, &clock)), clock.as_ref()).unwrap_err();
     assert!(error.kind == ErrorKind::Busy && error.message.contains("session 51"), "{error:?}");
     // Who only tidies up does not wait for ever either.
     assert!(undoing.asked().iter().any(|sql| sql == "SET LOCK_TIMEOUT 60000"));
     // Who may not see sessions finds none.
     let blind = granting().refuses("LIKE N'plimsoll work %'", 300);
-    assert_eq!(orphans::end_all(&mut control(&blind.connector(URL, &clock)), clock.as_ref()).unwrap(), 0);
+    assert_eq!(place::end_orphans(&mut control(&blind.connector(URL, &clock)), clock.as_ref()).unwrap(), 0);
 }
 
 #[test]
@@ -450,7 +451,7 @@ fn a_session_names_our_tables_with_their_place_and_leaves_the_user_s_alone() {
     let connector = script.connector(URL, &clock);
     let workspace = Workspace::run("a1").unwrap();
     let abilities = described(&script).unwrap().abilities;
-    let open = |access| MssqlSession::open(&connector, &clock, &workspace, &workspace, access, abilities).unwrap();
+    let open = |access| MssqlSession::open(&connector, &workspace, &workspace, access, abilities).unwrap();
     let mut own = open(RequestAccess::OWN);
     own.execute("SELECT a FROM mine, theirs", &[]).unwrap();
     let mut reader = open(RequestAccess { existing: true, writes: false });
@@ -504,8 +505,7 @@ fn a_server_without_the_bulk_protocol_gets_its_rows_by_statements() {
     let abilities = described(&script).unwrap().abilities;
     let connector = script.connector(URL, &clock);
     let workspace = Workspace::run("a1").unwrap();
-    let mut session =
-        MssqlSession::open(&connector, &clock, &workspace, &workspace, RequestAccess::OWN, abilities).unwrap();
+    let mut session = MssqlSession::open(&connector, &workspace, &workspace, RequestAccess::OWN, abilities).unwrap();
     let table = plimsoll_engine::table::Table::new("t", &[("RowId", plimsoll_engine::table::ColumnType::Int)]);
     assert_eq!(Session::load(&mut session, &table, &mut Source(450, false)).unwrap().rows, 450);
     let sent = |from: usize| -> Vec<String> {
@@ -523,15 +523,10 @@ fn table_of_capabilities() -> String {
     let mut table =
         "| capability | without it | SQL Server, Managed Instance | Azure SQL Database |\n|---|---|---|---|\n"
             .to_owned();
-    for known in describe::PRIVILEGES {
-        let grant = |grant: &str| {
-            if grant.is_empty() {
-                "does not exist there".to_owned()
-            } else {
-                grant.replace("{user}", "user").replace('|', "\\|")
-            }
-        };
-        let (here, azure) = (grant(known.grant), grant(known.azure_grant));
+    for known in PRIVILEGES.iter() {
+        let grant = |product| known.remedy(product, "user").replace('|', "\\|");
+        let here = if known.azure_only { "does not exist there".to_owned() } else { grant(Product::Server) };
+        let azure = grant(Product::Database);
         let _ = writeln!(table, "| {} | {} | {here} | {azure} |", known.name, known.cost);
     }
     table

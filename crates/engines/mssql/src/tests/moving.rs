@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_engine::database::{Cancel, Database as _, Workspace};
+use plimsoll_engine::database::{Cancel, Transfer, Workspace, Workspaces as _};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::level::Levels;
-use plimsoll_engine::transfer::{COPY, Follow, Move, RESTORE, Transfer};
+use plimsoll_engine::transfer::{COPY, Follow, Move, RESTORE};
 use plimsoll_engine::value::Value::{BigInt, Float, Null, Text};
 
 use super::scripted::{Said, Script};
@@ -20,7 +20,7 @@ use crate::level::MssqlLevels;
 use crate::program::{self, Side};
 use crate::sql::Product;
 use crate::transfer::MssqlTransfer;
-use crate::workspace::Owner;
+use plimsoll_engine::server::place::Owner;
 
 /// Words of the text that asks for the owner of a run's schema.
 const RUN_WORKSPACE: &str = "GROUP BY s.schema_id";
@@ -52,7 +52,7 @@ fn run() -> Workspace {
 
 fn transfer(script: &Script, product: Product) -> MssqlTransfer {
     let (_, clock) = clock();
-    MssqlTransfer::new(&Arc::new(script.connector(URL, &clock)), &clock, &run(), (product, "sales"))
+    MssqlTransfer::new(&Arc::new(script.connector(URL, &clock)), &run(), (product, "sales"))
 }
 
 /// Notes the stages.
@@ -299,7 +299,7 @@ fn a_database_in_azure_is_restored_once_it_can_be() {
         .on("IF NOT EXISTS", done());
     let (counted, clock) = clock();
     let mut transfer =
-        MssqlTransfer::new(&Arc::new(script.connector(URL, &clock)), &clock, &run(), (Product::Database, "sales"));
+        MssqlTransfer::new(&Arc::new(script.connector(URL, &clock)), &run(), (Product::Database, "sales"));
     transfer.tool = Some(az.clone());
     let mut stages = Stages::default();
     transfer.back_up(&run().copy('a'), folder.path(), &mut stages).unwrap();
@@ -392,7 +392,7 @@ fn databases_in_azure_go_before_the_places_of_their_runs() {
         .on("LIKE N'plimsoll work %'", done())
         .on("DROP DATABASE", done());
     let (_, clock) = clock();
-    let database = MssqlDatabase::open(script.connector(URL, &clock), Arc::clone(&clock)).unwrap();
+    let database = MssqlDatabase::open(script.connector(URL, &clock)).unwrap();
     let listed: Vec<Workspace> = database.workspaces().unwrap().into_iter().map(|status| status.workspace).collect();
     assert_eq!(listed, [run().copy('b'), run()]);
     let error = database.remove(&run()).unwrap_err();
@@ -405,15 +405,10 @@ fn databases_in_azure_go_before_the_places_of_their_runs() {
 #[test]
 fn databases_are_listed_with_the_leases_of_their_runs() {
     let (_, clock) = clock();
-    let script = script()
-        .on(
-            "JOIN sys.master_files f ON f.database_id = d.database_id WHERE f.file_id = 1 AND LEFT",
-            [names(&["plimsoll_copy_a1a", "plimsoll_copy_"])],
-        )
-        .on(
-            "APPLOCK_TEST",
-            [Said::Rows(vec![vec![BigInt(1)]]), Said::Rows(vec![vec![BigInt(1)]]), Said::Rows(vec![vec![BigInt(0)]])],
-        );
+    let script = script().on("WHERE f.file_id = 1 AND LEFT", [names(&["plimsoll_copy_a1a", "plimsoll_copy_"])]).on(
+        "APPLOCK_TEST",
+        [Said::Rows(vec![vec![BigInt(1)]]), Said::Rows(vec![vec![BigInt(1)]]), Said::Rows(vec![vec![BigInt(0)]])],
+    );
     let connector = script.connector(URL, &clock);
     let copies = Copies::new(&connector, Product::Server, "sales");
     let mut control = super::control(&connector);

@@ -9,8 +9,9 @@ use plimsoll_engine::value::Value::{self, BigInt, Null, Text};
 
 use super::scripted::{Said, Script, refusal};
 use super::{URL, azure, clock, control, described, everything, granting};
+use crate::abilities::Ability;
 use crate::cold;
-use crate::describe::{self, Ability};
+use crate::describe::{self};
 use crate::session::MssqlSession;
 use crate::wire::{Fault, ServerError};
 
@@ -135,7 +136,7 @@ fn a_check_that_the_server_can_t_make_is_no_complaint() {
         let workspace = Workspace::run("a1").unwrap();
         let abilities = described(&script).unwrap().abilities;
         let access = RequestAccess::OWN;
-        let mut session = MssqlSession::open(&connector, &clock, &workspace, &workspace, access, abilities).unwrap();
+        let mut session = MssqlSession::open(&connector, &workspace, &workspace, access, abilities).unwrap();
         assert_eq!(session.check("SELECT 1").err().map(|error| error.kind), kind, "{fault:?}");
     }
 }

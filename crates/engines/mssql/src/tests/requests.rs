@@ -10,6 +10,7 @@ use super::scripted::{Said, Script};
 use super::{URL, clock, described, everything, granting};
 use crate::dialect::MssqlDialect;
 use crate::session::MssqlSession;
+use crate::workspace;
 
 /// A session in the place of a run, at a server that answers so.
 fn session(script: &Script) -> MssqlSession {
@@ -18,7 +19,7 @@ fn session(script: &Script) -> MssqlSession {
     let abilities = described(&script).unwrap().abilities;
     let connector = script.connector(URL, &clock);
     let workspace = Workspace::run("a1").unwrap();
-    MssqlSession::open(&connector, &clock, &workspace, &workspace, RequestAccess::OWN, abilities).unwrap()
+    MssqlSession::open(&connector, &workspace, &workspace, RequestAccess::OWN, abilities).unwrap()
 }
 
 fn table() -> Table {
@@ -77,7 +78,7 @@ fn procedures_of_a_place_go_with_it() {
         .on("DROP", [Said::Rows(Vec::new())])
         .on("SET LOCK_TIMEOUT", [Said::Rows(Vec::new())]);
     let connector = script.connector(URL, &clock);
-    super::control(&connector).drop_schema(&Workspace::run("a1").unwrap()).unwrap();
+    workspace::drop_schema(&mut super::control(&connector), &Workspace::run("a1").unwrap()).unwrap();
     let dropped: Vec<String> = script.asked().into_iter().filter(|sql| sql.starts_with("DROP")).collect();
     assert_eq!(
         dropped,

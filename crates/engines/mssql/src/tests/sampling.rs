@@ -1,6 +1,6 @@
 //! The sampler of the whole server, driven by a script.
 
-use plimsoll_engine::database::{Database as _, Sampler};
+use plimsoll_engine::database::{Sampler, Telemetry as _};
 use plimsoll_measurement::{FileLimit, Reading};
 
 use super::*;
@@ -67,7 +67,7 @@ fn sampled() -> Script {
 }
 
 fn sampler(script: &Script, clock: &Arc<dyn Clock>) -> Box<dyn Sampler> {
-    let database = MssqlDatabase::open(script.connector(URL, clock), Arc::clone(clock)).unwrap();
+    let database = MssqlDatabase::open(script.connector(URL, clock)).unwrap();
     database.server_sampler().unwrap().unwrap()
 }
 
@@ -202,7 +202,7 @@ fn views_have_the_waits_of_all_and_five_minutes_where_master_is_open() {
 fn ceilings_are_those_in_force() {
     let said = |script: &Script| -> Vec<(String, f64)> {
         let (_, clock) = clock();
-        let database = MssqlDatabase::open(script.connector(URL, &clock), clock).unwrap();
+        let database = MssqlDatabase::open(script.connector(URL, &clock)).unwrap();
         database.ceilings().into_iter().map(|ceiling| (ceiling.resource, ceiling.value)).collect()
     };
     let named = |list: &[(&str, f64)]| -> Vec<(String, f64)> {
@@ -221,6 +221,6 @@ fn who_may_see_nothing_has_no_sampler() {
         .refuses("dm_io_virtual_file_stats", 300)
         .refuses("dm_os_wait_stats", 300)
         .row("HAS_PERMS_BY_NAME", &[BigInt(0); 9]);
-    let database = MssqlDatabase::open(poor.connector(URL, &clock), clock).unwrap();
+    let database = MssqlDatabase::open(poor.connector(URL, &clock)).unwrap();
     assert!(database.server_sampler().unwrap().is_none() && database.server_pids().is_empty());
 }

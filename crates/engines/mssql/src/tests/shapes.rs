@@ -164,9 +164,10 @@ fn file(group: &str, name: &str) -> String {
 fn every_text_is_a_golden_file() {
     let names: BTreeSet<&str> = TEXTS.iter().map(|text| text.name).collect();
     assert_eq!(names.len(), TEXTS.len());
-    for text in TEXTS {
-        insta::assert_snapshot!(file("server", text.name), text.sql);
-    }
+    // Those that are always the same are a file themselves, with nothing in it that is not sent.
+    let named: Vec<&str> = sql::FILE.lines().filter_map(|line| line.strip_prefix("--- ")).skip(1).collect();
+    assert_eq!(named, TEXTS.iter().map(|text| text.name).collect::<Vec<_>>());
+    assert!(TEXTS.iter().all(|text| !text.sql.contains("--") && text.sql.starts_with(char::is_alphabetic)));
     let own = |edition: &str, objective: &str| Level::Own {
         edition: edition.to_owned(),
         objective: objective.to_owned(),

@@ -78,12 +78,8 @@ impl Form {
             return true;
         }
         let whole = match value {
-            Value::Bit(bit) => Some(i64::from(bit)),
-            Value::TinyInt(number) => Some(i64::from(number)),
-            Value::SmallInt(number) => Some(i64::from(number)),
-            Value::Int(number) => Some(i64::from(number)),
-            Value::BigInt(number) => Some(number),
-            _ => None,
+            Value::Bit(bit) => Some(bit.into()),
+            value => value.whole(),
         };
         match (self.kind, value) {
             (Kind::Bit, Value::Bit(bit)) => self.put(&[u8::from(bit)], out),

@@ -12,7 +12,6 @@ use mssql_tds::connection::tds_client::{
 use mssql_tds::connection_provider::tds_connection_provider::TdsConnectionProvider;
 use mssql_tds::core::{CancelHandle, TdsResult};
 use mssql_tds::error::Error as DriverError;
-use mssql_tds::message::parameters::rpc_parameters::RpcParameter;
 use plimsoll_engine::database::{Cancel, RowSource};
 use plimsoll_engine::error::{Error, ErrorKind};
 use plimsoll_engine::request::Answer;
@@ -155,18 +154,10 @@ impl Client {
 
     /// Starts a statement.
     fn start(&mut self, sql: &str, parameters: &[Value<'_>], handle: &CancelHandle) -> Outcome<StatementResult> {
-        let options = ExecuteOptions::new().timeout_secs(self.command_timeout_s).cancel(handle);
-        let Self { driver, runtime, statements, canceller, .. } = self;
-        let started = if parameters.is_empty() {
-            runtime.block_on(canceller.patiently(0, driver.execute(sql.to_owned(), options)))
-        } else if let Some(name) = Statements::procedure(sql, parameters) {
-            let values = Some(unnamed(parameters));
-            let calling = driver.execute_stored_procedure(name.to_owned(), values, None, options);
-            runtime.block_on(canceller.patiently(0, calling))
-        } else {
-            let (values, statement) = (parameters_of(parameters), statements.find(sql, parameters));
-            runtime.block_on(canceller.patiently(0, driver.execute_prepared(statement, values, &mut None, options)))
-        };
+        let Self { driver, runtime, statements, canceller, command_timeout_s } = self;
+        let options = ExecuteOptions::new().timeout_secs(*command_timeout_s).cancel(handle);
+        let starting = execute(driver, statements, sql, parameters, options);
+        let started = runtime.block_on(canceller.patiently(0, starting));
         self.waited(started)
     }
 
@@ -265,14 +256,7 @@ impl Client {
         let (mut rows, mut changed, mut returned) = (0, 0, false);
         let Self { driver: client, runtime, statements, canceller, .. } = self;
         let counting = async {
-            let mut result = if parameters.is_empty() {
-                client.execute(sql.to_owned(), options).await?
-            } else if let Some(name) = Statements::procedure(sql, parameters) {
-                client.execute_stored_procedure(name.to_owned(), Some(unnamed(parameters)), None, options).await?
-            } else {
-                let statement = statements.find(sql, parameters);
-                client.execute_prepared(statement, parameters_of(parameters), &mut None, options).await?
-            };
+            let mut result = execute(client, statements, sql, parameters, options).await?;
             loop {
                 match result {
                     StatementResult::Rows => {
@@ -367,7 +351,26 @@ impl Wire for Client {
     }
 }
 
-/// Loads rows. A cancellation takes effect between two of them, and where the server takes none any more.
+/// Begins a statement: as a text, as a call of a procedure by its name, or prepared.
+async fn execute(
+    driver: &mut TdsClient,
+    statements: &mut Statements,
+    sql: &str,
+    parameters: &[Value<'_>],
+    options: ExecuteOptions<'_>,
+) -> TdsResult<StatementResult> {
+    if parameters.is_empty() {
+        driver.execute(sql.to_owned(), options).await
+    } else if let Some(name) = Statements::procedure(sql, parameters) {
+        let values = parameters.iter().map(values::unnamed).collect();
+        driver.execute_stored_procedure(name.to_owned(), Some(values), None, options).await
+    } else {
+        let values = parameters.iter().zip(1..).map(|(value, number)| values::parameter(number, value)).collect();
+        driver.execute_prepared(statements.find(sql, parameters), values, &mut None, options).await
+    }
+}
+
+/// Loads rows; who cancels is heard between two of them, and where the server takes none any more.
 fn load(
     driver: &mut TdsClient,
     runtime: &Runtime,
@@ -415,15 +418,6 @@ fn load(
         (None, Err(error)) => Err(fault(error)),
         (None, Ok(_)) => Ok(progress.row_summary.get()),
     })
-}
-
-/// Parameters of a procedure, by their order.
-fn unnamed(parameters: &[Value<'_>]) -> Vec<RpcParameter> {
-    parameters.iter().map(values::unnamed).collect()
-}
-
-fn parameters_of(parameters: &[Value<'_>]) -> Vec<RpcParameter> {
-    parameters.iter().zip(1..).map(|(value, number)| values::parameter(number, value)).collect()
 }
 
 /// What an error of the driver is for us.

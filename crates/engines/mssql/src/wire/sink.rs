@@ -76,25 +76,15 @@ impl Take for IntoRow<'_> {
 
 /// A value as the type that was asked for, where nothing is lost by that.
 fn as_asked(asked: ColumnType, value: Value<'_>) -> Option<Value<'_>> {
-    let whole = match value {
-        Value::TinyInt(number) => Some(i64::from(number)),
-        Value::SmallInt(number) => Some(i64::from(number)),
-        Value::Int(number) => Some(i64::from(number)),
-        Value::BigInt(number) => Some(number),
-        _ => None,
-    };
+    let whole = value.whole();
     match (asked, value) {
         (_, Value::Null)
         | (ColumnType::Bit, Value::Bit(_))
         | (ColumnType::Float, Value::Float(_))
         | (ColumnType::Money, Value::Money(_))
         | (ColumnType::DateTime, Value::DateTime(_)) => Some(value),
-        (ColumnType::TinyInt, _) => u8::try_from(whole?).ok().map(Value::TinyInt),
-        (ColumnType::SmallInt, _) => i16::try_from(whole?).ok().map(Value::SmallInt),
-        (ColumnType::Int, _) => i32::try_from(whole?).ok().map(Value::Int),
-        (ColumnType::BigInt, _) => whole.map(Value::BigInt),
         (ColumnType::Float, _) => whole.map(|number| Value::Float(number as f64)),
-        _ => None,
+        _ => Value::of_whole(asked, whole?),
     }
 }
 
@@ -139,13 +129,8 @@ impl Take for IntoCount<'_> {
         if matches!(value, Value::Null) || !self.counts(column) {
             return;
         }
-        self.content_bytes += match self.columns.map(|columns| columns[column]) {
-            Some(ColumnType::Bit | ColumnType::TinyInt) => 1,
-            Some(ColumnType::SmallInt) => 2,
-            Some(ColumnType::Int) => 4,
-            Some(ColumnType::BigInt | ColumnType::Float | ColumnType::Money | ColumnType::DateTime) => 8,
-            Some(ColumnType::Text(_)) | None => value.content_bytes(),
-        };
+        let asked = self.columns.and_then(|columns| columns[column].content_bytes());
+        self.content_bytes += asked.map_or_else(|| value.content_bytes(), u64::from);
     }
 
     fn take_other(&mut self, column: usize, _: &'static str, bytes: usize) {
@@ -179,104 +164,59 @@ fn fraction(parts: &DecimalParts) -> f64 {
     if parts.is_positive { magnitude } else { -magnitude }
 }
 
+/// What values of the driver's types are among ours.
+macro_rules! taken {
+    ($($method:ident $kind:ty, $val:pat => $value:expr;)+) => {
+        $(fn $method(&mut self, col: usize, $val: $kind) {
+            self.0.take(col, $value);
+        })+
+    };
+}
+
+/// What has no name among ours: its own, and its bytes.
+macro_rules! others {
+    ($($method:ident $kind:ty, $val:pat => $name:literal $bytes:expr;)+) => {
+        $(fn $method(&mut self, col: usize, $val: $kind) {
+            self.0.take_other(col, $name, $bytes);
+        })+
+    };
+}
+
 impl<T: Take> RowWriter for Sink<T> {
+    taken! {
+        write_bool bool, val => Value::Bit(val);
+        write_u8 u8, val => Value::TinyInt(val);
+        write_i16 i16, val => Value::SmallInt(val);
+        write_i32 i32, val => Value::Int(val);
+        write_i64 i64, val => Value::BigInt(val);
+        write_f32 f32, val => Value::Float(f64::from(val));
+        write_f64 f64, val => Value::Float(val);
+        write_decimal DecimalParts, val => whole(&val).map_or_else(|| Value::Float(fraction(&val)), Value::BigInt);
+        write_numeric DecimalParts, val => whole(&val).map_or_else(|| Value::Float(fraction(&val)), Value::BigInt);
+        write_date SqlDate, val => Value::DateTime(values::milliseconds_of_days(i64::from(val.get_days())));
+        write_datetime SqlDateTime, val => Value::DateTime(values::milliseconds_of_old(&val));
+        write_datetime2 SqlDateTime2, val => Value::DateTime(values::milliseconds_of(&val));
+        write_money SqlMoney, val => Value::Money(values::units_of(&val));
+        write_smallmoney SqlSmallMoney, val => Value::Money(i64::from(val.int_val));
+    }
+
+    others! {
+        write_bytes Cow<'_, [u8]>, val => "varbinary" val.len();
+        write_time SqlTime, _ => "time" 5;
+        write_smalldatetime SqlSmallDateTime, _ => "smalldatetime" 4;
+        write_datetimeoffset SqlDateTimeOffset, _ => "datetimeoffset" 10;
+        write_uuid Uuid, _ => "uniqueidentifier" 16;
+        write_xml SqlXml, val => "xml" val.bytes.len();
+        write_json SqlJson, _ => "json" 0;
+        write_vector SqlVector, _ => "vector" 0;
+    }
+
     fn write_null(&mut self, col: usize) {
         self.0.take(col, Value::Null);
     }
 
-    fn write_bool(&mut self, col: usize, val: bool) {
-        self.0.take(col, Value::Bit(val));
-    }
-
-    fn write_u8(&mut self, col: usize, val: u8) {
-        self.0.take(col, Value::TinyInt(val));
-    }
-
-    fn write_i16(&mut self, col: usize, val: i16) {
-        self.0.take(col, Value::SmallInt(val));
-    }
-
-    fn write_i32(&mut self, col: usize, val: i32) {
-        self.0.take(col, Value::Int(val));
-    }
-
-    fn write_i64(&mut self, col: usize, val: i64) {
-        self.0.take(col, Value::BigInt(val));
-    }
-
-    fn write_f32(&mut self, col: usize, val: f32) {
-        self.0.take(col, Value::Float(f64::from(val)));
-    }
-
-    fn write_f64(&mut self, col: usize, val: f64) {
-        self.0.take(col, Value::Float(val));
-    }
-
     fn write_string(&mut self, col: usize, bytes: Cow<'_, [u8]>, encoding_type: EncodingType) {
         self.0.take_text(col, &bytes, encoding_type);
-    }
-
-    fn write_bytes(&mut self, col: usize, bytes: Cow<'_, [u8]>) {
-        self.0.take_other(col, "varbinary", bytes.len());
-    }
-
-    fn write_decimal(&mut self, col: usize, val: DecimalParts) {
-        match whole(&val) {
-            Some(number) => self.0.take(col, Value::BigInt(number)),
-            None => self.0.take(col, Value::Float(fraction(&val))),
-        }
-    }
-
-    fn write_numeric(&mut self, col: usize, val: DecimalParts) {
-        self.write_decimal(col, val);
-    }
-
-    fn write_date(&mut self, col: usize, val: SqlDate) {
-        self.0.take(col, Value::DateTime(values::milliseconds_of_days(i64::from(val.get_days()))));
-    }
-
-    fn write_time(&mut self, col: usize, _: SqlTime) {
-        self.0.take_other(col, "time", 5);
-    }
-
-    fn write_datetime(&mut self, col: usize, val: SqlDateTime) {
-        self.0.take(col, Value::DateTime(values::milliseconds_of_old(&val)));
-    }
-
-    fn write_smalldatetime(&mut self, col: usize, _: SqlSmallDateTime) {
-        self.0.take_other(col, "smalldatetime", 4);
-    }
-
-    fn write_datetime2(&mut self, col: usize, val: SqlDateTime2) {
-        self.0.take(col, Value::DateTime(values::milliseconds_of(&val)));
-    }
-
-    fn write_datetimeoffset(&mut self, col: usize, _: SqlDateTimeOffset) {
-        self.0.take_other(col, "datetimeoffset", 10);
-    }
-
-    fn write_money(&mut self, col: usize, val: SqlMoney) {
-        self.0.take(col, Value::Money(values::units_of(&val)));
-    }
-
-    fn write_smallmoney(&mut self, col: usize, val: SqlSmallMoney) {
-        self.0.take(col, Value::Money(i64::from(val.int_val)));
-    }
-
-    fn write_uuid(&mut self, col: usize, _: Uuid) {
-        self.0.take_other(col, "uniqueidentifier", 16);
-    }
-
-    fn write_xml(&mut self, col: usize, val: SqlXml) {
-        self.0.take_other(col, "xml", val.bytes.len());
-    }
-
-    fn write_json(&mut self, col: usize, _: SqlJson) {
-        self.0.take_other(col, "json", 0);
-    }
-
-    fn write_vector(&mut self, col: usize, _: SqlVector) {
-        self.0.take_other(col, "vector", 0);
     }
 
     fn end_row(&mut self) {}

@@ -1,5 +1,6 @@
 //! The line against a server of our own that speaks TDS (`plimsoll_testbed::tds`), written from the protocol's document.
 
+mod answers;
 mod loads;
 
 use std::time::Duration;

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use plimsoll_engine::{
-    ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Lease, Result, Sampler, Session, Table,
-    WeakIsolation, Workspace, WorkspaceStatus,
+    ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Lease, Moves, RequestAccess, Result,
+    Session, Sessions, Table, Telemetry, WeakIsolation, Workspace, WorkspaceStatus, Workspaces,
 };
 use rusqlite::{Connection, OpenFlags};
 
@@ -101,6 +102,8 @@ pub fn open(name: &str) -> MemoryDatabase {
         warnings: Vec::new(),
         scale: 1,
         edition: None,
+        rest_before_reuse: Duration::ZERO,
+        memory_report_age: Duration::ZERO,
     };
     MemoryDatabase { store: Store::of(name), description }
 }
@@ -109,7 +112,9 @@ impl Database for MemoryDatabase {
     fn description(&self) -> &Description {
         &self.description
     }
+}
 
+impl Workspaces for MemoryDatabase {
     fn claim(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
         let exclusive = mode == ClaimMode::Exclusive;
         if exclusive && !lock(&self.store.workspaces).contains_key(workspace) {
@@ -127,10 +132,6 @@ impl Database for MemoryDatabase {
         Ok(Some(Box::new(lease)))
     }
 
-    fn session(&self, workspace: &Workspace, _run: &Workspace) -> Result<Box<dyn Session>> {
-        Ok(Box::new(MemorySession(self.store.connect(workspace)?)))
-    }
-
     fn workspaces(&self) -> Result<Vec<WorkspaceStatus>> {
         let workspaces = lock(&self.store.workspaces);
         let status = |(workspace, kept): (&Workspace, &Kept)| WorkspaceStatus {
@@ -138,11 +139,6 @@ impl Database for MemoryDatabase {
             leased: kept.is_leased(),
         };
         Ok(workspaces.iter().map(status).collect())
-    }
-
-    /// Sessions die with the process that holds their lease.
-    fn end_orphans(&self) -> Result<u32> {
-        Ok(0)
     }
 
     fn remove(&self, workspace: &Workspace) -> Result<bool> {
@@ -175,11 +171,18 @@ impl Database for MemoryDatabase {
         follower.check()?;
         Ok(Vec::new())
     }
+}
 
-    fn process_sampler(&self) -> Option<Box<dyn Sampler>> {
-        None
+impl Sessions for MemoryDatabase {
+    fn session_with(&self, workspace: &Workspace, _run: &Workspace, access: RequestAccess) -> Result<Box<dyn Session>> {
+        access.refuse_existing("memory")?;
+        Ok(Box::new(MemorySession(self.store.connect(workspace)?)))
     }
 }
+
+impl Telemetry for MemoryDatabase {}
+
+impl Moves for MemoryDatabase {}
 
 struct MemoryLease {
     store: Arc<Store>,

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use plimsoll_engine::session::ask_for;
 use plimsoll_engine::value::RowSummary;
 use plimsoll_engine::{
-    Cancel, ColumnType, Dialect, Error, ErrorKind, Result, Row, RowSource, Sampler, Session, Table, TableSize, Value,
+    Answer, Cancel, ColumnType, Dialect, Error, ErrorKind, Requester, Result, Row, RowSource, Sampler, Session,
+    Statement, Table, TableSize, Value,
 };
-use plimsoll_measurement::Reading;
 use rusqlite::types::{Null, ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, ErrorCode, InterruptHandle, ToSql};
 
@@ -122,9 +123,19 @@ impl MemorySession {
     }
 }
 
-impl Sampler for MemorySession {
-    fn sample(&mut self) -> Result<Vec<Reading>> {
-        Ok(Vec::new())
+impl Sampler for MemorySession {}
+
+impl Requester for MemorySession {
+    fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {
+        ask_for(self, statement, parameters)
+    }
+
+    fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
+        self.load(table, rows)
+    }
+
+    fn canceller(&self) -> Arc<dyn Cancel> {
+        Arc::new(Canceller(self.0.get_interrupt_handle()))
     }
 }
 
@@ -165,10 +176,6 @@ impl Session for MemorySession {
         self.0.prepare(sql).map(drop).map_err(failed)
     }
 
-    fn create_table(&mut self, table: &Table) -> Result<()> {
-        self.execute(&MemoryDialect.create_table(table), &[]).map(drop)
-    }
-
     fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
         self.execute("BEGIN IMMEDIATE", &[])?;
         let loaded = self.insert_all(table, rows);
@@ -188,14 +195,6 @@ impl Session for MemorySession {
         let sql = "SELECT sum(pgsize) FROM dbstat WHERE name = ?1 HAVING count(*) > 0";
         let bytes = self.0.query_row(sql, [&table.name], |row| row.get::<_, i64>(0));
         Ok(TableSize { table_bytes: bytes.map_err(failed)? as u64, index_bytes: 0 })
-    }
-
-    fn table_misses(&mut self, _: &Table) -> Result<Option<u64>> {
-        Ok(None)
-    }
-
-    fn canceller(&self) -> Arc<dyn Cancel> {
-        Arc::new(Canceller(self.0.get_interrupt_handle()))
     }
 }
 

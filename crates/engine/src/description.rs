@@ -1,0 +1,50 @@
+//! What is known of a target since it was opened.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What the weakest isolation of an engine does to a scan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WeakIsolation {
+    /// It changes how the scan works; the isolation's name.
+    Effective(String),
+    /// It is accepted and changes nothing; the reason.
+    NoEffect(String),
+}
+
+/// Who a target is, as it says itself.
+#[derive(Debug, Clone)]
+pub struct Description {
+    /// The engine's name, one of [`Engine::products`](crate::Engine::products).
+    pub engine: String,
+    /// Another engine whose SQL it reads as well: texts for that one will do where there are none for this one.
+    pub relative: Option<&'static str>,
+    /// The version that the server states.
+    pub version: String,
+    /// Settings that matter for a measurement, by their own names. They are printed and never used in an estimate.
+    pub settings: BTreeMap<String, String>,
+    /// Size of a page in bytes.
+    pub page_bytes: u64,
+    /// True if the engine works on this machine.
+    pub local: bool,
+    /// True if it works in the threads of its sessions.
+    pub embedded: bool,
+    /// CPUs the engine may use; `None` for a server elsewhere.
+    pub cpus: Option<u32>,
+    /// What `read-scan-weak` will see.
+    pub weak_isolation: WeakIsolation,
+    /// What identifies server and database without secrets (host, port, database; device and file).
+    pub fingerprint: String,
+    /// What a user should know, such as a durable setting that is off.
+    pub warnings: Vec<String>,
+    /// What the target's memory is divided by, and so the volumes of a test should be; 1 for everything real.
+    pub scale: u64,
+    /// The edition of the catalogue that the target is built on.
+    pub edition: Option<String>,
+    /// How long a page has to rest in the engine's cache before reading it again makes it one that is kept. Zero where
+    /// every use counts.
+    pub rest_before_reuse: Duration,
+    /// How long after the fact [`Counter::MemoryPercent`](plimsoll_measurement::Counter::MemoryPercent) tells of it, where the
+    /// engine averages over intervals. Zero where it is of now.
+    pub memory_report_age: Duration,
+}

@@ -1,0 +1,42 @@
+//! Sentences that all drivers for servers say alike.
+
+use crate::error::{Error, ErrorKind};
+
+/// What to do when a connection is gone.
+pub const AFTER_LOSS: &str = "look into the server's log for the reason, and start again when it answers";
+/// What to do when a lock stands in the way.
+pub const AFTER_BUSY: &str = "somebody else works on our tables or waits for them; try again";
+/// What to do where nobody answers.
+pub const NOBODY_THERE: &str =
+    "check that the server runs, that host and port are right and that no firewall stands between";
+
+/// One sentence of somebody else's, without a full stop.
+pub fn sentence(text: &str) -> String {
+    text.lines().next().unwrap_or_default().trim().trim_end_matches('.').to_owned()
+}
+
+/// Nobody there, or nobody who answers as a server would.
+pub fn unreachable(address: &str, cause: &str) -> Error {
+    Error::new(ErrorKind::Connect, format!("cannot connect to {address}: {cause}")).hint(NOBODY_THERE)
+}
+
+/// A connection that was not made in time.
+pub fn too_slow(address: &str, seconds: u64) -> Error {
+    Error::new(ErrorKind::Connect, format!("{address} did not answer within {seconds} s"))
+        .hint("check host, port and firewall")
+}
+
+/// The connection is gone.
+pub fn lost(address: &str, cause: &str) -> Error {
+    Error::new(ErrorKind::Lost, format!("the connection to {address} was lost: {cause}")).hint(AFTER_LOSS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_one_sentence() {
+        assert_eq!(sentence("Try this.\nOr that."), "Try this");
+    }
+}

@@ -1,0 +1,284 @@
+//! Places on servers: leases, removal, and what a run that died left at work. A server's driver says how each step is asked for
+//! ([`Keeper`]); in which order and under which lock they are done is the same everywhere, and stands here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_clock::Clock;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::workspace::{ClaimMode, Lease, Workspace};
+
+/// How long ended sessions may take to go: they undo what they were doing, which takes about as long as doing it.
+const END_PATIENCE: Duration = Duration::from_mins(10);
+/// How often it is looked whether ended sessions have gone, in the first seconds and after these.
+const END_PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
+const SOON: Duration = Duration::from_secs(5);
+const RENEW_PAUSE: Duration = Duration::from_millis(50);
+
+/// Name of the sessions that neither work nor hold a lease.
+pub const CONTROL: &str = "plimsoll";
+/// What names of working sessions begin with; the run's place follows.
+pub const WORK: &str = "plimsoll work ";
+
+/// Name of the sessions that hold a lease.
+pub fn lease_name(workspace: &Workspace) -> String {
+    format!("plimsoll lease {workspace}")
+}
+
+/// Whose what bears the name of a place is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// There is nothing of that name.
+    Nobody,
+    /// It bears our mark.
+    We,
+    /// It has the name, and nothing at all is in it: whoever made it was killed before the mark was. Ask under the lease.
+    Unfinished,
+    /// It has the name and not the mark.
+    Somebody,
+}
+
+/// Opens sessions that look after places.
+pub trait Keepers: Send + Sync {
+    /// Such a session.
+    type Keeper: Keeper;
+
+    /// The time that they live by.
+    fn clock(&self) -> &dyn Clock;
+
+    /// A session under a name.
+    ///
+    /// # Errors
+    /// If the server can't be reached.
+    fn keeper(&self, name: &str) -> Result<Self::Keeper>;
+}
+
+/// A session that looks after places. Locks are its own, and fall when it dies.
+pub trait Keeper: Send {
+    /// What a place is on this server: `schema`, `database`.
+    const NOUN: &'static str;
+    /// How long the server may take to notice that a connection was lost, and holds its locks until then.
+    const RENEW_PATIENCE: Duration;
+
+    /// Whose the place is.
+    fn owner(&mut self, workspace: &Workspace) -> Result<Owner>;
+
+    /// Makes the place with its mark, or marks what is unfinished.
+    fn make(&mut self, workspace: &Workspace, found: Owner) -> Result<()>;
+
+    /// The statement that would mark the place.
+    fn marking(workspace: &Workspace) -> String;
+
+    /// Takes the lock of a place unless another session's stands against it.
+    fn try_lock(&mut self, workspace: &Workspace, shared: bool) -> Result<bool>;
+
+    /// Turns an exclusive lock into a shared one; false if it was lost on the way.
+    fn lower(&mut self, workspace: &Workspace) -> Result<bool>;
+
+    /// Gives back an exclusive lock.
+    fn unlock(&mut self, workspace: &Workspace) -> Result<()>;
+
+    /// Gives back whatever it holds on a place, if the server still hears it.
+    fn leave(&mut self, workspace: &Workspace);
+
+    /// True if the server still answers, in a time that who waits for it can wait.
+    fn answers(&mut self) -> bool;
+
+    /// The working sessions that may be seen, by their runs.
+    fn working(&mut self) -> Result<Vec<(Workspace, Vec<i64>)>>;
+
+    /// Ends one of them; false if it has gone, or is not ours to end.
+    fn end(&mut self, run: &Workspace, session: i64) -> Result<bool>;
+
+    /// True while one of them still works for that run.
+    fn is_working(&mut self, run: &Workspace, session: i64) -> Result<bool>;
+}
+
+/// A lease: locks of a session that does nothing else, so that they fall when its client dies.
+pub struct ServerLease<K: Keepers> {
+    keepers: Arc<K>,
+    workspace: Workspace,
+    shared: bool,
+    /// `None` only while it is being renewed, or when that failed.
+    keeper: Option<K::Keeper>,
+}
+
+impl<K: Keepers + 'static> ServerLease<K> {
+    /// Takes the lease as [`Workspaces::claim`](crate::Workspaces::claim) promises.
+    ///
+    /// # Errors
+    /// If the place is not ours, or can't be made.
+    pub fn claim(keepers: &Arc<K>, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
+        let mut keeper = keepers.keeper(&lease_name(workspace))?;
+        let shared = mode == ClaimMode::Shared;
+        if !keeper.try_lock(workspace, shared)? {
+            return Ok(None);
+        }
+        // From here on the lock is given back whatever happens.
+        let (keepers, workspace) = (Arc::clone(keepers), workspace.clone());
+        let mut lease = Self { keepers, workspace, shared, keeper: Some(keeper) };
+        match lease.with_keeper(K::Keeper::owner)? {
+            Owner::We => {}
+            Owner::Somebody => return Err(foreign::<K::Keeper>(&lease.workspace)),
+            Owner::Nobody | Owner::Unfinished if shared => return Ok(None),
+            // Under the lock, so that no two programs make it and none removes it in between.
+            found => lease.with_keeper(|keeper, workspace| keeper.make(workspace, found))?,
+        }
+        Ok(Some(Box::new(lease)))
+    }
+
+    fn with_keeper<T>(&mut self, work: impl FnOnce(&mut K::Keeper, &Workspace) -> Result<T>) -> Result<T> {
+        match &mut self.keeper {
+            Some(keeper) => work(keeper, &self.workspace),
+            None => Err(self.lost()),
+        }
+    }
+
+    fn lost(&self) -> Error {
+        Error::new(ErrorKind::Lost, format!("the lease on {} was lost", self.workspace))
+            .hint("look into the server's log for the reason, then start again; plimsoll clean removes what is left")
+    }
+}
+
+impl<K: Keepers + 'static> Lease for ServerLease<K> {
+    fn renew(&mut self) -> Result<()> {
+        // A session that still answers still has its locks.
+        self.keeper.take_if(|keeper| !keeper.answers());
+        if self.keeper.is_some() {
+            return Ok(());
+        }
+        let mut keeper = self.keepers.keeper(&lease_name(&self.workspace))?;
+        let give_up = self.keepers.clock().now().after(K::Keeper::RENEW_PATIENCE);
+        loop {
+            match keeper.try_lock(&self.workspace, self.shared) {
+                Ok(true) => break,
+                // Who is about to take or leave it may be done in a moment.
+                Err(error) if error.kind != ErrorKind::Busy => return Err(error),
+                _ => {}
+            }
+            if self.keepers.clock().now() >= give_up {
+                return Err(Error::new(ErrorKind::Busy, format!("somebody else took the lease on {}", self.workspace))
+                    .hint("another run works with the same data; start again when it has ended"));
+            }
+            self.keepers.clock().sleep(RENEW_PAUSE);
+        }
+        match keeper.owner(&self.workspace)? {
+            Owner::We | Owner::Unfinished => {}
+            Owner::Somebody => return Err(foreign::<K::Keeper>(&self.workspace)),
+            Owner::Nobody => {
+                let message = format!("{} was removed while its lease was lost", self.workspace);
+                return Err(Error::new(ErrorKind::Missing, message).hint("start again"));
+            }
+        }
+        self.keeper = Some(keeper);
+        Ok(())
+    }
+
+    fn share(&mut self) -> Result<()> {
+        if !self.shared {
+            if !self.with_keeper(K::Keeper::lower)? {
+                return Err(self.lost());
+            }
+            self.shared = true;
+        }
+        Ok(())
+    }
+}
+
+impl<K: Keepers> Drop for ServerLease<K> {
+    /// Unlocks before closing: the server may end the session a moment after we have gone, and the next claim should not
+    /// have to wait for that.
+    fn drop(&mut self) {
+        if let Some(keeper) = &mut self.keeper {
+            keeper.leave(&self.workspace);
+        }
+    }
+}
+
+/// Removes a place as [`Workspaces::remove`](crate::Workspaces::remove) promises; `drop` does it, under the lock.
+///
+/// # Errors
+/// If it is not ours, or something in it isn't.
+pub fn remove<K: Keepers>(
+    keepers: &K,
+    workspace: &Workspace,
+    drop: impl FnOnce(&mut K::Keeper) -> Result<bool>,
+) -> Result<bool> {
+    let lease = workspace.leased_by();
+    let mut keeper = keepers.keeper(&lease_name(&lease))?;
+    if keeper.owner(workspace)? == Owner::Somebody {
+        return Err(foreign::<K::Keeper>(workspace));
+    }
+    if !keeper.try_lock(&lease, false)? {
+        return Ok(false);
+    }
+    end_orphans(&mut keeper, keepers.clock())?;
+    // Asked again under the lock.
+    let removed = match keeper.owner(workspace)? {
+        Owner::We | Owner::Unfinished => drop(&mut keeper),
+        Owner::Somebody => Err(foreign::<K::Keeper>(workspace)),
+        Owner::Nobody => Ok(true),
+    };
+    // The session's end would do the same, a moment later.
+    let _ = keeper.unlock(&lease);
+    removed
+}
+
+/// Ends the working sessions of dead runs; returns how many. What we may not see or end stays.
+///
+/// # Errors
+/// If the server can't be asked, or one of them still undoes what it was doing.
+pub fn end_orphans<K: Keeper>(keeper: &mut K, clock: &dyn Clock) -> Result<u32> {
+    let mut ended = 0;
+    for (run, sessions) in keeper.working()? {
+        // The run's lease says whether it lives, and nobody can start to work for that run while we hold its lock.
+        if keeper.try_lock(&run, false)? {
+            let count = end_all(keeper, clock, &run, sessions);
+            keeper.unlock(&run)?;
+            ended += count?;
+        }
+    }
+    Ok(ended)
+}
+
+fn end_all<K: Keeper>(keeper: &mut K, clock: &dyn Clock, run: &Workspace, sessions: Vec<i64>) -> Result<u32> {
+    let mut ended = 0;
+    for session in sessions {
+        if !keeper.end(run, session)? {
+            continue;
+        }
+        let start = clock.now();
+        while keeper.is_working(run, session)? {
+            let waited = clock.now().since(start);
+            if waited >= END_PATIENCE {
+                let message = format!("session {session} of {run}, whose run died, still undoes what it was doing");
+                return Err(Error::new(ErrorKind::Busy, message)
+                    .hint("a large transaction takes long to be rolled back; try again in some minutes"));
+            }
+            clock.sleep(END_PAUSES[usize::from(waited >= SOON)]);
+        }
+        ended += 1;
+    }
+    Ok(ended)
+}
+
+/// The error that keeps us off what isn't ours.
+pub fn foreign<K: Keeper>(workspace: &Workspace) -> Error {
+    let noun = K::NOUN;
+    Error::new(ErrorKind::Safety, format!("the {noun} {workspace} does not bear our mark, so it is not touched"))
+        .hint(format!("if it is ours after all: {}", K::marking(workspace)))
+}
+
+/// An error if a place has to be kept for the sake of what is not ours.
+///
+/// # Errors
+/// [`ErrorKind::Safety`] unless there are no such objects.
+pub fn without_others<K: Keeper>(workspace: &Workspace, others: &[String]) -> Result<()> {
+    let Some(first) = others.first() else { return Ok(()) };
+    let noun = K::NOUN;
+    let more = if others.len() == 1 { String::new() } else { format!(" (and {} more)", others.len() - 1) };
+    let message = format!("the {noun} {workspace} is kept, as it would take along what is not ours: {first}{more}");
+    Err(Error::new(ErrorKind::Safety, message)
+        .hint(format!("drop or move what depends on our tables or lies in our {noun}, then run plimsoll clean")))
+}

@@ -1,0 +1,56 @@
+//! What is read of a target while something else works there.
+
+use plimsoll_measurement::{Ceiling, Files, Reading, Views};
+
+use crate::error::Result;
+
+/// The readers of a target, as far as it has something to read and lets us.
+pub trait Telemetry {
+    /// A reader of the whole server's counters and gauges while something else works, over a line of its own. `None` where the engine
+    /// has nothing to read, or the user may not; [`Database::capabilities`](crate::Database::capabilities) says what is lost then.
+    ///
+    /// # Errors
+    /// If the target can't be asked.
+    fn server_sampler(&self) -> Result<Option<Box<dyn Sampler>>> {
+        Ok(None)
+    }
+
+    /// Counters of the engine's processes: device bytes, CPU. `None` for a server elsewhere or without permission.
+    fn process_sampler(&self) -> Option<Box<dyn Sampler>> {
+        None
+    }
+
+    /// The processes at the top of the engine's, if they are on this machine and may be looked at.
+    fn server_pids(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// What the target's figures are held against now, as far as somebody says so. Unknown ceilings are left out.
+    fn ceilings(&self) -> Vec<Ceiling> {
+        Vec::new()
+    }
+}
+
+/// A reader of counters.
+pub trait Sampler: Send {
+    /// Reads the counters. What can't be read is left out; only a lost source is an error.
+    fn sample(&mut self) -> Result<Vec<Reading>> {
+        Ok(Vec::new())
+    }
+
+    /// Reads [`Counter::MemoryPercent`](plimsoll_measurement::Counter::MemoryPercent) where that takes a question of its own, which
+    /// only those pay who want the answer; `None` where [`Sampler::sample`] has it, or nobody does.
+    fn sample_memory(&mut self) -> Result<Option<Reading>> {
+        Ok(None)
+    }
+
+    /// Files each of which has limits of its own, as the last [`Sampler::sample`] saw them; `None` where no file has any.
+    fn files(&mut self) -> Option<Files> {
+        None
+    }
+
+    /// Reads what the engine shows about itself beside counters. Empty where it shows nothing.
+    fn views(&mut self) -> Result<Views> {
+        Ok(Views::default())
+    }
+}

@@ -1,0 +1,101 @@
+//! What we can see and do at a server, and what that takes (`data/privileges.toml`).
+
+use std::sync::LazyLock;
+
+use plimsoll_engine::capability::Capability;
+use serde::Deserialize;
+
+use super::sql::Product;
+
+/// What we can see and do at a server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Abilities(u32);
+
+/// One of them, by its bit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub(super) enum Ability {
+    MakePlaces,
+    SeeFiles,
+    SeePlans,
+    SeeOwnWaits,
+    SeeSessions,
+    EndSessions,
+    SeeSchedulers,
+    SeeSpace,
+    SeeSizes,
+    LoadInBulk,
+    Checkpoint,
+    DropBuffers,
+    SeeLimits,
+    SeeResources,
+    MakeProcedures,
+    SeeWaits,
+}
+
+impl Abilities {
+    /// True if it was found to work.
+    pub(super) const fn has(self, ability: Ability) -> bool {
+        self.0 & (1 << ability as u32) != 0
+    }
+
+    pub(super) fn set(&mut self, ability: Ability, works: bool) {
+        if works {
+            self.0 |= 1 << ability as u32;
+        }
+    }
+}
+
+/// What is known of an ability before a server was asked.
+#[derive(Deserialize)]
+pub(super) struct Privilege {
+    pub(super) ability: Ability,
+    pub(super) name: String,
+    pub(super) cost: String,
+    #[serde(default)]
+    pub(super) azure_only: bool,
+    /// What gives it on a server or an instance, and in Azure SQL Database. `{user}` stands for the user.
+    #[serde(default = "state")]
+    grant: String,
+    #[serde(default = "database_state")]
+    azure_grant: String,
+}
+
+#[derive(Deserialize)]
+struct Table {
+    privilege: Vec<Privilege>,
+}
+
+/// What gives most of them.
+fn state() -> String {
+    "in master: GRANT VIEW SERVER STATE TO [{user}]; from 2022 on GRANT VIEW SERVER PERFORMANCE STATE TO [{user}] does"
+        .to_owned()
+}
+
+fn database_state() -> String {
+    "GRANT VIEW DATABASE STATE TO [{user}]; in Basic, S0, S1 and pools, in master: ALTER SERVER ROLE ##MS_ServerStateReader## ADD MEMBER [{user}]".to_owned()
+}
+
+/// All of them. A test reads the table as well, so that it can't be empty.
+pub(super) static PRIVILEGES: LazyLock<Vec<Privilege>> = LazyLock::new(|| {
+    let table = toml::from_str(include_str!("../data/privileges.toml"));
+    table.map(|table: Table| table.privilege).unwrap_or_default()
+});
+
+impl Privilege {
+    /// What gives it to the user.
+    pub(super) fn remedy(&self, product: Product, user: &str) -> String {
+        let grant = if product == Product::Database { &self.azure_grant } else { &self.grant };
+        grant.replace("{user}", user)
+    }
+}
+
+/// The table of what works.
+pub(super) fn table(abilities: Abilities, product: Product, is_microsoft: bool, user: &str) -> Vec<Capability> {
+    let of_product = PRIVILEGES.iter().filter(|known| product == Product::Database || !known.azure_only);
+    let capability = |known: &'static Privilege| {
+        let unknown = || "only Microsoft's servers may have it".to_owned();
+        let remedy = Some(if is_microsoft { known.remedy(product, user) } else { unknown() });
+        Capability { name: &known.name, works: abilities.has(known.ability), cost: &known.cost, remedy }
+    };
+    of_product.map(capability).collect()
+}
