@@ -39,7 +39,7 @@ impl Keeper for Control {
     const NOUN: &'static str = "schema";
     const RENEW_PATIENCE: Duration = Duration::from_secs(75);
 
-    /// Whose a whole database is, its removal asks.
+    /// Removal asks for the owner of a whole database.
     fn owner(&mut self, workspace: &Workspace) -> Result<Owner> {
         if workspace.kind() == WorkspaceKind::Copy {
             return Ok(Owner::We);

@@ -105,7 +105,7 @@ fn free(locks: impl Iterator<Item = String>) -> String {
     all.join(" AND ")
 }
 
-/// Takes one of the locks for those who share.
+/// Takes one of the locks for sessions that share.
 fn share(connection: &mut Connection, workspace: &Workspace) -> Result<bool> {
     for lock in shares(workspace) {
         if take(connection, &lock, 0)? {
