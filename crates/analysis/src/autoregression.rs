@@ -1,10 +1,10 @@
 //! Levels and lines under noise in which each point follows a part of the one before it.
 //!
 //! Method: generalised least squares for a first-order autoregression: each value less the coefficient times the one
-//! before, the first one of a stretch weighted instead (Prais and Winsten, Trend estimators and serial correlation, Cowles
-//! Commission discussion paper 383, 1954). Segments are taken as independent stretches with one coefficient and one noise,
-//! which keeps their cost a sum; the idea of cutting a whitened series is from Chakar and others, A robust approach for
-//! estimating change-points in the mean of an AR(1) process, Bernoulli 23 (2017) 1408-1447.
+//! before, the first one of a stretch weighted instead (Prais and Winsten, Trend estimators and serial correlation,
+//! Cowles Commission discussion paper 383, 1954). Segments are taken as independent stretches with one coefficient and
+//! one noise, which keeps their cost a sum. The idea of cutting a whitened series is from Chakar and others, A robust
+//! approach for estimating change-points in the mean of an AR(1) process, Bernoulli 23 (2017) 1408-1447.
 
 use crate::segments::outliers;
 

@@ -1,11 +1,11 @@
 //! Comparison of two sets of repetitions: by which factor B differs from A, and whether that means anything.
 //!
-//! Method: Welch's t on the logarithms, so the difference of means is the logarithm of a ratio and the two sides may vary
-//! differently. Sources: Welch, The generalization of Student's problem, Biometrika 34 (1947) 28-35; degrees of freedom
-//! by Satterthwaite, Biometrics Bulletin 2 (1946) 110-114; logarithms as in Bland and Altman, The use of transformation
-//! when comparing two means, BMJ 312 (1996) 1153. Equivalence is judged by inclusion of the interval in the margin, as in
-//! Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15 (1987) 657-680: that nothing was found is not a proof
-//! that nothing is there.
+//! Method: Welch's t on the logarithms, so the difference of means is the logarithm of a ratio and the two sides may
+//! vary differently. Sources: Welch, The generalization of Student's problem, Biometrika 34 (1947) 28-35; degrees of
+//! freedom by Satterthwaite, Biometrics Bulletin 2 (1946) 110-114; logarithms as in Bland and Altman, The use of
+//! transformation when comparing two means, BMJ 312 (1996) 1153. Equivalence is judged by inclusion of the interval in
+//! the margin, as in Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15 (1987) 657-680. That nothing was
+//! found is not a proof that nothing is there.
 
 use crate::logs::{LogSample, t_above, t_quantile};
 
@@ -166,9 +166,9 @@ pub fn p_value(a: &[f64], b: &[f64]) -> Option<f64> {
     }
 }
 
-/// The p-values of a family of comparisons, adjusted so that whoever rejects those up to 0.05 is wrong about any of them in at most
-/// 5 of 100 such families, however they depend on each other (Holm, A simple sequentially rejective multiple test procedure,
-/// Scandinavian Journal of Statistics 6 (1979) 65-70).
+/// The p-values of a family of comparisons, adjusted so that rejecting those up to 0.05 is wrong about any of them in
+/// at most 5 of 100 such families, however they depend on each other (Holm, A simple sequentially rejective multiple
+/// test procedure, Scandinavian Journal of Statistics 6 (1979) 65-70).
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|one, other| p_values[*one].total_cmp(&p_values[*other]));
@@ -183,7 +183,7 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
 /// The factor by which B would have to differ from A to be found in eight of ten such comparisons, with spreads as they seem. By a
 /// shifted quantile, as [`repetitions_to_decide`].
 pub fn detectable_ratio(a: &[f64], b: &[f64], confidence: f64) -> Option<f64> {
-    /// Two-sided confidence whose quantile leaves two estimates in ten on the wrong side.
+    /// Two-sided confidence with a quantile that leaves two estimates in ten on the wrong side.
     const RESERVE: f64 = 0.6;
     let (a, b) = (LogSample::of(a)?, LogSample::of(b)?);
     let ratio = (half_width(a, b, confidence)? + half_width(a, b, RESERVE)?).exp();
@@ -221,7 +221,7 @@ pub fn repetitions_to_decide(a: &[f64], b: &[f64], terms: Terms) -> Option<usize
 /// Beyond this many repetitions a side another experiment is asked for, not more of the same.
 pub const MOST_REPETITIONS: usize = 100;
 
-/// Two-sided confidence whose quantile leaves one estimate in ten on the wrong side.
+/// Two-sided confidence with a quantile that leaves one estimate in ten on the wrong side.
 const RESERVE: f64 = 0.8;
 
 #[cfg(test)]

@@ -26,8 +26,8 @@ pub fn rolling_average(values: &[f64], window: usize) -> Vec<f64> {
 
 /// Spreads the content of points evenly over the seconds they took and adds it up by minutes of the repetition.
 ///
-/// Gaps between points are not measured time: `seconds` of a minute are those in which a point was under way (once where
-/// points overlap), and the rate is over those. A minute without any is absent. Points whose content is unknown, and
+/// Gaps between points are not measured time: `seconds` of a minute are those in which a point was under way (once
+/// where points overlap), and the rate is over those. A minute without any is absent. Points with unknown content, and
 /// points that took no time, have no rate and are left out. The minutes' bytes add up to those of the points exactly.
 pub fn minutes(points: &[Point]) -> Vec<Minute> {
     let mut spans: Vec<Span> = points.iter().filter_map(Span::of).collect();

@@ -1,11 +1,11 @@
 //! "Has it got slower?": changes of level in a history of runs of one test.
 //!
-//! Method: the logarithms of the runs' figures are cut into stretches of at least three runs (`partition`), each cut paying
-//! the price of a t-test at every possible place. Change points over a test's history instead of thresholds between
-//! neighbours: Daly and others, The use of change point detection to identify software performance regressions in a
-//! continuous integration system, ICPE 2020, 67-75. A run weighs by its own uncertainty and by what runs differ beside
-//! it, as in the meta-analysis of studies (`DerSimonian` and Laird, Controlled Clinical Trials 7 (1986) 177-188): a run with
-//! a narrow interval is not the truth where runs scatter. Runs are taken as independent.
+//! Method: the logarithms of the runs' figures are cut into stretches of at least three runs (`partition`), each cut
+//! paying the price of a t-test at every possible place. Change points over a test's history instead of thresholds
+//! between neighbours. Source: Daly and others, The use of change point detection to identify software performance
+//! regressions in a continuous integration system, ICPE 2020, 67-75. A run weighs by its own uncertainty and by what
+//! runs differ beside it, as in the meta-analysis of studies (`DerSimonian` and Laird, Controlled Clinical Trials 7
+//! (1986) 177-188). A run with a narrow interval is not the truth where runs scatter. Runs are taken as independent.
 
 use crate::compare::{Verdict, direction};
 use crate::logs::{LogSample, t_quantile};

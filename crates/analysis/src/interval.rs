@@ -1,11 +1,11 @@
 //! An estimate over repetitions with its interval of confidence.
 //!
-//! Method: geometric mean with a Student-t interval on the logarithms, transformed back. Rates and times are positive and
-//! vary by factors, and three to ten repetitions are too few for resampling or for order statistics (a 95 % interval of
-//! the median needs six), so a small-sample t is used. It assumes that the logarithms are independent and about normal.
-//! Sources: Student, The probable error of a mean, Biometrika 6 (1908) 1-25; Bland and Altman, Transformations, means,
-//! and confidence intervals, BMJ 312 (1996) 1079; for the geometric mean of benchmarks Fleming and Wallace, How not to
-//! lie with statistics, Communications of the ACM 29 (1986) 218-221.
+//! Method: geometric mean with a Student-t interval on the logarithms, transformed back. Rates and times are positive
+//! and vary by factors, and three to ten repetitions are too few for resampling or for order statistics (a 95 %
+//! interval of the median needs six). So a small-sample t is used. It assumes that the logarithms are independent and
+//! about normal. Sources: Student, The probable error of a mean, Biometrika 6 (1908) 1-25; Bland and Altman,
+//! Transformations, means, and confidence intervals, BMJ 312 (1996) 1079; for the geometric mean of benchmarks Fleming
+//! and Wallace, How not to lie with statistics, Communications of the ACM 29 (1986) 218-221.
 
 use crate::logs::{LogSample, t_quantile};
 use crate::summary;
@@ -42,8 +42,8 @@ pub fn interval(values: &[f64], confidence: f64) -> Option<Interval> {
     Some(Interval { value, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1), confidence })
 }
 
-/// The same for values of which some are zero: they have no logarithm, so mean and interval are those of the plain values, and
-/// the interval ends at zero. It is rougher, and who prints it has to say so.
+/// The same for values of which some are zero: they have no logarithm, so mean and interval are those of the plain
+/// values, and the interval ends at zero. It is rougher, and a report that prints it has to say so.
 ///
 /// `None` where [`interval`] would do, for a value that is negative or not finite, and where all are zero.
 pub fn interval_with_zeros(values: &[f64], confidence: f64) -> Option<Interval> {

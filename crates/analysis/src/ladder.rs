@@ -1,8 +1,8 @@
 //! The CPU ladder: times of a forced loop join of N with N rows, as multiples of a reference machine and of an anchor
-//! whose DTU is known. Reference: sections 2.11 and 3.7, choices A14 and A15.
+//! with known DTU. Reference: sections 2.11 and 3.7, choices A14 and A15.
 //!
 //! Compare along a row (same N), never down a column: the work grows with the square of N. That growth is the check of
-//! the plan: a step whose exponent is far from 2 did not do the same work in the same way.
+//! the plan: a step with an exponent far from 2 did not do the same work in the same way.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ pub enum AnchorTimes<'a> {
 /// Points of all repetitions with the same N and sessions are one row; a point without `sessions` had one. `reference`
 /// (a run's id and its repetitions) gives reference multiples, `anchor` DTU multiples; without them, and where they
 /// lack the rung, the multiples are absent. The largest number of sessions of a run is its whole machine, which is
-/// compared with the whole machine of the other, however many sessions that takes; a single session is otherwise
+/// compared with the whole machine of the other, however many sessions that takes. A single session is otherwise
 /// compared with a single session, and DTU belong to whole machines only.
 ///
 /// Flags of a row: `plan-change` (exponent outside of [`SAME_PLAN_EXPONENTS`], both rungs long enough; which of the two
@@ -77,9 +77,9 @@ pub fn cpu_table(own: &[Repetition], reference: Option<(&str, &[Repetition])>, a
     }
 }
 
-/// Fits T(N) = c N^2 to points (N, seconds) and returns c in seconds: the mean of T/N^2, which is the least-squares fit
-/// for errors in proportion to the time, as timings have them. (Plain least squares would listen to the last rung only.)
-/// `None` without a point, or with one whose N or time is not positive.
+/// Fits T(N) = c N^2 to points (N, seconds) and returns c in seconds. It is the mean of T/N^2, which is the
+/// least-squares fit for errors in proportion to the time, as timings have them. (Plain least squares would listen to
+/// the last rung only.) `None` without a point, or with a point that has an N or a time that is not positive.
 pub fn fit_square(points: &[(u64, f64)]) -> Option<f64> {
     let usable = points.iter().all(|(join_rows, seconds)| *join_rows > 0 && *seconds > 0.0);
     let shares: Vec<f64> = points.iter().map(|(join_rows, seconds)| seconds / square(*join_rows)).collect();

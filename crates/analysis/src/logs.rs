@@ -1,5 +1,5 @@
-//! Samples of positive values on the logarithmic scale, where a factor is a distance and a normal distribution is a fair
-//! assumption for rates and times; and the quantile of Student's t that their intervals are made of.
+//! Samples of positive values on the logarithmic scale. There a factor is a distance, and a normal distribution is a
+//! fair assumption for rates and times. Also the quantile of Student's t that their intervals are made of.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 

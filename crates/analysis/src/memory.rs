@@ -1,11 +1,12 @@
 //! The memory that a database can use for its cache, from two sides. Reference: section 2.13, choice A16.
 //!
 //! *Knee*: working sets of growing size are read again until their misses stand still; the limit is where misses begin.
-//! How they begin depends on the engine. Exact LRU under a cyclic scan goes from no misses to nothing but misses at once
-//! (Mattson and others, Evaluation techniques for storage hierarchies, IBM Systems Journal 9 (1970) 78-117: the stack
-//! distance of every access is the set's size). Random order and random replacement rise gradually: of a set of size S a
-//! memory of size K can't hold the share 1 - K/S. So two-phase regression (Hinkley, Inference in two-phase regression,
-//! JASA 66 (1971) 736-743) is fitted to the rise: a constant floor, and above the knee K a multiple of 1 - K/S.
+//! How they begin depends on the engine. Exact LRU under a cyclic scan goes from no misses to nothing but misses at
+//! once (Mattson and others, Evaluation techniques for storage hierarchies, IBM Systems Journal 9 (1970) 78-117: the
+//! stack distance of every access is the set's size). Random order and random replacement rise gradually: of a set of
+//! size S a memory of size K can't hold the share 1 - K/S. So two-phase regression (Hinkley, Inference in two-phase
+//! regression, JASA 66 (1971) 736-743) is fitted to the rise. It has a constant floor, and above the knee K a multiple
+//! of 1 - K/S.
 //!
 //! *Slope*: where the engine reports its use in percent of an unknown limit, known amounts of cached data give it.
 
@@ -109,7 +110,7 @@ fn miss_ratios(points: &[SetMisses]) -> Vec<Set> {
     pooled.collect()
 }
 
-/// The knee between `low` and `high` whose hinge leaves the smallest squares; `None` if no hinge rises.
+/// The knee between `low` and `high` with the hinge that leaves the smallest squares; `None` if no hinge rises.
 fn change_point(sets: &[Set], low: u64, high: u64) -> Option<f64> {
     let (low, high) = (low as f64, high as f64);
     let places = (0..STEPS).map(|step| low + (high - low) * f64::from(step) / f64::from(STEPS));

@@ -1,4 +1,4 @@
-//! Tests of the memory estimates against caches whose size is known: small simulations with fixed seeds.
+//! Tests of the memory estimates against caches of known size: small simulations with fixed seeds.
 
 use std::collections::{BTreeMap, HashMap};
 

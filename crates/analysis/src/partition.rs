@@ -3,9 +3,9 @@
 //! Method: optimal partitioning (Jackson and others, An algorithm for optimal partitioning of data on an interval, IEEE
 //! Signal Processing Letters 12 (2005) 105-108) of a cost that is a sum over segments. The noise is not known, so the
 //! choice is by the logarithm of what squares are left, as with the Schwarz criterion (Yao, Estimating the number of
-//! change-points via Schwarz' criterion, Statistics and Probability Letters 6 (1988) 181-189), and the search repeated
-//! with the noise that the cuts so far leave. The price of a cut is that of a t-test at each possible place (Bonferroni),
-//! so that it holds in short series as well.
+//! change-points via Schwarz' criterion, Statistics and Probability Letters 6 (1988) 181-189). The search is repeated
+//! with the noise that the cuts so far leave. The price of a cut is that of a t-test at each possible place
+//! (Bonferroni), so that it holds in short series as well.
 
 use crate::logs::t_quantile;
 

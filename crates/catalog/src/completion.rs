@@ -151,8 +151,8 @@ impl<'a> Completion<'a> {
         })
     }
 
-    /// Who disturbs the level: seen in one edition, taken for all that have the level. The factors are the two rates
-    /// over the mean of that edition.
+    /// The neighbours that disturb the level: seen in one edition, taken for all that have the level. The factors are
+    /// the two rates over the mean of that edition.
     pub fn neighbour(&self, at: LevelAt<'_>) -> Option<NeighbourFigures> {
         let all = self.assumptions?.neighbours.iter().map(Spanned::get_ref);
         let seen = all.into_iter().find(|entry| entry.level == at.level.name)?;

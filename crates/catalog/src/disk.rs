@@ -18,7 +18,7 @@ pub struct DiskEdition {
     pub as_of: Date,
     /// One line for people.
     pub description: String,
-    /// Who published it.
+    /// The publisher.
     pub source: String,
     /// Whether a file takes the smallest level that holds it and has that level's limits.
     pub snaps_up: bool,
@@ -66,7 +66,7 @@ pub struct DiskLevel {
     pub as_of: Date,
     /// How the numbers are known.
     pub basis: Basis,
-    /// Who published them.
+    /// The publisher.
     pub source: String,
     /// What a reader should know.
     pub notes: Vec<String>,
@@ -118,7 +118,7 @@ pub struct DiskLatency {
     /// Mean of small writes as somebody measured it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured_write_ms: Option<f64>,
-    /// Who measured it, and on what.
+    /// The author of the measurement, and the machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured_source: Option<String>,
 }
@@ -159,8 +159,8 @@ impl fmt::Display for DiskLevel {
 }
 
 impl DiskEdition {
-    /// The level whose limits a file of this size has: the smallest that holds it, upper bound included. `None` if the
-    /// service does not size disks by their files, or if the file is larger than any level.
+    /// The level that gives the limits of a file of this size: the smallest that holds it, upper bound included. `None`
+    /// if the service does not size disks by their files, or if the file is larger than any level.
     pub fn snap_up(&self, file_bytes: u64) -> Option<&DiskLevel> {
         let fitting = self.levels.iter().filter(|level| self.snaps_up && level.size_bytes >= file_bytes);
         fitting.min_by_key(|level| level.size_bytes)

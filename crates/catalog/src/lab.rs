@@ -6,19 +6,19 @@
 //!    utilisation isn't stated, 100 % is assumed. Of a range the middle, of a lower bound the bound, of several runs
 //!    the first.
 //! 2. *Statement.* A sentence of the edition ("writes nearly 3 x v11") turned into a factor on another level's figure.
-//! 3. *Carried over.* The level in the nearest edition by date of the same generation; an edition whose day isn't
-//!    exact is asked last.
-//! 4. *Scaled by DTU* from the levels of the same edition (of the same tier if one of them has the number): linear
-//!    between the neighbours on both sides, proportional where there is one on one side only. A level that has the
-//!    number from rule 1 to 3 counts.
+//! 3. *Carried over.* The level in the nearest edition by date of the same generation; an edition without an exact day
+//!    is asked last.
+//! 4. *Scaled by DTU* from the levels of the same edition (of the same tier if one of them has the number). It is
+//!    linear between the neighbours on both sides, proportional where there is one on one side only. A level that has
+//!    the number from rule 1 to 3 counts.
 //! 5. *Assumption* for the level, else for its tier.
 //! 6. *Another generation*: as 3, of other generations. It comes last since v11 and v12 differ by a factor of ten.
 //!
-//! Capacity in DTU follows 1, 3, 5 and 6. It is published here if the edition prints it or a CPU time of the level.
-//! The rate at which the service moves whole databases follows 1 to 3 only: it goes with the service and not with a level's
-//! capacity, and where nobody published one, a level's devices are all there is.
-//! Latencies and IOPS are assumptions of the tier. What comes from rule 1 with a printed figure that
-//! is no mere bound is [`Sourced::published_here`], and nothing else is; where the utilisation is assumed, so is the limit.
+//! Capacity in DTU follows 1, 3, 5 and 6. It is published here if the edition prints it or a CPU time of the level. The
+//! rate at which the service moves whole databases follows 1 to 3 only: it goes with the service and not with a level's
+//! capacity. Where nobody published one, a level's devices are all there is. Latencies and IOPS are assumptions of the
+//! tier. What comes from rule 1 with a printed figure that is no mere bound is [`Sourced::published_here`], and nothing
+//! else is; where the utilisation is assumed, so is the limit.
 
 use crate::assumptions::{Access, TierAssumption};
 use crate::catalog::{Catalog, LevelAt};
@@ -108,7 +108,7 @@ pub struct LabLevel {
     /// Operations a second on data files; absent where the tier has no such rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iops: Option<Sourced>,
-    /// Who disturbs the level, if that was seen.
+    /// The neighbours that disturb the level, if that was seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub neighbour: Option<NeighbourFigures>,
 }
@@ -130,7 +130,7 @@ pub struct NeighbourFigures {
     pub basis: Basis,
     /// How it came about, in one sentence.
     pub rule: String,
-    /// Who says what it rests on.
+    /// The source of what it rests on.
     pub source: String,
 }
 
@@ -177,7 +177,7 @@ impl Catalog {
     }
 
     /// MB of data content a minute that 100 DTU's worth of CPU can scan. At one level of a service the scan ran below
-    /// its data IO limit; what is not that limit is taken to be CPU, which gives the CPU cost of a page read.
+    /// its data IO limit. What is not that limit is taken to be CPU, which gives the CPU cost of a page read.
     ///
     /// # Errors
     /// [`CatalogError::UnknownService`], or [`CatalogError::Incomplete`] if the service has no such figure.

@@ -1,4 +1,4 @@
-//! Dated facts about providers: what a level of a service delivered, at which date, and who says so.
+//! Dated facts about providers: what a level of a service delivered, at which date, and from which source.
 //!
 //! The only crate that holds a provider's numbers. They are TOML files under `data/`, one per *edition* (a dated state
 //! of a service), embedded into the program and checked as strictly as a user's file would be. Pure: no I/O, no clock.

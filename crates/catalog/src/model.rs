@@ -22,7 +22,7 @@ pub struct Edition {
     pub as_of_note: Option<String>,
     /// One line for people.
     pub description: String,
-    /// Who measured or published it, and where.
+    /// The author of the measurement or publication, and the place.
     pub source: String,
     /// What holds for all levels.
     pub notes: Vec<String>,
@@ -127,7 +127,7 @@ pub struct Figure {
     pub utilisation_percent: Option<f64>,
     /// How it is known.
     pub basis: Basis,
-    /// Who says so: author and publication.
+    /// The source: author and publication.
     pub source: String,
     /// What a reader should know.
     #[serde(skip_serializing_if = "Option::is_none")]

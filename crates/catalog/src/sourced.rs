@@ -12,7 +12,7 @@ pub struct Sourced {
     pub basis: Basis,
     /// How it came about, in one sentence: "~292 MB/min at 90 % data IO", "scaled by DTU from S2 (2560 MB at 50 DTU)".
     pub rule: String,
-    /// Who says what it rests on.
+    /// The source of what it rests on.
     pub source: String,
     /// The day for which it stands: that of the edition that it rests on. Absent where it is an assumption without a day.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -33,7 +33,7 @@ pub struct LatencyQuantiles {
     pub basis: Basis,
     /// How they came about, in one sentence.
     pub rule: String,
-    /// Who says what they rest on.
+    /// The source of what they rest on.
     pub source: String,
 }
 

@@ -81,8 +81,9 @@ impl Waiter {
         Self(Wakes::Virtual { clock, number })
     }
 
-    /// Lets the thread go on: in virtual time at the present moment, after those who wait for it already. If the thread is not
-    /// parked, its next park returns at once; several wakes before that count as one. One that has left is not disturbed.
+    /// Lets the thread go on: in virtual time at the present moment, after the threads that wait for it already. If the
+    /// thread is not parked, its next park returns at once; several wakes before that count as one. One that has left
+    /// is not disturbed.
     pub fn wake(&self) {
         match &self.0 {
             Wakes::Real(permit) => permit.raise(),

@@ -1,9 +1,10 @@
 //! Time as a parameter: whoever measures asks a [`Clock`], so that a test may run in real or in virtual time.
 //!
-//! In virtual time the threads of a test take turns: exactly one of those *on the clock* runs, and when it waits, the clock
-//! jumps to whoever is next ([`VirtualClock`]). Hence the rule for all code that may run there: a thread on the clock waits for
-//! another by the clock alone ([`Clock::park`], [`in_threads`], [`Spawned::join`]), never by a lock that is held over a wait, a
-//! channel or a join. File I/O is fine and takes no virtual time. On the [`RealClock`] the same calls are what they seem.
+//! In virtual time the threads of a test take turns: exactly one of those *on the clock* runs, and when it waits, the
+//! clock jumps to whoever is next ([`VirtualClock`]). Hence a rule for all code that may run there. A thread on the
+//! clock waits for another by the clock alone ([`Clock::park`], [`in_threads`], [`Spawned::join`]), never by a lock
+//! that is held over a wait, a channel or a join. File I/O is fine and takes no virtual time. On the [`RealClock`] the
+//! same calls are what they seem.
 
 pub mod cpu;
 mod handles;
@@ -42,7 +43,8 @@ pub trait Clock: Debug + Send + Sync {
     /// `real` or `virtual`, as the run record says it.
     fn kind(&self) -> &'static str;
 
-    /// Waits for this long. In virtual time, waiting for no time at all lets those go first who wait for the present moment.
+    /// Waits for this long. In virtual time, waiting for no time at all lets the threads that wait for the present
+    /// moment go first.
     fn sleep(&self, wait: Duration) {
         self.sleep_until(self.now().after(wait));
     }
@@ -70,8 +72,8 @@ pub trait Clock: Debug + Send + Sync {
     /// Waits until woken through a [`Waiter`], which takes no time of itself. A wake that came before is remembered, once.
     ///
     /// # Panics
-    /// In virtual time, if the calling thread is not on the clock, or if nobody is left to run who could wake it: then all
-    /// that are parked panic in turn, with a message that names them.
+    /// In virtual time, if the calling thread is not on the clock, or if no thread that could wake it is left to run.
+    /// Then all parked threads panic in turn, with a message that names them.
     fn park(&self);
 
     /// Waits on the clock until a thread has left it, or its ticket was dropped. In real time, and for a thread that is not on the

@@ -13,8 +13,8 @@ thread_local! {
     /// The calling thread's own permit; real time is one, so all real clocks share it.
     static PERMIT: Arc<Signal> = Arc::default();
 
-    /// Made when a thread first waits for a moment: from then on the system wakes it as promptly as it can, and not up to
-    /// 50 us later, by which it saves itself wake-ups.
+    /// Made when a thread first waits for a moment. From then on the system wakes it as promptly as it can, and not up
+    /// to 50 us later, by which it saves itself wake-ups.
     static PROMPT: () = wake_promptly();
 }
 
@@ -36,7 +36,7 @@ pub struct RealClock {
 }
 
 impl RealClock {
-    /// A clock whose epoch is now.
+    /// A clock with the present moment as its epoch.
     #[expect(clippy::new_without_default, reason = "reading the wall clock is nothing to do by default")]
     pub fn new() -> Self {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);

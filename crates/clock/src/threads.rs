@@ -41,8 +41,8 @@ pub fn enter(clock: &Arc<dyn Clock>, name: &str) -> OnClock {
     OnClock::register(clock.clone(), clock.ticket(name))
 }
 
-/// Runs every job in a thread of its own, all on the clock and started in order, and gives their results in order; a job that
-/// panics, or whose thread can't be started, gives an `Err` with what it panicked with or the reason as a `String`.
+/// Runs every job in a thread of its own, all on the clock and started in order, and gives their results in order. A
+/// job that panics, or that gets no thread, gives an `Err` with what it panicked with or the reason as a `String`.
 ///
 /// The caller waits on the clock if it is on it, and outside otherwise. In virtual time no job starts before all are announced.
 pub fn in_threads<T: Send, F: FnOnce() -> T + Send>(

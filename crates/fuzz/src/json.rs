@@ -37,7 +37,7 @@ fn change(root: &mut Value, random: &mut Random) -> String {
     format!("{path}: {what}")
 }
 
-/// Changes the value or one below it, whose path it writes.
+/// Changes the value or one below it, and writes its path.
 fn down(value: &mut Value, path: &mut String, random: &mut Random) -> String {
     match value {
         Value::Object(fields) if !fields.is_empty() => {

@@ -59,8 +59,8 @@ impl Target {
         self.seeds(text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')))
     }
 
-    /// Each line of a text as a valid input: a word, whose place in `words` is the first byte, and further bytes as hexadecimal
-    /// digits.
+    /// Each line of a text as a valid input: a word and hexadecimal digits. The place of the word in `words` is the
+    /// first byte, and the digits are further bytes.
     ///
     /// # Panics
     /// If a line is none.
@@ -78,7 +78,7 @@ impl Target {
         }))
     }
 
-    /// Each file of a folder whose name ends so as a valid input.
+    /// Each file of a folder with this ending in its name, as a valid input.
     ///
     /// # Panics
     /// If the folder can't be read.

@@ -1,10 +1,10 @@
-//! Blobs: a database file whose size decides its limits.
+//! Blobs: a database file, with limits that its size decides.
 //!
-//! Rule ("Storage performance best practices for Azure SQL DB Managed Instance General Purpose", MSDN 2018): the file is
-//! one page blob of the smallest tier that holds it, bounds included; growing past a bound moves it up, shrinking moves it
-//! down. So a file just over a bound gets the next tier's limits, and all sizes within a tier are equal. The table of tiers
-//! is data: it changed over time.
-//! Left out: the moment of the move itself, which is instant here, and the sum of all blobs an account may hold.
+//! Rule ("Storage performance best practices for Azure SQL DB Managed Instance General Purpose", MSDN 2018): the file
+//! is one page blob of the smallest tier that holds it, bounds included. Growing past a bound moves it up, shrinking
+//! moves it down. So a file just over a bound gets the next tier's limits, and all sizes within a tier are equal. The
+//! table of tiers is data: it changed over time. Left out: the moment of the move itself, which is instant here, and
+//! the sum of all blobs an account may hold.
 
 use serde::{Deserialize, Serialize};
 

@@ -5,8 +5,8 @@
 //! units are through at the first time `e` with `booked <= C + (what the rate let through since the credit was full)`.
 //!
 //! Work is counted in thousandths of a unit times picoseconds, so that `rate x time` and `units x 10^15` are both
-//! integers: nothing is rounded from one booking to the next, and `n` bookings of `b` bytes are through at exactly
-//! `n b / rate`. The rate may change with time; a booking over a change is spread over both sides exactly.
+//! integers. Nothing is rounded from one booking to the next, and `n` bookings of `b` bytes are through at exactly `n b
+//! / rate`. The rate may change with time; a booking over a change is spread over both sides exactly.
 //!
 //! Left out: priorities and reordering. A booking cannot be taken back.
 

@@ -1,11 +1,12 @@
 //! The CPU quota: so many CPU-seconds a second for all sessions together, at most one core for each session.
 //!
-//! work = statements x cost of a statement + steps x cost of a step + pages x cost of a page; done = max(now + work, the quota's end). The quota is a
-//! bucket like any other (picoseconds of CPU as units, `cores` x 10^12 of them a second): with fewer busy sessions than
-//! cores each runs at full speed, with more the quota is shared in the order of booking. Who holds up others goes first, as
-//! priority inheritance has it (Sha, Rajkumar and Lehoczky, Priority inheritance protocols, IEEE Transactions on Computers 39
-//! (1990) 1175-1185): such work has a bucket with the same quota that sees no other work, and the others' bucket sees all.
-//! Left out: the scheduler's time slices (a booking is served as a whole), caches, frequency and hyper-threads.
+//! work = statements x cost of a statement + steps x cost of a step + pages x cost of a page; done = max(now + work,
+//! the quota's end). The quota is a bucket like any other (picoseconds of CPU as units, `cores` x 10^12 of them a
+//! second). With fewer busy sessions than cores each runs at full speed, with more the quota is shared in the order of
+//! booking. Work that holds up others goes first, as in priority inheritance (source: Sha, Rajkumar and Lehoczky,
+//! Priority inheritance protocols, IEEE Transactions on Computers 39 (1990) 1175-1185). Such work has a bucket with the
+//! same quota that sees no other work, and the others' bucket sees all. Left out: the scheduler's time slices (a
+//! booking is served as a whole), caches, frequency and hyper-threads.
 
 use plimsoll_measurement::Moment;
 use serde::{Deserialize, Serialize};
@@ -91,7 +92,7 @@ impl CpuSpec {
 pub(crate) struct Cpu {
     spec: CpuSpec,
     quota: Bucket,
-    /// The same quota as those see it who go first.
+    /// The same quota, as work that goes first sees it.
     first: Bucket,
     pub meter: Meter,
 }

@@ -26,7 +26,7 @@ pub struct Disk {
     pub read_latency: Latency,
     /// What a write takes beside the limits.
     pub write_latency: Latency,
-    /// Who else takes from the limits.
+    /// The neighbour that takes from the limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub neighbour: Option<Neighbour>,
     /// An I/O of more bytes counts as several.

@@ -60,8 +60,8 @@ pub struct Burst {
 }
 
 impl Burst {
-    /// A burst whose full credit lasts this long at the peak: credit = (peak - base) x time, since the base rate goes on
-    /// filling it meanwhile (managed disks: "a full bucket lasts 30 minutes at maximum burst").
+    /// A burst with a full credit that lasts this long at the peak. Credit = (peak - base) x time, since the base rate
+    /// goes on filling it meanwhile (managed disks: "a full bucket lasts 30 minutes at maximum burst").
     pub fn lasting(base: Rate, peak: Rate, lasts: Duration) -> Self {
         let milli = u128::from(peak.0.saturating_sub(base.0));
         let credit = milli.saturating_mul(lasts.as_nanos()) / 1_000_000_000_000;

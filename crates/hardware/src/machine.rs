@@ -78,8 +78,8 @@ impl Machine {
         self.client.as_mut().map_or(now, |client| client.work(now, one, false))
     }
 
-    /// Tells a device how large the file on it is, for blobs whose limits follow it. False if no tier holds such a file;
-    /// then the old limits stay. Of files that share a device it is the database's that counts.
+    /// Tells a device how large the file on it is, because the limits of a blob follow its size. False if no tier holds
+    /// such a file; then the old limits stay. Of files that share a device it is the database's that counts.
     ///
     /// # Panics
     /// As [`Machine::submit`].
@@ -87,8 +87,8 @@ impl Machine {
         self.devices[device.0].resize(now, file_bytes)
     }
 
-    /// From now on this is another machine. What was booked on a device, the CPU or a cap of the same name stays booked,
-    /// and what they were busy with stays known; credit begins full, and latencies are drawn anew from `seed`.
+    /// From now on this is another machine. What was booked on a device, the CPU or a cap of the same name stays
+    /// booked, and what they were busy with stays known. Credit begins full, and latencies are drawn anew from `seed`.
     pub fn become_like(&mut self, now: Moment, spec: &Spec, seed: u64) {
         let old = std::mem::replace(self, Self::new(spec, seed));
         for (device, name) in self.devices.iter_mut().zip(&self.names) {

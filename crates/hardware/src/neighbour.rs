@@ -2,7 +2,7 @@
 //!
 //! *Two states*: the factor flips between two values; each stay lasts a uniform draw from half to one and a half times
 //! the state's mean dwell. Which state comes first is drawn in proportion to the dwells. This is the shape of a shared
-//! tier whose reads flipped between about 200 and 800 MB/min (measurements of Azure SQL Business Edition, 2015).
+//! tier with reads that flipped between about 200 and 800 MB/min (measurements of Azure SQL Business Edition, 2015).
 //! *Drift*: every so often the factor moves one small step up or down with equal chance, and turns back at its bounds.
 //!
 //! All limits of one disk follow the same neighbour. Left out: a neighbour that reacts to our own load, and any other

@@ -26,7 +26,7 @@ pub enum LimitHolder {
 /// What is known of one limit, or of all limits of a part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// Whose limit it is.
+    /// The owner of the limit.
     pub holder: LimitHolder,
     /// Which limit; absent where it is about all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -86,8 +86,8 @@ impl Placement {
         self.0.insert(file.into(), device.into());
     }
 
-    /// The device of a file. Temporary files and whole databases that are moved lie with the data, unless they have a place
-    /// of their own; a file with a name has a place only if it was given one.
+    /// The device of a file. Temporary files and whole databases that are moved lie with the data, unless they have a
+    /// place of their own. A file with a name has a place only if it was given one.
     pub fn device_of(&self, file: &PlacedFile) -> Option<&str> {
         let with_data = || match file {
             PlacedFile::Role(Role::Temp | Role::Movement) => self.0.get(&PlacedFile::Role(Role::Data)),

@@ -1,11 +1,11 @@
 //! Volumes: which disks the bytes of an I/O fall on.
 //!
 //! *Striped* (as Storage Spaces' simple layout does it): the address space is cut into slabs of `columns` x 256 MiB;
-//! within one, consecutive stripe units lie on consecutive columns. Slab after slab goes to the next `columns` disks, so
-//! with fewer columns than disks one stretch of addresses uses only some of them. An I/O is split at unit borders; what
-//! falls on one disk is one I/O there, and the whole is done when its last part is.
-//! *Spanned*: the disks are filled one after another, so a file smaller than one disk has the limits of one disk.
-//! Left out: parity and mirrors, and the fact that an allocator may place slabs elsewhere.
+//! within one, consecutive stripe units lie on consecutive columns. Slab after slab goes to the next `columns` disks,
+//! so with fewer columns than disks one stretch of addresses uses only some of them. An I/O is split at unit borders.
+//! What falls on one disk is one I/O there, and the whole is done when its last part is. *Spanned*: the disks are
+//! filled one after another, so a file smaller than one disk has the limits of one disk. Left out: parity and mirrors,
+//! and the fact that an allocator may place slabs elsewhere.
 
 use serde::{Deserialize, Serialize};
 

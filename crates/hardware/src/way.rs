@@ -1,5 +1,6 @@
-//! What limits the way to a device, read off the description: the disks that work at a time all together, the governor in front
-//! of them, and the caps that the device shares. Of each kind of limit the smallest is what can be had for ever.
+//! What limits the way to a device, read off the description. These are the disks that work at a time all together, the
+//! governor in front of them, and the caps that the device shares. Of each kind of limit the smallest is what can be
+//! had for ever.
 //!
 //! Left out: what a burst adds for a while, and what a neighbour or other devices behind the same cap take.
 
@@ -10,13 +11,13 @@ use crate::{Cap, DeviceId, LimitHolder, LimitKind, Limits, Spec};
 /// A limit on the way to a device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WayLimit {
-    /// Whose it is.
+    /// The owner of the limit.
     pub holder: LimitHolder,
     /// What it counts.
     pub kind: LimitKind,
     /// I/Os or bytes a second that it lets through for ever.
     pub per_second: f64,
-    /// Disks whose limits these are together; 1 for a governor or a cap.
+    /// The number of disks that share these limits; 1 for a governor or a cap.
     pub disks: usize,
     /// Where it comes from.
     pub provenance: Provenance,

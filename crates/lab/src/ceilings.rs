@@ -24,7 +24,7 @@ const LOG: [(&str, &[LimitKind]); 2] = [
     ("log_bandwidth", &[LimitKind::Bandwidth, LimitKind::WriteBandwidth]),
 ];
 
-/// The ceilings of this hardware, whose volumes are divided by `scale`, with files of so many bytes on it.
+/// The ceilings of this hardware, with volumes divided by `scale`, with files of so many bytes on it.
 pub fn of(spec: &Spec, file_bytes: u64, scale: u64) -> Vec<Ceiling> {
     let source = |notes: &[String]| match notes {
         [] => format!("the lab's hardware, {}", spec.name),

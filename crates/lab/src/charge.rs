@@ -1,5 +1,5 @@
 //! What the running statement of this thread has done and must wait for. A statement installs its [`Work`] when it
-//! begins and takes it back at its end; file operations outside of a statement find none and cost nothing: opening a
+//! begins and takes it back at its end. File operations outside of a statement find none and cost nothing: opening a
 //! file, reading the schema, loading data that a real service would restore.
 
 use std::any::Any;
@@ -20,7 +20,7 @@ use crate::wal::Frame;
 pub struct Work {
     /// Pages that were read from a device for the session, those read ahead included.
     pub pages_read: u64,
-    /// Pages read whose CPU time is not charged yet.
+    /// Pages that were read, with their CPU time not charged yet.
     pub uncharged_pages: u64,
     /// Steps of the virtual machine that are charged already, of the running statement.
     pub charged_steps: u64,

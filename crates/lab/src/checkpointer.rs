@@ -1,7 +1,7 @@
-//! The checkpointer: a thread on the clock that copies the log into the file, so that no session has to. It makes passes
-//! beside the writers, paced by the device, until little came meanwhile. The last pass holds the writers' turn, so that the
-//! next one finds a log that is copied whole and starts it over; it waits for nothing itself, but no later log is durable
-//! before what it wrote is.
+//! The checkpointer: a thread on the clock that copies the log into the file, so that no session has to. It makes
+//! passes beside the writers, paced by the device, until little came meanwhile. The last pass holds the writers' turn,
+//! so that the next one finds a log that is copied whole and starts it over. It waits for nothing itself, but no later
+//! log is durable before what it wrote is.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,14 +36,14 @@ pub struct Checkpointer {
     thread: Spawned,
 }
 
-/// How many frames may be in the log before a checkpoint begins: the log has to stay well below the pool, or its pages
+/// How many frames may be in the log before a checkpoint begins. The log has to stay well below the pool, or its pages
 /// would have to be read again to be copied.
 pub fn threshold(pool_pages: Option<usize>) -> usize {
     pool_pages.map_or(FRAMES, |pages| (pages / 4).clamp(FEWEST_FRAMES, FRAMES))
 }
 
-/// Whether the next pass is the one that holds the writers up: when little came meanwhile, or so much that the log must not
-/// grow any more, as on a data device that is slower than the log.
+/// Whether the next pass is the one that holds the writers up. It is if little came meanwhile, or so much that the log
+/// must not grow any more, as on a data device that is slower than the log.
 pub const fn is_last(begins_at: u64, came: u64, in_log: u64) -> bool {
     came <= begins_at / 8 || in_log >= 4 * begins_at
 }

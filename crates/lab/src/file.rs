@@ -1,6 +1,6 @@
-//! The files of a database as SQLite reads and writes them. What is read comes from the pool or is charged to a device;
-//! what is written to the log is charged at its sync, all of it as one write; pages that a checkpoint writes go to the
-//! device neighbours together. The bytes themselves are in real files, which are never synced: durability is modelled.
+//! The files of a database as SQLite reads and writes them. A read comes from the pool or is charged to a device.
+//! Writes to the log are charged at its sync, all of them as one write. Pages that a checkpoint writes go to the device
+//! neighbours together. The bytes themselves are in real files, which are never synced: durability is modelled.
 
 use std::ffi::c_int;
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 use plimsoll_hardware::{DeviceSpec, Role, Spec};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// A hash of what hardware consists of. A machine in the short form keeps the hash that it had when there was no other form, so
-/// that its earlier runs are found: hence the shape of the text.
+/// A hash of what hardware consists of. A machine in the short form keeps the hash that it had when there was no other
+/// form, so that its earlier runs are found. Hence the shape of the text.
 pub fn of(spec: &Spec) -> u64 {
     let device = |role| {
         let DeviceSpec { volume, governor, caps, .. } = spec.device(role);

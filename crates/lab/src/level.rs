@@ -7,10 +7,10 @@
 //! - databases that the service moves = the figure, as it counts the size of a database. They go past the data limit, which
 //!   a level may have below it: where the service's rate was published it is said to be the same in every tier.
 //! - memory = the figure, divided by the scale like all volumes.
-//! - CPU: a level has one core, whose speed follows its DTU. The catalogue's fit says how many seconds a pair of rows
+//! - CPU: a level has one core; its speed follows the DTU. The catalogue's fit says how many seconds a pair of rows
 //!   takes in the loop join at 50 DTU; SQLite takes [`STEPS_PER_PAIR`] steps for it. A page that is read from a device
-//!   costs CPU as well: what is left of the time a page took at P1, where CPU held the scan below its data IO limit,
-//!   after the [`STEPS_PER_SCANNED_ROW`] steps of each of its rows.
+//!   costs CPU as well. It is the rest of the time that a page took at P1, where CPU held the scan below its data IO
+//!   limit, after the [`STEPS_PER_SCANNED_ROW`] steps of each of its rows.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

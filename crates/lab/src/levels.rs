@@ -1,7 +1,7 @@
-//! Another level for a lab: asked for by name, in effect when the database has moved. Within a tier a level is a matter of
-//! limits and in effect at once; another tier is another machine, to which the service moves all pages, at the rate that was
-//! published for that or as fast as the devices on both sides let it. Sessions stay open over a change. (A real service cuts
-//! them when it switches over; what that does to a client is a matter of faults.)
+//! Another level for a lab: asked for by name, in effect when the database has moved. Within a tier a level is a matter
+//! of limits and in effect at once. Another tier is another machine, to which the service moves all pages. They move at
+//! the rate that was published for that, or as fast as the devices on both sides let it. Sessions stay open over a
+//! change. (A real service cuts them when it switches over; what that does to a client is a matter of faults.)
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +33,7 @@ pub struct Changes {
 struct State {
     present: String,
     tier: String,
-    /// The level that is on its way, and who brings it.
+    /// The level that is on its way, and the thread that brings it.
     coming: Option<(String, Option<Spawned>)>,
     asked: Vec<Asked>,
 }

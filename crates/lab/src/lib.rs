@@ -1,5 +1,5 @@
-//! The lab: SQLite, a real SQL engine, on modelled hardware whose limits are known. Its file system layer charges every
-//! read, write and sync to devices with queues, its statements pay for CPU, its sessions share one buffer pool, and all
+//! The lab: SQLite, a real SQL engine, on modelled hardware with known limits. Its file system layer charges every
+//! read, write and sync to devices with queues. Its statements pay for CPU, its sessions share one buffer pool, and all
 //! of it runs in real or in virtual time. `docs/LAB.md` says what is modelled, what is left out, and how exact it is.
 
 pub mod address;

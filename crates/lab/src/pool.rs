@@ -26,7 +26,7 @@ const NONE: u32 = u32::MAX;
 struct Entry {
     of: PageOf,
     version: Version,
-    /// When its read is done; who comes before waits for the same read.
+    /// When its read is done; a session that comes before that waits for the same read.
     ready: Moment,
     newer: u32,
     older: u32,

@@ -1,9 +1,9 @@
 //! Read-ahead: SQLite has none, and one session at 5 ms a page would read less than 1 MB a second whatever the bandwidth.
 //! Cloud databases read ahead, so the lab does.
 //!
-//! After a few pages in order the next window is asked for without waiting, in large I/Os. The window is wider than half
-//! the fan-out of an inner page, because that is how far ahead of its leaves an inner page can lie: were it outside, each
-//! would cost one latency.
+//! After a few pages in order the next window is asked for without waiting, in large I/Os. The window is wider than
+//! half the fan-out of an inner page, because that is how far ahead of its leaves an inner page can lie. Were it
+//! outside, each would cost one latency.
 
 /// Pages in order that make a scan.
 pub const START: u32 = 4;
@@ -39,8 +39,8 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// The sizes for pages of so many bytes. An inner page's fan-out grows with the page, and so does the window; but it
-    /// takes no more than a part of the memory, or pages would be pushed out before they are asked for.
+    /// The sizes for pages of so many bytes. An inner page's fan-out grows with the page, and so does the window. But
+    /// it takes no more than a part of the memory, or pages would be pushed out before they are asked for.
     pub fn of(page_bytes: u64, memory_bytes: Option<u64>) -> Self {
         let room = memory_bytes
             .map_or(u32::MAX, |bytes| u32::try_from(bytes / page_bytes / PART_OF_MEMORY).unwrap_or(u32::MAX));
@@ -52,8 +52,8 @@ impl Sizes {
 }
 
 impl Sizes {
-    /// The window of a scan that has read so many pages since it counts as one: an I/O at first, and twice as much after
-    /// each, so that a short range does not push out what others need.
+    /// The window of a scan that has read so many pages since it counts as one. It is an I/O at first, and twice as
+    /// much after each, so that a short range does not push out what others need.
     pub fn window_after(self, pages: u32) -> u32 {
         let doublings = (pages / self.io_pages).min(31);
         self.io_pages.saturating_mul(1 << doublings).min(self.window_pages)

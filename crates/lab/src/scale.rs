@@ -1,5 +1,5 @@
-//! What a scale makes of hardware: everything that is a volume is divided by it, and so is the time that a neighbour stays,
-//! since runs over smaller volumes are shorter; but no stay becomes shorter than [`SHORTEST_STAY`]. Rates, latencies and CPU stay.
+//! What a scale makes of hardware. Every volume is divided by it, and so is the time that a neighbour stays, since runs
+//! over smaller volumes are shorter. But no stay becomes shorter than [`SHORTEST_STAY`]. Rates, latencies and CPU stay.
 
 use std::time::Duration;
 

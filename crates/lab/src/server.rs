@@ -25,7 +25,7 @@ use crate::wal::HEADER_BYTES;
 /// In real time a wait is cut into pieces, so that a cancellation ends it soon.
 const LONGEST_NAP: Duration = Duration::from_millis(50);
 
-/// Pages read whose CPU time a session may owe in the midst of a statement.
+/// The number of pages for which a session may owe CPU time in the midst of a statement.
 const CPU_SLICE_PAGES: u64 = 16;
 
 /// How far ahead of the device a checkpoint may book its writes: else one checkpoint would put seconds of I/O before the
@@ -162,7 +162,7 @@ impl Server {
         number
     }
 
-    /// Tells the hardware how large the open files are together, for blobs whose limits follow from that.
+    /// Tells the hardware how large the open files are together, for blobs, because their limits follow from that.
     pub fn resize(&self) {
         let now = self.clock.now();
         let mut state = self.state();
@@ -209,7 +209,8 @@ impl Server {
         Ok(())
     }
 
-    /// Waits until `moment` for a reason. Who holds up others only notes it. A cancellation ends the wait in real time.
+    /// Waits until `moment` for a reason. A session that holds up others only notes it. A cancellation ends the wait in
+    /// real time.
     pub fn wait(&self, work: &mut Work, moment: Moment, reason: Wait) {
         if work.hurried {
             work.due = work.due.max(moment);
@@ -240,8 +241,9 @@ impl Server {
         state.counters.client_cpu_nanos += state.spec.client.map_or(0, |client| client.request_ps / 1000);
     }
 
-    /// The present moment for who wants to know how long computing takes. Where CPU is not limited it takes no time in the
-    /// model, and in real time a clock that is asked for nothing is most of what a short statement costs more in the lab.
+    /// The present moment, for callers that want to know how long computing takes. Where CPU is not limited it takes no
+    /// time in the model. In real time a clock that is asked for nothing is most of what a short statement costs more
+    /// in the lab.
     pub fn computing_now(&self) -> Moment {
         if self.is_virtual || self.prices.is_limited() { self.clock.now() } else { Moment::default() }
     }
@@ -330,8 +332,8 @@ impl Server {
         });
     }
 
-    /// Books the read of neighbouring pages in one I/O and takes them into the pool: in the version of the file itself,
-    /// or in the one that was found in the log.
+    /// Books the read of neighbouring pages in one I/O and takes them into the pool. It takes them in the version of
+    /// the file itself, or in the one that was found in the log.
     fn fetch(
         &self,
         state: &mut State,

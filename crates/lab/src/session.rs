@@ -1,4 +1,4 @@
-//! What a session of the lab adds to one of SQLite: it queues for the right to write before a statement, pays for CPU,
+//! What a session of the lab adds to one of SQLite. It queues for the right to write before a statement, pays for CPU,
 //! and waits for the log after it has passed the right to write on.
 
 use std::fs::File;
@@ -29,7 +29,7 @@ const STEPS: i32 = 1000;
 /// CPU time that a long statement may owe before it waits for it, in picoseconds: half a millisecond.
 const CPU_SLICE_PS: u64 = 500_000_000;
 
-/// Statements whose numbers a session has at hand.
+/// Statements with numbers that a session has at hand.
 const KNOWN_STATEMENTS: usize = 16;
 
 /// Pages of SQLite's private cache, which every connection has beside the pool: as few as it works with.

@@ -94,7 +94,7 @@ impl State {
         self.files.iter().filter_map(|file| file.map.upgrade()).map(|map| map.len()).sum()
     }
 
-    /// Notes how much memory is in use in this interval, whose last note counts.
+    /// Notes how much memory is in use in this interval; the last note counts.
     pub fn note_memory(&mut self, now: Moment) {
         let interval = now.as_nanos() / MEMORY_INTERVAL_NANOS;
         let pages = self.pool.pages();

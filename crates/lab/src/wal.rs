@@ -1,5 +1,5 @@
 //! Which frame of the write-ahead log holds which version of which page ("The WAL File Format" in SQLite's description
-//! of its file format). A frame is 24 bytes of header, whose first four are the page's number, and the page.
+//! of its file format). A frame is 24 bytes of header and the page; the first four bytes are the page's number.
 
 use plimsoll_measurement::Moment;
 
@@ -44,7 +44,7 @@ pub struct Wal {
     frames: Vec<Option<Frame>>,
     /// Frames from here on are not synced.
     synced: usize,
-    /// The page of a frame whose header was written and whose page was not yet.
+    /// The page of a frame with a header that was written and a page that was not yet.
     announced: Option<(usize, u32)>,
 }
 

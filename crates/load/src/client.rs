@@ -1,8 +1,8 @@
-//! Whether our own client held the requests back. A session's time is the target's while it waits for an answer, and ours
-//! while it computes or waits for a CPU; the larger our part, the more a faster client would have got.
+//! Whether our own client held the requests back. A session's time is the target's while it waits for an answer, and
+//! ours while it computes or waits for a CPU. The larger our part, the more a faster client would have got.
 //!
-//! Where the engine works in our own threads, CPU time says nothing of whose it is. There our part is what a request costs
-//! on nobody, which is measured at the start.
+//! Where the engine works in our own threads, CPU time does not show which part is ours. There our part is what a
+//! request costs on nobody, which is measured at the start.
 
 use plimsoll_measurement::{Client, ClientPhase, LatencyHistogram, units};
 
@@ -41,7 +41,7 @@ pub struct ClientMonitor {
     traffic: Option<(u64, u64)>,
 }
 
-/// A phase whose need is told.
+/// A phase with a known need.
 #[derive(Debug, Clone, Copy)]
 pub struct Told<'a> {
     /// The repetition.

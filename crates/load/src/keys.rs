@@ -169,7 +169,7 @@ impl LiveKeys {
         }
     }
 
-    /// Takes a key away for who wants to delete its row; false if somebody was faster.
+    /// Takes a key away for a session that wants to delete its row; false if another session was faster.
     pub fn take(&self, key: u64) -> bool {
         let taken = self
             .bits

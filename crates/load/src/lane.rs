@@ -1,5 +1,5 @@
-//! A lane: so many slots that operations are submitted to and complete in. A session that blocks is a lane of one slot;
-//! an event loop, a ring of I/Os and a modelled device are others, with many operations under way on one thread.
+//! A lane: so many slots that operations are submitted to and complete in. A session that blocks is a lane of one slot.
+//! An event loop, a ring of I/Os and a modelled device are others, with many operations under way on one thread.
 
 use std::time::Duration;
 
@@ -46,8 +46,9 @@ pub struct Completion {
     pub pickup_lag: Option<Duration>,
 }
 
-/// Slots for operations, driven by one thread. A lane draws its operations itself, makes them again after errors that pass,
-/// and brings a slot back that was lost: what becomes of times, rates and schedules is the [`worker`](crate::worker)'s.
+/// Slots for operations, driven by one thread. A lane draws its operations itself, makes them again after errors that
+/// pass, and brings back a slot that was lost. What becomes of times, rates and schedules is the
+/// [`worker`](crate::worker)'s.
 pub trait Lane {
     /// What ends the work.
     type Error;

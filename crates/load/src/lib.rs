@@ -1,5 +1,6 @@
-//! The load engine: operations of several kinds, from many slots, as fast as they complete or on a schedule, with times
-//! that count from when an operation was meant to start. It knows no database: what an operation is, its [`lane`] says.
+//! The load engine. It runs operations of several kinds from many slots, as fast as they complete or on a schedule.
+//! Times count from when an operation was meant to start. It knows no database: what an operation is, its [`lane`]
+//! says.
 
 pub mod client;
 pub mod keys;

@@ -1,5 +1,5 @@
-//! Looks at a phase while it goes on, once a second: what a person sees of it, percentiles of each second, and a point for
-//! every minute that is over, which is kept at once.
+//! Looks at a phase once a second while it goes on. It keeps what a person sees of it, percentiles of each second, and
+//! a point for every minute that is over, which is kept at once.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

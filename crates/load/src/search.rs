@@ -5,8 +5,8 @@ use std::time::Duration;
 use plimsoll_measurement::LatencyHistogram;
 
 /// A search for the highest rate at which a goal holds: it doubles while the goal holds, and then halves the gap on a
-/// logarithmic scale. A rate breaks the goal when it does so twice. One that did so once and then held is no answer, but since a
-/// disturbance may have done that, the search goes on above it; if nothing holds there, below it.
+/// logarithmic scale. A rate breaks the goal when it does so twice. One that did so once and then held is no answer,
+/// but since a disturbance may have done that, the search goes on above it. If nothing holds there, below it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Search {
     goal: Duration,

@@ -1,5 +1,5 @@
-//! Times in which nobody was answered. A device that stands still for a tenth of a second is not seen in rates by the second; that no
-//! session at all had an answer for so long is.
+//! Times in which nobody was answered. A device that stands still for a tenth of a second is not seen in rates by the
+//! second. But samples show that no session at all had an answer for so long.
 
 use plimsoll_measurement::Stall;
 
@@ -47,8 +47,8 @@ impl Slots {
         self.bits.get((slot / 64) as usize).is_none_or(|bits| bits & (1 << (slot % 64)) == 0)
     }
 
-    /// Stalls between two times, in seconds after the start. With `due`, which says how many operations were due up to a second,
-    /// there is no stall while hardly any was: a rate that rises from zero begins with such a time.
+    /// Stalls between two times, in seconds after the start. With `due`, which says how many operations were due up to
+    /// a second, there is no stall while hardly any was. A rate that rises from zero begins with such a time.
     pub fn stalls(&self, from_seconds: f64, to_seconds: f64, due: Option<&dyn Fn(f64) -> f64>) -> Vec<Stall> {
         let slot = |seconds: f64| ((seconds * 1e3) as u64).div_ceil(SLOT_MS).min(MOST_SLOTS);
         let (from, to) = (slot(from_seconds.max(0.0)), slot(to_seconds.max(0.0)));

@@ -21,7 +21,7 @@ pub const MAIN: &str = "main";
 pub struct Event {
     /// The run's id.
     pub run_id: String,
-    /// Who tells it.
+    /// The source of the event.
     pub source: String,
     /// Its number among those of the source, from 0.
     pub sequence: u64,
@@ -167,7 +167,7 @@ pub struct Mark {
 pub struct Gap {
     /// Label of the repetition.
     pub repetition: String,
-    /// From when to when, who and why.
+    /// From when to when, which source, and why.
     pub gap: SampleGap,
 }
 

@@ -1,4 +1,5 @@
-//! What is known of a limit beside its value: what it holds back, who says so, for which day, and how that is known.
+//! What is known of a limit beside its value: what it holds back, from which source, for which day, and how that is
+//! known.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -71,7 +72,7 @@ pub struct Provenance {
     pub scope: Option<LimitScope>,
     /// How the value is known.
     pub basis: LimitBasis,
-    /// Who says so, in a sentence or as the catalogue names its source.
+    /// The source, in a sentence or as the catalogue names its source.
     pub source: String,
     /// The day for which the value stands, as `2015-01-31`; absent where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

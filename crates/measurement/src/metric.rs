@@ -1,5 +1,6 @@
-//! The metrics of points and figures, each declared once: its name in records with the unit last, its label for people, its unit,
-//! which direction is better, and where the documents explain it. `docs/METRICS.md` is this table.
+//! The metrics of points and figures, each declared once. Each has its name in records with the unit last, its label
+//! for people, its unit, which direction is better, and where the documents explain it. `docs/METRICS.md` is this
+//! table.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -148,7 +148,7 @@ pub struct FileDelta {
 /// storage may count as several, so the use of the limit of I/Os is a lower bound where they are large.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FileUse {
-    /// Who says what the limits are.
+    /// The source of the limits.
     pub source: String,
     /// How large the file was at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -119,7 +119,7 @@ pub enum Basis {
     Simulated,
     /// By a formula, from what was measured elsewhere.
     Predicted,
-    /// By another program, whose results were read.
+    /// By another program; Plimsoll read its results.
     Imported,
 }
 
@@ -401,8 +401,9 @@ pub struct Client {
     /// How late a session that had slept began, which 99 of 100 did not exceed; only beside a schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wake_lag_us_p99: Option<f64>,
-    /// How late an answer that had arrived was picked up by its session, which 99 of 100 did not exceed: for how long the session
-    /// could have run and waited for a CPU. Some answers of each session are looked at; absent where the system does not tell.
+    /// The delay with which a session picked up an answer that had arrived; 99 of 100 did not exceed it. In this time
+    /// the session could have run and waited for a CPU. Some answers of each session are looked at; absent where the
+    /// system does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pickup_lag_us_p99: Option<f64>,
     /// What each phase needed; absent where a repetition has one phase.

@@ -27,15 +27,15 @@ pub struct Samples {
 pub struct SampleColumn {
     /// What it is: `cpu`, `data_reads`, `log_write_latency`, `waiting_for_log_write`, ...
     pub metric: String,
-    /// Who said it: `engine` or `host`.
+    /// The source: `engine` or `host`.
     pub source: String,
     /// Which one of several, such as the name of a disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
     /// Unit of the values: `cores`, `1/s`, `MB/s`, `ms`, `sessions`, `%`.
     pub unit: String,
-    /// True where a value is what was seen at the look that ended its interval, and not what passed in it: then the mean of few is
-    /// a matter of chance.
+    /// True where a value is what was seen at the look that ended its interval, and not what passed in it. Then the
+    /// mean of few is a matter of chance.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub momentary: bool,
     /// A value for each interval; null where it is not known.
@@ -49,7 +49,7 @@ pub struct SampleGap {
     pub from_seconds: f64,
     /// To.
     pub to_seconds: f64,
-    /// Who: `engine` or `host`.
+    /// The source: `engine` or `host`.
     pub source: String,
     /// Why.
     pub reason: String,
@@ -101,7 +101,7 @@ pub struct Ceiling {
     pub value: f64,
     /// Its unit, that of the resource.
     pub unit: String,
-    /// Who says so: `catalogue, S2 of v12-ga-2015-01`, `sys.dm_user_db_resource_governance`, `cgroup cpu.max`, ...
+    /// The source: `catalogue, S2 of v12-ga-2015-01`, `sys.dm_user_db_resource_governance`, `cgroup cpu.max`, ...
     pub source: String,
     /// What it holds back; absent where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

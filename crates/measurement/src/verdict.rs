@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 /// Which limit bound, with evidence. `limit` is null where there is not enough of it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// Name of the limit: `cpu`, `data_iops`, `data_bandwidth` (`data_io` where it can't be told which), `log_write`, `memory`, `locks`, `workers`, `network`, `device`,
-    /// `client`; `none` where nothing that can be seen bound; or null.
+    /// Name of the limit: `cpu`, `data_iops`, `data_bandwidth` (`data_io` where it can't be told which), `log_write`,
+    /// `memory`, `locks`, `workers`, `network`, `device`, `client`; `none` where no visible limit bound; or null.
     pub limit: Option<String>,
     /// Others that bound together with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -139,7 +139,8 @@ impl TlsConnector {
     /// Shakes hands over `stream` with the host of that name.
     ///
     /// # Errors
-    /// If the other side is not who it should be, or the stream would block; then the handshake can go on later.
+    /// If the certificate of the other side is not the expected one, or the stream would block; then the handshake can
+    /// go on later.
     pub fn connect<S: Read + Write>(
         &self,
         domain: &str,

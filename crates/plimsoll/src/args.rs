@@ -74,7 +74,7 @@ pub enum Command {
     Clean(Clean),
     /// Show published limits of tiers and disks, with date, source and basis.
     Catalog(Catalog),
-    /// The lab: SQLite on modelled hardware whose limits are known.
+    /// The lab: SQLite on modelled hardware with known limits.
     Lab(Lab),
     /// Check what works on this machine, and what a target allows.
     Doctor(Doctor),
@@ -101,7 +101,7 @@ pub struct Demo {
 /// How a target is reached.
 #[derive(Debug, Default, Args)]
 pub struct Access {
-    /// File whose first line is the password. Also: PLIMSOLL_PASSWORD, the engine's own password file, or a prompt.
+    /// File with the password in its first line. Also: PLIMSOLL_PASSWORD, the engine's own password file, or a prompt.
     #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
     /// Shell command that prints a Microsoft Entra ID access token. Also: PLIMSOLL_ACCESS_TOKEN, or an installed az.
@@ -442,8 +442,8 @@ pub struct Verify {
     /// Write the table as Markdown too; - for standard output.
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
-    /// Instead: seeded scenarios whose limit is found by reruns, and the verdict on each; exits with 1 if more than 10 % have none or
-    /// more than 1 % a wrong one.
+    /// Instead: seeded scenarios with a limit that reruns find, and the verdict on each. Exits with 1 if more than 10 %
+    /// have none or more than 1 % a wrong one.
     #[arg(long, value_enum, value_name = "HALF", num_args = 0..=1, default_missing_value = "both",
           conflicts_with_all = ["level", "edition", "clock", "row", "markdown"])]
     pub verdicts: Option<Halves>,

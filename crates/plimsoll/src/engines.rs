@@ -31,7 +31,7 @@ pub fn products() -> Vec<&'static str> {
     ENGINES.iter().flat_map(|engine| engine.products()).copied().collect()
 }
 
-/// The engine whose scheme a target has.
+/// The engine that has the scheme of a target.
 pub fn engine_of(target: &Target) -> Result<&'static dyn Engine, Error> {
     ENGINES.into_iter().find(|engine| engine.schemes().contains(&target.scheme.as_str())).ok_or_else(|| {
         let schemes: Vec<&str> = ENGINES.iter().flat_map(|engine| engine.schemes()).copied().collect();

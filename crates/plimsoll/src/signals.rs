@@ -1,5 +1,5 @@
-//! Ctrl-C and termination: the first one stops the run, keeps what was measured and removes what was made; the second waits for
-//! nothing at the target any more, and the third ends the program wherever it is.
+//! Ctrl-C and termination: the first one stops the run, keeps what was measured and removes what was made. The second
+//! waits for nothing at the target any more, and the third ends the program wherever it is.
 
 use std::thread;
 use std::time::Duration;

@@ -57,8 +57,8 @@ pub trait RunStore: Send + Sync {
     /// The runs that a filter lets through, the newest first.
     fn summaries(&self, filter: &Filter) -> Result<Vec<RunSummary>, StoreError>;
 
-    /// Events of a run behind a position (0 for all), at most so many. Who has seen those before it catches up by them: what
-    /// was dropped meanwhile changes no record.
+    /// Events of a run behind a position (0 for all), at most so many. A reader that has seen the earlier ones catches
+    /// up by them: what was dropped meanwhile changes no record.
     fn events(&self, run_id: &str, after: u64, limit: u32) -> Result<Vec<Kept>, StoreError>;
 
     /// Takes over the runs of another store that are not here, or not finished here; how many. The other store is not

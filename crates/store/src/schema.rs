@@ -1,4 +1,4 @@
-//! The file: how it is opened, whose it is, which tables it has in which version.
+//! The file: how it is opened, which program it belongs to, which tables it has in which version.
 
 use std::time::Duration;
 
@@ -104,7 +104,7 @@ pub(crate) const VERSION: i32 = MIGRATIONS.len() as i32;
 /// Another process writes one point at a time, which takes milliseconds; a merge of thousands of runs takes seconds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Whose file it is.
+/// The owner of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// Nobody's: an empty file.
@@ -115,7 +115,7 @@ pub(crate) enum Owner {
     Other(i32),
 }
 
-/// Finds out whose file it is without writing to it.
+/// Finds out which program the file belongs to, without writing to it.
 pub(crate) fn owner(connection: &Connection) -> rusqlite::Result<Owner> {
     // All of it as of one moment, since another process may be making the store.
     let _moment = connection.unchecked_transaction()?;

@@ -1,5 +1,5 @@
-//! The store in one SQLite file: how it is opened, and who may use it when. One connection writes; each reader has its own,
-//! and neither waits for the other.
+//! The store in one SQLite file: how it is opened, and which process may use it when. One connection writes; each
+//! reader has its own, and neither waits for the other.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -45,7 +45,7 @@ impl Address {
     }
 }
 
-/// A file that was opened, and whose it is.
+/// A file that was opened, and its owner.
 struct Opened {
     connection: Connection,
     owner: Owner,

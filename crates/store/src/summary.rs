@@ -166,7 +166,7 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<Result<RunSummary, StoreError>> {
     }))
 }
 
-/// True for a run whose end has come.
+/// True for a run that has ended.
 pub(crate) fn has_ended(connection: &Connection, path: &Path, run_id: &str) -> Result<bool, StoreError> {
     exists(connection, "SELECT 1 FROM run WHERE run_id = ?1 AND ended_at IS NOT NULL", run_id)
         .map_err(StoreError::sqlite(path))
@@ -199,7 +199,7 @@ pub(crate) fn resolve(connection: &Connection, path: &Path, wanted: &str) -> Res
     }
 }
 
-/// The newest runs whose id begins like this.
+/// The newest runs with an id that begins like this.
 fn newest_with(connection: &Connection, prefix: &str) -> rusqlite::Result<Vec<String>> {
     let sql = "SELECT run_id FROM run WHERE substr(run_id, 1, length(?1)) = ?1 ORDER BY run_id DESC LIMIT ?2";
     connection.prepare_cached(sql)?.query_map(params![prefix, RUNS_NAMED], |row| row.get(0))?.collect()

@@ -48,7 +48,7 @@ fn rounded(value: f64) -> f64 {
     format!("{value:.*e}", DIGITS - 1).parse().unwrap_or(value)
 }
 
-/// A column whose values are made of each two looks that follow one another.
+/// A column with values that are made of each two looks that follow one another.
 fn column(metric: &str, source: &str, unit: &str, values: Vec<Option<f64>>) -> SampleColumn {
     let [metric, source, unit] = [metric, source, unit].map(str::to_owned);
     SampleColumn { metric, source, unit, values, ..SampleColumn::default() }

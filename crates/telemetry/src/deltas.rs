@@ -1,8 +1,9 @@
 //! What happened between two readings: rates and the use of limits over the time between them.
 //!
-//! A figure that is missing on a side, or a counter that went backwards (it wrapped, or what it counted was made anew), is a gap:
-//! `None`, never negative and never zero. The same holds for what was there on one side only. Two readings of one source give the
-//! time between them, from the middle of one window to the middle of the other; where the windows meet there is no time, and no rate.
+//! A figure that is missing on a side, or a counter that went backwards (it wrapped, or what it counted was made anew)
+//! is a gap. It is `None`, never negative and never zero. The same holds for what was there on one side only. Two
+//! readings of one source give the time between them, from the middle of one window to the middle of the other. Where
+//! the windows meet there is no time, and no rate.
 
 mod group;
 mod interval;

@@ -1,9 +1,10 @@
 //! What the engine and the machine say about themselves while a test runs.
 //!
-//! A [`recording`] asks both again and again, and makes [`columns`] of what they said. [`host`] reads the machine, when the server is
-//! on it or when it is about ourselves: cumulative counters, each with the window in which it was read; [`deltas`] turns two readings
-//! into rates and use of limits, [`ceilings`] says which limits there are. [`views`] is what was waited for and what files were read
-//! and written between two looks at an engine's cumulative views; `files`, how far each file used limits of its own.
+//! A [`recording`] asks both again and again, and makes [`columns`] of what they said. [`host`] reads the machine, when
+//! the server is on it or when it is about ourselves. It gives cumulative counters, each with the window in which it
+//! was read; [`deltas`] turns two readings into rates and use of limits, [`ceilings`] says which limits there are.
+//! [`views`] is what was waited for and what files were read and written between two looks at an engine's cumulative
+//! views; `files`, how far each file used limits of its own.
 
 pub mod ceilings;
 mod columns;
@@ -21,8 +22,8 @@ use plimsoll_engine::Database;
 pub use columns::{CLIENT, SERVER};
 pub use recording::{Recording, Sources};
 
-/// Everybody who can be asked about a target, and a sentence for each who can't be. In virtual time the machine has no part in what
-/// happens, and is not asked.
+/// All samplers that can be asked about a target, and a sentence for each that can't be. In virtual time the machine
+/// has no part in what happens, and is not asked.
 pub fn sources(database: &dyn Database, clock: &Arc<dyn Clock>) -> (Sources, Vec<String>) {
     let mut warnings = Vec::new();
     let engine = database.server_sampler().unwrap_or_else(|error| {

@@ -1,5 +1,5 @@
-//! Samplers at work while something is measured: a thread on the clock reads them at even times and keeps the cumulative
-//! readings; at the end they become columns of rates over one time axis.
+//! Samplers at work while something is measured. A thread on the clock reads them at even times and keeps the
+//! cumulative readings. At the end they become columns of rates over one time axis.
 //!
 //! However long it goes on, memory and record stay small: of too many looks every second one is dropped, and the time between
 //! two of them doubles. As counters are cumulative, nothing is lost by that but detail.
@@ -25,7 +25,7 @@ const PART_EVERY: Duration = Duration::from_secs(30);
 /// From so many looks on every second one is dropped: ten minutes of seconds, or two hours of twelves.
 const MOST_LOOKS: usize = 600;
 
-/// Who is asked.
+/// The sampler that is asked.
 #[derive(Default)]
 pub struct Sources {
     /// The whole server, by its views and counters.

@@ -14,7 +14,8 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// Whom a server has to run as: `None` means as ourselves; as root the user of the server's package, or nobody.
+    /// The user that a server has to run as: `None` means as ourselves; as root the user of the server's package, or
+    /// nobody.
     pub(crate) fn for_server(package: &'static str) -> Result<Option<Self>, TestbedError> {
         if !rustix::process::geteuid().is_root() {
             return Ok(None);

@@ -106,7 +106,7 @@ impl Builder {
         }
     }
 
-    /// Makes the cluster. Its files are owned by whom the server runs as; over TCP it asks for a password.
+    /// Makes the cluster. Its files belong to the user that the server runs as; over TCP it asks for a password.
     fn initialise(
         &self,
         binaries: &Binaries,
@@ -162,7 +162,7 @@ impl Builder {
     }
 }
 
-/// A directory for a server, owned by whom it runs as.
+/// A directory for a server, owned by the user that it runs as.
 pub(crate) fn make_directory(parent: Option<&Path>, account: Option<Account>) -> Result<TempDir, TestbedError> {
     let mut names = tempfile::Builder::new();
     names.prefix("plimsoll-");

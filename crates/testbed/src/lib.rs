@@ -10,8 +10,9 @@
 //! They are those of the machine's distribution, or of the versions that [`CHOICE`] names.
 //!
 //! Servers refuse to run as root; then the server and everything that touches its files runs as the user of its package
-//! (`postgres`, `mysql`) or `nobody`. A guard process waits for the end of the test process, however it ends, and then stops the server and removes
-//! its directory; so nothing stays behind a killed test, nor behind a server that sits in a `static`.
+//! (`postgres`, `mysql`) or `nobody`. A guard process waits for the end of the test process, however it ends, and then
+//! stops the server and removes its directory. So nothing stays behind a killed test, nor behind a server that sits in
+//! a `static`.
 
 mod account;
 mod binaries;

@@ -10,7 +10,7 @@ use crate::TestbedError;
 
 /// Stack of a thread that answers; there are thousands.
 const STACK_BYTES: usize = 64 * 1024;
-/// What a client may say before it says who it is.
+/// What a client may say before it gives its identity.
 const SSL_REQUEST: i32 = 80_877_103;
 const CANCEL_REQUEST: i32 = 80_877_102;
 /// Name of the sessions that work.

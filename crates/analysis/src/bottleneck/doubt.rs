@@ -30,8 +30,8 @@ fn too_close(found: &[Found]) -> Option<String> {
     Some(format!("{lift} would bring about {gain:.1} %, which is too close to call"))
 }
 
-/// Sessions were seen to wait at so few looks that by chance as many others could have been: whether what is named would be, or
-/// something if nothing is, is open.
+/// Sessions were seen to wait at so few looks that by chance as many others could have been. It is open whether the
+/// named limit would be named then, or some limit if none is named now.
 fn too_few_looks(model: &Model<'_>, found: &[Found], named: usize) -> Option<String> {
     let (side, mut candidates) = if named > 0 { (-1.0, found[..named].iter()) } else { (1.0, found.iter()) };
     let (found, error) = candidates.find_map(|found| {
@@ -49,8 +49,8 @@ fn too_few_looks(model: &Model<'_>, found: &[Found], named: usize) -> Option<Str
     ))
 }
 
-/// Sessions of others were at work on the server, and what is named is of what they use as well: how much of it they did is not seen,
-/// unless our own sessions are seen to wait for it.
+/// Sessions of others were at work on the server, and what is named is of what they use as well. How much of it they
+/// did is not seen, unless our own sessions are seen to wait for it.
 fn strangers(model: &Model<'_>, bound: &[Found]) -> Option<String> {
     let sessions = model.load.sessions;
     let others = model.strangers().filter(|others| *others >= STRANGERS_PART * sessions)?;
@@ -68,7 +68,7 @@ fn strangers(model: &Model<'_>, bound: &[Found]) -> Option<String> {
     ))
 }
 
-/// Most sessions wait for others of whom nothing is seen.
+/// Most sessions wait for others, and the samples do not show what those wait for.
 fn turns(model: &Model<'_>) -> Option<String> {
     UNSEEN.iter().find_map(|(column, words, part)| {
         let waiting = model.means.column(column).filter(|waiting| *waiting >= part * model.load.sessions)?;
@@ -76,8 +76,8 @@ fn turns(model: &Model<'_>) -> Option<String> {
     })
 }
 
-/// The CPUs are full, but of somebody else's work: whether it gives way or holds up the server, and whether it would take more if there
-/// were more, is not seen.
+/// The CPUs are full, but of other programs' work. Whether that work gives way or holds up the server, and whether it
+/// would take more if there were more, is not seen.
 fn others(model: &Model<'_>, named: &[Found]) -> Option<String> {
     let (cores, all) = model.others().filter(|(cores, all)| *cores >= OTHERS_PART * all)?;
     let doubtful = match named.iter().find(|found| found.rule.station() == Some(Station::Cpu)) {
@@ -97,8 +97,8 @@ fn others(model: &Model<'_>, named: &[Found]) -> Option<String> {
     })
 }
 
-/// All that had something to do on the machine waited for storage, no limit of storage is known to have bound, and no other limit would
-/// bring more than storage that is a fifth faster; CPUs are none that are idle meanwhile.
+/// Everything that had something to do on the machine waited for storage. No storage limit is known to have bound, and
+/// no other limit would gain more than storage that is a fifth faster. CPUs that are idle meanwhile are no such limit.
 fn stalled(model: &Model<'_>, bound: &[Found]) -> Option<String> {
     model.others()?;
     let stalled = model.means.column("io_stall").filter(|percent| *percent >= LEAST_STALLED_PERCENT)?;

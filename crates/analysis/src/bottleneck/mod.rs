@@ -1,8 +1,9 @@
 //! Which limit bound: from what the engine and the machine said of themselves while somebody worked.
 //!
-//! A limit *binds* if more of it would raise the rate. That is asked of a model: the [`network`] of queues that delivers the measured
-//! rate with the measured utilisations. Each of the [`rules`] changes it in its own way, and who raises its rate is named. So two
-//! limits may bind together, and a resource at 90 % that is hidden behind another one isn't named.
+//! A limit *binds* if more of it would raise the rate. That is asked of a model: the [`network`] of queues that
+//! delivers the measured rate with the measured utilisations. Each of the [`rules`] changes it in its own way, and a
+//! limit is named if the change raises the rate. So two limits may bind together, and a resource at 90 % that is hidden
+//! behind another one isn't named.
 //!
 //! What isn't enough for that is said: no rate, no samples, time of sessions that nobody accounts for, a gain too close to call.
 
@@ -155,9 +156,10 @@ pub fn judge(stretch: &Segment<'_>, ceilings: &[Ceiling], load: &Load) -> Judged
     judged
 }
 
-/// Whether those who had no answer for this part of the time waited for a device then, and not for each other, or for a limit that
-/// comes in pieces, as quotas of CPU and of I/Os do: of that, more would have been used in the rest of the time than there is. A device
-/// that did I/Os meanwhile did not stand still either: it had others to serve, as in a checkpoint.
+/// Whether sessions without an answer for this part of the time waited for a device. They may also have waited for each
+/// other, or for a limit that comes in pieces, as quotas of CPU and of I/Os do. Of such a limit, more would have been
+/// used in the rest of the time than there is. A device that did I/Os meanwhile did not stand still either: it had
+/// others to serve, as in a checkpoint.
 fn standing_still_is_the_devices(stretch: &Segment<'_>, ceilings: &[Ceiling], still: f64, load: &Load) -> bool {
     let plain = Means::plain(stretch);
     let waited = plain.sum(&rules::DEVICES).unwrap_or(0.0);

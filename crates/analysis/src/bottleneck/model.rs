@@ -52,8 +52,9 @@ impl<'a> Model<'a> {
         highest(self.means, self.ceilings, rule)
     }
 
-    /// Sessions that wait on average. A session whose request has come is seen waiting for its client until it gets a CPU, so on a full
-    /// machine fewer are seen to compute than there are cores at work for the server: that is no count of them.
+    /// Sessions that wait on average. A session with a new request is seen waiting for its client until it gets a CPU.
+    /// So on a full machine fewer sessions are seen to compute than there are cores at work for the server: that is no
+    /// count of them.
     pub fn waiting(&self, rule: &Rule) -> Option<f64> {
         let waiting = self.means.sum(rule.waits)?;
         let at_work = self.means.column("server_cpu").filter(|_| rule.station() == Some(Station::Cpu)).unwrap_or(0.0);

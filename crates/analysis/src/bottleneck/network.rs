@@ -1,10 +1,10 @@
 //! A closed network of queues: what the rate would be if something were faster.
 //!
-//! A fixed number of sessions go round: they think, wait for things that take their time whatever the load (latencies), and queue
-//! at stations that serve one after the other (a quota of CPU, a limit of I/Os a second). What each request needs of a station is
-//! its *demand*: utilisation divided by the rate (the utilisation law). The response time of a station grows with those who are
-//! there already (the arrival theorem), which is solved by Schweitzer's approximation; as limits serve evenly, whoever is being served
-//! has half of his time left on average.
+//! A fixed number of sessions go round: they think, wait for things that take their time whatever the load (latencies),
+//! and queue at stations that serve one after the other (a quota of CPU, a limit of I/Os a second). What each request
+//! needs of a station is its *demand*: utilisation divided by the rate (the utilisation law). The response time of a
+//! station grows with the sessions that are there already (the arrival theorem). This is solved by Schweitzer's
+//! approximation. As limits serve evenly, the session in service has half of its time left on average.
 //!
 //! Sources: Lazowska, Zahorjan, Graham and Sevcik, Quantitative System Performance (1984), chapters 3 and 6; Reiser and Lavenberg,
 //! Mean-value analysis of closed multichain queuing networks, Journal of the ACM 27 (1980) 313-322; Schweitzer, Approximate analysis

@@ -1,10 +1,10 @@
 //! The limits that a verdict may name, as data: how their use is seen, which sessions wait for them, and what is changed to see what
 //! they cost.
 //!
-//! That a limit binds is meant as people mean it who ask what to buy: a fifth more of it, and the rate is higher. So a rule says what
-//! that fifth changes in the [network](super::network) that was fitted to what was measured. Utilisation and waits are read together,
-//! as in Gregg, Thinking methodically about performance, Communications of the ACM 56 (2013) 45-51; the classes of waits are those of
-//! the engines' own documentation (docs/ENGINES.md).
+//! A limit binds if a fifth more of it raises the rate. This answers the question what to buy. So a rule says what that
+//! fifth changes in the [network](super::network) that was fitted to what was measured. Utilisation and waits are read
+//! together, as in Gregg, Thinking methodically about performance, Communications of the ACM 56 (2013) 45-51. The
+//! classes of waits are those of the engines' own documentation (docs/ENGINES.md).
 
 /// Stations at which requests queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl Station {
 /// How the use of a limit is seen: the sum of some columns less others, for a ceiling.
 #[derive(Debug, Clone, Copy)]
 pub struct Use {
-    /// Columns whose sum is held against the ceiling.
+    /// Columns; their sum is compared with the ceiling.
     pub columns: &'static [&'static str],
     /// Columns that are taken off.
     pub less: &'static [&'static str],
@@ -294,8 +294,8 @@ pub const WAITS: [(&[&str], Option<Station>); 7] = [
 /// How much more of a limit is tried.
 pub const MORE: f64 = 1.2;
 
-/// A gain from which a limit is named, in percent. Binding means 5 % and not binding less than 2 %; in between is nobody's land, in whose
-/// middle (of logarithms) this lies.
+/// A gain from which a limit is named, in percent. Binding means 5 % and not binding less than 2 %; this lies in the
+/// middle between the two (of logarithms).
 pub const NAMED_PERCENT: f64 = 3.3;
 
 /// A gain of what would bring most that is too close to call, in percent.

@@ -36,8 +36,8 @@ pub(super) fn highest(means: &Means<'_>, ceilings: &[Ceiling], rule: &Rule) -> O
     among(&of_ours).or_else(|| among(&|counts| counts == Counts::WithoutBetter))
 }
 
-/// Of uses that differ by no more than this the one that is listed first counts, which is nearest to the server: a limit of its own is not
-/// hidden behind a machine that is full as well.
+/// Of uses that differ by no more than this, the one that is listed first counts. It is nearest to the server: a limit
+/// of its own is not hidden behind a machine that is full as well.
 const ALIKE: f64 = 0.97;
 
 /// How far a ceiling is used, where both are known.

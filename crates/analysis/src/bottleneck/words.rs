@@ -89,7 +89,7 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
     sentences
 }
 
-/// Whose CPU it was.
+/// The owner of the CPU.
 fn whose(model: &Model<'_>) -> String {
     // An engine without processes of its own works in ours.
     let has_server = model.means.column("server_cpu").is_some();
@@ -142,7 +142,7 @@ fn at_full_use(rate: f64, maximum: Maximum) -> String {
     }
 }
 
-/// Who waited for it.
+/// The sessions that waited for it.
 fn waited(model: &Model<'_>, one: &Found) -> Option<String> {
     let waiting = one.waiting.filter(|waiting| *waiting >= LEAST_WAITING)?;
     let what = waited_for(one.rule.limit)?;

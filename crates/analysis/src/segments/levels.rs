@@ -1,9 +1,9 @@
 //! Series that flip between two levels, as a database does that others share a disk with.
 //!
 //! Method: the values are split where the two parts vary least in themselves (Otsu, A threshold selection method from
-//! gray-level histograms, IEEE Transactions on Systems, Man, and Cybernetics 9 (1979) 62-66). They are two levels if the
-//! parts are far apart, hardly a point is between them, and the series goes to and fro: once there is a step, there and
-//! back may be a disturbance. A slow series passes through the middle, a mixture of noises has no gap.
+//! gray-level histograms, IEEE Transactions on Systems, Man, and Cybernetics 9 (1979) 62-66). They are two levels if
+//! the parts are far apart, hardly a point is between them, and the series goes to and fro. Once there is a step, there
+//! and back may be a disturbance. A slow series passes through the middle, a mixture of noises has no gap.
 
 use crate::summary;
 

@@ -1,11 +1,12 @@
 //! What a series of points does over time: whether it keeps a level, steps, drifts, warms up or flips between two levels,
 //! and which part of it is steady.
 //!
-//! Method: each shape is fitted under noise whose points follow each other (a first-order autoregression), and pays a price
-//! for its coefficients that noise alone seldom pays; the best one that can pay is the answer. That steady state is found
-//! by change points, and that "never" is an answer, is from Barrett and others, Virtual machine warmup blows hot and cold,
-//! Proceedings of the ACM on Programming Languages 1 (OOPSLA 2017) 52. Cuts: `partition`; noise: `autoregression`; two
-//! levels and outliers in modules of their own, with their sources. How often it errs is measured: docs/STATISTICS.md.
+//! Method: each shape is fitted under noise in which points depend on each other (a first-order autoregression). It
+//! pays a price for its coefficients that noise alone seldom pays. The best shape that can pay is the answer. That
+//! steady state is found by change points, and that "never" is an answer, is from Barrett and others, Virtual machine
+//! warmup blows hot and cold, Proceedings of the ACM on Programming Languages 1 (OOPSLA 2017) 52. Cuts: `partition`;
+//! noise: `autoregression`; two levels and outliers in modules of their own, with their sources. How often it errs is
+//! measured: docs/STATISTICS.md.
 
 mod fit;
 mod levels;

@@ -57,7 +57,8 @@ fn goes_on(values: &[f64], cleaned: &mut [f64], index: usize, limit: f64) -> boo
 }
 
 /// Variance of the noise from point to point, from the median difference of neighbours, which a few outliers or changes
-/// of level hardly disturb; that of the points if they are independent. 0 where most neighbours are equal.
+/// of level hardly disturb. It is the variance of the points if they are independent. 0 where most neighbours are
+/// equal.
 pub(crate) fn noise_variance(values: &[f64]) -> f64 {
     let steps: Vec<f64> = values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
     summary::median(&steps).map_or(0.0, |median| (median * NORMAL_PER_MEDIAN).powi(2) / 2.0)

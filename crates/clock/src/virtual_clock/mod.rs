@@ -1,8 +1,8 @@
 //! Virtual time: a cooperative scheduler over threads of the operating system.
 //!
-//! Exactly one thread on the clock runs; it has the *turn*. When it waits, the turn goes to whoever waits for the earliest
-//! moment (among equals: who was queued first), and the clock jumps there. So hours of a test with many sessions pass as
-//! fast as their work can be done, and in the same order each time.
+//! Exactly one thread on the clock runs; it has the *turn*. When it waits, the turn goes to the thread that waits for
+//! the earliest moment (among equals: the one that was queued first), and the clock jumps there. So hours of a test
+//! with many sessions pass as fast as their work can be done, and in the same order each time.
 
 mod affinity;
 mod registered;
@@ -22,7 +22,7 @@ pub(crate) use shared::{Shared, Voucher};
 
 /// A clock that jumps from event to event. Its epoch is fixed, so timestamps are the same in every run.
 ///
-/// `now`, `timestamp` and [`Waiter::wake`] may be called by anyone; who waits must be on the clock.
+/// `now`, `timestamp` and [`Waiter::wake`] may be called by any thread; a thread that waits must be on the clock.
 pub struct VirtualClock {
     shared: Arc<Shared>,
     watchdog: Option<Watchdog>,
@@ -37,8 +37,9 @@ impl VirtualClock {
         Self { shared: Arc::default(), watchdog: None }
     }
 
-    /// The same with a watchdog, which calls `on_stall` once, from a thread of its own, with a sentence that names the thread
-    /// that has had the turn for seconds while it waits for something outside the clock. Linux only; elsewhere it sees nothing.
+    /// The same with a watchdog, which calls `on_stall` once, from a thread of its own. It passes a sentence that names
+    /// the thread that has had the turn for seconds while it waits for something outside the clock. Linux only;
+    /// elsewhere it sees nothing.
     pub fn with_watchdog(on_stall: Box<dyn Fn(&str) + Send + Sync>) -> Self {
         Self::with_watch(Watch::default(), on_stall)
     }

@@ -1,4 +1,5 @@
-//! Who is on the clock, who has the turn, and who is next. Data only: waiting and waking are the clock's.
+//! The threads on the clock, the one that has the turn, and the next one. Data only: waiting and waking are the
+//! clock's.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -43,8 +44,8 @@ struct Place {
 
 /// The threads on one clock. Exactly one has the turn unless there is none that could.
 ///
-/// Methods that move the turn return whom to call. Order is by moment, then by when a thread was queued, so equal calls in
-/// equal order give equal turns.
+/// Methods that move the turn return the thread to call. Order is by moment, then by when a thread was queued, so equal
+/// calls in equal order give equal turns.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
     now: Moment,
@@ -64,7 +65,8 @@ impl Schedule {
         self.now
     }
 
-    /// Who has the turn, and how many turns or jumps there were before: who has not moved on has the same number.
+    /// The thread that has the turn, and how many turns or jumps there were before: a thread that has not moved on has
+    /// the same number.
     pub(crate) fn turn(&self) -> (u64, Option<&Arc<Task>>) {
         (self.turns, self.turn.as_ref())
     }
@@ -170,8 +172,9 @@ impl Schedule {
         self.turn.clone()
     }
 
-    /// Nobody is queued, so nobody will ever wake the parked: they are called one after the other to hear it. Who waits for a
-    /// departure goes on when these have left, unless there are only such, who then wait for each other.
+    /// Nobody is queued, so nobody will ever wake the parked: they are called one after the other to hear it. A thread
+    /// that waits for a departure goes on when these have left, unless only such threads remain and wait for each
+    /// other.
     fn abandon(&mut self) {
         let waiting = |waits: &Awaits| {
             let places = self.places.values().filter(|place| place.awaits == *waits);

@@ -37,10 +37,10 @@ impl Shared {
         }
     }
 
-    /// The same by a thread that waits for others, who may all be gone.
+    /// The same by a thread that waits for others, which may all be gone.
     ///
     /// # Panics
-    /// If nobody is left who could have called the thread.
+    /// If no thread is left that could have called this one.
     pub(super) fn rely_on_others(&self, task: &Task, act: impl FnOnce(&mut Schedule) -> Option<Arc<Task>>) {
         self.yield_turn(task, act);
         let abandoned = self.with(|schedule| schedule.abandoned(task.number));

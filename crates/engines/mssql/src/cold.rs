@@ -1,6 +1,6 @@
-//! Making tables cold: by a restart if a command is given, else by emptying the server's cache, which hits everybody there and so
-//! is done only if the target says so. Writing a table anew would leave it in the cache, so otherwise nothing is done, which the
-//! run says, and the reads say how cold it was.
+//! Making tables cold: by a restart if a command is given, else by emptying the server's cache. That hits everybody
+//! there, so it is done only if the target says so. Writing a table anew would leave it in the cache, so otherwise
+//! nothing is done, which the run says, and the reads say how cold it was.
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::database::{Cold, ColdFollower, Workspace};

@@ -1,4 +1,4 @@
-//! Connections: where to, as whom, how protected, under which name; and what is tried again.
+//! Connections: where to, as which user, how protected, under which name; and what is tried again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -230,7 +230,8 @@ impl Connector {
     }
 }
 
-/// By password or by token. What the target or an option says goes before the environment, and who gives both has to decide.
+/// By password or by token. What the target or an option says goes before the environment, and a user that gives both
+/// has to decide.
 fn secrets(
     location: &Location,
     credentials: &Credentials,

@@ -1,10 +1,10 @@
-//! Whole databases of our own: which there are, whose they are, and how they go.
+//! Whole databases of our own: which there are, which run owns them, and how they go.
 //!
-//! On a machine a database is ours if its first file is named by our mark, which says from which database it was made: there the
-//! lease of its run is a lock. In Azure files have no names of one's own. There a database is ours if it bears the mark as
-//! an extended property, which goes with copies and restores. Without a mark it is ours only if its run has a place in the
-//! target's database, and nothing is in it that lies outside the schema of its run, as while it is being filled; or, while it
-//! can't be opened, if it is being restored, or copied from one of ours.
+//! On a machine a database is ours if its first file is named by our mark, which says from which database it was made.
+//! There the lease of its run is a lock. In Azure files have no names of one's own. There a database is ours if it
+//! bears the mark as an extended property, which goes with copies and restores. Without a mark it is ours only if its
+//! run has a place in the target's database. Nothing may be in it that lies outside the schema of its run, as while it
+//! is being filled. While it can't be opened, it is ours if it is being restored, or copied from one of ours.
 
 use std::fs;
 use std::path::PathBuf;
@@ -64,7 +64,8 @@ impl<'a> Copies<'a> {
         work(&mut Control::connect(&inside, CONTROL)?)
     }
 
-    /// The databases that are ours and whose runs worked from here; whether their leases are held is not known yet.
+    /// The databases that are ours and that belong to runs that worked from here; whether their leases are held is not
+    /// known yet.
     pub(super) fn list(&self) -> Result<Vec<Workspace>> {
         let [mark, _] = sql::file_marks(self.home);
         let names = match self.product {
@@ -92,7 +93,7 @@ impl<'a> Copies<'a> {
         work(&mut Control::connect(self.connector, CONTROL)?)
     }
 
-    /// Whose a database is.
+    /// The owner of a database.
     pub(super) fn owner(&self, copy: &Workspace) -> Result<Owner> {
         let name = [Value::Text(copy.name())];
         if self.product != Product::Database {
@@ -250,7 +251,7 @@ impl<'a> Copies<'a> {
         })
     }
 
-    /// An error for those who could not remove backups again.
+    /// An error for a user that could not remove backups again.
     pub(super) fn can_remove_backups(&self) -> Result<()> {
         self.in_master(|control| {
             if control.number(sql::IS_ADMINISTRATOR, &[])? == Some(1) {

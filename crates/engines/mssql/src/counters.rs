@@ -172,8 +172,8 @@ pub(super) fn pattern_of(text: &str) -> String {
     text.replace('[', "[[]").replace('_', "[_]").replace('%', "[%]")
 }
 
-/// Pages that statements which name the table had to read from files, as long as their plans are in the cache; `None` if
-/// there is no such plan, or nobody may see it.
+/// Pages that statements on the table had to read from files, as long as their plans are in the cache; `None` if there
+/// is no such plan, or nobody may see it.
 pub(super) fn table_misses(control: &mut Control, qualified: &str, abilities: Abilities) -> Result<Option<u64>> {
     if !abilities.has(Ability::SeePlans) {
         return Ok(None);

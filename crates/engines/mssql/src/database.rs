@@ -34,7 +34,7 @@ pub(super) struct MssqlDatabase {
 }
 
 impl MssqlDatabase {
-    /// Connects and asks the server who it is.
+    /// Connects and asks the server for its identity.
     pub(super) fn open(connector: Connector) -> Result<Self> {
         let server = describe::describe(&mut Control::connect(&connector, CONTROL)?, &connector)?;
         Ok(Self { connector: Arc::new(connector), server })

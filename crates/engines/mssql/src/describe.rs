@@ -1,4 +1,4 @@
-//! Who the server says it is, and what it lets us see and do.
+//! The identity that the server states, and what it lets us see and do.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,8 +20,8 @@ pub(super) const NAME: &str = "sqlserver";
 /// Bytes of a page; there is one size.
 pub(super) const PAGE_BYTES: u64 = 8_192;
 
-/// What is to be said beside the counter "Target Server Memory": it said 3 GB at levels whose memory was much less (reference,
-/// 2.13).
+/// What is to be said beside the counter "Target Server Memory": it said 3 GB at levels with much less memory
+/// (reference, 2.13).
 const NO_LIMIT: &str = "what the server aims at, which need not be what the level lets it use";
 
 const MB: f64 = (1 << 20) as f64;
@@ -176,7 +176,7 @@ fn governed(row: &Row) -> Vec<Ceiling> {
     ceilings
 }
 
-/// True for a service objective whose databases share a server.
+/// True for a service objective with databases that share a server.
 fn shares(objective: &str) -> bool {
     let objective = objective.trim();
     objective.is_empty()
@@ -233,7 +233,7 @@ impl Probe<'_> {
         Ok(self.rows(text, values, &[])?.is_some())
     }
 
-    /// A number whose being there is an ability.
+    /// A number that shows an ability by being there.
     fn seen(&mut self, ability: Ability, text: Text) -> Result<Option<i64>> {
         let number = self.one(text, &[BigInt])?.and_then(|row| whole(&row, 0)).filter(|number| *number > 0);
         self.abilities.set(ability, number.is_some());

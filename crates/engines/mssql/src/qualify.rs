@@ -142,7 +142,7 @@ struct Step<'a> {
     before: &'a str,
     creates: bool,
     selects_into: bool,
-    /// In a MERGE, whose source comes behind USING.
+    /// In a MERGE; its source comes behind USING.
     merges: bool,
     /// Behind a table's name an alias may follow.
     named_table: bool,
@@ -269,7 +269,7 @@ impl Step<'_> {
     }
 }
 
-/// True if the statement so far is one about an index whose table has not been named.
+/// True if the statement so far is one about an index and has not yet named its table.
 fn before_was_index(pieces: &[Piece<'_>]) -> bool {
     let words = pieces.iter().rev().filter_map(|piece| match piece {
         Piece::Word(word) => Some(*word),

@@ -33,7 +33,7 @@ const BEYOND_A_CHECK: RangeInclusive<u32> = 11_501..=11_530;
 /// What the names of our procedures begin with.
 const OURS: &str = "plimsoll_";
 
-/// A connection whose statements work in one place.
+/// A connection with statements that work in one place.
 pub(super) struct MssqlSession {
     control: Control,
     canceller: Arc<dyn Cancel>,

@@ -109,7 +109,7 @@ pub(super) enum Authentication {
     Password,
     /// By an access token of whatever source.
     Token,
-    /// By an access token whose source is given: a kind of log-in that we have not got ourselves.
+    /// By an access token from a given source: a kind of log-in that we have not got ourselves.
     GivenToken,
 }
 

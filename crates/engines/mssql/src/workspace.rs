@@ -1,7 +1,8 @@
 //! Places: schemas that bear our mark, and the application lock that stands for the lease on each.
 //!
-//! An application lock can't be turned from exclusive into shared. So there is a second one, the gate, which everybody holds
-//! who takes or changes a lease on that place: while the one is given back and the other taken, nobody comes in between.
+//! An application lock can't be turned from exclusive into shared. So there is a second one, the gate. Every session
+//! that takes or changes a lease on that place holds the gate: while the one is given back and the other taken, nobody
+//! comes in between.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -38,7 +39,7 @@ impl Keeper for Control {
     const NOUN: &'static str = "schema";
     const RENEW_PATIENCE: Duration = Duration::from_secs(75);
 
-    /// Whose a whole database is, its removal asks.
+    /// Removal asks for the owner of a whole database.
     fn owner(&mut self, workspace: &Workspace) -> Result<Owner> {
         if workspace.kind() == WorkspaceKind::Copy {
             return Ok(Owner::We);

@@ -1,8 +1,8 @@
 //! Cold tables: nothing of them in the buffer pool, nor in the operating system's cache where that is in our power.
 //!
 //! Without a restart pages are displaced. A page that is made anew enters the pool at the young end of its list
-//! (`buf_page_create` in `buf/buf0buf.cc`), whereas one that is read enters in the middle; so as many new pages as the pool
-//! holds drive out every page that nobody asks for meanwhile, and reading any number of pages would not.
+//! (`buf_page_create` in `buf/buf0buf.cc`), whereas one that is read enters in the middle. So as many new pages as the
+//! pool holds drive out every page that nobody asks for meanwhile, and reading any number of pages would not.
 
 use std::path::Path;
 

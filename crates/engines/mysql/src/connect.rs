@@ -1,4 +1,4 @@
-//! Connections: where to, as whom, how protected.
+//! Connections: where to, as which user, how protected.
 
 use std::io;
 use std::net::ToSocketAddrs;
@@ -114,7 +114,7 @@ impl Connector {
         self.connect_to(None, name, self.timeout.min(patience))
     }
 
-    /// A connection whose statements work in a database.
+    /// A connection with statements that work in a database.
     pub(super) fn connect_in(&self, database: &str, name: &str) -> Result<Connection> {
         self.connect_to(Some(database), name, self.timeout)
     }

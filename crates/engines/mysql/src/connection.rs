@@ -37,7 +37,7 @@ pub(super) enum Failed {
     Wire(io::Error),
     /// The server refused; the connection works on.
     Server(ServerError),
-    /// Who was handed a row had enough; the rest of the answer is still to come.
+    /// The reader of the rows had enough; the rest of the answer is still to come.
     Receiver(Error),
     /// It is our own fault, or that of whoever gave rows; the connection works on.
     Ours(Error),
@@ -103,8 +103,8 @@ impl Connection {
         self.breaker.clone()
     }
 
-    /// From now on answers may take so long, or as long as they take: a server that is frozen must not hold up those who can do
-    /// without it.
+    /// From now on answers may take so long, or as long as they take: a server that is frozen must not hold up callers
+    /// that can do without it.
     pub(super) fn set_timeout(&mut self, timeout: Option<Duration>) {
         // A line that is gone needs no hurry.
         let _ = self.line.socket().and_then(|socket| socket.set_timeout(timeout));

@@ -168,7 +168,7 @@ const STATES: [(&str, Counter); 14] = [
     ("Waiting", Counter::SessionsWaitingForOthers),
 ];
 
-/// Commands of those who do nothing for a client.
+/// Commands of threads that do nothing for a client.
 const IDLE: [&str; 7] = ["Sleep", "Daemon", "Binlog Dump", "Binlog Dump GTID", "Connect", "Slave_IO", "Slave_SQL"];
 
 /// Databases of ours begin so.

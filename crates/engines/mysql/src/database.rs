@@ -30,7 +30,7 @@ pub(super) struct MySqlDatabase {
 }
 
 impl MySqlDatabase {
-    /// Connects and asks the server who it is.
+    /// Connects and asks the server for its identity.
     pub(super) fn open(connector: Connector) -> Result<Self> {
         let server = describe::describe(&mut connector.connect(CONTROL)?, &connector)?;
         Ok(Self { connector: Arc::new(connector), server })
@@ -96,8 +96,8 @@ impl Workspaces for MySqlDatabase {
 }
 
 impl Sessions for MySqlDatabase {
-    /// A session that may only read has names looked up in the database of the URL; one that may write reaches tables of others
-    /// by their names with the database in front.
+    /// A session that may only read has names looked up in the database of the URL. One that may write reaches tables
+    /// of others by their names with the database in front.
     fn session_with(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Session>> {
         Ok(Box::new(MySqlSession::open(&self.connector, self.server.facts, (workspace, run), access)?))
     }

@@ -34,7 +34,7 @@ const MEANINGS: &[(ErrorKind, &[u16])] = &[
     (Lost, &[1053, 1077, 1079, 1152, 1158, 1159, 1160, 1161, 1184, 1927, 3169, 4031]),
 ];
 
-/// Errors of a file, whose message tells the system's number.
+/// Errors of a file; the message has the system's number.
 const FILE_ERRORS: [u16; 5] = [3, 1026, 1030, 1878, 3675];
 /// The system's number of a full disk, as messages show it.
 const NO_SPACE: [&str; 3] = ["error 28 ", "errno: 28", "No space left"];
@@ -78,7 +78,7 @@ impl Errors {
         if error.hint.is_some() { error } else { error.hint("see what the server's log says of it") }
     }
 
-    /// Nobody there, or nobody who answers as a server would.
+    /// No server there, or nothing that answers as a server would.
     pub(super) fn unreachable(&self, cause: &str) -> Error {
         errors::unreachable(self.address(), cause)
     }

@@ -1,7 +1,7 @@
 //! MySQL and MariaDB: places are databases, leases are named locks, rows are loaded by `LOAD DATA LOCAL INFILE`.
 //!
-//! The wire protocol is spoken here and not by a library: requests have to cost the client next to nothing, and with the
-//! line at hand loads stream from where their rows are made, and sessions, requests and loads have one mechanism. What
+//! The wire protocol is spoken here and not by a library. Requests have to cost the client next to nothing. With the
+//! line at hand, loads stream from where their rows are made, and sessions, requests and loads have one mechanism. What
 //! MySQL does otherwise than MariaDB stands in `product.rs`.
 
 mod auth;

@@ -1,5 +1,5 @@
-//! Loading rows in one transaction: by `LOAD DATA LOCAL INFILE`, for which the server asks for a file and gets the rows as
-//! they are made; or by `INSERT` of many rows where the server takes no files.
+//! Loading rows in one transaction: by `LOAD DATA LOCAL INFILE`, where the server asks for a file and gets the rows as
+//! they are made. Or by `INSERT` of many rows where the server takes no files.
 
 use plimsoll_engine::database::RowSource;
 use plimsoll_engine::error::{Error, ErrorKind, Result};

@@ -55,7 +55,7 @@ const LARGEST_PACKET: u32 = 1 << 30;
 /// Bytes of a greeting's proof that the password is hashed with.
 const NONCE: usize = 20;
 
-/// Who logs in, and how the line is to be protected.
+/// The user that logs in, and how the line is to be protected.
 pub(super) struct Login<'a> {
     pub(super) user: &'a str,
     pub(super) password: Option<&'a Secret>,
@@ -256,7 +256,7 @@ pub(super) fn broken(error: &io::Error, seconds: u64, errors: &Errors) -> Error 
     }
 }
 
-/// What comes of a log-in, for those who only want to know whether it worked.
+/// What comes of a log-in, for callers that only want to know whether it worked.
 pub(super) fn outcome<T>(of: std::result::Result<T, Refused>, seconds: u64, errors: &Errors) -> Result<T> {
     of.map_err(|refused| match refused {
         Refused::Wire(error) => broken(&error, seconds, errors),

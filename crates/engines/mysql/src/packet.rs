@@ -36,7 +36,7 @@ impl<'a> Reader<'a> {
         self.array().map(u32::from_le_bytes)
     }
 
-    /// An integer whose first byte tells how long it is.
+    /// An integer; its first byte tells how long it is.
     pub(super) fn length(&mut self) -> io::Result<u64> {
         Ok(match self.u8()? {
             0xfc => self.u16()?.into(),

@@ -54,7 +54,7 @@ impl Product {
         }
     }
 
-    /// The product whose SQL it reads as well.
+    /// Another product if it reads that product's SQL as well.
     pub(super) const fn relative(self) -> Option<&'static str> {
         match self {
             Self::MariaDb => Some(Self::MySql.name()),

@@ -1,5 +1,5 @@
-//! Requests: the first use of a statement prepares it; from then on a request is one write, and an answer whose rows are
-//! counted and not decoded.
+//! Requests: the first use of a statement prepares it; from then on a request is one write, and the rows of its answer
+//! are counted and not decoded.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::rows::{self, Column, Size};
 use super::working::{KillQuery, connect};
 use super::workspace::NO_SUCH_TABLE;
 
-/// Errors of statements whose prepared form is no longer one: it is gone, or has to be made anew.
+/// Errors of statements without a valid prepared form: it is gone, or has to be made anew.
 const STALE: [u16; 2] = [1243, 1615];
 /// Errors about tables and columns, after which the prepared form is not relied on.
 const MAYBE_STALE: [u16; 4] = [1054, NO_SUCH_TABLE, STALE[0], STALE[1]];

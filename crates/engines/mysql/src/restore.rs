@@ -1,5 +1,6 @@
-//! Physical backups by `mariadb-backup`, which copies the files of the whole server from beside it, and a server of our own that
-//! is started on them: by a socket in our folder alone, without its tables of rights, as nobody else gets there.
+//! Physical backups by `mariadb-backup`, which copies the files of the whole server from beside it, and a server of our
+//! own that is started on them. The server is reached by a socket in our folder alone, without its tables of rights, as
+//! nobody else gets there.
 
 use std::any::Any;
 use std::path::{Path, PathBuf};

@@ -21,7 +21,7 @@ use super::working::{KillQuery, connect};
 use super::workspace::quoted;
 use super::{counters, load, rows};
 
-/// A connection whose statements work in one place.
+/// A connection with statements that work in one place.
 pub(super) struct MySqlSession {
     connection: Connection,
     clock: Arc<dyn Clock>,

@@ -1,5 +1,5 @@
-//! A line to the server: packets of up to 16 MB, each with its length and a number in front; one write for a request, few
-//! reads for its answer, in buffers that are kept.
+//! A line to the server: packets of up to 16 MB, each with its length and a number in front. One write for a request,
+//! few reads for its answer, in buffers that are kept.
 
 use std::io::{self, Read, Write};
 use std::ops::Range;

@@ -1,9 +1,9 @@
 //! Places: databases that bear our mark, and the named locks that stand for the lease on each.
 //!
-//! The server has named locks (`GET_LOCK`) that are exclusive and fall with their session. A lease is made of several of
-//! them: one for whoever has the place for itself, one of many for each who shares it, and a gate that is held only while
-//! somebody looks at the others and takes one. Names are as long as all versions take (64 bytes), and never to change, as
-//! programs of different versions must respect each other's leases.
+//! The server has named locks (`GET_LOCK`) that are exclusive and fall with their session. A lease is made of several
+//! of them. There is one for a session that has the place for itself, one of many for each session that shares it, and
+//! a gate that is held only while somebody looks at the others and takes one. Names are as long as all versions take
+//! (64 bytes), and never to change, as programs of different versions must respect each other's leases.
 
 use std::time::Duration;
 
@@ -105,7 +105,7 @@ fn free(locks: impl Iterator<Item = String>) -> String {
     all.join(" AND ")
 }
 
-/// Takes one of the locks for those who share.
+/// Takes one of the locks for sessions that share.
 fn share(connection: &mut Connection, workspace: &Workspace) -> Result<bool> {
     for lock in shares(workspace) {
         if take(connection, &lock, 0)? {
@@ -291,8 +291,8 @@ fn dropping(errors: &Errors, workspace: &Workspace, error: Error) -> Error {
     error
 }
 
-/// What is not ours and would have to go with the place, or break without it: everything in the database but plain tables and our
-/// procedures, keys elsewhere that refer to our tables, and views elsewhere that read them.
+/// What is not ours and would have to go with the place, or break without it. This is everything in the database but
+/// plain tables and our procedures, keys elsewhere that refer to our tables, and views elsewhere that read them.
 fn unowned_objects(connection: &mut Connection, workspace: &Workspace) -> Result<Vec<String>> {
     let sql = format!(
         "SELECT CONCAT(LOWER(TABLE_TYPE), ' ', TABLE_NAME) FROM information_schema.TABLES \

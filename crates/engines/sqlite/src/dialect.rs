@@ -5,9 +5,9 @@ use plimsoll_engine::table::{ColumnType, Table};
 
 /// SQLite's SQL. It stores whole numbers in as many bytes as they need, whatever the column says.
 ///
-/// The source of a chunked write is a temporary table, and temporary tables are held in memory: a large
-/// `INSERT ... SELECT` would drive everything clean out of SQLite's small page cache, the source first, so that an
-/// ordinary table would be read again and again while it is copied.
+/// The source of a chunked write is a temporary table, and temporary tables are held in memory. A large `INSERT ...
+/// SELECT` would drive everything clean out of SQLite's small page cache, the source first. Then an ordinary table
+/// would be read again and again while it is copied.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SqliteDialect;
 

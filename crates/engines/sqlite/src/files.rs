@@ -18,8 +18,8 @@ use super::location::{self, APPLICATION_ID, HEADER_BYTES, Location, Ownership, o
 use super::modelled::Modelled;
 use super::options::{self, Options, set_journal_mode};
 
-/// How often a claim is tried, and how long it waits in between: who asks whether a place is leased holds its lock for
-/// a moment, and that must not look like a lease.
+/// How often a claim is tried, and how long it waits in between. A session that asks whether a place is leased holds
+/// its lock for a moment, and that must not look like a lease.
 const CLAIM_ATTEMPTS: u32 = 4;
 const CLAIM_WAIT: Duration = Duration::from_millis(5);
 
@@ -82,8 +82,8 @@ impl SqliteDatabase {
         .map_err(|error| from_sqlite(error, self.location.folder()))
     }
 
-    /// Connects to a file that carries our mark. SQLite itself is asked for it: there may be other sessions, whose locks
-    /// would end if we closed the file.
+    /// Connects to a file that carries our mark. SQLite itself is asked for it: there may be other sessions, and their
+    /// locks would end if we closed the file.
     pub(super) fn connect_to_ours(&self, path: &Path) -> Result<Connection> {
         let missing = || {
             Error::new(ErrorKind::Missing, format!("{} does not exist", path.display()))
@@ -109,7 +109,7 @@ impl SqliteDatabase {
         }
     }
 
-    /// Takes the exclusive lock on a place and says whose file it is: nobody's or ours, for another is an error. An
+    /// Takes the exclusive lock on a place and says whether the file is ours or new; another file is an error. An
     /// unfinished file is ours if its lock was there before, since a place is locked before it is made.
     pub(super) fn guard(&self, workspace: &Workspace) -> Result<Option<(FileLease, Ownership)>> {
         let (path, lock) = (self.location.database(workspace), self.location.lock(workspace));

@@ -32,7 +32,7 @@ pub(super) struct Location {
     name: OsString,
 }
 
-/// Whose file it is.
+/// The owner of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ownership {
     /// There is none.
@@ -142,8 +142,8 @@ impl Location {
     }
 }
 
-/// Whose file stands at `path`. Links are not followed: we make none. Closing a file ends the locks that its process
-/// holds on it (fcntl(2)), so nothing of ours may have it open: ask under an exclusive lease.
+/// The owner of the file at `path`. Links are not followed: we make none. Closing a file ends the locks that its
+/// process holds on it (fcntl(2)), so nothing of ours may have it open: ask under an exclusive lease.
 pub(super) fn ownership(path: &Path) -> Result<Ownership> {
     let failed = |error: io::Error| from_io(&error, "read", path);
     let metadata = match fs::symlink_metadata(path) {

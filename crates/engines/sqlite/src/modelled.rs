@@ -15,8 +15,8 @@ pub trait Modelled: Debug + Send + Sync {
     /// Name of the VFS that files are opened by.
     fn vfs(&self) -> &str;
 
-    /// Prepares a new session on the file at `path`: pragmas, handlers, and who follows its statements. `cancelled` is
-    /// true from a cancellation on until the next statement begins: waiting must end then.
+    /// Prepares a new session on the file at `path`: pragmas, handlers, and the follower of its statements. `cancelled`
+    /// is true from a cancellation on until the next statement begins: waiting must end then.
     fn follow(
         &self,
         path: &Path,

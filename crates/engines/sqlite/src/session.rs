@@ -140,7 +140,7 @@ impl Session for SqliteSession {
 }
 
 impl Requester for SqliteSession {
-    /// Rows whose columns nobody has named count by what is stored: numbers have 8 bytes of content, texts and blobs their
+    /// Rows without named columns count by what is stored: numbers have 8 bytes of content, texts and blobs their
     /// length.
     fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {
         if statement.columns.is_some() {

@@ -51,7 +51,7 @@ impl SqliteTransfer {
         Ok(command)
     }
 
-    /// A file that nobody has open, and whose log is empty.
+    /// A file that nobody has open, with an empty log.
     fn closed(&self, copy: &Workspace) -> Result<PathBuf> {
         let path = self.database.path(copy);
         let connection = self.database.connect_to_ours(&path)?;

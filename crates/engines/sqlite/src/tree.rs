@@ -1,6 +1,6 @@
-//! How many pages a table takes, without reading them all: only the inner pages of its tree are visited (one page in
-//! some hundreds), because asking for a size must neither warm a cache nor take the time of a scan. The layout is that of
-//! "B-tree Pages" in SQLite's description of its file format.
+//! How many pages a table takes, without reading them all. Only the inner pages of its tree are visited (one page in
+//! some hundreds). The reason is that asking for a size must neither warm a cache nor take the time of a scan. The
+//! layout is that of "B-tree Pages" in SQLite's description of its file format.
 
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::table::{ColumnType, Table};

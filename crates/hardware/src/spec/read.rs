@@ -29,9 +29,10 @@ impl Spec {
     /// Reads a user's own hardware. `file_name` is for messages, and for the name where the text has none.
     ///
     /// Sizes, times and bandwidths have a unit (binary: MB is 2^20 bytes), I/Os a second are numbers. Whatever is left
-    /// out is not limited and takes no time. A limit is a rate or `{ rate, burst = { rate, lasts | credit } }`; a latency
-    /// is a time or quantiles (`min`, `p50`, `p99_9`, `max`); `iops` and `bandwidth` exist with `read_` and `write_` too.
-    /// Only sessions whose `temp_store` is `file` use `[temp]`: the others hold what is temporary in memory.
+    /// out is not limited and takes no time. A limit is a rate or `{ rate, burst = { rate, lasts | credit } }`; a
+    /// latency is a time or quantiles (`min`, `p50`, `p99_9`, `max`); `iops` and `bandwidth` exist with `read_` and
+    /// `write_` too. Only sessions of which `temp_store` is `file` use `[temp]`: the others hold what is temporary in
+    /// memory.
     ///
     /// ```
     /// let spec = plimsoll_hardware::Spec::parse("mine.toml", r#"

@@ -1,5 +1,5 @@
 //! Faults on demand: I/O errors, a full disk, torn writes, lost power, latency spikes and throttling storms, all drawn
-//! from a seed. They are for tests of robustness, and for users who want to see what a fault looks like.
+//! from a seed. They are for tests of robustness, and for users that want to see what a fault looks like.
 //!
 //! Faults strike while statements and checkpoints work; opening, loading and cleaning up are spared, or nothing could be
 //! tried. Lost power strikes everything from then on, until the power comes back.
@@ -263,8 +263,8 @@ impl Faults {
         }
     }
 
-    /// Decides what is left in a file after the power was lost: what was durable stays, what the device had not begun is
-    /// gone, and in between each write is kept, lost or torn: any of its sectors may be there.
+    /// Decides what is left in a file after the power was lost. Durable data stays, data that the device had not begun
+    /// is gone, and in between each write is kept, lost or torn: any of its sectors may be there.
     pub fn settle(&self, path: &Path, of: Of) -> io::Result<()> {
         let mut state = self.state();
         let Some(now) = state.lost else { return Ok(()) };

@@ -135,7 +135,7 @@ pub struct Hardware {
     pub demand: Demand,
     pub prices: Prices,
     pub room: Headroom,
-    /// Who disturbs which device: `data` or `log`.
+    /// The neighbour, and the device that it disturbs: `data` or `log`.
     pub neighbour: Option<&'static str>,
     /// A log that is limited by the number of its writes instead of their bytes.
     pub log_by_number: bool,

@@ -45,7 +45,7 @@ pub enum Family {
     IndexReads,
     /// Rows that fill a page, by key.
     Documents,
-    /// Rows whose indexed value is changed by key, a commit each.
+    /// Rows with an indexed value that is changed by key, a commit each.
     IndexedUpdates,
     /// Transactions that change one of very few rows and read what is left.
     Reservations,

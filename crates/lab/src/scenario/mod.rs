@@ -2,10 +2,10 @@
 //! that a limit could be. What binds is not what a scenario aims at but what reruns show (*counterfactual*: a limit binds if
 //! more of it gives a higher rate), so a scenario need not hit. They are what the tool's verdicts are held against.
 //!
-//! How one is drawn: a rate, a workload with what a request of it demands of each resource ([`demand`]), and for each resource a
-//! headroom over rate x demand. The resource that is aimed at has none; in a part of the cases one other has 6 to 10 %, others are
-//! in use by 60 to 90 %, and the rest is ample. Sessions are enough to reach the rate. Latencies, prices and sizes are drawn
-//! from what levels and disks of clouds have.
+//! How one is drawn: a rate, a workload with what a request of it demands of each resource ([`demand`]), and for each
+//! resource a headroom over rate x demand. The resource that is aimed at has none. In a part of the cases one other has
+//! 6 to 10 %, others are in use by 60 to 90 %, and the rest is ample. Sessions are enough to reach the rate. Latencies,
+//! prices and sizes are drawn from what levels and disks of clouds have.
 //!
 //! Pure: a function of half, family, class and seed.
 

@@ -1,5 +1,6 @@
-//! Whole databases of the lab on the move: dumped and imported by SQL through its sessions, so that every byte takes the way
-//! of any transaction; copied, backed up and restored page by page, past SQLite and past the log.
+//! Whole databases of the lab on the move. They are dumped and imported by SQL through its sessions, so that every byte
+//! takes the way of any transaction. They are copied, backed up and restored page by page, past SQLite and past the
+//! log.
 
 mod pages;
 mod text;
@@ -23,8 +24,8 @@ use crate::session::Hardware;
 use pages::{Flag, Way};
 use text::Statements;
 
-/// Rows of one transaction of an import. A commit waits for the log's latency once: with some hundred pages that is a small
-/// part, and they are few enough to stay in the memory of the smallest level.
+/// Rows of one transaction of an import. A commit waits for the log's latency once. With some hundred pages that is a
+/// small part, and they are few enough to stay in the memory of the smallest level.
 pub const IMPORT_ROWS: u64 = 2000;
 
 /// The way in which the lab copies: as the server would, from the data device to the data device.
@@ -49,7 +50,7 @@ impl LabTransfer {
         Self { inner, hardware, run: run.clone(), cancelled: Arc::default(), last: None }
     }
 
-    /// The file of a database whose pages are all in it. Nothing of that is modelled: a server that is copied goes on.
+    /// The file of a database, with all pages in it. Nothing of that is modelled: a server that is copied goes on.
     fn settled(&mut self, workspace: &Workspace) -> Result<PathBuf> {
         self.last = None;
         let mut session = self.inner.session(workspace, &self.run)?;

@@ -1,5 +1,5 @@
-//! Pages on their way from one file to another, past SQLite: in large I/Os, several at once, so that the limits decide and
-//! the latency of one I/O is waited for once, at the end.
+//! Pages on their way from one file to another, past SQLite. They go in large I/Os, several at once. So the limits
+//! decide, and the latency of one I/O is waited for once, at the end.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};

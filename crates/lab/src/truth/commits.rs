@@ -1,5 +1,5 @@
-//! Single-row inserts, a transaction each, as the log has them: the last leaf, and when it is full a new one with what is
-//! above it and the first page of the file.
+//! Single-row inserts, a transaction each, as the log has them. A commit writes the last leaf, and when it is full a
+//! new one with what is above it and the first page of the file.
 //!
 //! The steps of an insert are left out: they are paid while its log is written.
 

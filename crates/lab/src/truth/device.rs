@@ -130,7 +130,7 @@ impl<'a> Device<'a> {
         self.spec.volume.disks.first().map_or(0.0, |disk| disk.write_latency.mean())
     }
 
-    /// A note on who else takes from the limits.
+    /// A note on the neighbour that takes from the limits.
     pub fn neighbour(&self) -> Option<f64> {
         let neighbour = self.spec.volume.disks.first()?.neighbour.as_ref()?;
         Some(factor(Some(neighbour)))

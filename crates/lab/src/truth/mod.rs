@@ -1,6 +1,6 @@
-//! What a test on the lab should show, computed before it runs: from the limits of the hardware and from how SQLite stores
-//! rows. Nothing here is fitted to what was measured, and nothing of the lab at work takes part, neither its file system
-//! layer nor its buckets: what both know is the specification, how far is read ahead and when a checkpoint begins.
+//! What a test on the lab should show, computed before it runs: from the limits of the hardware and from how SQLite
+//! stores rows. Nothing here is fitted to what was measured, and nothing of the lab at work takes part, neither its
+//! file system layer nor its buckets. Both know the specification, how far is read ahead and when a checkpoint begins.
 //!
 //! Left out: the draws of latency distributions (the mean counts), the free pages that a table dropped before leaves in
 //! the file, and, under a neighbour, when it comes and goes (the mean over time counts, so a run has to be long).
@@ -84,7 +84,7 @@ fn basis_of_limit(level: &Level, limit: &str, reads: bool) -> (String, bool) {
     }
 }
 
-/// Of tables whose rows take so many steps each.
+/// Of tables with rows that take so many steps each.
 fn scan(level: &Level, tables: Vec<TableData<'_>>, row_steps: f64) -> Result<Option<Expected>> {
     let spec = &level.spec;
     let mut shapes = Vec::with_capacity(tables.len());

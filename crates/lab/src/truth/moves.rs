@@ -1,6 +1,6 @@
-//! Whole databases. An import is chunks of rows from the client, in the log like any other. Pages that are copied or restored
-//! go past the log: a copy is read from the data device and written to it at once, a restore comes by what the service moves
-//! databases with, and where it has nothing for that, to the data device.
+//! Whole databases. An import is chunks of rows from the client, in the log like any other. Pages that are copied or
+//! restored go past the log. A copy is read from the data device and written to it at once. A restore comes by what the
+//! service moves databases with. Where the service has nothing for that, it goes to the data device.
 
 use plimsoll_engine::work::TableData;
 use plimsoll_engine::{Expected, Result};

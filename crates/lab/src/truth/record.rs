@@ -1,8 +1,8 @@
 //! How many bytes SQLite stores for a row ("Record Format" and "B-tree Pages" in SQLite's description of its file format).
 //!
-//! A record is a header (its own length and a serial type for each column, all varints) and the values. An integer takes
-//! 0, 1, 2, 3, 4, 6 or 8 bytes by its value, whatever the column says; the key, an `INTEGER PRIMARY KEY`, is stored as
-//! NULL, because it is the cell's row id.
+//! A record is a header (its own length and a serial type for each column, all varints) and the values. An integer
+//! takes 0, 1, 2, 3, 4, 6 or 8 bytes by its value, whatever the column says. The key, an `INTEGER PRIMARY KEY`, is
+//! stored as NULL, because it is the cell's row id.
 
 use plimsoll_engine::{Row, Value};
 
@@ -38,7 +38,7 @@ fn float_bytes(value: f64) -> u64 {
     if is_whole { integer_bytes(whole) } else { 8 }
 }
 
-/// Bytes of the record of a row whose first value is the key.
+/// Bytes of the record of a row that has the key as its first value.
 pub fn payload_bytes(row: &Row) -> u64 {
     let (mut types, mut body) = (0, 0);
     for (column, value) in row.values().enumerate() {

@@ -70,7 +70,7 @@ pub fn shape(table_data: TableData<'_>, page_bytes: u64) -> Result<Option<Shape>
     Ok(fits.then_some(shape))
 }
 
-/// The time for tables of these shapes, whose rows take so many steps of SQLite's virtual machine each.
+/// The time for tables of these shapes; each row takes so many steps of SQLite's virtual machine.
 pub fn time(spec: &Spec, tables: &[Shape], row_steps: f64) -> ScanTime {
     let scan = Scan::new(spec, tables, row_steps);
     let runs: Vec<(f64, u64)> = (0..SCANS).map(|seed| scan.run(tables, seed)).collect();

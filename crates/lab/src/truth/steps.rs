@@ -12,8 +12,8 @@ const STEPS_PER_FLOAT: u64 = 1;
 /// Steps for a row whatever its columns: reading its key and adding to it, handing it over, checking and inserting it.
 const STEPS_PER_ROW: u64 = 13;
 
-/// Steps for a row that is inserted from the client: of the statement whatever the table, and for a column to take its value
-/// and to see that it is not NULL, which the key's need not.
+/// Steps for a row that is inserted from the client. There are steps of the statement whatever the table, and steps for
+/// a column to take its value and to see that it is not NULL, which the key's need not.
 const STEPS_PER_INSERT: u64 = 12;
 const STEPS_PER_VALUE: u64 = 2;
 

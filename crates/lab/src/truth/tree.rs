@@ -1,8 +1,9 @@
-//! How many pages SQLite makes of rows whose keys rise, and which of them a transaction changes.
+//! How many pages SQLite makes of rows with rising keys, and which of them a transaction changes.
 //!
 //! A row goes into the last leaf if it fits there, else into a new leaf behind it, alone (`balance_quick` in SQLite's
 //! btree.c): leaves are full. An inner page that overflows is shared out with up to two neighbours to its left over as
-//! many pages as that takes, evenly (`balance_nonroot`); the root stays where it is and grows a level (`balance_deeper`).
+//! many pages as that takes, evenly (`balance_nonroot`). The root stays where it is and grows a level
+//! (`balance_deeper`).
 
 use std::collections::BTreeSet;
 
@@ -314,7 +315,7 @@ mod tests {
         }
     }
 
-    /// The order of a scan by `dbstat`, whose paths say where a page hangs.
+    /// The order of a scan by `dbstat`, with paths that say where a page hangs.
     #[test]
     fn inner_pages_lie_where_sqlite_puts_them() {
         let connection = Connection::open_in_memory().unwrap();

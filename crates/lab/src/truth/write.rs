@@ -1,9 +1,9 @@
 //! How long one session takes to write chunks: one `INSERT ... SELECT` and one transaction each, from a source in memory.
 //!
 //! A chunk costs its CPU, then its log (every page that it changes as a frame, written at once), and the latency of the
-//! log once. Nothing of this overlaps within a session. Checkpoints go on beside the chunks; only a data device that is
-//! about as slow as the log makes itself felt, because no chunk is durable before the checkpoint that it follows. So the
-//! chunks are gone through one by one, with the checkpoints beside them.
+//! log once. Nothing of this overlaps within a session. Checkpoints go on beside the chunks. Only a data device that is
+//! about as slow as the log makes itself felt, because no chunk is durable before the checkpoint that it follows. So
+//! the chunks are gone through one by one, with the checkpoints beside them.
 
 use plimsoll_engine::Result;
 use plimsoll_engine::work::TableData;

@@ -26,8 +26,8 @@ impl File {
     }
 }
 
-/// What a lab file says of itself, not what the host's disk does: sectors of 4 KiB, and a write that is cut off by a loss
-/// of power damages nothing beside it. Without that SQLite pads every commit to whole sectors.
+/// What a lab file says of itself, not what the host's disk does. It has sectors of 4 KiB, and a write that is cut off
+/// by a loss of power damages nothing beside it. Without that SQLite pads every commit to whole sectors.
 const SECTOR_BYTES: c_int = 4096;
 const CHARACTERISTICS: c_int = ffi::SQLITE_IOCAP_POWERSAFE_OVERWRITE;
 

@@ -1,5 +1,5 @@
-//! The layer between SQLite and its files, in C's terms: a VFS of our own in front of SQLite's `unix-excl`, which does
-//! the real I/O, the locks, and an index of the log in plain memory (one process only, and lost with it).
+//! The layer between SQLite and its files, in C's terms. It is a VFS of our own in front of SQLite's `unix-excl`, which
+//! does the real I/O, the locks, and an index of the log in plain memory (one process only, and lost with it).
 //!
 //! This module and its two children are the only place of the crate with `unsafe` in it. What they rest on:
 //! - SQLite calls a file's methods from one thread at a time (connections are opened without mutexes and belong to one
@@ -60,7 +60,7 @@ impl std::fmt::Debug for Registered {
 }
 
 impl Registered {
-    /// Registers a VFS whose files are the server's. `None` if SQLite has no VFS to put it in front of.
+    /// Registers a VFS for the server's files. `None` if SQLite has no VFS to put it in front of.
     pub fn new(server: Arc<Server>) -> Option<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         let name = format!("plimsoll-lab-{}", NUMBER.fetch_add(1, Ordering::Relaxed));

@@ -1,5 +1,5 @@
-//! A campaign: the same tests on several targets, versions and dates in one table, a row for each test and a column for each
-//! target; where a target was measured in several versions, or on several days, a column for each of these.
+//! A campaign: the same tests on several targets, versions and dates in one table, a row for each test and a column for
+//! each target. Where a target was measured in several versions, or on several days, a column for each of these.
 
 use plimsoll_analysis::compare::{Summary, Terms, compare_summaries};
 use plimsoll_measurement::{Figure, RunRecord};

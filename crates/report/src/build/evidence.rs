@@ -53,7 +53,7 @@ fn seconds_of(series: &Series, is_wanted: impl Fn(f64) -> bool) -> f64 {
     series.steps.iter().filter(|(.., value)| is_wanted(*value)).map(|(from, to, _)| to - from).sum()
 }
 
-/// Rows: resources whose use is known, over all repetitions.
+/// Rows: resources with known use, over all repetitions.
 pub fn used(record: &RunRecord) -> Option<Table> {
     let all = record.repetitions.iter().flat_map(|repetition| &repetition.samples);
     let uses = joined(
@@ -126,7 +126,7 @@ pub fn gains(record: &RunRecord) -> Option<Table> {
     )
 }
 
-/// Rows: ceilings that figures were held against, and who says so.
+/// Rows: ceilings that figures were compared with, and their sources.
 pub fn ceilings(record: &RunRecord) -> Option<Table> {
     Table::of(
         &record.ceilings,

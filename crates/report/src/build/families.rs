@@ -1,4 +1,4 @@
-//! Runs that can stand side by side: those whose headlines are the same figure.
+//! Runs that can stand side by side: those with the same figure as headline.
 
 use plimsoll_measurement::{Figure, RunRecord};
 
@@ -7,7 +7,7 @@ use crate::model::format::{marked_basis, moment, plain};
 /// Runs with one figure in common, and that figure.
 pub type Family<'a> = Vec<(&'a RunRecord, &'a Figure)>;
 
-/// Runs whose headlines are the same figure in the same unit, in order of appearance; none of a single run. Where several
+/// Runs with the same figure in the same unit as headline, in order of appearance; none of a single run. Where several
 /// tests share a figure on several targets, each test is a family of its own: a campaign's question is the target.
 pub fn families(records: &[RunRecord]) -> Vec<Family<'_>> {
     let mut families: Vec<Family<'_>> = Vec::new();

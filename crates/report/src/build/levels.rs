@@ -11,7 +11,8 @@ use crate::model::format::plain;
 pub struct Levels<'a> {
     /// What tells a level's values apart: campaigns, editions, versions or days.
     pub series: Vec<String>,
-    /// Levels whose values can be seen at one scale, the lowest first: name, and for each series that has one the value.
+    /// Levels with values that can be seen at one scale, the lowest first: name, and for each series that has one the
+    /// value.
     pub panels: Vec<Vec<Level<'a>>>,
 }
 

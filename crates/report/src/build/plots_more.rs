@@ -89,7 +89,7 @@ fn chart(resource: &str, record: &RunRecord, mut lines: Vec<Line>, of: &str) -> 
     Some(Picture::Lines(chart))
 }
 
-/// The name of the resource whose mean use is highest over all repetitions.
+/// The name of the resource with the highest mean use over all repetitions.
 fn most_used(record: &RunRecord) -> Option<String> {
     let all = record.repetitions.iter().flat_map(|repetition| &repetition.samples);
     let uses = all.flat_map(|samples| sampled::utilisation(record, samples));
@@ -124,7 +124,7 @@ fn mean_during(series: &Series, point: &Point) -> Option<f64> {
     (sums.1 > 0.0 && sums.1 >= LEAST_KNOWN * point.seconds).then(|| sums.0 / sums.1)
 }
 
-/// Rate of every minute, all repetitions overlaid; nothing of requests, whose points are minutes.
+/// Rate of every minute, all repetitions overlaid; nothing of requests, because their points are minutes.
 pub fn minutes(record: &RunRecord) -> Option<Picture> {
     let line = |(at, repetition): (usize, &Repetition)| {
         let spot = |minute: &plimsoll_measurement::Minute| Spot {

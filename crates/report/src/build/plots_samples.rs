@@ -1,5 +1,5 @@
-//! Panels over time: what was delivered, how far resources were used, what sessions waited for and how long reads and
-//! writes took, below each other, with the limit that bound above them.
+//! Panels over time, below each other. They show what was delivered, how far resources were used, what sessions waited
+//! for and how long reads and writes took, with the limit that bound above them.
 
 use plimsoll_measurement::{Metric, Point, Repetition, RunRecord, SampleColumn, SampleGap, Samples, Segment};
 
@@ -191,7 +191,7 @@ fn strips(axis: &Axis, mark: Option<f64>, shape: Shape, samples: &Samples, all: 
     all.chunks(most).map(strip).collect()
 }
 
-/// Whose a column is, and its course.
+/// The owner of a column, and its course.
 fn by_source(all: Vec<(&SampleColumn, Series)>) -> Vec<(&str, Series)> {
     all.into_iter().map(|(column, series)| (column.source.as_str(), series)).collect()
 }
@@ -206,8 +206,8 @@ fn machine(samples: &Samples, uses: &[Use]) -> Vec<Strip> {
     strips(&Axis::new("Other shares, %", Kind::FromZero), Some(100.0), Shape::Lines, samples, all)
 }
 
-/// Sessions by what they did or waited for. A reason that is seldom known would leave no time in which all are, and one that
-/// hardly occurs could not be seen: they are no part of the stack, and stand among the numbers.
+/// Sessions by what they did or waited for. A reason that is seldom known would leave no time in which all are, and one
+/// that hardly occurs could not be seen. They are no part of the stack, and stand among the numbers.
 fn waited(samples: &Samples) -> Vec<Strip> {
     let mut all = by_source(sampled::sessions(samples));
     let known = |series: &Series| series.steps.iter().filter(|(.., value)| value.is_finite()).count();
@@ -240,7 +240,7 @@ fn coarseness(samples: &Samples, (from, to): (f64, f64), pieces: usize) -> Optio
     })
 }
 
-/// What 100 % of each use is, and who says so.
+/// What 100 % of each use is, and from which source.
 fn hundreds(uses: &[Use]) -> Option<String> {
     let hundred = |one: &Use| match &one.ceiling {
         Some(ceiling) => format!("{} {} ({})", one.series.name, format::cell(ceiling, &Column::default()), one.said_by),

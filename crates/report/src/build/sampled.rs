@@ -1,5 +1,5 @@
-//! What the samples of a repetition say: how far each resource was used of its ceiling, what sessions waited for, how long
-//! reads and writes took, and the rest by unit.
+//! What the samples of a repetition say. They say how far each resource was used of its ceiling, what sessions waited
+//! for, how long reads and writes took, and the rest by unit.
 
 use plimsoll_analysis::bottleneck::means::ceiling;
 use plimsoll_analysis::bottleneck::rules::{NETWORK, RULES, Use as Seen};
@@ -65,16 +65,16 @@ pub struct Use {
     pub resource: String,
     /// What is 100 %; absent where it is the engine that says how many percent.
     pub ceiling: Option<Cell>,
-    /// Who says so.
+    /// The source.
     pub said_by: String,
-    /// Whose columns it is read from: `engine` or `host`.
+    /// The owner of the columns that it is read from: `engine` or `host`.
     pub source: String,
     /// The percentages.
     pub series: Series,
 }
 
-/// How far each resource was used, seen as the verdict's rules see it: of its ceiling where that is known, else by what the
-/// engine or the machine says of itself.
+/// How far each resource was used, seen as the verdict's rules see it. It is the use of its ceiling where that is
+/// known, else by what the engine or the machine says of itself.
 pub fn utilisation(record: &RunRecord, samples: &Samples) -> Vec<Use> {
     let mut uses: Vec<Use> = Vec::new();
     for seen in RULES.iter().flat_map(|rule| rule.uses).filter(|seen| !seen.ceiling.is_empty()) {
@@ -197,8 +197,8 @@ fn of_name(name: &str, column: &SampleColumn) -> String {
     column.of.as_deref().map_or_else(|| name.to_owned(), |of| format!("{name}, {}", plain(of)))
 }
 
-/// An interval shorter than this part of the usual one says more of its ends than of the time: what waited long is counted
-/// in the moment in which it ends.
+/// An interval shorter than this part of the usual one says more of its ends than of the time. What waited long is
+/// counted in the moment in which it ends.
 const SHORTEST_PART: f64 = 0.25;
 
 /// The intervals with their values; what is no number is not known.

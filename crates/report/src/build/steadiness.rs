@@ -105,8 +105,8 @@ impl Steadiness {
 
 /// What every repetition of a run did over time, in order, each phase by itself.
 ///
-/// Series of fewer than twelve values are not judged and have no entry; so have steps whose points are different things
-/// (rungs, working sets). What was interrupted is judged as far as it went.
+/// Series of fewer than twelve values are not judged and have no entry; so have steps with points that are different
+/// things (rungs, working sets). What was interrupted is judged as far as it went.
 pub fn steadiness(record: &RunRecord) -> Vec<Steadiness> {
     record.repetitions.iter().flat_map(series::of_repetition).filter_map(|series| judge(&series)).collect()
 }
@@ -221,8 +221,9 @@ fn drift(series: &Series, values: &[f64], pattern: &Pattern) -> Option<Drift> {
     })
 }
 
-/// What has to be known of series before the figure is held against another, a sentence for each kind: those that never reached
-/// a steady state, by their reasons, and those that changed their level on the way. Nothing where all were steady.
+/// What has to be known of series before the figure is compared with another. There is a sentence for each kind: those
+/// that never reached a steady state, by their reasons, and those that changed their level on the way. Nothing where
+/// all were steady.
 pub fn unsteady(all: &[Steadiness]) -> Vec<String> {
     let mut reasons: Vec<(&str, usize)> = Vec::new();
     for one in all {

@@ -126,7 +126,7 @@ pub struct BarChart {
 /// One bar.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bar {
-    /// Whose it is.
+    /// The owner.
     pub label: String,
     /// How long it is, and its interval.
     pub value: Value,

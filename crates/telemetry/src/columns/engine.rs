@@ -22,8 +22,9 @@ use Make::{Each, Now, Rate, Seen};
 
 const PER_MB: f64 = 1.0 / (1 << 20) as f64;
 
-/// Name, unit, and where it comes from: the first that is known. Waits by the second are sessions: who waits all the time counts as
-/// one. An engine that doesn't add them up counts the sessions that wait at the end of the interval.
+/// Name, unit, and where it comes from: the first that is known. Waits by the second are sessions: a session that waits
+/// all the time counts as one. An engine that doesn't add them up counts the sessions that wait at the end of the
+/// interval.
 const COLUMNS: [(&str, &str, &[Make]); 28] = [
     ("cpu", "cores", &[Rate(Counter::EngineCpuSeconds, 1.0)]),
     ("client_cpu", "cores", &[Rate(Counter::ClientCpuSeconds, 1.0)]),

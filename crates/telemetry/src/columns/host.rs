@@ -56,7 +56,7 @@ fn kernel(host: &HostDelta) -> Option<f64> {
     Some((host.cpu.as_ref()?.busy_cpus()? - watched(host)? - others(host)?).max(0.0))
 }
 
-/// CPUs at work for those who are watched.
+/// CPUs at work for the watched processes.
 fn watched(host: &HostDelta) -> Option<f64> {
     host.groups.iter().map(|group| group.cpu?.used_cpus).sum()
 }
@@ -104,8 +104,8 @@ fn busiest(snapshots: &[Option<&Snapshot>]) -> Option<String> {
     busiest_of(&delta.disks, &limits).map(|disk| disk.name.clone())
 }
 
-/// The device that was busy for the longest time, of those at which somebody who is watched is held to a limit if there are some: who is
-/// held back does little. Of a disk and its part the disk, which is listed first.
+/// The device that was busy for the longest time, of those at which a watched process is held to a limit if there are
+/// some. A process that is held back does little. Of a disk and its part the disk, which is listed first.
 fn busiest_of<'d>(disks: &'d [DiskDelta], limits: &[&LimitUse]) -> Option<&'d DiskDelta> {
     let is_limited = |disk: &&DiskDelta| {
         limits.iter().any(|limit| matches!(&limit.scope, Scope::CgroupDevice(_, device) if *device == disk.device))

@@ -17,7 +17,7 @@ pub enum Limited {
     SentBits,
 }
 
-/// Who sets a limit.
+/// The source of a limit.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// What the machine has.
@@ -37,7 +37,7 @@ pub enum Scope {
 pub struct LimitUse {
     /// What is limited.
     pub limited: Limited,
-    /// By whom.
+    /// The source that sets it.
     pub scope: Scope,
     /// The limit as it was at the end.
     pub limit: f64,

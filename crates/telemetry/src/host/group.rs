@@ -16,7 +16,7 @@ use super::process::{ProcessId, ProcessIo, ProcessUse, Switches, parse_io, parse
 use super::text::{KeptFile, failure, read_once, unlike};
 use super::{Sampled, Source};
 
-/// Processes whose files stay open, two each; those of further ones are opened each time.
+/// Processes with files that stay open, two each; files of further processes are opened each time.
 const KEPT_OPEN: usize = 64;
 /// How often a group is read again because one of its processes ended meanwhile.
 const ATTEMPTS: u32 = 4;

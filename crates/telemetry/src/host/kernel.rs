@@ -9,7 +9,8 @@ use super::paced::Paced;
 use super::process::{ProcessId, parse_stat};
 use super::text::KeptFile;
 
-/// Threads that may be read at each reading, and whose files stay open; a machine of many CPUs has a thousand, most of them idle.
+/// Threads that may be read at each reading, with files that stay open; a machine of many CPUs has a thousand, most of
+/// them idle.
 const READ_EACH_TIME: usize = 64;
 
 const KERNEL: Missing =

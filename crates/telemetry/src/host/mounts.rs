@@ -38,7 +38,7 @@ fn parse_line(line: &str) -> Option<Mount> {
     Some(Mount { device, root, folder, kind, source, options })
 }
 
-/// The mount that a path is on: the last of those whose place is the longest part of it, as later ones hide earlier ones.
+/// The mount that a path is on: the last of those with the longest matching place, as later ones hide earlier ones.
 pub fn of_path<'m>(mounts: &'m [Mount], path: &Path) -> Option<&'m Mount> {
     let over = mounts.iter().filter(|mount| path.starts_with(&mount.folder));
     over.max_by_key(|mount| Path::new(&mount.folder).components().count())

@@ -1,7 +1,7 @@
 //! What the kernel counts for a process: proc(5), `/proc/PID/stat`, `io` and `status`.
 //!
-//! CPU time and device bytes of a child are added to its parent's when the parent has waited for it, so the sum over a process and
-//! those below it goes on when one of them ends.
+//! CPU time and device bytes of a child are added to its parent's when the parent has waited for it. So the sum over a
+//! process and those below it goes on when one of them ends.
 
 use super::fields::{Fields, named};
 

@@ -49,7 +49,7 @@ struct Watch {
 }
 
 impl Sampler {
-    /// A sampler of this machine, whose readings have the times of `clock`.
+    /// A sampler of this machine; its readings have the times of `clock`.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self::at(Path::new("/"), clock)
     }

@@ -57,8 +57,8 @@ impl KeptFile {
         self.read_same(buffer)
     }
 
-    /// Reads it from its start, but never another file of the same name: for those of a process, whose number may be another's
-    /// by now.
+    /// Reads it from its start, but never another file of the same name: this matters for files of a process, because
+    /// its number may be another's by now.
     pub(super) fn read_same<'b>(&mut self, buffer: &'b mut Buffer) -> io::Result<Cow<'b, str>> {
         let filled = fill_from(&mut self.file, &self.path, buffer);
         if !self.keep {

@@ -1,7 +1,7 @@
 //! Which processes belong to another, from `/proc` alone.
 //!
-//! A process is asked for its parent once, when it is first seen. A change of parents happens only when one ends, so those whose
-//! parent has ended are asked again.
+//! A process is asked for its parent once, when it is first seen. A change of parents happens only when one ends, so
+//! processes with an ended parent are asked again.
 
 use std::collections::HashMap;
 use std::fs;

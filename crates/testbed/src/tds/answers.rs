@@ -22,7 +22,7 @@ pub fn none() -> Reply {
     Reply::rows(vec![Column::new("", Kind::IntegerNull(8))], Vec::new())
 }
 
-/// What a SQL Server answers whose user may do everything; anything else is done, and nothing comes of it.
+/// What a SQL Server answers to a user that may do everything; anything else is done, and nothing comes of it.
 pub fn usual(request: &Request) -> Reply {
     let text = Datum::from;
     let sql = request.sql();

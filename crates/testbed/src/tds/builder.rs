@@ -114,8 +114,8 @@ impl TdsBuilder {
         self
     }
 
-    /// Nothing that was asked is kept, and the rows of bulk loads are not even looked at: for loads that are larger than memory,
-    /// and where the server is not to be what takes the time.
+    /// Nothing that was asked is kept, and the rows of bulk loads are not even looked at. This is for loads that are
+    /// larger than memory, and where the server is not to be what takes the time.
     #[must_use]
     pub fn forgets(mut self) -> Self {
         self.forgets = true;
@@ -129,14 +129,14 @@ impl TdsBuilder {
         self
     }
 
-    /// Who is let in.
+    /// The users that are let in.
     #[must_use]
     pub fn admission(mut self, admit: impl Fn(&LoginRequest) -> Result<(), Refusal> + Send + Sync + 'static) -> Self {
         self.admission = Arc::new(admit);
         self
     }
 
-    /// The server that those who have logged in are sent on to.
+    /// The server that users are sent on to after the log-in.
     #[must_use]
     pub fn sends_on_to(mut self, host: &str, port: u16) -> Self {
         self.next = Some((host.to_owned(), port));

@@ -76,7 +76,7 @@ impl Prelogin {
     }
 }
 
-/// Who wants to log in.
+/// The user that wants to log in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LoginRequest {
     /// The user's name; empty with a token.
@@ -125,7 +125,7 @@ impl LoginRequest {
     }
 }
 
-/// The token of a federated log-in among the features (2.2.6.4), whose place stands at `at`.
+/// The token of a federated log-in among the features (2.2.6.4); their place stands at `at`.
 fn federated(body: &[u8], at: usize) -> io::Result<Option<String>> {
     let offset = Reader(body.get(at..).unwrap_or_default()).u32()? as usize;
     let mut reader = Reader(body.get(offset..).unwrap_or_default());
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(Prelogin::read(&answer).unwrap(), Prelogin { encryption: encrypt::REQUIRED, is_federated: true });
     }
 
-    /// MS-TDS 4.2, whose client has no name of a user and logs in by its Windows account.
+    /// MS-TDS 4.2: the client has no name of a user and logs in by its Windows account.
     #[test]
     fn a_login_is_the_documents() {
         let body = [

@@ -112,7 +112,7 @@ impl<'a> Writer<'a> {
         self.stream.flush()
     }
 
-    /// Sends what there is as one that is not the last; for those who are about to be cut off.
+    /// Sends what there is as one that is not the last; for clients that are about to be cut off.
     pub(super) fn break_off(mut self) -> io::Result<()> {
         if !self.pending.is_empty() {
             self.send(false)?;

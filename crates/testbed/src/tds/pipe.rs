@@ -1,4 +1,5 @@
-//! What carries the messages: a socket as it is, or TLS on it, whose handshake is wrapped into packets (MS-TDS 2.2.6.5) or not.
+//! What carries the messages: a socket as it is, or TLS on it. The TLS handshake is wrapped into packets (MS-TDS
+//! 2.2.6.5) or not.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -45,8 +46,8 @@ impl Identity {
         })
     }
 
-    /// The server's side of TLS with it. TDS 8 names its protocol; before that there is no TLS 1.3, whose server speaks on after
-    /// the handshake.
+    /// The server's side of TLS with it. TDS 8 names its protocol; before that there is no TLS 1.3, because its server
+    /// speaks on after the handshake.
     pub(super) fn config(&self, is_strict: bool) -> Result<Arc<ServerConfig>, TestbedError> {
         let failed = |error: rustls::Error| TestbedError::io("set up TLS")(io::Error::other(error));
         let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));

@@ -48,7 +48,7 @@ impl TdsServer {
         locked(&self.record).requests.clone()
     }
 
-    /// Everybody who wanted to log in so far.
+    /// All users that wanted to log in so far.
     pub fn logins(&self) -> Vec<LoginRequest> {
         locked(&self.record).logins.clone()
     }

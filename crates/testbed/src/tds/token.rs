@@ -194,7 +194,7 @@ mod tests {
     use super::super::types::{COLLATION, Kind};
     use super::*;
 
-    /// MS-TDS 4.7, whose column has flags of its own: one row of `select 'foo' as 'bar'`.
+    /// MS-TDS 4.7: the column has flags of its own: one row of `select 'foo' as 'bar'`.
     #[test]
     fn a_result_is_the_documents() {
         let columns = [Column::new("bar", Kind::VarChar(Some(3)))];

@@ -1,4 +1,5 @@
-//! What stands above the line, driven by a script: who a server says it is, what it lets us see, leases, orphans, counters.
+//! What stands above the line, driven by a script: the identity that a server states, what it lets us see, leases,
+//! orphans, counters.
 
 mod moving;
 mod permissions;
@@ -41,7 +42,7 @@ fn control(connector: &Connector) -> Control {
     Control::connect(connector, CONTROL).unwrap()
 }
 
-/// A server of Microsoft's on a machine, whose user may see and do everything.
+/// A server of Microsoft's on a machine, with a user that may see and do everything.
 fn everything() -> Script {
     let file = |name, kind, read, written| {
         vec![Text(name), BigInt(kind), BigInt(5), BigInt(read), BigInt(1500), BigInt(7), BigInt(written), BigInt(250)]
@@ -323,7 +324,7 @@ fn lease(script: &Script, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
     ServerLease::claim(&connector, &Workspace::run("a1").unwrap(), mode)
 }
 
-/// A server whose locks are granted, with a schema of ours.
+/// A server that grants locks, with a schema of ours.
 fn granting() -> Script {
     everything()
         .row("'Exclusive', @LockOwner", &[BigInt(0)])

@@ -1,4 +1,4 @@
-//! Whole databases: what is sent to make, copy, restore and remove them, whose they are, and levels.
+//! Whole databases: what is sent to make, copy, restore and remove them, their owners, and levels.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -22,7 +22,7 @@ use crate::sql::Product;
 use crate::transfer::MssqlTransfer;
 use plimsoll_engine::server::place::Owner;
 
-/// Words of the text that asks whose a run's schema is.
+/// Words of the text that asks for the owner of a run's schema.
 const RUN_WORKSPACE: &str = "GROUP BY s.schema_id";
 
 fn done() -> [Said; 1] {
@@ -249,7 +249,7 @@ fn azure_copies_by_itself_and_is_waited_for() {
     }
 }
 
-/// Somebody who has been interrupted.
+/// An observer that has been interrupted.
 struct Interrupted;
 
 impl Follow for Interrupted {

@@ -1,4 +1,4 @@
-//! A line whose answers are written down, and a clock that never waits: for everything that stands above the line.
+//! A line with answers that are written down, and a clock that never waits: for everything that stands above the line.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};

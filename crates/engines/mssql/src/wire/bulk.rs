@@ -1,5 +1,5 @@
-//! Rows in the form of the bulk protocol (MS-TDS 2.2.6.1 and 2.2.7.19), written by ourselves as the table's columns want
-//! them: the driver's own way makes a value of each and costs several times as much CPU.
+//! Rows in the form of the bulk protocol (MS-TDS 2.2.6.1 and 2.2.7.19), written by ourselves as the table's columns
+//! want them. The driver's own way makes a value of each and costs several times as much CPU.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -173,7 +173,7 @@ pub(super) enum Stop {
     Cancelled,
 }
 
-/// What became of the rows of a load, for the one who started it.
+/// What became of the rows of a load, for the thread that started it.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     pub(super) row_summary: Cell<RowSummary>,

@@ -12,7 +12,7 @@ use plimsoll_engine::database::Cancel;
 /// How long a server may take to confirm that it has stopped; after that the connection is given up.
 pub(super) const SETTLE_SECONDS: u32 = 5;
 
-/// What stands between those who cancel and the one who runs.
+/// What stands between the threads that cancel and the one that runs.
 #[derive(Debug, Default)]
 pub(super) struct Canceller(Mutex<State>);
 
@@ -24,7 +24,7 @@ struct State {
     is_cancelled: bool,
     /// Once and for ever: nobody waits for this connection any more.
     is_severed: bool,
-    /// Wakes the one who waits.
+    /// Wakes the thread that waits.
     waker: Option<Waker>,
 }
 
@@ -75,9 +75,9 @@ impl Canceller {
         self.state().is_severed
     }
 
-    /// Waits for something on the line, but not for ever: until somebody severs it, or some seconds after it was cancelled or
-    /// its time (0: as long as it takes) was over. The driver gives up by itself where it waits for an answer; where it
-    /// can't send it doesn't.
+    /// Waits for something on the line, but not for ever. It waits until somebody severs the line, or some seconds
+    /// after it was cancelled or its time (0: as long as it takes) was over. The driver gives up by itself where it
+    /// waits for an answer; where it can't send it doesn't.
     pub(super) async fn patiently<T>(&self, timeout_s: u32, work: impl Future<Output = T>) -> Result<T, Abandoned> {
         let mut work = pin!(work);
         let settle = Duration::from_secs(SETTLE_SECONDS.into());

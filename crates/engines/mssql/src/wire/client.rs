@@ -370,7 +370,7 @@ async fn execute(
     }
 }
 
-/// Loads rows; who cancels is heard between two of them, and where the server takes none any more.
+/// Loads rows. A cancellation takes effect between two of them, and where the server takes none any more.
 fn load(
     driver: &mut TdsClient,
     runtime: &Runtime,

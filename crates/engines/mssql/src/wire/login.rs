@@ -1,4 +1,4 @@
-//! Who connects where, and how that is protected.
+//! The user and the server of a connection, and how it is protected.
 
 use mssql_tds::connection::client_context::{ClientContext, IPAddressPreference, TdsAuthenticationMethod};
 use mssql_tds::core::{EncryptionOptions, EncryptionSetting};
@@ -12,7 +12,7 @@ pub(crate) struct Endpoint {
     pub(crate) host: String,
     /// TCP port; without one the instance's, else 1433.
     pub(crate) port: Option<u16>,
-    /// A named instance, whose port SQL Server Browser is asked for if none is given.
+    /// A named instance. If no port is given, SQL Server Browser is asked for it.
     pub(crate) instance: Option<String>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) enum Encrypt {
     Strict,
 }
 
-/// As whom.
+/// As which user.
 #[derive(Debug, Clone)]
 pub(crate) enum Auth {
     /// A log-in of the server's own.

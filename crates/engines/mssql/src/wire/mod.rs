@@ -70,7 +70,7 @@ pub(super) struct Loading {
 
 /// A connection. Statements with parameters are prepared once and kept.
 pub(super) trait Wire: Send {
-    /// Runs a text and hands over the rows of all its results, whose columns have these types; gives the rows it changed.
+    /// Runs a text and hands over the rows of all its results, with columns of these types; gives the rows it changed.
     fn query(&mut self, sql: &str, parameters: &[Value<'_>], columns: &[ColumnType], each: EachRow<'_>)
     -> Outcome<u64>;
 

@@ -1,5 +1,5 @@
-//! `plimsoll lab verify --verdicts`: seeded scenarios whose true limit is found by reruns, and what the tool's verdict says of each.
-//! The halves have other workloads and other seeds: rules are made on the one and tried on the other.
+//! `plimsoll lab verify --verdicts`: seeded scenarios with a true limit that reruns find, and what the tool's verdict
+//! says of each. The halves have other workloads and other seeds: rules are made on the one and tried on the other.
 //!
 //! For each class and half there are [`CASES`] cases. A case that is not clear is replaced by the next seed of the same family and
 //! aim, at most [`MOST_SEEDS`] times; how many were is said. Nothing about a verdict decides what is replaced.

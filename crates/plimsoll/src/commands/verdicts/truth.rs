@@ -3,12 +3,12 @@
 //!
 //! - A change *gains* if the rate with it is at least [`GAINS`] higher, and *does nothing* if it is less than [`NOTHING`] higher (or
 //!   lower). What is between makes the case unclear: the next seed takes its place, and the cases that were replaced are counted.
-//! - A case whose rate differs by [`NOTHING`] or more when it runs again with nothing changed but its random numbers is not clear
-//!   either: what a change gives can't be told from chance there. A gain near a threshold is the mean of two, the second with other
-//!   random numbers on both sides.
+//! - A case with a rate that differs by [`NOTHING`] or more when it runs again with nothing changed but its random
+//!   numbers is not clear either. What a change gives can't be told from chance there. A gain near a threshold is the
+//!   mean of two, the second with other random numbers on both sides.
 //! - What binds is every change that gains: one limit, or several that bind together. If no change gains, nothing binds.
-//! - A second limit is *near* if what binds, raised by a fifth, gives at most [`NEAR`]: something else binds within 10 % then, as it
-//!   would give 20 % by itself.
+//! - A second limit is *near* if what binds, raised by a fifth, gives at most [`NEAR`]: something else binds within 10
+//!   % then, as it would give 20 % by itself.
 
 use std::sync::Arc;
 
@@ -104,14 +104,14 @@ fn bottleneck(gains: &[(Class, f64)]) -> Vec<&'static str> {
     lifting
 }
 
-/// Who runs scenarios.
+/// The runner of scenarios.
 #[derive(Clone)]
 pub struct Runner {
     /// This machine.
     pub host: Host,
     /// Requests to stop.
     pub interrupt: Interrupt,
-    /// Who hears of a clock that stands still.
+    /// The observer that hears of a clock that stands still.
     pub printer: Printer,
 }
 

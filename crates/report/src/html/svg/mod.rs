@@ -1,5 +1,5 @@
-//! Charts as inline SVG. Colours, weights and dashes come from the page's style sheet by class, so light, dark and print
-//! share one drawing; every series differs by dash and marker as well as by colour.
+//! Charts as inline SVG. Colours, weights and dashes come from the page's style sheet by class, so light, dark and
+//! print share one drawing. Every series differs by dash and marker as well as by colour.
 
 mod bar;
 mod decimate;

@@ -1,6 +1,6 @@
 //! Panels: strips of one drawing that share a time axis, so that what happened at once stands below each other. A value
-//! holds for an interval and is drawn over all of it; where it is not known nothing is drawn, and a gap whose reason is
-//! known is hatched.
+//! holds for an interval and is drawn over all of it; where it is not known nothing is drawn, and a gap with a known
+//! reason is hatched.
 
 mod strip;
 

@@ -27,7 +27,7 @@ impl Series {
     }
 }
 
-/// A strip whose axis is known.
+/// A strip with a known axis.
 pub struct Drawn<'a> {
     shown: Vec<&'a Series>,
     /// Of a stack: the sums of each series and those below it, the lowest first.
