@@ -1,6 +1,7 @@
 //! The load engine: operations of several kinds, from many slots, as fast as they complete or on a schedule, with times
 //! that count from when an operation was meant to start. It knows no database: what an operation is, its [`lane`] says.
 
+mod arrivals;
 pub mod client;
 pub mod keys;
 pub mod lane;

@@ -8,7 +8,7 @@ use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// What is let through.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! Whole databases of the lab on the move: dumped and imported by SQL through its sessions, so that every byte takes the way
 //! of any transaction; copied, backed up and restored page by page, past SQLite and past the log.
 
+mod errors;
 mod pages;
 mod text;
 
@@ -12,14 +13,15 @@ use std::sync::atomic::AtomicBool;
 
 use plimsoll_engine::transfer::{COPY, DEFINITIONS, INDEXES, RESTORE, TABLES};
 use plimsoll_engine::{
-    ColumnType, Database as _, Error, ErrorKind, Follow, Move, Restored, Result, Row, RowSource, Session, Table,
-    Transfer, Value, Workspace,
+    ColumnType, Database as _, Follow, Move, Restored, Result, Row, RowSource, Session, Table, Transfer, Value,
+    Workspace,
 };
 use plimsoll_hardware::Role;
 use plimsoll_sqlite::SqliteDatabase;
 
 use crate::server::log_path;
 use crate::session::Hardware;
+use errors::{unreadable, unwritable};
 use pages::{Flag, Way};
 use text::Statements;
 
@@ -248,18 +250,4 @@ fn texts(session: &mut dyn Session, sql: &str) -> Result<Vec<String>> {
         Ok(())
     })?;
     Ok(texts)
-}
-
-fn unwritable(error: &std::io::Error) -> Error {
-    let kind = match error.kind() {
-        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => ErrorKind::DiskFull,
-        std::io::ErrorKind::PermissionDenied => ErrorKind::Permission,
-        _ => ErrorKind::Statement,
-    };
-    Error::new(kind, format!("a database can't be written down: {error}"))
-        .hint("TMPDIR names the folder of dumps and backups; make sure that there is room in it")
-}
-
-fn unreadable(error: &std::io::Error) -> Error {
-    Error::new(ErrorKind::Statement, format!("what was written of a database can't be read: {error}"))
 }

@@ -2,10 +2,10 @@
 
 use plimsoll_measurement::SampleColumn;
 
-use super::column;
+use super::pieces::column;
 use crate::deltas::{DiskDelta, HostDelta, InterfaceDelta, LimitUse, Scope};
 use crate::host::Snapshot;
-use crate::recording::Look;
+use crate::look::Look;
 
 /// The name of the group of our own process.
 pub const CLIENT: &str = "client";
