@@ -99,5 +99,4 @@ fn within_levels(values: &[f64], levels: &TwoLevels) -> f64 {
 }
 
 #[cfg(test)]
-#[path = "tests.rs"]
 mod tests;
