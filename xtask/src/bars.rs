@@ -3,13 +3,13 @@
 
 use std::fmt::Write as _;
 
-use crate::shape::{self, Source, circles, twins};
+use xtask::shape::{self, Source, circles, twins};
+
 use crate::tasks::{self, Outcome};
 use crate::{complain, say};
 
 /// About the lines that the product had in release v0.1.0: 72,167, counted as here.
 const PRODUCT_LINES: usize = 72_000;
-const FILE_LINES: usize = 500;
 
 /// A bar.
 struct Bar {
@@ -184,23 +184,14 @@ fn product_lines(sources: &[Source]) -> Figure {
 }
 
 fn file_lines(sources: &[Source]) -> Figure {
-    let mut long: Vec<(usize, &str)> =
-        sources.iter().map(|file| (file.text.lines().count(), file.path.as_str())).collect();
-    long.retain(|(lines, _)| *lines > FILE_LINES);
-    long.sort_by(|a, b| b.cmp(a));
-    let offences = long.iter().map(|(lines, path)| format!("{path}: {lines} lines")).collect();
-    Figure { text: format!("{} files are longer", long.len()), holds: long.is_empty(), offences }
+    let offences = shape::too_long(sources);
+    Figure { text: format!("{} files are longer", offences.len()), holds: offences.is_empty(), offences }
 }
 
 fn circles_of_files(sources: &[Source]) -> Figure {
     let found = circles::circles(sources);
     let files: usize = found.iter().map(Vec::len).sum();
-    let link = |(file, used): &circles::Link| format!("  {file} -> {}", used.join(", "));
-    let lines = |circle: &Vec<circles::Link>| {
-        let first = format!("a circle of {} files:", circle.len());
-        [first].into_iter().chain(circle.iter().map(link)).collect::<Vec<_>>()
-    };
-    let offences = found.iter().flat_map(lines).collect();
+    let offences = found.iter().flat_map(|circle| circles::told(circle)).collect();
     Figure { text: format!("{} circles of {files} files", found.len()), holds: found.is_empty(), offences }
 }
 

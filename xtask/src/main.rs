@@ -11,7 +11,6 @@ mod pairs;
 mod sampling;
 mod servers;
 mod sessions;
-mod shape;
 mod stall;
 mod tasks;
 

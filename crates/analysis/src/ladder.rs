@@ -205,5 +205,4 @@ impl AnchorCurve {
 }
 
 #[cfg(test)]
-#[path = "ladder_tests.rs"]
 mod tests;

@@ -148,5 +148,4 @@ fn least_squares(points: &[(f64, f64)]) -> Option<(f64, f64)> {
 }
 
 #[cfg(test)]
-#[path = "memory_tests.rs"]
 mod tests;

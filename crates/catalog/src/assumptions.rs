@@ -1,10 +1,11 @@
 //! What the lab adds to the editions of a service: the shape of its file, and the rules it has to keep.
 
+use crate::CatalogError;
+use crate::lab_level::{Access, Quantity};
 use crate::model::{Basis, Edition, Metric};
 use crate::parse::{File, Problem, check_positive, check_text};
 use crate::sourced::QuantilesMs;
-use crate::{CatalogError, Quantity};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use toml::Spanned;
 
 /// The additions for one service; see the head of the file in `data/`.
@@ -63,16 +64,6 @@ pub(crate) struct Assumption {
     pub value: f64,
     pub rule: String,
     pub source: String,
-}
-
-/// Which way the data goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Access {
-    /// From the device.
-    Read,
-    /// To the device.
-    Write,
 }
 
 /// A level that others disturb.

@@ -3,7 +3,7 @@
 use crate::CatalogError;
 use crate::assumptions::{Assumptions, Statement, TierAssumption};
 use crate::catalog::{Catalog, LevelAt};
-use crate::lab::{NeighbourFigures, Quantity};
+use crate::lab_level::{NeighbourFigures, Quantity};
 use crate::limit::{amount, limit};
 use crate::model::{Basis, Edition, Level, Metric};
 use crate::sourced::Sourced;

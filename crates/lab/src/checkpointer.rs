@@ -1,19 +1,9 @@
-//! The checkpointer: a thread on the clock that copies the log into the file, so that no session has to. It makes
-//! passes beside the writers, paced by the device, until little came meanwhile. The last pass holds the writers' turn,
-//! so that the next one finds a log that is copied whole and starts it over. It waits for nothing itself, but no later
-//! log is durable before what it wrote is.
+//! The checkpointer as sessions know it: they ask for a checkpoint, and one of them ends it.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use plimsoll_clock::{Spawned, Waiter, spawn};
-use plimsoll_measurement::Moment;
-use rusqlite::{Connection, OpenFlags};
-
-use crate::charge::{self, Work};
-use crate::fair_lock::FairLock;
-use crate::server::Server;
+use plimsoll_clock::{Spawned, Waiter};
 
 /// Frames of log at which a checkpoint begins, as SQLite's own `wal_autocheckpoint`.
 const FRAMES: usize = 1000;
@@ -23,17 +13,22 @@ const FEWEST_FRAMES: usize = 64;
 
 /// What the thread and the sessions share.
 #[derive(Debug, Default)]
-struct Orders {
-    wanted: AtomicBool,
-    stop: AtomicBool,
-    waiter: Mutex<Option<Waiter>>,
+pub struct Orders {
+    /// A checkpoint is wanted.
+    pub wanted: AtomicBool,
+    /// The thread shall end.
+    pub stop: AtomicBool,
+    /// Wakes the thread, once it runs.
+    pub waiter: Mutex<Option<Waiter>>,
 }
 
 /// A running checkpointer.
 #[derive(Debug)]
 pub struct Checkpointer {
-    orders: Arc<Orders>,
-    thread: Spawned,
+    /// What it is to do.
+    pub orders: Arc<Orders>,
+    /// The thread.
+    pub thread: Spawned,
 }
 
 /// How many frames may be in the log before a checkpoint begins. The log has to stay well below the pool, or its pages
@@ -49,15 +44,6 @@ pub const fn is_last(begins_at: u64, came: u64, in_log: u64) -> bool {
 }
 
 impl Checkpointer {
-    /// Starts the thread for a file.
-    pub fn start(server: Arc<Server>, vfs: String, path: PathBuf, writer_lock: Arc<FairLock>) -> std::io::Result<Self> {
-        let orders = Arc::<Orders>::default();
-        let theirs = Arc::clone(&orders);
-        let clock = Arc::clone(&server.clock);
-        let thread = spawn(&clock, "checkpointer", move || work(&server, &vfs, &path, &writer_lock, &theirs))?;
-        Ok(Self { orders, thread })
-    }
-
     /// Asks for a checkpoint.
     pub fn request(&self) {
         if !self.orders.wanted.swap(true, Ordering::AcqRel) {
@@ -80,54 +66,4 @@ impl Orders {
             waiter.wake();
         }
     }
-}
-
-fn work(server: &Server, vfs: &str, path: &std::path::Path, writer_lock: &FairLock, orders: &Orders) {
-    *orders.waiter.lock().unwrap_or_else(PoisonError::into_inner) = Some(server.clock.waiter());
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let Ok(connection) = Connection::open_with_flags_and_vfs(path, flags, vfs) else { return };
-    if connection.pragma_update(None, "cache_size", 2).is_err() {
-        return;
-    }
-    let file = server.file(path);
-    while !orders.stop.load(Ordering::Acquire) {
-        if !orders.wanted.load(Ordering::Acquire) {
-            server.clock.park();
-            continue;
-        }
-        // A pass that fails leaves the log as it is, which the next one copies.
-        let frames = || server.state().files[file as usize].wal.len() as u64;
-        let begins_at = threshold(server.state().pool.limit()) as u64;
-        loop {
-            let there = frames();
-            let due = pass(server, file, &connection, Work { copies: true, ..Work::default() });
-            server.clock.sleep_until(due);
-            if is_last(begins_at, frames().saturating_sub(there), frames()) || orders.stop.load(Ordering::Acquire) {
-                break;
-            }
-        }
-        let held = writer_lock.hold(server.clock.as_ref());
-        let due = pass(server, file, &connection, Work { copies: true, hurried: true, ..Work::default() });
-        {
-            let log = &mut server.state().files[file as usize];
-            log.gate = log.gate.max(due);
-            let now = server.clock.now();
-            log.copied_early.retain(|_, durable| *durable > now);
-        }
-        orders.wanted.store(false, Ordering::Release);
-        drop(held);
-        server.clock.sleep_until(due);
-    }
-}
-
-/// One pass; gives when what it wrote is durable.
-fn pass(server: &Server, file: u32, connection: &Connection, work: Work) -> Moment {
-    charge::install(Box::new(work));
-    let passed = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
-    let mut work = charge::take().unwrap_or_default();
-    charge::continue_panic();
-    drop(passed);
-    // A pass that can't copy the log whole ends without a sync.
-    server.write_run(file, &mut work);
-    work.due
 }

@@ -12,6 +12,7 @@ use rusqlite::ffi;
 use crate::charge::{self, Work};
 use crate::fault::{Act, What};
 use crate::pool::PageOf;
+use crate::raw::{Purpose, Raw};
 use crate::readahead::Stream;
 use crate::server::{CHECKPOINT_QUEUE, Server};
 use crate::state::FileState;
@@ -21,31 +22,6 @@ use crate::wal::{Part, page_number};
 
 /// Log that is held back at most, before it goes to the real file in one write: as much as stays in a core's own cache.
 const LARGEST_PENDING: usize = 64 << 10;
-
-/// The file beneath, as the operating system has it. Codes are SQLite's.
-pub trait Raw {
-    /// Reads; what lies behind the end is zero and gives `SQLITE_IOERR_SHORT_READ`.
-    fn read(&mut self, into: &mut [u8], offset: u64) -> c_int;
-    /// Writes.
-    fn write(&mut self, data: &[u8], offset: u64) -> c_int;
-    /// Cuts the file.
-    fn truncate(&mut self, length: u64) -> c_int;
-    /// Length of the file.
-    fn size(&mut self) -> Result<u64, c_int>;
-}
-
-/// What a file is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
-    /// The database.
-    Main,
-    /// Its write-ahead log.
-    Log,
-    /// A rollback journal.
-    Journal,
-    /// A temporary file.
-    Temporary,
-}
 
 /// An open file.
 #[derive(Debug)]

@@ -1,22 +1,12 @@
-//! Locks by key, as row locks are: SQLite has none, so a transaction of the lab that should hold one up asks for it by
-//! `SELECT lab_lock(:key)`. It is held to the transaction's end, the wait for the log to be durable included, as engines hold
-//! their row locks until a commit is acknowledged. Sessions wait in order and without polling ([`FairLock`]).
-//!
-//! A session asks for keys in ascending order and before it has the right to write; else it gets an error. So no circle can
-//! form: every key that a session waits for is higher than what it has, and whoever has the right to write waits for no key.
+//! Locks by key, as row locks are. Sessions wait in order and without polling ([`FairLock`]).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use rusqlite::Connection;
-use rusqlite::functions::FunctionFlags;
 
-use crate::charge::{self, Work};
 use crate::fair_lock::FairLock;
-use crate::server::Server;
-use crate::waits::Wait;
 
 /// The locks of a target that somebody has or waits for.
 #[derive(Debug, Clone, Default)]
@@ -25,7 +15,8 @@ pub struct Locks(Arc<Mutex<BTreeMap<i64, Arc<FairLock>>>>);
 /// A lock that is given back when this is dropped.
 #[derive(Debug)]
 pub struct Lock {
-    key: i64,
+    /// What is locked.
+    pub key: i64,
     queue: Arc<FairLock>,
     locks: Locks,
 }
@@ -36,7 +27,7 @@ impl Locks {
     }
 
     /// Waits until the lock is ours, and says how long.
-    fn take(&self, key: i64, clock: &dyn Clock) -> (Lock, Duration) {
+    pub fn take(&self, key: i64, clock: &dyn Clock) -> (Lock, Duration) {
         let lock = Arc::clone(self.held().entry(key).or_default());
         let waited = lock.take(clock);
         (Lock { key, queue: lock, locks: self.clone() }, waited)
@@ -52,44 +43,4 @@ impl Drop for Lock {
             held.remove(&self.key);
         }
     }
-}
-
-/// Lets the statements of a connection take locks.
-pub fn register(connection: &Connection, server: Arc<Server>) -> rusqlite::Result<()> {
-    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DIRECTONLY;
-    connection.create_scalar_function("lab_lock", 1, flags, move |arguments| {
-        let key: i64 = arguments.get(0)?;
-        let refused = |why: String| rusqlite::Error::UserFunctionError(why.into());
-        match charge::guard(|| charge::with(|work| work.map_or(Ok(()), |work| lock(&server, work, key)))) {
-            Some(taken) => taken.map(|()| key).map_err(refused),
-            // Its panic goes on as soon as SQLite has returned.
-            None => Err(refused("lab_lock was broken off".to_owned())),
-        }
-    })
-}
-
-/// Takes a lock for the running transaction; nothing happens if it has it.
-fn lock(server: &Server, work: &mut Work, key: i64) -> Result<(), String> {
-    if work.locks.iter().any(|lock| lock.key == key) {
-        return Ok(());
-    }
-    if work.may_write {
-        return Err(format!(
-            "lab_lock({key}) comes too late: the transaction has the right to write, for which others may wait who have the lock; \
-             take locks first, after BEGIN and not after BEGIN IMMEDIATE"
-        ));
-    }
-    if let Some(last) = work.locks.last().filter(|last| last.key > key) {
-        return Err(format!(
-            "lab_lock({key}) after lab_lock({}): a transaction takes locks in ascending order, or two could wait for each other",
-            last.key
-        ));
-    }
-    let (lock, waited) = server.locks.take(key, server.clock.as_ref());
-    work.locks.push(lock);
-    if !waited.is_zero() {
-        work.new_waits.add(Wait::Lock, waited);
-        work.computing_since = server.computing_now();
-    }
-    Ok(())
 }

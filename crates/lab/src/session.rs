@@ -16,9 +16,10 @@ use plimsoll_sqlite::modelled::{Follower, Modelled};
 use rusqlite::Connection;
 
 use crate::charge::{self, Work};
-use crate::checkpointer::{Checkpointer, threshold};
+use crate::checkpoint;
+use crate::checkpointer::threshold;
 use crate::fair_lock::FairLock;
-use crate::locks;
+use crate::lab_lock;
 use crate::server::{Server, log_path};
 use crate::vfs::Registered;
 use crate::waits::Wait;
@@ -64,7 +65,7 @@ impl Modelled for Hardware {
             let steps = move || charge::guard(|| charge_steps(&server)).is_none();
             connection.progress_handler(STEPS, Some(steps)).map_err(failed)?;
         }
-        locks::register(connection, Arc::clone(&self.server)).map_err(failed)?;
+        lab_lock::register(connection, Arc::clone(&self.server)).map_err(failed)?;
         let file = self.server.file(path);
         self.server.resize();
         let writer_lock = {
@@ -160,7 +161,7 @@ impl LabSession {
                 let (server, writer_lock) = (Arc::clone(&self.server), Arc::clone(&self.writer_lock));
                 // Without a thread for it the log is copied when the last session ends.
                 file.shared.checkpointer =
-                    Checkpointer::start(server, self.vfs.clone(), self.path.clone(), writer_lock).ok();
+                    checkpoint::start(server, self.vfs.clone(), self.path.clone(), writer_lock).ok();
             }
             if let Some(checkpointer) = &file.shared.checkpointer {
                 checkpointer.request();

@@ -11,16 +11,8 @@ use plimsoll_measurement::Moment;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng as _;
 
-use crate::think::exponential;
-
-/// How starts are spread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arrivals {
-    /// Evenly.
-    Constant,
-    /// Independently of each other: gaps are exponential.
-    Poisson,
-}
+pub use crate::arrivals::Arrivals;
+use crate::arrivals::exponential;
 
 /// Nanoseconds of a second.
 const NANOS: f64 = 1e9;

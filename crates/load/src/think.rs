@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
+use rand_xoshiro::rand_core::SeedableRng as _;
 
-use crate::schedule::Arrivals;
+use crate::arrivals::{Arrivals, exponential};
 
 /// The longest pause, as a multiple of the mean: the standard cuts them there.
 const LONGEST: f64 = 10.0;
@@ -45,12 +45,6 @@ impl Pauses {
             Arrivals::Poisson => self.think.mean.mul_f64(exponential(&mut self.random).min(LONGEST)),
         }
     }
-}
-
-/// A draw from the exponential distribution of mean 1, by an exact library: the same on every machine.
-pub fn exponential(random: &mut Xoshiro256PlusPlus) -> f64 {
-    let draw = ((random.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
-    -libm::log(draw)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// First byte of a DER sequence, which every certificate is.
 const SEQUENCE: u8 = 0x30;

@@ -5,7 +5,8 @@ use std::io::{self, Read, Write};
 
 use rustls::ClientConnection;
 
-use crate::{Certificate, Error, Result};
+use crate::certificate::Certificate;
+use crate::error::{Error, Result};
 
 /// A handshake that failed, or has to wait for its stream.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use plimsoll_measurement::Ceiling;
 
-use crate::deltas::{GroupDelta, HostDelta, LimitUse, Limited, Scope};
+use crate::deltas::{GroupDelta, HostDelta, Limit, Limited, Scope};
 use crate::host::{IoKind, Snapshot};
 
 const MB: f64 = (1 << 20) as f64;
@@ -11,9 +11,10 @@ const MB: f64 = (1 << 20) as f64;
 pub fn of_group(snapshot: &Snapshot, of: &str) -> Vec<Ceiling> {
     let host = HostDelta::between(snapshot, snapshot);
     let group: Option<&GroupDelta> = host.groups.iter().find(|group| group.name == of);
-    let limits = host.limits.iter().chain(group.into_iter().flat_map(|group| &group.limits));
+    let limits = group.into_iter().flat_map(|group| &group.limits).filter_map(ceiling);
+    let cpus = host.cpus.and_then(|cpus| Ceiling::new("cpu", f64::from(cpus), MACHINE));
     let mut ceilings: Vec<Ceiling> = Vec::new();
-    for ceiling in limits.filter_map(ceiling) {
+    for ceiling in cpus.into_iter().chain(limits) {
         match ceilings.iter_mut().find(|known| known.resource == ceiling.resource) {
             Some(known) if known.value <= ceiling.value => {}
             Some(known) => *known = ceiling,
@@ -25,29 +26,24 @@ pub fn of_group(snapshot: &Snapshot, of: &str) -> Vec<Ceiling> {
 
 /// CPUs of the machine, which all processes share.
 pub fn of_machine(snapshot: &Snapshot) -> Option<Ceiling> {
-    let host = HostDelta::between(snapshot, snapshot);
-    let is_machines = |limit: &&LimitUse| limit.scope == Scope::Machine && matches!(limit.limited, Limited::Cpus);
-    Ceiling::new("machine_cpu", host.limits.iter().find(is_machines)?.limit, MACHINE)
+    let cpus = HostDelta::between(snapshot, snapshot).cpus?;
+    Ceiling::new("machine_cpu", f64::from(cpus), MACHINE)
 }
 
 const MACHINE: &str = "CPUs of the machine";
 
-fn ceiling(limit: &LimitUse) -> Option<Ceiling> {
+fn ceiling(limit: &Limit) -> Option<Ceiling> {
     let source = match &limit.scope {
-        Scope::Machine => MACHINE.to_owned(),
         Scope::Affinity => "CPUs that its processes may run on".to_owned(),
         Scope::Cgroup(path) => format!("CPU quota of control group {path}"),
         Scope::CgroupDevice(path, device) => format!("I/O limit of control group {path} at device {device}"),
-        Scope::Interface(_) => return None,
     };
     let (resource, value) = match limit.limited {
-        Limited::Cpus => ("cpu", limit.limit),
-        Limited::Io(IoKind::Reads) => ("data_read_iops", limit.limit),
-        Limited::Io(IoKind::Writes) => ("data_write_iops", limit.limit),
-        Limited::Io(IoKind::ReadBytes) => ("data_read_bandwidth", limit.limit / MB),
-        Limited::Io(IoKind::WriteBytes) => ("data_write_bandwidth", limit.limit / MB),
-        // Memory of a machine is cache of the system as well, and no ceiling of the engine's own.
-        Limited::MemoryBytes | Limited::ReceivedBits | Limited::SentBits => return None,
+        Limited::Cpus => ("cpu", limit.value),
+        Limited::Io(IoKind::Reads) => ("data_read_iops", limit.value),
+        Limited::Io(IoKind::Writes) => ("data_write_iops", limit.value),
+        Limited::Io(IoKind::ReadBytes) => ("data_read_bandwidth", limit.value / MB),
+        Limited::Io(IoKind::WriteBytes) => ("data_write_bandwidth", limit.value / MB),
     };
     Ceiling::new(resource, value, source)
 }

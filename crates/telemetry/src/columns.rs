@@ -3,11 +3,13 @@
 
 mod engine;
 mod host;
+mod pieces;
 
 pub use host::{CLIENT, SERVER};
-use plimsoll_measurement::{Moment, SampleColumn, SampleGap, Samples};
+use pieces::seconds;
+use plimsoll_measurement::{Moment, Samples};
 
-use crate::recording::Look;
+use crate::look::Look;
 
 /// Digits of a value that are kept: counters are no better, and records shall stay small.
 const DIGITS: usize = 6;
@@ -39,31 +41,8 @@ pub(crate) fn of(looks: &[Look], from: Moment) -> Samples {
     }
 }
 
-/// Seconds from one moment to another, which may be before it.
-fn seconds(from: Moment, to: Moment) -> f64 {
-    if to >= from { to.since(from).as_secs_f64() } else { -from.since(to).as_secs_f64() }
-}
-
 fn rounded(value: f64) -> f64 {
     format!("{value:.*e}", DIGITS - 1).parse().unwrap_or(value)
-}
-
-/// A column with values that are made of each two looks that follow one another.
-fn column(metric: &str, source: &str, unit: &str, values: Vec<Option<f64>>) -> SampleColumn {
-    let [metric, source, unit] = [metric, source, unit].map(str::to_owned);
-    SampleColumn { metric, source, unit, values, ..SampleColumn::default() }
-}
-
-/// Gaps that follow one another for the same reason are one.
-fn join(gaps: &mut Vec<SampleGap>) {
-    gaps.dedup_by(|later, earlier| {
-        let same = later.source == earlier.source && later.reason == earlier.reason;
-        let joined = same && (later.from_seconds - earlier.to_seconds).abs() < 1e-9;
-        if joined {
-            earlier.to_seconds = later.to_seconds;
-        }
-        joined
-    });
 }
 
 #[cfg(test)]

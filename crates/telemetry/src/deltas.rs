@@ -1,4 +1,4 @@
-//! What happened between two readings: rates and the use of limits over the time between them.
+//! What happened between two readings: rates over the time between them, and the limits of the later one.
 //!
 //! A figure that is missing on a side, or a counter that went backwards (it wrapped, or what it counted was made anew)
 //! is a gap. It is `None`, never negative and never zero. The same holds for what was there on one side only. Two
@@ -10,10 +10,10 @@ mod interval;
 mod limit;
 mod machine;
 
-pub use group::{GroupCpu, GroupDelta, GroupIo, GroupSwitches, MemoryHits, Throttling};
+pub use group::{GroupDelta, Throttling};
 pub use interval::Interval;
-pub use limit::{LimitUse, Limited, Scope};
-pub use machine::{CpuDelta, DiskDelta, InterfaceDelta, PressureDelta, StallPercent};
+pub use limit::{Limit, Limited, Scope};
+pub use machine::{CpuDelta, DiskDelta, InterfaceDelta};
 
 use crate::host::Snapshot;
 
@@ -30,10 +30,10 @@ pub struct HostDelta {
     pub disks: Vec<DiskDelta>,
     /// Every network interface that was there on either side.
     pub interfaces: Vec<InterfaceDelta>,
-    /// Stalls of the whole machine.
-    pub pressure: Option<PressureDelta>,
-    /// Limits of the machine itself: its CPUs, its memory, links of its network.
-    pub limits: Vec<LimitUse>,
+    /// Time in which all that had something to do waited for I/O, in percent.
+    pub io_stall_percent: Option<f64>,
+    /// CPUs that are online.
+    pub cpus: Option<u32>,
     /// Every watched group that was there on either side.
     pub groups: Vec<GroupDelta>,
 }
@@ -41,19 +41,17 @@ pub struct HostDelta {
 impl HostDelta {
     /// What happened from one snapshot of a sampler to a later one.
     pub fn between(before: &Snapshot, after: &Snapshot) -> Self {
-        let cpu = machine::cpu(&before.cpu, &after.cpu);
-        let interfaces = machine::interfaces(&before.network, &after.network);
-        let limits = machine::limits(cpu.as_ref(), &interfaces, after);
         let kernel = interval::both(&before.kernel, &after.kernel);
+        let stall = interval::both(&before.io_stall, &after.io_stall);
         Self {
+            cpu: machine::cpu(&before.cpu, &after.cpu),
             kernel_cpus: kernel.and_then(|(time, old, new)| time.rate(interval::grown_seconds(*old, *new))),
             shows_kernel: before.kernel.is_ok() && after.kernel.is_ok(),
             disks: machine::disks(&before.disks, &after.disks),
-            pressure: machine::pressure(&before.pressure, &after.pressure),
+            interfaces: machine::interfaces(&before.network, &after.network),
+            io_stall_percent: stall.and_then(|(time, old, new)| time.percent(interval::grown_seconds(*old, *new))),
+            cpus: after.cpu.as_ref().ok().and_then(|times| times.value.cpus),
             groups: group::groups(&before.groups, &after.groups),
-            cpu,
-            interfaces,
-            limits,
         }
     }
 }

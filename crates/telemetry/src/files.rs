@@ -5,7 +5,7 @@ use plimsoll_catalog::Catalog;
 use plimsoll_measurement::{Ceiling, FileLimit, FileRow, FileUse, Files, Moment};
 
 use crate::deltas::Interval;
-use crate::recording::Look;
+use crate::look::Look;
 
 const MB: f64 = (1 << 20) as f64;
 /// The part of a limit from which on an interval is counted (reference, 5.5).

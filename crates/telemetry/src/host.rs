@@ -1,9 +1,9 @@
 //! The machine that we run on, as its kernel counts: Linux. Elsewhere every source is absent and says so.
 //!
-//! [`Sampler::read`] takes a [`Snapshot`]: CPU, block devices, network, memory and stalls of the whole machine. It has
-//! for each watched group of processes (ourselves, a local server) its CPU time, device bytes, context switches, and
-//! the limits of its control group. Nearly all are cumulative; [`deltas`](crate::deltas) makes rates of two snapshots.
-//! Each source has the window in which it was read, or the reason why it can't be, with what is lost.
+//! [`Sampler::read`] takes a [`Snapshot`]: CPU, block devices, network and stalls of the whole machine, and for each watched group of
+//! processes (ourselves, a local server) its CPU time, and the limits of its control group.
+//! Nearly all are cumulative; [`deltas`](crate::deltas) makes rates of two snapshots. Each source has the window in which it was read,
+//! or the reason why it can't be, with what is lost.
 //!
 //! The cost of a reading is CPU time of this process by getrusage. It was measured on a virtual machine with two CPUs,
 //! Linux 6.18 and 280 processes, while others compute: 0.35 ms for the machine (of that 0.2 for 58 threads of its
@@ -15,16 +15,15 @@
 
 mod cgroup;
 mod cpu;
-mod device;
 mod disk;
 mod fields;
 mod group;
 mod kernel;
 mod machine;
-mod memory;
 mod mounts;
 mod network;
 mod paced;
+mod pressure;
 mod process;
 mod sampler;
 mod text;
@@ -33,13 +32,11 @@ mod tree;
 use plimsoll_engine::Capability;
 use plimsoll_measurement::Window;
 
-pub use cgroup::{Cgroup, CpuGroup, IoFigure, IoGroup, IoKind, MemoryGroup};
+pub use cgroup::{Cgroup, CpuGroup, IoGroup, IoKind, IoLimit};
 pub use cpu::CpuTimes;
-pub use device::{BlockDevice, DeviceKind, Storage, storage_of};
 pub use disk::{DeviceNumber, DiskCounters};
-pub use memory::{Memory, Pressure, Stall};
 pub use network::InterfaceCounters;
-pub use process::{ProcessId, ProcessIo, ProcessUse, Switches};
+pub use process::{ProcessId, ProcessUse};
 pub use sampler::Sampler;
 
 /// What a source said, and when.
@@ -65,10 +62,8 @@ pub struct Snapshot {
     pub disks: Source<Vec<DiskCounters>>,
     /// Network interfaces.
     pub network: Source<Vec<InterfaceCounters>>,
-    /// Memory.
-    pub memory: Source<Memory>,
-    /// Time that the whole machine stood still for want of a resource.
-    pub pressure: Source<Pressure>,
+    /// Seconds in which all that had something to do waited for I/O.
+    pub io_stall: Source<f64>,
     /// Watched groups of processes, in the order of [`Sampler::watch`].
     pub groups: Vec<GroupSnapshot>,
 }
@@ -80,13 +75,8 @@ pub struct GroupSnapshot {
     pub name: String,
     /// The processes at its top. Readings with other ones are of other processes, and there is no growth from one to the other.
     pub roots: Vec<ProcessId>,
-    /// CPU time and memory. With very many processes this, device bytes and switches are not read each time: then the last reading
-    /// stands, with the window of that.
+    /// CPU time. With very many processes it is not read each time: then the last reading stands, with the window of that.
     pub processes: Source<ProcessUse>,
-    /// Bytes at block devices.
-    pub io: Source<ProcessIo>,
-    /// Context switches.
-    pub switches: Source<Switches>,
     /// CPUs that the processes at its top may run on.
     pub allowed_cpus: Source<u32>,
     /// Limits of the control group of the first of them.
@@ -98,10 +88,9 @@ impl Snapshot {
     pub fn missing(&self) -> Vec<&Capability> {
         let mut missing: Vec<&Capability> = Vec::new();
         let cpu = [self.cpu.as_ref().err(), self.kernel.as_ref().err()];
-        let machine = [self.disks.as_ref().err(), self.network.as_ref().err()];
-        let memory = [self.memory.as_ref().err(), self.pressure.as_ref().err()];
+        let machine = [self.disks.as_ref().err(), self.network.as_ref().err(), self.io_stall.as_ref().err()];
         let groups = self.groups.iter().flat_map(GroupSnapshot::missing);
-        for capability in cpu.into_iter().chain(machine).chain(memory).flatten().chain(groups) {
+        for capability in cpu.into_iter().chain(machine).flatten().chain(groups) {
             if !missing.contains(&capability) {
                 missing.push(capability);
             }
@@ -112,9 +101,7 @@ impl Snapshot {
 
 impl GroupSnapshot {
     fn missing(&self) -> impl Iterator<Item = &Capability> {
-        let processes = [self.processes.as_ref().err(), self.io.as_ref().err(), self.switches.as_ref().err()];
-        let Cgroup { cpu, memory, io, pressure } = &self.cgroup;
-        let limits = [cpu.as_ref().err(), memory.as_ref().err(), io.as_ref().err(), pressure.as_ref().err()];
-        processes.into_iter().chain([self.allowed_cpus.as_ref().err()]).chain(limits).flatten()
+        let processes = [self.processes.as_ref().err(), self.allowed_cpus.as_ref().err()];
+        processes.into_iter().chain([self.cgroup.cpu.as_ref().err(), self.cgroup.io.as_ref().err()]).flatten()
     }
 }

@@ -11,6 +11,7 @@ mod columns;
 pub mod deltas;
 mod files;
 pub mod host;
+mod look;
 pub mod recording;
 pub mod views;
 

@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use plimsoll_clock::{Clock, spawn};
 use plimsoll_engine::{Sampler, process};
-use plimsoll_measurement::{Ceiling, FileUse, Files, Moment, Reading, Samples, Views};
+use plimsoll_measurement::{Ceiling, FileUse, Moment, Samples, Views};
 
 use crate::columns::{self, CLIENT, SERVER};
-use crate::host::{self, Snapshot};
+use crate::host;
+use crate::look::Look;
 use crate::{ceilings, files};
 
 /// How often samplers are read, to begin with.
@@ -44,16 +45,6 @@ impl Sources {
     fn views(&mut self) -> Views {
         self.engine.as_mut().and_then(|engine| engine.views().ok()).unwrap_or_default()
     }
-}
-
-/// What was said at one time; `None` where nobody was asked.
-#[derive(Debug, Clone)]
-pub(crate) struct Look {
-    pub at: Moment,
-    pub engine: Option<Result<Vec<Reading>, String>>,
-    /// Files that have limits of their own.
-    pub files: Option<Files>,
-    pub host: Option<Snapshot>,
 }
 
 /// What a recording came to.
@@ -233,7 +224,7 @@ impl Shared {
 mod tests {
     use plimsoll_clock::{RealClock, VirtualClock, enter, windowed};
     use plimsoll_engine::Result;
-    use plimsoll_measurement::Counter;
+    use plimsoll_measurement::{Counter, Reading};
 
     use super::*;
 

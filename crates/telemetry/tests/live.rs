@@ -3,15 +3,14 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::{Clock, RealClock};
-use plimsoll_telemetry::deltas::{HostDelta, Limited, Scope};
-use plimsoll_telemetry::host::{GroupSnapshot, Sampler, Snapshot, storage_of};
+use plimsoll_telemetry::deltas::{HostDelta, Scope};
+use plimsoll_telemetry::host::{GroupSnapshot, Sampler, Snapshot};
 
 /// So often is looked for what must happen; a minute in all, which only a test that fails takes.
 const LOOKS: u32 = 1200;
@@ -60,19 +59,18 @@ fn the_machine_has_its_counters() {
     let mut sampler = sampler();
     let before = sampler.read();
     let cpu = before.cpu.as_ref().unwrap().value;
-    assert!(cpu.cpus.unwrap() >= 1 && cpu.user_seconds > 0.0 && cpu.idle_seconds > 0.0);
-    assert!(before.memory.as_ref().unwrap().value.total_bytes > 1 << 20);
+    assert!(cpu.cpus.unwrap() >= 1 && cpu.user_seconds > 0.0);
     assert!(before.cpu.as_ref().unwrap().window.end <= before.disks.as_ref().unwrap().window.start);
-    // By then CPUs have worked or idled for some ticks.
+    // By then CPUs have worked for some ticks, for the readings at least.
     let moved = |snapshot: &Snapshot| {
         let now = snapshot.cpu.as_ref().unwrap().value;
-        now.idle_seconds + now.busy_seconds() > cpu.idle_seconds + cpu.busy_seconds() + 0.2
+        now.user_seconds + now.system_seconds > cpu.user_seconds + cpu.system_seconds + 0.02
     };
     let after = until(&mut sampler, "time of CPUs", moved);
     let delta = HostDelta::between(&before, &after);
     let percent = delta.cpu.unwrap().busy_percent.unwrap();
     assert!((0.0..=100.0).contains(&percent), "{percent}");
-    assert!(delta.limits.iter().any(|limit| limit.scope == Scope::Machine && limit.limited == Limited::Cpus));
+    assert_eq!(delta.cpus, cpu.cpus);
 }
 
 #[test]
@@ -84,56 +82,13 @@ fn a_child_that_computes_is_seen_and_so_is_its_end() {
     let before = until(&mut sampler, "CPU time", |snapshot| cpu_seconds(&snapshot.groups[0]) >= 0.05);
     let after = until(&mut sampler, "more of it", |now| cpu_seconds(&now.groups[0]) > cpu_seconds(&before.groups[0]));
     let server = &HostDelta::between(&before, &after).groups[0];
-    assert!(server.cpu.unwrap().used_cpus.unwrap() > 0.0);
-    assert!(server.limits.iter().any(|limit| limit.scope == Scope::Affinity && limit.used.is_some()));
-    let switched = |snapshot: &Snapshot| {
-        let switches = snapshot.groups[0].switches.as_ref().unwrap().value;
-        switches.voluntary > 0 && switches.voluntary + switches.involuntary > 1
-    };
-    until(&mut sampler, "context switches", switched);
+    assert!(server.used_cpus.unwrap() > 0.0);
+    assert!(server.limits.iter().any(|limit| limit.scope == Scope::Affinity));
     drop(burner);
     let ended = until(&mut sampler, "its end", |snapshot| snapshot.groups[0].processes.is_err());
     let reason = ended.groups[0].processes.as_ref().unwrap_err().warning().unwrap();
     assert!(reason.contains("has ended") && reason.contains("how much CPU"), "{reason}");
-    assert_eq!(HostDelta::between(&after, &ended).groups[0].cpu, None);
-}
-
-#[test]
-fn written_bytes_reach_the_process_and_its_device() {
-    const BYTES: usize = 4 << 20;
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let Ok(storage) = storage_of(folder) else {
-        skipped("the folder for tests lies on no block device");
-        return;
-    };
-    let mut sampler = sampler();
-    sampler.watch("client", &[std::process::id()]);
-    let before = sampler.read();
-    let path = folder.join(format!("written-{}", std::process::id()));
-    let mut file = fs::File::create(&path).unwrap();
-    file.write_all(&vec![7; BYTES]).unwrap();
-    file.sync_all().unwrap();
-    let written = |snapshot: &Snapshot| Some(snapshot.groups[0].io.as_ref().ok()?.value.write_bytes);
-    let Some(first) = written(&before) else {
-        skipped("this system doesn't let us read our own device bytes");
-        fs::remove_file(&path).unwrap();
-        return;
-    };
-    let at_device = |snapshot: &Snapshot| {
-        let disks = &snapshot.disks.as_ref().unwrap().value;
-        disks.iter().find(|disk| disk.device == storage.devices[0].number).map(|disk| disk.write_bytes)
-    };
-    let after = until(&mut sampler, "written bytes", |now| {
-        written(now).is_some_and(|bytes| bytes >= first + BYTES as u64)
-            && at_device(&before).is_none_or(|before| at_device(now) > Some(before))
-    });
-    fs::remove_file(&path).unwrap();
-    let delta = HostDelta::between(&before, &after);
-    assert!(delta.groups[0].io.unwrap().write_bytes_per_second.unwrap() > 0.0);
-    // A device that isn't counted, as in some containers, can't show it.
-    if let Some(disk) = delta.disks.iter().find(|disk| disk.device == storage.devices[0].number) {
-        assert!(disk.write_bytes_per_second.unwrap() > 0.0, "{disk:?}");
-    }
+    assert_eq!(HostDelta::between(&after, &ended).groups[0].used_cpus, None);
 }
 
 /// A control group that is removed at the end.
@@ -191,15 +146,14 @@ fn a_quota_is_found_and_its_throttling_seen() {
     let mut sampler = sampler();
     sampler.watch("server", &[burner.0.id()]);
     let before = sampler.read();
-    let tightest = before.groups[0].cgroup.tightest_cpu().unwrap();
-    assert!(tightest.limit_cpus.unwrap() <= 0.2 + 1e-9 && group.0.ends_with(tightest.path.trim_start_matches('/')));
+    let groups = &before.groups[0].cgroup.cpu.as_ref().unwrap().value;
+    let limited = groups.iter().find(|found| group.0.ends_with(found.path.trim_start_matches('/'))).unwrap();
+    assert!(limited.limit_cpus.unwrap() <= 0.2 + 1e-9);
     let held = |snapshot: &Snapshot| {
         let delta = HostDelta::between(&before, snapshot);
-        delta.groups[0].throttling.iter().any(|held| held.waiting_cpus.is_some_and(|cpus| cpus > 0.0))
+        delta.groups[0].throttling.iter().any(|held| held.periods_percent.is_some_and(|percent| percent > 0.0))
     };
-    let after = until(&mut sampler, "throttling", held);
-    let server = &HostDelta::between(&before, &after).groups[0];
-    assert!(server.throttling[0].periods_percent.unwrap() > 0.0);
+    until(&mut sampler, "throttling", held);
 }
 
 #[expect(clippy::print_stderr, reason = "a test that can't be done here must say so")]

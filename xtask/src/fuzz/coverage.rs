@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::Target;
-use crate::shape::lexical::Bare;
 use crate::tasks;
+use xtask::shape::lexical::Bare;
 
 /// Lines by the file that they are in.
 type Lines = BTreeMap<String, BTreeSet<u32>>;

@@ -21,6 +21,13 @@ pub fn circles(sources: &[Source]) -> Vec<Vec<Link>> {
     crates.values().flat_map(|files| circles_of(files)).collect()
 }
 
+/// A circle in words: how many files, then who imports from whom.
+pub fn told(circle: &[Link]) -> Vec<String> {
+    let first = format!("a circle of {} files:", circle.len());
+    let links = circle.iter().map(|(file, used)| format!("  {file} -> {}", used.join(", ")));
+    [first].into_iter().chain(links).collect()
+}
+
 fn circles_of(files: &[&Source]) -> Vec<Vec<Link>> {
     let modules: BTreeSet<Path> = files.iter().map(|file| file.module()).collect();
     let read: BTreeMap<Path, Module> = files.iter().map(|file| (file.module(), Module::read(file, &modules))).collect();

@@ -9,12 +9,17 @@ use std::path::Path;
 
 use lexical::Bare;
 
-/// A source of the product: path from the root of the repository with `/`, and text.
+/// A source of the product.
 #[derive(Debug, Clone)]
 pub struct Source {
+    /// Where it is, from the root of the repository, with `/`.
     pub path: String,
+    /// What it says.
     pub text: String,
 }
+
+/// Longer files are split by noun.
+pub const LONGEST_FILE_LINES: usize = 500;
 
 /// Crates that are no part of the product.
 const ASIDE: &[&str] = &["crates/fuzz/"];
@@ -59,6 +64,14 @@ pub fn product(root: &Path) -> Result<Vec<Source>, String> {
     walk(&root.join("crates"), root, &mut found).map_err(|error| format!("the sources can't be read: {error}"))?;
     found.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(found)
+}
+
+/// The files that are too long, the longest first.
+pub fn too_long(sources: &[Source]) -> Vec<String> {
+    let lines = sources.iter().map(|file| (file.text.lines().count(), file.path.as_str()));
+    let mut long: Vec<(usize, &str)> = lines.filter(|(lines, _)| *lines > LONGEST_FILE_LINES).collect();
+    long.sort_by(|a, b| b.cmp(a));
+    long.iter().map(|(lines, path)| format!("{path}: {lines} lines")).collect()
 }
 
 fn is_product(path: &str) -> bool {

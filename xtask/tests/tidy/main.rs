@@ -2,6 +2,7 @@
 //! planted offence first, so that a rule that has gone blind is noticed.
 
 mod manifests;
+mod shape;
 mod sources;
 mod words;
 

@@ -2,9 +2,6 @@
 
 use crate::{File, assert_none, repository};
 
-/// Longer files are split by noun.
-const LONGEST_SOURCE_LINES: usize = 600;
-
 const PRINTING: &[&str] = &["println!", "eprintln!", "print!", "eprint!", "dbg!"];
 /// Only the binary's printer speaks; and the tasks, which are a program too.
 const MAY_PRINT: &[&str] = &["crates/plimsoll/src/printer.rs", "xtask/"];
@@ -85,12 +82,6 @@ fn without_header(files: &[File]) -> Vec<String> {
     modules.filter(|file| !file.text.starts_with("//! ")).map(|file| file.path.clone()).collect()
 }
 
-fn too_long(files: &[File]) -> Vec<String> {
-    let length = |file: &File| file.text.lines().count();
-    let long = files.iter().filter(|file| file.is_source() && length(file) > LONGEST_SOURCE_LINES);
-    long.map(|file| format!("{} has {} lines", file.path, length(file))).collect()
-}
-
 fn with_stray_blanks(files: &[File]) -> Vec<String> {
     let mut offences = Vec::new();
     for file in files {
@@ -150,13 +141,6 @@ fn nothing_is_unfinished_or_switched_off() {
         ["crates/a/tests/a.rs:1: #[ignore", "crates/a/tests/a.rs:2: todo!"]
     );
     assert_none("nothing unfinished, nothing switched off", &lines_with(&repository(), UNFINISHED, |_| true));
-}
-
-#[test]
-fn files_are_short() {
-    let planted = [File::new("crates/a/src/a.rs", &"x\n".repeat(LONGEST_SOURCE_LINES + 1))];
-    assert_eq!(too_long(&planted), ["crates/a/src/a.rs has 601 lines"]);
-    assert_none("a file is split by noun before it grows this long", &too_long(&repository()));
 }
 
 #[test]

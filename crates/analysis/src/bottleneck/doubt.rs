@@ -1,7 +1,7 @@
 //! Why there is not enough evidence, although limits were found or none was: a wrong verdict would be worse than none.
 
-use super::Found;
-use super::model::{Model, is_parallel};
+use super::judged::Found;
+use super::model::{FULL_CPU, Model, is_parallel};
 use super::rules::{DOUBT_PERCENT, MORE, NAMED_PERCENT, SECOND_DOUBT_PERCENT, Station, UNSEEN, WAITS};
 use super::words::waited_for;
 
@@ -168,7 +168,5 @@ const LEAST_STALLED_PERCENT: f64 = 20.0;
 const STORAGE: [&str; 6] = ["data_iops", "data_bandwidth", "data_io", "log_write", "memory", "device"];
 /// Sessions of others, for each of ours, from which it matters what they do.
 const STRANGERS_PART: f64 = 0.2;
-/// CPUs of which this part is used are full.
-pub(super) const FULL_CPU: f64 = 0.9;
 /// Part of the busy sessions that is not explained by chance.
 const LEAST_UNSEEN: f64 = 0.2;

@@ -2,12 +2,11 @@
 
 use plimsoll_measurement::Ceiling;
 
-use super::doubt::FULL_CPU;
+use super::judged::{Found, Load, Used};
 use super::means::{Means, ceiling};
 use super::network::Network;
-use super::rules::{Change, Counts, MACHINE_CPU, MORE, RULES, Rule, Station, Use};
+use super::rules::{Change, Counts, FASTER_CORES, MACHINE_CPU, MORE, RULES, Rule, Station, Use};
 use super::usage::{highest, part_of_station, used};
-use super::{Found, Load, Used};
 use crate::maximum::{Maximum, theoretical_maximum};
 use crate::summary;
 
@@ -325,8 +324,8 @@ const ENOUGH: f64 = 1.05;
 const PARALLEL: f64 = 1.1;
 /// A session that computes for this part of the time fills its core.
 const FULL_CORE: f64 = 0.9;
-/// What such a session would have to have more of.
-pub(super) const FASTER_CORES: &str = "cores that are 20 % faster";
+/// CPUs of which this part is used are full.
+pub(super) const FULL_CPU: f64 = 0.9;
 /// A limit that is used from this part on is used to the full.
 const USED_TO_THE_FULL: f64 = 0.98;
 /// A cost less 20 % is this part of what it was, seen the other way round.

@@ -293,6 +293,8 @@ pub const WAITS: [(&[&str], Option<Station>); 7] = [
 
 /// How much more of a limit is tried.
 pub const MORE: f64 = 1.2;
+/// What a session that fills its core would have to have more of.
+pub(super) const FASTER_CORES: &str = "cores that are 20 % faster";
 
 /// A gain from which a limit is named, in percent. Binding means 5 % and not binding less than 2 %; this lies in the
 /// middle between the two (of logarithms).

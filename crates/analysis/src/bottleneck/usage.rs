@@ -2,7 +2,7 @@
 
 use plimsoll_measurement::Ceiling;
 
-use super::Used;
+use super::judged::Used;
 use super::means::{Means, ceiling};
 use super::rules::{Counts, NETWORK, RULES, Rule, Station, Use};
 

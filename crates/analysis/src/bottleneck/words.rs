@@ -1,8 +1,8 @@
 //! Sentences that a person can check.
 
-use super::model::{FASTER_CORES, Model};
-use super::rules::{CPU, MACHINE_CPU};
-use super::{Found, Judged, Used};
+use super::judged::{Found, Judged, Used};
+use super::model::Model;
+use super::rules::{CPU, FASTER_CORES, MACHINE_CPU};
 use crate::maximum::{Maximum, Reservation};
 
 /// Sessions fewer than this are not worth a sentence.

@@ -1,6 +1,6 @@
 //! The shape that explains a series best, if it can pay for its coefficients.
 
-use super::{Drift, Terms, WarmUp};
+use super::pattern::{Drift, Terms, WarmUp};
 use crate::autocorrelation::variance_factor;
 use crate::autoregression::{COEFFICIENTS, Line, Whitened};
 use crate::logs::t_quantile;

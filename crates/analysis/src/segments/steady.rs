@@ -1,6 +1,6 @@
 //! The steady part of a series: what is left when the beginning is taken off, if enough is left.
 
-use super::Pattern;
+use super::pattern::Pattern;
 
 /// The part after the last change is steady if it is at least this share of the series.
 const LEAST_SHARE: f64 = 1.0 / 3.0;

@@ -8,15 +8,15 @@ mod system {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
     /// The cores that a thread may run on.
-    pub(in super::super) type Affinity = CpuSet;
+    pub type Affinity = CpuSet;
 
     /// The core that the calling thread runs on.
-    pub(in super::super) fn present_core() -> usize {
+    pub fn present_core() -> usize {
         sched_getcpu()
     }
 
     /// Pins the calling thread to a core; gives what it was allowed before, if that can be told and so be restored.
-    pub(in super::super) fn pin(core: usize) -> Option<Affinity> {
+    pub fn pin(core: usize) -> Option<Affinity> {
         let before = sched_getaffinity(None).ok()?;
         let mut one = CpuSet::new();
         if core < CpuSet::MAX_CPU {
@@ -28,7 +28,7 @@ mod system {
     }
 
     /// Gives the calling thread back what it had.
-    pub(in super::super) fn restore(before: &Affinity) {
+    pub fn restore(before: &Affinity) {
         // Nothing to be done about a refusal: the thread stays on the one core.
         let _ = sched_setaffinity(None, before);
     }
@@ -37,15 +37,15 @@ mod system {
 #[cfg(not(target_os = "linux"))]
 mod system {
     /// Nothing is known of cores here.
-    pub(in super::super) type Affinity = ();
+    pub type Affinity = ();
 
-    pub(in super::super) fn present_core() -> usize {
+    pub fn present_core() -> usize {
         0
     }
 
-    pub(in super::super) fn pin(_core: usize) -> Option<Affinity> {
+    pub fn pin(_core: usize) -> Option<Affinity> {
         None
     }
 
-    pub(in super::super) fn restore((): &Affinity) {}
+    pub fn restore((): &Affinity) {}
 }

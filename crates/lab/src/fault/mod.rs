@@ -23,7 +23,7 @@ use rusqlite::ffi;
 pub use form::Fault;
 
 use crate::charge;
-use crate::file::{Purpose, Raw};
+use crate::raw::{Purpose, Raw};
 
 /// Bytes that a device writes whole or not at all.
 const SECTOR_BYTES: usize = 512;

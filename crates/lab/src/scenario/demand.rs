@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::Class;
+use super::class::Class;
 use super::draw::Draw;
 
 /// Bytes of a page and of the header of its frame in the log.

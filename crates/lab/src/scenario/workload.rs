@@ -1,8 +1,9 @@
 //! What the sessions of a scenario do: tables and requests as the text of a definition of one's own, and what a request demands.
 
+use super::class::Class;
 use super::demand::{Demand, FRAME, PAGE};
 use super::draw::Draw;
-use super::{Class, Family};
+use super::family::Family;
 
 /// A workload.
 pub struct Workload {

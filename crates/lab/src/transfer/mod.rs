@@ -2,6 +2,7 @@
 //! takes the way of any transaction. They are copied, backed up and restored page by page, past SQLite and past the
 //! log.
 
+mod errors;
 mod pages;
 mod text;
 
@@ -13,14 +14,15 @@ use std::sync::atomic::AtomicBool;
 
 use plimsoll_engine::transfer::{COPY, DEFINITIONS, INDEXES, RESTORE, TABLES};
 use plimsoll_engine::{
-    ColumnType, Error, ErrorKind, Follow, Move, Restored, Result, Row, RowSource, Session, Sessions as _, Table,
-    Transfer, Value, Workspace,
+    ColumnType, Follow, Move, Restored, Result, Row, RowSource, Session, Sessions as _, Table, Transfer, Value,
+    Workspace,
 };
 use plimsoll_hardware::Role;
 use plimsoll_sqlite::SqliteDatabase;
 
 use crate::server::log_path;
 use crate::session::Hardware;
+use errors::{unreadable, unwritable};
 use pages::{Flag, Way};
 use text::Statements;
 
@@ -249,18 +251,4 @@ fn texts(session: &mut dyn Session, sql: &str) -> Result<Vec<String>> {
         Ok(())
     })?;
     Ok(texts)
-}
-
-fn unwritable(error: &std::io::Error) -> Error {
-    let kind = match error.kind() {
-        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => ErrorKind::DiskFull,
-        std::io::ErrorKind::PermissionDenied => ErrorKind::Permission,
-        _ => ErrorKind::Statement,
-    };
-    Error::new(kind, format!("a database can't be written down: {error}"))
-        .hint("TMPDIR names the folder of dumps and backups; make sure that there is room in it")
-}
-
-fn unreadable(error: &std::io::Error) -> Error {
-    Error::new(ErrorKind::Statement, format!("what was written of a database can't be read: {error}"))
 }

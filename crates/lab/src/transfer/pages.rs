@@ -14,10 +14,10 @@ use plimsoll_hardware::{Io, Kind, LARGEST_IO_BYTES, Role};
 use plimsoll_measurement::Moment;
 use rusqlite::ffi;
 
-use super::{unreadable, unwritable};
+use super::errors::{unreadable, unwritable};
 use crate::charge::{self, Work};
 use crate::fault::{Act, What};
-use crate::file::Purpose;
+use crate::raw::Purpose;
 use crate::server::Server;
 use crate::waits::Wait;
 

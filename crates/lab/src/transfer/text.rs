@@ -7,6 +7,8 @@ use std::io::BufRead;
 
 use plimsoll_engine::{Error, ErrorKind, Result, Row, Value};
 
+use super::errors::unreadable;
+
 const INSERT: &str = "INSERT INTO ";
 const VALUES: &str = " VALUES(";
 
@@ -59,7 +61,7 @@ impl<'a> Statements<'a> {
         }
         let mut bytes = Vec::new();
         loop {
-            let read = self.reader.read_until(b';', &mut bytes).map_err(|error| super::unreadable(&error))?;
+            let read = self.reader.read_until(b';', &mut bytes).map_err(|error| unreadable(&error))?;
             // A semicolon within a text ends nothing: quotes cut what is there into an even number of parts.
             let is_whole = bytes.ends_with(b";") && bytes.split(|byte| *byte == b'\'').count() % 2 == 1;
             if is_whole {

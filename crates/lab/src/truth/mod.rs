@@ -5,6 +5,7 @@
 //! Left out: the draws of latency distributions (the mean counts), the free pages that a table dropped before leaves in
 //! the file, and, under a neighbour, when it comes and goes (the mean over time counts, so a run has to be long).
 
+mod basis;
 mod commits;
 mod device;
 mod moves;
@@ -15,9 +16,6 @@ mod steps;
 mod tree;
 mod write;
 
-use std::fmt::Write as _;
-
-use plimsoll_catalog::Sourced;
 use plimsoll_engine::work::{TableData, Work};
 use plimsoll_engine::{Expected, Result};
 use plimsoll_hardware::Spec;
@@ -25,6 +23,8 @@ use plimsoll_measurement::units::{MB, mb_per_minute};
 
 pub use device::Device;
 pub use moves::level_change;
+
+use basis::{add_neighbour, basis, basis_of_limit};
 
 use crate::level::{Level, STEPS_PER_PAIR, STEPS_PER_SCANNED_ROW};
 
@@ -47,44 +47,7 @@ pub fn expect(level: &Level, scale: u64, work: Work<'_>) -> Result<Option<Expect
     }
 }
 
-/// Where a limit of a service comes from: the basis of its number, and whether that was printed for this very level.
-fn basis(level: &Level, number: impl Fn(&plimsoll_catalog::LabLevel) -> &Sourced) -> (String, bool) {
-    match &level.published {
-        Some(published) => {
-            let number = number(published);
-            (number.basis.name().to_owned(), number.published_here)
-        }
-        None => ("given".to_owned(), false),
-    }
-}
-
-/// The basis of a limit that a test of reads or of writes met.
-fn basis_of_limit(level: &Level, limit: &str, reads: bool) -> (String, bool) {
-    if let Some(disk) = level.disk {
-        let known = match limit {
-            "latency" if reads => disk.read_latency,
-            "latency" => disk.write_latency,
-            _ => disk.limits,
-        };
-        return (known.name().to_owned(), false);
-    }
-    if level.published.is_none() {
-        return basis(level, |level| &level.dtu);
-    }
-    match limit {
-        "data_io" => {
-            let (name, published) = basis(level, |level| &level.read_rate);
-            // What was published is how fast reads are.
-            (name, published && reads)
-        }
-        "log_write" => basis(level, |level| &level.write_rate),
-        // The cost of a page comes from another figure, and only that of a step from the level's own.
-        "cpu" => ("derived".to_owned(), false),
-        _ => ("assumed".to_owned(), false),
-    }
-}
-
-/// Of tables with rows that take so many steps each.
+/// Of tables whose rows take so many steps each.
 fn scan(level: &Level, tables: Vec<TableData<'_>>, row_steps: f64) -> Result<Option<Expected>> {
     let spec = &level.spec;
     let mut shapes = Vec::with_capacity(tables.len());
@@ -159,13 +122,6 @@ fn commits(level: &Level, count: u64) -> Option<Expected> {
     add_neighbour(&mut reason, &log);
     let published = published && log.neighbour().is_none();
     Some(Expected { metric: "insert_time", value: time.seconds, basis, limit: time.limit, reason, published })
-}
-
-fn add_neighbour(reason: &mut String, device: &Device<'_>) {
-    if let Some(factor) = device.neighbour() {
-        // Writing into a string can't fail.
-        let _ = write!(reason, "; a neighbour leaves {factor:.2} of the limit on average over time");
-    }
 }
 
 fn join(level: &Level, rows: u64) -> Option<Expected> {

@@ -7,12 +7,12 @@ use plimsoll_engine::{Expected, Result};
 use plimsoll_hardware::{Kind, LARGEST_IO_BYTES, Role};
 use plimsoll_measurement::units::{MB, mb_per_minute};
 
+use super::basis::{add_neighbour, basis, basis_of_limit};
 use super::device::{Counts, Device, Load};
 use super::rows::each;
 use super::steps::inserted_row;
 use super::tree::Tree;
 use super::write::{self, Chunks};
-use super::{add_neighbour, basis, basis_of_limit};
 use crate::level::Level;
 use crate::transfer::IMPORT_ROWS;
 

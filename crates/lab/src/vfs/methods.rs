@@ -4,9 +4,12 @@ use std::ffi::{c_int, c_void};
 
 use rusqlite::ffi;
 
-use super::Pointer;
 use crate::charge::guard;
-use crate::file::{OpenFile, Raw};
+use crate::file::OpenFile;
+use crate::raw::Raw;
+
+/// What a callback's argument points to.
+type Pointer = *mut c_void;
 
 /// A file in SQLite's memory; the inner file lies behind it.
 #[repr(C, align(8))]

@@ -15,7 +15,7 @@
 mod map;
 mod methods;
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::Arc;
@@ -26,7 +26,8 @@ use rusqlite::ffi;
 pub use map::Map;
 
 use crate::charge::guard;
-use crate::file::{OpenFile, Purpose};
+use crate::file::OpenFile;
+use crate::raw::Purpose;
 use crate::server::{Server, log_path};
 use methods::{File, METHODS};
 
@@ -296,6 +297,3 @@ unsafe extern "C" fn current_time(vfs: *mut ffi::sqlite3_vfs, out: *mut f64) -> 
 unsafe extern "C" fn last_error(_: *mut ffi::sqlite3_vfs, _: c_int, _: *mut c_char) -> c_int {
     0
 }
-
-/// The type of a callback's file, for the methods.
-pub(super) type Pointer = *mut c_void;

@@ -3,6 +3,7 @@
 pub mod catalog;
 pub mod clean;
 pub mod compare;
+pub mod definitions;
 pub mod demo;
 pub mod doctor;
 pub mod generated;
@@ -11,6 +12,5 @@ pub mod multiples;
 pub mod report;
 pub mod run;
 pub mod runs;
-pub mod tests;
 pub mod verdicts;
 pub mod verify;

@@ -2,8 +2,8 @@
 
 use plimsoll_measurement::{Counter, Moment, Reading, SampleColumn, SampleGap};
 
-use super::{column, join, seconds};
-use crate::recording::Look;
+use super::pieces::{column, join, seconds};
+use crate::look::Look;
 
 /// How a value comes about.
 #[derive(Debug, Clone, Copy)]

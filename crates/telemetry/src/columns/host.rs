@@ -2,10 +2,10 @@
 
 use plimsoll_measurement::SampleColumn;
 
-use super::column;
-use crate::deltas::{DiskDelta, HostDelta, InterfaceDelta, LimitUse, Scope};
+use super::pieces::column;
+use crate::deltas::{DiskDelta, HostDelta, InterfaceDelta, Limit, Scope};
 use crate::host::Snapshot;
-use crate::recording::Look;
+use crate::look::Look;
 
 /// The name of the group of our own process.
 pub const CLIENT: &str = "client";
@@ -30,7 +30,7 @@ const DISK: [Of<DiskDelta>; 8] = [
 const MACHINE: [Of<HostDelta>; 5] = [
     ("machine_cpu", "%", |host| host.cpu.as_ref()?.busy_percent),
     ("stolen_cpu", "cores", |host| host.cpu.as_ref()?.steal_cpus),
-    ("io_stall", "%", |host| host.pressure.as_ref()?.io?.full_percent),
+    ("io_stall", "%", |host| host.io_stall_percent),
     ("network_received", "MB/s", |host| network(host, |interface| interface.received_bytes_per_second)),
     ("network_sent", "MB/s", |host| network(host, |interface| interface.sent_bytes_per_second)),
 ];
@@ -58,7 +58,7 @@ fn kernel(host: &HostDelta) -> Option<f64> {
 
 /// CPUs at work for the watched processes.
 fn watched(host: &HostDelta) -> Option<f64> {
-    host.groups.iter().map(|group| group.cpu?.used_cpus).sum()
+    host.groups.iter().map(|group| group.used_cpus).sum()
 }
 
 /// All columns, those without a value too.
@@ -76,7 +76,7 @@ pub(super) fn columns(looks: &[&Look]) -> Vec<SampleColumn> {
         [(SERVER, "server_cpu", "server_throttled"), (CLIENT, "client_cpu", "client_throttled")]
     {
         let find = |host: &HostDelta| host.groups.iter().find(|found| found.name == group).cloned();
-        columns.push(column(cpu, "host", "cores", values(&|host| find(host)?.cpu?.used_cpus)));
+        columns.push(column(cpu, "host", "cores", values(&|host| find(host)?.used_cpus)));
         let held_back = |host: &HostDelta| {
             let periods = find(host)?.throttling.into_iter().filter_map(|throttling| throttling.periods_percent);
             periods.reduce(f64::max)
@@ -100,13 +100,13 @@ fn busiest(snapshots: &[Option<&Snapshot>]) -> Option<String> {
     let mut known = snapshots.iter().flatten();
     let (first, last) = (known.next()?, known.next_back()?);
     let delta = HostDelta::between(first, last);
-    let limits: Vec<&LimitUse> = delta.groups.iter().flat_map(|group| &group.limits).collect();
+    let limits: Vec<&Limit> = delta.groups.iter().flat_map(|group| &group.limits).collect();
     busiest_of(&delta.disks, &limits).map(|disk| disk.name.clone())
 }
 
-/// The device that was busy for the longest time, of those at which a watched process is held to a limit if there are
-/// some. A process that is held back does little. Of a disk and its part the disk, which is listed first.
-fn busiest_of<'d>(disks: &'d [DiskDelta], limits: &[&LimitUse]) -> Option<&'d DiskDelta> {
+/// The device that was busy for the longest time, of those at which somebody who is watched is held to a limit if there are some: who is
+/// held back does little. Of a disk and its part the disk, which is listed first.
+fn busiest_of<'d>(disks: &'d [DiskDelta], limits: &[&Limit]) -> Option<&'d DiskDelta> {
     let is_limited = |disk: &&DiskDelta| {
         limits.iter().any(|limit| matches!(&limit.scope, Scope::CgroupDevice(_, device) if *device == disk.device))
     };
@@ -137,10 +137,8 @@ mod tests {
             user_cpus: Some(1.0),
             system_cpus: Some(2.0),
             interrupt_cpus: Some(0.25),
-            iowait_cpus: None,
             steal_cpus: None,
             busy_percent: None,
-            context_switches_per_second: None,
         };
         let mut host = HostDelta {
             cpu: Some(cpu),
@@ -148,8 +146,8 @@ mod tests {
             shows_kernel: true,
             disks: Vec::new(),
             interfaces: Vec::new(),
-            pressure: None,
-            limits: Vec::new(),
+            io_stall_percent: None,
+            cpus: None,
             groups: Vec::new(),
         };
         assert_eq!((others(&host), kernel(&host)), (Some(2.25), Some(0.75)));
@@ -169,21 +167,18 @@ mod tests {
             write_iops: None,
             read_bytes_per_second: None,
             write_bytes_per_second: None,
-            flushes_per_second: None,
             utilisation_percent: busy,
             mean_queue: None,
             read_await_ms: None,
             write_await_ms: None,
-            flush_await_ms: None,
         };
         let disks = [disk("idle", 0, Some(0.0)), disk("busy", 1, Some(40.0)), disk("slow", 2, Some(0.4))];
-        let limit = |minor| LimitUse {
+        let limit = |minor| Limit {
             limited: Limited::Io(IoKind::Writes),
             scope: Scope::CgroupDevice("/db".to_owned(), DeviceNumber { major: 8, minor }),
-            limit: 60.0,
-            used: None,
+            value: 60.0,
         };
-        let name = |limits: &[&LimitUse]| busiest_of(&disks, limits).map(|disk| disk.name.as_str());
+        let name = |limits: &[&Limit]| busiest_of(&disks, limits).map(|disk| disk.name.as_str());
         assert_eq!(name(&[]), Some("busy"));
         assert_eq!(name(&[&limit(2)]), Some("slow"));
         assert_eq!(name(&[&limit(0)]), Some("idle"));

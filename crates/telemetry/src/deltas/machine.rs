@@ -1,8 +1,7 @@
 //! The whole machine between two readings.
 
 use super::interval::{Interval, both, grown, grown_seconds};
-use super::limit::{LimitUse, Limited, Scope};
-use crate::host::{CpuTimes, DeviceNumber, DiskCounters, InterfaceCounters, Pressure, Snapshot, Source, Stall};
+use crate::host::{CpuTimes, DeviceNumber, DiskCounters, InterfaceCounters, Source};
 
 /// CPUs. What is in CPUs is time of all of them for a second of the interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,14 +16,10 @@ pub struct CpuDelta {
     pub system_cpus: Option<f64>,
     /// CPUs at work for interrupts, of those.
     pub interrupt_cpus: Option<f64>,
-    /// CPUs idle while I/O was open; a hint, no more.
-    pub iowait_cpus: Option<f64>,
     /// CPUs that the hypervisor gave to others while somebody here was ready.
     pub steal_cpus: Option<f64>,
     /// CPUs at work, in percent of those there are.
     pub busy_percent: Option<f64>,
-    /// Context switches in a second.
-    pub context_switches_per_second: Option<f64>,
 }
 
 impl CpuDelta {
@@ -44,10 +39,8 @@ pub(super) fn cpu(before: &Source<CpuTimes>, after: &Source<CpuTimes>) -> Option
         user_cpus: rate(|times| Some(times.user_seconds)),
         system_cpus: rate(|times| Some(times.system_seconds)),
         interrupt_cpus: rate(|times| Some(times.interrupt_seconds)),
-        iowait_cpus: rate(|times| times.iowait_seconds),
         steal_cpus: rate(|times| times.steal_seconds),
         busy_percent: None,
-        context_switches_per_second: interval.rate(grown(old.context_switches, new.context_switches)),
     };
     // Times are counted in ticks, so a busy machine might show a little more than all it has.
     delta.busy_percent = delta.busy_cpus().zip(cpus).map(|(busy, cpus)| (100.0 * busy / f64::from(cpus)).min(100.0));
@@ -71,8 +64,6 @@ pub struct DiskDelta {
     pub read_bytes_per_second: Option<f64>,
     /// Bytes written in a second.
     pub write_bytes_per_second: Option<f64>,
-    /// Flushes in a second.
-    pub flushes_per_second: Option<f64>,
     /// Time in which at least one request was open. A device that does several at once may have much left at 100 %.
     pub utilisation_percent: Option<f64>,
     /// Requests that were open, on average.
@@ -81,8 +72,6 @@ pub struct DiskDelta {
     pub read_await_ms: Option<f64>,
     /// Mean time of a write; `None` also if there was none.
     pub write_await_ms: Option<f64>,
-    /// Mean time of a flush; `None` also if there was none.
-    pub flush_await_ms: Option<f64>,
 }
 
 pub(super) fn disks(before: &Source<Vec<DiskCounters>>, after: &Source<Vec<DiskCounters>>) -> Vec<DiskDelta> {
@@ -102,7 +91,6 @@ fn disk(pair: &Pair<'_, DiskCounters>) -> DiskDelta {
     let rate = |growth: Option<f64>| interval?.rate(growth);
     let each_ms = |seconds: Option<f64>, count: Option<f64>| Some(1e3 * seconds? / count.filter(|count| *count > 0.0)?);
     let (reads, writes) = (count(|disk| Some(disk.reads)), count(|disk| Some(disk.writes)));
-    let flushes = count(|disk| disk.flushes);
     DiskDelta {
         name: pair.any.name.clone(),
         device: pair.any.device,
@@ -111,12 +99,10 @@ fn disk(pair: &Pair<'_, DiskCounters>) -> DiskDelta {
         write_iops: rate(writes),
         read_bytes_per_second: rate(count(|disk| Some(disk.read_bytes))),
         write_bytes_per_second: rate(count(|disk| Some(disk.write_bytes))),
-        flushes_per_second: rate(flushes),
         utilisation_percent: interval.and_then(|interval| interval.percent(time(|disk| disk.busy_seconds))),
         mean_queue: rate(time(|disk| disk.weighted_seconds)),
         read_await_ms: each_ms(time(|disk| disk.read_seconds), reads),
         write_await_ms: each_ms(time(|disk| disk.write_seconds), writes),
-        flush_await_ms: each_ms(time(|disk| disk.flush_seconds), flushes),
     }
 }
 
@@ -133,14 +119,6 @@ pub struct InterfaceDelta {
     pub received_bytes_per_second: Option<f64>,
     /// Bytes sent in a second.
     pub sent_bytes_per_second: Option<f64>,
-    /// Packets received in a second.
-    pub received_packets_per_second: Option<f64>,
-    /// Packets sent in a second.
-    pub sent_packets_per_second: Option<f64>,
-    /// Packets of both directions that were broken or thrown away, in a second.
-    pub lost_packets_per_second: Option<f64>,
-    /// What the link can do in each direction.
-    pub link_bits_per_second: Option<u64>,
 }
 
 pub(super) fn interfaces(
@@ -151,103 +129,19 @@ pub(super) fn interfaces(
 }
 
 fn interface(pair: &Pair<'_, InterfaceCounters>) -> InterfaceDelta {
-    let losses = |counters: &InterfaceCounters| {
-        [counters.received_errors, counters.received_drops, counters.sent_errors, counters.sent_drops]
-            .into_iter()
-            .fold(0, u64::saturating_add)
-    };
-    let known = pair.both().filter(|(_, old, new)| {
-        let counts = |it: &InterfaceCounters| {
-            [it.received_bytes, it.sent_bytes, it.received_packets, it.sent_packets, losses(it)]
-        };
-        counts(old).iter().zip(counts(new)).all(|(old, new)| new >= *old)
-    });
-    let rate = |of: &dyn Fn(&InterfaceCounters) -> u64| {
+    let known = pair
+        .both()
+        .filter(|(_, old, new)| new.received_bytes >= old.received_bytes && new.sent_bytes >= old.sent_bytes);
+    let rate = |of: fn(&InterfaceCounters) -> u64| {
         known.and_then(|(interval, old, new)| interval.rate(grown(of(old), of(new))))
     };
     InterfaceDelta {
         name: pair.any.name.clone(),
         loopback: pair.any.loopback,
         interval: known.map(|(interval, _, _)| interval),
-        received_bytes_per_second: rate(&|counters| counters.received_bytes),
-        sent_bytes_per_second: rate(&|counters| counters.sent_bytes),
-        received_packets_per_second: rate(&|counters| counters.received_packets),
-        sent_packets_per_second: rate(&|counters| counters.sent_packets),
-        lost_packets_per_second: rate(&losses),
-        link_bits_per_second: pair.any.link_bits_per_second,
+        received_bytes_per_second: rate(|counters| counters.received_bytes),
+        sent_bytes_per_second: rate(|counters| counters.sent_bytes),
     }
-}
-
-/// Part of the time in which work stood still.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct StallPercent {
-    /// At least one thread waited.
-    pub some_percent: Option<f64>,
-    /// All threads that had something to do waited.
-    pub full_percent: Option<f64>,
-}
-
-/// Stalls by resource.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PressureDelta {
-    /// When.
-    pub interval: Interval,
-    /// For a CPU.
-    pub cpu: Option<StallPercent>,
-    /// For memory.
-    pub memory: Option<StallPercent>,
-    /// For I/O.
-    pub io: Option<StallPercent>,
-}
-
-pub(super) fn pressure(before: &Source<Pressure>, after: &Source<Pressure>) -> Option<PressureDelta> {
-    let (interval, old, new) = both(before, after)?;
-    let stall = |of: fn(&Pressure) -> Option<Stall>| {
-        let (old, new) = (of(old)?, of(new)?);
-        Some(StallPercent {
-            some_percent: interval.percent(grown_seconds(old.some_seconds, new.some_seconds)),
-            full_percent: interval.percent(grown_seconds(old.full_seconds, new.full_seconds)),
-        })
-    };
-    Some(PressureDelta {
-        interval,
-        cpu: stall(|pressure| pressure.cpu),
-        memory: stall(|pressure| pressure.memory),
-        io: stall(|pressure| pressure.io),
-    })
-}
-
-/// Limits that the machine itself has.
-pub(super) fn limits(cpu: Option<&CpuDelta>, interfaces: &[InterfaceDelta], after: &Snapshot) -> Vec<LimitUse> {
-    let mut limits = Vec::new();
-    if let Some(cpus) = after.cpu.as_ref().ok().and_then(|times| times.value.cpus) {
-        let used = cpu.filter(|cpu| cpu.cpus.is_some()).and_then(CpuDelta::busy_cpus);
-        limits.push(LimitUse { limited: Limited::Cpus, scope: Scope::Machine, limit: f64::from(cpus), used });
-    }
-    if let Ok(memory) = &after.memory {
-        let memory = memory.value;
-        let used = memory.available_bytes.and_then(|available| memory.total_bytes.checked_sub(available));
-        limits.push(LimitUse {
-            limited: Limited::MemoryBytes,
-            scope: Scope::Machine,
-            limit: memory.total_bytes as f64,
-            used: used.map(|bytes| bytes as f64),
-        });
-    }
-    for interface in interfaces {
-        let Some(bits) = interface.link_bits_per_second else { continue };
-        let directions = [
-            (Limited::ReceivedBits, interface.received_bytes_per_second),
-            (Limited::SentBits, interface.sent_bytes_per_second),
-        ];
-        limits.extend(directions.map(|(limited, bytes)| LimitUse {
-            limited,
-            scope: Scope::Interface(interface.name.clone()),
-            limit: bits as f64,
-            used: bytes.map(|bytes| bytes * 8.0),
-        }));
-    }
-    limits
 }
 
 /// A thing on the sides where it was there, with the time between.

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::host::{
-    Cgroup, CpuGroup, CpuTimes, DeviceNumber, DiskCounters, GroupSnapshot, InterfaceCounters, IoFigure, IoGroup,
-    IoKind, Memory, MemoryGroup, Pressure, ProcessId, ProcessIo, ProcessUse, Sampled, Source, Stall, Switches,
+    Cgroup, CpuGroup, CpuTimes, DeviceNumber, DiskCounters, GroupSnapshot, InterfaceCounters, IoGroup, IoKind, IoLimit,
+    ProcessId, ProcessUse, Sampled, Source,
 };
 
 const SDA: DeviceNumber = DeviceNumber { major: 8, minor: 0 };
@@ -24,19 +24,14 @@ fn missing<T>() -> Source<T> {
     Err(Capability { name: "it", works: false, cost: "all is lost", remedy: None })
 }
 
-fn cpu_times(user_seconds: f64, idle_seconds: f64) -> CpuTimes {
+fn cpu_times(user_seconds: f64) -> CpuTimes {
     CpuTimes {
         user_seconds,
         system_seconds: user_seconds / 2.0,
         interrupt_seconds: user_seconds / 20.0,
-        idle_seconds,
-        iowait_seconds: Some(1.0),
         steal_seconds: Some(user_seconds / 10.0),
         cpus: Some(4),
-        context_switches: Some((user_seconds * 100.0) as u64),
         started: None,
-        runnable: None,
-        blocked: None,
     }
 }
 
@@ -51,97 +46,47 @@ fn disk(name: &str, count: u64) -> DiskCounters {
         writes: 5,
         write_bytes: 40_960,
         write_seconds: Some(1.0),
-        in_flight: Some(1),
         busy_seconds: seconds,
         weighted_seconds: seconds.map(|seconds| seconds * 3.0),
-        discard_bytes: None,
-        flushes: None,
-        flush_seconds: None,
     }
 }
 
 fn interface(name: &str, bytes: u64) -> InterfaceCounters {
-    InterfaceCounters {
-        name: name.to_owned(),
-        loopback: name == "lo",
-        received_bytes: bytes,
-        received_packets: bytes / 100,
-        received_errors: 0,
-        received_drops: bytes / 1000,
-        sent_bytes: bytes * 2,
-        sent_packets: bytes / 50,
-        sent_errors: 0,
-        sent_drops: 0,
-        link_bits_per_second: (name != "lo").then_some(1_000_000),
-    }
+    InterfaceCounters { name: name.to_owned(), loopback: name == "lo", received_bytes: bytes, sent_bytes: bytes * 2 }
 }
 
 /// A server that has used so many seconds in a control group with half a CPU, below one with two.
 fn group(second: u64, pid: u32, used: f64) -> GroupSnapshot {
     let counted = (used * 10.0) as u64;
-    let quota = |path: &str, cpus: f64, used: f64| CpuGroup {
+    let quota = |path: &str, cpus: f64| CpuGroup {
         path: path.to_owned(),
         limit_cpus: Some(cpus),
-        used_seconds: Some(used),
         periods: Some(counted),
         throttled_periods: Some(counted / 2),
-        throttled_seconds: Some(used / 4.0),
     };
     let io = IoGroup {
         path: "/db".to_owned(),
         limits: vec![
-            IoFigure { device: SDA, kind: IoKind::Writes, value: 100 },
-            IoFigure { device: DeviceNumber { major: 9, minor: 9 }, kind: IoKind::Reads, value: 7 },
+            IoLimit { device: SDA, kind: IoKind::Writes, value: 100 },
+            IoLimit { device: DeviceNumber { major: 9, minor: 9 }, kind: IoKind::Reads, value: 7 },
         ],
-        done: vec![IoFigure { device: SDA, kind: IoKind::Writes, value: counted * 10 }],
-    };
-    let memory = MemoryGroup {
-        path: "/db".to_owned(),
-        limit_bytes: Some(1000),
-        used_bytes: Some(900),
-        limit_hits: Some(counted),
-        kills: Some(0),
-        ..MemoryGroup::default()
     };
     GroupSnapshot {
         name: "server".to_owned(),
         roots: vec![ProcessId { pid, start_ticks: 7 }],
-        processes: at(
-            second,
-            ProcessUse { processes: 3, threads: 3, user_seconds: used, system_seconds: used, resident_bytes: 1 },
-        ),
-        io: at(second, ProcessIo { read_bytes: counted * 1000, write_bytes: counted * 2000 }),
-        switches: at(second, Switches { voluntary: counted, involuntary: 2 * counted }),
+        processes: at(second, ProcessUse { processes: 3, user_seconds: used, system_seconds: used }),
         allowed_cpus: at(second, 2),
-        cgroup: Cgroup {
-            cpu: at(second, vec![quota("/db", 0.5, used), quota("/", 2.0, used * 3.0)]),
-            memory: at(second, vec![memory]),
-            io: at(second, vec![io]),
-            pressure: missing(),
-        },
+        cgroup: Cgroup { cpu: at(second, vec![quota("/db", 0.5), quota("/", 2.0)]), io: at(second, vec![io]) },
     }
 }
 
 fn snapshot(second: u64) -> Snapshot {
-    let stall = |some_seconds: f64| Some(Stall { some_seconds, full_seconds: None });
-    let memory = Memory {
-        total_bytes: 1000,
-        free_bytes: 100,
-        available_bytes: Some(400),
-        cached_bytes: None,
-        dirty_bytes: None,
-        writeback_bytes: None,
-        shared_bytes: None,
-        swap_total_bytes: None,
-        swap_free_bytes: None,
-    };
     Snapshot {
-        cpu: at(second, cpu_times(second as f64 * 2.0, 3.0)),
+        cpu: at(second, cpu_times(second as f64 * 2.0)),
         kernel: at(second, second as f64 / 8.0),
         disks: at(second, vec![disk("sda", second * 500)]),
         network: at(second, vec![interface("lo", second), interface("eth0", second * 1000)]),
-        memory: at(second, memory),
-        pressure: at(second, Pressure { cpu: stall(second as f64 / 4.0), memory: None, io: stall(1.0) }),
+        io_stall: at(second, second as f64 / 4.0),
         groups: vec![group(second, 1, second as f64 / 4.0)],
     }
 }
@@ -161,8 +106,6 @@ fn rates_are_over_the_time_between() {
     near(delta.kernel_cpus, 0.125);
     near(cpu.busy_percent, 75.0);
     near(cpu.steal_cpus, 0.2);
-    near(cpu.iowait_cpus, 0.0);
-    near(cpu.context_switches_per_second, 200.0);
     let sda = &delta.disks[0];
     near(sda.read_iops, 500.0);
     near(sda.read_bytes_per_second, 4_096_000.0);
@@ -170,48 +113,31 @@ fn rates_are_over_the_time_between() {
     near(sda.mean_queue, 1.5);
     near(sda.read_await_ms, 2.0);
     near(sda.write_iops, 0.0);
-    assert_eq!((sda.write_await_ms, sda.flushes_per_second), (None, None), "nothing was written, so it took no time");
+    assert_eq!(sda.write_await_ms, None, "nothing was written, so it took no time");
     let eth = &delta.interfaces[1];
     near(eth.received_bytes_per_second, 1000.0);
     near(eth.sent_bytes_per_second, 2000.0);
-    near(eth.lost_packets_per_second, 1.0);
-    let pressure = delta.pressure.unwrap();
-    near(pressure.cpu.unwrap().some_percent, 25.0);
-    assert_eq!((pressure.cpu.unwrap().full_percent, pressure.memory), (None, None));
+    near(delta.io_stall_percent, 25.0);
 }
 
 #[test]
-fn limits_stand_beside_their_use() {
+fn limits_are_those_of_the_later_reading() {
     let delta = HostDelta::between(&snapshot(10), &snapshot(14));
-    let machine: Vec<_> = delta.limits.iter().map(|limit| (limit.limited, limit.percent().map(f64::round))).collect();
-    let expected = [
-        (Limited::Cpus, Some(75.0)),
-        (Limited::MemoryBytes, Some(60.0)),
-        (Limited::ReceivedBits, Some(1.0)),
-        (Limited::SentBits, Some(2.0)),
-    ];
-    assert_eq!(machine, expected);
+    assert_eq!(delta.cpus, Some(4));
     let server = &delta.groups[0];
-    near(server.cpu.unwrap().used_cpus, 0.5);
-    near(server.cpu.unwrap().system_cpus, 0.25);
-    near(server.io.unwrap().write_bytes_per_second, 5000.0);
-    near(server.switches.unwrap().involuntary_per_second, 5.0);
-    let found: Vec<_> = server.limits.iter().map(|limit| (&limit.scope, limit.percent())).collect();
+    near(server.used_cpus, 0.5);
+    let found: Vec<_> = server.limits.iter().map(|limit| (&limit.scope, limit.value)).collect();
     let cgroup = |path: &str| Scope::Cgroup(path.to_owned());
     let expected = [
-        (&Scope::Affinity, Some(25.0)),
-        (&cgroup("/db"), Some(50.0)),
-        // What is further up is shared, and so is its use.
-        (&cgroup("/"), Some(37.5)),
-        (&cgroup("/db"), Some(90.0)),
-        (&Scope::CgroupDevice("/db".to_owned(), SDA), Some(25.0)),
-        (&Scope::CgroupDevice("/db".to_owned(), DeviceNumber { major: 9, minor: 9 }), None),
+        (&Scope::Affinity, 2.0),
+        (&cgroup("/db"), 0.5),
+        // What is further up is shared.
+        (&cgroup("/"), 2.0),
+        (&Scope::CgroupDevice("/db".to_owned(), SDA), 100.0),
+        (&Scope::CgroupDevice("/db".to_owned(), DeviceNumber { major: 9, minor: 9 }), 7.0),
     ];
     assert_eq!(found, expected);
     near(server.throttling[0].periods_percent, 50.0);
-    near(server.throttling[0].waiting_cpus, 0.0625);
-    near(server.memory_hits[0].limit_hits_per_second, 2.5);
-    near(server.memory_hits[0].kills, 0.0);
 }
 
 #[test]
@@ -222,7 +148,7 @@ fn a_missing_side_is_a_gap() {
             snapshot.cpu = missing();
             snapshot.disks = missing();
             snapshot.network = missing();
-            snapshot.pressure = missing();
+            snapshot.io_stall = missing();
             snapshot.groups[0].processes = missing();
             snapshot.groups[0].cgroup.cpu = missing();
             snapshot.groups[0].allowed_cpus = missing();
@@ -234,11 +160,9 @@ fn a_missing_side_is_a_gap() {
             lose(&mut after);
         }
         let delta = HostDelta::between(&before, &after);
-        assert_eq!((delta.cpu, delta.pressure, delta.groups[0].cpu), (None, None, None));
+        assert_eq!((delta.cpu, delta.io_stall_percent, delta.groups[0].used_cpus), (None, None, None));
         assert!(delta.disks.iter().all(|disk| disk.read_iops.is_none() && disk.interval.is_none()));
         assert!(delta.interfaces.iter().all(|interface| interface.sent_bytes_per_second.is_none()));
-        let cpu_limits = delta.limits.iter().chain(&delta.groups[0].limits).filter(|l| l.limited == Limited::Cpus);
-        assert!(cpu_limits.into_iter().all(|limit| limit.used.is_none()));
         assert_eq!(delta.groups[0].throttling, []);
     }
 }
@@ -257,15 +181,15 @@ fn what_went_backwards_is_a_gap() {
     before.disks.as_mut().unwrap().value[0].writes = 6;
     let sda = &HostDelta::between(&before, &after).disks[0];
     assert_eq!((sda.read_iops, sda.utilisation_percent, sda.interval), (None, None, None));
-    before.cpu.as_mut().unwrap().value.iowait_seconds = Some(1.01);
+    before.cpu.as_mut().unwrap().value.steal_seconds = Some(1e6);
     let cpu = HostDelta::between(&before, &after).cpu.unwrap();
-    assert_eq!(cpu.iowait_cpus, None);
+    assert_eq!(cpu.steal_cpus, None);
     near(cpu.user_cpus, 2.0);
     // A control group that was made anew under its old name.
-    before.groups[0].cgroup.cpu.as_mut().unwrap().value[0].used_seconds = Some(1e6);
+    before.groups[0].cgroup.cpu.as_mut().unwrap().value[0].periods = Some(1_000_000);
     let server = &HostDelta::between(&before, &after).groups[0];
-    assert_eq!(server.limits[1].used, None);
-    near(Some(server.limits[1].limit), 0.5);
+    assert_eq!(server.throttling[0].periods_percent, None);
+    near(Some(server.limits[1].value), 0.5);
 }
 
 #[test]
@@ -281,7 +205,7 @@ fn what_appears_or_disappears_is_a_gap() {
     let disks: Vec<_> = delta.disks.iter().map(|disk| (disk.name.as_str(), disk.read_iops.is_some())).collect();
     assert_eq!(disks, [("sda", true), ("new", false), ("gone", false)]);
     assert_eq!(delta.interfaces[2].received_bytes_per_second, None);
-    assert_eq!((delta.groups[1].name.as_str(), delta.groups[1].cpu), ("other", None));
+    assert_eq!((delta.groups[1].name.as_str(), delta.groups[1].used_cpus), ("other", None));
 }
 
 #[test]
@@ -290,28 +214,23 @@ fn a_server_that_was_restarted_is_a_gap() {
     // It has used more than the old one by now, so the counters alone don't show it.
     after.groups[0] = group(14, 99, 1000.0);
     let server = &HostDelta::between(&before, &after).groups[0];
-    assert_eq!((server.cpu, server.io, server.switches), (None, None, None));
+    assert_eq!(server.used_cpus, None);
     assert_eq!((&server.limits[..], &server.throttling[..]), (&[][..], &[][..]));
 }
 
 #[test]
-fn a_limit_that_was_changed_has_no_use() {
+fn of_cpus_that_came_or_went_no_part_is_known() {
     let (mut before, after) = (snapshot(10), snapshot(14));
-    before.groups[0].cgroup.cpu.as_mut().unwrap().value[0].limit_cpus = Some(1.0);
-    before.groups[0].cgroup.io.as_mut().unwrap().value[0].limits[0].value = 99;
-    before.groups[0].allowed_cpus.as_mut().unwrap().value = 1;
     before.cpu.as_mut().unwrap().value.cpus = Some(2);
     let delta = HostDelta::between(&before, &after);
-    assert_eq!((delta.cpu.unwrap().busy_percent, delta.limits[0].used), (None, None));
-    let used: Vec<bool> = delta.groups[0].limits.iter().map(|limit| limit.used.is_some()).collect();
-    assert_eq!(used, [false, false, true, true, false, false]);
+    assert_eq!((delta.cpu.unwrap().busy_percent, delta.cpus), (None, Some(4)));
 }
 
 #[test]
 fn no_time_is_no_rate() {
     let same = snapshot(10);
     let delta = HostDelta::between(&same, &same);
-    assert_eq!((delta.cpu, delta.disks[0].read_iops, delta.groups[0].cpu), (None, None, None));
+    assert_eq!((delta.cpu, delta.disks[0].read_iops, delta.groups[0].used_cpus), (None, None, None));
     assert_eq!(HostDelta::between(&snapshot(14), &snapshot(10)).cpu, None);
 }
 
@@ -319,20 +238,18 @@ fn no_time_is_no_rate() {
 fn figures(delta: &HostDelta) -> Vec<Option<f64>> {
     let mut all = Vec::new();
     if let Some(cpu) = &delta.cpu {
-        all.extend([cpu.user_cpus, cpu.system_cpus, cpu.iowait_cpus, cpu.steal_cpus, cpu.busy_percent]);
+        all.extend([cpu.user_cpus, cpu.system_cpus, cpu.steal_cpus, cpu.busy_percent]);
     }
     for disk in &delta.disks {
         all.extend([disk.read_iops, disk.write_iops, disk.read_bytes_per_second, disk.mean_queue, disk.read_await_ms]);
-        all.extend([disk.utilisation_percent, disk.write_await_ms, disk.flush_await_ms, disk.flushes_per_second]);
+        all.extend([disk.utilisation_percent, disk.write_await_ms]);
     }
     for interface in &delta.interfaces {
-        all.extend([interface.received_bytes_per_second, interface.lost_packets_per_second]);
+        all.extend([interface.received_bytes_per_second, interface.sent_bytes_per_second]);
     }
     for group in &delta.groups {
-        all.extend(group.cpu.map(|cpu| cpu.used_cpus));
-        all.extend(group.io.map(|io| io.read_bytes_per_second));
-        all.extend(group.limits.iter().map(LimitUse::percent));
-        all.extend(group.throttling.iter().flat_map(|held| [held.periods_percent, held.waiting_cpus]));
+        all.push(group.used_cpus);
+        all.extend(group.throttling.iter().map(|held| held.periods_percent));
     }
     all
 }
@@ -347,10 +264,10 @@ proptest! {
     ) {
         let build = |second: u64, count: u64, time: f64, cpus: Option<u32>| {
             let mut snapshot = snapshot(second);
-            snapshot.cpu = at(second, CpuTimes { cpus, ..cpu_times(time, time) });
-            let odd = DiskCounters { reads: count, read_bytes: count, flushes: Some(count), busy_seconds: Some(time), ..disk("sda", 1) };
+            snapshot.cpu = at(second, CpuTimes { cpus, ..cpu_times(time) });
+            let odd = DiskCounters { reads: count, read_bytes: count, busy_seconds: Some(time), ..disk("sda", 1) };
             snapshot.disks = at(second, vec![odd]);
-            let odd = InterfaceCounters { received_drops: count, received_errors: count, ..interface("eth0", 1) };
+            let odd = InterfaceCounters { received_bytes: count, ..interface("eth0", 1) };
             snapshot.network = at(second, vec![odd]);
             snapshot.groups = vec![group(second, 1, time / 1e3)];
             snapshot

@@ -11,29 +11,12 @@ pub struct CpuTimes {
     pub system_seconds: f64,
     /// Interrupts, of what the kernel used, as far as that is not within the time of processes too.
     pub interrupt_seconds: f64,
-    /// Idle.
-    pub idle_seconds: f64,
-    /// Idle while an I/O of that CPU was open. The kernel lets it go backwards at times, and calls it unreliable.
-    pub iowait_seconds: Option<f64>,
     /// Ready to run while the hypervisor ran others.
     pub steal_seconds: Option<f64>,
     /// CPUs that are online; `None` where the kernel doesn't list them.
     pub cpus: Option<u32>,
-    /// Context switches of all CPUs.
-    pub context_switches: Option<u64>,
     /// Processes and threads that were started.
     pub started: Option<u64>,
-    /// Threads that run or could run now.
-    pub runnable: Option<u64>,
-    /// Threads that wait for I/O now.
-    pub blocked: Option<u64>,
-}
-
-impl CpuTimes {
-    /// Time in which CPUs worked for somebody on this machine.
-    pub fn busy_seconds(&self) -> f64 {
-        self.user_seconds + self.system_seconds
-    }
 }
 
 /// Reads the text of `/proc/stat`. `None` without a usable line of all CPUs.
@@ -49,7 +32,8 @@ pub fn parse(text: &str, ticks_per_second: u64) -> Option<CpuTimes> {
     // A kernel that measures interrupts (IRQ_TIME_ACCOUNTING) takes them out of the time of the processes that they interrupted. One that
     // looks at each tick what is going on never sees an interrupt, as the tick is one itself, and leaves the rest of their work in there.
     let measures_interrupts = times.get(5).is_some_and(|hard| *hard > 0);
-    let idle = *times.get(3)?;
+    // Idle, which every kernel has.
+    times.get(3)?;
     let is_cpu =
         |line: &&str| line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     let cpus = text.lines().filter(is_cpu).count() as u32;
@@ -58,14 +42,9 @@ pub fn parse(text: &str, ticks_per_second: u64) -> Option<CpuTimes> {
         user_seconds: sum(&[0, 1])?,
         system_seconds: sum(&[2, 5, 6])?,
         interrupt_seconds: if measures_interrupts { sum(&[5, 6])? } else { 0.0 },
-        idle_seconds: seconds(idle),
-        iowait_seconds: times.get(4).copied().map(seconds),
         steal_seconds: times.get(7).copied().map(seconds),
         cpus: (cpus > 0).then_some(cpus),
-        context_switches: count("ctxt"),
         started: count("processes"),
-        runnable: count("procs_running"),
-        blocked: count("procs_blocked"),
     })
 }
 
@@ -98,19 +77,17 @@ softirq 2719231 0 1 2
         assert_eq!((times.user_seconds, times.system_seconds, times.interrupt_seconds), (2000.0, 360.0, 10.0));
         let by_ticks = parse("cpu  194000 6000 35000 98000 2300 0 900\n", 100).unwrap();
         assert_eq!((by_ticks.system_seconds, by_ticks.interrupt_seconds), (359.0, 0.0));
-        assert_eq!((times.idle_seconds, times.iowait_seconds, times.steal_seconds), (980.0, Some(23.0), Some(47.0)));
-        assert_eq!((times.cpus, times.context_switches), (Some(2), Some(92_786_868)));
-        assert_eq!((times.started, times.runnable, times.blocked), (Some(20_911), Some(3), Some(1)));
-        assert!((times.busy_seconds() - 2360.0).abs() < 1e-9);
+        assert_eq!(times.steal_seconds, Some(47.0));
+        assert_eq!((times.cpus, times.started), (Some(2), Some(20_911)));
     }
 
     #[test]
     fn what_old_kernels_do_not_count_is_absent() {
         let times = parse(KERNEL_2_6, 100).unwrap();
-        assert_eq!((times.system_seconds, times.iowait_seconds, times.steal_seconds), (11.95, Some(5.2), None));
-        assert_eq!((times.cpus, times.runnable), (Some(1), None));
+        assert_eq!((times.system_seconds, times.steal_seconds), (11.95, None));
+        assert_eq!((times.cpus, times.started), (Some(1), None));
         let times = parse(KERNEL_2_4, 100).unwrap();
-        assert_eq!((times.system_seconds, times.iowait_seconds, times.cpus), (11.2, None, None));
+        assert_eq!((times.system_seconds, times.cpus), (11.2, None));
     }
 
     #[test]

@@ -48,18 +48,10 @@ pub struct DiskCounters {
     pub write_bytes: u64,
     /// Sum of the times they took.
     pub write_seconds: Option<f64>,
-    /// Requests that are open now.
-    pub in_flight: Option<u64>,
     /// Time in which at least one request was open.
     pub busy_seconds: Option<f64>,
     /// Time weighted by the number of requests that were open.
     pub weighted_seconds: Option<f64>,
-    /// Bytes that the device was told to forget.
-    pub discard_bytes: Option<u64>,
-    /// Flushes of the device's cache that were done; not counted for partitions.
-    pub flushes: Option<u64>,
-    /// Sum of the times they took.
-    pub flush_seconds: Option<f64>,
 }
 
 /// Reads the text of `/proc/diskstats`. A line that can't be read is left out.
@@ -88,12 +80,8 @@ fn parse_line(line: &str) -> Option<DiskCounters> {
         writes: at(writes)?,
         write_bytes: bytes(write_sectors)?,
         write_seconds: timed(7),
-        in_flight: at(8),
         busy_seconds: timed(9),
         weighted_seconds: timed(10),
-        discard_bytes: bytes(13),
-        flushes: at(15),
-        flush_seconds: timed(16),
     })
 }
 
@@ -122,27 +110,16 @@ mod tests {
         assert_eq!((vda.name.as_str(), vda.device.to_string()), ("vda", "254:0".to_owned()));
         assert_eq!((vda.reads, vda.read_bytes, vda.read_seconds), (3_489_471, 120_496_090 * 512, Some(9939.149)));
         assert_eq!((vda.writes, vda.write_bytes, vda.write_seconds), (2_515_562, 340_534_064 * 512, Some(4339.432)));
-        assert_eq!((vda.in_flight, vda.busy_seconds, vda.weighted_seconds), (Some(3), Some(1244.628), Some(15165.912)));
-        assert_eq!(
-            (vda.discard_bytes, vda.flushes, vda.flush_seconds),
-            (Some(287_114_760 * 512), Some(651_120), Some(524.57))
-        );
-        assert_eq!((disks[2].discard_bytes, disks[2].flushes), (None, None));
+        assert_eq!((vda.busy_seconds, vda.weighted_seconds), (Some(1244.628), Some(15165.912)));
     }
 
     #[test]
     fn what_old_kernels_do_not_count_is_absent() {
         let disks = parse(OLDER);
-        assert_eq!(
-            (disks[0].discard_bytes, disks[0].flushes, disks[0].busy_seconds),
-            (Some(16 * 512), None, Some(0.15))
-        );
+        assert_eq!(disks[0].busy_seconds, Some(0.15));
         let part = &disks[1];
         assert_eq!((part.reads, part.read_bytes, part.writes, part.write_bytes), (90, 2000 * 512, 40, 4000 * 512));
-        assert_eq!(
-            (part.read_seconds, part.write_seconds, part.busy_seconds, part.in_flight),
-            (None, None, None, None)
-        );
+        assert_eq!((part.read_seconds, part.write_seconds, part.busy_seconds), (None, None, None));
     }
 
     #[test]
@@ -153,7 +130,7 @@ mod tests {
         );
         let disks = parse(&text);
         assert_eq!(disks.iter().map(|disk| disk.name.as_str()).collect::<Vec<_>>(), ["sdc"]);
-        assert_eq!(disks[0].in_flight, None);
+        assert_eq!(disks[0].busy_seconds, None);
     }
 
     proptest! {

@@ -16,28 +16,23 @@ pub(super) struct Machine {
     /// `/`, or for tests a folder that looks like it.
     pub(super) root: PathBuf,
     pub(super) proc: PathBuf,
-    pub(super) sys: PathBuf,
     pub(super) buffer: Buffer,
     pub(super) tree: Tree,
     /// Why the processes could not be listed, if so.
     pub(super) unlisted: Option<String>,
     pub(super) ticks_per_second: u64,
-    pub(super) page_bytes: u64,
 }
 
 impl Machine {
     pub(super) fn at(root: &Path, clock: Arc<dyn Clock>) -> Self {
-        let (ticks_per_second, page_bytes) = units();
         Self {
             clock,
             root: root.to_owned(),
             proc: root.join("proc"),
-            sys: root.join("sys"),
             buffer: Buffer::default(),
             tree: Tree::default(),
             unlisted: None,
-            ticks_per_second,
-            page_bytes,
+            ticks_per_second: ticks_per_second(),
         }
     }
 
@@ -53,16 +48,16 @@ impl Machine {
     }
 }
 
-/// Clock ticks in a second, and bytes in a page.
+/// Clock ticks in a second.
 #[cfg(target_os = "linux")]
-fn units() -> (u64, u64) {
-    (rustix::param::clock_ticks_per_second(), rustix::param::page_size() as u64)
+fn ticks_per_second() -> u64 {
+    rustix::param::clock_ticks_per_second()
 }
 
 /// Nothing is read where these would be needed.
 #[cfg(not(target_os = "linux"))]
-fn units() -> (u64, u64) {
-    (100, 4096)
+fn ticks_per_second() -> u64 {
+    100
 }
 
 /// What is lost without a source.

@@ -1,29 +1,25 @@
 //! Reads the machine again and again, without a thread or a schedule of its own.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_clock::{Clock, windowed};
 
-use super::cgroup::{CancelGuard, Cgroup, stalls};
+use super::cgroup::{CancelGuard, Cgroup};
 use super::group::Group;
 use super::kernel::KernelThreads;
 use super::machine::{Machine, Missing};
-use super::text::{KeptFile, failure, read_once, unlike};
-use super::{CpuTimes, DiskCounters, GroupSnapshot, InterfaceCounters, Memory, Sampled, Snapshot, Source};
-use super::{cpu, disk, memory, network};
+use super::text::{KeptFile, failure, unlike};
+use super::{CpuTimes, DiskCounters, GroupSnapshot, InterfaceCounters, Sampled, Snapshot, Source};
+use super::{cpu, disk, network, pressure};
 
 const CPU: Missing = Missing { name: "CPU time of this machine", cost: "whether its CPUs were busy is unknown" };
 const DISKS: Missing =
     Missing { name: "disk counters of this machine", cost: "whether its disks were busy is unknown" };
 const NETWORK: Missing =
     Missing { name: "network counters of this machine", cost: "how much went through its network is unknown" };
-const MEMORY: Missing = Missing { name: "memory of this machine", cost: "how much memory was free is unknown" };
-const PRESSURE: Missing = Missing {
-    name: "pressure stalls of this machine",
-    cost: "how long it stood still for want of a resource is unknown",
-};
+const PRESSURE: Missing =
+    Missing { name: "pressure stalls of this machine", cost: "how long it stood still for want of I/O is unknown" };
 
 /// Reads the machine and groups of processes. It keeps files open and remembers processes, so the first reading costs more than the
 /// following ones.
@@ -33,10 +29,7 @@ pub struct Sampler {
     stat: KeptFile,
     diskstats: KeptFile,
     net_dev: KeptFile,
-    meminfo: KeptFile,
-    pressure: [KeptFile; 3],
-    /// Speeds of interfaces' links, asked when one is first seen.
-    speeds: BTreeMap<String, Option<u64>>,
+    pressure: KeptFile,
     kernel: KernelThreads,
     groups: Vec<Watch>,
 }
@@ -62,9 +55,7 @@ impl Sampler {
             stat: file("stat"),
             diskstats: file("diskstats"),
             net_dev: file("net/dev"),
-            meminfo: file("meminfo"),
-            pressure: ["pressure/cpu", "pressure/memory", "pressure/io"].map(file),
-            speeds: BTreeMap::new(),
+            pressure: file("pressure/io"),
             kernel: KernelThreads::default(),
             groups: Vec::new(),
             machine,
@@ -93,12 +84,7 @@ impl Sampler {
             kernel: self.kernel.read(&mut self.machine),
             disks: self.read_disks(),
             network: self.read_network(),
-            memory: self.read_memory(),
-            pressure: {
-                let Machine { clock, buffer, .. } = &mut self.machine;
-                let (stalls, window) = windowed(clock.as_ref(), || stalls(&mut self.pressure, buffer));
-                stalls.map(|value| Sampled { value, window }).map_err(|reason| PRESSURE.because(reason))
-            },
+            io_stall: parsed(&PRESSURE, &mut self.machine, &mut self.pressure, pressure::parse),
         }
     }
 
@@ -111,24 +97,8 @@ impl Sampler {
         parsed(&DISKS, &mut self.machine, &mut self.diskstats, |text| listed(text, disk::parse(text)))
     }
 
-    fn read_memory(&mut self) -> Source<Memory> {
-        parsed(&MEMORY, &mut self.machine, &mut self.meminfo, memory::parse)
-    }
-
     fn read_network(&mut self) -> Source<Vec<InterfaceCounters>> {
-        let mut network =
-            parsed(&NETWORK, &mut self.machine, &mut self.net_dev, |text| listed(text, network::parse(text)))?;
-        let Machine { sys, buffer, .. } = &mut self.machine;
-        for interface in &mut network.value {
-            if !self.speeds.contains_key(&interface.name) {
-                let path = sys.join("class/net").join(&interface.name).join("speed");
-                // A link that is down, or a driver that doesn't know, gives an error.
-                let speed = read_once(&path, buffer).ok().and_then(|text| network::parse_speed(&text));
-                self.speeds.insert(interface.name.clone(), speed);
-            }
-            interface.link_bits_per_second = self.speeds.get(&interface.name).copied().flatten();
-        }
-        Ok(network)
+        parsed(&NETWORK, &mut self.machine, &mut self.net_dev, |text| listed(text, network::parse(text)))
     }
 
     fn read_groups(&mut self) -> Vec<GroupSnapshot> {
@@ -139,8 +109,6 @@ impl Sampler {
                 name: watch.name.clone(),
                 roots: watch.group.roots().to_vec(),
                 processes: found.processes,
-                io: found.io,
-                switches: found.switches,
                 allowed_cpus: found.allowed_cpus,
                 cgroup: match &mut watch.cgroup {
                     Some(cgroup) => cgroup.read(machine),
@@ -175,5 +143,4 @@ fn parsed<T>(
 
 #[cfg(test)]
 #[cfg(target_os = "linux")]
-#[path = "sampler_tests.rs"]
 mod tests;

@@ -1,47 +1,58 @@
-//! Settings of a server to be, and its start.
+//! Settings of a server to be, its start, and what it was asked.
 
 use std::fmt;
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
 
 use super::login::LoginRequest;
 use super::packet::{self, Cutting};
 use super::pipe::Identity;
 use super::request::Request;
-use super::server::{Record, Shared, TdsServer, locked, serve};
+use super::server::serve;
+use super::settings::{Admission, Attention, Encryption, Record, Shared, Tables, locked};
 use super::token::{Refusal, Reply};
 use super::types::Column;
 use crate::TestbedError;
 
-/// What of the connection is encrypted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Encryption {
-    /// Nothing; the server can't.
-    None,
-    /// The log-in.
-    LoginOnly,
-    /// Everything from the log-in on.
-    Full,
-    /// Everything from the first byte on (TDS 8.0).
-    Strict,
+/// A server that listens; it ends with the process.
+#[derive(Debug)]
+pub struct TdsServer {
+    port: u16,
+    record: Arc<Mutex<Record>>,
 }
 
-/// What becomes of an attention.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Attention {
-    /// It is confirmed at once.
-    Confirmed,
-    /// It is confirmed after a while.
-    Late(Duration),
-    /// Nobody hears it.
-    Ignored,
-}
+impl TdsServer {
+    /// Settings to be changed.
+    pub fn builder() -> TdsBuilder {
+        TdsBuilder::default()
+    }
 
-pub(super) type Admission = dyn Fn(&LoginRequest) -> Result<(), Refusal> + Send + Sync;
-pub(super) type Script = dyn Fn(&Request, &LoginRequest) -> Reply + Send + Sync;
-pub(super) type Tables = dyn Fn(&str) -> Option<Vec<Column>> + Send + Sync;
+    /// The port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Everything that was asked so far, in its order.
+    pub fn requests(&self) -> Vec<Request> {
+        locked(&self.record).requests.clone()
+    }
+
+    /// Everybody who wanted to log in so far.
+    pub fn logins(&self) -> Vec<LoginRequest> {
+        locked(&self.record).logins.clone()
+    }
+
+    /// Attentions that came so far.
+    pub fn attentions(&self) -> usize {
+        locked(&self.record).attentions
+    }
+
+    /// What the server had against its clients' messages.
+    pub fn server_errors(&self) -> Vec<String> {
+        locked(&self.record).server_errors.clone()
+    }
+}
 
 /// Settings of a server to be.
 pub struct TdsBuilder {

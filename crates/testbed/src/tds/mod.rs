@@ -13,13 +13,14 @@ mod pipe;
 mod request;
 mod sending;
 mod server;
+mod settings;
 mod token;
 mod types;
 
-pub use builder::{Attention, Encryption, TdsBuilder};
+pub use builder::{TdsBuilder, TdsServer};
 pub use login::LoginRequest;
 pub use pipe::Identity;
 pub use request::{Bulk, Call, Request};
-pub use server::TdsServer;
+pub use settings::{Attention, Encryption};
 pub use token::{Outcome, Refusal, Reply};
 pub use types::{Column, Datum, Kind};

@@ -3,19 +3,16 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::net::{Shutdown, TcpStream};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use rustls::ServerConfig;
-
-use super::builder::{Admission, Attention, Encryption, Script, Tables, TdsBuilder};
 use super::bytes::bad;
 use super::login::{self, LoginRequest, Prelogin, encrypt};
 use super::packet::{self, Cutting, Message, Writer, kind};
 use super::pipe::Pipe;
 use super::request::{self, Bulk, Call, Request, procedure};
 use super::sending::Sending;
+use super::settings::{Attention, Encryption, Shared, locked};
 use super::token::{self, DONE, DONE_IN_PROC, DONE_PROC, Outcome, Refusal, Reply, done};
 use super::types::{Column, Datum, Kind};
 
@@ -24,71 +21,6 @@ const GLANCE: Duration = Duration::from_millis(20);
 
 /// More bytes of rows than this are sent before the rest is made.
 const MUCH: usize = 256 * 1024;
-
-/// A server that listens; it ends with the process.
-#[derive(Debug)]
-pub struct TdsServer {
-    pub(super) port: u16,
-    pub(super) record: Arc<Mutex<Record>>,
-}
-
-impl TdsServer {
-    /// Settings to be changed.
-    pub fn builder() -> TdsBuilder {
-        TdsBuilder::default()
-    }
-
-    /// The port on 127.0.0.1.
-    pub fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// Everything that was asked so far, in its order.
-    pub fn requests(&self) -> Vec<Request> {
-        locked(&self.record).requests.clone()
-    }
-
-    /// All users that wanted to log in so far.
-    pub fn logins(&self) -> Vec<LoginRequest> {
-        locked(&self.record).logins.clone()
-    }
-
-    /// Attentions that came so far.
-    pub fn attentions(&self) -> usize {
-        locked(&self.record).attentions
-    }
-
-    /// What the server had against its clients' messages.
-    pub fn server_errors(&self) -> Vec<String> {
-        locked(&self.record).server_errors.clone()
-    }
-}
-
-#[derive(Debug, Default)]
-pub(super) struct Record {
-    pub(super) requests: Vec<Request>,
-    pub(super) logins: Vec<LoginRequest>,
-    pub(super) attentions: usize,
-    pub(super) server_errors: Vec<String>,
-}
-
-pub(super) fn locked(record: &Mutex<Record>) -> MutexGuard<'_, Record> {
-    record.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-pub(super) struct Shared {
-    pub(super) encryption: Encryption,
-    pub(super) tls: Option<Arc<ServerConfig>>,
-    pub(super) attention: Attention,
-    pub(super) cutting: Cutting,
-    pub(super) admission: Arc<Admission>,
-    pub(super) tables: Arc<Tables>,
-    pub(super) next: Option<(String, u16)>,
-    pub(super) forgets: bool,
-    pub(super) stalls_loads: bool,
-    pub(super) script: Arc<Script>,
-    pub(super) record: Arc<Mutex<Record>>,
-}
 
 /// Serves a client until it goes.
 pub(super) fn serve(shared: &Shared, socket: TcpStream) -> io::Result<()> {

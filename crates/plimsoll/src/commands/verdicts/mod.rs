@@ -17,7 +17,7 @@ use plimsoll_measurement::exit;
 use signal_hook::consts::SIGTERM;
 
 pub use table::Table;
-pub use truth::{Outcome, Runner};
+pub use truth::{Case, Runner};
 
 use super::run::this_machine;
 use crate::args::{Halves, Verify};
@@ -27,14 +27,6 @@ use crate::signals;
 
 /// Cases of each class in each half.
 const CASES: u64 = 12;
-
-/// What became of a case.
-pub enum Case {
-    /// It is clear; so many seeds before it were not.
-    Clear(Box<Outcome>, u64),
-    /// None of its seeds is.
-    Unclear,
-}
 
 /// Runs scenarios and compares verdicts with what binds.
 pub fn verdicts(options: &Verify, halves: Halves, printer: &Printer) -> Result<u8, Failure> {

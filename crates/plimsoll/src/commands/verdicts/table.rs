@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use plimsoll_lab::scenario::Class;
 
-use super::{Case, Outcome};
+use super::truth::{Case, Outcome};
 
 /// All cases so far.
 #[derive(Default)]

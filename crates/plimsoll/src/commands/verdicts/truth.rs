@@ -51,6 +51,14 @@ pub struct Outcome {
     pub record: RunRecord,
 }
 
+/// What became of a case.
+pub enum Case {
+    /// It is clear; so many seeds before it were not.
+    Clear(Box<Outcome>, u64),
+    /// None of its seeds is.
+    Unclear,
+}
+
 impl Outcome {
     /// Names of what binds; `none` alone if nothing does.
     pub fn bottleneck(&self) -> Vec<&'static str> {

@@ -2,7 +2,7 @@
 
 use plimsoll_analysis::summary;
 
-use super::{Level, Steadiness};
+use super::findings::{Level, Steadiness};
 use crate::model::format::seconds as format_seconds;
 use crate::model::format::{count, ends, number, plain, quantity, signed_percent};
 

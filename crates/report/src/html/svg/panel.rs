@@ -3,13 +3,17 @@
 //! reason is hatched.
 
 mod strip;
+mod time;
+mod tone;
 
 use maud::{Markup, html};
 
-use super::scale::{Scale, tick_text};
+use super::scale::tick_text;
 use super::{LETTER, WIDTH, coordinate};
 
-use crate::model::{Band, Color, Kind, Panel, Strip};
+use crate::model::{Band, Panel, Strip};
+use time::Time;
+use tone::class;
 
 const TOP: f64 = 6.0;
 const BOTTOM: f64 = 40.0;
@@ -20,43 +24,6 @@ const APART: f64 = 30.0;
 /// From the end of the axis to the names, with what shows their look.
 const TO_NAME: f64 = 40.0;
 const RIGHT: f64 = 14.0;
-/// Longer spans have an axis in minutes.
-const LONGEST_IN_SECONDS: f64 = 300.0;
-
-/// The class of a tone, behind a letter that says what is coloured.
-fn class(letter: char, tone: Color) -> String {
-    tone.map_or_else(|| format!("{letter}x"), |tone| format!("{letter}{}", tone % 7))
-}
-
-/// Where time is drawn.
-pub struct Time {
-    scale: Scale,
-    /// Seconds of a unit of the axis.
-    unit: f64,
-    left: f64,
-    right: f64,
-}
-
-impl Time {
-    fn new((from, to): (f64, f64), left: f64, right: f64) -> Option<Self> {
-        let unit = if to > LONGEST_IN_SECONDS { 60.0 } else { 1.0 };
-        Some(Self { scale: Scale::spanning(from / unit, to / unit, (left, right))?, unit, left, right })
-    }
-
-    /// The place of a moment; those beyond the axis are at its ends.
-    fn at(&self, seconds: f64) -> f64 {
-        let place = self.scale.at(seconds / self.unit).unwrap_or(self.left);
-        place.clamp(self.left, self.right)
-    }
-
-    const fn title(&self) -> &'static str {
-        if self.unit > 1.0 { "Time since the start, min" } else { "Time since the start, s" }
-    }
-
-    fn ticks(&self) -> impl Iterator<Item = (f64, f64)> {
-        self.scale.ticks().into_iter().filter_map(|tick| Some((tick, self.scale.at(tick)?)))
-    }
-}
 
 /// A strip, how it is drawn, and where it begins.
 type Placed<'a> = (&'a Strip, &'a strip::Drawn<'a>, f64);
@@ -143,14 +110,4 @@ fn axis(time: &Time, strips: &[Placed<'_>], bottom: f64) -> Markup {
             text.unit.end x=(coordinate(time.right)) y=(coordinate(bottom + BOTTOM - 5.0)) { (time.title()) }
         }
     }
-}
-
-/// Ticks of a strip that are far enough apart to be read.
-fn readable(scale: &Scale, kind: Kind) -> Vec<(f64, f64, String)> {
-    const LEAST: f64 = 15.0;
-    let ticks: Vec<(f64, f64)> = scale.ticks().into_iter().filter_map(|tick| Some((tick, scale.at(tick)?))).collect();
-    let nearest = ticks.windows(2).map(|pair| (pair[0].1 - pair[1].1).abs()).fold(f64::INFINITY, f64::min);
-    let every = (LEAST / nearest.max(0.1)).ceil().max(1.0) as usize;
-    let text = |(tick, place): (f64, f64)| (tick, place, kind.tick_text(tick));
-    ticks.into_iter().step_by(every).map(text).collect()
 }

@@ -2,10 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::{Time, class, readable};
+use super::time::Time;
+use super::tone::class;
 use crate::html::svg::scale::Scale;
 use crate::html::svg::{coordinate, labels};
-use crate::model::{Gap, Series, Shape, Strip};
+use crate::model::{Gap, Kind, Series, Shape, Strip};
 
 const HEIGHT: f64 = 92.0;
 /// Longer names are cut; the tooltip has all of them.
@@ -296,4 +297,14 @@ fn merged(gaps: &[Gap], time: &Time) -> Vec<Gap> {
         }
     }
     merged
+}
+
+/// Ticks of a strip that are far enough apart to be read.
+fn readable(scale: &Scale, kind: Kind) -> Vec<(f64, f64, String)> {
+    const LEAST: f64 = 15.0;
+    let ticks: Vec<(f64, f64)> = scale.ticks().into_iter().filter_map(|tick| Some((tick, scale.at(tick)?))).collect();
+    let nearest = ticks.windows(2).map(|pair| (pair[0].1 - pair[1].1).abs()).fold(f64::INFINITY, f64::min);
+    let every = (LEAST / nearest.max(0.1)).ceil().max(1.0) as usize;
+    let text = |(tick, place): (f64, f64)| (tick, place, kind.tick_text(tick));
+    ticks.into_iter().step_by(every).map(text).collect()
 }

@@ -1,0 +1,97 @@
+//! What is asked about a stretch of time, and what is answered.
+
+use plimsoll_measurement::{Ceiling, Gain};
+
+use super::rules::{CPU, FASTER_CORES, Rule};
+use crate::maximum::Maximum;
+
+/// What is known of a stretch of time beside its samples.
+#[derive(Debug, Clone, Default)]
+pub struct Load {
+    /// Sessions that worked.
+    pub sessions: f64,
+    /// Sessions that waited for an answer on average; `None` where that is not known.
+    pub busy: Option<f64>,
+    /// Requests that were answered; `None` where something else was done.
+    pub answers: Option<u64>,
+    /// Requests a second that a schedule asked for; `None` where each follows the last answer.
+    pub asked: Option<f64>,
+    /// Part of the sessions' time that our own client needed, from 0 to 1, where that was measured beside the samples.
+    pub client: Option<f64>,
+}
+
+/// What was found of a limit.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The limit.
+    pub rule: &'static Rule,
+    /// What would be changed, in words.
+    pub lift: &'static str,
+    /// How far it was used, from 0 to 1.
+    pub used: Option<Used>,
+    /// Sessions that waited for it on average.
+    pub waiting: Option<f64>,
+    /// How much higher the rate would be with what the rule changes, in percent.
+    pub gain_percent: f64,
+}
+
+/// The use of a ceiling.
+#[derive(Debug, Clone)]
+pub struct Used {
+    /// What was used, in the ceiling's unit.
+    pub value: f64,
+    /// Of what; `None` where the engine says a percentage.
+    pub ceiling: Option<Ceiling>,
+    /// The same as a part, from 0 to 1 and a little more.
+    pub part: f64,
+}
+
+/// What a stretch of time came to.
+#[derive(Debug, Clone)]
+pub struct Judged {
+    /// All limits of which something is known, those with the highest gain first.
+    pub found: Vec<Found>,
+    /// Those that are named, by their place; empty if nothing that can be seen bound, or if there is not enough evidence.
+    pub named: usize,
+    /// Why there is not enough evidence.
+    pub abstained: Option<String>,
+    /// Sentences a person can check.
+    pub evidence: Vec<String>,
+    /// What the first of those that are named would do if it were used to the full, where it wasn't.
+    pub maximum: Option<Maximum>,
+    /// How much higher the rate would be with faster cores where more of them would not do, in percent, if that is worth a word.
+    pub faster_cores: Option<f64>,
+}
+
+impl Judged {
+    pub(super) fn abstain(reason: &str) -> Self {
+        let (abstained, evidence) = (Some(reason.to_owned()), Vec::new());
+        Self { found: Vec::new(), named: 0, abstained, evidence, maximum: None, faster_cores: None }
+    }
+
+    /// The names of those that bound; `None` if there is not enough evidence.
+    pub fn limits(&self) -> Option<Vec<&'static str>> {
+        self.abstained.is_none().then(|| self.found[..self.named].iter().map(|found| found.rule.limit).collect())
+    }
+
+    /// How much more the rate would be if the limit were used to the full, where nothing is to be held against that.
+    pub fn theoretical_gain_percent(&self) -> Option<f64> {
+        let used = self.found.first()?.used.as_ref()?;
+        self.maximum.filter(|maximum| maximum.reservation.is_none())?;
+        Some((1000.0 * (1.0 / used.part - 1.0)).round() / 10.0)
+    }
+
+    /// What each limit would bring, the highest first.
+    pub fn gains(&self) -> Vec<Gain> {
+        let of_limits = self.found.iter().map(|found| (found.rule.limit, found.lift, found.gain_percent));
+        let of_cores = self.faster_cores.map(|gain| (CPU, FASTER_CORES, gain));
+        let mut all: Vec<_> = of_limits.chain(of_cores).filter(|(_, _, gain)| *gain >= 0.05).collect();
+        all.sort_by(|a, b| b.2.total_cmp(&a.2));
+        let lift = |(limit, change, gain): (&str, &str, f64)| Gain {
+            limit: limit.to_owned(),
+            change: change.to_owned(),
+            gain_percent: (gain * 10.0).round() / 10.0,
+        };
+        all.into_iter().map(lift).collect()
+    }
+}

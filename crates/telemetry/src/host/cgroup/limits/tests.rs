@@ -1,0 +1,77 @@
+//! Texts of several kernels, and texts of none.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const SDA: DeviceNumber = DeviceNumber { major: 8, minor: 0 };
+
+/// Reads a group from files, of which those that are empty are not there.
+fn read<T>(group: fn(&str, Texts) -> T, files: &[(&'static str, &str)]) -> T {
+    let texts: Vec<_> = files.iter().map(|(name, text)| (*name, Some((*text).to_owned()))).collect();
+    group("/db", Texts(&texts))
+}
+
+#[test]
+fn cpu_of_version_2() {
+    let stat = "usage_usec 2500000\nuser_usec 2000000\nsystem_usec 500000\nnr_periods 40\nnr_throttled 30\n\
+        throttled_usec 1250000\nnr_bursts 0\nburst_usec 0\n";
+    let group = read(cpu_two, &[("cpu.max", "50000 100000\n"), ("cpu.stat", stat)]);
+    let expected =
+        CpuGroup { path: "/db".to_owned(), limit_cpus: Some(0.5), periods: Some(40), throttled_periods: Some(30) };
+    assert_eq!(group, expected);
+    // The root has neither limit nor periods.
+    let root = read(cpu_two, &[("cpu.stat", "usage_usec 7000000\nuser_usec 1\nsystem_usec 1\n")]);
+    assert_eq!((root.limit_cpus, root.periods), (None, None));
+    for max in ["max 100000", "", "50000", "50000 0", "-1 100000", "x y"] {
+        assert_eq!(read(cpu_two, &[("cpu.max", max)]).limit_cpus, None, "{max}");
+    }
+}
+
+#[test]
+fn cpu_of_version_1() {
+    let stat = "nr_periods 40\nnr_throttled 30\nthrottled_time 1250000000\n";
+    let period = ("cpu.cfs_period_us", "100000\n");
+    let group = read(cpu_one, &[("cpu.cfs_quota_us", "150000\n"), period, ("cpu.stat", stat)]);
+    assert_eq!(group.limit_cpus, Some(1.5));
+    assert_eq!((group.periods, group.throttled_periods), (Some(40), Some(30)));
+    let free = read(cpu_one, &[("cpu.cfs_quota_us", "-1\n"), period]);
+    assert_eq!((free.limit_cpus, free.periods), (None, None));
+    assert_eq!(read(cpu_one, &[("cpu.cfs_quota_us", "5"), ("cpu.cfs_period_us", "0")]).limit_cpus, None);
+}
+
+#[test]
+fn io_of_version_2() {
+    // The device that limits nothing stood in front of the next one in some kernels of 5.x.
+    let max = "7:0 8:0 rbps=2097152 wbps=max riops=max wiops=120\n254:0 rbps=max wbps=max riops=5 wiops=max\n";
+    let group = read(io_two, &[("io.max", max)]);
+    let limit = |kind, value| IoLimit { device: SDA, kind, value };
+    assert_eq!(group.limits[..2], [limit(IoKind::ReadBytes, 2_097_152), limit(IoKind::Writes, 120)]);
+    assert_eq!(group.limits.len(), 3);
+}
+
+#[test]
+fn io_of_version_1() {
+    let files = [
+        ("blkio.throttle.read_bps_device", "8:0 2097152\n"),
+        ("blkio.throttle.write_bps_device", ""),
+        ("blkio.throttle.write_iops_device", "8:0 120\n7:1 5\n"),
+    ];
+    let group = read(io_one, &files);
+    assert_eq!(group.limits[0], IoLimit { device: SDA, kind: IoKind::ReadBytes, value: 2_097_152 });
+    assert_eq!(group.limits[1], IoLimit { device: SDA, kind: IoKind::Writes, value: 120 });
+    assert_eq!(group.limits.len(), 3);
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_without_harm(text in "(max|8:0|rbps=|wios=|nr_periods|oom_kill|Read|Total| |\n|[0-9]{1,22}|-|=|:){0,60}") {
+        let files = [CPU_TWO, CPU_ONE, IO_TWO, IO_ONE].concat();
+        let texts: Vec<_> = files.into_iter().map(|file| (file, Some(text.clone()))).collect();
+        let texts = Texts(&texts);
+        for limit in [cpu_two("/", texts), cpu_one("/", texts)].iter().filter_map(|group| group.limit_cpus) {
+            prop_assert!(limit >= 0.0 && limit.is_finite());
+        }
+        let _ = (io_two("/", texts), io_one("/", texts));
+    }
+}

@@ -1,0 +1,3 @@
+//! What tasks and the repository's own tests both know of its sources.
+
+pub mod shape;
