@@ -186,9 +186,6 @@ fn is_no_answer(error: &Error) -> bool {
 }
 
 /// Makes the tables of a data set that are not in a place yet.
-///
-/// # Errors
-/// What the engine says, or that somebody asked to stop.
 pub fn load(
     target: &Target<'_>,
     keep: &mut Keep<'_>,

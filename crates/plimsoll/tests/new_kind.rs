@@ -126,7 +126,6 @@ fn a_modelled_device_is_one_folder_and_one_line() {
     assert_eq!(row["metric"], "iops", "{compared}");
     assert!((row["ratio"].as_f64().unwrap() - 0.5).abs() < 0.01, "{compared}");
     assert!(say(&["compare", &fast.run_id, &slow.run_id]).contains("worse"));
-    assert!(say(&["history", "device-read", "--target", "device:modelled"]).contains("iops"));
 
     // Reported, on all faces, and drawn.
     let markdown = say(&["report", &fast.run_id, "--markdown", "-"]);

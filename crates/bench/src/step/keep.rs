@@ -36,9 +36,6 @@ pub struct Keep<'a> {
 
 impl Keep<'_> {
     /// Keeps a finished point: it is on disk before anything else is measured.
-    ///
-    /// # Errors
-    /// If it can't be kept.
     pub fn point(&mut self, mut point: Point) -> Result<()> {
         point.index = self.repetition.points.len() as u32;
         point.phase = self.phase.map(str::to_owned);
@@ -50,9 +47,6 @@ impl Keep<'_> {
     }
 
     /// Keeps a phase of requests that is over.
-    ///
-    /// # Errors
-    /// If it can't be kept.
     pub fn phase(&mut self, phase: Phase) -> Result<()> {
         let repetition = self.repetition.label.clone();
         let kept = self.log.tell(Kind::Phase(PhaseEnded { repetition, phase: Box::new(phase.clone()) }));
@@ -166,9 +160,6 @@ impl Keep<'_> {
     }
 
     /// Loads rows into a table, with progress, and stops between rows when asked to.
-    ///
-    /// # Errors
-    /// What the engine says, or that somebody asked to stop.
     pub fn load(
         &mut self,
         session: &mut dyn Session,

@@ -27,9 +27,6 @@ pub trait StepKind: Sync {
     fn figures(&self, measured: &Measured<'_>) -> Vec<Series>;
 
     /// What the figures should be, where the target or the step knows: `ask` is the target, which knows its own limits.
-    ///
-    /// # Errors
-    /// If rows can't be made.
     fn expects(&self, ran: &Ran<'_>, ask: Ask<'_>) -> Result<Vec<Expected>> {
         let _ = (ran, ask);
         Ok(Vec::new())
@@ -49,9 +46,6 @@ pub trait StepKind: Sync {
     }
 
     /// Checks what parameters mean together.
-    ///
-    /// # Errors
-    /// A sentence that says what contradicts what.
     fn check(&self, parameters: &Parameters) -> std::result::Result<(), String> {
         let _ = parameters;
         Ok(())
@@ -129,39 +123,24 @@ pub enum Measures {
 /// Measures without a database.
 pub trait Alone {
     /// Makes what is measured. Called once.
-    ///
-    /// # Errors
-    /// If it can't be made.
     fn prepare(&mut self, course: &mut Course<'_>) -> Result<()>;
 
     /// Measures one repetition. Every finished point and phase goes to [`Course::keep`].
-    ///
-    /// # Errors
-    /// If it can't be measured.
     fn repeat(&mut self, course: &mut Course<'_>) -> Result<()>;
 }
 
 /// Measures at a database.
 pub trait Measure {
     /// Makes and checks the data. Called once.
-    ///
-    /// # Errors
-    /// If that can't be done.
     fn prepare(&mut self, context: &mut Context<'_>) -> Result<()> {
         let _ = context;
         Ok(())
     }
 
     /// Measures one repetition. Every finished point goes to [`Context::keep`].
-    ///
-    /// # Errors
-    /// If it can't be measured.
     fn repeat(&mut self, context: &mut Context<'_>) -> Result<()>;
 
     /// Gives back what it holds at the target beside the run's own place. Called once, whatever happened before.
-    ///
-    /// # Errors
-    /// If something stays there.
     fn finish(&mut self, database: &dyn Database, workspace: &Workspace) -> Result<()> {
         let _ = (database, workspace);
         Ok(())

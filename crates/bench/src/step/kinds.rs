@@ -12,7 +12,7 @@ pub const BUILT_IN: Kinds = Kinds(&[
     &requests::RequestsKind,
     &commits::CommitsKind,
     &import::Import,
-    &copy::Copy,
+    &copy::CopyKind,
     &restore::Restore,
     &level_change::LevelChanges,
 ]);

@@ -36,17 +36,11 @@ impl<'a> Target<'a> {
     }
 
     /// A session in the run's place (or another one), whose statements an interrupt cancels.
-    ///
-    /// # Errors
-    /// What the engine says, or that somebody asked to stop.
     pub fn session(&self, workspace: &Workspace) -> Result<(Box<dyn Session>, CancelGuard)> {
         self.session_with(workspace, RequestAccess::OWN)
     }
 
     /// The same, for a session that may reach existing tables.
-    ///
-    /// # Errors
-    /// Those of [`Self::session`].
     pub fn session_with(
         &self,
         workspace: &Workspace,
@@ -74,9 +68,6 @@ impl<'a> Target<'a> {
     }
 
     /// Makes tables cold; says what was done, and what the run should say of it.
-    ///
-    /// # Errors
-    /// What the engine says, or that somebody asked to stop.
     pub(crate) fn make_cold(
         &mut self,
         (workspace, lease): (&Workspace, Option<&mut (dyn Lease + 'static)>),

@@ -26,9 +26,6 @@ impl Time<'_> {
     }
 
     /// Waits, in steps, so that an interrupt ends it.
-    ///
-    /// # Errors
-    /// If somebody asked to stop.
     pub fn wait(&self, wait: Duration) -> Result<()> {
         let end = self.clock.now().after(wait);
         while self.clock.now() < end {

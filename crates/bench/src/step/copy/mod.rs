@@ -1,66 +1,47 @@
 //! A copy of a whole database by the server (reference, 2.14).
 
 use plimsoll_engine::transfer::{COPY, Move};
-use plimsoll_engine::work::{Expected, Work};
+use plimsoll_engine::work::{TableData, Work};
 use plimsoll_engine::{Error, ErrorKind, Result, Transfer};
+use plimsoll_measurement::Repetition;
 
-use crate::figures::series::{Measured, Series};
+use crate::figures::series::Series;
 use crate::parameters::shared::{ROW, SEED, TABLES, VOLUME};
 use crate::parameters::{Kind, Parameter, Parameters};
+use crate::scratch::Scratch;
 use crate::step::context::{Keep, Target};
-use crate::step::kind::{Ask, Consent, Measures, Ran, StepKind};
 use crate::step::transfer::figures::Largest;
-use crate::step::transfer::moves::{self, Mover, Moves, SIZES};
+use crate::step::transfer::moves::{Mover, SIZES};
 use crate::step::transfer::source::Source;
 use crate::step::transfer::watch::Watch;
 
+const METHOD: Parameter = Parameter::new(
+    "copy_method",
+    Kind::Choice(&["usual", "wal-log", "file-copy", "backup", "vacuum-into", "insert-select"]),
+    "Copy method: by log or files (PostgreSQL), by backup, files or VACUUM INTO (SQLite), by tables (MariaDB).",
+)
+.or("usual")
+.formerly("way", &[]);
+
 /// A copy of a whole database.
-pub(super) struct Copy;
+#[derive(Clone, Copy)]
+pub(super) struct CopyKind;
 
-impl StepKind for Copy {
-    fn name(&self) -> &'static str {
-        "copy"
-    }
+impl Mover for CopyKind {
+    const NAME: &'static str = "copy";
+    const WHAT: Move = Move::Copy;
+    const PARAMETERS: &'static [&'static Parameter] = &[&VOLUME, &SIZES, &ROW, &TABLES, &METHOD, &SEED];
 
-    fn parameters(&self) -> &'static [&'static Parameter] {
-        const METHOD: Parameter = Parameter::new(
-            "copy_method",
-            Kind::Choice(&["usual", "wal-log", "file-copy", "backup", "vacuum-into", "insert-select"]),
-            "Copy method: by log or files (PostgreSQL), by backup, files or VACUUM INTO (SQLite), by tables (MariaDB).",
-        )
-        .or("usual")
-        .formerly("way", &[]);
-        &[&VOLUME, &SIZES, &ROW, &TABLES, &METHOD, &SEED]
-    }
-
-    fn measure(&self) -> Measures {
-        Measures::AtDatabase(Box::new(Moves::new(Copies)))
+    fn works<'a>(self) -> Vec<fn(Vec<TableData<'a>>) -> Work<'a>> {
+        vec![Work::Copy]
     }
 
     /// How fast the server copied.
-    fn figures(&self, measured: &Measured<'_>) -> Vec<Series> {
-        vec![Largest::of(&measured.points).rate("copy_rate", COPY, COPY)]
+    fn figures(self, of_size: &Largest<'_>, _: &[&Repetition]) -> Vec<Series> {
+        vec![of_size.rate("copy_rate", COPY, COPY)]
     }
 
-    fn expects(&self, ran: &Ran<'_>, ask: Ask<'_>) -> Result<Vec<Expected>> {
-        moves::expects(ran, ask, &[Work::Copy])
-    }
-
-    fn space_bytes(&self, parameters: &Parameters, _: bool) -> u64 {
-        moves::space_bytes(parameters)
-    }
-
-    fn consent(&self) -> Option<Consent> {
-        Some(Consent::Databases { backups: false })
-    }
-}
-
-struct Copies;
-
-impl Mover for Copies {
-    const WHAT: Move = Move::Copy;
-
-    fn check(&self, parameters: &Parameters, transfer: &dyn Transfer, engine: &str) -> Result<()> {
+    fn check(self, parameters: &Parameters, transfer: &dyn Transfer, engine: &str) -> Result<()> {
         let (asked, methods) = (parameters.choice("copy_method"), transfer.methods());
         if asked == "usual" || methods.contains(&asked) {
             return Ok(());
@@ -70,11 +51,12 @@ impl Mover for Copies {
     }
 
     fn move_one(
-        &mut self,
+        self,
         (target, parameters): (&mut Target<'_>, &Parameters),
         keep: &mut Keep<'_>,
         transfer: &mut dyn Transfer,
         source: &Source,
+        _: &mut Option<Scratch>,
     ) -> Result<()> {
         let asked = parameters.choice("copy_method");
         let method = if asked == "usual" { transfer.methods()[0] } else { asked };

@@ -2,16 +2,16 @@
 //! loading rows; making indexes comes after and is a stage of its own.
 
 use plimsoll_engine::transfer::{INDEXES, Move, TABLES};
-use plimsoll_engine::work::{Expected, Work};
+use plimsoll_engine::work::{TableData, Work};
 use plimsoll_engine::{Error, ErrorKind, Result, Transfer};
 use plimsoll_measurement::{Metric, Point, Repetition, units};
 
-use crate::figures::series::{LOG_WAITS, Measured, Series, mean, ratio};
-use crate::parameters::{Parameter, Parameters};
+use crate::figures::series::{LOG_WAITS, Series, mean, ratio};
+use crate::parameters::Parameters;
+use crate::scratch::Scratch;
 use crate::step::context::{Keep, Target};
-use crate::step::kind::{Ask, Consent, Measures, Ran, StepKind};
 use crate::step::transfer::figures::{Largest, WRITE, seconds, stage};
-use crate::step::transfer::moves::{self, Mover, Moves};
+use crate::step::transfer::moves::{Mover, volumes};
 use crate::step::transfer::source::{Source, guard_folder};
 use crate::step::transfer::watch::Watch;
 use crate::step::write::{Write, brief};
@@ -23,26 +23,21 @@ const DUMP: &str = "dump";
 const MOSTLY_PERCENT: f64 = 50.0;
 
 /// A dump of a whole database and its import.
+#[derive(Clone, Copy)]
 pub(super) struct Import;
 
-impl StepKind for Import {
-    fn name(&self) -> &'static str {
-        "import"
-    }
+impl Mover for Import {
+    const NAME: &'static str = "import";
+    const WHAT: Move = Move::Import;
 
-    fn parameters(&self) -> &'static [&'static Parameter] {
-        moves::PARAMETERS
-    }
-
-    fn measure(&self) -> Measures {
-        Measures::AtDatabase(Box::new(Moves::new(Imports)))
+    fn works<'a>(self) -> Vec<fn(Vec<TableData<'a>>) -> Work<'a>> {
+        vec![Work::Import, Work::ImportLog]
     }
 
     /// How fast rows were loaded, what that says of the log, how fast the same server writes chunks, and how much longer than
     /// the rows the indexes took. A dump has a time but no figure: the first reads a database that has just been written, later
     /// ones read what is in memory.
-    fn figures(&self, measured: &Measured<'_>) -> Vec<Series> {
-        let of_size = Largest::of(&measured.points);
+    fn figures(self, of_size: &Largest<'_>, repetitions: &[&Repetition]) -> Vec<Series> {
         let rates = of_size.rate("import_rate", TABLES, TABLES);
         let write = of_size.written("write_rate");
         let indexes = of_size.of_repetitions(|points| {
@@ -50,39 +45,22 @@ impl StepKind for Import {
             (tables > 0.0 && indexes > 0.0).then(|| 100.0 * indexes / tables)
         });
         let indexes = of_size.series("index_time", "%", indexes, Some("time for indexes, of that for rows".to_owned()));
-        let limit = log_rate_limit(&of_size, &rates.values, &measured.repetitions);
+        let limit = log_rate_limit(of_size, &rates.values, repetitions);
         let write = Series { note: compared(&rates.values, &write.values).or(write.note), ..write };
         vec![rates, limit, write, indexes]
     }
 
-    fn expects(&self, ran: &Ran<'_>, ask: Ask<'_>) -> Result<Vec<Expected>> {
-        moves::expects(ran, ask, &[Work::Import, Work::ImportLog])
-    }
-
-    fn space_bytes(&self, parameters: &Parameters, _: bool) -> u64 {
-        moves::space_bytes(parameters)
-    }
-
-    fn consent(&self) -> Option<Consent> {
-        Some(Consent::Databases { backups: false })
-    }
-}
-
-struct Imports;
-
-impl Mover for Imports {
-    const WHAT: Move = Move::Import;
-
-    fn check(&self, parameters: &Parameters, _: &dyn Transfer, _: &str) -> Result<()> {
-        guard_folder("dump", moves::volumes(parameters).into_iter().max().unwrap_or(0).saturating_mul(2))
+    fn check(self, parameters: &Parameters, _: &dyn Transfer, _: &str) -> Result<()> {
+        guard_folder("dump", volumes(parameters).into_iter().max().unwrap_or(0).saturating_mul(2))
     }
 
     fn move_one(
-        &mut self,
+        self,
         (target, parameters): (&mut Target<'_>, &Parameters),
         keep: &mut Keep<'_>,
         transfer: &mut dyn Transfer,
         source: &Source,
+        _: &mut Option<Scratch>,
     ) -> Result<()> {
         // It has no name, so nothing of it is left whatever happens.
         let file = tempfile::tempfile().map_err(|error| {
@@ -178,8 +156,8 @@ mod tests {
         let wait = WaitDelta { wait: "log_rate".to_owned(), seconds: 594.0, count: None, elapsed_percent: 99.0 };
         let made = |waits: Vec<WaitDelta>| {
             let repetition = Repetition { points: points.to_vec(), waits, ..Repetition::default() };
-            let points = vec![repetition.points.iter().collect()];
-            Import.figures(&Measured { repetitions: vec![&repetition], points, page_bytes: 8192, scale: 1 })
+            let points = [repetition.points.iter().collect()];
+            Import.figures(&Largest::of(&points), &[&repetition])
         };
         let figures = made(vec![wait]);
         let near = |metric: &str, expected: f64| assert!((value(&figures, metric) - expected).abs() < 1e-9, "{metric}");

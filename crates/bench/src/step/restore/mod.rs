@@ -5,39 +5,34 @@ use std::fs;
 use std::path::Path;
 
 use plimsoll_engine::transfer::{Move, RESTORE, START};
-use plimsoll_engine::work::{Expected, Work};
+use plimsoll_engine::work::{TableData, Work};
 use plimsoll_engine::{Result, Transfer};
-use plimsoll_measurement::units;
+use plimsoll_measurement::{Repetition, units};
 
-use crate::figures::series::{Measured, Series};
-use crate::parameters::{Parameter, Parameters};
-use crate::scratch::{self, Scratch};
+use crate::figures::series::Series;
+use crate::parameters::Parameters;
+use crate::scratch::Scratch;
 use crate::step::context::{Keep, Target};
-use crate::step::kind::{Ask, Consent, Measures, Ran, StepKind};
 use crate::step::transfer::figures::{Largest, seconds};
-use crate::step::transfer::moves::{self, Mover, Moves};
+use crate::step::transfer::moves::Mover;
 use crate::step::transfer::source::{FREE_RESERVE, Source, guard_folder};
 use crate::step::transfer::watch::{BACKUP, Watch};
 
 /// A physical backup of a whole database and its restore.
+#[derive(Clone, Copy)]
 pub(super) struct Restore;
 
-impl StepKind for Restore {
-    fn name(&self) -> &'static str {
-        "restore"
-    }
+impl Mover for Restore {
+    const NAME: &'static str = "restore";
+    const WHAT: Move = Move::Restore;
+    const BACKUPS: bool = true;
 
-    fn parameters(&self) -> &'static [&'static Parameter] {
-        moves::PARAMETERS
-    }
-
-    fn measure(&self) -> Measures {
-        Measures::AtDatabase(Box::new(Moves::new(Restores::default())))
+    fn works<'a>(self) -> Vec<fn(Vec<TableData<'a>>) -> Work<'a>> {
+        vec![Work::Restore]
     }
 
     /// How fast pages came back, how fast they were backed up, and how long a server took to start on them.
-    fn figures(&self, measured: &Measured<'_>) -> Vec<Series> {
-        let of_size = Largest::of(&measured.points);
+    fn figures(self, of_size: &Largest<'_>, _: &[&Repetition]) -> Vec<Series> {
         let starts = of_size.of_repetitions(|points| Some(seconds(points, START)).filter(|seconds| *seconds > 0.0));
         vec![
             of_size.rate("restore_rate", RESTORE, RESTORE),
@@ -46,32 +41,8 @@ impl StepKind for Restore {
         ]
     }
 
-    fn expects(&self, ran: &Ran<'_>, ask: Ask<'_>) -> Result<Vec<Expected>> {
-        moves::expects(ran, ask, &[Work::Restore])
-    }
-
-    fn space_bytes(&self, parameters: &Parameters, _: bool) -> u64 {
-        moves::space_bytes(parameters)
-    }
-
-    fn consent(&self) -> Option<Consent> {
-        Some(Consent::Databases { backups: true })
-    }
-
-    fn tidy_machine(&self) {
-        scratch::remove_leftovers();
-    }
-}
-
-/// A backup's folder outlives the server that is started in it, and goes whatever happens.
-#[derive(Default)]
-struct Restores(Option<Scratch>);
-
-impl Mover for Restores {
-    const WHAT: Move = Move::Restore;
-
     /// Where a backup is of all that a server has, it has all of them.
-    fn weigh(&self, keep: &mut Keep<'_>, transfer: &mut dyn Transfer, sources: &mut [Source]) -> Result<()> {
+    fn weigh(self, keep: &mut Keep<'_>, transfer: &mut dyn Transfer, sources: &mut [Source]) -> Result<()> {
         sources.iter_mut().try_for_each(|source| weigh(keep, transfer, source))?;
         let Some(largest) = sources.last() else { return Ok(()) };
         if let Some((_, own)) = largest.own {
@@ -86,13 +57,15 @@ impl Mover for Restores {
     }
 
     fn move_one(
-        &mut self,
+        self,
         (target, _): (&mut Target<'_>, &Parameters),
         keep: &mut Keep<'_>,
         transfer: &mut dyn Transfer,
         source: &Source,
+        scratch: &mut Option<Scratch>,
     ) -> Result<()> {
-        let folder = self.0.insert(Scratch::make(transfer.programs())?).path();
+        // It outlives the server that is started in it, and goes whatever happens.
+        let folder = scratch.insert(Scratch::make(transfer.programs())?).path();
         let mut watch = Watch::new(target, keep, source);
         watch.begin(BACKUP)?;
         transfer.back_up(&source.workspace, &folder, &mut watch)?;
@@ -105,10 +78,6 @@ impl Mover for Restores {
         watch.end()?;
         let database = restored.elsewhere.as_deref().unwrap_or(target.database);
         source.verify(&target.at(database), keep, &restored.workspace)
-    }
-
-    fn done(&mut self) {
-        self.0 = None;
     }
 }
 

@@ -3,15 +3,18 @@
 use plimsoll_engine::transfer::Move;
 use plimsoll_engine::work::{Expected, TableData, Work};
 use plimsoll_engine::{Database, Error, ErrorKind, Result, Transfer, Workspace};
-use plimsoll_measurement::units;
+use plimsoll_measurement::{Repetition, units};
 
+use super::figures::Largest;
 use super::size::Size;
 use super::source::Source;
 use crate::dataset::DatasetSpec;
+use crate::figures::series::{Measured, Series};
 use crate::parameters::shared::{LARGEST, ROW, SEED, TABLES, VOLUME};
 use crate::parameters::{Kind, Parameter, Parameters};
+use crate::scratch::{self, Scratch};
 use crate::step::context::{Context, Keep, Target};
-use crate::step::kind::{Ask, Measure, Ran, contradiction, pages};
+use crate::step::kind::{Ask, Consent, Measure, Measures, Ran, StepKind, contradiction, pages};
 
 /// Letters of the databases that are moved; the new one is always `b`.
 const TARGET: char = 'b';
@@ -26,9 +29,6 @@ pub(crate) const SIZES: Parameter = Parameter::new(
 .scaling()
 .or("");
 
-/// The parameters of all moves.
-pub(crate) const PARAMETERS: &[&Parameter] = &[&VOLUME, &SIZES, &ROW, &TABLES, &SEED];
-
 /// The volumes that are moved one after another.
 pub(crate) fn volumes(parameters: &Parameters) -> Vec<u64> {
     match parameters.sizes("sizes") {
@@ -37,66 +37,94 @@ pub(crate) fn volumes(parameters: &Parameters) -> Vec<u64> {
     }
 }
 
-/// All that is moved, and the new database, its log and the dump or backup of the largest on the same disk.
-pub(crate) fn space_bytes(parameters: &Parameters) -> u64 {
-    let volumes = volumes(parameters);
-    let largest = volumes.iter().copied().max().unwrap_or(0).saturating_mul(3);
-    pages(volumes.into_iter().fold(largest, u64::saturating_add))
-}
+/// A kind of step that moves databases.
+pub(crate) trait Mover: Copy + Sync + 'static {
+    /// The name in definitions.
+    const NAME: &'static str;
 
-/// What each kind of work on the database that figures are of, of several the largest, should show.
-pub(crate) fn expects<'a>(
-    ran: &Ran<'_>,
-    ask: Ask<'_>,
-    work: &[fn(Vec<TableData<'a>>) -> Work<'a>],
-) -> Result<Vec<Expected>> {
-    let largest = volumes(ran.parameters).into_iter().max().unwrap_or(0);
-    let wanted = DatasetSpec::wanted(&ran.parameters.clone().with_bytes(&VOLUME, largest), ran.page_bytes);
-    let asked = work.iter().map(|work| ask(work(wanted.whole())));
-    asked.filter_map(Result::transpose).collect()
-}
-
-/// How a database is moved.
-pub(crate) trait Mover {
     /// What it does.
     const WHAT: Move;
 
+    /// The parameters that it knows.
+    const PARAMETERS: &'static [&'static Parameter] = &[&VOLUME, &SIZES, &ROW, &TABLES, &SEED];
+
+    /// Whether backups are made on this machine.
+    const BACKUPS: bool = false;
+
+    /// What each kind of work on a database should show.
+    fn works<'a>(self) -> Vec<fn(Vec<TableData<'a>>) -> Work<'a>>;
+
+    /// The figures of what it measured.
+    fn figures(self, of_size: &Largest<'_>, repetitions: &[&Repetition]) -> Vec<Series>;
+
     /// Looks before anything is made.
-    fn check(&self, parameters: &Parameters, transfer: &dyn Transfer, engine: &str) -> Result<()> {
-        let _ = (parameters, transfer, engine);
+    fn check(self, _: &Parameters, _: &dyn Transfer, _engine: &str) -> Result<()> {
         Ok(())
     }
 
     /// Looks at all databases once they are made.
-    fn weigh(&self, keep: &mut Keep<'_>, transfer: &mut dyn Transfer, sources: &mut [Source]) -> Result<()> {
-        let _ = (keep, transfer, sources);
+    fn weigh(self, _: &mut Keep<'_>, _: &mut dyn Transfer, _: &mut [Source]) -> Result<()> {
         Ok(())
     }
 
-    /// Moves one and looks at what has become of it.
+    /// Moves one and looks at what has become of it. What it gives back is dropped when that is removed.
     fn move_one(
-        &mut self,
+        self,
         at: (&mut Target<'_>, &Parameters),
         keep: &mut Keep<'_>,
         transfer: &mut dyn Transfer,
         source: &Source,
+        scratch: &mut Option<Scratch>,
     ) -> Result<()>;
+}
 
-    /// What has become of it is removed.
-    fn done(&mut self) {}
+impl<M: Mover> StepKind for M {
+    fn name(&self) -> &'static str {
+        M::NAME
+    }
+
+    fn parameters(&self) -> &'static [&'static Parameter] {
+        M::PARAMETERS
+    }
+
+    fn measure(&self) -> Measures {
+        Measures::AtDatabase(Box::new(Moves { mover: *self, transfer: None, sources: Vec::new() }))
+    }
+
+    fn figures(&self, measured: &Measured<'_>) -> Vec<Series> {
+        Mover::figures(*self, &Largest::of(&measured.points), &measured.repetitions)
+    }
+
+    /// Of several databases the largest is the one that figures are of.
+    fn expects(&self, ran: &Ran<'_>, ask: Ask<'_>) -> Result<Vec<Expected>> {
+        let largest = volumes(ran.parameters).into_iter().max().unwrap_or(0);
+        let wanted = DatasetSpec::wanted(&ran.parameters.clone().with_bytes(&VOLUME, largest), ran.page_bytes);
+        self.works().into_iter().filter_map(|work| ask(work(wanted.whole())).transpose()).collect()
+    }
+
+    /// All that is moved, and the new database, its log and the dump or backup of the largest on the same disk.
+    fn space_bytes(&self, parameters: &Parameters, _: bool) -> u64 {
+        let volumes = volumes(parameters);
+        let largest = volumes.iter().copied().max().unwrap_or(0).saturating_mul(3);
+        pages(volumes.into_iter().fold(largest, u64::saturating_add))
+    }
+
+    fn consent(&self) -> Option<Consent> {
+        Some(Consent::Databases { backups: M::BACKUPS })
+    }
+
+    fn tidy_machine(&self) {
+        if M::BACKUPS {
+            scratch::remove_leftovers();
+        }
+    }
 }
 
 /// What is moved, and how.
-pub(crate) struct Moves<M> {
+struct Moves<M> {
     mover: M,
     transfer: Option<Box<dyn Transfer>>,
     sources: Vec<Source>,
-}
-
-impl<M> Moves<M> {
-    pub fn new(mover: M) -> Self {
-        Self { mover, transfer: None, sources: Vec::new() }
-    }
 }
 
 impl<M: Mover> Measure for Moves<M> {
@@ -107,7 +135,7 @@ impl<M: Mover> Measure for Moves<M> {
             Error::new(ErrorKind::Unsupported, format!("whole databases can't be moved on '{engine}' yet"))
                 .hint("PostgreSQL, MariaDB, SQLite, SQL Server on a machine, Azure SQL Database and the lab can")
         })?;
-        self.mover.check(parameters, transfer.as_ref(), engine)?;
+        Mover::check(self.mover, parameters, transfer.as_ref(), engine)?;
         let tools = transfer.find_tools(M::WHAT)?;
         if !tools.is_empty() {
             keep.fact("tools", tools.join(", "));
@@ -148,9 +176,9 @@ impl<M: Mover> Measure for Moves<M> {
             self.transfer.as_mut().ok_or_else(|| contradiction("a database was moved before it was made"))?;
         keep.begin(Some(target.database));
         for source in &self.sources {
-            let moved = self.mover.move_one((target, parameters), keep, transfer.as_mut(), source);
+            let mut scratch = None;
+            let moved = self.mover.move_one((target, parameters), keep, transfer.as_mut(), source, &mut scratch);
             let removed = transfer.remove(&source.target);
-            self.mover.done();
             moved.and(removed).map_err(|error| match error.kind {
                 // It has answered before.
                 ErrorKind::Connect => Error { kind: ErrorKind::Lost, ..error },
