@@ -312,8 +312,8 @@ impl Reader<'_> {
         let mut steps = Vec::new();
         for item in list {
             let word = item.get_ref().as_str().unwrap_or_default();
-            let step = self.kinds.steps().find(|step| step.name() == word).ok_or_else(|| {
-                let names: Vec<&str> = self.kinds.steps().map(|step| step.name()).collect();
+            let step = self.kinds.0.iter().copied().find(|step| step.name() == word).ok_or_else(|| {
+                let names: Vec<&str> = self.kinds.0.iter().map(|step| step.name()).collect();
                 self.error(Some(item.span()), format!("unknown step '{word}', {}", hint(word, &names, "there is none")))
             })?;
             if steps.contains(&step) {

@@ -25,7 +25,7 @@ use crate::interrupt::Interrupt;
 use crate::parameters::Parameters;
 use crate::sampling::Sampling;
 use crate::step::context::{Context, Course, Keep, Requests, Target, Time};
-use crate::step::kind::{Alone, Measure, Measures, Ran, Step, contradiction};
+use crate::step::kind::{Measures, Ran, Step, contradiction};
 
 pub use self::plan::{On, Plan};
 pub use self::record::{next_step, not_started};
@@ -38,15 +38,15 @@ pub fn execute<'a>(
     interrupt: &Interrupt,
     sinks: Sinks,
 ) -> RunRecord {
-    let on = on.into();
-    let real = RealClock::new();
+    let (on, real) = (on.into(), RealClock::new());
     let (start, real_start) = (clock.now(), real.now());
-    let parameters = plan.parameters.scaled(on.description().scale);
-    let mut record = new_record(plan, &parameters, on, clock);
+    let parameters = &plan.parameters.scaled(on.description.scale);
+    let run = Run { plan, parameters, on, clock, interrupt };
+    let mut record = new_record(plan, parameters, on, clock);
     let mut log = EventLog::new(&record.run_id, clock, sinks);
     let cpu_before = process::own_cpu_seconds();
     let outcome = log.tell(Kind::Begun(Box::new(record.clone()))).and_then(|()| {
-        let outcome = measure(plan, &parameters, on, clock, interrupt, &mut log, &mut record);
+        let outcome = run.measure(&mut log, &mut record);
         interrupt.shield();
         log.activity("cleaning up");
         outcome
@@ -55,12 +55,12 @@ pub fn execute<'a>(
     if interrupt.signal().is_some() {
         // A second signal ends the program at once, also while it cleans up.
         let mut so_far = record.clone();
-        conclude(plan, &parameters, on, clock, interrupt, &outcome, &mut so_far);
+        run.conclude(&outcome, &mut so_far);
         so_far.ended_at = Some(log.now());
         // If it can't be kept now, the end says so.
         let _ = log.tell(Kind::Finished(Box::new(head(&so_far))));
     }
-    let removed = match on.database() {
+    let removed = match on.database {
         Some(_) if interrupt.is_silent() => {
             Err(Error::new(ErrorKind::Lost, "the server was not waited for any longer"))
         }
@@ -72,7 +72,7 @@ pub fn execute<'a>(
         record.warnings.push(format!("{later} ({error})"));
     }
     interrupt.unshield();
-    conclude(plan, &parameters, on, clock, interrupt, &outcome, &mut record);
+    run.conclude(&outcome, &mut record);
     record.ended_at = Some(log.now());
     record.virtual_seconds = (clock.kind() == "virtual").then(|| clock.now().since(start).as_secs_f64());
     record.host.real_seconds = Some(real.now().since(real_start).as_secs_f64());
@@ -86,254 +86,225 @@ pub fn execute<'a>(
     log.record().unwrap_or(record)
 }
 
-/// What the repetitions come to: figures, truth, verdict, warnings, and the error if there was one.
-fn conclude(
-    plan: &Plan<'_>,
-    parameters: &Parameters,
-    on: On<'_>,
-    clock: &Arc<dyn Clock>,
-    interrupt: &Interrupt,
-    outcome: &Result<()>,
-    record: &mut RunRecord,
-) {
-    let Description { page_bytes, scale, .. } = on.description();
-    let mut series = series(&plan.definition.steps, &record.repetitions, (*page_bytes, *scale));
-    doubt_client(&mut series, record);
-    record.results = series.iter().filter_map(Series::figure).collect();
-    let absent = |series: &Series| {
-        let reason = series.absent.as_ref()?;
-        Some(AbsentFigure { metric: series.metric.clone(), reason: reason.clone() })
-    };
-    record.absent = series.iter().filter_map(absent).collect();
-    for (metric, doubt) in series.iter().filter_map(|series| Some((&series.metric, series.doubt.as_ref()?))) {
-        record.warnings.push(format!("{metric}: {doubt}"));
-    }
-    if let Err(error) = expect(plan, parameters, on, record) {
-        record.warnings.push(format!("what the target should show can't be computed: {error}"));
-    }
-    record.result = record.results.first().cloned();
-    record.verdict = bottleneck::record::verdict(record);
-    let has_modelled_client = record.ceilings.iter().any(|ceiling| ceiling.resource == "client_cpu");
-    if clock.kind() == "virtual" && has_modelled_client {
-        // It is part of the scenario, and the samples tell of it; our own takes no time there.
-        record.host.client = None;
-    }
-    let reference = plan.reference.as_ref().map(|(id, repetitions)| (id.as_str(), repetitions.as_slice()));
-    let mut steps = plan.definition.steps.iter();
-    record.cpu_table = steps.find_map(|step| step.cpu_table(&record.repetitions, reference, plan.anchor));
-    match record.repetitions.iter().filter(|repetition| repetition.complete).count() {
-        1 => record.warnings.push("one complete repetition only: the figures have no interval".to_owned()),
-        2 => record
-            .warnings
-            .push("two complete repetitions only: the intervals are very wide, a third narrows them".to_owned()),
-        _ => {}
-    }
-    record.error = outcome.as_ref().err().map(|error| failure(error, interrupt, &record.repetitions));
+/// A run under way.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    plan: &'a Plan<'a>,
+    /// Its parameters on this target.
+    parameters: &'a Parameters,
+    on: On<'a>,
+    clock: &'a Arc<dyn Clock>,
+    interrupt: &'a Interrupt,
 }
 
-/// Puts what figures should be beside them, where the target or a step can say it.
-fn expect(plan: &Plan<'_>, parameters: &Parameters, on: On<'_>, record: &mut RunRecord) -> Result<()> {
-    // Rows of large volumes take a while to go through: not for a run that was interrupted before it had a figure.
-    if record.results.is_empty() {
-        return Ok(());
-    }
-    let mut ask = |work: Work<'_>| on.database().map_or(Ok(None), |database| database.expect(work));
-    let mut all = Vec::new();
-    for step in plan.definition.steps.iter() {
-        let ran = Ran { parameters, record, page_bytes: on.description().page_bytes };
-        all.extend(step.expects(&ran, &mut ask)?);
-    }
-    for expected in all {
-        let own = record.results.iter_mut().find(|figure| figure.metric == expected.metric);
-        let Some(figure) = own else { continue };
-        figure.expected = Some(Expected {
-            value: expected.value,
-            unit: figure.unit.clone(),
-            basis: expected.basis,
-            published: expected.published,
-            limit: Some(expected.limit.to_owned()),
-            reason: Some(expected.reason),
-            error_percent: (expected.value > 0.0).then(|| 100.0 * (figure.value - expected.value) / expected.value),
-        });
-    }
-    record.expected = record.results.first().and_then(|headline| headline.expected.clone());
-    Ok(())
-}
-
-fn measure(
-    plan: &Plan<'_>,
-    parameters: &Parameters,
-    on: On<'_>,
-    clock: &Arc<dyn Clock>,
-    interrupt: &Interrupt,
-    log: &mut EventLog,
-    record: &mut RunRecord,
-) -> Result<()> {
-    interrupt.check()?;
-    let description = on.description();
-    plan.parameters.check_scale(description.scale)?;
-    let steps = &plan.definition.steps;
-    let mut measures: Vec<(Step, Measures)> = steps.iter().map(|step| (*step, step.measure())).collect();
-    let needs_place = measures.iter().any(|(_, measures)| matches!(measures, Measures::AtDatabase(_)));
-    let database = on.database().filter(|_| needs_place);
-    let mut place = match database {
-        Some(database) => Some(claim(plan, parameters, database, clock, log, record)?),
-        None if needs_place => return Err(Error::new(ErrorKind::Usage, "the test needs a database")),
-        None => None,
-    };
-    let workspace = place.as_ref().map(|(workspace, _)| workspace.clone());
-    let name = workspace.as_ref().map_or("", Workspace::name);
-    let (start, real) = (clock.now(), RealClock::new());
-    let time = Time { clock, interrupt, settle: plan.settle };
-    let page_bytes = description.page_bytes;
-    let mut facts = BTreeMap::from([
-        ("page_bytes".to_owned(), page_bytes.into()),
-        ("settle_seconds".to_owned(), plan.settle.as_secs_f64().into()),
-    ]);
-    let mut sampling = Sampling::new(plan.without_samples);
-    let mut outcome = Ok(());
-    // Preparing is repetition zero: it has the same context and no points.
-    for number in 0..=plan.repetitions {
-        let label = (b'a' + number.saturating_sub(1) as u8) as char;
-        let begun = clock.now();
-        let real_begun = real.now();
-        let mut time_zero = begun;
-        let mut repetition = Repetition {
-            label: label.to_string(),
-            started_seconds: begun.since(start).as_secs_f64(),
-            ..Repetition::default()
+impl Run<'_> {
+    /// What the repetitions come to: figures, truth, verdict, warnings, and the error if there was one.
+    fn conclude(self, outcome: &Result<()>, record: &mut RunRecord) {
+        let Self { plan, on, clock, interrupt, .. } = self;
+        let Description { page_bytes, scale, .. } = on.description;
+        let mut series = series(&plan.definition.steps, &record.repetitions, (*page_bytes, *scale));
+        doubt_client(&mut series, record);
+        record.results = series.iter().filter_map(Series::figure).collect();
+        let absent = |series: &Series| {
+            let reason = series.absent.as_ref()?;
+            Some(AbsentFigure { metric: series.metric.clone(), reason: reason.clone() })
         };
-        if number > 0 {
-            log.tell(Kind::Repetition(Box::new(repetition.clone())))?;
+        record.absent = series.iter().filter_map(absent).collect();
+        for (metric, doubt) in series.iter().filter_map(|series| Some((&series.metric, series.doubt.as_ref()?))) {
+            record.warnings.push(format!("{metric}: {doubt}"));
         }
-        outcome = measures.iter_mut().try_for_each(|(step, measures)| {
-            let keep = Keep {
-                time,
-                log: &mut *log,
-                repetition: &mut repetition,
-                repetition_start: time_zero,
-                phase: (steps.len() > 1).then(|| step.name()),
-                warnings: &mut record.warnings,
-                host_warnings: &mut record.host.warnings,
-                facts: &mut facts,
-                sampling: &mut sampling,
+        if let Err(error) = self.expect(record) {
+            record.warnings.push(format!("what the target should show can't be computed: {error}"));
+        }
+        record.result = record.results.first().cloned();
+        record.verdict = bottleneck::record::verdict(record);
+        let has_modelled_client = record.ceilings.iter().any(|ceiling| ceiling.resource == "client_cpu");
+        if clock.kind() == "virtual" && has_modelled_client {
+            // It is part of the scenario, and the samples tell of it; our own takes no time there.
+            record.host.client = None;
+        }
+        let reference = plan.reference.as_ref().map(|(id, repetitions)| (id.as_str(), repetitions.as_slice()));
+        let mut steps = plan.definition.steps.iter();
+        record.cpu_table = steps.find_map(|step| step.cpu_table(&record.repetitions, reference, plan.anchor));
+        match record.repetitions.iter().filter(|repetition| repetition.complete).count() {
+            1 => record.warnings.push("one complete repetition only: the figures have no interval".to_owned()),
+            2 => record
+                .warnings
+                .push("two complete repetitions only: the intervals are very wide, a third narrows them".to_owned()),
+            _ => {}
+        }
+        record.error = outcome.as_ref().err().map(|error| failure(error, interrupt, &record.repetitions));
+    }
+
+    /// Puts what figures should be beside them, where the target or a step can say it.
+    fn expect(self, record: &mut RunRecord) -> Result<()> {
+        let Self { plan, parameters, on, .. } = self;
+        // Rows of large volumes take a while to go through: not for a run that was interrupted before it had a figure.
+        if record.results.is_empty() {
+            return Ok(());
+        }
+        let mut ask = |work: Work<'_>| on.database.map_or(Ok(None), |database| database.expect(work));
+        let mut all = Vec::new();
+        for step in plan.definition.steps.iter() {
+            let ran = Ran { parameters, record, page_bytes: on.description.page_bytes };
+            all.extend(step.expects(&ran, &mut ask)?);
+        }
+        for expected in all {
+            let own = record.results.iter_mut().find(|figure| figure.metric == expected.metric);
+            let Some(figure) = own else { continue };
+            figure.expected = Some(Expected {
+                value: expected.value,
+                unit: figure.unit.clone(),
+                basis: expected.basis,
+                published: expected.published,
+                limit: Some(expected.limit.to_owned()),
+                reason: Some(expected.reason),
+                error_percent: (expected.value > 0.0).then(|| 100.0 * (figure.value - expected.value) / expected.value),
+            });
+        }
+        record.expected = record.results.first().and_then(|headline| headline.expected.clone());
+        Ok(())
+    }
+
+    fn measure(self, log: &mut EventLog, record: &mut RunRecord) -> Result<()> {
+        let Self { plan, parameters, on, clock, interrupt } = self;
+        interrupt.check()?;
+        let description = on.description;
+        plan.parameters.check_scale(description.scale)?;
+        let steps = &plan.definition.steps;
+        let mut measures: Vec<(Step, Measures)> = steps.iter().map(|step| (*step, step.measure())).collect();
+        let needs_place = measures.iter().any(|(_, measures)| matches!(measures, Measures::AtDatabase(_)));
+        let database = on.database.filter(|_| needs_place);
+        let mut place = match database {
+            Some(database) => Some(self.claim(database, log, record)?),
+            None if needs_place => return Err(Error::new(ErrorKind::Usage, "the test needs a database")),
+            None => None,
+        };
+        let workspace = place.as_ref().map(|(workspace, _)| workspace.clone());
+        let name = workspace.as_ref().map_or("", Workspace::name);
+        let (start, real) = (clock.now(), RealClock::new());
+        let time = Time { clock, interrupt, settle: plan.settle };
+        let page_bytes = description.page_bytes;
+        let mut facts = BTreeMap::from([
+            ("page_bytes".to_owned(), page_bytes.into()),
+            ("settle_seconds".to_owned(), plan.settle.as_secs_f64().into()),
+        ]);
+        let mut sampling = Sampling::new(plan.without_samples);
+        let mut outcome = Ok(());
+        // Preparing is repetition zero: it has the same context and no points.
+        for number in 0..=plan.repetitions {
+            let label = (b'a' + number.saturating_sub(1) as u8) as char;
+            let begun = clock.now();
+            let real_begun = real.now();
+            let mut time_zero = begun;
+            let mut repetition = Repetition {
+                label: label.to_string(),
+                started_seconds: begun.since(start).as_secs_f64(),
+                ..Repetition::default()
             };
-            let mut part = match (measures, &mut place, database) {
-                (Measures::AtDatabase(measure), Some((workspace, lease)), Some(database)) => {
-                    let target = Target {
-                        database,
-                        workspace,
-                        lease: lease.as_mut(),
-                        cold: &plan.cold,
-                        keep_data: plan.keep_data,
-                        interrupt,
-                    };
-                    let requests = Requests {
-                        mix: &plan.definition.mix,
-                        own: plan.definition.own.as_ref(),
-                        cpus: record.host.cpus,
-                        client: &mut record.host.client,
-                    };
-                    let levels = plan.levels.as_ref();
-                    Part::AtDatabase(measure, Context { target, parameters, time, keep, requests, levels })
+            if number > 0 {
+                log.tell(Kind::Repetition(Box::new(repetition.clone())))?;
+            }
+            outcome = measures.iter_mut().try_for_each(|(step, measures)| {
+                let mut keep = Keep {
+                    time,
+                    log: &mut *log,
+                    repetition: &mut repetition,
+                    repetition_start: time_zero,
+                    phase: (steps.len() > 1).then(|| step.name()),
+                    warnings: &mut record.warnings,
+                    host_warnings: &mut record.host.warnings,
+                    facts: &mut facts,
+                    sampling: &mut sampling,
+                };
+                if number > 0 && !plan.settle.is_zero() && !step.settles_itself(parameters) {
+                    keep.log.activity("settling");
+                    time.wait(plan.settle)?;
                 }
-                (Measures::Alone(alone), ..) => Part::Alone(alone, Course { parameters, time, keep }),
-                (Measures::AtDatabase(_), ..) => return Err(contradiction("a step has no place")),
-            };
+                let outcome = match (measures, &mut place, database) {
+                    (Measures::AtDatabase(measure), Some((workspace, lease)), Some(database)) => {
+                        let target = Target {
+                            database,
+                            workspace,
+                            lease: lease.as_mut(),
+                            cold: &plan.cold,
+                            keep_data: plan.keep_data,
+                            interrupt,
+                        };
+                        let requests = Requests {
+                            mix: &plan.definition.mix,
+                            own: plan.definition.own.as_ref(),
+                            cpus: record.host.cpus,
+                            client: &mut record.host.client,
+                        };
+                        let (keep, levels) = (&mut keep, plan.levels.as_ref());
+                        let mut context = Context { target, parameters, time, keep, requests, levels };
+                        if number == 0 { measure.prepare(&mut context) } else { measure.repeat(&mut context) }
+                    }
+                    (Measures::Alone(alone), ..) => {
+                        let mut course = Course { parameters, time, keep: &mut keep };
+                        if number == 0 { alone.prepare(&mut course) } else { alone.repeat(&mut course) }
+                    }
+                    (Measures::AtDatabase(_), ..) => Err(contradiction("a step has no place")),
+                };
+                if number > 0 {
+                    keep.end(name);
+                    time_zero = keep.repetition_start;
+                }
+                outcome
+            });
             if number == 0 {
-                return part.prepare();
+                record.host.preparation_seconds = Some(real.now().since(real_begun).as_secs_f64());
+            } else {
+                repetition.complete = outcome.is_ok();
+                repetition.minutes = minutes(&repetition.points);
+                let kept = log.tell(Kind::Repetition(Box::new(repetition_head(&repetition))));
+                outcome = outcome.and(kept);
             }
-            if !plan.settle.is_zero() && !step.settles_itself(parameters) {
-                part.keep().log.activity("settling");
-                time.wait(plan.settle)?;
+            record.parameters.extend(facts.clone());
+            if outcome.is_err() {
+                break;
             }
-            let outcome = part.repeat();
-            part.keep().end(name);
-            time_zero = part.keep().repetition_start;
-            outcome
-        });
-        if number == 0 {
-            record.host.preparation_seconds = Some(real.now().since(real_begun).as_secs_f64());
-        } else {
-            repetition.complete = outcome.is_ok();
-            repetition.minutes = minutes(&repetition.points);
-            let kept = log.tell(Kind::Repetition(Box::new(repetition_head(&repetition))));
-            outcome = outcome.and(kept);
         }
-        record.parameters.extend(facts.clone());
-        if outcome.is_err() {
-            break;
+        let is_silent = interrupt.settle_silence(|| database.is_none_or(answers));
+        // A measure that can't give anything back leaves its sessions to their end.
+        for (_, measures) in measures.iter_mut().filter(|_| !is_silent) {
+            let finished = match (measures, database, &workspace) {
+                (Measures::AtDatabase(measure), Some(database), Some(workspace)) => measure.finish(database, workspace),
+                _ => Ok(()),
+            };
+            if let Err(error) = finished {
+                record.warnings.push(format!("not everything was given back at the target: {error}"));
+                outcome = outcome.and(Err(error));
+            }
         }
-    }
-    let is_silent = interrupt.settle_silence(|| database.is_none_or(answers));
-    // A measure that can't give anything back leaves its sessions to their end.
-    for (_, measures) in measures.iter_mut().filter(|_| !is_silent) {
-        let finished = match (measures, database, &workspace) {
-            (Measures::AtDatabase(measure), Some(database), Some(workspace)) => measure.finish(database, workspace),
-            _ => Ok(()),
-        };
-        if let Err(error) = finished {
-            record.warnings.push(format!("not everything was given back at the target: {error}"));
-            outcome = outcome.and(Err(error));
+        record.ceilings = std::mem::take(&mut sampling.ceilings);
+        record.host.sampling = sampling.cost();
+        record.warnings.extend(database.map(Database::warnings).unwrap_or_default());
+        // The lease falls here, after the last session of the run is closed: only then may the place be removed.
+        if let Some((_, lease)) = place {
+            give_back(lease, is_silent);
         }
-    }
-    record.ceilings = std::mem::take(&mut sampling.ceilings);
-    record.host.sampling = sampling.cost();
-    record.warnings.extend(database.map(Database::warnings).unwrap_or_default());
-    // The lease falls here, after the last session of the run is closed: only then may the place be removed.
-    if let Some((_, lease)) = place {
-        give_back(lease, is_silent);
-    }
-    outcome
-}
-
-/// Takes a place of the run's own, once there is room for it and nothing of killed runs beside it.
-fn claim(
-    plan: &Plan<'_>,
-    parameters: &Parameters,
-    database: &dyn Database,
-    clock: &Arc<dyn Clock>,
-    log: &mut EventLog,
-    record: &mut RunRecord,
-) -> Result<(Workspace, Box<dyn Lease>)> {
-    guard_space(plan, parameters, database)?;
-    log.activity("looking for leftovers of killed runs");
-    plan.definition.steps.iter().for_each(|step| step.tidy_machine());
-    let is_virtual = clock.kind() == "virtual";
-    // What others left or do at a target is of this machine and this moment: no part of a run in virtual time.
-    remove_leftovers(database, if is_virtual { &mut record.host.warnings } else { &mut record.warnings })?;
-    let workspace = Workspace::run(&record.run_id)?;
-    let lease = database
-        .claim(&workspace, ClaimMode::Exclusive)?
-        .ok_or_else(|| Error::new(ErrorKind::Busy, "somebody else holds the lease on this run's own place"))?;
-    Ok((workspace, lease))
-}
-
-/// A step with what it gets.
-enum Part<'a> {
-    Alone(&'a mut Box<dyn Alone>, Course<'a>),
-    AtDatabase(&'a mut Box<dyn Measure>, Context<'a>),
-}
-
-impl<'a> Part<'a> {
-    fn keep(&mut self) -> &mut Keep<'a> {
-        match self {
-            Self::Alone(_, course) => &mut course.keep,
-            Self::AtDatabase(_, context) => &mut context.keep,
-        }
+        outcome
     }
 
-    fn prepare(&mut self) -> Result<()> {
-        match self {
-            Self::Alone(alone, course) => alone.prepare(course),
-            Self::AtDatabase(measure, context) => measure.prepare(context),
-        }
-    }
-
-    fn repeat(&mut self) -> Result<()> {
-        match self {
-            Self::Alone(alone, course) => alone.repeat(course),
-            Self::AtDatabase(measure, context) => measure.repeat(context),
-        }
+    /// Takes a place of the run's own, once there is room for it and nothing of killed runs beside it.
+    fn claim(
+        self,
+        database: &dyn Database,
+        log: &mut EventLog,
+        record: &mut RunRecord,
+    ) -> Result<(Workspace, Box<dyn Lease>)> {
+        guard_space(self.plan, self.parameters, database)?;
+        log.activity("looking for leftovers of killed runs");
+        self.plan.definition.steps.iter().for_each(|step| step.tidy_machine());
+        let is_virtual = self.clock.kind() == "virtual";
+        // What others left or do at a target is of this machine and this moment: no part of a run in virtual time.
+        remove_leftovers(database, if is_virtual { &mut record.host.warnings } else { &mut record.warnings })?;
+        let workspace = Workspace::run(&record.run_id)?;
+        let lease = database
+            .claim(&workspace, ClaimMode::Exclusive)?
+            .ok_or_else(|| Error::new(ErrorKind::Busy, "somebody else holds the lease on this run's own place"))?;
+        Ok((workspace, lease))
     }
 }

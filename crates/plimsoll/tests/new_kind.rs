@@ -83,7 +83,8 @@ fn run(store: &Arc<SqliteStore>, seed: &str) -> RunRecord {
     let _entered = enter(&clock, "run");
     let sinks = Sinks { keeper: Some(Box::new(InStore(Arc::clone(store)))), feeds: Vec::new() };
     let description = description();
-    execute(&plan, On::Other(Subject::Volume, &description), &clock, &Interrupt::default(), sinks)
+    let on = On { subject: Subject::Volume, description: &description, database: None };
+    execute(&plan, on, &clock, &Interrupt::default(), sinks)
 }
 
 #[test]
@@ -129,7 +130,7 @@ fn a_modelled_device_is_one_folder_and_one_line() {
 
     // Reported, on all faces, and drawn.
     let markdown = say(&["report", &fast.run_id, "--markdown", "-"]);
-    assert!(markdown.contains("iops") && markdown.contains("| "), "{markdown}");
+    assert!(markdown.contains("IOPS") && markdown.contains("| "), "{markdown}");
     for (rows, needle) in [("points", "minute 1"), ("seconds", "operations"), ("phases", "rate"), ("requests", "read")]
     {
         let csv = say(&["report", &fast.run_id, "--csv", "-", "--rows", rows]);

@@ -46,47 +46,23 @@ pub struct Plan<'a> {
 
 /// What a run is about.
 #[derive(Clone, Copy)]
-pub enum On<'a> {
-    /// A database that was opened.
-    Database(&'a dyn Database),
-    /// Something else, for steps that need no database.
-    Other(Subject, &'a Description),
+pub struct On<'a> {
+    /// What kind of thing it is.
+    pub subject: Subject,
+    /// Who it is.
+    pub description: &'a Description,
+    /// The database, if it is one: other things are for steps that need none.
+    pub database: Option<&'a dyn Database>,
 }
 
 impl<'a> From<&'a dyn Database> for On<'a> {
     fn from(database: &'a dyn Database) -> Self {
-        Self::Database(database)
+        Self { subject: Subject::Database, description: database.description(), database: Some(database) }
     }
 }
 
 impl<'a, D: Database> From<&'a D> for On<'a> {
     fn from(database: &'a D) -> Self {
-        Self::Database(database)
-    }
-}
-
-impl<'a> On<'a> {
-    /// Who it is.
-    pub fn description(self) -> &'a Description {
-        match self {
-            Self::Database(database) => database.description(),
-            Self::Other(_, description) => description,
-        }
-    }
-
-    /// The database, if it is one.
-    pub fn database(self) -> Option<&'a dyn Database> {
-        match self {
-            Self::Database(database) => Some(database),
-            Self::Other(..) => None,
-        }
-    }
-
-    /// What kind of thing it is.
-    pub fn subject(self) -> Subject {
-        match self {
-            Self::Database(_) => Subject::Database,
-            Self::Other(subject, _) => subject,
-        }
+        Self::from(database as &dyn Database)
     }
 }

@@ -12,13 +12,13 @@ use crate::interrupt::Interrupt;
 use crate::parameters::Parameters;
 
 pub(super) fn new_record(plan: &Plan<'_>, parameters: &Parameters, on: On<'_>, clock: &Arc<dyn Clock>) -> RunRecord {
-    let description = on.description();
+    let description = on.description;
     let mut record = RunRecord {
         catalog_edition: plan.catalog_edition.clone().or_else(|| description.edition.clone()),
         engine_version: Some(description.version.clone()),
         target_fingerprint: Some(description.fingerprint.clone()),
         environment: description.settings.clone(),
-        subject: on.subject(),
+        subject: on.subject,
         warnings: parameters.notices().chain(description.warnings.iter().cloned()).collect(),
         ..blank_record(plan, parameters, &description.engine, clock)
     };

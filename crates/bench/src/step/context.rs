@@ -10,17 +10,17 @@ use crate::workload::custom::CustomWorkload;
 use crate::workload::mix::Mix;
 
 /// What a step gets that needs no database.
-pub struct Course<'a> {
+pub struct Course<'a, 'b> {
     /// The parameters as resolved.
     pub parameters: &'a Parameters,
     /// Time, and requests to stop.
     pub time: Time<'a>,
     /// What was measured goes there.
-    pub keep: Keep<'a>,
+    pub keep: &'a mut Keep<'b>,
 }
 
 /// What a step gets that works at a database.
-pub struct Context<'a> {
+pub struct Context<'a, 'b> {
     /// The database, and the run's place in it.
     pub target: Target<'a>,
     /// The parameters as resolved.
@@ -28,7 +28,7 @@ pub struct Context<'a> {
     /// Time, and requests to stop.
     pub time: Time<'a>,
     /// What was measured goes there.
-    pub keep: Keep<'a>,
+    pub keep: &'a mut Keep<'b>,
     /// For steps that make requests.
     pub requests: Requests<'a>,
     /// For steps that change levels: commands for a target that can't do so itself.

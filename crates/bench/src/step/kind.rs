@@ -123,22 +123,22 @@ pub enum Measures {
 /// Measures without a database.
 pub trait Alone {
     /// Makes what is measured. Called once.
-    fn prepare(&mut self, course: &mut Course<'_>) -> Result<()>;
+    fn prepare(&mut self, course: &mut Course<'_, '_>) -> Result<()>;
 
     /// Measures one repetition. Every finished point and phase goes to [`Course::keep`].
-    fn repeat(&mut self, course: &mut Course<'_>) -> Result<()>;
+    fn repeat(&mut self, course: &mut Course<'_, '_>) -> Result<()>;
 }
 
 /// Measures at a database.
 pub trait Measure {
     /// Makes and checks the data. Called once.
-    fn prepare(&mut self, context: &mut Context<'_>) -> Result<()> {
+    fn prepare(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
         let _ = context;
         Ok(())
     }
 
     /// Measures one repetition. Every finished point goes to [`Context::keep`].
-    fn repeat(&mut self, context: &mut Context<'_>) -> Result<()>;
+    fn repeat(&mut self, context: &mut Context<'_, '_>) -> Result<()>;
 
     /// Gives back what it holds at the target beside the run's own place. Called once, whatever happened before.
     fn finish(&mut self, database: &dyn Database, workspace: &Workspace) -> Result<()> {
@@ -148,50 +148,34 @@ pub trait Measure {
 }
 
 /// A kind of step as a definition names it.
-#[derive(Clone, Copy)]
-pub struct Step(pub &'static dyn StepKind);
+pub type Step = &'static dyn StepKind;
 
-impl Deref for Step {
-    type Target = dyn StepKind;
-
-    fn deref(&self) -> &Self::Target {
-        self.0
-    }
-}
-
-impl PartialEq for Step {
+impl PartialEq for dyn StepKind {
     fn eq(&self, other: &Self) -> bool {
         self.name() == other.name()
     }
 }
 
-impl Eq for Step {}
-
-impl fmt::Debug for Step {
+impl fmt::Debug for dyn StepKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
 /// Kinds of steps that definitions may name.
-#[derive(Clone, Copy)]
-pub struct Kinds(pub &'static [&'static dyn StepKind]);
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Kinds(pub &'static [Step]);
 
 impl Kinds {
-    /// All of them.
-    pub fn steps(self) -> impl Iterator<Item = Step> {
-        self.0.iter().map(|kind| Step(*kind))
-    }
-
     /// Every parameter that one of them knows, each once.
     pub fn parameters(self) -> Vec<&'static Parameter> {
-        known(self.steps())
+        known(self.0)
     }
 }
 
-fn known(steps: impl Iterator<Item = Step>) -> Vec<&'static Parameter> {
+fn known(steps: &[Step]) -> Vec<&'static Parameter> {
     let mut found: Vec<&'static Parameter> = Vec::new();
-    for parameter in steps.flat_map(|step| step.0.parameters().iter().copied()) {
+    for parameter in steps.iter().flat_map(|step| step.parameters().iter().copied()) {
         if !found.iter().any(|known| known.name == parameter.name) {
             found.push(parameter);
         }
@@ -200,7 +184,7 @@ fn known(steps: impl Iterator<Item = Step>) -> Vec<&'static Parameter> {
 }
 
 /// The steps of a test, in order, of the kinds that there are.
-#[derive(Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Steps {
     /// What a repetition does.
     pub steps: Vec<Step>,
@@ -216,21 +200,9 @@ impl Deref for Steps {
     }
 }
 
-impl PartialEq for Steps {
-    fn eq(&self, other: &Self) -> bool {
-        self.steps == other.steps
-    }
-}
-
-impl fmt::Debug for Steps {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.steps.fmt(f)
-    }
-}
-
 impl Known for Steps {
     fn own(&self) -> Vec<&'static Parameter> {
-        known(self.iter().copied())
+        known(self)
     }
 
     fn all(&self) -> Vec<&'static Parameter> {

@@ -79,11 +79,11 @@ fn mean_ms(parameters: &Parameters) -> f64 {
 struct Reads;
 
 impl Alone for Reads {
-    fn prepare(&mut self, _: &mut Course<'_>) -> Result<()> {
+    fn prepare(&mut self, _: &mut Course<'_, '_>) -> Result<()> {
         Ok(())
     }
 
-    fn repeat(&mut self, course: &mut Course<'_>) -> Result<()> {
+    fn repeat(&mut self, course: &mut Course<'_, '_>) -> Result<()> {
         let Course { parameters, time, keep } = course;
         keep.begin(None);
         let (clock, kinds) = (Arc::clone(time.clock), ["read".to_owned()]);

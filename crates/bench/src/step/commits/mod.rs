@@ -80,7 +80,7 @@ impl StepKind for CommitsKind {
 struct Commits;
 
 impl Measure for Commits {
-    fn repeat(&mut self, context: &mut Context<'_>) -> Result<()> {
+    fn repeat(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
         let Context { target, parameters, time, keep, .. } = context;
         let table = Table::new("commits", &[("Number", ColumnType::Int)]);
         let (mut session, _watched) = target.session(target.workspace)?;

@@ -11,7 +11,7 @@ use crate::parameters::{Kind, Parameter, Parameters};
 use crate::scratch::Scratch;
 use crate::step::context::{Keep, Target};
 use crate::step::transfer::figures::Largest;
-use crate::step::transfer::moves::{Mover, SIZES};
+use crate::step::transfer::moves::{SIZES, TransferKind};
 use crate::step::transfer::source::Source;
 use crate::step::transfer::watch::Watch;
 
@@ -27,7 +27,7 @@ const METHOD: Parameter = Parameter::new(
 #[derive(Clone, Copy)]
 pub(super) struct CopyKind;
 
-impl Mover for CopyKind {
+impl TransferKind for CopyKind {
     const NAME: &'static str = "copy";
     const WHAT: Move = Move::Copy;
     const PARAMETERS: &'static [&'static Parameter] = &[&VOLUME, &SIZES, &ROW, &TABLES, &METHOD, &SEED];

@@ -11,7 +11,7 @@ use crate::parameters::Parameters;
 use crate::scratch::Scratch;
 use crate::step::context::{Keep, Target};
 use crate::step::transfer::figures::{Largest, WRITE, seconds, stage};
-use crate::step::transfer::moves::{Mover, volumes};
+use crate::step::transfer::moves::{TransferKind, volumes};
 use crate::step::transfer::source::{Source, guard_folder};
 use crate::step::transfer::watch::Watch;
 use crate::step::write::{Write, brief};
@@ -26,7 +26,7 @@ const MOSTLY_PERCENT: f64 = 50.0;
 #[derive(Clone, Copy)]
 pub(super) struct Import;
 
-impl Mover for Import {
+impl TransferKind for Import {
     const NAME: &'static str = "import";
     const WHAT: Move = Move::Import;
 

@@ -97,7 +97,7 @@ struct Join {
 }
 
 impl Measure for Join {
-    fn prepare(&mut self, context: &mut Context<'_>) -> Result<()> {
+    fn prepare(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
         let Context { target, parameters, keep, .. } = context;
         if !matches!(parameters.value("sessions"), Some(ParameterValue::Levels(levels)) if levels.len() == 1) {
             return Err(Error::new(ErrorKind::Usage, "the ladder is climbed with one number of sessions, not several"));
@@ -143,7 +143,7 @@ impl Measure for Join {
         Ok(())
     }
 
-    fn repeat(&mut self, context: &mut Context<'_>) -> Result<()> {
+    fn repeat(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
         let Context { target, parameters, keep, .. } = context;
         let mut workers = Workers::open(target, if self.in_parallel { 1 } else { self.sessions })?;
         workers.in_parallel = self.in_parallel;

@@ -89,7 +89,7 @@ struct LevelChange {
 }
 
 impl Measure for LevelChange {
-    fn prepare(&mut self, context: &mut Context<'_>) -> Result<()> {
+    fn prepare(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
         let Context { target, parameters, time, keep, levels: words, .. } = context;
         let levels = match target.database.levels()? {
             Some(levels) => levels,
@@ -114,7 +114,7 @@ impl Measure for LevelChange {
         Ok(())
     }
 
-    fn repeat(&mut self, context: &mut Context<'_>) -> Result<()> {
+    fn repeat(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
         let Context { target, parameters, keep, .. } = context;
         let Some(levels) = self.levels.as_deref_mut() else {
             return Err(contradiction("a level was changed before it was known"));

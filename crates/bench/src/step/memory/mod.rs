@@ -91,7 +91,7 @@ struct Memory {
 }
 
 impl Measure for Memory {
-    fn prepare(&mut self, context: &mut Context<'_>) -> Result<()> {
+    fn prepare(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
         let Context { target, parameters, keep, .. } = context;
         let (mut session, _watched) = target.session(target.workspace)?;
         session.create_table(&table())?;
@@ -99,7 +99,7 @@ impl Measure for Memory {
         self.grow(parameters.count("seed"), keep, session.as_mut(), first)
     }
 
-    fn repeat(&mut self, context: &mut Context<'_>) -> Result<()> {
+    fn repeat(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
         let Context { target, parameters, keep, .. } = context;
         let seed = parameters.count("seed");
         let (mut session, _watched) = target.session(target.workspace)?;

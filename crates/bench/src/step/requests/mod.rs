@@ -154,7 +154,7 @@ struct Requests {
 }
 
 impl Measure for Requests {
-    fn prepare(&mut self, context: &mut Context<'_>) -> Result<()> {
+    fn prepare(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
         let Context { target, parameters, time, keep, requests, .. } = context;
         let phases = plan(parameters).map_err(|problem| Error::new(ErrorKind::Usage, problem))?;
         if let Some(own) = requests.own {
@@ -182,7 +182,7 @@ impl Measure for Requests {
         Ok(())
     }
 
-    fn repeat(&mut self, context: &mut Context<'_>) -> Result<()> {
+    fn repeat(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
         let Context { target, parameters, time, keep, requests, .. } = context;
         let (own, access, targets) = match &self.own {
             Some(prepared) => (Some(prepared.ready()?), prepared.access(), Vec::new()),

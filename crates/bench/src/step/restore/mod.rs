@@ -14,7 +14,7 @@ use crate::parameters::Parameters;
 use crate::scratch::Scratch;
 use crate::step::context::{Keep, Target};
 use crate::step::transfer::figures::{Largest, seconds};
-use crate::step::transfer::moves::Mover;
+use crate::step::transfer::moves::TransferKind;
 use crate::step::transfer::source::{FREE_RESERVE, Source, guard_folder};
 use crate::step::transfer::watch::{BACKUP, Watch};
 
@@ -22,7 +22,7 @@ use crate::step::transfer::watch::{BACKUP, Watch};
 #[derive(Clone, Copy)]
 pub(super) struct Restore;
 
-impl Mover for Restore {
+impl TransferKind for Restore {
     const NAME: &'static str = "restore";
     const WHAT: Move = Move::Restore;
     const BACKUPS: bool = true;

@@ -110,7 +110,7 @@ struct Scan {
 }
 
 impl Measure for Scan {
-    fn prepare(&mut self, context: &mut Context<'_>) -> Result<()> {
+    fn prepare(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
         let Context { target, parameters, keep, .. } = context;
         let wanted = DatasetSpec::wanted(parameters, target.page_bytes());
         if i32::try_from(wanted.rows).is_err() {
@@ -140,7 +140,7 @@ impl Measure for Scan {
         Ok(())
     }
 
-    fn repeat(&mut self, context: &mut Context<'_>) -> Result<()> {
+    fn repeat(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
         let Context { target, parameters, time, keep, .. } = context;
         let cold = parameters.choice("cache") == "cold";
         let methods = if cold { self.make_cold(target, keep)? } else { Vec::new() };

@@ -38,7 +38,7 @@ pub(crate) fn volumes(parameters: &Parameters) -> Vec<u64> {
 }
 
 /// A kind of step that moves databases.
-pub(crate) trait Mover: Copy + Sync + 'static {
+pub(crate) trait TransferKind: Copy + Sync + 'static {
     /// The name in definitions.
     const NAME: &'static str;
 
@@ -78,7 +78,7 @@ pub(crate) trait Mover: Copy + Sync + 'static {
     ) -> Result<()>;
 }
 
-impl<M: Mover> StepKind for M {
+impl<M: TransferKind> StepKind for M {
     fn name(&self) -> &'static str {
         M::NAME
     }
@@ -88,11 +88,11 @@ impl<M: Mover> StepKind for M {
     }
 
     fn measure(&self) -> Measures {
-        Measures::AtDatabase(Box::new(Moves { mover: *self, transfer: None, sources: Vec::new() }))
+        Measures::AtDatabase(Box::new(Moves { kind: *self, transfer: None, sources: Vec::new() }))
     }
 
     fn figures(&self, measured: &Measured<'_>) -> Vec<Series> {
-        Mover::figures(*self, &Largest::of(&measured.points), &measured.repetitions)
+        TransferKind::figures(*self, &Largest::of(&measured.points), &measured.repetitions)
     }
 
     /// Of several databases the largest is the one that figures are of.
@@ -122,20 +122,20 @@ impl<M: Mover> StepKind for M {
 
 /// What is moved, and how.
 struct Moves<M> {
-    mover: M,
+    kind: M,
     transfer: Option<Box<dyn Transfer>>,
     sources: Vec<Source>,
 }
 
-impl<M: Mover> Measure for Moves<M> {
-    fn prepare(&mut self, context: &mut Context<'_>) -> Result<()> {
+impl<M: TransferKind> Measure for Moves<M> {
+    fn prepare(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
         let Context { target, parameters, keep, .. } = context;
         let (engine, scale) = (&target.database.description().engine, target.database.description().scale);
         let mut transfer = target.database.transfer(target.workspace)?.ok_or_else(|| {
             Error::new(ErrorKind::Unsupported, format!("whole databases can't be moved on '{engine}' yet"))
                 .hint("PostgreSQL, MariaDB, SQLite, SQL Server on a machine, Azure SQL Database and the lab can")
         })?;
-        Mover::check(self.mover, parameters, transfer.as_ref(), engine)?;
+        TransferKind::check(self.kind, parameters, transfer.as_ref(), engine)?;
         let tools = transfer.find_tools(M::WHAT)?;
         if !tools.is_empty() {
             keep.fact("tools", tools.join(", "));
@@ -167,17 +167,17 @@ impl<M: Mover> Measure for Moves<M> {
                 source.fill(target, keep, transfer.as_mut(), M::WHAT == Move::Import)?;
             }
         }
-        self.mover.weigh(keep, transfer.as_mut(), &mut self.sources)
+        self.kind.weigh(keep, transfer.as_mut(), &mut self.sources)
     }
 
-    fn repeat(&mut self, context: &mut Context<'_>) -> Result<()> {
+    fn repeat(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
         let Context { target, parameters, keep, .. } = context;
         let transfer =
             self.transfer.as_mut().ok_or_else(|| contradiction("a database was moved before it was made"))?;
         keep.begin(Some(target.database));
         for source in &self.sources {
             let mut scratch = None;
-            let moved = self.mover.move_one((target, parameters), keep, transfer.as_mut(), source, &mut scratch);
+            let moved = self.kind.move_one((target, parameters), keep, transfer.as_mut(), source, &mut scratch);
             let removed = transfer.remove(&source.target);
             moved.and(removed).map_err(|error| match error.kind {
                 // It has answered before.

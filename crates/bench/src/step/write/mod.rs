@@ -152,8 +152,8 @@ struct Source {
 }
 
 impl Measure for Write {
-    fn repeat(&mut self, context: &mut Context<'_>) -> Result<()> {
-        self.write(&context.target, context.parameters, &mut context.keep)
+    fn repeat(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
+        self.write(&context.target, context.parameters, context.keep)
     }
 }
 
