@@ -151,7 +151,7 @@ impl RowSource for Manifest {
         if self.next >= self.tables {
             return Ok(false);
         }
-        row.push(Value::Int(i32::try_from(self.next).map_err(|_| too_many_rows())?));
+        row.push(Value::Int(check_rows(self.next)?));
         (1..manifest().columns.len()).for_each(|_| row.push(Value::BigInt(i64::MAX)));
         self.next += 1;
         Ok(true)
@@ -282,7 +282,7 @@ fn stretches_agree(session: &mut dyn Session, wanted: DatasetSpec, number: u64, 
 /// Reads rows back and tallies them in the canonical encoding: equal on all engines for a seed.
 pub fn checksum(session: &mut dyn Session, table: &Table, first: u64, last: u64) -> Result<RowSummary> {
     let sql = session.dialect().read_rows(table);
-    let key = |number: u64| i32::try_from(number).map(Value::Int).map_err(|_| too_many_rows());
+    let key = |number: u64| check_rows(number).map(Value::Int);
     let mut row_summary = RowSummary::default();
     session.query(&sql, &[key(first)?, key(last)?], &table.types(), &mut |row| {
         row_summary.add(row);
@@ -291,7 +291,11 @@ pub fn checksum(session: &mut dyn Session, table: &Table, first: u64, last: u64)
     Ok(row_summary)
 }
 
-/// Keys have 32 bits, as in the reference.
-pub fn too_many_rows() -> Error {
+/// Keys have 32 bits, as in the reference: a table of so many rows has them.
+pub fn check_rows(rows: u64) -> Result<i32> {
+    i32::try_from(rows).map_err(|_| too_many_rows())
+}
+
+pub(crate) fn too_many_rows() -> Error {
     Error::new(ErrorKind::Usage, "a table would need more than 2^31 rows").hint("ask for less with --set volume=...")
 }

@@ -219,7 +219,9 @@ impl Parameters {
             match (parameter.kind, value) {
                 (Kind::Bytes(least, _), ParameterValue::Bytes(bytes)) => *bytes = (*bytes / scale).max(least),
                 (Kind::Sizes(least, _), ParameterValue::Sizes(sizes)) => {
-                    sizes.iter_mut().for_each(|bytes| *bytes = (*bytes / scale).max(least));
+                    for bytes in sizes.iter_mut() {
+                        *bytes = (*bytes / scale).max(least);
+                    }
                     sizes.dedup();
                 }
                 _ => {}
@@ -325,6 +327,29 @@ mod tests {
         assert_eq!(scan.scaled(1), scan);
         let write = find_builtin("write-chunk").unwrap().parameters_at(false, 1024).scaled(1024);
         assert_eq!((write.bytes("chunk"), write.bytes("source")), (102_400, 1 << 14), "not below what is allowed");
+    }
+
+    #[test]
+    fn older_names_are_read_and_told() {
+        let select = find_builtin("direct-select").unwrap();
+        let mut parameters = select.parameters_at(false, 64);
+        assert_eq!((parameters.choice("scale_duration"), parameters.notices().count()), ("yes", 0));
+        parameters.set("shrink", "volumes", &select.steps).unwrap();
+        assert_eq!((parameters.choice("scale_duration"), parameters.contains("shrink")), ("no", true));
+        let notices: Vec<String> = parameters.notices().collect();
+        assert!(notices.len() == 1 && notices[0].contains("'shrink' is called 'scale_duration'"), "{notices:?}");
+        assert!(parameters.set("shrink", "some", &select.steps).is_err());
+        let (copy, change) = (find_builtin("copy").unwrap(), find_builtin("level-change").unwrap());
+        let mut old = copy.parameters(false);
+        old.set("way", "backup", &copy.steps).unwrap();
+        assert_eq!(old.choice("copy_method"), "backup");
+        let mut old = change.parameters(false);
+        old.set("give_up", "2s", &change.steps).unwrap();
+        assert_eq!(old.duration("timeout").as_secs(), 2);
+        // A run of an older release is held against one of now.
+        let shrink = copy.steps.kinds.parameters().into_iter().find(|one| one.name == "scale_duration").unwrap();
+        let record = [("shrink".to_owned(), "all".into())].into();
+        assert_eq!(shrink.recorded(&record), Some("yes".into()));
     }
 
     #[test]

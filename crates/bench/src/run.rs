@@ -14,10 +14,11 @@ use plimsoll_clock::{Clock, RealClock};
 use plimsoll_engine::work::Work;
 use plimsoll_engine::{ClaimMode, Database, Description, Error, ErrorKind, Lease, Result, Workspace, process};
 use plimsoll_measurement::event::{Kind, head, repetition_head};
-use plimsoll_measurement::{AbsentFigure, Expected, Repetition, RunRecord};
+use plimsoll_measurement::{AbsentFigure, Client, Expected, Repetition, RunRecord};
 
 use self::place::{answers, give_back, guard_space, remove_leftovers, remove_own};
 use self::record::{failure, new_record};
+use crate::definition::Definition;
 use crate::events::{EventLog, Sinks};
 use crate::figures::of_run::{doubt_client, series};
 use crate::figures::series::Series;
@@ -85,6 +86,9 @@ pub fn execute<'a>(
     }
     log.record().unwrap_or(record)
 }
+
+/// A place of the run's own, and the lease on it.
+type Place = (Workspace, Box<dyn Lease>);
 
 /// A run under way.
 #[derive(Clone, Copy)]
@@ -221,32 +225,9 @@ impl Run<'_> {
                     keep.log.activity("settling");
                     time.wait(plan.settle)?;
                 }
-                let outcome = match (measures, &mut place, database) {
-                    (Measures::AtDatabase(measure), Some((workspace, lease)), Some(database)) => {
-                        let target = Target {
-                            database,
-                            workspace,
-                            lease: lease.as_mut(),
-                            cold: &plan.cold,
-                            keep_data: plan.keep_data,
-                            interrupt,
-                        };
-                        let requests = Requests {
-                            mix: &plan.definition.mix,
-                            own: plan.definition.own.as_ref(),
-                            cpus: record.host.cpus,
-                            client: &mut record.host.client,
-                        };
-                        let (keep, levels) = (&mut keep, plan.levels.as_ref());
-                        let mut context = Context { target, parameters, time, keep, requests, levels };
-                        if number == 0 { measure.prepare(&mut context) } else { measure.repeat(&mut context) }
-                    }
-                    (Measures::Alone(alone), ..) => {
-                        let mut course = Course { parameters, time, keep: &mut keep };
-                        if number == 0 { alone.prepare(&mut course) } else { alone.repeat(&mut course) }
-                    }
-                    (Measures::AtDatabase(_), ..) => Err(contradiction("a step has no place")),
-                };
+                let host = (record.host.cpus, &mut record.host.client);
+                let at = database.zip(place.as_mut());
+                let outcome = self.work(measures, number == 0, at, &mut keep, host);
                 if number > 0 {
                     keep.end(name);
                     time_zero = keep.repetition_start;
@@ -288,13 +269,36 @@ impl Run<'_> {
         outcome
     }
 
-    /// Takes a place of the run's own, once there is room for it and nothing of killed runs beside it.
-    fn claim(
+    /// Prepares or measures a step, with what it needs.
+    fn work(
         self,
-        database: &dyn Database,
-        log: &mut EventLog,
-        record: &mut RunRecord,
-    ) -> Result<(Workspace, Box<dyn Lease>)> {
+        measures: &mut Measures,
+        prepares: bool,
+        at: Option<(&dyn Database, &mut Place)>,
+        keep: &mut Keep<'_>,
+        (cpus, client): (u32, &mut Option<Client>),
+    ) -> Result<()> {
+        let (Self { plan, parameters, interrupt, .. }, time) = (self, keep.time);
+        match (measures, at) {
+            (Measures::AtDatabase(measure), Some((database, (workspace, lease)))) => {
+                let Plan { cold, keep_data, .. } = plan;
+                let lease = lease.as_mut();
+                let target = Target { database, workspace, lease, cold, keep_data: *keep_data, interrupt };
+                let Definition { mix, own, .. } = plan.definition;
+                let requests = Requests { mix, own: own.as_ref(), cpus, client };
+                let mut context = Context { target, parameters, time, keep, requests, levels: plan.levels.as_ref() };
+                if prepares { measure.prepare(&mut context) } else { measure.repeat(&mut context) }
+            }
+            (Measures::Alone(alone), _) => {
+                let mut course = Course { parameters, time, keep };
+                if prepares { alone.prepare(&mut course) } else { alone.repeat(&mut course) }
+            }
+            (Measures::AtDatabase(_), None) => Err(contradiction("a step has no place")),
+        }
+    }
+
+    /// Takes a place of the run's own, once there is room for it and nothing of killed runs beside it.
+    fn claim(self, database: &dyn Database, log: &mut EventLog, record: &mut RunRecord) -> Result<Place> {
         guard_space(self.plan, self.parameters, database)?;
         log.activity("looking for leftovers of killed runs");
         self.plan.definition.steps.iter().for_each(|step| step.tidy_machine());

@@ -100,6 +100,13 @@ impl Keep<'_> {
         self.add_warning(warning.into(), false);
     }
 
+    /// Adds each of these.
+    pub fn warn_all(&mut self, warnings: Vec<String>) {
+        for warning in warnings {
+            self.warn(warning);
+        }
+    }
+
     /// Adds a warning about the machine that holds the target's files: in virtual time it is no part of the result.
     pub fn warn_of_machine(&mut self, warning: impl Into<String>) {
         self.add_warning(warning.into(), self.time.is_virtual());
@@ -130,9 +137,8 @@ impl Keep<'_> {
     /// Has measured, in a place of this name.
     pub(crate) fn end(&mut self, workspace: &str) {
         let (phase, before) = (self.phase, self.repetition.samples.len());
-        for warning in self.sampling.end(self.repetition, phase, workspace, self.repetition_start) {
-            self.warn(warning);
-        }
+        let warnings = self.sampling.end(self.repetition, phase, workspace, self.repetition_start);
+        self.warn_all(warnings);
         for samples in self.repetition.samples.iter().skip(before).cloned() {
             let repetition = self.repetition.label.clone();
             self.log.note(Kind::Samples(SamplesTaken { repetition, is_part: false, samples }));

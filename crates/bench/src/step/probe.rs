@@ -1,7 +1,8 @@
 //! Counters around something measured.
 
-use plimsoll_engine::{Database, Result, Sampler, Session};
-use plimsoll_measurement::{Counter, Reading, reading::growth};
+use plimsoll_clock::Clock;
+use plimsoll_engine::{Database, Result, Sampler, Session, Table};
+use plimsoll_measurement::{Counter, Moment, Reading, reading::growth};
 
 /// Counters of the session and of the engine's processes around something measured.
 pub struct Probe {
@@ -35,6 +36,24 @@ impl Probe {
         Ok(())
     }
 
+    /// Scans a table: when that began and ended, and the pages that it missed.
+    pub fn scan(
+        &mut self,
+        session: &mut dyn Session,
+        table: &Table,
+        weak: bool,
+        clock: &dyn Clock,
+    ) -> Result<(Moment, Moment, Option<u64>)> {
+        let sql = session.dialect().scan(&table.name, weak);
+        let misses_before = session.table_misses(table)?;
+        self.start(session)?;
+        let start = clock.now();
+        session.query_count(&sql, &[])?;
+        let end = clock.now();
+        self.stop(session)?;
+        Ok((start, end, self.misses(misses_before, session.table_misses(table)?)))
+    }
+
     fn read(&mut self, session: &mut dyn Session) -> Result<Vec<Reading>> {
         // The processes' counters go first: where both know a metric, the whole server is meant.
         let mut readings = match &mut self.process {
@@ -62,7 +81,7 @@ impl Probe {
 
     /// Pages that were not in the engine's cache: of a table by its own counter before and after, where the engine counts by
     /// table, else of all that the session did.
-    pub fn misses(&self, before: Option<u64>, after: Option<u64>) -> Option<u64> {
+    fn misses(&self, before: Option<u64>, after: Option<u64>) -> Option<u64> {
         match (before, after) {
             (Some(before), Some(after)) => after.checked_sub(before),
             _ => self.count(Counter::CacheMissPages),

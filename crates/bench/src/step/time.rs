@@ -8,6 +8,10 @@ use plimsoll_engine::Result;
 
 use crate::interrupt::Interrupt;
 
+/// Looks until something stands still, at most, and the time between them.
+const MOST_LOOKS: u32 = 10;
+const LOOK_PAUSE: Duration = Duration::from_millis(200);
+
 /// The clock of a run, and requests to stop.
 #[derive(Clone, Copy)]
 pub struct Time<'a> {
@@ -34,5 +38,19 @@ impl Time<'_> {
             self.clock.sleep(step);
         }
         Ok(())
+    }
+
+    /// Looks until two looks in a row see the same: a server's statistics of sessions that have ended may come late.
+    pub(crate) fn until_still<T: PartialEq>(&self, mut look: impl FnMut() -> Result<T>) -> Result<T> {
+        let mut last = look()?;
+        for _ in 0..MOST_LOOKS {
+            self.wait(LOOK_PAUSE)?;
+            let now = look()?;
+            if now == last {
+                break;
+            }
+            last = now;
+        }
+        Ok(last)
     }
 }

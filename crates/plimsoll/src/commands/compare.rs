@@ -182,7 +182,7 @@ impl<'a> Pair<'a> {
     fn for_people(&self) -> Vec<Comparison> {
         let label = |run: &RunRecord| format!("{} {}", short(&run.run_id), run.target);
         let comparison = |(at, row): (usize, &Row)| Comparison {
-            metric: row.metric.to_owned(),
+            metric: row.metric.clone(),
             baseline: label(self.base),
             candidate: label(self.other),
             ratio: row.outcome.map(|comparison| comparison.ratio),

@@ -65,7 +65,7 @@ impl Chosen {
         }
         let own = series_of(&reference);
         let wanted = options.metric.clone().or_else(|| reference.result.as_ref().map(|figure| figure.metric.clone()));
-        let wanted = wanted.or_else(|| own.first().map(|series| series.metric.to_owned())).unwrap_or_default();
+        let wanted = wanted.or_else(|| own.first().map(|series| series.metric.clone())).unwrap_or_default();
         let Some(series) = own.iter().find(|series| series.metric == wanted) else {
             let known: Vec<&str> = own.iter().map(|series| series.metric.as_str()).collect();
             let message = format!("run {} has no figure '{wanted}'", short(&reference.run_id));
@@ -144,7 +144,7 @@ impl Chosen {
             test: self.reference.test.clone(),
             target: self.reference.target.clone(),
             metric: self.metric.clone(),
-            unit: self.unit.to_owned(),
+            unit: self.unit.clone(),
             runs: self.runs.iter().map(run).collect(),
             found,
             beside,

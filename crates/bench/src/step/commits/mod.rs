@@ -2,8 +2,6 @@
 //! has no index, so that next to nothing is left but what a commit waits for. The session's waits and the files' I/O are
 //! looked at before and after.
 
-use std::time::Duration;
-
 use plimsoll_engine::work::{Expected, Work};
 use plimsoll_engine::{
     ColumnType, Database, RequestAccess, Requester, Result, Sampler, Session, Statement, Table, Value,
@@ -21,10 +19,6 @@ const POINTS: u64 = 10;
 
 /// Content of a row.
 const ROW_BYTES: u64 = 4;
-
-/// A server's statistics of a session that has ended may come late: they are read until they stand still, so often at most.
-const MOST_LOOKS: u32 = 10;
-const LOOK_PAUSE: Duration = Duration::from_millis(200);
 
 /// Single-row inserts and what they wait for (2.16).
 pub(super) struct CommitsKind;
@@ -92,7 +86,7 @@ impl Measure for Commits {
         let (mut requester, watched) = target.requesters(target.workspace, RequestAccess::OWN)()?;
         let mut server = target.database.process_sampler();
         let own = requester.views()?;
-        let files = if own.files.is_empty() { files(&mut server, session.as_mut())? } else { own.files };
+        let before = if own.files.is_empty() { files(&mut server, session.as_mut())? } else { own.files };
 
         let mut made = Prepared::default();
         let outcome = made.insert(parameters.count("commits"), (keep, target.database), requester.as_mut(), &insert);
@@ -107,11 +101,11 @@ impl Measure for Commits {
         // A session that knows of its files has said all; a server knows all of it soon after the session has ended.
         drop((requester, watched));
         let after = if own_after.files.is_empty() {
-            still_files(*time, &mut server, session.as_mut())?
+            time.until_still(|| files(&mut server, session.as_mut()))?
         } else {
             own_after.files
         };
-        let files = views::files(&files, &after, target.workspace.name());
+        let files = views::files(&before, &after, target.workspace.name());
         files.warning("reads and writes").into_iter().for_each(|warning| keep.warn(warning));
         keep.repetition.files = files.rows;
         session.drop_table(&table)
@@ -127,24 +121,6 @@ fn files(server: &mut Option<Box<dyn Sampler>>, session: &mut dyn Session) -> Re
         }
     }
     Ok(session.views()?.files)
-}
-
-/// The same, when they stand still.
-fn still_files(
-    time: Time<'_>,
-    server: &mut Option<Box<dyn Sampler>>,
-    session: &mut dyn Session,
-) -> Result<Vec<FileRow>> {
-    let mut last = files(server, session)?;
-    for _ in 0..MOST_LOOKS {
-        time.wait(LOOK_PAUSE)?;
-        let look = files(server, session)?;
-        if look == last {
-            break;
-        }
-        last = look;
-    }
-    Ok(last)
 }
 
 /// What the inserts came to.

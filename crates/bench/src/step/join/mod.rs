@@ -104,9 +104,7 @@ impl Measure for Join {
         }
         let table = schema::cpu("cpu");
         let rows = parameters.count("rows");
-        if i32::try_from(rows).is_err() {
-            return Err(crate::dataset::too_many_rows());
-        }
+        crate::dataset::check_rows(rows)?;
         let (mut session, _watched) = target.session(target.workspace)?;
         session.create_table(&table)?;
         let source = Rows::new(Family::Cpu, parameters.count("seed"), 0, 1, rows);

@@ -91,12 +91,11 @@ struct LevelChange {
 impl Measure for LevelChange {
     fn prepare(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
         let Context { target, parameters, time, keep, levels: words, .. } = context;
-        let levels = match target.database.levels()? {
-            Some(levels) => levels,
-            None => {
-                let words = words.ok_or_else(|| no_levels(&target.database.description().engine))?;
-                self.by_commands(words, parameters.duration("timeout"), *time)
-            }
+        let levels = if let Some(levels) = target.database.levels()? {
+            levels
+        } else {
+            let words = words.ok_or_else(|| no_levels(&target.database.description().engine))?;
+            self.by_commands(words, parameters.duration("timeout"), *time)
         };
         let levels = self.levels.insert(levels);
         let (there, asked) = (present(levels.as_mut())?, parameters.choice("level"));

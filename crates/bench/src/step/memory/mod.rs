@@ -166,9 +166,7 @@ impl Memory {
     fn grow(&mut self, seed: u64, keep: &mut Keep<'_>, session: &mut dyn Session, bytes: u64) -> Result<()> {
         let table = table();
         let last = self.rows + (bytes / WIDTH.row_bytes()).max(1000);
-        if i32::try_from(last).is_err() {
-            return Err(crate::dataset::too_many_rows());
-        }
+        crate::dataset::check_rows(last)?;
         let rows = Rows::new(Family::Typed(WIDTH), seed, 0, self.rows + 1, last);
         keep.load(session, &table, rows, bytes)?;
         session.settle_table(&table)?;

@@ -22,7 +22,7 @@ use self::tables::{on_rows, provision, rehearsal, wanted};
 use crate::figures::series::{Measured, Series};
 use crate::parameters::shared::{CACHE, DAY, SEED, SESSIONS, TABLES, VOLUME};
 use crate::parameters::{Kind, Parameter, Parameters};
-use crate::step::context::Context;
+use crate::step::context::{Context, Keep};
 use crate::step::kind::{Measure, Measures, StepKind, contradiction, pages};
 use crate::workload::custom::Ready;
 use crate::workload::mix::Kind as Class;
@@ -161,9 +161,7 @@ impl Measure for Requests {
             self.own.insert(Prepared::new(own)).prepare(target, parameters, keep)?;
         } else {
             let wanted = wanted(parameters, target.page_bytes());
-            if i32::try_from(wanted.rows).is_err() {
-                return Err(crate::dataset::too_many_rows());
-            }
+            crate::dataset::check_rows(wanted.rows)?;
             keep.fact("tables", wanted.tables);
             keep.fact("rows_per_table", wanted.rows);
         }
@@ -274,14 +272,8 @@ impl Measure for Requests {
         keep.repetition.seconds = sum.seconds(&percentiles);
         outcome?;
         time.interrupt.check()?;
-        for kind in own.into_iter().flat_map(Ready::seeking) {
-            let found = keep.repetition.requests.iter().find(|found| found.kind == kind);
-            if let Some(found) = found.filter(|found| found.rows < found.operations / 2) {
-                keep.warn(format!(
-                    "most requests '{kind}' touched no row ({} rows for {} requests): do its parameters draw what is in the tables?",
-                    found.rows, found.operations
-                ));
-            }
+        if let Some(own) = own {
+            warn_of_untouched(own, keep);
         }
         valid(&sum, judged).map_err(|error| match own.and_then(Ready::server_error) {
             Some(first) => Error { message: format!("{}; the first: {first}", error.message), ..error },
@@ -291,6 +283,19 @@ impl Measure for Requests {
 
     fn finish(&mut self, database: &dyn Database, workspace: &Workspace) -> Result<()> {
         self.own.take().map_or(Ok(()), |own| own.clean_up(database, workspace))
+    }
+}
+
+/// Says of which requests most touched no row.
+fn warn_of_untouched(own: &Ready, keep: &mut Keep<'_>) {
+    for kind in own.seeking() {
+        let found = keep.repetition.requests.iter().find(|found| found.kind == kind);
+        if let Some(found) = found.filter(|found| found.rows < found.operations / 2) {
+            keep.warn(format!(
+                "most requests '{kind}' touched no row ({} rows for {} requests): do its parameters draw what is in the tables?",
+                found.rows, found.operations
+            ));
+        }
     }
 }
 

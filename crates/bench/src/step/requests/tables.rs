@@ -101,7 +101,7 @@ pub(super) fn provision(
         keep.log.activity("making the cache cold");
         let tables: Vec<_> = targets.iter().map(|target| target.table.clone()).collect();
         let (_, warnings) = target.make_cold((target.workspace, None), &tables, false)?;
-        warnings.into_iter().for_each(|warning| keep.warn(warning));
+        keep.warn_all(warnings);
     }
     Ok(targets)
 }

@@ -10,7 +10,7 @@ use plimsoll_measurement::{Counter, Metric, Point, units};
 
 use self::proof::{Sums, judge};
 use self::read::Read;
-use crate::dataset::{self, Dataset, DatasetSpec, too_many_rows};
+use crate::dataset::{self, Dataset, DatasetSpec, check_rows};
 use crate::figures::series::{Measured, Series, rate};
 use crate::parameters::shared::{CACHE, ROW, SEED, TABLES, VOLUME};
 use crate::parameters::{Kind, Parameter, Parameters};
@@ -113,9 +113,8 @@ impl Measure for Scan {
     fn prepare(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
         let Context { target, parameters, keep, .. } = context;
         let wanted = DatasetSpec::wanted(parameters, target.page_bytes());
-        if i32::try_from(wanted.rows).is_err() {
-            return Err(too_many_rows().hint("spread the volume over more tables with --set tables=..."));
-        }
+        check_rows(wanted.rows)
+            .map_err(|error| error.hint("spread the volume over more tables with --set tables=..."))?;
         let into_client = parameters.choice("into") == "client";
         if into_client && parameters.choice("isolation") == "weakest" {
             let message = "what is read into the client has the engine's default isolation";
@@ -187,14 +186,7 @@ impl Scan {
         keep.begin(Some(target.database));
         for ((table, row_summary), size) in dataset.tables.iter().zip(&self.sizes) {
             interrupt.check()?;
-            let sql = session.dialect().scan(&table.name, weak);
-            let misses_before = session.table_misses(table)?;
-            probe.start(session)?;
-            let start = clock.now();
-            session.query_count(&sql, &[])?;
-            let end = clock.now();
-            probe.stop(session)?;
-            let misses = probe.misses(misses_before, session.table_misses(table)?);
+            let (start, end, misses) = probe.scan(session, table, weak, clock.as_ref())?;
             let device_bytes = probe.count(Counter::DeviceReadBytes);
             sum.add(size.table_bytes, misses.map(|pages| pages * page_bytes), device_bytes);
             let point = keep
@@ -216,7 +208,7 @@ impl Scan {
         let tables: Vec<_> = dataset.tables.iter().map(|(table, _)| table.clone()).collect();
         let place = (&dataset.workspace, dataset.lease.as_deref_mut());
         let (methods, warnings) = target.make_cold(place, &tables, dataset.shared)?;
-        warnings.into_iter().for_each(|warning| keep.warn(warning));
+        keep.warn_all(warnings);
         if dataset.shared && target.cold.restart_command.is_none() {
             keep.warn("other runs may be reading the kept data set, so it was not written anew to make it cold");
         }

@@ -48,7 +48,7 @@ pub(super) fn judge(keep: &mut Keep<'_>, proof: &ColdStart) {
             keep.warn("the operating system's cache served part of the reads, so the rate is not the device's alone");
         }
         None => {
-            keep.warn("the device's reads can't be seen from here: the operating system's cache may have served some")
+            keep.warn("the device's reads can't be seen from here: the operating system's cache may have served some");
         }
         Some(_) => {}
     }

@@ -14,15 +14,12 @@ use plimsoll_measurement::{Counter, Metric, Moment};
 use super::proof::Sums;
 use crate::dataset::Dataset;
 use crate::interrupt::Interrupt;
-use crate::step::context::{Keep, Target, Time};
+use crate::step::context::{Keep, Target};
 use crate::step::kind::contradiction;
 use crate::step::probe::Probe;
 
 /// How often finished tables are looked for, to keep them.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-
-/// How often the server is asked for what the ended sessions missed, at most.
-const MOST_LOOKS: u32 = 10;
 
 /// A data set that is read.
 pub(super) struct Read<'a> {
@@ -114,7 +111,8 @@ impl Read<'_> {
         let whole = probe.count(Counter::CacheMissPages).map(|pages| pages * target.page_bytes());
         sums.missed = sums.missed.or(whole);
         if let Some(before) = missed_before {
-            let missed = self.still_misses(time, control.as_mut())?.and_then(|after| after.checked_sub(before));
+            let missed =
+                time.until_still(|| self.misses(control.as_mut()))?.and_then(|after| after.checked_sub(before));
             sums.missed = missed.map(|pages| pages * target.page_bytes());
         }
         Ok(sums)
@@ -155,20 +153,6 @@ impl Read<'_> {
             }
         }
         Ok(sum)
-    }
-
-    /// The same when it stands still: what sessions that have ended missed is known a moment later.
-    fn still_misses(&self, time: Time<'_>, session: &mut dyn Session) -> Result<Option<u64>> {
-        let mut last = self.misses(session)?;
-        for _ in 0..MOST_LOOKS {
-            time.wait(LOOK_EVERY)?;
-            let look = self.misses(session)?;
-            if look == last {
-                break;
-            }
-            last = look;
-        }
-        Ok(last)
     }
 }
 

@@ -264,15 +264,8 @@ fn read_again(
     (bytes, page_bytes): (u64, u64),
 ) -> Result<()> {
     session.checkpoint()?;
-    let sql = session.dialect().scan(&table.name, false);
     let mut probe = Probe::new(target.database);
-    let misses_before = session.table_misses(table)?;
-    probe.start(session)?;
-    let start = keep.time.clock.now();
-    session.query_count(&sql, &[])?;
-    let end = keep.time.clock.now();
-    probe.stop(session)?;
-    let misses = probe.misses(misses_before, session.table_misses(table)?);
+    let (start, end, misses) = probe.scan(session, table, false, keep.time.clock.as_ref())?;
     keep.point(
         Point { stage: Some(SCAN.to_owned()), ..keep.from_to(SCAN, start, end) }
             .with_content(bytes)

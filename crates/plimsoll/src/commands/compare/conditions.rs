@@ -101,6 +101,16 @@ pub fn differences(base: &RunRecord, other: &RunRecord) -> Vec<Difference> {
     for name in variables {
         found.add(name, Weight::Refuses, value(base, name), value(other, name));
     }
+    if definitions.iter().all(Option::is_none) {
+        // Nobody knows which of them say what is asked.
+        let known = BUILT_IN.parameters();
+        let names: BTreeSet<&String> = base.parameters.keys().chain(other.parameters.keys()).collect();
+        let is_known =
+            |name: &str| name == "scale" || FACTS.contains(&name) || known.iter().any(|one| one.name == name);
+        for name in names.into_iter().filter(|name| !is_known(name)) {
+            found.add(name, Weight::Warns, value(base, name), value(other, name));
+        }
+    }
     // A scale is a part of an engine's own nature: held against an engine without one it is no difference of the test.
     let scale_weight = if is_one_engine { Weight::Refuses } else { Weight::Warns };
     let scale = |run: &RunRecord| Some(format!("1/{}", scale_of(run)));
