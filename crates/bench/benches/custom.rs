@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use plimsoll_bench::Definition;
-use plimsoll_bench::load::custom::Ready;
-use plimsoll_bench::load::request::Workload as _;
+use plimsoll_bench::workload::custom::Ready;
+use plimsoll_bench::workload::request::Workload as _;
 use plimsoll_engine::value::RowSummary;
 use plimsoll_engine::{
     Answer, Cancel, ClaimMode, Credentials, Engine as _, Error, ErrorKind, Requester, Result, RowSource, Sampler,

@@ -2,14 +2,16 @@
 //! `--keep-data` the set stays for later runs, which verify and share it. A load that was interrupted goes on by table.
 
 use plimsoll_engine::value::RowSummary;
+use plimsoll_engine::work::TableData;
 use plimsoll_engine::{
     ClaimMode, ColumnType, Error, ErrorKind, Lease, Result, Row, RowSource, Session, Table, Value, Workspace,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::generate::{Family, Rows};
+use crate::parameters::Parameters;
 use crate::schema::{self, Width};
-use crate::step::Context;
+use crate::step::context::{Keep, Target};
 
 /// What a data set consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +46,28 @@ pub struct Dataset {
 const FORMAT: u32 = 1;
 
 impl DatasetSpec {
+    /// The data set that parameters ask for.
+    pub fn wanted(parameters: &Parameters, page_bytes: u64) -> Self {
+        let (tables, width) = (parameters.tables(), Width::from_name(parameters.choice("row")));
+        let rows = (parameters.bytes("volume") / tables / width.row_bytes()).max(1);
+        Self { tables, rows, width, seed: parameters.count("seed"), page_bytes }
+    }
+
+    /// Its tables with their rows, as whoever knows limits is told of them.
+    pub(crate) fn table_data<'a>(self) -> impl Iterator<Item = TableData<'a>> {
+        (0..self.tables).map(move |number| {
+            let rows = Box::new(self.generator(number, 1, self.rows));
+            TableData { table: self.table(number), rows }
+        })
+    }
+
+    /// All of the database that holds it: a list of its tables comes first, whose few bytes are no part of a figure.
+    pub(crate) fn whole<'a>(self) -> Vec<TableData<'a>> {
+        let list = Manifest { next: 0, tables: self.tables };
+        let list = TableData { table: manifest(), rows: Box::new(list) };
+        std::iter::once(list).chain(self.table_data()).collect()
+    }
+
     /// Content bytes of a table, by the mean row.
     pub fn table_bytes(&self) -> u64 {
         self.rows * self.width.row_bytes()
@@ -69,16 +93,16 @@ impl DatasetSpec {
 
 /// Finds, completes or makes the data set. `alone` asks for a kept set that nobody else reads meanwhile, because it will be
 /// written anew to make it cold; if others read it, it is shared and that can't be done.
-pub fn prepare(context: &mut Context<'_>, wanted: DatasetSpec, alone: bool) -> Result<Dataset> {
+pub fn prepare(target: &Target<'_>, keep: &mut Keep<'_>, wanted: DatasetSpec, alone: bool) -> Result<Dataset> {
     let kept = wanted.workspace();
-    let exists = context.database.workspaces()?.iter().any(|status| status.workspace == kept);
-    if exists || context.keep_data {
-        if let Some(mut lease) = context.database.claim(&kept, ClaimMode::Exclusive)? {
-            let reused = if exists { verify(context, &kept, wanted)? } else { None };
-            let tables = match (&reused, context.keep_data) {
+    let exists = target.database.workspaces()?.iter().any(|status| status.workspace == kept);
+    if exists || target.keep_data {
+        if let Some(mut lease) = target.database.claim(&kept, ClaimMode::Exclusive)? {
+            let reused = if exists { verify(target, keep, &kept, wanted)? } else { None };
+            let tables = match (&reused, target.keep_data) {
                 (Some(tables), _) => Some(tables.clone()),
                 // Incomplete or damaged: whoever keeps data repairs it, everybody else leaves it alone.
-                (None, true) => Some(load_missing(context, &kept, wanted)?),
+                (None, true) => Some(load(target, keep, &kept, wanted)?),
                 (None, false) => None,
             };
             if let Some(tables) = tables {
@@ -93,17 +117,16 @@ pub fn prepare(context: &mut Context<'_>, wanted: DatasetSpec, alone: bool) -> R
                     shared: !alone,
                 });
             }
-        } else if let Some(lease) = context.database.claim(&kept, ClaimMode::Shared)?
-            && let Some(tables) = verify(context, &kept, wanted)?
+        } else if let Some(lease) = target.database.claim(&kept, ClaimMode::Shared)?
+            && let Some(tables) = verify(target, keep, &kept, wanted)?
         {
             return Ok(Dataset { workspace: kept, tables, lease: Some(lease), reused: true, shared: true });
-        } else if context.keep_data {
-            context.warn("another run works with the same data set, so this run made its own and did not keep it");
+        } else if target.keep_data {
+            keep.warn("another run works with the same data set, so this run made its own and did not keep it");
         }
     }
-    let workspace = context.workspace.clone();
-    let tables = load_missing(context, &workspace, wanted)?;
-    Ok(Dataset { workspace, tables, lease: None, reused: false, shared: false })
+    let tables = load(target, keep, target.workspace, wanted)?;
+    Ok(Dataset { workspace: target.workspace.clone(), tables, lease: None, reused: false, shared: false })
 }
 
 /// The list of finished tables within a place; a table that isn't in it is unfinished.
@@ -118,21 +141,9 @@ fn manifest() -> Table {
 }
 
 /// The rows of the list, in the room that they take.
-pub struct Manifest {
+struct Manifest {
     next: u64,
     tables: u64,
-}
-
-impl Manifest {
-    /// That of so many tables.
-    pub const fn of(tables: u64) -> Self {
-        Self { next: 0, tables }
-    }
-
-    /// Its table.
-    pub fn table(&self) -> Table {
-        manifest()
-    }
 }
 
 impl RowSource for Manifest {
@@ -140,7 +151,7 @@ impl RowSource for Manifest {
         if self.next >= self.tables {
             return Ok(false);
         }
-        row.push(Value::Int(i32::try_from(self.next).map_err(|_| too_many_rows())?));
+        row.push(Value::Int(check_rows(self.next)?));
         (1..manifest().columns.len()).for_each(|_| row.push(Value::BigInt(i64::MAX)));
         self.next += 1;
         Ok(true)
@@ -174,17 +185,14 @@ fn is_no_answer(error: &Error) -> bool {
     matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled | ErrorKind::Permission | ErrorKind::Busy)
 }
 
-/// Makes a data set in a place that has none.
-pub fn load(context: &mut Context<'_>, workspace: &Workspace, wanted: DatasetSpec) -> Result<Vec<(Table, RowSummary)>> {
-    load_missing(context, workspace, wanted)
-}
-
-fn load_missing(
-    context: &mut Context<'_>,
+/// Makes the tables of a data set that are not in a place yet.
+pub fn load(
+    target: &Target<'_>,
+    keep: &mut Keep<'_>,
     workspace: &Workspace,
     wanted: DatasetSpec,
 ) -> Result<Vec<(Table, RowSummary)>> {
-    let (mut session, _watched) = context.session(workspace)?;
+    let (mut session, _watched) = target.session(workspace)?;
     let session = session.as_mut();
     let known = finished(session, wanted.tables)?;
     if known.is_none() {
@@ -204,8 +212,7 @@ fn load_missing(
         let forget = format!("DELETE FROM {} WHERE Number = {number}", manifest().name);
         session.execute(&forget, &[])?;
         session.create_table(&table)?;
-        let row_summary =
-            context.load(session, &table, wanted.generator(number, 1, wanted.rows), wanted.table_bytes())?;
+        let row_summary = keep.load(session, &table, wanted.generator(number, 1, wanted.rows), wanted.table_bytes())?;
         session.settle_table(&table)?;
         let note = format!(
             "INSERT INTO {} VALUES ({number}, {}, {}, {})",
@@ -218,19 +225,20 @@ fn load_missing(
         tables.push((table, row_summary));
     }
     if !session.checkpoint()? {
-        context.warn("no permission for a checkpoint: dirty pages of the load may be written during the test");
+        keep.warn("no permission for a checkpoint: dirty pages of the load may be written during the test");
     }
     Ok(tables)
 }
 
 /// The tables of a complete set whose samples agree with the generator; `None` if it is anything else.
 pub fn verify(
-    context: &mut Context<'_>,
+    target: &Target<'_>,
+    keep: &mut Keep<'_>,
     workspace: &Workspace,
     wanted: DatasetSpec,
 ) -> Result<Option<Vec<(Table, RowSummary)>>> {
-    context.log.activity("verifying the kept data set");
-    let (mut session, _watched) = context.session(workspace)?;
+    keep.log.activity("verifying the kept data set");
+    let (mut session, _watched) = target.session(workspace)?;
     let Some(known) = finished(session.as_mut(), wanted.tables)? else { return Ok(None) };
     let mut tables = Vec::with_capacity(known.len());
     for (number, known) in (0..wanted.tables).zip(known) {
@@ -274,7 +282,7 @@ fn stretches_agree(session: &mut dyn Session, wanted: DatasetSpec, number: u64, 
 /// Reads rows back and tallies them in the canonical encoding: equal on all engines for a seed.
 pub fn checksum(session: &mut dyn Session, table: &Table, first: u64, last: u64) -> Result<RowSummary> {
     let sql = session.dialect().read_rows(table);
-    let key = |number: u64| i32::try_from(number).map(Value::Int).map_err(|_| too_many_rows());
+    let key = |number: u64| check_rows(number).map(Value::Int);
     let mut row_summary = RowSummary::default();
     session.query(&sql, &[key(first)?, key(last)?], &table.types(), &mut |row| {
         row_summary.add(row);
@@ -283,7 +291,11 @@ pub fn checksum(session: &mut dyn Session, table: &Table, first: u64, last: u64)
     Ok(row_summary)
 }
 
-/// Keys have 32 bits, as in the reference.
-pub fn too_many_rows() -> Error {
+/// Keys have 32 bits, as in the reference: a table of so many rows has them.
+pub fn check_rows(rows: u64) -> Result<i32> {
+    i32::try_from(rows).map_err(|_| too_many_rows())
+}
+
+pub(crate) fn too_many_rows() -> Error {
     Error::new(ErrorKind::Usage, "a table would need more than 2^31 rows").hint("ask for less with --set volume=...")
 }

@@ -2,22 +2,23 @@
 //! file is read by the same code. What is wrong in one is said with file, line and the nearest right word.
 
 mod custom;
+mod draws;
 mod group;
-
-use std::ops::Range;
+mod reader;
 
 use plimsoll_measurement::units;
-use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use xxhash_rust::xxh3::xxh3_64;
 
 pub use self::custom::REQUEST_KEYS;
 pub use self::group::{Group, find_group, groups};
-use crate::load::custom::CustomWorkload;
-use crate::load::mix::{Kind, Mix};
-use crate::load::plan::plan;
-use crate::parameters::{PARAMETERS, Parameters, nearest};
-use crate::step::Step;
+pub use self::reader::DefinitionError;
+use self::reader::{Read, Reader, entries, find, float};
+use crate::parameters::{Known, Parameters, hint};
+use crate::step::kind::{Kinds, Steps};
+use crate::step::kinds::BUILT_IN;
+use crate::workload::custom::CustomWorkload;
+use crate::workload::mix::{Kind, Mix};
 
 /// The built-in definitions: file name and text, in the order in which they are listed.
 const BUILTIN: &[(&str, &str)] = &[
@@ -95,7 +96,7 @@ pub struct Definition {
     /// What it does and why.
     pub about: String,
     /// What a repetition does, in order.
-    pub steps: Vec<Step>,
+    pub steps: Steps,
     /// Kinds of requests and their weights.
     pub mix: Mix,
     /// Requests of its own, in place of a mix.
@@ -114,18 +115,6 @@ pub struct Definition {
     pub text: String,
 }
 
-/// What is wrong with a definition, and where.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}: {problem}")]
-pub struct DefinitionError {
-    /// The file as the user named it.
-    pub file: String,
-    /// The line, from 1.
-    pub line: usize,
-    /// What is wrong, with the nearest right word where there is one.
-    pub problem: String,
-}
-
 /// The built-in definitions.
 ///
 /// # Panics
@@ -142,24 +131,29 @@ pub fn builtin_names() -> Vec<&'static str> {
 
 /// The built-in definition of that name; the error names the nearest one.
 pub fn find_builtin(name: &str) -> Result<Definition, String> {
-    builtin().into_iter().find(|definition| definition.name == name).ok_or_else(|| {
-        let names = builtin_names();
-        match nearest(name, &names) {
-            Some(near) => format!("there is no test '{name}', did you mean '{near}'?"),
-            None => format!("there is no test '{name}', built in are {}", names.join(", ")),
-        }
-    })
+    builtin()
+        .into_iter()
+        .find(|definition| definition.name == name)
+        .ok_or_else(|| format!("there is no test '{name}', {}", hint(name, &builtin_names(), "none is built in")))
 }
 
 impl Definition {
     /// Reads a definition. `file` is only used in errors; a statement may have a text for an engine of any name.
     pub fn parse(file: &str, text: &str) -> Result<Self, DefinitionError> {
-        Self::read(Reader { file, text, engines: None })
+        Self::parse_of(BUILT_IN, file, text)
     }
 
     /// The same, but texts are for these engines and no others.
     pub fn parse_for(file: &str, text: &str, engines: &[&str]) -> Result<Self, DefinitionError> {
-        Self::read(Reader { file, text, engines: Some(engines) })
+        Self::read(Reader { file, text, engines: Some(engines), kinds: BUILT_IN })
+    }
+
+    /// The same for engines of any name, of steps of these kinds.
+    ///
+    /// # Errors
+    /// What is wrong, with its line.
+    pub fn parse_of(kinds: Kinds, file: &str, text: &str) -> Result<Self, DefinitionError> {
+        Self::read(Reader { file, text, engines: None, kinds })
     }
 
     fn read(reader: Reader<'_>) -> Result<Self, DefinitionError> {
@@ -183,10 +177,7 @@ impl Definition {
         }
         let known: Vec<&str> =
             own.variables.keys().map(String::as_str).chain(parameters.iter().map(|(name, _)| name)).collect();
-        Err(match nearest(name, &known) {
-            Some(near) => format!("there is no parameter or variable '{name}', did you mean '{near}'?"),
-            None => format!("there is no parameter or variable '{name}', known are {}", known.join(", ")),
-        })
+        Err(format!("there is no parameter or variable '{name}', {}", hint(name, &known, "none is known")))
     }
 
     /// True if a parameter that the definition has means something to it: batches are those of bulk loads.
@@ -199,10 +190,7 @@ impl Definition {
     /// # Errors
     /// A sentence if they contradict each other.
     pub fn check(&self, parameters: &Parameters) -> Result<(), String> {
-        if self.steps.contains(&Step::LevelChange) && parameters.choice("level").is_empty() {
-            return Err("it has to be told which level to ask for, such as --set level=S3".to_owned());
-        }
-        if self.steps.contains(&Step::Requests) { plan(parameters).map(drop) } else { Ok(()) }
+        self.steps.iter().try_for_each(|step| step.check(parameters))
     }
 
     /// The hash of the text, as the run record keeps it.
@@ -229,44 +217,21 @@ impl Definition {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Reader<'a> {
-    file: &'a str,
-    text: &'a str,
-    /// Those that a statement's texts may be for, where they are known.
-    engines: Option<&'a [&'a str]>,
-}
-
-type Entry<'a> = (&'a str, Range<usize>, &'a Spanned<DeValue<'a>>);
-
 impl Reader<'_> {
-    fn error(&self, span: Option<Range<usize>>, problem: impl Into<String>) -> DefinitionError {
-        let start = span.map_or(0, |span| span.start).min(self.text.len());
-        let line = 1 + self.text[..start].matches('\n').count();
-        DefinitionError { file: self.file.to_owned(), line, problem: problem.into() }
-    }
-
-    fn definition(&self, document: &DeTable<'_>) -> Result<Definition, DefinitionError> {
+    fn definition(&self, document: &DeTable<'_>) -> Read<Definition> {
         let known: Vec<&str> = KEYS.iter().map(|(key, _)| *key).collect();
-        for (key, span, _) in entries(document) {
-            if !known.contains(&key) {
-                let hint = nearest(key, &known).map_or_else(
-                    || format!("known are {}", known.join(", ")),
-                    |near| format!("did you mean '{near}'?"),
-                );
-                return Err(self.error(Some(span), format!("unknown key '{key}', {hint}")));
-            }
-        }
+        self.known(document, &known, "")?;
         let name = self.string(document, "name")?;
         let steps = self.steps(document)?;
         let own = self.own(document, &steps)?;
         let mut parameters = Parameters::default();
-        let defaults = PARAMETERS.iter().filter_map(|parameter| Some((parameter.name, parameter.default?)));
+        let known = steps.own();
+        let defaults = known.iter().filter_map(|parameter| Some((parameter.name, parameter.default?)));
         let usual = if own.is_some() { USUAL } else { &[] };
         for (name, value) in defaults.chain(usual.iter().copied()) {
-            // One of another step, or of tables that a definition does not load, is none of this test.
+            // One of tables that a definition does not load is none of this test.
             if !(own.is_some() && OF_LOADED_TABLES.contains(&name)) {
-                let _ = parameters.set(name, value, &steps);
+                parameters.set(name, value, &steps).map_err(|problem| self.error(None, problem))?;
             }
         }
         self.fill(document, "parameters", &steps, &mut parameters)?;
@@ -281,7 +246,7 @@ impl Reader<'_> {
         let mut scaled = Parameters::default();
         self.fill(document, "scaled", &steps, &mut scaled)?;
         let text = |key: &str| {
-            let is_given = entries(document).any(|(name, ..)| name == key);
+            let is_given = find(document, key).is_some();
             if is_given || own.is_none() { self.string(document, key) } else { Ok(name.clone()) }
         };
         Ok(Definition {
@@ -301,9 +266,9 @@ impl Reader<'_> {
     }
 
     /// Without a mix the requests are the definition's own.
-    fn mix(&self, document: &DeTable<'_>, steps: &[Step], own: bool) -> Result<Mix, DefinitionError> {
-        let found = entries(document).find(|(name, ..)| *name == "mix");
-        let wanted = steps.contains(&Step::Requests);
+    fn mix(&self, document: &DeTable<'_>, steps: &Steps, own: bool) -> Read<Mix> {
+        let found = find(document, "mix");
+        let wanted = steps.iter().any(|step| step.makes_requests());
         if own {
             return found.map_or(Ok(Mix::default()), |(_, span, _)| {
                 Err(self.error(Some(span), "a definition has a mix or requests of its own, not both"))
@@ -327,45 +292,19 @@ impl Reader<'_> {
         let mut weights = Vec::new();
         for (name, span, value) in entries(table) {
             let kind = Kind::from_name(name).ok_or_else(|| {
-                let names = Kind::ALL.map(Kind::name);
-                let hint = nearest(name, &names).map_or_else(
-                    || format!("known are {}", names.join(", ")),
-                    |near| format!("did you mean '{near}'?"),
-                );
+                let hint = hint(name, &Kind::ALL.map(Kind::name), "there is none");
                 self.error(Some(span.clone()), format!("unknown request '{name}', {hint}"))
             })?;
-            let number = match value.get_ref() {
-                DeValue::Integer(integer) => integer.as_str().parse::<f64>().ok(),
-                DeValue::Float(float) => float.as_str().parse::<f64>().ok(),
-                _ => None,
-            };
-            weights.push((
-                kind,
-                number.ok_or_else(|| self.error(Some(span), format!("the weight of {name} is no number")))?,
-            ));
+            let number = float(value);
+            let number = number.ok_or_else(|| self.error(Some(span), format!("the weight of {name} is no number")))?;
+            weights.push((kind, number));
         }
         // In the order of the file.
         Mix::new(weights).map_err(|problem| self.error(Some(span), problem))
     }
 
-    fn string(&self, document: &DeTable<'_>, key: &str) -> Result<String, DefinitionError> {
-        let Some((_, _, value)) = entries(document).find(|(name, ..)| *name == key) else {
-            return Err(self.error(None, format!("the key '{key}' is missing")));
-        };
-        let text = value
-            .get_ref()
-            .as_str()
-            .ok_or_else(|| self.error(Some(value.span()), format!("'{key}' must be a text")))?;
-        let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        if text.is_empty() || (key == "name" && !text.chars().all(allowed)) {
-            let problem = format!("'{key}' must not be empty; a name has lower-case letters, digits and hyphens only");
-            return Err(self.error(Some(value.span()), problem));
-        }
-        Ok(text.to_owned())
-    }
-
-    fn steps(&self, document: &DeTable<'_>) -> Result<Vec<Step>, DefinitionError> {
-        let Some((_, key_span, value)) = entries(document).find(|(name, ..)| *name == "steps") else {
+    fn steps(&self, document: &DeTable<'_>) -> Read<Steps> {
+        let Some((_, key_span, value)) = find(document, "steps") else {
             return Err(self.error(None, "the key 'steps' is missing"));
         };
         let list = value.get_ref().as_array().filter(|list| !list.is_empty());
@@ -373,42 +312,24 @@ impl Reader<'_> {
         let mut steps = Vec::new();
         for item in list {
             let word = item.get_ref().as_str().unwrap_or_default();
-            let step = Step::from_name(word).ok_or_else(|| {
-                let names = Step::ALL.map(Step::name);
-                let hint = nearest(word, &names).map_or_else(
-                    || format!("known are {}", names.join(", ")),
-                    |near| format!("did you mean '{near}'?"),
-                );
-                self.error(Some(item.span()), format!("unknown step '{word}', {hint}"))
+            let step = self.kinds.0.iter().copied().find(|step| step.name() == word).ok_or_else(|| {
+                let names: Vec<&str> = self.kinds.0.iter().map(|step| step.name()).collect();
+                self.error(Some(item.span()), format!("unknown step '{word}', {}", hint(word, &names, "there is none")))
             })?;
             if steps.contains(&step) {
                 return Err(self.error(Some(item.span()), format!("the step '{word}' stands there twice")));
             }
             steps.push(step);
         }
-        Ok(steps)
+        Ok(Steps { steps, kinds: self.kinds })
     }
 
-    fn repetitions(&self, document: &DeTable<'_>) -> Result<u32, DefinitionError> {
-        let Some((_, _, value)) = entries(document).find(|(name, ..)| *name == "repetitions") else { return Ok(3) };
-        let number = value.get_ref().as_integer().and_then(|integer| integer.as_str().parse::<u32>().ok());
-        number
-            .filter(|number| (1..=26).contains(number))
-            .ok_or_else(|| self.error(Some(value.span()), "'repetitions' must be a whole number from 1 to 26"))
-    }
-
-    fn fill(
-        &self,
-        document: &DeTable<'_>,
-        section: &str,
-        steps: &[Step],
-        parameters: &mut Parameters,
-    ) -> Result<(), DefinitionError> {
-        let Some((_, _, value)) = entries(document).find(|(name, ..)| *name == section) else { return Ok(()) };
+    fn fill(&self, document: &DeTable<'_>, section: &str, steps: &Steps, parameters: &mut Parameters) -> Read<()> {
+        let Some((_, _, value)) = find(document, section) else { return Ok(()) };
         let Some(table) = value.get_ref().as_table() else {
             return Err(self.error(Some(value.span()), format!("'{section}' must be a table")));
         };
-        let is_own = entries(document).any(|(name, ..)| name == "request");
+        let is_own = find(document, "request").is_some();
         for (key, key_span, value) in entries(table) {
             let text = match value.get_ref() {
                 DeValue::String(text) => text.to_string(),
@@ -435,12 +356,8 @@ impl Reader<'_> {
     }
 
     /// A parameter without a value would be 0 and mean something nobody asked for.
-    fn all_given(&self, steps: &[Step], parameters: &Parameters) -> Result<(), DefinitionError> {
-        let needed = PARAMETERS.iter();
-        let mut missing = needed
-            .filter(|parameter| parameter.steps.iter().any(|step| steps.contains(step)))
-            .filter(|parameter| !parameters.contains(parameter.name));
-        match missing.next() {
+    fn all_given(&self, steps: &Steps, parameters: &Parameters) -> Read<()> {
+        match steps.own().into_iter().find(|parameter| !parameters.contains(parameter.name)) {
             None => Ok(()),
             Some(parameter) => {
                 Err(self
@@ -448,10 +365,6 @@ impl Reader<'_> {
             }
         }
     }
-}
-
-fn entries<'a>(table: &'a DeTable<'a>) -> impl Iterator<Item = Entry<'a>> {
-    table.iter().map(|(key, value)| (key.get_ref().as_ref(), key.span(), value))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use plimsoll_measurement::event::{Second, repetition_head};
 use plimsoll_measurement::{LatencyHistogram, Metric, Moment, Point, Repetition, units};
 
-use crate::phases::{ALL, Phase};
+use crate::phases::Phase;
 use crate::recorder::{Recorder, Sums};
 use crate::schedule::{Rate, Schedule};
 
@@ -76,7 +76,7 @@ impl<'a> Monitor<'a> {
         }
         let seen = Second {
             second: self.last.since(self.repetition_start).as_secs() as u32,
-            phase: if self.phase.label == ALL { String::new() } else { self.phase.label.clone() },
+            phase: self.phase.label.clone().unwrap_or_default(),
             elapsed_seconds: now.since(self.start).as_secs_f64(),
             operations: news.answered,
             rows_examined: news.rows_examined,
@@ -122,11 +122,8 @@ impl<'a> Monitor<'a> {
         let seconds = lasted.as_secs_f64();
         let sums = self.seen.since(self.minute.sums);
         let number = self.minute.number;
-        let label = if self.phase.label == ALL {
-            format!("minute {number}")
-        } else {
-            format!("{}, minute {number}", self.phase.label)
-        };
+        let phase = self.phase.label.as_ref().map_or_else(String::new, |label| format!("{label}, "));
+        let label = format!("{phase}minute {number}");
         let us = |percent| self.minute.times.percentile(percent).map(microseconds);
         let point = Point {
             label: Some(label),

@@ -1,13 +1,16 @@
 //! What is tried in a repetition, one phase after another: each combination of the rates, numbers of sessions and sizes of
 //! batches that are asked for, or a ramp.
 
+use plimsoll_measurement::{LatencyHistogram, Phase as PhaseRecord, units};
+
+use crate::recorder::{AllTimes, Recorder};
 use crate::schedule::Rate;
 
 /// A part of a repetition. What is tried in it are its coordinates; the label is for people.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Phase {
-    /// What is tried in it: `200/s`, `4 sessions, 1000 rows`; `all` where there is nothing to choose.
-    pub label: String,
+    /// What is tried in it: `200/s`, `4 sessions, 1000 rows`; nothing where there is nothing to choose.
+    pub label: Option<String>,
     /// Sessions that make requests.
     pub sessions: u64,
     /// Requests a second; without one each session makes the next when the last is answered.
@@ -29,9 +32,6 @@ pub struct Axes {
 
 /// So many phases has a grid at most: each takes as long as the duration says.
 const MOST_PHASES: usize = 400;
-
-/// What a phase of requests is called where there is nothing to choose.
-pub const ALL: &str = "all";
 
 impl Axes {
     /// The phases, one at least: those of the first number of sessions first, among them those of the first rate.
@@ -64,7 +64,7 @@ impl Axes {
         Ok(phases)
     }
 
-    fn label(&self, sessions: u64, rate: Option<Rate>, batch_rows: u64) -> String {
+    fn label(&self, sessions: u64, rate: Option<Rate>, batch_rows: u64) -> Option<String> {
         let counted = |count: u64, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
         let parts = [
             (self.sessions.len() > 1).then(|| counted(sessions, "session")),
@@ -72,16 +72,46 @@ impl Axes {
             (self.batch_rows.len() > 1).then(|| counted(batch_rows, "row")),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
-        if parts.is_empty() { ALL.to_owned() } else { parts.join(", ") }
+        (!parts.is_empty()).then(|| parts.join(", "))
     }
 }
 
 impl Phase {
+    /// What it is called.
+    pub fn name(&self) -> String {
+        self.label.clone().unwrap_or_else(|| "all".to_owned())
+    }
+
+    /// What it came to, as a run keeps it.
+    pub fn record(&self, recorder: &Recorder, started: f64, seconds: f64, backlog: Option<u64>) -> PhaseRecord {
+        let sums = recorder.sums();
+        let AllTimes { times, without_waits, uncorrected } = recorder.times();
+        PhaseRecord {
+            label: self.name(),
+            started_seconds: started,
+            seconds,
+            sessions: self.sessions as u32,
+            rate_asked: self.rate.map(Rate::mean),
+            batch_rows: (self.batch_rows > 1).then_some(self.batch_rows),
+            operations: sums.answered,
+            drained: sums.drained,
+            errors: sums.failed,
+            rate: if seconds > 0.0 { sums.answered as f64 / seconds } else { 0.0 },
+            mb_per_minute: units::mb_per_minute(sums.content_bytes, seconds),
+            backlog,
+            times: times.to_data(),
+            times_without_waits: without_waits.as_ref().map(LatencyHistogram::to_data),
+            times_uncorrected: uncorrected.as_ref().map(LatencyHistogram::to_data),
+            start_lag: recorder.lag().map(|lag| lag.all.to_data()),
+            holds: None,
+        }
+    }
+
     /// The same at another rate.
     #[must_use]
     pub fn at_rate(&self, rate: f64) -> Self {
         let rate = Rate::constant(rate);
-        Self { label: rate.to_string(), rate: Some(rate), ..self.clone() }
+        Self { label: Some(rate.to_string()), rate: Some(rate), ..self.clone() }
     }
 }
 
@@ -91,7 +121,7 @@ mod tests {
 
     fn labels(sessions: &[u64], rates: &[Rate], batch_rows: &[u64]) -> Result<Vec<String>, String> {
         let axes = Axes { sessions: sessions.to_vec(), rates: rates.to_vec(), batch_rows: batch_rows.to_vec() };
-        Ok(axes.phases()?.into_iter().map(|phase| phase.label).collect())
+        Ok(axes.phases()?.into_iter().map(|phase| phase.name()).collect())
     }
 
     #[test]

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::{Metric, Metrics, Value};
+use crate::units;
 
 /// One measured step: a table, a chunk, a ladder rung, a working set. Which metrics it has depends on the test.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -16,6 +17,12 @@ pub struct Point {
     /// What was measured, for people: the table, the chunk, the rung.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// The stage that it is of, in tests that have several: `tables`, `indexes`, `level change`, `scan`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<String>,
+    /// Volume of the database that it is of, where several are moved one after another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub volume_bytes: Option<u64>,
     /// Start of the point, seconds after the repetition's start.
     pub started_seconds: f64,
     /// Time the point took.
@@ -43,6 +50,13 @@ impl Point {
     pub fn with(mut self, metric: Metric, value: impl Into<Value>) -> Self {
         self.metrics.set(metric, value);
         self
+    }
+
+    /// The point of something that moved so much data content, with its rate.
+    #[must_use]
+    pub fn with_content(self, bytes: u64) -> Self {
+        let rate = units::mb_per_minute(bytes, self.seconds);
+        self.with(Metric::ContentBytes, bytes).with(Metric::MbPerMinute, rate)
     }
 
     /// When it was over, seconds after the repetition's start.

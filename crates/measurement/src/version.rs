@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::metric::Metric;
 use crate::run::SCHEMA_VERSION;
+use crate::units;
 use crate::vocabulary::Vocabulary;
 
 /// The major version of records that this release writes.
@@ -94,7 +95,32 @@ pub fn upgrade_point(point: &mut Value) {
         }
     }
     fields.insert("metrics".to_owned(), metrics.into());
+    // Version 1 had these in the label alone: `2.0 GB: tables, minute 1`.
+    let label = fields.get("label").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (size, part) = label.split_once(": ").map_or((None, label.as_str()), |(size, part)| (Some(size), part));
+    if let Some(bytes) = size.and_then(|size| units::parse_bytes(size.split(" of ").next()?).ok()) {
+        fields.insert("volume_bytes".to_owned(), bytes.into());
+    }
+    let stage = part.split_once(", minute ").map_or(part, |(stage, _)| stage);
+    if STAGES.contains(&stage) {
+        fields.insert("stage".to_owned(), stage.into());
+    }
 }
+
+/// The stages of version 1.
+const STAGES: [&str; 11] = [
+    "dump",
+    "definitions",
+    "tables",
+    "indexes",
+    "copy",
+    "backup",
+    "restore",
+    "start",
+    "level change",
+    "level change back",
+    "scan",
+];
 
 /// Response times in milliseconds, which are in microseconds now.
 const LATENCIES: [(&str, Metric); 2] =

@@ -63,6 +63,27 @@ fn the_parts_that_a_store_keeps_are_upgraded_each_by_itself() {
 }
 
 #[test]
+fn stages_and_volumes_stood_in_labels() {
+    let cases = [
+        ("tables", Some("tables"), None),
+        ("restore, minute 12", Some("restore"), None),
+        ("2.0 GB: copy, minute 1", Some("copy"), Some(2 << 30)),
+        ("64.0 MB of 1.5 GB: backup", Some("backup"), Some(64 << 20)),
+        ("64.0 MB: chunk 1", None, Some(64 << 20)),
+        ("level change back", Some("level change back"), None),
+        ("N = 500, sessions = 2", None, None),
+        ("table3", None, None),
+    ];
+    for (label, stage, volume_bytes) in cases {
+        let mut point = json!({"index": 0, "label": label, "started_seconds": 0.0, "seconds": 1.0});
+        upgrade_point(&mut point);
+        let point: Point = serde_json::from_value(point).unwrap();
+        assert_eq!((point.stage.as_deref(), point.volume_bytes), (stage, volume_bytes), "{label}");
+        assert_eq!(point.label.as_deref(), Some(label));
+    }
+}
+
+#[test]
 fn what_can_not_be_read_is_said() {
     let mut newer = json!({"schema_version": "3.1"});
     let error = upgrade_record(&mut newer).unwrap_err();

@@ -46,6 +46,8 @@ const RENAMES: Renames<'static> = &[
     ("latency_ms_p99", "latency_us_p99"),
     ("truth_error_percent", "expected_error_percent"),
     ("truth_published", "expected_published"),
+    ("parameters.shrink", "parameters.scale_duration"),
+    ("parameters.way", "parameters.copy_method"),
 ];
 
 /// What belongs to the one run, the one machine and the one build.

@@ -64,8 +64,8 @@ fn postgresql_is_dumped_imported_and_copied() {
     let moved = record["repetitions"][2]["points"][2]["metrics"]["content_bytes"].as_u64().unwrap();
     assert_eq!(moved, record["parameters"]["content_bytes"].as_u64().unwrap());
     for way in ["wal-log", "file-copy"] {
-        let way_is = format!("way={way}");
-        let record = &scene.say(&run("copy", &target, &[&small[..], &["--set", &way_is]].concat())).json()[0];
+        let method = format!("copy_method={way}");
+        let record = &scene.say(&run("copy", &target, &[&small[..], &["--set", &method]].concat())).json()[0];
         assert!(record["error"].is_null(), "{record}");
         assert_eq!((metrics(record), labels(record)), (vec!["copy_rate"], vec!["copy"]));
     }
@@ -248,7 +248,7 @@ fn a_level_is_changed_by_commands_and_comes_back() {
     say(&[&common, &small, &["--set", "level=small", "--allow-level-change"], &changing]).failed(2, &["already"]);
     say(&[&common, &small, &allowed, &by("test $PLIMSOLL_LEVEL = small || exit 3")]).failed(7, &["level command"]);
     let never = by("echo $PLIMSOLL_LEVEL >asked");
-    say(&[&common, &small, &allowed, &never, &["--set", "give_up=1s"]]).failed(7, &["not in effect"]);
+    say(&[&common, &small, &allowed, &never, &["--set", "timeout=1s"]]).failed(7, &["not in effect"]);
     let asked = || std::fs::read_to_string(scene.path("asked")).unwrap_or_default().trim().to_owned();
     assert_eq!(asked(), "small");
 
@@ -272,10 +272,10 @@ fn sqlite_is_dumped_imported_and_copied() {
     let shown = scene.say(&["show", record["run_id"].as_str().unwrap(), "--full"]).out;
     assert!(shown.contains("Stages") && shown.contains("dump"), "{shown}");
     for way in ["backup", "file-copy", "vacuum-into"] {
-        let way_is = format!("way={way}");
-        let record = &scene.say(&run("copy", &target, &[&small[..], &["--set", &way_is]].concat())).json()[0];
+        let method = format!("copy_method={way}");
+        let record = &scene.say(&run("copy", &target, &[&small[..], &["--set", &method]].concat())).json()[0];
         assert!(record["error"].is_null(), "{record}");
-        assert_eq!((metrics(record), record["parameters"]["way"].as_str()), (vec!["copy_rate"], Some(way)));
+        assert_eq!((metrics(record), record["parameters"]["copy_method"].as_str()), (vec!["copy_rate"], Some(way)));
     }
     assert!(scene.leftovers().is_empty(), "{:?}", scene.leftovers());
     // Without the shell there is no import.
@@ -344,7 +344,7 @@ fn mariadb_is_dumped_imported_and_copied_and_cleaned() {
     assert!(!format!("{said:?}").contains(server.password()), "{said:?}");
     let record = &scene.say(&run("copy", &target, &small)).json()[0];
     assert!(record["error"].is_null(), "{record}");
-    assert_eq!((metrics(record), &record["parameters"]["way"]), (vec!["copy_rate"], &"insert-select".into()));
+    assert_eq!((metrics(record), &record["parameters"]["copy_method"]), (vec!["copy_rate"], &"insert-select".into()));
     assert_eq!(databases().trim(), "");
 
     let target = server.socket_url("mysql");

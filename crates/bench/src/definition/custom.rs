@@ -6,11 +6,10 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{DefinitionError, Entry, Reader, entries};
-use crate::load::custom::{ANY, Asked, CustomWorkload, Draw, Literal, Number, Request, Text, draw::DRAWS, text};
-use crate::parameters::{PARAMETERS, nearest};
-use crate::step::Step;
-use plimsoll_load::keys::Zipf;
+use super::reader::{Read, Reader, entries, find, float, integer};
+use crate::parameters::hint;
+use crate::step::kind::Steps;
+use crate::workload::custom::{ANY, Asked, CustomWorkload, Draw, Request, Text, text};
 
 /// Keys of a `[[request]]`, with a sentence for the documentation.
 pub const REQUEST_KEYS: &[(&str, &str)] = &[
@@ -31,16 +30,10 @@ const OWN_KEYS: [&str; 7] = ["request", "variables", "copies", "existing", "writ
 /// More tables or repetitions of a statement than these are a slip.
 const MOST_COPIES: u64 = 10_000;
 const MOST_TIMES: u64 = 10_000;
-/// The longest text that is drawn.
-const LONGEST_TEXT: u64 = 1 << 20;
-/// The exponent of Zipf's law where none is given.
-const THETA: f64 = 0.99;
-
-type Read<T> = Result<T, DefinitionError>;
 
 impl Reader<'_> {
     /// The workload of a definition, if it has one of its own.
-    pub(super) fn own(&self, document: &DeTable<'_>, steps: &[Step]) -> Read<Option<CustomWorkload>> {
+    pub(super) fn own(&self, document: &DeTable<'_>, steps: &Steps) -> Read<Option<CustomWorkload>> {
         let Some((_, span, value)) = find(document, "request") else {
             return match entries(document).find(|(key, ..)| OWN_KEYS.contains(key)) {
                 Some((key, span, _)) => {
@@ -49,7 +42,7 @@ impl Reader<'_> {
                 None => Ok(None),
             };
         };
-        if steps != [Step::Requests] {
+        if !matches!(&steps[..], [step] if step.makes_requests()) {
             return Err(self.error(Some(span), "[[request]] belongs to steps = [\"requests\"] alone"));
         }
         let list = value.get_ref().as_array().filter(|list| !list.is_empty());
@@ -84,7 +77,7 @@ impl Reader<'_> {
         for (name, span, value) in entries(table) {
             let is_word = name.starts_with(|c: char| c.is_ascii_lowercase())
                 && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-            if !is_word || name == "n" || PARAMETERS.iter().any(|parameter| parameter.name == name) {
+            if !is_word || name == "n" || self.kinds.parameters().iter().any(|parameter| parameter.name == name) {
                 let problem =
                     format!("'{name}' can't name a variable: lower-case letters, digits and _, no parameter and not n");
                 return Err(self.error(Some(span), problem));
@@ -239,179 +232,11 @@ impl Reader<'_> {
         Ok(found)
     }
 
-    fn draw(&self, name: &str, value: &Spanned<DeValue<'_>>, own: &CustomWorkload) -> Read<Draw> {
-        let table = value.get_ref().as_table();
-        let table = table.ok_or_else(|| {
-            self.error(Some(value.span()), format!("'{name}' must be a table such as {{uniform = [1, 100]}}"))
-        })?;
-        let keys: Vec<&str> = DRAWS.iter().map(|(key, _)| *key).chain(["theta"]).collect();
-        self.known(table, &keys, name)?;
-        let mut kinds = entries(table).filter(|(key, ..)| *key != "theta");
-        let (Some((kind, span, drawn)), None) = (kinds.next(), kinds.next()) else {
-            return Err(self.error(
-                Some(value.span()),
-                format!("'{name}' is drawn in one way: {}", keys[..keys.len() - 1].join(", ")),
-            ));
-        };
-        if let Some((_, span, _)) = find(table, "theta").filter(|_| kind != "zipf") {
-            return Err(self.error(Some(span), format!("'theta' belongs to zipf, not to {kind}")));
-        }
-        let fail = |problem: &str| Err(self.error(Some(span.clone()), format!("{kind} {problem}")));
-        let range = || match drawn.get_ref().as_array().map(|ends| ends.iter().collect::<Vec<_>>()).as_deref() {
-            Some([low, high]) => Ok((self.sum(low, own)?, self.sum(high, own)?)),
-            _ => Err(self.error(Some(span.clone()), format!("{kind} takes two numbers such as [1, 100000]"))),
-        };
-        Ok(match kind {
-            "uniform" => range().map(|(low, high)| Draw::Uniform(low, high))?,
-            "newest" => range().map(|(low, high)| Draw::Newest(low, high))?,
-            "zipf" => {
-                let theta = match find(table, "theta") {
-                    None => THETA,
-                    Some((_, span, value)) => {
-                        let theta = float(value).filter(|theta| Zipf::new(*theta).is_ok());
-                        theta.ok_or_else(|| self.error(Some(span), "'theta' must be a number above 0 and up to 10"))?
-                    }
-                };
-                range().map(|(low, high)| Draw::Zipf(low, high, theta))?
-            }
-            "choice" => {
-                let literals =
-                    drawn.get_ref().as_array().map(|list| list.iter().map(literal).collect::<Option<Vec<_>>>());
-                match literals.flatten() {
-                    Some(literals) if !literals.is_empty() => Draw::Choice(literals),
-                    _ => return fail("takes a list of numbers or texts"),
-                }
-            }
-            "column" => match drawn.get_ref().as_str().and_then(|path| path.rsplit_once('.')) {
-                Some((table, column)) if is_path(table) && is_path(column) => {
-                    Draw::Column { table: table.to_owned(), column: column.to_owned() }
-                }
-                _ => return fail("takes a text such as \"table.column\""),
-            },
-            "text" => match integer(drawn).and_then(|length| u64::try_from(length).ok()) {
-                Some(length) if (1..=LONGEST_TEXT).contains(&length) => Draw::Text(length as usize),
-                _ => return fail("takes a length from 1 to 1048576"),
-            },
-            "pattern" => match drawn.get_ref().as_str() {
-                Some(pattern) if !pattern.is_empty() => Draw::Pattern(pattern.to_owned()),
-                _ => return fail("takes a text such as \"###-@@@\""),
-            },
-            "sequence" => Draw::Sequence(self.sum(drawn, own)?),
-            _ => match drawn.get_ref().as_array().map(|parts| parts.iter().collect::<Vec<_>>()).as_deref() {
-                Some([other, more]) if other.get_ref().as_str().is_some() => {
-                    Draw::Plus(other.get_ref().as_str().unwrap_or_default().to_owned(), self.sum(more, own)?)
-                }
-                _ => return fail("takes a parameter and a number such as [\"low\", 99]"),
-            },
-        })
-    }
-
-    /// A whole number, or a text that is a sum of products of numbers and variables.
-    fn sum(&self, value: &Spanned<DeValue<'_>>, own: &CustomWorkload) -> Read<Number> {
-        if let Some(number) = integer(value) {
-            return Ok(Number::plain(number));
-        }
-        let Some(text) = value.get_ref().as_str() else {
-            return Err(
-                self.error(Some(value.span()), "a whole number is wanted here, or a text such as \"100000 * scale\"")
-            );
-        };
-        let number = Number::parse(text).map_err(|problem| self.error(Some(value.span()), problem))?;
-        let known: Vec<&str> = own.variables.keys().map(String::as_str).collect();
-        if let Some(name) = number.variables().find(|name| !known.contains(name)) {
-            let hint = hint(name, &known, "there is no [variables]");
-            return Err(self.error(Some(value.span()), format!("unknown variable '{name}', {hint}")));
-        }
-        Ok(number)
-    }
-
     fn weight(&self, table: &DeTable<'_>) -> Read<f64> {
         let Some((_, span, value)) = find(table, "weight") else { return Ok(1.0) };
         let weight = float(value).filter(|weight| *weight >= 0.0 && weight.is_finite());
         weight.ok_or_else(|| self.error(Some(span), "'weight' must be a number from 0 on"))
     }
-
-    fn flag(&self, table: &DeTable<'_>, key: &str, default: bool) -> Read<bool> {
-        match find(table, key) {
-            None => Ok(default),
-            Some((_, span, value)) => value
-                .get_ref()
-                .as_bool()
-                .ok_or_else(|| self.error(Some(span), format!("'{key}' must be true or false"))),
-        }
-    }
-
-    fn number(&self, table: &DeTable<'_>, key: &str, default: u64, most: u64) -> Read<u64> {
-        let Some((_, span, value)) = find(table, key) else { return Ok(default) };
-        let number =
-            integer(value).and_then(|number| u64::try_from(number).ok()).filter(|number| (1..=most).contains(number));
-        number.ok_or_else(|| self.error(Some(span), format!("'{key}' must be a whole number from 1 to {most}")))
-    }
-
-    pub(super) fn list<'a>(&self, table: &'a DeTable<'a>, key: &str) -> Read<Vec<&'a Spanned<DeValue<'a>>>> {
-        let list = find(table, key).and_then(|(_, _, value)| value.get_ref().as_array());
-        let list = list.filter(|list| !list.is_empty()).map(|list| list.iter().collect());
-        let span = find(table, key).map(|(_, span, _)| span).or_else(|| entries(table).next().map(|(_, span, _)| span));
-        list.ok_or_else(|| self.error(span, format!("'{key}' must be a list of texts")))
-    }
-
-    pub(super) fn table<'a>(
-        &self,
-        span: Range<usize>,
-        value: &'a Spanned<DeValue<'a>>,
-        name: &str,
-    ) -> Read<&'a DeTable<'a>> {
-        value.get_ref().as_table().ok_or_else(|| self.error(Some(span), format!("'{name}' must be a table")))
-    }
-
-    pub(super) fn known(&self, table: &DeTable<'_>, known: &[&str], of: &str) -> Read<()> {
-        match entries(table).find(|(key, ..)| !known.contains(key)) {
-            None => Ok(()),
-            Some((key, span, _)) => {
-                Err(self
-                    .error(Some(span), format!("unknown key '{key}' in {of}, {}", hint(key, known, "none is known"))))
-            }
-        }
-    }
-}
-
-fn find<'a>(table: &'a DeTable<'a>, key: &str) -> Option<Entry<'a>> {
-    entries(table).find(|(name, ..)| *name == key)
-}
-
-fn hint(word: &str, known: &[&str], none: &str) -> String {
-    match nearest(word, known) {
-        Some(near) => format!("did you mean '{near}'?"),
-        None if known.is_empty() => none.to_owned(),
-        None => format!("known are {}", known.join(", ")),
-    }
-}
-
-fn integer(value: &Spanned<DeValue<'_>>) -> Option<i64> {
-    value.get_ref().as_integer().and_then(|number| i64::from_str_radix(number.as_str(), number.radix()).ok())
-}
-
-fn float(value: &Spanned<DeValue<'_>>) -> Option<f64> {
-    match value.get_ref() {
-        DeValue::Integer(number) => number.as_str().parse().ok(),
-        DeValue::Float(number) => number.as_str().parse().ok(),
-        _ => None,
-    }
-}
-
-fn literal(value: &Spanned<DeValue<'_>>) -> Option<Literal> {
-    match value.get_ref() {
-        DeValue::String(text) => Some(Literal::Text(text.to_string())),
-        DeValue::Integer(_) => integer(value).map(Literal::Integer),
-        DeValue::Float(_) => float(value).filter(|number| number.is_finite()).map(Literal::Float),
-        DeValue::Boolean(bit) => Some(Literal::Bit(*bit)),
-        _ => None,
-    }
-}
-
-/// Names that go into a text as they are.
-fn is_path(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.')
 }
 
 #[cfg(test)]

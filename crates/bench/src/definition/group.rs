@@ -3,8 +3,10 @@
 
 use toml::de::{DeTable, DeValue};
 
-use super::{BUILTIN, Definition, DefinitionError, Reader, entries, find_builtin};
-use crate::parameters::nearest;
+use super::reader::{DefinitionError, Entry, Read, Reader, entries};
+use super::{BUILTIN, Definition, find_builtin};
+use crate::parameters::hint;
+use crate::step::kinds::BUILT_IN;
 
 /// The groups, in the order in which they are listed.
 const GROUPS: &[(&str, &str)] = &[
@@ -56,16 +58,13 @@ pub fn find_group(name: &str) -> Result<Group, String> {
     let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
     match groups.iter().find(|group| group.name == name) {
         Some(group) => Ok(group.clone()),
-        None => Err(match nearest(name, &names) {
-            Some(near) => format!("there is no group '{name}', did you mean '{near}'?"),
-            None => format!("there is no group '{name}', there are {}", names.join(", ")),
-        }),
+        None => Err(format!("there is no group '{name}', {}", hint(name, &names, "there is none"))),
     }
 }
 
 impl Group {
     fn parse(file: &str, text: &str) -> Result<Self, DefinitionError> {
-        let reader = Reader { file, text, engines: None };
+        let reader = Reader { file, text, engines: None, kinds: BUILT_IN };
         let document = DeTable::parse(text).map_err(|error| reader.error(error.span(), error.message()))?;
         reader.group(document.get_ref())
     }
@@ -97,7 +96,7 @@ impl Group {
 }
 
 impl Reader<'_> {
-    fn group(&self, document: &DeTable<'_>) -> Result<Group, DefinitionError> {
+    fn group(&self, document: &DeTable<'_>) -> Read<Group> {
         self.known(document, &KEYS, "group")?;
         let tests = self.list(document, "tests")?.into_iter().map(|item| {
             let name = item
@@ -134,8 +133,8 @@ impl Reader<'_> {
         Ok(group)
     }
 
-    fn pairs(&self, table: &DeTable<'_>) -> Result<Pairs, DefinitionError> {
-        let pair = |(name, span, value): super::Entry<'_>| match value.get_ref() {
+    fn pairs(&self, table: &DeTable<'_>) -> Read<Pairs> {
+        let pair = |(name, span, value): Entry<'_>| match value.get_ref() {
             DeValue::String(text) => Ok((name.to_owned(), text.to_string())),
             DeValue::Integer(number) => Ok((name.to_owned(), number.as_str().to_owned())),
             _ => Err(self.error(Some(span), format!("'{name}' must be a number or a text"))),

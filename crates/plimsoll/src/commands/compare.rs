@@ -118,7 +118,7 @@ struct Pair<'a> {
 
 /// One metric of two runs.
 struct Row {
-    metric: &'static str,
+    metric: String,
     outcome: Option<compare::Comparison>,
     verdict: Verdict,
     /// Complete repetitions of each side.
@@ -182,7 +182,7 @@ impl<'a> Pair<'a> {
     fn for_people(&self) -> Vec<Comparison> {
         let label = |run: &RunRecord| format!("{} {}", short(&run.run_id), run.target);
         let comparison = |(at, row): (usize, &Row)| Comparison {
-            metric: row.metric.to_owned(),
+            metric: row.metric.clone(),
             baseline: label(self.base),
             candidate: label(self.other),
             ratio: row.outcome.map(|comparison| comparison.ratio),
@@ -254,18 +254,18 @@ fn series_pairs(base: &RunRecord, other: &RunRecord) -> Vec<(Series, Series)> {
 
 impl Row {
     fn of(base: &RunRecord, other: &RunRecord, a: &Series, b: &Series, margin: f64) -> Self {
-        let terms = Terms { higher_is_better: is_higher_better(a.unit), margin, confidence: DEFAULT_CONFIDENCE };
+        let terms = Terms { higher_is_better: is_higher_better(&a.unit), margin, confidence: DEFAULT_CONFIDENCE };
         // A bound is no estimate; a join that did not have its CPUs has a ratio, and it means nothing.
         let bounded = a.bound || b.bound;
         let outcome = (!bounded).then(|| compare::compare(&a.values, &b.values, terms)).flatten();
-        let limited = [base, other].into_iter().any(|run| plimsoll_report::bound(run, a.unit).is_some());
+        let limited = [base, other].into_iter().any(|run| plimsoll_report::bound(run, &a.unit).is_some());
         let client = limited.then(|| "the client was the limit of a run, so its figure is a bound".to_owned());
         let doubt = a.doubt.as_ref().or(b.doubt.as_ref()).or(client.as_ref());
         let absent = a.absent.as_ref().or(b.absent.as_ref()).cloned();
         let note = |series: &Series| series.note.clone().unwrap_or_default();
         let judged = outcome.filter(|_| doubt.is_none());
         Self {
-            metric: a.metric,
+            metric: a.metric.clone(),
             outcome,
             verdict: judged.map_or(Verdict::Undecided, |comparison| comparison.verdict),
             repetitions: [a, b].map(|series| series.values.len()),
@@ -331,18 +331,7 @@ mod tests {
             "started_at": "", "parameters": {}, "definition": {"hash": "", "text": ""}, "build": "", "repetitions": [],
             "verdict": {"limit": null, "evidence": []}, "warnings": [], "host": {"platform": "", "cpus": 1}}"#;
         let run: RunRecord = serde_json::from_str(text).unwrap();
-        let series = |values: &[f64]| Series {
-            metric: "read_rate",
-            unit: "MB/min",
-            values: values.to_vec(),
-            repetitions: values.len() as u32,
-            point_cv_percent: None,
-            note: None,
-            doubt: None,
-            bound: false,
-            late_by: 0.0,
-            absent: None,
-        };
+        let series = |values: &[f64]| Series::new("read_rate", "MB/min", values.to_vec());
         Row::of(&run, &run, &series(a), &series(b), margin)
     }
 

@@ -4,8 +4,10 @@ use std::fmt::Write as _;
 
 use plimsoll_bench::Definition;
 use plimsoll_bench::definition::{self, KEYS, REQUEST_KEYS};
-use plimsoll_bench::load::custom::draw::DRAWS;
-use plimsoll_bench::parameters::PARAMETERS;
+use plimsoll_bench::parameters::Known as _;
+use plimsoll_bench::step::Step;
+use plimsoll_bench::step::kinds::BUILT_IN;
+use plimsoll_bench::workload::custom::draw::DRAWS;
 use plimsoll_measurement::exit;
 
 use crate::args::{Tests, TestsAction};
@@ -57,8 +59,7 @@ fn show(name: &str) -> Result<String, Failure> {
 fn of_test(found: &Definition) -> String {
     let mut text = found.text.clone();
     text.push_str("\n# Parameters, for --set and for a definition of your own:\n");
-    for parameter in PARAMETERS.iter().filter(|parameter| parameter.steps.iter().any(|step| found.steps.contains(step)))
-    {
+    for parameter in found.steps.own() {
         let _ = writeln!(text, "#   {:<10} {} ({})", parameter.name, parameter.about, parameter.kind.describe());
     }
     text
@@ -78,12 +79,13 @@ fn keys() -> String {
         let _ = writeln!(text, "  {key:<12} {about}");
     }
     text.push_str("\nParameters, under [parameters], [short] and [scaled]:\n");
-    for parameter in PARAMETERS {
-        let steps: Vec<&str> = parameter.steps.iter().map(|step| step.name()).collect();
+    for parameter in BUILT_IN.parameters() {
+        let knows = |step: &&Step| step.parameters().iter().any(|known| known.name == parameter.name);
+        let steps: Vec<&str> = BUILT_IN.0.iter().filter(knows).map(|step| step.name()).collect();
         let (name, kind, about) = (parameter.name, parameter.kind.describe(), parameter.about);
         let scales = if parameter.scales { "; shrinks with the target's scale" } else { "" };
         let default = parameter.default.map_or_else(String::new, |default| format!("; {default} if it isn't given"));
-        let _ = writeln!(text, "  {name:<12} {about} ({kind}; {}{scales}{default})", steps.join(", "));
+        let _ = writeln!(text, "  {name:<14} {about} ({kind}; {}{scales}{default})", steps.join(", "));
     }
     text
 }

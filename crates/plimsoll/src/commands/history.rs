@@ -45,7 +45,7 @@ struct Chosen {
     /// What the others have to be like.
     reference: RunRecord,
     metric: String,
-    unit: &'static str,
+    unit: String,
     /// Each with its values.
     runs: Vec<(RunRecord, Series)>,
     /// Each with the reason.
@@ -65,15 +65,15 @@ impl Chosen {
         }
         let own = series_of(&reference);
         let wanted = options.metric.clone().or_else(|| reference.result.as_ref().map(|figure| figure.metric.clone()));
-        let wanted = wanted.or_else(|| own.first().map(|series| series.metric.to_owned())).unwrap_or_default();
+        let wanted = wanted.or_else(|| own.first().map(|series| series.metric.clone())).unwrap_or_default();
         let Some(series) = own.iter().find(|series| series.metric == wanted) else {
-            let known: Vec<&str> = own.iter().map(|series| series.metric).collect();
+            let known: Vec<&str> = own.iter().map(|series| series.metric.as_str()).collect();
             let message = format!("run {} has no figure '{wanted}'", short(&reference.run_id));
             return Err(Failure::usage(message).hint(format!("it has {}", known.join(", "))));
         };
         let mut chosen = Self {
             metric: wanted,
-            unit: series.unit,
+            unit: series.unit.clone(),
             reference: reference.clone(),
             runs: Vec::new(),
             left_out: Vec::new(),
@@ -125,7 +125,7 @@ impl Chosen {
     fn told(&self) -> History {
         let judged: Vec<history::Run> =
             self.runs.iter().filter_map(|(_, series)| history::Run::of(&series.values)).collect();
-        let found = history::history(&judged, Terms::new(is_higher_better(self.unit)));
+        let found = history::history(&judged, Terms::new(is_higher_better(&self.unit)));
         let run = |(run, series): &(RunRecord, Series)| {
             let figure = series.figure();
             Run {
@@ -144,7 +144,7 @@ impl Chosen {
             test: self.reference.test.clone(),
             target: self.reference.target.clone(),
             metric: self.metric.clone(),
-            unit: self.unit.to_owned(),
+            unit: self.unit.clone(),
             runs: self.runs.iter().map(run).collect(),
             found,
             beside,
@@ -187,7 +187,7 @@ impl Chosen {
             "target": told.target,
             "metric": told.metric,
             "unit": told.unit,
-            "higher_is_better": is_higher_better(self.unit),
+            "higher_is_better": is_higher_better(&self.unit),
             "verdict": told.verdict(),
             "minimum_runs": FEWEST_RUNS,
             "runs": told.runs.iter().enumerate().map(run).collect::<Vec<_>>(),
@@ -267,7 +267,7 @@ fn newest_usable(summaries: &[RunSummary], metric: Option<&str>, store: &dyn Run
 
 /// Whether a figure is a bound, or there is a doubt about it.
 fn is_doubtful(series: &Series, run: &RunRecord) -> bool {
-    series.bound || series.doubt.is_some() || plimsoll_report::bound(run, series.unit).is_some()
+    series.bound || series.doubt.is_some() || plimsoll_report::bound(run, &series.unit).is_some()
 }
 
 /// When the run was made. Virtual time says when the model was, so there the id tells, which begins with the moment.

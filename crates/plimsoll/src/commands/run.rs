@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_bench::run::{self, Plan};
-use plimsoll_bench::step::{LevelWords, Step};
+use plimsoll_bench::step::LevelWords;
+use plimsoll_bench::step::kind::Consent;
 use plimsoll_bench::{Definition, Interrupt, Parameters, Sinks, definition, execute, feed};
 use plimsoll_engine::{Cold, Target};
 use plimsoll_measurement::{Host, RunRecord, exit, units};
@@ -227,24 +228,30 @@ fn level_words(options: &Run) -> Option<LevelWords> {
 /// Whoever writes to tables that are there has to say so in the definition and in the call.
 fn consent(definition: &Definition, options: &Run) -> Result<(), Failure> {
     let refused = |message: String| Failure { message, hint: None, exit_code: exit::SAFETY };
-    if definition.steps.iter().any(|step| step.makes_databases()) && !options.consent.allow_create_database {
-        let message = format!("{} makes databases of its own, which nobody has allowed", definition.name);
-        let backups = if definition.steps.contains(&Step::Restore) {
-            "; a backup and what is restored of it lie in TMPDIR, on PostgreSQL and MariaDB of all that the server has"
-        } else {
-            ""
-        };
-        return Err(refused(message).hint(format!(
-            "they are called plimsoll_copy_..., take twice the volume and are removed at the end{backups}; run it with \
-             --allow-create-database, and choose their size by --set volume=... or --set sizes=..."
-        )));
-    }
-    if definition.steps.contains(&Step::LevelChange) && !options.consent.allow_level_change {
-        let message = format!("{} asks for another level of service, which nobody has allowed", definition.name);
-        return Err(refused(message).hint(
-            "it may cost money, and sessions at the target may end; the level before is asked for again at the end, unless \
-             the program is killed: run it with --allow-level-change",
-        ));
+    for consent in definition.steps.iter().filter_map(|step| step.consent()) {
+        match consent {
+            Consent::Databases { backups } if !options.consent.allow_create_database => {
+                let message = format!("{} makes databases of its own, which nobody has allowed", definition.name);
+                let backups = if backups {
+                    "; a backup and what is restored of it lie in TMPDIR, on PostgreSQL and MariaDB of all that the server has"
+                } else {
+                    ""
+                };
+                return Err(refused(message).hint(format!(
+                    "they are called plimsoll_copy_..., take twice the volume and are removed at the end{backups}; run it with \
+                     --allow-create-database, and choose their size by --set volume=... or --set sizes=..."
+                )));
+            }
+            Consent::Level if !options.consent.allow_level_change => {
+                let message =
+                    format!("{} asks for another level of service, which nobody has allowed", definition.name);
+                return Err(refused(message).hint(
+                    "it may cost money, and sessions at the target may end; the level before is asked for again at the end, \
+                     unless the program is killed: run it with --allow-level-change",
+                ));
+            }
+            _ => {}
+        }
     }
     if !definition.own.as_ref().is_some_and(|own| own.writes) || options.consent.allow_writes {
         return Ok(());

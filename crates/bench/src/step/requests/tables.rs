@@ -1,14 +1,15 @@
 //! The tables that requests on rows work on: loaded anew for every repetition, warm or cold.
 
-use plimsoll_engine::{Cold, Error, ErrorKind, Result, Session, Table};
+use plimsoll_engine::{Error, ErrorKind, Result, Session, Table};
 
-use super::super::{Context, Follower, contradiction};
 use crate::dataset::DatasetSpec;
 use crate::generate::Family;
-use crate::load::mix::{Kind, Mix};
-use crate::load::rows::{OnRows, Target};
 use crate::parameters::Parameters;
 use crate::schema::Width;
+use crate::step::context::{Keep, Target as At};
+use crate::step::kind::contradiction;
+use crate::workload::mix::{Kind, Mix};
+use crate::workload::rows::{OnRows, Target};
 use plimsoll_load::keys::{D1, D2, Keys, Pieces, Zipf};
 use plimsoll_load::phases::Phase;
 
@@ -43,15 +44,13 @@ pub(super) fn on_rows<'a>(
 }
 
 /// The tables that requests begin with.
-pub(super) fn wanted(context: &Context<'_>) -> DatasetSpec {
-    let parameters = context.parameters;
+pub(super) fn wanted(parameters: &Parameters, page_bytes: u64) -> DatasetSpec {
     let tables = match parameters.count("tables") {
         0 => 1,
         tables => tables,
     };
     let width = Width::Seeds;
     let rows = (parameters.bytes("volume") / tables / width.row_bytes()).max(100);
-    let page_bytes = context.database.description().page_bytes;
     DatasetSpec { tables, rows, width, seed: parameters.count("seed"), page_bytes }
 }
 
@@ -65,17 +64,21 @@ fn keys(choice: &str) -> std::result::Result<(Keys, Keys), String> {
 }
 
 /// Loads the tables anew: requests have changed those of the last repetition. Warm tables are read once.
-pub(super) fn provision(context: &mut Context<'_>) -> Result<Vec<Target>> {
-    let wanted = wanted(context);
-    let workspace = context.workspace.clone();
-    let lasts = context.parameters.duration("duration").as_secs().max(1);
-    let asks_again = context.mix.kinds().into_iter().any(|kind| !kind.is_new() && kind != Kind::TableSelect);
+pub(super) fn provision(
+    target: &mut At<'_>,
+    parameters: &Parameters,
+    mix: &Mix,
+    keep: &mut Keep<'_>,
+) -> Result<Vec<Target>> {
+    let wanted = wanted(parameters, target.page_bytes());
+    let lasts = parameters.duration("duration").as_secs().max(1);
+    let asks_again = mix.kinds().into_iter().any(|kind| !kind.is_new() && kind != Kind::TableSelect);
     let new_keys = if asks_again { lasts.saturating_mul(NEW_KEYS_A_SECOND) } else { 0 };
     let remembered = wanted.rows.saturating_add(new_keys).min(i32::MAX as u64);
-    let is_cold = context.parameters.choice("cache") == "cold";
+    let is_cold = parameters.choice("cache") == "cold";
     let mut targets = Vec::new();
     {
-        let (mut session, _watched) = context.session(&workspace)?;
+        let (mut session, _watched) = target.session(target.workspace)?;
         let session = session.as_mut();
         // All of them first: new tables in the gaps of old ones would not lie in order.
         for number in 0..wanted.tables {
@@ -84,50 +87,49 @@ pub(super) fn provision(context: &mut Context<'_>) -> Result<Vec<Target>> {
         for number in 0..wanted.tables {
             let table = wanted.table(number);
             session.create_table(&table)?;
-            context.load(session, &table, wanted.generator(number, 1, wanted.rows), wanted.table_bytes())?;
+            keep.load(session, &table, wanted.generator(number, 1, wanted.rows), wanted.table_bytes())?;
             session.settle_table(&table)?;
             if !is_cold {
                 session.query_count(&session.dialect().scan(&table.name, false), &[])?;
             }
-            let by_procedure = by_procedure(context, session, &table)?;
+            let by_procedure = by_procedure(target, parameters.choice("procedures"), keep, session, &table)?;
             targets.push(Target::new(table, number, (wanted.rows, remembered), session.dialect(), by_procedure));
         }
         session.checkpoint()?;
     }
     if is_cold {
-        context.log.activity("making the cache cold");
+        keep.log.activity("making the cache cold");
         let tables: Vec<_> = targets.iter().map(|target| target.table.clone()).collect();
-        let cold = Cold { shared: false, ..context.cold.clone() };
-        let mut follower = Follower::new(context.interrupt, [Some(&mut *context.lease), None]);
-        context.database.make_cold(&workspace, &workspace, &tables, &cold, &mut follower)?;
-        for warning in follower.into_warnings() {
-            context.warn(warning);
-        }
-    }
-    if !context.settle.is_zero() {
-        context.wait(context.settle)?;
+        let (_, warnings) = target.make_cold((target.workspace, None), &tables, false)?;
+        keep.warn_all(warnings);
     }
     Ok(targets)
 }
 
 /// Whether procedures make the requests for single rows of a table; then they are there.
-fn by_procedure(context: &mut Context<'_>, session: &mut dyn Session, table: &Table) -> Result<bool> {
-    let asked = context.parameters.choice("procedures");
+fn by_procedure(
+    target: &At<'_>,
+    asked: &str,
+    keep: &mut Keep<'_>,
+    session: &mut dyn Session,
+    table: &Table,
+) -> Result<bool> {
     let wanted = asked == "yes" || (asked == "usual" && session.dialect().prefers_procedures());
     let made = wanted && session.make_procedures(table)?;
     if asked == "yes" && !made {
-        let engine = &context.database.description().engine;
+        let engine = &target.database.description().engine;
         return Err(Error::new(ErrorKind::Unsupported, format!("no stored procedures can be made on '{engine}' here"))
             .hint("leave out procedures=yes, or let the user make them where the engine has them"));
     }
     if made {
-        context.facts.insert("by_procedure".to_owned(), true.into());
+        keep.fact("by_procedure", true);
     }
     Ok(made)
 }
 
 /// A table that isn't there, for requests that nobody answers.
-pub(super) fn rehearsal(context: &Context<'_>) -> Result<Target> {
-    let (session, _watched) = context.session(context.workspace)?;
-    Ok(Target::new(wanted(context).table(0), 0, (REHEARSAL_ROWS, REHEARSAL_KEYS), session.dialect(), false))
+pub(super) fn rehearsal(parameters: &Parameters, target: &At<'_>) -> Result<Target> {
+    let (session, _watched) = target.session(target.workspace)?;
+    let table = wanted(parameters, target.page_bytes()).table(0);
+    Ok(Target::new(table, 0, (REHEARSAL_ROWS, REHEARSAL_KEYS), session.dialect(), false))
 }

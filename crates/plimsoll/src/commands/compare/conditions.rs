@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 
 use plimsoll_bench::definition::Definition;
-use plimsoll_bench::parameters::{PARAMETERS, Parameter, ParameterValue, Parameters};
-use plimsoll_bench::step::Step;
+use plimsoll_bench::parameters::{Parameter, ParameterValue, Parameters};
+use plimsoll_bench::step::kinds::BUILT_IN;
 use plimsoll_measurement::RunRecord;
 use serde_json::Value;
 
@@ -45,8 +45,8 @@ const AMOUNTS: [&str; 12] = [
     "largest_set",
     "source",
     "poll",
-    "give_up",
-    "shrink",
+    "timeout",
+    "scale_duration",
     "seed",
     "level",
 ];
@@ -79,21 +79,19 @@ pub fn differences(base: &RunRecord, other: &RunRecord) -> Vec<Difference> {
         found.add("engine version", Weight::Warns, base.engine_version.clone(), other.engine_version.clone());
     }
     found.add("catalogue edition", Weight::Warns, base.catalog_edition.clone(), other.catalog_edition.clone());
-    let is_rate_of_volume = definitions.iter().flatten().all(|definition| {
-        definition.steps.iter().all(|step| matches!(step, Step::Scan | Step::Write | Step::Join | Step::Memory))
-    });
-    let has_join = definitions.iter().flatten().any(|definition| definition.steps.contains(&Step::Join));
-    for parameter in PARAMETERS {
+    let is_rate_of_volume =
+        definitions.iter().flatten().all(|definition| definition.steps.iter().all(|step| step.compares_volumes()));
+    for parameter in BUILT_IN.parameters() {
         let is_amount = AMOUNTS.contains(&parameter.name)
             || parameter.name == COMPARED_ON_PURPOSE
             || (is_rate_of_volume && VOLUMES.contains(&parameter.name))
             // A join is shared by as many sessions as there are CPUs: it is the machine that differs.
-            || (has_join && parameter.name == "sessions");
+            || (is_rate_of_volume && definitions.iter().any(Option::is_some) && parameter.name == "sessions");
         let weight = if is_amount { Weight::Warns } else { Weight::Refuses };
         let [a, b] = [(base, &definitions[0]), (other, &definitions[1])].map(|(run, definition)| {
             let factor = if parameter.scales { scale_of(run) } else { 1 };
             let usual = || usual(parameter, definition.as_ref()?);
-            run.parameters.get(parameter.name).cloned().or_else(usual).map(|value| unscaled(&value, factor).to_string())
+            parameter.recorded(&run.parameters).or_else(usual).map(|value| unscaled(&value, factor).to_string())
         });
         found.add(parameter.name, weight, a, b);
     }
@@ -102,6 +100,16 @@ pub fn differences(base: &RunRecord, other: &RunRecord) -> Vec<Difference> {
     let value = |run: &RunRecord, name: &str| run.parameters.get(name).map(ToString::to_string);
     for name in variables {
         found.add(name, Weight::Refuses, value(base, name), value(other, name));
+    }
+    if definitions.iter().all(Option::is_none) {
+        // Nobody knows which of them say what is asked.
+        let known = BUILT_IN.parameters();
+        let names: BTreeSet<&String> = base.parameters.keys().chain(other.parameters.keys()).collect();
+        let is_known =
+            |name: &str| name == "scale" || FACTS.contains(&name) || known.iter().any(|one| one.name == name);
+        for name in names.into_iter().filter(|name| !is_known(name)) {
+            found.add(name, Weight::Warns, value(base, name), value(other, name));
+        }
     }
     // A scale is a part of an engine's own nature: held against an engine without one it is no difference of the test.
     let scale_weight = if is_one_engine { Weight::Refuses } else { Weight::Warns };

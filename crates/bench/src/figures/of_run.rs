@@ -1,0 +1,83 @@
+//! The figures of a whole run, by its steps.
+
+use plimsoll_measurement::{Point, Repetition, RunRecord};
+
+use super::series::{Measured, Series};
+use crate::definition::Definition;
+use crate::step::kind::Step;
+
+/// The values behind the figures of a run, by repetition, the headline of its first step first. Only complete repetitions count.
+/// A series without values has the reason why.
+pub fn series(steps: &[Step], repetitions: &[Repetition], (page_bytes, scale): (u64, u64)) -> Vec<Series> {
+    let complete: Vec<&Repetition> = repetitions.iter().filter(|repetition| repetition.complete).collect();
+    let of_steps = steps.iter().flat_map(|step| {
+        let named = (steps.len() > 1).then(|| step.name());
+        let own = |point: &&Point| named.is_none() || point.phase.as_deref() == named;
+        let points = complete.iter().map(|repetition| repetition.points.iter().filter(own).collect()).collect();
+        step.figures(&Measured { repetitions: complete.clone(), points, page_bytes, scale })
+    });
+    of_steps.filter(|series| !series.values.is_empty() || series.absent.is_some()).collect()
+}
+
+/// The values behind the figures of a stored run. Of one whose definition this release can't read, those that its record has.
+pub fn series_of(record: &RunRecord) -> Vec<Series> {
+    let definition = Definition::parse("stored definition", &record.definition.text);
+    let fact = |name: &str| record.parameters.get(name).and_then(serde_json::Value::as_u64).filter(|fact| *fact > 0);
+    let mut all = match (definition, fact("page_bytes")) {
+        (Ok(definition), Some(page_bytes)) => {
+            series(&definition.steps, &record.repetitions, (page_bytes, fact("scale").unwrap_or(1)))
+        }
+        (Ok(_), None) => return Vec::new(),
+        _ => return record.results.iter().map(Series::of_figure).collect(),
+    };
+    doubt_client(&mut all, record);
+    all
+}
+
+/// A client that was the limit makes the rates of requests lower bounds. In virtual time it never is.
+pub(crate) fn doubt_client(all: &mut [Series], record: &RunRecord) {
+    if record.host.client.as_ref().is_none_or(|client| client.verdict != "was-the-limit") {
+        return;
+    }
+    for series in all.iter_mut().filter(|series| ["request_rate", "content_rate"].contains(&series.metric.as_str())) {
+        let doubt = "at least: our own client was the limit".to_owned();
+        series.note = Some(series.note.take().map_or(doubt.clone(), |note| format!("{doubt}; {note}")));
+        series.doubt = Some(doubt);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_measurement::{Figure, units};
+
+    use super::*;
+    use crate::definition::find_builtin;
+
+    fn figures(repetitions: &[Repetition]) -> Vec<Figure> {
+        let write = find_builtin("write-chunk").unwrap();
+        series(&write.steps, repetitions, (8192, 1)).iter().filter_map(Series::figure).collect()
+    }
+
+    fn repetition(label: &str, complete: bool, points: Vec<Point>) -> Repetition {
+        Repetition { label: label.to_owned(), complete, started_seconds: 0.0, points, ..Repetition::default() }
+    }
+
+    fn chunk(mb: u64, seconds: f64) -> Point {
+        Point { seconds, ..Point::default() }.with_content(mb * units::MB)
+    }
+
+    #[test]
+    fn a_rate_is_content_over_time_and_incomplete_repetitions_do_not_count() {
+        let repetitions = vec![
+            repetition("a", true, vec![chunk(100, 60.0), chunk(100, 180.0)]),
+            repetition("b", true, vec![chunk(100, 120.0), chunk(100, 120.0)]),
+            repetition("c", false, vec![chunk(100, 1.0)]),
+        ];
+        let made = figures(&repetitions);
+        assert_eq!(made.len(), 1);
+        assert!((made[0].value - 50.0).abs() < 1e-9);
+        assert_eq!(made[0].repetitions, 2);
+        assert!(made[0].point_cv_percent.unwrap() > 0.0);
+        assert!(figures(&repetitions[2..]).is_empty(), "no complete repetition, no figure");
+    }
+}

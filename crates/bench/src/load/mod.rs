@@ -1,9 +1,0 @@
-//! Requests as a database is asked them: on rows of our own tables, or from a definition, and the sessions that make them.
-
-pub mod custom;
-pub mod mix;
-pub mod plan;
-pub mod rehearsal;
-pub mod request;
-pub mod rows;
-pub mod session;

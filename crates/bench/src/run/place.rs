@@ -1,0 +1,91 @@
+//! The run's own place at a target: room for it, what others left beside it, and its end.
+
+use plimsoll_engine::{Database, Error, ErrorKind, Lease, Result, Workspace, WorkspaceKind};
+use plimsoll_measurement::units;
+
+use super::plan::Plan;
+use crate::parameters::Parameters;
+
+/// Volumes beyond this are refused where the free space can't be known.
+const LARGEST_UNCHECKED_BYTES: u64 = 64 << 40;
+
+/// Room that is left on the target's disk whatever a test asks for.
+const RESERVE_BYTES: u64 = 16 << 20;
+
+/// Removes the run's own place. A lease that still stands on it is the server's, which has not noticed our end yet.
+pub(super) fn remove_own(database: &dyn Database, workspace: &Workspace) -> Result<()> {
+    if database.remove(workspace)? || !database.workspaces()?.iter().any(|status| status.workspace == *workspace) {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Busy, "its lease still stands"))
+}
+
+/// Lets a lease fall; where the server is silent in a thread of its own, since that waits for an answer.
+pub(super) fn give_back(lease: Box<dyn Lease>, is_silent: bool) {
+    if is_silent {
+        let _ = std::thread::Builder::new().name("lease".to_owned()).spawn(move || drop(lease));
+    }
+}
+
+/// True if the server answers, as far as that can be asked without waiting for long.
+pub(super) fn answers(database: &dyn Database) -> bool {
+    database.server_sampler().and_then(|sampler| sampler.map_or(Ok(Vec::new()), |mut sampler| sampler.sample())).is_ok()
+}
+
+/// Removes the places of runs whose lease has fallen. Kept data sets stay; they are for `plimsoll clean --data`.
+pub(super) fn remove_leftovers(database: &dyn Database, warnings: &mut Vec<String>) -> Result<()> {
+    let mut removed = 0;
+    if database.end_orphans()? > 0 {
+        warnings.push("sessions of a killed run were still working on the target and were ended".to_owned());
+    }
+    let workspaces = database.workspaces()?;
+    if workspaces.iter().any(|status| status.workspace.kind() == WorkspaceKind::Run && status.leased) {
+        warnings.push("another run was working on the target at the start: the two measure each other".to_owned());
+    }
+    for status in workspaces {
+        if status.workspace.kind() != WorkspaceKind::Data && !status.leased {
+            match database.remove(&status.workspace) {
+                Ok(gone) => removed += u32::from(gone),
+                // Another user's leftovers must not stand in our way.
+                Err(error) => {
+                    warnings.push(format!("{} of a killed run could not be removed: {error}", status.workspace));
+                }
+            }
+        }
+    }
+    if removed > 0 {
+        warnings.push(format!(
+            "leftovers of {removed} killed run{} were removed first",
+            if removed == 1 { "" } else { "s" }
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses what would not fit, before anything is changed.
+pub(super) fn guard_space(plan: &Plan<'_>, parameters: &Parameters, database: &dyn Database) -> Result<()> {
+    let places = database.workspaces()?;
+    let page_bytes = database.description().page_bytes;
+    let needed = plan.definition.steps.iter().map(|step| {
+        let kept = step.kept_data(parameters, page_bytes);
+        step.space_bytes(parameters, kept.is_some_and(|kept| places.iter().any(|status| status.workspace == kept)))
+    });
+    let needed = needed.fold(0, u64::saturating_add);
+    let hint = "ask for less with --set volume=..., or free some space";
+    match database.free_bytes() {
+        Some(free) if needed.saturating_add(RESERVE_BYTES) > free => {
+            let (needed, free) = (units::format_bytes(needed), units::format_bytes(free));
+            Err(Error::new(ErrorKind::Safety, format!("the test may take {needed}, but only {free} are free"))
+                .hint(hint))
+        }
+        None if needed > LARGEST_UNCHECKED_BYTES => {
+            let needed = units::format_bytes(needed);
+            Err(Error::new(
+                ErrorKind::Safety,
+                format!("the test may take {needed}, and the target's free space can't be seen from here"),
+            )
+            .hint(hint))
+        }
+        _ => Ok(()),
+    }
+}

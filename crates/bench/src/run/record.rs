@@ -1,0 +1,142 @@
+//! The record of a run as it begins, and as it fails.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use plimsoll_clock::Clock;
+use plimsoll_engine::{Error, ErrorKind};
+use plimsoll_measurement::{Basis, Repetition, RunFailure, RunRecord, Subject, Verdict, exit, run::SCHEMA_VERSION};
+
+use super::plan::{On, Plan};
+use crate::interrupt::Interrupt;
+use crate::parameters::Parameters;
+
+pub(super) fn new_record(plan: &Plan<'_>, parameters: &Parameters, on: On<'_>, clock: &Arc<dyn Clock>) -> RunRecord {
+    let description = on.description;
+    let mut record = RunRecord {
+        catalog_edition: plan.catalog_edition.clone().or_else(|| description.edition.clone()),
+        engine_version: Some(description.version.clone()),
+        target_fingerprint: Some(description.fingerprint.clone()),
+        environment: description.settings.clone(),
+        subject: on.subject,
+        warnings: parameters.notices().chain(description.warnings.iter().cloned()).collect(),
+        ..blank_record(plan, parameters, &description.engine, clock)
+    };
+    if description.scale > 1 {
+        record.parameters.insert("scale".to_owned(), description.scale.into());
+    }
+    record
+}
+
+fn blank_record(plan: &Plan<'_>, parameters: &Parameters, engine: &str, clock: &Arc<dyn Clock>) -> RunRecord {
+    let group = plan.definition.group.iter().map(|group| ("group".to_owned(), group.as_str().into()));
+    let variables = plan.definition.own.iter().flat_map(|own| &own.variables);
+    RunRecord {
+        schema_version: SCHEMA_VERSION.to_owned(),
+        run_id: uuid::Uuid::now_v7().simple().to_string(),
+        test: plan.definition.name.clone(),
+        target: plan.target.clone(),
+        subject: Subject::Database,
+        basis: Basis::Measured,
+        engine: engine.to_owned(),
+        engine_version: None,
+        clock: clock.kind().to_owned(),
+        started_at: format!("{:.3}", clock.timestamp(clock.now())),
+        ended_at: None,
+        virtual_seconds: None,
+        campaign: plan.campaign.clone(),
+        parameters: parameters
+            .iter()
+            .map(|(name, value)| (name.to_owned(), value.to_json()))
+            .chain(group)
+            .chain(variables.map(|(name, value)| (name.clone(), (*value).into())))
+            .collect(),
+        definition: plimsoll_measurement::Definition {
+            hash: plan.definition.hash(),
+            text: plan.definition.text.clone(),
+        },
+        target_fingerprint: None,
+        environment: BTreeMap::new(),
+        catalog_edition: plan.catalog_edition.clone(),
+        build: plan.build.clone(),
+        ceilings: Vec::new(),
+        repetitions: Vec::new(),
+        result: None,
+        results: Vec::new(),
+        absent: Vec::new(),
+        cpu_table: None,
+        expected: None,
+        verdict: Verdict::default(),
+        warnings: Vec::new(),
+        error: None,
+        host: plan.host.clone(),
+    }
+}
+
+/// The record of a run that never reached its target, so that scripts get an object for it all the same.
+pub fn not_started(plan: &Plan<'_>, engine: &str, clock: &Arc<dyn Clock>, error: &Error) -> RunRecord {
+    let now = Some(format!("{:.3}", clock.timestamp(clock.now())));
+    let failure = failure(error, &Interrupt::default(), &[]);
+    RunRecord { ended_at: now, error: Some(failure), ..blank_record(plan, &plan.parameters, engine, clock) }
+}
+
+/// The record's error: an interrupt hides behind whatever a cancelled statement said.
+pub(super) fn failure(error: &Error, interrupt: &Interrupt, repetitions: &[Repetition]) -> RunFailure {
+    let is_empty = |repetition: &Repetition| repetition.points.is_empty() && repetition.requests.is_empty();
+    let how =
+        if repetitions.iter().all(is_empty) { " before anything was measured" } else { "; what was measured is kept" };
+    match interrupt.signal() {
+        Some(signal) => RunFailure {
+            kind: ErrorKind::Cancelled.name().to_owned(),
+            message: format!("the run was interrupted{how}"),
+            hint: None,
+            exit_code: if signal == 15 { exit::TERMINATED } else { exit::INTERRUPTED },
+        },
+        None => RunFailure {
+            kind: error.kind.name().to_owned(),
+            message: error.message.clone(),
+            hint: error.hint.clone().or_else(|| Some(next_step(error.kind).to_owned())),
+            exit_code: error.kind.exit_code(),
+        },
+    }
+}
+
+/// What to do about an error that does not say it itself.
+pub fn next_step(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Usage | ErrorKind::Unsupported => "see 'plimsoll run --help' and 'plimsoll tests show TEST'",
+        ErrorKind::ToolMissing => "install the engine's client programs on this machine",
+        ErrorKind::Connect | ErrorKind::Missing => "check the URL; 'plimsoll doctor URL' tries it",
+        ErrorKind::Authenticate => {
+            "check user and password, which comes from --password-file FILE, PLIMSOLL_PASSWORD or a prompt; 'plimsoll doctor \
+             URL' tries it"
+        }
+        ErrorKind::PasswordNeeded => {
+            "give it by --password-file FILE or PLIMSOLL_PASSWORD, or run on a terminal to be asked"
+        }
+        ErrorKind::Permission => "'plimsoll doctor URL' tells what this user may do",
+        ErrorKind::Safety | ErrorKind::DiskFull => "free some space, or ask for less with --set volume=...",
+        ErrorKind::Lost => "see whether the server is up and why it ended the session, then run the test again",
+        ErrorKind::Busy => "wait for whoever holds the lock, then run the test again",
+        ErrorKind::Cancelled => "run the test again",
+        ErrorKind::Statement => "'plimsoll doctor URL' tells what works on the target",
+        ErrorKind::Internal => "please report it with the command and 'plimsoll doctor'",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_measurement::Point;
+
+    #[test]
+    fn an_interrupt_claims_to_keep_only_what_there_is() {
+        let interrupt = Interrupt::default();
+        interrupt.trigger(2);
+        let error = Error::new(ErrorKind::Cancelled, "cancelled");
+        let said = |repetitions: &[Repetition]| failure(&error, &interrupt, repetitions).message;
+        assert_eq!(said(&[Repetition::default()]), "the run was interrupted before anything was measured");
+        let measured = Repetition { points: vec![Point::default()], ..Repetition::default() };
+        assert_eq!(said(&[measured]), "the run was interrupted; what was measured is kept");
+    }
+}

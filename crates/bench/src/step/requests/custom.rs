@@ -1,0 +1,172 @@
+//! What requests of a definition's own need around them: set-up, a look at every statement, samples of columns, clean-up.
+
+use plimsoll_engine::{ColumnType, Database, Error, ErrorKind, RequestAccess, Result, Session, Value, Workspace};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
+
+use crate::parameters::Parameters;
+use crate::step::context::{Keep, Target};
+use crate::step::kind::contradiction;
+use crate::workload::custom::{CustomWorkload, Draw, Literal, Ready, ready};
+
+/// Values that are kept of a column.
+const SAMPLE: usize = 10_000;
+
+/// Requests of a definition's own, from the set-up to the clean-up.
+pub(super) struct Prepared {
+    own: CustomWorkload,
+    ready: Option<Ready>,
+    /// The same with sequences of its own, for requests that nobody answers.
+    rehearsal: Option<Ready>,
+}
+
+impl Prepared {
+    /// Nothing has been done at the target.
+    pub(super) fn new(own: &CustomWorkload) -> Self {
+        Self { own: own.clone(), ready: None, rehearsal: None }
+    }
+
+    /// What its sessions may reach.
+    pub(super) fn access(&self) -> RequestAccess {
+        RequestAccess { existing: self.own.existing, writes: self.own.writes }
+    }
+
+    /// The workload.
+    pub(super) fn ready(&self) -> Result<&Ready> {
+        self.ready.as_ref().ok_or_else(|| contradiction("requests were made before they were prepared".to_owned()))
+    }
+
+    /// The workload, for requests that nobody answers.
+    pub(super) fn rehearsal(&self) -> Result<&Ready> {
+        self.rehearsal.as_ref().ok_or_else(|| contradiction("requests were made before they were prepared".to_owned()))
+    }
+
+    /// Sets up, and tries every statement: what is wrong with one is known before anything is measured.
+    pub(super) fn prepare(&mut self, target: &Target<'_>, parameters: &Parameters, keep: &mut Keep<'_>) -> Result<()> {
+        let description = target.database.description();
+        let seed = parameters.count("seed");
+        let (mut session, _watched) = target.session_with(target.workspace, self.access())?;
+        let session = session.as_mut();
+        for sql in ready::script(&self.own, &self.own.setup, description).map_err(unusable)? {
+            target.interrupt.check()?;
+            keep.log.activity(&format!("setting up: {}", first_words(&sql)));
+            session.execute(&sql, &[]).map_err(|error| of(error, "the set-up", &sql))?;
+        }
+        let draws = self.own.requests.iter().flat_map(|request| &request.parameters);
+        let mut samples = Vec::new();
+        for draw in draws {
+            if let (_, Draw::Column { table, column }) = draw {
+                keep.log.activity(&format!("reading a sample of {table}.{column}"));
+                samples.push(((table.clone(), column.clone()), sample(session, table, column, seed)?));
+            }
+        }
+        let known = |table: &str, column: &str| {
+            let found = samples.iter().find(|((of, name), _)| of == table && name == column);
+            Ok(found.map(|(_, values)| values.clone()).unwrap_or_default())
+        };
+        let dialect = session.dialect();
+        let new = || Ready::new(&self.own, description, dialect, seed, known).map_err(unusable);
+        let ready = new()?;
+        self.rehearsal = Some(new()?);
+        for (request, statement) in ready.statements() {
+            session
+                .check(&statement.sql)
+                .map_err(|error| of(error, &format!("request '{request}'"), &statement.sql))?;
+        }
+        self.ready = Some(ready);
+        Ok(())
+    }
+
+    /// Cleans up on a session of its own: the others may be gone or cancelled.
+    pub(super) fn clean_up(self, database: &dyn Database, workspace: &Workspace) -> Result<()> {
+        if self.own.cleanup.is_empty() {
+            return Ok(());
+        }
+        let script = ready::script(&self.own, &self.own.cleanup, database.description()).map_err(unusable)?;
+        let mut session = database.session_with(workspace, workspace, self.access())?;
+        script
+            .iter()
+            .try_for_each(|sql| session.execute(sql, &[]).map(drop).map_err(|error| of(error, "the clean-up", sql)))
+    }
+}
+
+/// Some values of a column, all alike: those that a reservoir holds in the end (Vitter's algorithm R).
+fn sample(session: &mut dyn Session, table: &str, column: &str, seed: u64) -> Result<Vec<Literal>> {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let (mut seen, mut kept) = (0_u64, Vec::new());
+    let text = ColumnType::Text(u16::MAX);
+    let (dialect, mut sql) = (session.dialect(), session.dialect().sample_column(table, column, seed));
+    if let Some(other) = dialect.sample_long_column(table, column, seed)
+        && session.check(&sql).is_err()
+    {
+        sql = other;
+    }
+    let read = session.query(&sql, &[], &[text, text], &mut |row| {
+        seen += 1;
+        let at = ((u128::from(random.next_u64()) * u128::from(seen)) >> 64) as usize;
+        let at = if kept.len() < SAMPLE { kept.len() } else { at };
+        if at < SAMPLE
+            && let (Value::Text(value), Value::Text(kind)) = (row.get(0), row.get(1))
+        {
+            let value = literal(value, kind);
+            if at < kept.len() { kept[at] = value } else { kept.push(value) }
+        }
+        Ok(())
+    });
+    read.map_err(|error| of(error, "the sample of a column", &format!("{table}.{column}")))?;
+    Ok(kept)
+}
+
+/// A value by the engine's name of its type; what is no number goes back as a text.
+fn literal(value: &str, kind: &str) -> Literal {
+    let number = match kind {
+        "integer" | "bigint" | "smallint" | "int" | "tinyint" => value.parse().ok().map(Literal::Integer),
+        "real" | "double precision" | "float" => value.parse().ok().map(Literal::Float),
+        "boolean" => Some(Literal::Bit(value == "true")),
+        _ => None,
+    };
+    number.unwrap_or_else(|| Literal::Text(value.to_owned()))
+}
+
+fn unusable(problem: String) -> Error {
+    Error::new(ErrorKind::Usage, problem).hint("'plimsoll tests keys' lists what a definition may say")
+}
+
+/// An error with the place in the definition that it comes from.
+fn of(error: Error, workspace: &str, sql: &str) -> Error {
+    let message = format!("{workspace}: {} (in: {})", error.message, first_words(sql));
+    let hint = error.hint.unwrap_or_else(|| "correct the statement in the definition, or what it asks for".to_owned());
+    Error { kind: error.kind, message, hint: Some(hint) }
+}
+
+/// The beginning of a text, on one line.
+fn first_words(sql: &str) -> String {
+    const LENGTH: usize = 60;
+    let line = sql.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(LENGTH) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_every_engine_are_known_by_the_names_of_their_types() {
+        for kind in ["integer", "bigint", "smallint", "int", "tinyint"] {
+            assert!(matches!(literal("-7", kind), Literal::Integer(-7)), "{kind}");
+        }
+        for kind in ["real", "double precision", "float"] {
+            assert!(
+                matches!(literal("1.5e-7", kind), Literal::Float(number) if number.to_bits() == 1.5e-7_f64.to_bits()),
+                "{kind}"
+            );
+        }
+        assert!(matches!(literal("true", "boolean"), Literal::Bit(true)));
+        for (value, kind) in [("12.3400", "money"), ("x", "int"), ("2020-01-31T00:00:00", "datetime2"), ("1", "bit")] {
+            assert!(matches!(literal(value, kind), Literal::Text(text) if text == value), "{kind}");
+        }
+    }
+}

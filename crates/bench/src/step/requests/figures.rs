@@ -1,0 +1,138 @@
+//! Figures of requests: of several phases the best one counts.
+
+use plimsoll_analysis::summary;
+use plimsoll_measurement::{Metric, Phase, Point, Repetition};
+
+use crate::figures::series::{Series, percentile_ms};
+
+/// Requests a second, their content a minute, and percentiles of the response times over all kinds. Of several phases the
+/// one with the highest rate counts, of a search the highest rate of each repetition that held in all its tries.
+pub(super) fn requests(repetitions: &[&Repetition]) -> Vec<Series> {
+    let searched = repetitions.iter().any(|repetition| repetition.phases.iter().any(|phase| phase.holds.is_some()));
+    let batches = repetitions.iter().any(|repetition| repetition.phases.iter().any(|phase| phase.batch_rows.is_some()));
+    let best = if searched { None } else { best_phase(repetitions, batches) };
+    let chosen: Vec<&Phase> = repetitions
+        .iter()
+        .filter_map(|repetition| {
+            if let Some(place) = best {
+                repetition.phases.get(place).filter(|phase| phase.operations + phase.drained > 0)
+            } else {
+                let held = repetition.phases.iter().filter(|phase| phase.operations > 0 && held(repetition, phase));
+                held.max_by(|a, b| a.rate.total_cmp(&b.rate))
+            }
+        })
+        .collect();
+    let label = best.and_then(|place| repetitions.iter().find_map(|repetition| repetition.phases.get(place)));
+    let label = label.map(|phase| &phase.label);
+    let several = repetitions.iter().any(|repetition| repetition.phases.len() > 1);
+    let note = match label {
+        Some(label) if several => Some(format!(
+            "at {label}, {}",
+            if batches { "with the most MB a minute" } else { "with the most requests a second" }
+        )),
+        None if searched => Some("at the highest rate that met the goal".to_owned()),
+        _ => None,
+    };
+    let of = |metric: &'static str, unit: &'static str, value: &dyn Fn(&Phase) -> Option<f64>| Series {
+        note: note.clone(),
+        ..Series::new(metric, unit, chosen.iter().filter_map(|phase| value(phase)).collect())
+    };
+    let percentile = |metric: &'static str, percent: f64| Series {
+        note: note.clone(),
+        ..percentile_ms(metric, percent, chosen.iter().map(|phase| phase.times.percentile(percent)))
+    };
+    let points = repetitions.iter().flat_map(|repetition| &repetition.points);
+    let of_points: Vec<f64> = points.filter(|_| !several).filter_map(rate_of_point).collect();
+    let rate = Series {
+        point_cv_percent: summary::coefficient_of_variation_percent(&of_points),
+        ..of("request_rate", "1/s", &|phase| Some(phase.rate))
+    };
+    vec![
+        rate,
+        percentile("latency_p50", 50.0),
+        percentile("latency_p99", 99.0),
+        percentile("latency_p99.9", 99.9),
+        of("content_rate", "MB/min", &|phase| phase.mb_per_minute.filter(|rate| *rate > 0.0)),
+    ]
+}
+
+/// True if a search found that a rate holds, in all its tries.
+fn held(repetition: &Repetition, phase: &Phase) -> bool {
+    let same = |other: &&Phase| other.rate_asked.map(f64::to_bits) == phase.rate_asked.map(f64::to_bits);
+    repetition.phases.iter().filter(same).all(|other| other.holds == Some(true))
+}
+
+fn rate_of_point(point: &Point) -> Option<f64> {
+    Some(point.count(Metric::Operations)? as f64 / point.seconds).filter(|_| point.seconds > 0.0)
+}
+
+/// The place of the phase whose rate is highest, of batches the one that loads most, by the mean over the repetitions that have
+/// it. All repetitions try the same phases in the same order.
+fn best_phase(repetitions: &[&Repetition], batches: bool) -> Option<usize> {
+    let places = repetitions.iter().map(|repetition| repetition.phases.len()).max()?;
+    let rate = |phase: &Phase| if batches { phase.mb_per_minute.unwrap_or(0.0) } else { phase.rate };
+    let mean = |place: usize| {
+        let rates = repetitions.iter().filter_map(|repetition| repetition.phases.get(place)).map(rate);
+        summary::mean(&rates.collect::<Vec<f64>>()).unwrap_or(0.0)
+    };
+    (0..places).max_by(|a, b| mean(*a).total_cmp(&mean(*b)))
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_measurement::LatencyHistogramData;
+
+    use super::*;
+
+    fn repetition(label: &str, complete: bool, points: Vec<Point>) -> Repetition {
+        Repetition { label: label.to_owned(), complete, started_seconds: 0.0, points, ..Repetition::default() }
+    }
+
+    #[test]
+    fn of_a_search_the_highest_rate_that_held_in_all_its_tries_counts() {
+        let phase = |rate: f64, holds: bool| Phase {
+            label: format!("{rate}/s"),
+            rate_asked: Some(rate),
+            operations: 1,
+            rate,
+            holds: Some(holds),
+            ..Phase::default()
+        };
+        let mut searched = repetition("a", true, Vec::new());
+        searched.phases = vec![phase(100.0, true), phase(200.0, false), phase(200.0, true), phase(400.0, false)];
+        let found = requests(&[&searched]);
+        assert_eq!((found[0].metric.as_str(), found[0].values[0]), ("request_rate", 100.0), "{found:?}");
+    }
+
+    fn times(count: u64) -> LatencyHistogramData {
+        LatencyHistogramData { count, sum_us: 0.0, relative_error_percent: 1.0, buckets: vec![(1000.0, count)] }
+    }
+
+    #[test]
+    fn a_percentile_with_too_few_times_is_absent_with_the_reason() {
+        let mut one = repetition("a", true, Vec::new());
+        one.phases = vec![Phase { operations: 7302, rate: 365.1, times: times(7302), ..Phase::default() }];
+        let made = requests(&[&one]);
+        let of = |metric: &str| made.iter().find(|series| series.metric == metric).unwrap();
+        assert_eq!((of("latency_p99").values.as_slice(), &of("latency_p99").absent), (&[1.0][..], &None));
+        let reason = "p99.9 needs 10000 response times, 10 of them beyond it; there are 7302";
+        assert_eq!(of("latency_p99.9").absent.as_deref(), Some(reason));
+        assert!(of("latency_p99.9").figure().is_none());
+    }
+
+    #[test]
+    fn phases_with_the_same_label_are_not_added_together() {
+        let phase = |sessions: u32, rate: f64| Phase {
+            label: format!("{sessions} sessions"),
+            sessions,
+            operations: 1,
+            rate,
+            ..Phase::default()
+        };
+        let mut one = repetition("a", true, Vec::new());
+        one.phases = vec![phase(4, 100.0), phase(4, 110.0), phase(8, 150.0)];
+        let made = requests(&[&one]);
+        assert_eq!((made[0].metric.as_str(), made[0].values[0]), ("request_rate", 150.0), "{made:?}");
+        assert!(made[0].note.as_ref().unwrap().starts_with("at 8 sessions"), "{made:?}");
+    }
+}

@@ -1,0 +1,81 @@
+//! A database that is moved, and what it becomes.
+
+use plimsoll_engine::{Error, ErrorKind, Result, Transfer, Workspace, process};
+use plimsoll_measurement::units;
+
+use super::size::Size;
+use crate::dataset::{self, DatasetSpec};
+use crate::step::context::{Keep, Target};
+use crate::step::kind::contradiction;
+
+/// Bytes of this machine's temporary folder that a backup leaves free: the server may have its files on the same disk.
+pub(crate) const FREE_RESERVE: u64 = 256 << 20;
+
+/// A database to be moved.
+pub(crate) struct Source {
+    /// Which it is, if there are several.
+    pub size: Option<Size>,
+    pub wanted: DatasetSpec,
+    pub workspace: Workspace,
+    pub target: Workspace,
+    pub volume: u64,
+    /// Content of all that is moved, and its pages: where an engine backs up whole servers, as much as these would have.
+    pub content_bytes: u64,
+    pub page_bytes: u64,
+    /// Content and bytes of the database alone, where those are of all that its server has.
+    pub own: Option<(u64, u64)>,
+}
+
+impl Source {
+    /// Makes the database and fills it; `before_indexes` says that its pages count before it has those.
+    pub fn fill(
+        &mut self,
+        target: &Target<'_>,
+        keep: &mut Keep<'_>,
+        transfer: &mut dyn Transfer,
+        before_indexes: bool,
+    ) -> Result<()> {
+        transfer.make(&self.workspace)?;
+        let empty = transfer.bytes(&self.workspace).unwrap_or(0);
+        let tables = dataset::load(target, keep, &self.workspace, self.wanted)?;
+        self.content_bytes = tables.iter().map(|(_, row_summary)| row_summary.content_bytes).sum();
+        self.page_bytes = if before_indexes {
+            let (mut session, _watched) = target.session(&self.workspace)?;
+            let sizes = tables.iter().map(|(table, _)| session.table_size(table).map(|size| size.table_bytes));
+            sizes.sum::<Result<u64>>()?
+        } else {
+            transfer.bytes(&self.workspace).unwrap_or(0).saturating_sub(empty)
+        };
+        self.page_bytes = self.page_bytes.max(1);
+        keep.fact("tables", self.wanted.tables);
+        keep.fact("content_bytes", self.content_bytes);
+        Ok(())
+    }
+
+    /// The new database has to hold what this one does.
+    pub fn verify(&self, target: &Target<'_>, keep: &mut Keep<'_>, workspace: &Workspace) -> Result<()> {
+        keep.log.activity("comparing the new database with the first");
+        match dataset::verify(target, keep, workspace, self.wanted)? {
+            Some(_) => Ok(()),
+            None => Err(contradiction("the new database does not hold what the first one does")),
+        }
+    }
+}
+
+/// A dump is made on this machine, where texts take more room than rows; so are backups.
+pub(crate) fn guard_folder(what: &str, needed: u64) -> Result<()> {
+    let folder = std::env::temp_dir();
+    match process::free_bytes(&folder) {
+        Some(free) if free < needed => Err(Error::new(
+            ErrorKind::Safety,
+            format!(
+                "the {what} may take {}, and {} has only {} free",
+                units::format_bytes(needed),
+                folder.display(),
+                units::format_bytes(free)
+            ),
+        )
+        .hint("let TMPDIR name a folder with more room, or move less with --set volume=...")),
+        _ => Ok(()),
+    }
+}

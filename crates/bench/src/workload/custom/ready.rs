@@ -1,0 +1,289 @@
+//! A workload that is ready to be made of one engine: its statements with the engine's placeholders, its parameters' values.
+
+use std::mem;
+use std::sync::OnceLock;
+
+use plimsoll_engine::{Answer, Description, Dialect, Error, ErrorKind, Requester, Result, Statement, Value};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
+
+use super::draw::{Cell, Literal, Source};
+use super::{CustomWorkload, Text, text};
+use crate::generate::mix as spread;
+use crate::workload::request::{RequestGenerator, Workload};
+use plimsoll_load::lane::Amount;
+
+/// Parameters of a statement that need no memory to be taken for each request.
+const FEW: usize = 16;
+
+/// A workload, shared by all sessions.
+#[derive(Debug)]
+pub struct Ready {
+    kinds: Vec<Kind>,
+    /// Weights up to each kind.
+    cumulated: Vec<f64>,
+    begin: [Statement; 2],
+    commit: Statement,
+    rollback: Statement,
+    seed: u64,
+    /// What the target said when a request failed for the first time.
+    server_error: OnceLock<String>,
+}
+
+#[derive(Debug)]
+struct Kind {
+    name: String,
+    transaction: bool,
+    /// True if its transaction needs the right to write from its begin.
+    needs_right: bool,
+    sources: Vec<Source>,
+    copies: u64,
+    asked: Vec<Asked>,
+}
+
+#[derive(Debug)]
+struct Asked {
+    /// One for each copy.
+    statements: Vec<Statement>,
+    /// Parameters by their positions among those of the request, in the order of the placeholders.
+    parameters: Vec<usize>,
+    times: u64,
+    /// True if it selects, updates or deletes rows.
+    seeks: bool,
+}
+
+/// What a statement for no engine of these comes to.
+fn lacking(engine: &str) -> String {
+    format!("a statement has no text for {engine}: add {engine} = \"...\" or any = \"...\"")
+}
+
+/// The statements of a set-up or clean-up for an engine: those with `{n}` once for each copy.
+///
+/// # Errors
+/// A sentence if one has no text for the engine.
+pub fn script(own: &CustomWorkload, statements: &[Text], of: &Description) -> std::result::Result<Vec<String>, String> {
+    let mut texts = Vec::new();
+    for statement in statements {
+        let sql = statement.for_engine(&of.engine, of.relative).ok_or_else(|| lacking(&of.engine))?;
+        let copies = if sql.contains("{n}") { own.copies } else { 1 };
+        texts.extend((1..=copies).map(|copy| text::filled(sql, copy, &own.variables)));
+    }
+    Ok(texts)
+}
+
+impl Ready {
+    /// Makes a workload ready. `sample` gives values of a column.
+    ///
+    /// # Errors
+    /// A sentence if it can't be made of this engine.
+    pub fn new(
+        own: &CustomWorkload,
+        of: &Description,
+        dialect: &dyn Dialect,
+        seed: u64,
+        mut sample: impl FnMut(&str, &str) -> std::result::Result<Vec<Literal>, String>,
+    ) -> std::result::Result<Self, String> {
+        let mut next = 0;
+        let mut statement = |sql: String, columns| {
+            next += 1;
+            Statement { number: next - 1, sql, columns }
+        };
+        let nothing = || Some(Vec::new());
+        let begin = [false, true].map(|writes| statement(dialect.begin(writes).to_owned(), nothing()));
+        let commit = statement("COMMIT".to_owned(), nothing());
+        let rollback = statement("ROLLBACK".to_owned(), nothing());
+        let (mut kinds, mut cumulated, mut sum) = (Vec::new(), Vec::new(), 0.0);
+        for request in &own.requests {
+            sum += request.weight;
+            cumulated.push(sum);
+            let names: Vec<&str> = request.parameters.iter().map(|(name, _)| name.as_str()).collect();
+            let source = |(name, draw): &(String, _)| {
+                Source::new(draw, &names, &own.variables, &mut sample)
+                    .map_err(|problem| format!("parameter {name} of {}: {problem}", request.name))
+            };
+            let sources = request.parameters.iter().map(source).collect::<std::result::Result<_, _>>()?;
+            let (mut asked, mut reads, mut writes, mut needs_right) = (Vec::new(), false, false, false);
+            for one in &request.statements {
+                let sql = one.text.for_engine(&of.engine, of.relative).ok_or_else(|| lacking(&of.engine))?;
+                // A transaction that only takes locks by functions before it writes can do that without the right to write.
+                if text::writes(sql) && !mem::replace(&mut writes, true) {
+                    needs_right = reads || asked.is_empty();
+                }
+                reads |= !text::reads_no_table(sql);
+                let (placed, order) = text::placed(sql, dialect.is_positional(), |number| dialect.placeholder(number));
+                let copies = if sql.contains("{n}") { request.copies } else { 1 };
+                let statements = (1..=copies).map(|copy| statement(text::filled(&placed, copy, &own.variables), None));
+                let position = |name: &&str| names.iter().position(|known| known == name);
+                asked.push(Asked {
+                    statements: statements.collect(),
+                    parameters: order.iter().filter_map(position).collect(),
+                    times: one.times,
+                    seeks: text::seeks(sql),
+                });
+            }
+            kinds.push(Kind {
+                name: request.name.clone(),
+                transaction: request.transaction,
+                needs_right,
+                sources,
+                copies: request.copies,
+                asked,
+            });
+        }
+        Ok(Self { kinds, cumulated, begin, commit, rollback, seed, server_error: OnceLock::new() })
+    }
+
+    /// What the target said when a request failed for the first time.
+    pub fn server_error(&self) -> Option<&str> {
+        self.server_error.get().map(String::as_str)
+    }
+
+    /// Requests of which most should touch a row, as their statements read or change what they name: a name each.
+    pub fn seeking(&self) -> impl Iterator<Item = &str> {
+        self.kinds.iter().filter(|kind| kind.asked.iter().all(|asked| asked.seeks)).map(|kind| kind.name.as_str())
+    }
+
+    /// All statements, each with the name of its request, to be tried before anything is measured.
+    pub fn statements(&self) -> impl Iterator<Item = (&str, &Statement)> {
+        self.kinds.iter().flat_map(|kind| {
+            kind.asked.iter().flat_map(|asked| &asked.statements).map(|statement| (kind.name.as_str(), statement))
+        })
+    }
+}
+
+impl Workload for Ready {
+    fn kinds(&self) -> Vec<String> {
+        self.kinds.iter().map(|kind| kind.name.clone()).collect()
+    }
+
+    fn generator(&self, number: u64, label: u64) -> Box<dyn RequestGenerator + '_> {
+        let random = Xoshiro256PlusPlus::seed_from_u64(spread(self.seed ^ spread(number << 8 | label)));
+        Box::new(Session { work: self, again: random.clone(), random, drawn: Vec::new(), buffer: String::new() })
+    }
+}
+
+/// A session's own part.
+struct Session<'a> {
+    work: &'a Ready,
+    random: Xoshiro256PlusPlus,
+    /// The state in which the request was begun: made again, it is the same request.
+    again: Xoshiro256PlusPlus,
+    drawn: Vec<Cell<'a>>,
+    buffer: String,
+}
+
+impl RequestGenerator for Session<'_> {
+    fn draw(&mut self) -> usize {
+        let work = self.work;
+        let kind = match work.cumulated.as_slice() {
+            [_] => 0,
+            cumulated => {
+                let sum = cumulated.last().copied().unwrap_or(0.0);
+                let draw = (self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64 * sum;
+                cumulated.iter().position(|upper| draw < *upper).unwrap_or(0)
+            }
+        };
+        self.again = self.random.clone();
+        kind
+    }
+
+    fn make(&mut self, kind: usize, requester: &mut dyn Requester) -> Result<Option<Amount>> {
+        let work = self.work;
+        let kind = &work.kinds[kind];
+        let outcome = self.attempt(kind, requester);
+        if let Err(error) = &outcome
+            && !matches!(error.kind, ErrorKind::Cancelled | ErrorKind::Busy)
+        {
+            work.server_error.get_or_init(|| error.message.clone());
+        }
+        outcome.map(Some).map_err(|error| match error.kind {
+            // What the engine was not even asked.
+            ErrorKind::Usage => Error::new(ErrorKind::Usage, format!("request '{}': {}", kind.name, error.message))
+                .hint("let the parameter be drawn as what its place in the statement takes, or cast it there"),
+            _ => error,
+        })
+    }
+}
+
+impl<'a> Session<'a> {
+    fn attempt(&mut self, kind: &'a Kind, requester: &mut dyn Requester) -> Result<Amount> {
+        let work = self.work;
+        self.random = self.again.clone();
+        self.buffer.clear();
+        self.drawn.clear();
+        for source in &kind.sources {
+            self.drawn.push(source.draw(&mut self.random, &mut self.buffer, &self.drawn));
+        }
+        let copy = match kind.copies {
+            1 => 0,
+            copies => ((u128::from(self.random.next_u64()) * u128::from(copies)) >> 64) as usize,
+        };
+        if !kind.transaction {
+            return self.ask_all(kind, copy, requester);
+        }
+        requester.ask(&work.begin[usize::from(kind.needs_right)], &[])?;
+        let outcome = self.ask_all(kind, copy, requester).and_then(|made| {
+            requester.ask(&work.commit, &[])?;
+            Ok(made)
+        });
+        if outcome.is_err() {
+            // The first error tells the reason; a transaction that can't be rolled back ends with its session.
+            let _ = requester.ask(&work.rollback, &[]);
+        }
+        outcome
+    }
+
+    fn ask_all(&mut self, kind: &'a Kind, copy: usize, requester: &mut dyn Requester) -> Result<Amount> {
+        let mut made = Amount::default();
+        for asked in &kind.asked {
+            let statement = &asked.statements[copy.min(asked.statements.len() - 1)];
+            for time in 0..asked.times {
+                if time > 0 {
+                    self.draw_again(kind, asked);
+                }
+                let answer = self.ask(statement, &asked.parameters, requester)?;
+                made.rows += answer.rows;
+                made.rows_examined += answer.rows;
+                made.content_bytes += answer.content_bytes;
+            }
+        }
+        Ok(made)
+    }
+
+    /// New values for the parameters of a statement, and for what those are the sum of.
+    fn draw_again(&mut self, kind: &'a Kind, asked: &Asked) {
+        let bases = asked.parameters.iter().filter_map(|place| match kind.sources[*place] {
+            Source::Plus(other, _) if !asked.parameters.contains(&other) => Some(other),
+            _ => None,
+        });
+        // Sums go last: what they are sums of is drawn by then.
+        let is_sum = |place: &usize| matches!(kind.sources[*place], Source::Plus(..));
+        let plain = asked.parameters.iter().copied().filter(|place| !is_sum(place));
+        let sums = asked.parameters.iter().copied().filter(is_sum);
+        for place in bases.chain(plain).chain(sums) {
+            self.drawn[place] = kind.sources[place].draw(&mut self.random, &mut self.buffer, &self.drawn);
+        }
+    }
+
+    fn value(&self, place: usize) -> Value<'_> {
+        match self.drawn[place] {
+            Cell::Value(value) => value,
+            Cell::Text(start, end) => Value::Text(&self.buffer[start..end]),
+        }
+    }
+
+    fn ask(&self, statement: &Statement, parameters: &[usize], requester: &mut dyn Requester) -> Result<Answer> {
+        if let [only] = parameters {
+            return requester.ask(statement, &[self.value(*only)]);
+        }
+        if parameters.len() > FEW {
+            let values: Vec<Value<'_>> = parameters.iter().map(|place| self.value(*place)).collect();
+            return requester.ask(statement, &values);
+        }
+        let mut values = [Value::Null; FEW];
+        for (value, place) in values.iter_mut().zip(parameters) {
+            *value = self.value(*place);
+        }
+        requester.ask(statement, &values[..parameters.len()])
+    }
+}
