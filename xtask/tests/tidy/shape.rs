@@ -62,7 +62,8 @@ fn no_files_import_each_other() {
 
 #[test]
 fn nothing_stands_twice() {
-    let lines: String = (0..=twins::LONGEST_TWIN_LINES).map(|n| format!("    let x{n} = f({n});\n")).collect();
+    let lines =
+        (0..=twins::LONGEST_TWIN_LINES).map(|n| format!("    let x{n} = f({n});\n")).collect::<Vec<_>>().concat();
     let twin = |path: &str| planted(path, &format!("fn f() {{\n{lines}}}\n"));
     let found = standing_twice(&[twin("crates/a/src/a.rs"), twin("crates/b/src/b.rs")]);
     assert_eq!(found, ["crates/a/src/a.rs:1 and crates/b/src/b.rs:1: 14 lines"]);
