@@ -54,7 +54,7 @@ impl TlsConnectorBuilder {
         let provider = Arc::new(ring::default_provider());
         let builder =
             ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
-        let verifier = Arc::new(verify::Verifier::new(provider, self.trust)?);
+        let verifier = Arc::new(verify::Verifier::new(&provider, self.trust)?);
         let mut config = builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
         config.alpn_protocols.clone_from(&self.protocols);
         Ok(TlsConnector { config: Arc::new(config) })

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::CryptoProvider;
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
@@ -20,7 +20,7 @@ pub(crate) struct Trust {
 /// Checks certificates as far as asked, and the handshake's signatures always.
 #[derive(Debug)]
 pub(crate) struct Verifier {
-    provider: Arc<CryptoProvider>,
+    algorithms: WebPkiSupportedAlgorithms,
     any_name: bool,
     /// `None` where any certificate will do.
     authority: Option<Arc<WebPkiServerVerifier>>,
@@ -28,17 +28,17 @@ pub(crate) struct Verifier {
 
 impl Verifier {
     /// A verifier that asks the machine's authorities, unless any certificate will do.
-    pub(crate) fn new(provider: Arc<CryptoProvider>, trust: Trust) -> Result<Self> {
+    pub(crate) fn new(provider: &Arc<CryptoProvider>, trust: Trust) -> Result<Self> {
         let mut authority = None;
         if !trust.any_certificate {
             let mut roots = RootCertStore::empty();
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).build();
+            let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider)).build();
             authority = Some(verifier.map_err(|_| {
                 Error::text("this machine has no root certificates (on Debian: apt-get install ca-certificates)")
             })?);
         }
-        Ok(Self { provider, any_name: trust.any_name, authority })
+        Ok(Self { algorithms: provider.signature_verification_algorithms, any_name: trust.any_name, authority })
     }
 }
 
@@ -67,8 +67,7 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        let schemes = &self.provider.signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, certificate, signature, schemes)
+        rustls::crypto::verify_tls12_signature(message, certificate, signature, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -77,11 +76,10 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        let schemes = &self.provider.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, certificate, signature, schemes)
+        rustls::crypto::verify_tls13_signature(message, certificate, signature, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+        self.algorithms.supported_schemes()
     }
 }
