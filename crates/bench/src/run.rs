@@ -25,6 +25,9 @@ use crate::scratch;
 use crate::step::{Context, LevelWords, Measure, Step, scan};
 use crate::truth;
 
+/// How long a target may take to answer after an interrupt before it is left alone.
+const ANSWER_PATIENCE: Duration = Duration::from_millis(1_300);
+
 /// What to run, and how.
 pub struct Plan<'a> {
     /// The test.
@@ -388,7 +391,7 @@ fn measure(
             break;
         }
     }
-    let is_silent = interrupt.settle_silence(|| answers(database));
+    let is_silent = interrupt.settle_silence(|| database.answers(ANSWER_PATIENCE));
     // A measure that can't give anything back leaves its sessions to their end.
     for (_, measure) in measures.iter_mut().filter(|_| !is_silent) {
         if let Err(error) = measure.finish(database, &workspace) {
@@ -409,11 +412,6 @@ fn give_back(lease: Box<dyn Lease>, is_silent: bool) {
     if is_silent {
         let _ = std::thread::Builder::new().name("lease".to_owned()).spawn(move || drop(lease));
     }
-}
-
-/// True if the server answers, as far as that can be asked without waiting for long.
-fn answers(database: &dyn Database) -> bool {
-    database.server_sampler().and_then(|sampler| sampler.map_or(Ok(Vec::new()), |mut sampler| sampler.sample())).is_ok()
 }
 
 /// Removes the places of runs whose lease has fallen. Kept data sets stay; they are for `plimsoll clean --data`.

@@ -161,6 +161,12 @@ pub trait Database: Send + Sync {
         Ok(None)
     }
 
+    /// Whether the engine still answers, and that within so long.
+    fn answers(&self, patience: Duration) -> bool {
+        let _ = patience;
+        self.server_sampler().and_then(|sampler| sampler.map_or(Ok(Vec::new()), |mut sampler| sampler.sample())).is_ok()
+    }
+
     /// The processes at the top of the engine's, if they are on this machine and may be looked at.
     fn server_pids(&self) -> Vec<u32> {
         Vec::new()
@@ -319,6 +325,11 @@ pub trait Cancel: Send + Sync {
     /// Breaks the session's line from our side, for a server that doesn't even hear [`Cancel::cancel`] any more: who waits
     /// for its answer gets [`ErrorKind::Lost`]. Nothing happens to a session without such a line.
     fn sever(&self) {}
+
+    /// True if the engine did not hear [`Cancel::cancel`] in time.
+    fn is_unheard(&self) -> bool {
+        false
+    }
 }
 
 /// A lease on a place; dropping it gives it back.

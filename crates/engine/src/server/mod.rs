@@ -1,10 +1,12 @@
 //! What drivers for servers have in common: lines to them, their programs and the user's commands.
 
+pub mod canceller;
 pub mod inbox;
 pub mod restart;
 pub mod restored;
 pub mod shell;
 pub mod socket;
+pub mod stream;
 pub mod tls;
 pub mod tool;
 pub mod url;

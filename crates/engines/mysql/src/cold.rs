@@ -67,7 +67,7 @@ impl ColdMaker<'_> {
             done.push("restart".to_owned());
         }
         let mut connection = session::connect(self.connector, workspace, run, RequestAccess::OWN)?;
-        self.follower.working(connection.killer(self.connector));
+        self.follower.working(connection.canceller());
         if (cold.restart_command.is_none() || self.loads_at_startup) && self.displace(&mut connection, run)? {
             done.push("displace".to_owned());
         }

@@ -162,6 +162,10 @@ impl Database for MySqlDatabase {
         Ok(Some(Box::new(ServerSampler::open(&self.connector, &self.clock, self.facts)?)))
     }
 
+    fn answers(&self, patience: Duration) -> bool {
+        self.connector.connect_within("plimsoll", patience).is_ok()
+    }
+
     fn server_pids(&self) -> Vec<u32> {
         let connection = self.connector.connect(CONTROL).ok();
         let pid = connection.and_then(|mut connection| counters::process_of(&mut connection, self.connector.loopback));

@@ -15,7 +15,7 @@ use super::database::ServerFacts;
 use super::dialect::CALL;
 use super::load;
 use super::rows::{self, Column, Size};
-use super::session::{KillQuery, connect, no_row};
+use super::session::{connect, no_row};
 use super::workspace::NO_SUCH_TABLE;
 
 /// Errors of statements whose prepared form is no longer one: it is gone, or has to be made anew.
@@ -43,7 +43,6 @@ struct Ready {
 pub(super) struct MySqlRequester {
     connection: Connection,
     facts: ServerFacts,
-    canceller: Arc<KillQuery>,
     forms: Vec<Option<Form>>,
 }
 
@@ -58,8 +57,7 @@ impl MySqlRequester {
     ) -> Result<Self> {
         let mut connection = connect(connector, workspace, run, access)?;
         connection.line().shrink();
-        let canceller = connection.killer(connector);
-        Ok(Self { connection, facts, canceller, forms: Vec::new() })
+        Ok(Self { connection, facts, forms: Vec::new() })
     }
 
     /// Learns the form of a statement.
@@ -173,7 +171,7 @@ impl Requester for MySqlRequester {
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {
-        Arc::clone(&self.canceller) as Arc<dyn Cancel>
+        self.connection.canceller()
     }
 
     fn traffic(&self) -> Option<Traffic> {

@@ -2,14 +2,12 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::database::{Cancel, RowSource, Sampler, Session, TableSize, Workspace};
 use plimsoll_engine::dialect::{Dialect, SingleRow};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::request::RequestAccess;
-use plimsoll_engine::server::socket::Breaker;
 use plimsoll_engine::table::{ColumnType, Table};
 use plimsoll_engine::value::{Row, RowSummary, Value};
 use plimsoll_measurement::{Reading, Views};
@@ -20,9 +18,6 @@ use super::database::ServerFacts;
 use super::dialect;
 use super::error::statement;
 use super::{counters, load, rows, workspace};
-
-/// How long a cancellation may hold up the thread that makes it.
-const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A connection that works in a place for a run: it holds the run's name, so that it is ended when the run's lease is gone.
 pub(super) fn connect(
@@ -57,7 +52,6 @@ pub(super) struct MySqlSession {
     clock: Arc<dyn Clock>,
     facts: ServerFacts,
     statements: HashMap<String, Prepared>,
-    canceller: Arc<KillQuery>,
     /// Rows were changed since sizes were counted.
     changed: bool,
 }
@@ -72,9 +66,8 @@ impl MySqlSession {
         access: RequestAccess,
     ) -> Result<Self> {
         let connection = connect(connector, workspace, run, access)?;
-        let canceller = connection.killer(connector);
         let clock = Arc::clone(clock);
-        Ok(Self { connection, clock, facts, statements: HashMap::new(), canceller, changed: false })
+        Ok(Self { connection, clock, facts, statements: HashMap::new(), changed: false })
     }
 
     /// Executes a statement by its prepared form, which is kept if it has parameters. One that failed is prepared anew: its
@@ -101,7 +94,7 @@ impl MySqlSession {
             _ => {
                 if let Err(Failed::Receiver(_)) = &outcome {
                     // The rest of the rows would still be sent, and the next statement would have to wait for all of them.
-                    self.canceller.cancel();
+                    self.connection.canceller().cancel();
                     match self.connection.drain() {
                         Ok(()) | Err(Failed::Server(_)) => {}
                         Err(failed) => drop(self.connection.fail(failed)),
@@ -212,7 +205,7 @@ impl Session for MySqlSession {
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {
-        Arc::clone(&self.canceller) as Arc<dyn Cancel>
+        self.connection.canceller()
     }
 }
 
@@ -224,27 +217,6 @@ impl Sampler for MySqlSession {
     fn views(&mut self) -> Result<Views> {
         let files = counters::files(&mut self.connection)?;
         Ok(Views { files, ..Views::default() })
-    }
-}
-
-/// Cancels over a connection of its own, protected like the session's.
-pub(super) struct KillQuery {
-    pub(super) connector: Arc<Connector>,
-    pub(super) id: u32,
-    pub(super) breaker: Option<Breaker>,
-}
-
-impl Cancel for KillQuery {
-    fn cancel(&self) {
-        // A server that can't be reached has nothing to cancel, or will notice by itself that we are gone.
-        if let Ok(mut connection) = self.connector.connect_within("plimsoll cancel", CANCEL_PATIENCE) {
-            connection.set_timeout(Some(CANCEL_PATIENCE));
-            let _ = connection.run(&format!("KILL QUERY {}", self.id));
-        }
-    }
-
-    fn sever(&self) {
-        self.breaker.iter().for_each(Breaker::shut);
     }
 }
 

@@ -134,6 +134,7 @@ impl Transfer for MySqlTransfer {
         self.make(into)?;
         let mut control = self.session()?;
         control.set_timeout(Some(PATIENCE));
+        follow.working(control.canceller());
         let mut command = self.program(1, into)?;
         command.stdin(tool::whole(file)?).stdout(Stdio::null());
         follow.stage(TABLES)?;
@@ -143,7 +144,7 @@ impl Transfer for MySqlTransfer {
     fn copy(&mut self, from: &Workspace, to: &Workspace, _way: &str, follow: &mut dyn Follow) -> Result<()> {
         self.make(to)?;
         let (mut connection, mut control) = (self.session()?, self.session()?);
-        follow.working(connection.killer(&self.connector));
+        follow.working(connection.canceller());
         control.set_timeout(Some(PATIENCE));
         let sql = format!(
             "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{from}' AND TABLE_NAME <> '{MARK_TABLE}' \
