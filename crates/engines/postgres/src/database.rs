@@ -1,6 +1,7 @@
 //! An opened PostgreSQL database.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::capability::Capability;
@@ -14,19 +15,16 @@ use plimsoll_engine::request::{RequestAccess, Requester};
 use plimsoll_engine::table::Table;
 use plimsoll_measurement::Ceiling;
 
-use super::connect::Connector;
+use super::connect::{CONTROL, Connector};
 use super::counters::{self, ProcessSampler};
 use super::describe::{self, Server};
 use super::lease::PostgresLease;
 use super::requester::WireRequester;
 use super::sampler::ServerSampler;
 use super::session::PostgresSession;
-use super::transfer::{self, PostgresTransfer};
+use super::transfer::PostgresTransfer;
 use super::workspace::{self, Owner};
-use super::{capabilities, cold, orphans};
-
-/// Name of sessions that neither work nor hold a lease.
-pub(super) const CONTROL: &str = "plimsoll";
+use super::{capabilities, cold, copies, orphans};
 
 /// Holds no connection: whoever asks something of the database gets a fresh one, which a restart can't have broken.
 pub(super) struct PostgresDatabase {
@@ -43,6 +41,11 @@ impl PostgresDatabase {
     }
 }
 
+/// Opens a database that a server of ours was started on.
+fn open(connector: Connector, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>> {
+    Ok(Box::new(PostgresDatabase::open(connector, clock)?))
+}
+
 impl Database for PostgresDatabase {
     fn description(&self) -> &Description {
         &self.server.description
@@ -50,8 +53,8 @@ impl Database for PostgresDatabase {
 
     /// None at all if the server can't be asked now.
     fn capabilities(&self) -> Vec<Capability> {
-        let client = self.connector.connect(CONTROL);
-        let detected = client.and_then(|mut client| capabilities::detect(&mut client, &self.connector.errors));
+        let connection = self.connector.connect(CONTROL);
+        let detected = connection.and_then(|mut connection| capabilities::detect(&mut connection));
         detected.unwrap_or_default()
     }
 }
@@ -63,43 +66,45 @@ impl Workspaces for PostgresDatabase {
     }
 
     fn workspaces(&self) -> Result<Vec<WorkspaceStatus>> {
-        workspace::list(&mut self.connector.connect(CONTROL)?, &self.connector.errors)
+        let mut connection = self.connector.connect(CONTROL)?;
+        let mut found = workspace::list(&mut connection)?;
+        found.extend(copies::list(&mut connection)?);
+        Ok(found)
     }
 
     fn end_orphans(&self) -> Result<u32> {
-        orphans::end_all(&mut self.connector.connect(CONTROL)?, &self.connector.errors, self.clock.as_ref())
+        orphans::end_all(&mut self.connector.connect(CONTROL)?, self.clock.as_ref())
     }
 
     fn remove(&self, workspace: &Workspace) -> Result<bool> {
-        let errors = &self.connector.errors;
         let lease = workspace.leased_by();
-        let mut client = workspace::lease_connection(&self.connector, &lease)?;
-        workspace::set(&mut client, errors, &[("lock_timeout", "60000".to_owned())])?;
+        let mut connection = workspace::lease_connection(&self.connector, &lease)?;
+        connection.run("SET lock_timeout = 60000")?;
         let is_copy = workspace.kind() == WorkspaceKind::Copy;
-        if !is_copy && workspace::owner(&mut client, errors, workspace)? == Owner::Somebody {
+        if !is_copy && workspace::owner(&mut connection, workspace)? == Owner::Somebody {
             return Err(workspace::foreign(workspace));
         }
-        if !workspace::try_lock(&mut client, errors, &lease, false)? {
+        if !workspace::try_lock(&mut connection, &lease, false)? {
             return Ok(false);
         }
-        orphans::end_all(&mut client, errors, self.clock.as_ref())?;
+        orphans::end_all(&mut connection, self.clock.as_ref())?;
         if is_copy {
             // Its run may work from another database, where our lock says nothing.
-            if workspace::is_locked_anywhere(&mut client, errors, &lease)? {
+            if workspace::is_locked_anywhere(&mut connection, &lease)? {
                 return Ok(false);
             }
-            let removed = transfer::drop_database(&mut client, errors, workspace, self.server.version);
-            let _ = workspace::unlock(&mut client, errors, &lease);
+            let removed = copies::drop_database(&mut connection, workspace, self.server.version);
+            let _ = workspace::unlock(&mut connection, &lease);
             return removed.map(|()| true);
         }
         // Asked again under the lock.
-        let removed = match workspace::owner(&mut client, errors, workspace)? {
-            Owner::We => workspace::drop_schema(&mut client, errors, workspace),
+        let removed = match workspace::owner(&mut connection, workspace)? {
+            Owner::We => workspace::drop_schema(&mut connection, workspace),
             Owner::Somebody => Err(workspace::foreign(workspace)),
             Owner::Nobody => Ok(()),
         };
         // The session's end would do the same, a moment later.
-        let _ = workspace::unlock(&mut client, errors, workspace);
+        let _ = workspace::unlock(&mut connection, workspace);
         removed.map(|()| true)
     }
 
@@ -147,9 +152,15 @@ impl Telemetry for PostgresDatabase {
         Ok(Some(Box::new(ServerSampler::open(&self.connector, &self.clock, self.server.version)?)))
     }
 
+    fn answers(&self, patience: Duration) -> bool {
+        let connection = self.connector.connect_hurried(CONTROL, patience);
+        connection.and_then(|mut connection| connection.run("")).is_ok()
+    }
+
     fn server_pids(&self) -> Vec<u32> {
-        let client = self.connector.connect(CONTROL).ok();
-        client.and_then(|mut client| counters::postmaster(&mut client, self.connector.loopback)).into_iter().collect()
+        let connection = self.connector.connect(CONTROL).ok();
+        let postmaster = connection.and_then(|mut own| counters::postmaster(&mut own, self.connector.loopback));
+        postmaster.into_iter().collect()
     }
 
     fn ceilings(&self) -> Vec<Ceiling> {
@@ -157,8 +168,8 @@ impl Telemetry for PostgresDatabase {
     }
 
     fn process_sampler(&self) -> Option<Box<dyn Sampler>> {
-        let mut client = self.connector.connect(CONTROL).ok()?;
-        let postmaster = counters::postmaster(&mut client, self.connector.loopback)?;
+        let mut connection = self.connector.connect(CONTROL).ok()?;
+        let postmaster = counters::postmaster(&mut connection, self.connector.loopback)?;
         let sampler = ProcessSampler::new(Arc::clone(&self.clock), postmaster)?;
         Some(Box::new(sampler))
     }
@@ -166,6 +177,6 @@ impl Telemetry for PostgresDatabase {
 
 impl Moves for PostgresDatabase {
     fn transfer(&self, run: &Workspace) -> Result<Option<Box<dyn Transfer>>> {
-        Ok(Some(Box::new(PostgresTransfer::new(&self.connector, &self.clock, run, self.server.version))))
+        Ok(Some(Box::new(PostgresTransfer::new(&self.connector, &self.clock, run, self.server.version, open))))
     }
 }

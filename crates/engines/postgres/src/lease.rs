@@ -1,16 +1,14 @@
 //! The lease on a place: an advisory lock of a session that does nothing else, so it falls when its client dies.
 
-use std::sync::{Arc, mpsc};
-use std::thread;
+use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::database::{ClaimMode, Lease, Workspace};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
-use postgres::Client;
 
 use super::connect::Connector;
-use super::error::Errors;
+use super::connection::Connection;
 use super::workspace::{self, Owner};
 
 /// After a lost connection the server may take a moment to notice, and holds the lock until then.
@@ -27,7 +25,7 @@ pub(super) struct PostgresLease {
     workspace: Workspace,
     shared: bool,
     /// `None` only while it is being renewed, or when that failed.
-    client: Option<Client>,
+    connection: Option<Connection>,
 }
 
 impl PostgresLease {
@@ -38,31 +36,30 @@ impl PostgresLease {
         workspace: &Workspace,
         mode: ClaimMode,
     ) -> Result<Option<Self>> {
-        let errors = &connector.errors;
-        let mut client = workspace::lease_connection(connector, workspace)?;
+        let mut connection = workspace::lease_connection(connector, workspace)?;
         let shared = mode == ClaimMode::Shared;
-        if !workspace::try_lock(&mut client, errors, workspace, shared)? {
+        if !workspace::try_lock(&mut connection, workspace, shared)? {
             return Ok(None);
         }
-        let owner = workspace::owner(&mut client, errors, workspace)?;
+        let owner = workspace::owner(&mut connection, workspace)?;
         let (connector, clock) = (Arc::clone(connector), Arc::clone(clock));
         // From here on the lock is given back whatever happens.
-        let mut lease = Self { connector, clock, workspace: workspace.clone(), shared, client: Some(client) };
+        let mut lease = Self { connector, clock, workspace: workspace.clone(), shared, connection: Some(connection) };
         match owner {
             Owner::We => Ok(Some(lease)),
             Owner::Somebody => Err(workspace::foreign(workspace)),
             Owner::Nobody if shared => Ok(None),
             // Under the lock, so that no two programs make it and none removes it in between.
             Owner::Nobody => {
-                lease.with_client(|client, errors| workspace::create(client, errors, workspace))?;
+                lease.with_connection(|connection| workspace::create(connection, workspace))?;
                 Ok(Some(lease))
             }
         }
     }
 
-    fn with_client<T>(&mut self, work: impl FnOnce(&mut Client, &Errors) -> Result<T>) -> Result<T> {
-        match &mut self.client {
-            Some(client) => work(client, &self.connector.errors),
+    fn with_connection<T>(&mut self, work: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
+        match &mut self.connection {
+            Some(connection) => work(connection),
             None => Err(self.lost()),
         }
     }
@@ -76,14 +73,17 @@ impl PostgresLease {
 impl Lease for PostgresLease {
     fn renew(&mut self) -> Result<()> {
         // A session that still answers still has its lock.
-        self.client = self.client.take().and_then(|client| answering(client, ""));
-        if self.client.is_some() {
-            return Ok(());
+        if let Some(connection) = &mut self.connection {
+            connection.set_timeout(Some(PATIENCE));
+            if connection.run("").is_ok() {
+                connection.set_timeout(None);
+                return Ok(());
+            }
         }
-        let mut client = workspace::lease_connection(&self.connector, &self.workspace)?;
-        let errors = &self.connector.errors;
+        self.connection = None;
+        let mut connection = workspace::lease_connection(&self.connector, &self.workspace)?;
         let mut attempt = 1;
-        while !workspace::try_lock(&mut client, errors, &self.workspace, self.shared)? {
+        while !workspace::try_lock(&mut connection, &self.workspace, self.shared)? {
             if attempt == RENEW_ATTEMPTS {
                 return Err(Error::new(ErrorKind::Busy, format!("somebody else took the lease on {}", self.workspace))
                     .hint("another run works with the same data; start again when it has ended"));
@@ -91,7 +91,7 @@ impl Lease for PostgresLease {
             attempt += 1;
             self.clock.sleep(RENEW_PAUSE);
         }
-        match workspace::owner(&mut client, errors, &self.workspace)? {
+        match workspace::owner(&mut connection, &self.workspace)? {
             Owner::We => {}
             Owner::Somebody => return Err(workspace::foreign(&self.workspace)),
             Owner::Nobody => {
@@ -99,7 +99,7 @@ impl Lease for PostgresLease {
                 return Err(Error::new(ErrorKind::Missing, message).hint("start again"));
             }
         }
-        self.client = Some(client);
+        self.connection = Some(connection);
         Ok(())
     }
 
@@ -109,11 +109,11 @@ impl Lease for PostgresLease {
         }
         let workspace = self.workspace.clone();
         // A session is never in its own way, so it may hold both for a moment.
-        let taken = self.with_client(|client, errors| workspace::try_lock(client, errors, &workspace, true))?;
+        let taken = self.with_connection(|connection| workspace::try_lock(connection, &workspace, true))?;
         if !taken {
             return Err(self.lost());
         }
-        self.with_client(|client, errors| workspace::unlock(client, errors, &workspace))?;
+        self.with_connection(|connection| workspace::unlock(connection, &workspace))?;
         self.shared = true;
         Ok(())
     }
@@ -123,20 +123,10 @@ impl Drop for PostgresLease {
     /// Unlocks before closing: the server may end the session a moment after we have gone, and the next claim should not
     /// have to wait for that.
     fn drop(&mut self) {
-        // If it fails the session is dead and the lock with it.
-        drop(self.client.take().and_then(|client| answering(client, "SELECT pg_advisory_unlock_all()")));
-    }
-}
-
-/// The session, if it answers this in time. A server that is frozen is left alone with it, in a thread of its own.
-fn answering(mut client: Client, sql: &'static str) -> Option<Client> {
-    let (sender, receiver) = mpsc::channel();
-    let ask = move || {
-        if client.batch_execute(sql).is_ok() {
-            // Who no longer waits has given it up.
-            let _ = sender.send(client);
+        if let Some(connection) = &mut self.connection {
+            connection.set_timeout(Some(PATIENCE));
+            // If it fails the session is dead and the lock with it.
+            let _ = connection.run("SELECT pg_advisory_unlock_all()");
         }
-    };
-    thread::Builder::new().name("lease".to_owned()).spawn(ask).ok()?;
-    receiver.recv_timeout(PATIENCE).ok()
+    }
 }

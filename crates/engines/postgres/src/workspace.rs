@@ -2,18 +2,17 @@
 
 use plimsoll_engine::database::{Workspace, WorkspaceStatus};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
-use postgres::Client;
-use postgres::error::SqlState;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::connect::{Connector, KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_RETRIES};
-use super::error::Errors;
-use super::transfer;
+use super::connection::{Connection, Failed};
 
 /// The comment on our schemas: whoever finds one knows what it is, and we never touch one without it.
 const MARK: &str = "plimsoll: measurement data, may be removed";
 /// Tables dropped in one transaction: each takes some locks (table, TOAST table, indexes) of a table of a few thousand.
 const TABLES_PER_DROP: usize = 64;
+/// SQLSTATE of what RESTRICT refuses.
+const DEPENDENT_OBJECTS: &str = "2BP01";
 
 /// Whose a schema is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,14 +52,11 @@ pub(super) fn staying() -> [(&'static str, String); 6] {
     ]
 }
 
-/// A session that stays connected; see [`staying`].
-pub(super) fn stay_connected(client: &mut Client, errors: &Errors) -> Result<()> {
-    set(client, errors, &staying())
-}
-
-/// Sets what this server knows of a list of settings.
-pub(super) fn set(client: &mut Client, errors: &Errors, settings: &[(&str, String)]) -> Result<()> {
-    client.batch_execute(&setting(settings)).map_err(|error| errors.running(&error))
+/// A connection that stays connected; see [`staying`].
+pub(super) fn staying_connection(connector: &Connector, name: &str) -> Result<Connection> {
+    let mut connection = connector.connect(name)?;
+    connection.run(&setting(&staying()))?;
+    Ok(connection)
 }
 
 /// The statement that sets what a server knows of a list of settings.
@@ -74,40 +70,38 @@ pub(super) fn setting(settings: &[(&str, String)]) -> String {
 }
 
 /// A connection on which the lease of a place can be taken.
-pub(super) fn lease_connection(connector: &Connector, workspace: &Workspace) -> Result<Client> {
-    let mut client = connector.connect_alive(&lease_name(workspace))?;
-    stay_connected(&mut client, &connector.errors)?;
-    Ok(client)
+pub(super) fn lease_connection(connector: &Connector, workspace: &Workspace) -> Result<Connection> {
+    staying_connection(connector, &lease_name(workspace))
 }
 
 /// Takes a lock for this session unless another session's stands against it.
-pub(super) fn try_lock(client: &mut Client, errors: &Errors, workspace: &Workspace, shared: bool) -> Result<bool> {
+pub(super) fn try_lock(connection: &mut Connection, workspace: &Workspace, shared: bool) -> Result<bool> {
     let function = if shared { "pg_try_advisory_lock_shared" } else { "pg_try_advisory_lock" };
-    let row = client.query_one(&format!("SELECT {function}($1)"), &[&lock_key(workspace)]);
-    row.and_then(|row| row.try_get(0)).map_err(|error| errors.running(&error))
+    let row = connection.row(&format!("SELECT {function}($1)"), &[&lock_key(workspace).to_string()])?;
+    Ok(row.is_true(0))
 }
 
 /// True if a session in any database of the server holds a lock of this name. Locks are those of a database, while
-/// [copies](plimsoll_engine::PlaceKind::Copy) are seen from all.
-pub(super) fn is_locked_anywhere(client: &mut Client, errors: &Errors, workspace: &Workspace) -> Result<bool> {
+/// [copies](plimsoll_engine::WorkspaceKind::Copy) are seen from all.
+pub(super) fn is_locked_anywhere(connection: &mut Connection, workspace: &Workspace) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted \
                AND pid <> pg_backend_pid() AND ((classid::bigint << 32) | objid::bigint) = $1)";
-    let row = client.query_one(sql, &[&lock_key(workspace)]);
-    row.and_then(|row| row.try_get(0)).map_err(|error| errors.running(&error))
+    Ok(connection.row(sql, &[&lock_key(workspace).to_string()])?.is_true(0))
 }
 
 /// Gives back an exclusive lock of this session.
-pub(super) fn unlock(client: &mut Client, errors: &Errors, workspace: &Workspace) -> Result<()> {
-    let row = client.query_one("SELECT pg_advisory_unlock($1)", &[&lock_key(workspace)]);
-    row.map(drop).map_err(|error| errors.running(&error))
+pub(super) fn unlock(connection: &mut Connection, workspace: &Workspace) -> Result<()> {
+    connection.rows("SELECT pg_advisory_unlock($1)", &[&lock_key(workspace).to_string()]).map(drop)
 }
 
 /// Whose the schema of a place is.
-pub(super) fn owner(client: &mut Client, errors: &Errors, workspace: &Workspace) -> Result<Owner> {
+pub(super) fn owner(connection: &mut Connection, workspace: &Workspace) -> Result<Owner> {
     let sql = "SELECT coalesce(obj_description(oid, 'pg_namespace') = $2, false) FROM pg_namespace WHERE nspname = $1";
-    let row = client.query_opt(sql, &[&workspace.name(), &MARK]).map_err(|error| errors.running(&error))?;
-    let ours = row.map(|row| row.try_get(0)).transpose().map_err(|error| errors.running(&error))?;
-    Ok(ours.map_or(Owner::Nobody, |ours: bool| if ours { Owner::We } else { Owner::Somebody }))
+    Ok(match connection.rows(sql, &[workspace.name(), MARK])?.first() {
+        None => Owner::Nobody,
+        Some(row) if row.is_true(0) => Owner::We,
+        Some(_) => Owner::Somebody,
+    })
 }
 
 /// The error that keeps us off a schema that isn't ours.
@@ -117,55 +111,46 @@ pub(super) fn foreign(workspace: &Workspace) -> Error {
 }
 
 /// Makes the schema of a place; it has its mark from the first moment.
-pub(super) fn create(client: &mut Client, errors: &Errors, workspace: &Workspace) -> Result<()> {
+pub(super) fn create(connection: &mut Connection, workspace: &Workspace) -> Result<()> {
     // Two statements in one message are one transaction.
     let sql = format!("CREATE SCHEMA {workspace}; COMMENT ON SCHEMA {workspace} IS '{MARK}'");
-    client.batch_execute(&sql).map_err(|error| errors.running(&error))
+    connection.run(&sql).map(drop)
 }
 
 /// Every schema with a name and a mark of ours, and whether anybody holds a lock on its name.
-pub(super) fn list(client: &mut Client, errors: &Errors) -> Result<Vec<WorkspaceStatus>> {
-    let failed = |error: postgres::Error| errors.running(&error);
+pub(super) fn list(connection: &mut Connection) -> Result<Vec<WorkspaceStatus>> {
     let schemas = "SELECT nspname::text FROM pg_namespace \
                    WHERE nspname LIKE 'plimsoll\\_%' AND obj_description(oid, 'pg_namespace') = $1 ORDER BY 1";
     let locks = "SELECT DISTINCT (classid::bigint << 32) | objid::bigint FROM pg_locks \
                  WHERE locktype = 'advisory' AND objsubid = 1 AND granted \
                  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
-    let keys = client.query(locks, &[]).map_err(failed)?;
-    let keys: Vec<i64> =
-        keys.iter().map(|row| row.try_get(0)).collect::<std::result::Result<_, _>>().map_err(failed)?;
-    let mut workspaces = Vec::new();
-    for row in client.query(schemas, &[&MARK]).map_err(failed)? {
-        if let Some(workspace) = Workspace::from_name(row.try_get(0).map_err(failed)?) {
-            workspaces.push(WorkspaceStatus { leased: keys.contains(&lock_key(&workspace)), workspace });
-        }
-    }
-    workspaces.extend(transfer::list(client, errors)?);
-    Ok(workspaces)
+    let keys: Vec<i64> = connection.rows(locks, &[])?.iter().filter_map(|row| row.get(0)).collect();
+    let found = connection.rows(schemas, &[MARK])?;
+    let found = found.iter().filter_map(|row| Workspace::from_name(row.text(0)?));
+    Ok(found.map(|workspace| WorkspaceStatus { leased: keys.contains(&lock_key(&workspace)), workspace }).collect())
 }
 
 /// Drops the schema of a place with its tables, many of them in several transactions. Only tables are ours: if anything
 /// else is in the schema or depends on a table in it, nothing is dropped.
-pub(super) fn drop_schema(client: &mut Client, errors: &Errors, workspace: &Workspace) -> Result<()> {
-    let others = unowned_objects(client, errors, workspace)?;
+pub(super) fn drop_schema(connection: &mut Connection, workspace: &Workspace) -> Result<()> {
+    let others = unowned_objects(connection, workspace)?;
     if let Some(first) = others.first() {
         return Err(kept(workspace, first, others.len() - 1));
     }
-    let failed = |error: postgres::Error| dropping(errors, workspace, &error);
     let sql = "SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
                WHERE n.nspname = $1 AND c.relkind IN ('r', 'p')";
-    let rows = client.query(sql, &[&workspace.name()]).map_err(|error| errors.running(&error))?;
-    let tables: Vec<&str> = rows.iter().filter_map(|row| row.try_get(0).ok()).collect();
+    let rows = connection.rows(sql, &[workspace.name()])?;
+    let tables: Vec<&str> = rows.iter().filter_map(|row| row.text(0)).collect();
     for tables in tables.chunks(TABLES_PER_DROP) {
-        client.batch_execute(&format!("DROP TABLE IF EXISTS {} RESTRICT", tables.join(", "))).map_err(failed)?;
+        drop_own(connection, workspace, &format!("DROP TABLE IF EXISTS {} RESTRICT", tables.join(", ")))?;
     }
-    client.batch_execute(&format!("DROP SCHEMA {workspace} RESTRICT")).map_err(failed)
+    drop_own(connection, workspace, &format!("DROP SCHEMA {workspace} RESTRICT"))
 }
 
 /// What is not ours and would have to go with the place: everything in the schema but its owner's tables and the sequences
 /// that belong to their columns, and everything
 /// that depends on one of these, their indexes or row types (`pg_depend` of kind `n`, which RESTRICT heeds).
-fn unowned_objects(client: &mut Client, errors: &Errors, workspace: &Workspace) -> Result<Vec<String>> {
+fn unowned_objects(connection: &mut Connection, workspace: &Workspace) -> Result<Vec<String>> {
     let sql = "WITH place AS (SELECT oid, nspowner FROM pg_namespace WHERE nspname = $1), \
                tables AS (SELECT c.oid, c.reltype FROM pg_class c JOIN place ON c.relnamespace = place.oid \
                           WHERE c.relkind IN ('r', 'p') AND c.relowner = place.nspowner), \
@@ -182,10 +167,9 @@ fn unowned_objects(client: &mut Client, errors: &Errors, workspace: &Workspace) 
                LEFT JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid \
                WHERE d.deptype = 'n' \
                AND NOT (d.classid = 'pg_class'::regclass AND (d.objid IN (SELECT oid FROM tables) OR d.objid IN (SELECT objid FROM sequences))) ORDER BY 1";
-    let rows = client.query(sql, &[&workspace.name()]).map_err(|error| errors.running(&error))?;
     // Without a description it has gone in the meantime.
-    let found: std::result::Result<Vec<Option<String>>, _> = rows.iter().map(|row| row.try_get(0)).collect();
-    Ok(found.map_err(|error| errors.running(&error))?.into_iter().flatten().collect())
+    let rows = connection.rows(sql, &[workspace.name()])?;
+    Ok(rows.iter().filter_map(|row| row.text(0).map(str::to_owned)).collect())
 }
 
 /// The error that keeps a place for the sake of what is not ours.
@@ -198,19 +182,21 @@ fn kept(workspace: &Workspace, first: &str, more: usize) -> Error {
     .hint("drop or move what depends on our tables or lies in our schema, then run plimsoll clean")
 }
 
-/// What an error of dropping means: somebody was faster with a view, or the place is another user's.
-fn dropping(errors: &Errors, workspace: &Workspace, error: &postgres::Error) -> Error {
-    match error.as_db_error() {
-        Some(answer) if *answer.code() == SqlState::DEPENDENT_OBJECTS_STILL_EXIST => {
-            let mut lines = answer.detail().unwrap_or_default().lines();
-            kept(workspace, lines.next().unwrap_or(answer.message()), lines.count())
-        }
-        Some(answer) if *answer.code() == SqlState::INSUFFICIENT_PRIVILEGE => {
-            Error::new(ErrorKind::Permission, format!("the schema {workspace} is another user's and can't be removed"))
-                .hint("run plimsoll clean as the user who made it, or as a superuser")
-        }
-        _ => errors.running(error),
+/// Drops something. If it can't be, somebody was faster with a view, or the place is another user's.
+fn drop_own(connection: &mut Connection, workspace: &Workspace, sql: &str) -> Result<()> {
+    let Err(failed) = connection.try_run(sql) else { return Ok(()) };
+    if let Failed::Server(server_error) = &failed
+        && server_error.code == DEPENDENT_OBJECTS
+    {
+        let mut lines = server_error.detail.as_deref().unwrap_or_default().lines();
+        return Err(kept(workspace, lines.next().unwrap_or(&server_error.message), lines.count()));
     }
+    let error = connection.fail(failed);
+    if error.kind != ErrorKind::Permission {
+        return Err(error);
+    }
+    Err(Error::new(ErrorKind::Permission, format!("the schema {workspace} is another user's and can't be removed"))
+        .hint("run plimsoll clean as the user who made it, or as a superuser"))
 }
 
 #[cfg(test)]
