@@ -88,7 +88,7 @@ mod tests {
     fn line() -> (TcpListener, Socket) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = Address::Tcp(listener.local_addr().unwrap());
-        (listener, Socket::connect(&address, Duration::from_secs(60)).unwrap())
+        (listener, Socket::connect(&address, Duration::from_mins(1)).unwrap())
     }
 
     #[test]

@@ -58,7 +58,7 @@ impl ColdMaker<'_> {
             }
             self.follower.check()?;
             let free_bytes = self.table_directory.and_then(process::free_bytes);
-            if (cold.shared || self.any_stays_cached(&mut connection, tables)?)
+            if (cold.shared || any_stays_cached(&mut connection, tables)?)
                 && displace::displace(&mut connection, run, free_bytes)?
             {
                 done.push("displace".to_owned());
@@ -68,19 +68,6 @@ impl ColdMaker<'_> {
             done.push("drop-os-cache".to_owned());
         }
         Ok(done)
-    }
-
-    /// True if rewriting leaves a noticeable part of one of the tables in shared buffers: all of it where a scan keeps it
-    /// there, else the rings of the index build and of ANALYZE, some 600 KB, which count in a table below 80 MB.
-    fn any_stays_cached(&self, connection: &mut Connection, tables: &[Table]) -> Result<bool> {
-        let sql = "SELECT pg_relation_size($1::text::regclass) / current_setting('block_size')::int8 < greatest(setting::int8 / 4 + 1, 10000) \
-                   FROM pg_settings WHERE name = 'shared_buffers'";
-        for table in tables {
-            if connection.row(sql, &[&table.name])?.is_true(0) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     /// Runs the command and waits for the restarted server.
@@ -110,6 +97,19 @@ impl ColdMaker<'_> {
         }
         Ok(dropped)
     }
+}
+
+/// True if rewriting leaves a noticeable part of one of the tables in shared buffers: all of it where a scan keeps it
+/// there, else the rings of the index build and of ANALYZE, some 600 KB, which count in a table below 80 MB.
+fn any_stays_cached(connection: &mut Connection, tables: &[Table]) -> Result<bool> {
+    let sql = "SELECT pg_relation_size($1::text::regclass) / current_setting('block_size')::int8 < greatest(setting::int8 / 4 + 1, 10000) \
+               FROM pg_settings WHERE name = 'shared_buffers'";
+    for table in tables {
+        if connection.row(sql, &[&table.name])?.is_true(0) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// When the server was started, in its own words. Asked by a session that ends at once: one that stays would hold up a
