@@ -2,16 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use plimsoll_clock::Clock;
 use plimsoll_engine::database::{Cold, ColdFollower, Workspace};
 use plimsoll_engine::error::{ErrorKind, Result};
 use plimsoll_engine::process;
 use plimsoll_engine::request::RequestAccess;
 use plimsoll_engine::server::cold::forget;
+use plimsoll_engine::server::place::CONTROL;
 use plimsoll_engine::server::restart::restart;
 use plimsoll_engine::table::Table;
 
-use super::connect::{CONTROL, Connector};
+use super::connect::Connector;
 use super::connection::Connection;
 use super::{displace, session};
 
@@ -21,7 +21,6 @@ const FORKS: [&str; 3] = ["", "_vm", "_fsm"];
 /// Makes tables cold.
 pub(super) struct ColdMaker<'a> {
     pub(super) connector: &'a Connector,
-    pub(super) clock: &'a dyn Clock,
     pub(super) data_directory: Option<&'a Path>,
     pub(super) table_directory: Option<&'a Path>,
     pub(super) follower: &'a mut dyn ColdFollower,
@@ -73,7 +72,7 @@ impl ColdMaker<'_> {
     /// Runs the command and waits for the restarted server.
     fn restart(&mut self, command: &str) -> Result<()> {
         let connector = self.connector;
-        restart(command, self.clock, self.follower, || started_at(connector))
+        restart(command, connector.clock.as_ref(), self.follower, || started_at(connector))
     }
 
     /// Writes back and forgets all files of the tables; false if not all of them are ours to read.

@@ -10,6 +10,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use plimsoll_clock::Clock;
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::canceller::{CANCEL_PATIENCE, Canceller};
 use plimsoll_engine::server::socket::{Address, KeepAlive};
@@ -23,8 +24,6 @@ use super::password::{self, Environment};
 use super::url::{Location, SslMode};
 use super::wire_connection::WireConnection;
 
-/// Name of sessions that neither work nor hold a lease.
-pub(super) const CONTROL: &str = "plimsoll";
 /// How long a server may take to answer and let us in, if the URL doesn't say.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// After this much silence the system asks whether the other side still lives...
@@ -62,6 +61,7 @@ impl Host {
 /// Makes connections to one database.
 #[derive(Clone)]
 pub(super) struct Connector {
+    pub(super) clock: Arc<dyn Clock>,
     hosts: Vec<Host>,
     /// The first host is any of them.
     any_first: bool,
@@ -81,7 +81,12 @@ pub(super) struct Connector {
 
 impl Connector {
     /// Settles everything that a connection needs; connects to nobody.
-    pub(super) fn new(mut location: Location, credentials: &Credentials, environment: Environment<'_>) -> Result<Self> {
+    pub(super) fn new(
+        mut location: Location,
+        credentials: &Credentials,
+        environment: Environment<'_>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self> {
         let mut default = |key: &str, value: Option<String>| {
             if let (None, Some(value)) = (location.get(key), value) {
                 location.parameters.push((key.to_owned(), value));
@@ -169,6 +174,7 @@ impl Connector {
         let verified = (mode == SslMode::VerifyFull).then(|| "system".to_owned());
         tool_environment.extend(location.ssl_root_cert.clone().or(verified).map(|file| ("PGSSLROOTCERT", file)));
         Ok(Self {
+            clock,
             hosts: hosts(&location)?,
             any_first: one_of(&location, "load_balance_hosts", &[("disable", false), ("random", true)])?
                 .unwrap_or(false),
@@ -361,9 +367,14 @@ mod tests {
     use super::*;
     use plimsoll_engine::target::Target;
 
+    fn clock() -> Arc<dyn Clock> {
+        Arc::new(plimsoll_clock::RealClock::new())
+    }
+
     fn connector(url: &str) -> Connector {
         let location = Location::parse(&Target::parse(url).unwrap()).unwrap();
-        Connector::new(location, &Credentials::default(), &|name| (name == "USER").then(|| "ann".to_owned())).unwrap()
+        Connector::new(location, &Credentials::default(), &|name| (name == "USER").then(|| "ann".to_owned()), clock())
+            .unwrap()
     }
 
     #[test]
@@ -400,7 +411,7 @@ mod tests {
         assert_eq!(found("postgres:///d?host=/tmp&port=7"), ["/tmp None 7"]);
         let refused = |more: &str| {
             let location = Location::parse(&Target::parse(&format!("postgres://u@a,b/d?{more}")).unwrap()).unwrap();
-            Connector::new(location, &Credentials::default(), &|_| None).err().unwrap()
+            Connector::new(location, &Credentials::default(), &|_| None, clock()).err().unwrap()
         };
         for more in [
             "hostaddr=::1",

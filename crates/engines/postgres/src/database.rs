@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_clock::Clock;
 use plimsoll_engine::capability::Capability;
 use plimsoll_engine::database::{
     ClaimMode, Cold, ColdFollower, Database, Description, Lease, Moves, Sampler, Session, Sessions, Telemetry,
@@ -12,38 +11,36 @@ use plimsoll_engine::database::{
 use plimsoll_engine::error::Result;
 use plimsoll_engine::process;
 use plimsoll_engine::request::{RequestAccess, Requester};
+use plimsoll_engine::server::place::{self, CONTROL, Keepers as _, ServerLease};
 use plimsoll_engine::table::Table;
 use plimsoll_measurement::Ceiling;
 
-use super::connect::{CONTROL, Connector};
+use super::connect::Connector;
 use super::counters::{self, ProcessSampler};
 use super::describe::{self, Server};
-use super::lease::PostgresLease;
 use super::requester::WireRequester;
 use super::sampler::ServerSampler;
 use super::session::PostgresSession;
 use super::transfer::PostgresTransfer;
-use super::workspace::{self, Owner};
-use super::{capabilities, cold, copies, orphans};
+use super::{capabilities, cold, copies, workspace};
 
 /// Holds no connection: whoever asks something of the database gets a fresh one, which a restart can't have broken.
 pub(super) struct PostgresDatabase {
     connector: Arc<Connector>,
-    clock: Arc<dyn Clock>,
     server: Server,
 }
 
 impl PostgresDatabase {
     /// Connects and asks the server who it is.
-    pub(super) fn open(connector: Connector, clock: Arc<dyn Clock>) -> Result<Self> {
+    pub(super) fn open(connector: Connector) -> Result<Self> {
         let server = describe::describe(&mut connector.connect(CONTROL)?, &connector)?;
-        Ok(Self { connector: Arc::new(connector), clock, server })
+        Ok(Self { connector: Arc::new(connector), server })
     }
 }
 
 /// Opens a database that a server of ours was started on.
-fn open(connector: Connector, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>> {
-    Ok(Box::new(PostgresDatabase::open(connector, clock)?))
+fn open(connector: Connector) -> Result<Box<dyn Database>> {
+    Ok(Box::new(PostgresDatabase::open(connector)?))
 }
 
 impl Database for PostgresDatabase {
@@ -61,8 +58,7 @@ impl Database for PostgresDatabase {
 
 impl Workspaces for PostgresDatabase {
     fn claim(&self, workspace: &Workspace, mode: ClaimMode) -> Result<Option<Box<dyn Lease>>> {
-        let lease = PostgresLease::claim(&self.connector, &self.clock, workspace, mode)?;
-        Ok(lease.map(|lease| Box::new(lease) as Box<dyn Lease>))
+        ServerLease::claim(&self.connector, workspace, mode)
     }
 
     fn workspaces(&self) -> Result<Vec<WorkspaceStatus>> {
@@ -73,39 +69,21 @@ impl Workspaces for PostgresDatabase {
     }
 
     fn end_orphans(&self) -> Result<u32> {
-        orphans::end_all(&mut self.connector.connect(CONTROL)?, self.clock.as_ref())
+        place::end_orphans(&mut self.connector.keeper(CONTROL)?, self.connector.clock.as_ref())
     }
 
     fn remove(&self, workspace: &Workspace) -> Result<bool> {
-        let lease = workspace.leased_by();
-        let mut connection = workspace::lease_connection(&self.connector, &lease)?;
-        connection.run("SET lock_timeout = 60000")?;
-        let is_copy = workspace.kind() == WorkspaceKind::Copy;
-        if !is_copy && workspace::owner(&mut connection, workspace)? == Owner::Somebody {
-            return Err(workspace::foreign(workspace));
-        }
-        if !workspace::try_lock(&mut connection, &lease, false)? {
-            return Ok(false);
-        }
-        orphans::end_all(&mut connection, self.clock.as_ref())?;
-        if is_copy {
+        place::remove(self.connector.as_ref(), workspace, |connection| {
+            connection.run("SET lock_timeout = 60000")?;
+            if workspace.kind() != WorkspaceKind::Copy {
+                return workspace::drop_schema(connection, workspace).map(|()| true);
+            }
             // Its run may work from another database, where our lock says nothing.
-            if workspace::is_locked_anywhere(&mut connection, &lease)? {
+            if workspace::is_locked_anywhere(connection, &workspace.leased_by())? {
                 return Ok(false);
             }
-            let removed = copies::drop_database(&mut connection, workspace, self.server.version);
-            let _ = workspace::unlock(&mut connection, &lease);
-            return removed.map(|()| true);
-        }
-        // Asked again under the lock.
-        let removed = match workspace::owner(&mut connection, workspace)? {
-            Owner::We => workspace::drop_schema(&mut connection, workspace),
-            Owner::Somebody => Err(workspace::foreign(workspace)),
-            Owner::Nobody => Ok(()),
-        };
-        // The session's end would do the same, a moment later.
-        let _ = workspace::unlock(&mut connection, workspace);
-        removed.map(|()| true)
+            copies::drop_database(connection, workspace, self.server.version).map(|()| true)
+        })
     }
 
     fn free_bytes(&self) -> Option<u64> {
@@ -122,7 +100,6 @@ impl Workspaces for PostgresDatabase {
     ) -> Result<Vec<String>> {
         let mut maker = cold::ColdMaker {
             connector: &self.connector,
-            clock: self.clock.as_ref(),
             data_directory: self.server.data_directory.as_deref(),
             table_directory: self.server.table_directory.as_deref(),
             follower,
@@ -137,9 +114,9 @@ impl Sessions for PostgresDatabase {
         if workspace.kind() == WorkspaceKind::Copy {
             // Its tables are in the schema that is named like the run's place.
             let inside = self.connector.to(workspace.name());
-            return Ok(Box::new(PostgresSession::open(&inside, &self.clock, run, run, version, access)?));
+            return Ok(Box::new(PostgresSession::open(&inside, run, run, version, access)?));
         }
-        Ok(Box::new(PostgresSession::open(&self.connector, &self.clock, workspace, run, version, access)?))
+        Ok(Box::new(PostgresSession::open(&self.connector, workspace, run, version, access)?))
     }
 
     fn requester(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Requester>> {
@@ -149,7 +126,7 @@ impl Sessions for PostgresDatabase {
 
 impl Telemetry for PostgresDatabase {
     fn server_sampler(&self) -> Result<Option<Box<dyn Sampler>>> {
-        Ok(Some(Box::new(ServerSampler::open(&self.connector, &self.clock, self.server.version)?)))
+        Ok(Some(Box::new(ServerSampler::open(&self.connector, self.server.version)?)))
     }
 
     fn answers(&self, patience: Duration) -> bool {
@@ -170,13 +147,13 @@ impl Telemetry for PostgresDatabase {
     fn process_sampler(&self) -> Option<Box<dyn Sampler>> {
         let mut connection = self.connector.connect(CONTROL).ok()?;
         let postmaster = counters::postmaster(&mut connection, self.connector.loopback)?;
-        let sampler = ProcessSampler::new(Arc::clone(&self.clock), postmaster)?;
+        let sampler = ProcessSampler::new(Arc::clone(&self.connector.clock), postmaster)?;
         Some(Box::new(sampler))
     }
 }
 
 impl Moves for PostgresDatabase {
     fn transfer(&self, run: &Workspace) -> Result<Option<Box<dyn Transfer>>> {
-        Ok(Some(Box::new(PostgresTransfer::new(&self.connector, &self.clock, run, self.server.version, open))))
+        Ok(Some(Box::new(PostgresTransfer::new(&self.connector, run, self.server.version, open))))
     }
 }

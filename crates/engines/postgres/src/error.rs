@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::{fmt, io};
 
 use plimsoll_engine::error::{Error, ErrorKind};
+use plimsoll_engine::server::errors::{self, AFTER_BUSY, AFTER_LOSS, sentence};
 
 use super::wire_connection::Reader;
 
@@ -29,11 +30,6 @@ const MEANINGS: &[(&str, ErrorKind)] = &[
     ("0A000", ErrorKind::Unsupported),
     ("42883", ErrorKind::Unsupported),
 ];
-
-/// What to do when a connection is gone.
-const AFTER_LOSS: &str = "look into the server's log for the reason, and start again when it answers";
-/// What to do when a lock stands in the way.
-const AFTER_BUSY: &str = "somebody else works on our tables or waits for them; try again";
 
 /// What the server said of an error: SQLSTATE, message, detail, hint and the place in its source.
 #[derive(Debug, Default)]
@@ -123,14 +119,12 @@ impl Errors {
 
     /// Nobody there, or nobody who answers as a server would.
     pub(super) fn unreachable(&self, cause: &str) -> Error {
-        Error::new(ErrorKind::Connect, format!("cannot connect to {}: {cause}", self.address()))
-            .hint("check that the server runs, that host and port are right and that no firewall stands between")
+        errors::unreachable(self.address(), cause)
     }
 
     /// A connection that was not made in time.
     pub(super) fn too_slow(&self, seconds: u64) -> Error {
-        Error::new(ErrorKind::Connect, format!("{} did not answer within {seconds} s", self.address()))
-            .hint("check host, port and firewall")
+        errors::too_slow(self.address(), seconds)
     }
 
     /// What the server answered to a statement.
@@ -141,8 +135,7 @@ impl Errors {
 
     /// The connection is gone.
     pub(super) fn lost(&self, cause: &str) -> Error {
-        Error::new(ErrorKind::Lost, format!("the connection to {} was lost: {}", self.address(), sentence(cause)))
-            .hint(AFTER_LOSS)
+        errors::lost(self.address(), &sentence(cause))
     }
 
     /// The line can't be protected as it should be.
@@ -188,11 +181,6 @@ fn meaning(code: &str) -> ErrorKind {
     found.map_or(ErrorKind::Statement, |(_, kind)| *kind)
 }
 
-/// One sentence without a full stop.
-fn sentence(text: &str) -> String {
-    text.lines().next().unwrap_or_default().trim().trim_end_matches('.').to_owned()
-}
-
 /// A fault of ours or of the engine that no SQLSTATE tells.
 pub(super) fn statement(message: impl fmt::Display) -> Error {
     Error::new(ErrorKind::Statement, message.to_string())
@@ -221,10 +209,5 @@ mod tests {
         }
         let error = errors.lost("gone.");
         assert_eq!((error.message.as_str(), error.hint.is_some()), ("the connection to h:1 was lost: gone", true));
-    }
-
-    #[test]
-    fn messages_are_one_sentence() {
-        assert_eq!(sentence("Try this.\nOr that."), "Try this");
     }
 }

@@ -16,9 +16,7 @@ mod displace;
 mod error;
 #[cfg(test)]
 mod fuzz;
-mod lease;
 mod login;
-mod orphans;
 mod password;
 mod requester;
 mod restore;
@@ -71,7 +69,7 @@ impl Engine for Postgres {
 
     fn open(&self, target: &Target, credentials: &Credentials, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>> {
         let location = url::Location::parse(target)?;
-        let connector = connect::Connector::new(location, credentials, &|name| std::env::var(name).ok())?;
-        Ok(Box::new(database::PostgresDatabase::open(connector, clock)?))
+        let connector = connect::Connector::new(location, credentials, &|name| std::env::var(name).ok(), clock)?;
+        Ok(Box::new(database::PostgresDatabase::open(connector)?))
     }
 }

@@ -5,9 +5,7 @@ use std::any::Any;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 
-use plimsoll_clock::Clock;
 use plimsoll_engine::database::{Database, Restored, Workspace};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::restored::{BACKUP, Site, folder_bytes};
@@ -27,7 +25,7 @@ const PORT: u16 = 5432;
 const FOLLOWING: [&str; 2] = ["standby.signal", "recovery.signal"];
 
 /// Opens the database of a server.
-pub(super) type Open = fn(Connector, Arc<dyn Clock>) -> Result<Box<dyn Database>>;
+pub(super) type Open = fn(Connector) -> Result<Box<dyn Database>>;
 
 /// What was found on this machine and at the server.
 pub(super) struct Restorer {
@@ -55,13 +53,7 @@ impl Restorer {
     }
 
     /// Backs up the cluster.
-    pub(super) fn back_up(
-        &self,
-        connector: &Connector,
-        clock: &dyn Clock,
-        folder: &Path,
-        follow: &mut dyn Follow,
-    ) -> Result<()> {
+    pub(super) fn back_up(&self, connector: &Connector, folder: &Path, follow: &mut dyn Follow) -> Result<()> {
         let mut command = Command::new(&self.base_backup);
         connector.configure(&mut command);
         let backup = folder.join(BACKUP);
@@ -69,14 +61,14 @@ impl Restorer {
         command.args(["--wal-method=stream", "--no-slot", "--checkpoint=fast", "--no-password", "--label=plimsoll"]);
         command.arg("--pgdata").arg(&backup).current_dir(folder).env("LC_ALL", "C");
         command.stdin(Stdio::null()).stdout(Stdio::null());
-        tool::run(command, clock, || follow.look(&mut || Some(folder_bytes(&backup)))).map_err(refused)
+        tool::run(command, connector.clock.as_ref(), || follow.look(&mut || Some(folder_bytes(&backup))))
+            .map_err(refused)
     }
 
     /// Brings the files back and starts a server on them.
     pub(super) fn restore(
         &self,
         connector: &Connector,
-        clock: &Arc<dyn Clock>,
         folder: &Path,
         (workspace, open): (&Workspace, Open),
         follow: &mut dyn Follow,
@@ -98,8 +90,8 @@ impl Restorer {
         let mut command = Command::new(&self.server);
         command.arg("-D").arg(site.data()).env("LC_ALL", "C");
         let socket = site.socket_folder();
-        let open = || open(connector.at_socket(&socket, PORT), Arc::clone(clock));
-        let (server, database) = site.start(command, clock, follow, open)?;
+        let open = || open(connector.at_socket(&socket, PORT));
+        let (server, database) = site.start(command, &connector.clock, follow, open)?;
         Ok(Restored {
             elsewhere: Some(database),
             workspace: workspace.clone(),

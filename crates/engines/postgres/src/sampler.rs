@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_clock::{Clock, windowed};
+use plimsoll_clock::windowed;
 use plimsoll_engine::database::Sampler;
 use plimsoll_engine::error::{ErrorKind, Result};
 use plimsoll_measurement::{Counter, FileRow, Moment, Reading, Views, Window};
@@ -30,7 +30,6 @@ type Answer = Result<Vec<Texts>>;
 /// Reads a server; after a loss it connects again at the next reading.
 pub(super) struct ServerSampler {
     connector: Arc<Connector>,
-    clock: Arc<dyn Clock>,
     version: u32,
     sources: Vec<Source>,
     connection: Option<Connection>,
@@ -43,19 +42,11 @@ pub(super) struct ServerSampler {
 
 impl ServerSampler {
     /// Connects.
-    pub(super) fn open(connector: &Arc<Connector>, clock: &Arc<dyn Clock>, version: u32) -> Result<Self> {
-        let (connector, clock) = (Arc::clone(connector), Arc::clone(clock));
+    pub(super) fn open(connector: &Arc<Connector>, version: u32) -> Result<Self> {
+        let connector = Arc::clone(connector);
         let sources = counter_queries::sources(version);
-        let mut sampler = Self {
-            connector,
-            clock,
-            version,
-            sources,
-            connection: None,
-            own_commits: 0,
-            published: 0,
-            published_at: None,
-        };
+        let mut sampler =
+            Self { connector, version, sources, connection: None, own_commits: 0, published: 0, published_at: None };
         sampler.connected()?;
         Ok(sampler)
     }
@@ -91,7 +82,7 @@ impl ServerSampler {
     /// Counts our own transactions. Without a flush a session publishes what it has when a transaction ends, unless it did so less
     /// than half a second ago (`PGSTAT_STAT_INTERVAL`): the first of an exchange is published with all before it.
     fn count(&mut self, answers: &[Answer]) {
-        let now = self.clock.now();
+        let now = self.connector.clock.now();
         if self.published_at.is_none_or(|last| now.since(last) >= PUBLISHING) {
             self.published = self.own_commits + 1;
             self.published_at = Some(now);
@@ -118,7 +109,7 @@ impl Sampler for ServerSampler {
     /// works on a transaction that is older than a second: what it has done by now would seem not to have happened.
     fn sample(&mut self) -> Result<Vec<Reading>> {
         self.connected()?;
-        let clock = Arc::clone(&self.clock);
+        let clock = Arc::clone(&self.connector.clock);
         let (answers, window) = windowed(clock.as_ref(), || self.ask());
         let answers = answers?;
         let own_before = self.own_in_reading();

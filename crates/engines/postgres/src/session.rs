@@ -8,6 +8,7 @@ use plimsoll_engine::database::{Cancel, RowSource, Sampler, Session, TableSize, 
 use plimsoll_engine::dialect::Dialect;
 use plimsoll_engine::error::{ErrorKind, Result};
 use plimsoll_engine::request::{self, Answer, RequestAccess, Requester};
+use plimsoll_engine::server::place::WORK;
 use plimsoll_engine::session::ask_for;
 use plimsoll_engine::table::{ColumnType, Table};
 use plimsoll_engine::value::{Row, RowSummary, Value};
@@ -18,8 +19,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::connect::Connector;
 use super::connection::{BINARY, Connection, Failed, Outcome, Prepared};
 use super::dialect::PostgresDialect;
-use super::workspace::{self, WORK};
-use super::{copy, counters, wire};
+use super::{copy, counters, wire, workspace};
 
 /// Settings of a working session beside its place.
 const SETTINGS: &[(&str, &str)] = &[
@@ -74,14 +74,13 @@ impl PostgresSession {
     /// Connects under the name of the run.
     pub(super) fn open(
         connector: &Connector,
-        clock: &Arc<dyn Clock>,
         workspace: &Workspace,
         run: &Workspace,
         version: u32,
         access: RequestAccess,
     ) -> Result<Self> {
         let connection = connect(connector, workspace, run, access)?;
-        let (clock, workspace) = (Arc::clone(clock), workspace.clone());
+        let (clock, workspace) = (Arc::clone(&connector.clock), workspace.clone());
         Ok(Self { connection, clock, workspace, statements: HashMap::new(), server_version: version })
     }
 

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use plimsoll_clock::Clock;
 use plimsoll_engine::database::{Restored, Transfer, Workspace};
-use plimsoll_engine::error::{Error, ErrorKind, Result};
+use plimsoll_engine::error::Result;
+use plimsoll_engine::server::place::{Keeper as _, Keepers as _, Owner, WORK};
 use plimsoll_engine::server::tool;
 use plimsoll_engine::transfer::{COPY, DEFINITIONS, Follow, INDEXES, Move, Program, TABLES};
 
@@ -15,7 +15,6 @@ use super::connect::Connector;
 use super::connection::Connection;
 use super::copies::{MARK, drop_database};
 use super::restore::{self, Open, Restorer, version_folders};
-use super::workspace::{self, WORK};
 
 /// First version with `STRATEGY`.
 const STRATEGY_SINCE: u32 = 150_000;
@@ -26,7 +25,6 @@ const WAYS: [&str; 2] = ["wal-log", "file-copy"];
 /// Makes and moves databases of one run.
 pub(super) struct PostgresTransfer {
     connector: Arc<Connector>,
-    clock: Arc<dyn Clock>,
     run: Workspace,
     version: u32,
     /// `pg_dump` and `pg_restore`.
@@ -38,19 +36,13 @@ pub(super) struct PostgresTransfer {
 }
 
 impl PostgresTransfer {
-    pub(super) fn new(
-        connector: &Arc<Connector>,
-        clock: &Arc<dyn Clock>,
-        run: &Workspace,
-        version: u32,
-        open: Open,
-    ) -> Self {
-        let (connector, clock) = (Arc::clone(connector), Arc::clone(clock));
-        Self { connector, clock, run: run.clone(), version, tools: None, restorer: None, backed_up: None, open }
+    pub(super) fn new(connector: &Arc<Connector>, run: &Workspace, version: u32, open: Open) -> Self {
+        let connector = Arc::clone(connector);
+        Self { connector, run: run.clone(), version, tools: None, restorer: None, backed_up: None, open }
     }
 
     fn connection(&self) -> Result<Connection> {
-        workspace::staying_connection(&self.connector, &format!("{WORK}{}", self.run))
+        self.connector.keeper(&format!("{WORK}{}", self.run))
     }
 
     fn create(&self, copy: &Workspace, more: &str, follow: Option<&mut dyn Follow>) -> Result<()> {
@@ -64,14 +56,12 @@ impl PostgresTransfer {
     }
 
     fn restorer(&self) -> Result<&Restorer> {
-        self.restorer.as_ref().ok_or_else(|| Error::new(ErrorKind::Internal, "no tools were looked for"))
+        tool::found(self.restorer.as_ref())
     }
 
     /// A program of libpq that works in a database.
     fn program(&self, number: usize, database: &Workspace) -> Result<Command> {
-        let program = self.tools.as_ref().map(|tools| &tools[number]);
-        let program = program.ok_or_else(|| Error::new(ErrorKind::Internal, "no tools were looked for"))?;
-        let mut command = Command::new(program);
+        let mut command = Command::new(&tool::found(self.tools.as_ref())?[number]);
         self.connector.configure(&mut command);
         command.env("PGDATABASE", database.name()).arg("--no-password");
         Ok(command)
@@ -116,7 +106,7 @@ impl Transfer for PostgresTransfer {
     fn make(&mut self, copy: &Workspace) -> Result<()> {
         self.create(copy, " TEMPLATE template0", None)?;
         let inside = self.connector.to(copy.name());
-        workspace::create(&mut inside.connect(&format!("{WORK}{}", self.run))?, &self.run)
+        inside.connect(&format!("{WORK}{}", self.run))?.make(&self.run, Owner::Nobody)
     }
 
     fn remove(&mut self, copy: &Workspace) -> Result<()> {
@@ -130,11 +120,11 @@ impl Transfer for PostgresTransfer {
     fn dump(&mut self, from: &Workspace, file: &File, follow: &mut dyn Follow) -> Result<()> {
         let mut command = self.program(0, from)?;
         command.args(["--format=custom", "--compress=0", "--no-owner"]).stdin(Stdio::null()).stdout(tool::whole(file)?);
-        tool::run(command, self.clock.as_ref(), || follow.look(&mut || Some(file.metadata().ok()?.len())))
+        tool::run(command, self.connector.clock.as_ref(), || follow.look(&mut || Some(file.metadata().ok()?.len())))
     }
 
     fn import(&mut self, file: &File, into: &Workspace, follow: &mut dyn Follow) -> Result<()> {
-        let clock = Arc::clone(&self.clock);
+        let clock = Arc::clone(&self.connector.clock);
         // The dump brings the schema of the run's place.
         self.create(into, " TEMPLATE template0", None)?;
         let mut control = self.connection()?;
@@ -162,12 +152,12 @@ impl Transfer for PostgresTransfer {
 
     fn back_up(&mut self, from: &Workspace, folder: &Path, follow: &mut dyn Follow) -> Result<()> {
         self.backed_up = Some(from.clone());
-        self.restorer()?.back_up(&self.connector, self.clock.as_ref(), folder, follow)
+        self.restorer()?.back_up(&self.connector, folder, follow)
     }
 
     fn restore(&mut self, folder: &Path, to: &Workspace, follow: &mut dyn Follow) -> Result<Restored> {
         let workspace = self.backed_up.as_ref().unwrap_or(to);
-        self.restorer()?.restore(&self.connector, &self.clock, folder, (workspace, self.open), follow)
+        self.restorer()?.restore(&self.connector, folder, (workspace, self.open), follow)
     }
 }
 

@@ -1,7 +1,11 @@
-//! Places: schemas that bear our mark, and the lock that stands for the lease on each.
+//! Places: schemas that bear our mark, and the advisory lock that stands for the lease on each.
 
-use plimsoll_engine::database::{Workspace, WorkspaceStatus};
+use std::time::Duration;
+
+use plimsoll_clock::Clock;
+use plimsoll_engine::database::{Workspace, WorkspaceKind, WorkspaceStatus};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
+use plimsoll_engine::server::place::{Keeper, Keepers, Owner, WORK, without_others};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::connect::{Connector, KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_RETRIES};
@@ -11,33 +15,16 @@ use super::connection::{Connection, Failed};
 const MARK: &str = "plimsoll: measurement data, may be removed";
 /// Tables dropped in one transaction: each takes some locks (table, TOAST table, indexes) of a table of a few thousand.
 const TABLES_PER_DROP: usize = 64;
+/// So long a session that holds a lock may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// SQLSTATE of what RESTRICT refuses.
 const DEPENDENT_OBJECTS: &str = "2BP01";
-
-/// Whose a schema is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Owner {
-    /// There is no such schema.
-    Nobody,
-    /// It bears our mark.
-    We,
-    /// It has the name and not the mark.
-    Somebody,
-}
 
 /// The number under which PostgreSQL knows the lease on a place: XXH3-64 of its name, never to change, as programs of
 /// different versions must respect each other's leases.
 pub(super) fn lock_key(workspace: &Workspace) -> i64 {
     xxh3_64(workspace.name().as_bytes()) as i64
 }
-
-/// Name of the sessions that hold leases.
-pub(super) fn lease_name(workspace: &Workspace) -> String {
-    format!("plimsoll lease {workspace}")
-}
-
-/// Prefix of the names of working sessions; the run's place follows.
-pub(super) const WORK: &str = "plimsoll work ";
 
 /// Settings that keep the server from ending an idle session, and make it notice a dead client. Those that a version does
 /// not know, and tcp settings on a socket, change nothing.
@@ -52,13 +39,6 @@ pub(super) fn staying() -> [(&'static str, String); 6] {
     ]
 }
 
-/// A connection that stays connected; see [`staying`].
-pub(super) fn staying_connection(connector: &Connector, name: &str) -> Result<Connection> {
-    let mut connection = connector.connect(name)?;
-    connection.run(&setting(&staying()))?;
-    Ok(connection)
-}
-
 /// The statement that sets what a server knows of a list of settings.
 pub(super) fn setting(settings: &[(&str, String)]) -> String {
     let pairs: Vec<String> = settings.iter().map(|(name, value)| format!("('{name}', '{value}')")).collect();
@@ -69,18 +49,6 @@ pub(super) fn setting(settings: &[(&str, String)]) -> String {
     )
 }
 
-/// A connection on which the lease of a place can be taken.
-pub(super) fn lease_connection(connector: &Connector, workspace: &Workspace) -> Result<Connection> {
-    staying_connection(connector, &lease_name(workspace))
-}
-
-/// Takes a lock for this session unless another session's stands against it.
-pub(super) fn try_lock(connection: &mut Connection, workspace: &Workspace, shared: bool) -> Result<bool> {
-    let function = if shared { "pg_try_advisory_lock_shared" } else { "pg_try_advisory_lock" };
-    let row = connection.row(&format!("SELECT {function}($1)"), &[&lock_key(workspace).to_string()])?;
-    Ok(row.is_true(0))
-}
-
 /// True if a session in any database of the server holds a lock of this name. Locks are those of a database, while
 /// [copies](plimsoll_engine::WorkspaceKind::Copy) are seen from all.
 pub(super) fn is_locked_anywhere(connection: &mut Connection, workspace: &Workspace) -> Result<bool> {
@@ -89,32 +57,107 @@ pub(super) fn is_locked_anywhere(connection: &mut Connection, workspace: &Worksp
     Ok(connection.row(sql, &[&lock_key(workspace).to_string()])?.is_true(0))
 }
 
-/// Gives back an exclusive lock of this session.
-pub(super) fn unlock(connection: &mut Connection, workspace: &Workspace) -> Result<()> {
-    connection.rows("SELECT pg_advisory_unlock($1)", &[&lock_key(workspace).to_string()]).map(drop)
+impl Keepers for Connector {
+    type Keeper = Connection;
+
+    fn clock(&self) -> &dyn Clock {
+        self.clock.as_ref()
+    }
+
+    /// It stays connected; see [`staying`].
+    fn keeper(&self, name: &str) -> Result<Connection> {
+        let mut connection = self.connect(name)?;
+        connection.run(&setting(&staying()))?;
+        Ok(connection)
+    }
 }
 
-/// Whose the schema of a place is.
-pub(super) fn owner(connection: &mut Connection, workspace: &Workspace) -> Result<Owner> {
-    let sql = "SELECT coalesce(obj_description(oid, 'pg_namespace') = $2, false) FROM pg_namespace WHERE nspname = $1";
-    Ok(match connection.rows(sql, &[workspace.name(), MARK])?.first() {
-        None => Owner::Nobody,
-        Some(row) if row.is_true(0) => Owner::We,
-        Some(_) => Owner::Somebody,
-    })
-}
+impl Keeper for Connection {
+    const NOUN: &'static str = "schema";
+    const RENEW_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The error that keeps us off a schema that isn't ours.
-pub(super) fn foreign(workspace: &Workspace) -> Error {
-    Error::new(ErrorKind::Safety, format!("the schema {workspace} does not bear our mark, so it is not touched"))
-        .hint(format!("if it is ours after all: COMMENT ON SCHEMA {workspace} IS '{MARK}'"))
-}
+    /// Removal asks for the owner of a whole database, whose mark is looked at when it is dropped.
+    fn owner(&mut self, workspace: &Workspace) -> Result<Owner> {
+        if workspace.kind() == WorkspaceKind::Copy {
+            return Ok(Owner::We);
+        }
+        let sql =
+            "SELECT coalesce(obj_description(oid, 'pg_namespace') = $2, false) FROM pg_namespace WHERE nspname = $1";
+        Ok(match self.rows(sql, &[workspace.name(), MARK])?.first() {
+            None => Owner::Nobody,
+            Some(row) if row.is_true(0) => Owner::We,
+            Some(_) => Owner::Somebody,
+        })
+    }
 
-/// Makes the schema of a place; it has its mark from the first moment.
-pub(super) fn create(connection: &mut Connection, workspace: &Workspace) -> Result<()> {
-    // Two statements in one message are one transaction.
-    let sql = format!("CREATE SCHEMA {workspace}; COMMENT ON SCHEMA {workspace} IS '{MARK}'");
-    connection.run(&sql).map(drop)
+    /// It has its mark from the first moment.
+    fn make(&mut self, workspace: &Workspace, _: Owner) -> Result<()> {
+        // Two statements in one message are one transaction.
+        self.run(&format!("CREATE SCHEMA {workspace}; {}", Self::marking(workspace))).map(drop)
+    }
+
+    fn marking(workspace: &Workspace) -> String {
+        format!("COMMENT ON SCHEMA {workspace} IS '{MARK}'")
+    }
+
+    fn try_lock(&mut self, workspace: &Workspace, shared: bool) -> Result<bool> {
+        let function = if shared { "pg_try_advisory_lock_shared" } else { "pg_try_advisory_lock" };
+        Ok(self.row(&format!("SELECT {function}($1)"), &[&lock_key(workspace).to_string()])?.is_true(0))
+    }
+
+    /// A session is never in its own way, so it may hold both for a moment.
+    fn lower(&mut self, workspace: &Workspace) -> Result<bool> {
+        let taken = self.try_lock(workspace, true)?;
+        if taken {
+            self.unlock(workspace)?;
+        }
+        Ok(taken)
+    }
+
+    fn unlock(&mut self, workspace: &Workspace) -> Result<()> {
+        self.rows("SELECT pg_advisory_unlock($1)", &[&lock_key(workspace).to_string()]).map(drop)
+    }
+
+    fn leave(&mut self, _: &Workspace) {
+        self.set_timeout(Some(PATIENCE));
+        // If it fails the session is dead and its locks with it.
+        let _ = self.run("SELECT pg_advisory_unlock_all()");
+    }
+
+    fn answers(&mut self) -> bool {
+        self.set_timeout(Some(PATIENCE));
+        let answers = self.run("").is_ok();
+        self.set_timeout(None);
+        answers
+    }
+
+    /// Those of this database, where the locks of their runs are.
+    fn working(&mut self) -> Result<Vec<(Workspace, Vec<i64>)>> {
+        let sql = "SELECT application_name, string_agg(pid::text, ',') FROM pg_stat_activity \
+                   WHERE datname = current_database() AND starts_with(application_name, $1) GROUP BY 1 ORDER BY 1";
+        let rows = self.rows(sql, &[WORK])?;
+        let found = rows.iter().filter_map(|row| {
+            let run = Workspace::from_name(row.text(0)?.strip_prefix(WORK)?)?;
+            Some((run, row.text(1)?.split(',').filter_map(|pid| pid.parse().ok()).collect()))
+        });
+        Ok(found.collect())
+    }
+
+    /// The name is asked again: a number may have passed to another session in the meantime.
+    fn end(&mut self, run: &Workspace, session: i64) -> Result<bool> {
+        let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND application_name = $2";
+        match self.rows(sql, &[&session.to_string(), &format!("{WORK}{run}")]) {
+            Ok(rows) => Ok(rows.first().is_some_and(|row| row.is_true(0))),
+            // Another user's session is not ours to end.
+            Err(error) if error.kind == ErrorKind::Permission => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn is_working(&mut self, run: &Workspace, session: i64) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1 AND application_name = $2)";
+        Ok(self.row(sql, &[&session.to_string(), &format!("{WORK}{run}")])?.is_true(0))
+    }
 }
 
 /// Every schema with a name and a mark of ours, and whether anybody holds a lock on its name.
@@ -133,10 +176,7 @@ pub(super) fn list(connection: &mut Connection) -> Result<Vec<WorkspaceStatus>> 
 /// Drops the schema of a place with its tables, many of them in several transactions. Only tables are ours: if anything
 /// else is in the schema or depends on a table in it, nothing is dropped.
 pub(super) fn drop_schema(connection: &mut Connection, workspace: &Workspace) -> Result<()> {
-    let others = unowned_objects(connection, workspace)?;
-    if let Some(first) = others.first() {
-        return Err(kept(workspace, first, others.len() - 1));
-    }
+    without_others::<Connection>(workspace, &unowned_objects(connection, workspace)?)?;
     let sql = "SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
                WHERE n.nspname = $1 AND c.relkind IN ('r', 'p')";
     let rows = connection.rows(sql, &[workspace.name()])?;
@@ -172,24 +212,14 @@ fn unowned_objects(connection: &mut Connection, workspace: &Workspace) -> Result
     Ok(rows.iter().filter_map(|row| row.text(0).map(str::to_owned)).collect())
 }
 
-/// The error that keeps a place for the sake of what is not ours.
-fn kept(workspace: &Workspace, first: &str, more: usize) -> Error {
-    let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
-    Error::new(
-        ErrorKind::Safety,
-        format!("the schema {workspace} is kept, as it would take along what is not ours: {first}{more}"),
-    )
-    .hint("drop or move what depends on our tables or lies in our schema, then run plimsoll clean")
-}
-
 /// Drops something. If it can't be, somebody was faster with a view, or the place is another user's.
 fn drop_own(connection: &mut Connection, workspace: &Workspace, sql: &str) -> Result<()> {
     let Err(failed) = connection.try_run(sql) else { return Ok(()) };
     if let Failed::Server(server_error) = &failed
         && server_error.code == DEPENDENT_OBJECTS
     {
-        let mut lines = server_error.detail.as_deref().unwrap_or_default().lines();
-        return Err(kept(workspace, lines.next().unwrap_or(&server_error.message), lines.count()));
+        let others = server_error.detail.as_ref().unwrap_or(&server_error.message);
+        without_others::<Connection>(workspace, &others.lines().map(str::to_owned).collect::<Vec<_>>())?;
     }
     let error = connection.fail(failed);
     if error.kind != ErrorKind::Permission {
