@@ -22,7 +22,7 @@ pub trait Telemetry {
         None
     }
 
-    /// Whether the engine still answers, and that within so long.
+    /// True if the engine still answers. An engine with a server says so within `patience`.
     fn answers(&self, patience: Duration) -> bool {
         let _ = patience;
         self.server_sampler().and_then(|sampler| sampler.map_or(Ok(Vec::new()), |mut sampler| sampler.sample())).is_ok()

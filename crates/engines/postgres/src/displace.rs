@@ -15,6 +15,7 @@ use super::connection::Connection;
 
 /// Rounds of the clock sweep.
 const ROUNDS: i64 = 2;
+
 /// Fills shared buffers with pages of a table in the run's place that is gone afterwards; false if that would take too
 /// much space, or nobody knows.
 pub(super) fn displace(connection: &mut Connection, run: &Workspace, free_bytes: Option<u64>) -> Result<bool> {

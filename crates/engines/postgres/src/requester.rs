@@ -1,6 +1,6 @@
 //! Requests over a line of our own. The first use of a statement prepares it; from then on a request is one write of
-//! Bind, Execute and Sync, and an answer whose rows are counted and not decoded. The general driver costs three times
-//! as much CPU, which would be taken for the server's.
+//! Bind, Execute and Sync, and an answer whose rows are counted and not decoded. A driver that decodes them costs three
+//! times as much CPU, which would be taken for the server's.
 
 use std::sync::Arc;
 
