@@ -37,10 +37,11 @@ The tasks of the repository.
   cargo xtask bench [--baseline REVISION] [--pairs N] [--programs NOW BEFORE] [NAME...]
                                     speed beside that of an earlier commit, v0.1.0 if none is named, in interleaved pairs;
                                     1 if a bar is missed
-  cargo xtask fuzz [TARGET] [--inputs N] [--seed N] [--coverage]
+  cargo xtask fuzz [TARGET] [--inputs N] [--seed N] [--coverage | --planted]
                                     tries inputs that are made out of valid ones: 10^7 for parsers, 10^5 records on all faces
                                     if not said; 1 if there is a panic, more than 1 s for an input, or more than 256 MB;
-                                    --coverage says which lines of a target few inputs reach, by valgrind
+                                    --coverage says which lines of a target few inputs reach, by valgrind;
+                                    --planted puts known faults into a copy of the sources and has them found
   cargo xtask compare-generators [--pairs N] [--seconds S] [--write]
                                     what a request costs the client, beside pgbench and sysbench, in interleaved pairs;
                                     --write puts the table into docs/GENERATORS.md

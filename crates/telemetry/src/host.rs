@@ -5,7 +5,7 @@
 //! Nearly all are cumulative; [`deltas`](crate::deltas) makes rates of two snapshots. Each source has the window in which it was read,
 //! or the reason why it can't be, with what is lost.
 //!
-//! The cost of a reading is CPU time of this process by getrusage. It was measured on a virtual machine with two CPUs,
+//! The cost of a reading is at most this CPU time of our process by getrusage. It was measured on a virtual machine with two CPUs,
 //! Linux 6.18 and 280 processes, while others compute: 0.35 ms for the machine (of that 0.2 for 58 threads of its
 //! kernel), 0.45 ms with ourselves, 2 to 2.7 ms with a server of 101 processes. At a reading a second that is 0.035,
 //! 0.045 and at most 0.27 % of a core; more processes or threads are read less often and don't cost more. `cargo run

@@ -1,7 +1,9 @@
 //! Runs the tests that make inputs out of valid ones, with many inputs and strict limits.
 
 mod coverage;
+mod planted;
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -81,6 +83,7 @@ struct Options<'a> {
     inputs: Option<u64>,
     seed: u64,
     coverage: bool,
+    planted: bool,
 }
 
 /// The least part of a target's lines that its inputs are to reach.
@@ -93,6 +96,7 @@ fn parse<'a>(arguments: &[&'a str]) -> Option<Options<'a>> {
     let mut rest = arguments.iter();
     while let Some(word) = rest.next() {
         match *word {
+            "--planted" => options.planted = true,
             "--coverage" => options.coverage = true,
             "--inputs" => options.inputs = Some(rest.next()?.parse().ok()?),
             "--seed" => options.seed = rest.next()?.parse().ok()?,
@@ -107,11 +111,14 @@ pub fn fuzz(arguments: &[&str]) -> Outcome {
     let Some(options) = parse(arguments) else {
         let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
         complain(&format!(
-            "cargo xtask fuzz [TARGET] [--inputs N] [--seed N] [--coverage]\ntargets: {}",
+            "cargo xtask fuzz [TARGET] [--inputs N] [--seed N] [--coverage | --planted]\ntargets: {}",
             names.join(", ")
         ));
         return Err(tasks::USAGE);
     };
+    if options.planted {
+        return planted::planted(TARGETS);
+    }
     let mut faults = 0;
     for target in TARGETS.iter().filter(|target| options.target.is_none_or(|name| name == target.name)) {
         if options.coverage {
@@ -120,22 +127,13 @@ pub fn fuzz(arguments: &[&str]) -> Outcome {
             continue;
         }
         let inputs = options.inputs.unwrap_or(if target.is_parser { INPUTS.0 } else { INPUTS.1 });
-        let program = built(target, "fuzz")?;
-        let mut command = Command::new(program);
-        command.args([target.test, "--exact"]).envs(LIMITS);
-        command.env("PLIMSOLL_FUZZ_INPUTS", inputs.to_string()).env("PLIMSOLL_FUZZ_SEED", options.seed.to_string());
-        let output = command.stdin(Stdio::null()).output().map_err(|_| tasks::INTERNAL)?;
-        let said = String::from_utf8_lossy(&output.stdout);
-        let holds = output.status.success() && said.contains("1 passed");
-        say(&format!(
-            "{}: {inputs} inputs, seed {}: {}\n",
-            target.name,
-            options.seed,
-            if holds { "none failed" } else { "FAULTS" }
-        ));
-        if !holds {
+        let program = built(target, "fuzz", &tasks::root())?;
+        let fault = tried(target, &program, inputs, options.seed)?;
+        let outcome = if fault.is_none() { "none failed" } else { "FAULTS" };
+        say(&format!("{}: {inputs} inputs, seed {}: {outcome}\n", target.name, options.seed));
+        if let Some(said) = fault {
             faults += 1;
-            say(&format!("{said}{}", String::from_utf8_lossy(&output.stderr)));
+            say(&said);
         }
     }
     if faults == 0 { Ok(()) } else { Err(1) }
@@ -143,7 +141,7 @@ pub fn fuzz(arguments: &[&str]) -> Outcome {
 
 /// Says how many of a target's lines its inputs reach; whether they are enough.
 fn covers(target: &Target, inputs: u64) -> Result<bool, u8> {
-    let program = built(target, "dev")?;
+    let program = built(target, "dev", &tasks::root())?;
     let coverage = coverage::measure(target, &program, inputs).map_err(|error| {
         complain(&error);
         tasks::INTERNAL
@@ -162,9 +160,21 @@ fn covers(target: &Target, inputs: u64) -> Result<bool, u8> {
     Ok(part >= REACHED)
 }
 
-/// Builds the tests of a target: `fuzz` is fast and has all checks.
-fn built(target: &Target, profile: &str) -> Result<String, u8> {
+/// Runs the test of a target with so many inputs; what it says if it found a fault.
+fn tried(target: &Target, program: &str, inputs: u64, seed: u64) -> Result<Option<String>, u8> {
+    let mut command = Command::new(program);
+    command.args([target.test, "--exact"]).envs(LIMITS);
+    command.env("PLIMSOLL_FUZZ_INPUTS", inputs.to_string()).env("PLIMSOLL_FUZZ_SEED", seed.to_string());
+    let output = command.stdin(Stdio::null()).output().map_err(|_| tasks::INTERNAL)?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let holds = output.status.success() && said.contains("1 passed");
+    Ok((!holds).then(|| format!("{said}{}", String::from_utf8_lossy(&output.stderr))))
+}
+
+/// Builds the tests of a target in the sources below `root`: `fuzz` is fast and has all checks.
+fn built(target: &Target, profile: &str, root: &Path) -> Result<String, u8> {
     let mut command = tasks::cargo();
+    command.current_dir(root);
     command.args(["test", "--profile", profile, "--no-run", "--message-format", "json", "-p", target.package]);
     match target.file {
         Some(file) => command.args(["--test", file]),
@@ -192,7 +202,7 @@ mod tests {
     #[test]
     fn arguments_are_read() {
         let options = parse(&["records", "--inputs", "12", "--seed", "7"]);
-        assert_eq!(options, Some(Options { target: Some("records"), inputs: Some(12), seed: 7, coverage: false }));
+        assert_eq!(options, Some(Options { target: Some("records"), inputs: Some(12), seed: 7, ..Options::default() }));
         assert_eq!(parse(&[]), Some(Options::default()));
         assert!(parse(&["unknown"]).is_none() && parse(&["--inputs", "x"]).is_none());
     }

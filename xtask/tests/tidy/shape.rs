@@ -7,7 +7,7 @@ use xtask::shape::{self, LONGEST_FILE_LINES, Source, circles, twins};
 use crate::assert_none;
 
 /// TEMPORARY, until what these crates still have is ended: delete this and `counts`.
-const NOT_YET: &[&str] = &["crates/bench/", "crates/engine/", "crates/engines/"];
+const NOT_YET: &[&str] = &["crates/engines/postgres/"];
 
 fn counts(path: &str) -> bool {
     !NOT_YET.iter().any(|folder| path.starts_with(folder))
@@ -62,7 +62,8 @@ fn no_files_import_each_other() {
 
 #[test]
 fn nothing_stands_twice() {
-    let lines: String = (0..=twins::LONGEST_TWIN_LINES).map(|n| format!("    let x{n} = f({n});\n")).collect();
+    let lines =
+        (0..=twins::LONGEST_TWIN_LINES).map(|n| format!("    let x{n} = f({n});\n")).collect::<Vec<_>>().concat();
     let twin = |path: &str| planted(path, &format!("fn f() {{\n{lines}}}\n"));
     let found = standing_twice(&[twin("crates/a/src/a.rs"), twin("crates/b/src/b.rs")]);
     assert_eq!(found, ["crates/a/src/a.rs:1 and crates/b/src/b.rs:1: 14 lines"]);

@@ -1,20 +1,14 @@
 //! What is mounted where, from `/proc/self/mountinfo`: proc(5).
 
-use super::disk::DeviceNumber;
-
 /// A mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
-    /// The device that its files are said to be on; no real one where a file system has several or none.
-    pub device: DeviceNumber,
     /// Which folder of the file system is mounted.
     pub root: String,
     /// Where.
     pub folder: String,
     /// Kind of file system: `ext4`, `cgroup2`.
     pub kind: String,
-    /// What is mounted, such as a device's path.
-    pub source: String,
     /// Options of the file system.
     pub options: Vec<String>,
 }
@@ -27,13 +21,12 @@ pub fn parse(text: &str) -> Vec<Mount> {
 fn parse_line(line: &str) -> Option<Mount> {
     // Any number of optional fields stands before the dash.
     let (place, system) = line.split_once(" - ")?;
-    let mut place = place.split(' ').skip(2);
-    let device = DeviceNumber::parse(place.next()?)?;
+    let mut place = place.split(' ').skip(3);
     let (root, folder) = (unescaped(place.next()?), unescaped(place.next()?));
     let mut system = system.split(' ');
-    let (kind, source) = (system.next()?.to_owned(), unescaped(system.next()?));
+    let (kind, _source) = (system.next()?.to_owned(), system.next()?);
     let options = system.next().unwrap_or_default().split(',').map(unescaped).collect();
-    Some(Mount { device, root, folder, kind, source, options })
+    Some(Mount { root, folder, kind, options })
 }
 
 /// Blanks, tabs, line ends and backslashes are written as three octal digits behind a backslash.
@@ -71,10 +64,9 @@ mod tests {
     fn optional_fields_and_escapes_are_read() {
         let mounts = parse(TEXT);
         assert_eq!(mounts.len(), 5);
-        assert_eq!((mounts[1].source.as_str(), mounts[1].kind.as_str()), ("/dev/vda", "ext4"));
-        assert_eq!(mounts[1].device, DeviceNumber { major: 254, minor: 0 });
+        assert_eq!((mounts[1].folder.as_str(), mounts[1].kind.as_str()), ("/", "ext4"));
         let disk = &mounts[2];
-        assert_eq!((disk.folder.as_str(), disk.source.as_str()), ("/mnt/my disk", "/dev/sd\\b"));
+        assert_eq!(disk.folder, "/mnt/my disk");
         assert_eq!(
             (disk.root.as_str(), &disk.options[..]),
             ("/mnt1", &["rw".to_owned(), "subvol=/mnt1".to_owned()][..])

@@ -173,11 +173,9 @@ mod tests {
             path in "/[a-cé/]{0,8}",
         ) {
             let tree = Mount {
-                device: crate::host::DeviceNumber { major: 0, minor: 1 },
                 root,
                 folder: "/".to_owned(),
                 kind: "cgroup".to_owned(),
-                source: String::new(),
                 options: vec!["cpu".to_owned()],
             };
             let mut memberships = parse(&cgroup);

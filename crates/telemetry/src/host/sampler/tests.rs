@@ -74,7 +74,7 @@ fn version_2_has_the_limits_of_all_groups_above() {
     assert_eq!(paths, expected, "the root limits nothing and is not ours");
     let io: Vec<_> = cgroup.io.as_ref().unwrap().value.iter().flat_map(|group| &group.limits).collect();
     assert_eq!((io.len(), io[0].kind, io[0].value), (1, IoKind::ReadBytes, 5));
-    assert_eq!(snapshot.io_stall.unwrap().value, 3e-6);
+    assert!((snapshot.io_stall.unwrap().value - 3e-6).abs() < 1e-12);
     // The process is moved to a group that nothing limits.
     folder.put("proc/10/cgroup", "0::/free\n");
     group("/free", &[("cpu.stat", "usage_usec 1\n")]);
