@@ -17,6 +17,7 @@ struct Inner {
     signal: AtomicI32,
     shielded: AtomicBool,
     severed: AtomicBool,
+    unheard: AtomicBool,
     hurried: AtomicBool,
     silent: AtomicBool,
     running: Mutex<Vec<(u64, Arc<dyn Cancel>)>>,
@@ -51,6 +52,10 @@ impl Interrupt {
         // A server that doesn't answer holds up each of them for seconds.
         for some in self.running().chunks(AT_ONCE) {
             std::thread::scope(|scope| some.iter().for_each(|cancel| drop(scope.spawn(|| cancel.cancel()))));
+            if some.iter().any(|cancel| cancel.is_unheard()) {
+                self.0.unheard.store(true, Ordering::SeqCst);
+                return self.sever_running();
+            }
         }
     }
 
@@ -66,11 +71,12 @@ impl Interrupt {
         self.sever_running();
     }
 
-    /// Settles whether anything can still be done at the target: not if lines had to be broken and it does not answer either, nor
-    /// where nobody wants to wait for it.
+    /// Settles whether anything can still be done at the target after an interrupt: not if it didn't hear of that or does not
+    /// answer, nor where nobody wants to wait for it.
     pub fn settle_silence(&self, answers: impl FnOnce() -> bool) -> bool {
-        let severed = self.0.severed.load(Ordering::SeqCst);
-        let silent = severed && (self.0.hurried.load(Ordering::SeqCst) || !answers());
+        let is = |past: &AtomicBool| past.load(Ordering::SeqCst);
+        let doubtful = self.signal().is_some() || is(&self.0.severed);
+        let silent = doubtful && (is(&self.0.hurried) || is(&self.0.unheard) || !answers());
         self.0.silent.store(silent, Ordering::SeqCst);
         silent
     }
@@ -108,7 +114,7 @@ impl Interrupt {
 
     /// Cleaning is over; the next run can be interrupted again.
     pub fn unshield(&self) {
-        for past in [&self.0.shielded, &self.0.severed, &self.0.silent] {
+        for past in [&self.0.shielded, &self.0.severed, &self.0.unheard, &self.0.silent] {
             past.store(false, Ordering::SeqCst);
         }
     }

@@ -103,4 +103,9 @@ pub trait Cancel: Send + Sync {
     /// Breaks the session's line from our side, for a server that doesn't even hear [`Cancel::cancel`] any more: who waits
     /// for its answer gets [`ErrorKind::Lost`]. Nothing happens to a session without such a line.
     fn sever(&self) {}
+
+    /// True if the engine did not hear [`Cancel::cancel`] in time.
+    fn is_unheard(&self) -> bool {
+        false
+    }
 }

@@ -1,5 +1,7 @@
 //! What is read of a target while something else works there.
 
+use std::time::Duration;
+
 use plimsoll_measurement::{Ceiling, Files, Reading, Views};
 
 use crate::error::Result;
@@ -18,6 +20,12 @@ pub trait Telemetry {
     /// Counters of the engine's processes: device bytes, CPU. `None` for a server elsewhere or without permission.
     fn process_sampler(&self) -> Option<Box<dyn Sampler>> {
         None
+    }
+
+    /// True if the engine still answers. An engine with a server says so within `patience`.
+    fn answers(&self, patience: Duration) -> bool {
+        let _ = patience;
+        self.server_sampler().and_then(|sampler| sampler.map_or(Ok(Vec::new()), |mut sampler| sampler.sample())).is_ok()
     }
 
     /// The processes at the top of the engine's, if they are on this machine and may be looked at.

@@ -1,5 +1,7 @@
 //! The run's own place at a target: room for it, what others left beside it, and its end.
 
+use std::time::Duration;
+
 use plimsoll_engine::{Database, Error, ErrorKind, Lease, Result, Workspace, WorkspaceKind};
 use plimsoll_measurement::units;
 
@@ -11,6 +13,9 @@ const LARGEST_UNCHECKED_BYTES: u64 = 64 << 40;
 
 /// Room that is left on the target's disk whatever a test asks for.
 const RESERVE_BYTES: u64 = 16 << 20;
+
+/// How long a target may take to answer after an interrupt before it is left alone.
+const ANSWER_PATIENCE: Duration = Duration::from_millis(1_300);
 
 /// Removes the run's own place. A lease that still stands on it is the server's, which has not noticed our end yet.
 pub(super) fn remove_own(database: &dyn Database, workspace: &Workspace) -> Result<()> {
@@ -27,9 +32,9 @@ pub(super) fn give_back(lease: Box<dyn Lease>, is_silent: bool) {
     }
 }
 
-/// True if the server answers, as far as that can be asked without waiting for long.
+/// True if the server answers after an interrupt, and soon enough for something to be done there.
 pub(super) fn answers(database: &dyn Database) -> bool {
-    database.server_sampler().and_then(|sampler| sampler.map_or(Ok(Vec::new()), |mut sampler| sampler.sample())).is_ok()
+    database.answers(ANSWER_PATIENCE)
 }
 
 /// Removes the places of runs whose lease has fallen. Kept data sets stay; they are for `plimsoll clean --data`.

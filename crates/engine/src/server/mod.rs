@@ -1,5 +1,6 @@
 //! What drivers for servers have in common: lines to them, their programs and the user's commands.
 
+pub mod canceller;
 pub mod cold;
 pub mod errors;
 pub mod inbox;
@@ -8,6 +9,7 @@ pub mod restart;
 pub mod restored;
 pub mod shell;
 pub mod socket;
+pub mod stream;
 pub mod tls;
 pub mod tool;
 pub mod url;

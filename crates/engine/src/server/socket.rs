@@ -2,14 +2,13 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType, recv, socket_with, sockopt};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with, sockopt};
 
 use crate::request::Traffic;
 
@@ -66,8 +65,6 @@ fn connect_unix(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
 #[derive(Debug)]
 pub struct Socket {
     kind: Arc<Kind>,
-    /// How long an answer may take; as long as it takes if this isn't said.
-    timeout: Option<Duration>,
     traffic: Traffic,
 }
 
@@ -82,13 +79,13 @@ impl Socket {
             }
             Address::Unix(path) => Kind::Unix(connect_unix(path, timeout)?),
         };
-        let mut socket = Self { kind: Arc::new(kind), timeout: None, traffic: Traffic::default() };
+        let socket = Self { kind: Arc::new(kind), traffic: Traffic::default() };
         socket.set_timeout(Some(timeout))?;
         Ok(socket)
     }
 
     /// From now on an answer may take as long as it takes.
-    pub fn clear_timeout(&mut self) -> io::Result<()> {
+    pub fn clear_timeout(&self) -> io::Result<()> {
         self.set_timeout(None)
     }
 
@@ -97,33 +94,8 @@ impl Socket {
         Breaker(Arc::clone(&self.kind))
     }
 
-    fn descriptor(&self) -> BorrowedFd<'_> {
-        match &*self.kind {
-            Kind::Tcp(stream) => stream.as_fd(),
-            Kind::Unix(stream) => stream.as_fd(),
-        }
-    }
-
-    /// Reads what has come already; `WouldBlock` if that is nothing.
-    pub fn read_now(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let (_, count) = recv(self.descriptor(), buffer, RecvFlags::DONTWAIT)?;
-        self.traffic.received_bytes += count as u64;
-        Ok(count)
-    }
-
-    /// Waits until something has come.
-    pub fn wait(&self) -> io::Result<()> {
-        let timeout = self.timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-        match poll(&mut [PollFd::from_borrowed_fd(self.descriptor(), PollFlags::IN)], timeout.as_ref()) {
-            Ok(0) => Err(ErrorKind::TimedOut.into()),
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
-    }
-
     /// How long an answer may take from now on; as long as it takes if this isn't said.
-    pub fn set_timeout(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        self.timeout = timeout;
+    pub fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         match &*self.kind {
             Kind::Tcp(stream) => stream.set_read_timeout(timeout).and_then(|()| stream.set_write_timeout(timeout)),
             Kind::Unix(stream) => stream.set_read_timeout(timeout).and_then(|()| stream.set_write_timeout(timeout)),
@@ -160,7 +132,7 @@ impl Socket {
 impl From<UnixStream> for Socket {
     /// A connection that is there already.
     fn from(stream: UnixStream) -> Self {
-        Self { kind: Arc::new(Kind::Unix(stream)), timeout: None, traffic: Traffic::default() }
+        Self { kind: Arc::new(Kind::Unix(stream)), traffic: Traffic::default() }
     }
 }
 

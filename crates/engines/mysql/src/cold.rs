@@ -18,7 +18,7 @@ use plimsoll_engine::table::Table;
 use super::connect::Connector;
 use super::connection::Connection;
 use super::error::statement;
-use super::working::{KillQuery, connect};
+use super::working::connect;
 
 /// Of the pool, in percent, so much is made anew: its own bookkeeping takes a part, but a page may be asked for once more.
 const POOL_PERCENT: u64 = 125;
@@ -52,7 +52,7 @@ impl ColdMaker<'_> {
             done.push("restart".to_owned());
         }
         let mut connection = connect(self.connector, workspace, run, RequestAccess::OWN)?;
-        self.follower.working(KillQuery::of(&connection, self.connector));
+        self.follower.working(connection.canceller());
         if (cold.restart_command.is_none() || self.loads_at_startup) && self.displace(&mut connection, run)? {
             done.push("displace".to_owned());
         }

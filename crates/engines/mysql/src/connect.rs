@@ -9,16 +9,17 @@ use std::time::Duration;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::error::Result;
+use plimsoll_engine::server::canceller::{CANCEL_PATIENCE, Canceller};
 use plimsoll_engine::server::socket::{Address, KeepAlive, Socket};
 use plimsoll_engine::server::tls::{self, Trust};
 use plimsoll_engine::server::url::{address, is_loopback};
 use plimsoll_engine::target::{Credentials, Secret};
 use rustls::ClientConfig;
 
-use super::connection::Connection;
+use super::connection::{Connection, Failed};
 use super::counter_queries::Ours;
 use super::error::Errors;
-use super::login::{self, Login};
+use super::login::{self, Login, Refused};
 use super::password::{self, Environment};
 use super::product::Product;
 use super::url::{Location, SslMode};
@@ -35,6 +36,7 @@ const SEND_PATIENCE: Duration = Duration::from_secs(25);
 const SOCKETS: [&str; 3] = ["/run/mysqld/mysqld.sock", "/var/lib/mysql/mysql.sock", "/tmp/mysql.sock"];
 
 /// Makes connections to one server.
+#[derive(Clone)]
 pub(super) struct Connector {
     pub(super) clock: Arc<dyn Clock>,
     host: String,
@@ -158,23 +160,26 @@ impl Connector {
     }
 
     fn connect_to(&self, database: Option<&str>, name: &str, timeout: Duration) -> Result<Connection> {
-        let broken = |error: &io::Error| login::broken(error, timeout.as_secs(), &self.errors);
+        login::outcome(self.enter(database, name, timeout), timeout.as_secs(), &self.errors)
+    }
+
+    fn enter(&self, database: Option<&str>, name: &str, timeout: Duration) -> std::result::Result<Connection, Refused> {
         let addresses = if let Some(path) = &self.socket {
             vec![Address::Unix(path.clone())]
         } else {
-            let found = (self.host.as_str(), self.port).to_socket_addrs().map_err(|error| broken(&error))?;
-            found.map(Address::Tcp).collect()
+            (self.host.as_str(), self.port).to_socket_addrs()?.map(Address::Tcp).collect()
         };
-        let mut failed = self.errors.unreachable("its name has no address");
+        let mut failed = io::Error::other("its name has no address");
         for address in addresses {
             let socket = match Socket::connect(&address, timeout) {
                 Ok(socket) => socket,
                 Err(error) => {
-                    failed = broken(&error);
+                    failed = error;
                     continue;
                 }
             };
-            socket.keep_alive(Some(KEEP_ALIVE), Some(SEND_PATIENCE)).map_err(|error| broken(&error))?;
+            socket.keep_alive(Some(KEEP_ALIVE), Some(SEND_PATIENCE))?;
+            let breaker = socket.breaker();
             let mut line = WireConnection::new(socket);
             let login = Login {
                 user: &self.user,
@@ -186,12 +191,29 @@ impl Connector {
                 is_socket: self.socket.is_some(),
                 name,
             };
-            let outcome = login::log_in(&mut line, &login, &self.errors);
-            let welcome = login::outcome(outcome, timeout.as_secs(), &self.errors)?;
-            line.socket().and_then(Socket::clear_timeout).map_err(|error| broken(&error))?;
-            return Ok(Connection::new(line, self.errors.clone(), welcome, Arc::clone(&self.ours)));
+            let welcome = login::log_in(&mut line, &login, &self.errors)?;
+            line.stream.socket().clear_timeout()?;
+            let (connector, id) = (self.clone(), welcome.id);
+            let canceller = Canceller::new(breaker, move || connector.kill(id));
+            return Ok(Connection::new(line, self.errors.clone(), welcome, (canceller, Arc::clone(&self.ours))));
         }
-        Err(failed)
+        Err(failed.into())
+    }
+
+    /// Kills the statement of a connection over another one, protected like that.
+    fn kill(&self, id: u32) -> io::Result<()> {
+        match self.enter(None, "plimsoll cancel", CANCEL_PATIENCE) {
+            Ok(mut connection) => {
+                connection.set_timeout(Some(CANCEL_PATIENCE));
+                match connection.query(&format!("KILL QUERY {id}"), &mut |_| Ok(false)) {
+                    Err(Failed::Wire(error)) => Err(error),
+                    // One that has ended can't be killed.
+                    _ => Ok(()),
+                }
+            }
+            Err(Refused::Wire(error)) => Err(error),
+            Err(Refused::Error(error)) => Err(io::Error::other(error.message)),
+        }
     }
 }
 

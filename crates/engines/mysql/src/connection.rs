@@ -4,8 +4,9 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use plimsoll_engine::database::Cancel;
 use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::server::socket::Breaker;
+use plimsoll_engine::server::canceller::Canceller;
 use plimsoll_engine::value::Value;
 
 use super::binary;
@@ -49,6 +50,9 @@ impl From<io::Error> for Failed {
     }
 }
 
+/// What comes of an exchange.
+pub(super) type Outcome<T> = std::result::Result<T, Failed>;
+
 /// How a statement without rows ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Done {
@@ -77,7 +81,7 @@ pub(super) struct Connection {
     caches_metadata: bool,
     /// Why there is no line any more.
     lost: Option<Error>,
-    breaker: Option<Breaker>,
+    canceller: Arc<Canceller>,
     /// Numbers of all of our connections to this server.
     ours: Arc<Mutex<Ours>>,
 }
@@ -86,11 +90,15 @@ pub(super) struct Connection {
 const FAREWELL: Duration = Duration::from_secs(1);
 
 impl Connection {
-    pub(super) fn new(mut line: WireConnection, errors: Errors, welcome: Welcome, ours: Arc<Mutex<Ours>>) -> Self {
+    pub(super) fn new(
+        line: WireConnection,
+        errors: Errors,
+        welcome: Welcome,
+        (canceller, ours): (Canceller, Arc<Mutex<Ours>>),
+    ) -> Self {
         let Welcome { server, id, caches_metadata } = welcome;
-        let breaker = line.socket().ok().map(|socket| socket.breaker());
         ours.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
-        Self { line, errors, server, id, caches_metadata, lost: None, breaker, ours }
+        Self { line, errors, server, id, caches_metadata, lost: None, canceller: Arc::new(canceller), ours }
     }
 
     /// The line itself.
@@ -98,21 +106,21 @@ impl Connection {
         &mut self.line
     }
 
-    /// What breaks its line from another thread.
-    pub(super) fn breaker(&self) -> Option<Breaker> {
-        self.breaker.clone()
+    /// Cancels its statements from another thread.
+    pub(super) fn canceller(&self) -> Arc<dyn Cancel> {
+        Arc::clone(&self.canceller) as Arc<dyn Cancel>
     }
 
     /// From now on answers may take so long, or as long as they take: a server that is frozen must not hold up callers
     /// that can do without it.
     pub(super) fn set_timeout(&mut self, timeout: Option<Duration>) {
         // A line that is gone needs no hurry.
-        let _ = self.line.socket().and_then(|socket| socket.set_timeout(timeout));
+        let _ = self.line.stream.socket().set_timeout(timeout);
     }
 
     /// The line as it is.
     pub(super) fn traffic(&self) -> plimsoll_engine::request::Traffic {
-        self.line.traffic()
+        self.line.stream.socket().traffic()
     }
 
     /// An error if the line is gone.
@@ -129,8 +137,20 @@ impl Connection {
         };
         if error.kind == ErrorKind::Lost {
             self.lost = Some(error.clone());
+            self.canceller.end();
         }
         error
+    }
+
+    /// Does something that an interrupt may cancel.
+    fn fenced<T>(&mut self, work: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
+        self.canceller.begin();
+        let outcome = work(self);
+        // Whoever has had enough goes on by cancelling the rest.
+        if !matches!(outcome, Err(Failed::Receiver(_))) {
+            self.canceller.end();
+        }
+        outcome
     }
 
     /// Whether the server still answers.
@@ -150,11 +170,11 @@ impl Connection {
     }
 
     /// Runs a statement as a text. If the server wants a file, it gets what `fill` appends to packets until that says false.
-    pub(super) fn query(
-        &mut self,
-        sql: &str,
-        fill: &mut dyn FnMut(&mut Vec<u8>) -> Result<bool>,
-    ) -> std::result::Result<Done, Failed> {
+    pub(super) fn query(&mut self, sql: &str, fill: &mut dyn FnMut(&mut Vec<u8>) -> Result<bool>) -> Outcome<Done> {
+        self.fenced(|own| own.query_now(sql, fill))
+    }
+
+    fn query_now(&mut self, sql: &str, fill: &mut dyn FnMut(&mut Vec<u8>) -> Result<bool>) -> Outcome<Done> {
         self.line.command(command::QUERY).extend_from_slice(sql.as_bytes());
         let sent = self.line.send();
         let mut sum = Done::default();
@@ -188,7 +208,7 @@ impl Connection {
     }
 
     /// Reads the rows of a text result to their end; gives the status.
-    fn pass_over(&mut self, sum: &mut Done) -> std::result::Result<u16, Failed> {
+    fn pass_over(&mut self, sum: &mut Done) -> Outcome<u16> {
         // Columns come before the rows without anything between them, and nobody looks at either.
         loop {
             let packet = self.line.receive()?;
@@ -205,10 +225,7 @@ impl Connection {
     }
 
     /// Sends a file. An error of whoever gives it ends it early, which is the inner error: what has been sent is then there.
-    fn send_file(
-        &mut self,
-        fill: &mut dyn FnMut(&mut Vec<u8>) -> Result<bool>,
-    ) -> std::result::Result<Result<()>, Failed> {
+    fn send_file(&mut self, fill: &mut dyn FnMut(&mut Vec<u8>) -> Result<bool>) -> Outcome<Result<()>> {
         let outcome = loop {
             let out = self.line.packet();
             let before = out.len();
@@ -231,7 +248,7 @@ impl Connection {
     /// Asks something small as a text: rows of values, all as texts.
     pub(super) fn ask(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>> {
         self.alive()?;
-        self.texts(sql).map_err(|failed| self.fail(failed))
+        self.fenced(|own| own.texts(sql)).map_err(|failed| self.fail(failed))
     }
 
     /// The values that come of [`Connection::ask`], as for a single column; none is NULL.
@@ -244,7 +261,7 @@ impl Connection {
         Ok(self.ask(sql)?.into_iter().next().and_then(|row| row.into_iter().next().flatten()))
     }
 
-    fn texts(&mut self, sql: &str) -> std::result::Result<Vec<Vec<Option<String>>>, Failed> {
+    fn texts(&mut self, sql: &str) -> Outcome<Vec<Vec<Option<String>>>> {
         self.line.command(command::QUERY).extend_from_slice(sql.as_bytes());
         self.line.send()?;
         let packet = self.line.receive()?;
@@ -280,7 +297,11 @@ impl Connection {
     }
 
     /// Prepares a statement.
-    pub(super) fn prepare(&mut self, sql: &str) -> std::result::Result<Prepared, Failed> {
+    pub(super) fn prepare(&mut self, sql: &str) -> Outcome<Prepared> {
+        self.fenced(|own| own.prepare_now(sql))
+    }
+
+    fn prepare_now(&mut self, sql: &str) -> Outcome<Prepared> {
         self.line.command(command::PREPARE).extend_from_slice(sql.as_bytes());
         self.line.send()?;
         let packet = self.line.receive()?;
@@ -311,7 +332,7 @@ impl Connection {
         prepared: &mut Prepared,
         parameters: &[Value<'_>],
         each: Each<'_>,
-    ) -> std::result::Result<Done, Failed> {
+    ) -> Outcome<Done> {
         if parameters.len() != usize::from(prepared.parameters) {
             let (given, wanted) = (parameters.len(), prepared.parameters);
             return Err(Failed::Ours(fault(format_args!("a statement has {wanted} parameters and was given {given}"))));
@@ -321,14 +342,16 @@ impl Connection {
         // No cursor, and once.
         out.extend_from_slice(&[0, 1, 0, 0, 0]);
         binary::put_parameters(parameters, out).map_err(Failed::Ours)?;
-        let sent = self.line.send();
-        match self.answer(prepared, each) {
-            Err(Failed::Wire(error)) => Err(Failed::Wire(sent.err().unwrap_or(error))),
-            answer => answer,
-        }
+        self.fenced(|own| {
+            let sent = own.line.send();
+            match own.answer(prepared, each) {
+                Err(Failed::Wire(error)) => Err(Failed::Wire(sent.err().unwrap_or(error))),
+                answer => answer,
+            }
+        })
     }
 
-    fn answer(&mut self, prepared: &mut Prepared, each: Each<'_>) -> std::result::Result<Done, Failed> {
+    fn answer(&mut self, prepared: &mut Prepared, each: Each<'_>) -> Outcome<Done> {
         let packet = self.line.receive()?;
         let columns = match packet {
             [OK, ..] => {
@@ -373,7 +396,7 @@ impl Connection {
     }
 
     /// Reads and forgets further results, as procedures have them.
-    fn pass_over_others(&mut self, mut status: u16) -> std::result::Result<(), Failed> {
+    fn pass_over_others(&mut self, mut status: u16) -> Outcome<()> {
         while status & MORE_RESULTS != 0 {
             status = match self.line.receive()? {
                 packet @ [OK, ..] => finished(packet)?.1,
@@ -385,7 +408,11 @@ impl Connection {
     }
 
     /// Reads and forgets the rest of an answer of which a part was read.
-    pub(super) fn drain(&mut self) -> std::result::Result<(), Failed> {
+    pub(super) fn drain(&mut self) -> Outcome<()> {
+        self.fenced(Self::drain_now)
+    }
+
+    fn drain_now(&mut self) -> Outcome<()> {
         loop {
             let packet = self.line.receive()?;
             match packet {

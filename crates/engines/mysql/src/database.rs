@@ -1,6 +1,7 @@
 //! An opened server.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_engine::capability::Capability;
 use plimsoll_engine::database::{
@@ -110,6 +111,10 @@ impl Sessions for MySqlDatabase {
 impl Telemetry for MySqlDatabase {
     fn server_sampler(&self) -> Result<Option<Box<dyn Sampler>>> {
         Ok(Some(Box::new(ServerSampler::open(&self.connector, self.server.facts)?)))
+    }
+
+    fn answers(&self, patience: Duration) -> bool {
+        self.connector.connect_within(CONTROL, patience).is_ok()
     }
 
     fn server_pids(&self) -> Vec<u32> {

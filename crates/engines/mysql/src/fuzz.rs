@@ -5,6 +5,7 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
+use plimsoll_engine::server::canceller::Canceller;
 use plimsoll_engine::server::tls::{self, Trust};
 use plimsoll_engine::table::ColumnType;
 use plimsoll_engine::target::{Secret, Target};
@@ -75,7 +76,8 @@ fn answers() {
         }
         let server = Server::from_version(product).expect("it is new enough");
         let welcome = Welcome { caches_metadata: product.contains("MariaDB"), server, id: 1 };
-        let mut connection = Connection::new(line, errors, welcome, Arc::default());
+        let canceller = Canceller::new(line.stream.socket().breaker(), || Ok(()));
+        let mut connection = Connection::new(line, errors, welcome, (canceller, Arc::default()));
         match kind {
             "text" => match answer.len() % 3 {
                 // Of what one leaves, the next takes the rest.

@@ -207,10 +207,10 @@ fn prove(
     errors: &Errors,
 ) -> std::result::Result<(), Refused> {
     let password = login.password.map_or("", Secret::expose);
-    let nobody_reads = line.is_protected() || login.is_socket;
+    let nobody_reads = line.stream.is_protected() || login.is_socket;
     // Whoever wants the bare password at first hand has to be known; the servers' own clients don't give it away at all.
     let is_verified = matches!(login.mode, SslMode::VerifyCa | SslMode::VerifyIdentity);
-    let is_known = login.is_socket || (line.is_protected() && is_verified);
+    let is_known = login.is_socket || (line.stream.is_protected() && is_verified);
     let refused = |cause: &str| Refused::Error(errors.no_way_in(cause));
     let mut plugin = plugin.to_owned();
     loop {

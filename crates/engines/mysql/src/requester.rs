@@ -16,7 +16,7 @@ use super::dialect::CALL;
 use super::error;
 use super::load;
 use super::rows::{self, Column, Size};
-use super::working::{KillQuery, connect};
+use super::working::connect;
 use super::workspace::NO_SUCH_TABLE;
 
 /// Errors of statements without a valid prepared form: it is gone, or has to be made anew.
@@ -44,7 +44,6 @@ struct Ready {
 pub(super) struct MySqlRequester {
     connection: Connection,
     facts: ServerFacts,
-    canceller: Arc<KillQuery>,
     forms: Vec<Option<Form>>,
 }
 
@@ -59,8 +58,7 @@ impl MySqlRequester {
     ) -> Result<Self> {
         let mut connection = connect(connector, workspace, run, access)?;
         connection.line().shrink();
-        let canceller = KillQuery::of(&connection, connector);
-        Ok(Self { connection, facts, canceller, forms: Vec::new() })
+        Ok(Self { connection, facts, forms: Vec::new() })
     }
 
     /// Learns the form of a statement.
@@ -178,7 +176,7 @@ impl Requester for MySqlRequester {
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {
-        Arc::clone(&self.canceller) as Arc<dyn Cancel>
+        self.connection.canceller()
     }
 
     fn traffic(&self) -> Option<Traffic> {

@@ -17,7 +17,7 @@ use super::connect::Connector;
 use super::connection::{Connection, Failed, Prepared};
 use super::describe::ServerFacts;
 use super::dialect;
-use super::working::{KillQuery, connect};
+use super::working::connect;
 use super::workspace::quoted;
 use super::{counters, load, rows};
 
@@ -27,7 +27,6 @@ pub(super) struct MySqlSession {
     clock: Arc<dyn Clock>,
     facts: ServerFacts,
     statements: HashMap<String, Prepared>,
-    canceller: Arc<KillQuery>,
     /// Rows were changed since sizes were counted.
     changed: bool,
 }
@@ -41,9 +40,8 @@ impl MySqlSession {
         access: RequestAccess,
     ) -> Result<Self> {
         let connection = connect(connector, workspace, run, access)?;
-        let canceller = KillQuery::of(&connection, connector);
         let clock = Arc::clone(&connector.clock);
-        Ok(Self { connection, clock, facts, statements: HashMap::new(), canceller, changed: false })
+        Ok(Self { connection, clock, facts, statements: HashMap::new(), changed: false })
     }
 
     /// Executes a statement by its prepared form, which is kept if it has parameters. One that failed is prepared anew: its
@@ -70,7 +68,7 @@ impl MySqlSession {
             _ => {
                 if let Err(Failed::Receiver(_)) = &outcome {
                     // The rest of the rows would still be sent, and the next statement would have to wait for all of them.
-                    self.canceller.cancel();
+                    self.connection.canceller().cancel();
                     match self.connection.drain() {
                         Ok(()) | Err(Failed::Server(_)) => {}
                         Err(failed) => drop(self.connection.fail(failed)),
@@ -181,7 +179,7 @@ impl Requester for MySqlSession {
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {
-        Arc::clone(&self.canceller) as Arc<dyn Cancel>
+        self.connection.canceller()
     }
 }
 

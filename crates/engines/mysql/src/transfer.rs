@@ -17,7 +17,7 @@ use super::connect::Connector;
 use super::connection::Connection;
 use super::product::Product;
 use super::restore::{Open, Restorer};
-use super::working::{KillQuery, connect};
+use super::working::connect;
 use super::workspace::{MARK_TABLE, drop_database, quoted};
 
 /// The server has no statement that copies a database; this is what its users do.
@@ -129,6 +129,7 @@ impl Transfer for MySqlTransfer {
         self.make(into)?;
         let mut control = self.session()?;
         control.set_timeout(Some(PATIENCE));
+        follow.working(control.canceller());
         let mut command = self.program(1, into)?;
         command.stdin(tool::whole(file)?).stdout(Stdio::null());
         follow.stage(TABLES)?;
@@ -140,7 +141,7 @@ impl Transfer for MySqlTransfer {
     fn copy(&mut self, from: &Workspace, to: &Workspace, _way: &str, follow: &mut dyn Follow) -> Result<()> {
         self.make(to)?;
         let (mut connection, mut control) = (self.session()?, self.session()?);
-        follow.working(KillQuery::of(&connection, &self.connector));
+        follow.working(connection.canceller());
         control.set_timeout(Some(PATIENCE));
         let sql = format!(
             "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{from}' AND TABLE_NAME <> '{MARK_TABLE}' \

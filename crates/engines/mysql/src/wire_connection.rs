@@ -5,11 +5,10 @@ use std::io::{self, Read, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
-use plimsoll_engine::request::Traffic;
 use plimsoll_engine::server::inbox::{Inbox, KEPT_BYTES};
 use plimsoll_engine::server::socket::Socket;
-use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, StreamOwned};
+use plimsoll_engine::server::stream::Stream;
+use rustls::ClientConfig;
 
 use super::packet::{Reader, malformed};
 
@@ -24,16 +23,9 @@ pub(super) const LOCAL_INFILE: u8 = 0xfb;
 pub(super) const END: u8 = 0xfe;
 pub(super) const ERROR: u8 = 0xff;
 
-enum Stream {
-    Plain(Socket),
-    Protected(Box<StreamOwned<ClientConnection, Socket>>),
-    /// Only while one becomes the other.
-    None,
-}
-
 /// A line.
 pub(super) struct WireConnection {
-    stream: Stream,
+    pub(super) stream: Stream,
     /// What the next [`WireConnection::send`] sends: room for a header, then the packet.
     out: Vec<u8>,
     inbox: Inbox,
@@ -62,39 +54,13 @@ impl ServerError {
 
 impl WireConnection {
     pub(super) fn new(socket: Socket) -> Self {
-        Self { stream: Stream::Plain(socket), out: Vec::with_capacity(512), inbox: Inbox::default(), number: 0 }
-    }
-
-    /// The socket beneath.
-    pub(super) fn socket(&mut self) -> io::Result<&mut Socket> {
-        match &mut self.stream {
-            Stream::Plain(socket) => Ok(socket),
-            Stream::Protected(stream) => Ok(&mut stream.sock),
-            Stream::None => Err(io::ErrorKind::NotConnected.into()),
-        }
+        Self { stream: Stream::new(socket), out: Vec::with_capacity(512), inbox: Inbox::default(), number: 0 }
     }
 
     /// From here on under TLS.
     pub(super) fn protect(&mut self, config: &Arc<ClientConfig>, host: &str) -> io::Result<()> {
         // What came before the encryption began may be anybody's.
-        if !self.inbox.held().is_empty() {
-            return Err(malformed());
-        }
-        let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
-        let mut connection = ClientConnection::new(Arc::clone(config), name).map_err(io::Error::other)?;
-        let Stream::Plain(mut socket) = std::mem::replace(&mut self.stream, Stream::None) else {
-            return Err(malformed());
-        };
-        while connection.is_handshaking() {
-            connection.complete_io(&mut socket)?;
-        }
-        self.stream = Stream::Protected(Box::new(StreamOwned::new(connection, socket)));
-        Ok(())
-    }
-
-    /// True under TLS.
-    pub(super) fn is_protected(&self) -> bool {
-        matches!(self.stream, Stream::Protected(_))
+        if self.inbox.held().is_empty() { self.stream.protect(config, host) } else { Err(malformed()) }
     }
 
     /// Begins a packet that is the first of an exchange.
@@ -121,7 +87,8 @@ impl WireConnection {
             out[from..from + 3].copy_from_slice(&(length as u32).to_le_bytes()[..3]);
             out[from + 3] = self.number;
             self.number = self.number.wrapping_add(1);
-            if let Err(error) = self.write(&out[from..from + HEADER + length]) {
+            let packet = &out[from..from + HEADER + length];
+            if let Err(error) = self.stream.write_all(packet).and_then(|()| self.stream.flush()) {
                 break Err(error);
             }
             // The next header takes the place of bytes that have gone.
@@ -133,14 +100,6 @@ impl WireConnection {
         out.clear();
         self.out = out;
         sent
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match &mut self.stream {
-            Stream::Plain(socket) => socket.write_all(bytes),
-            Stream::Protected(stream) => stream.write_all(bytes).and_then(|()| stream.flush()),
-            Stream::None => Err(io::ErrorKind::NotConnected.into()),
-        }
     }
 
     /// The next packet.
@@ -180,11 +139,7 @@ impl WireConnection {
                 None => HEADER,
             };
             let stream = &mut self.stream;
-            self.inbox.fill(wanted, |room| match stream {
-                Stream::Plain(socket) => socket.read(room),
-                Stream::Protected(stream) => stream.read(room),
-                Stream::None => Err(io::ErrorKind::NotConnected.into()),
-            })?;
+            self.inbox.fill(wanted, |room| stream.read(room))?;
         }
     }
 
@@ -193,15 +148,6 @@ impl WireConnection {
         self.inbox.shrink();
         if self.out.capacity() > KEPT_BYTES && self.out.is_empty() {
             self.out = Vec::new();
-        }
-    }
-
-    /// What went over it.
-    pub(super) fn traffic(&self) -> Traffic {
-        match &self.stream {
-            Stream::Plain(socket) => socket.traffic(),
-            Stream::Protected(stream) => stream.sock.traffic(),
-            Stream::None => Traffic::default(),
         }
     }
 }

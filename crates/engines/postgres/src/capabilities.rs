@@ -2,9 +2,8 @@
 
 use plimsoll_engine::capability::Capability;
 use plimsoll_engine::error::{ErrorKind, Result};
-use postgres::Client;
 
-use super::error::Errors;
+use super::connection::Connection;
 
 /// Something that a sampler uses.
 struct Privilege {
@@ -61,15 +60,13 @@ const PRIVILEGES: [Privilege; 7] = [
 ];
 
 /// Asks for all of them.
-pub(super) fn detect(client: &mut Client, errors: &Errors) -> Result<Vec<Capability>> {
+pub(super) fn detect(connection: &mut Connection) -> Result<Vec<Capability>> {
     let mut capabilities = Vec::new();
     for Privilege { name, sql, cost, remedy } in PRIVILEGES {
-        let works = match client.query_one(sql, &[]) {
-            Ok(row) => row.try_get(0).unwrap_or(false),
-            Err(error) => match errors.running(&error) {
-                error if error.kind == ErrorKind::Lost => return Err(error),
-                _ => false,
-            },
+        let works = match connection.row(sql, &[]) {
+            Ok(row) => row.is_true(0),
+            Err(error) if error.kind == ErrorKind::Lost => return Err(error),
+            Err(_) => false,
         };
         capabilities.push(Capability { name, works, cost, remedy: (!works).then(|| remedy.to_owned()) });
     }

@@ -2,18 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use plimsoll_clock::Clock;
 use plimsoll_engine::database::{Cold, ColdFollower, Workspace};
 use plimsoll_engine::error::{ErrorKind, Result};
 use plimsoll_engine::process;
 use plimsoll_engine::request::RequestAccess;
 use plimsoll_engine::server::cold::forget;
+use plimsoll_engine::server::place::CONTROL;
 use plimsoll_engine::server::restart::restart;
 use plimsoll_engine::table::Table;
-use postgres::Client;
 
 use super::connect::Connector;
-use super::database::CONTROL;
+use super::connection::Connection;
 use super::{displace, session};
 
 /// The forks of a relation, by the ends of their files' names.
@@ -22,7 +21,6 @@ const FORKS: [&str; 3] = ["", "_vm", "_fsm"];
 /// Makes tables cold.
 pub(super) struct ColdMaker<'a> {
     pub(super) connector: &'a Connector,
-    pub(super) clock: &'a dyn Clock,
     pub(super) data_directory: Option<&'a Path>,
     pub(super) table_directory: Option<&'a Path>,
     pub(super) follower: &'a mut dyn ColdFollower,
@@ -44,62 +42,44 @@ impl ColdMaker<'_> {
             self.restart(command)?;
             done.push("restart".to_owned());
         }
-        let (mut client, canceller) = session::connect(self.connector, workspace, run, RequestAccess::OWN)?;
-        self.follower.working(canceller);
+        let mut connection = session::connect(self.connector, workspace, run, RequestAccess::OWN)?;
+        self.follower.working(connection.canceller());
         if cold.restart_command.is_none() {
             if !cold.shared {
                 for table in tables {
                     self.follower.check()?;
-                    self.write_anew(&mut client, table)?;
+                    // Drops what was cached of the old heap and indexes and writes new ones past shared buffers
+                    // (`heap/rewriteheap.c`, `nbtree/nbtsort.c`). What building the indexes and ANALYZE leave in the cache is
+                    // `displace`'s matter.
+                    connection.run(&format!("VACUUM (FULL, FREEZE, ANALYZE) {}", table.name))?;
                 }
                 done.push("copy".to_owned());
             }
             self.follower.check()?;
             let free_bytes = self.table_directory.and_then(process::free_bytes);
-            if (cold.shared || self.any_stays_cached(&mut client, tables)?)
-                && displace::displace(&mut client, &self.connector.errors, run, free_bytes)?
+            if (cold.shared || any_stays_cached(&mut connection, tables)?)
+                && displace::displace(&mut connection, run, free_bytes)?
             {
                 done.push("displace".to_owned());
             }
         }
-        if self.drop_from_os_cache(&mut client, tables)? {
+        if self.drop_from_os_cache(&mut connection, tables)? {
             done.push("drop-os-cache".to_owned());
         }
         Ok(done)
     }
 
-    /// Drops what was cached of the old heap and indexes and writes new ones past shared buffers (`heap/rewriteheap.c`,
-    /// `nbtree/nbtsort.c`). What building the indexes and ANALYZE leave in the cache is [`displace`]'s matter.
-    fn write_anew(&self, client: &mut Client, table: &Table) -> Result<()> {
-        let sql = format!("VACUUM (FULL, FREEZE, ANALYZE) {}", table.name);
-        client.batch_execute(&sql).map_err(|error| self.connector.errors.running(&error))
-    }
-
-    /// True if rewriting leaves a noticeable part of one of the tables in shared buffers: all of it where a scan keeps it
-    /// there, else the rings of the index build and of ANALYZE, some 600 KB, which count in a table below 80 MB.
-    fn any_stays_cached(&self, client: &mut Client, tables: &[Table]) -> Result<bool> {
-        let sql = "SELECT pg_relation_size($1::text::regclass) / current_setting('block_size')::int8 < greatest(setting::int8 / 4 + 1, 10000) \
-                   FROM pg_settings WHERE name = 'shared_buffers'";
-        for table in tables {
-            let row = client.query_one(sql, &[&table.name]);
-            if row.and_then(|row| row.try_get(0)).map_err(|error| self.connector.errors.running(&error))? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
     /// Runs the command and waits for the restarted server.
     fn restart(&mut self, command: &str) -> Result<()> {
         let connector = self.connector;
-        restart(command, self.clock, self.follower, || started_at(connector))
+        restart(command, connector.clock.as_ref(), self.follower, || started_at(connector))
     }
 
     /// Writes back and forgets all files of the tables; false if not all of them are ours to read.
-    fn drop_from_os_cache(&mut self, client: &mut Client, tables: &[Table]) -> Result<bool> {
+    fn drop_from_os_cache(&mut self, connection: &mut Connection, tables: &[Table]) -> Result<bool> {
         let Some(directory) = self.data_directory else { return Ok(false) };
         self.follower.check()?;
-        match client.batch_execute("CHECKPOINT").map_err(|error| self.connector.errors.running(&error)) {
+        match connection.run("CHECKPOINT") {
             // Not everybody may; what a restart or a rewrite left is in the files already.
             Err(error) if error.kind != ErrorKind::Permission => return Err(error),
             _ => {}
@@ -109,9 +89,8 @@ impl ColdMaker<'_> {
         let mut dropped = true;
         for table in tables {
             self.follower.check()?;
-            let rows = client.query(sql, &[&table.name]).map_err(|error| self.connector.errors.running(&error))?;
-            for row in rows {
-                let path: String = row.try_get(0).map_err(|error| self.connector.errors.running(&error))?;
+            for row in connection.rows(sql, &[&table.name])? {
+                let Some(path) = row.text(0) else { continue };
                 dropped &= files(&directory.join(path)).iter().all(|file| forget(file));
             }
         }
@@ -119,12 +98,23 @@ impl ColdMaker<'_> {
     }
 }
 
+/// True if rewriting leaves a noticeable part of one of the tables in shared buffers: all of it where a scan keeps it
+/// there, else the rings of the index build and of ANALYZE, some 600 KB, which count in a table below 80 MB.
+fn any_stays_cached(connection: &mut Connection, tables: &[Table]) -> Result<bool> {
+    let sql = "SELECT pg_relation_size($1::text::regclass) / current_setting('block_size')::int8 < greatest(setting::int8 / 4 + 1, 10000) \
+               FROM pg_settings WHERE name = 'shared_buffers'";
+    for table in tables {
+        if connection.row(sql, &[&table.name])?.is_true(0) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// When the server was started, in its own words. Asked by a session that ends at once: one that stays would hold up a
 /// restart, and one that works for a run would be an orphan after it.
 fn started_at(connector: &Connector) -> Result<String> {
-    let mut client = connector.connect(CONTROL)?;
-    let row = client.query_one("SELECT pg_postmaster_start_time()::text", &[]);
-    row.and_then(|row| row.try_get(0)).map_err(|error| connector.errors.running(&error))
+    connector.connect(CONTROL)?.value("SELECT pg_postmaster_start_time()", &[])
 }
 
 /// The files of a relation: every fork, in segments of a gigabyte. The first is there in any case.

@@ -1,24 +1,28 @@
 //! Connections: where to, as whom, how protected, and under which name.
 
-use std::net::IpAddr;
-use std::path::Path;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::mpsc;
-use std::thread;
+use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
+use plimsoll_clock::Clock;
 use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::target::Credentials;
-use postgres::Client;
-use tokio_postgres::Config;
-use tokio_postgres::config::SslMode as DriverSslMode;
-use tokio_postgres_rustls::MakeRustlsConnect;
+use plimsoll_engine::server::canceller::{CANCEL_PATIENCE, Canceller};
+use plimsoll_engine::server::socket::{Address, KeepAlive};
+use plimsoll_engine::server::tls::{self, Trust};
+use plimsoll_engine::target::{Credentials, Secret};
 
+use super::connection::Connection;
 use super::error::Errors;
-use super::password::{self, Environment, Login};
-use super::tls;
+use super::login::{self, Binding, Login, Refused, Route};
+use super::password::{self, Environment};
 use super::url::{Location, SslMode};
-use super::wire_connection::{self, WireCancel, WireConnection};
+use super::wire_connection::WireConnection;
 
 /// How long a server may take to answer and let us in, if the URL doesn't say.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -31,10 +35,41 @@ pub(super) const KEEPALIVE_RETRIES: u32 = 3;
 /// Folders where servers put their sockets.
 const SOCKET_FOLDERS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
 
+/// A server that may be there.
+#[derive(Debug, Clone)]
+struct Host {
+    /// Its name, or the folder of its socket.
+    name: String,
+    /// What the name leads to, if that is said.
+    address: Option<IpAddr>,
+    port: u16,
+}
+
+impl Host {
+    /// Its addresses; a name may have several.
+    fn addresses(&self) -> io::Result<Vec<Address>> {
+        Ok(match self.address {
+            Some(address) => vec![Address::Tcp(SocketAddr::new(address, self.port))],
+            None if self.name.starts_with('/') => {
+                vec![Address::Unix(PathBuf::from(&self.name).join(format!(".s.PGSQL.{}", self.port)))]
+            }
+            None => (self.name.as_str(), self.port).to_socket_addrs()?.map(Address::Tcp).collect(),
+        })
+    }
+}
+
 /// Makes connections to one database.
+#[derive(Clone)]
 pub(super) struct Connector {
-    config: Config,
-    tls: MakeRustlsConnect,
+    pub(super) clock: Arc<dyn Clock>,
+    hosts: Vec<Host>,
+    /// The first host is any of them.
+    any_first: bool,
+    /// Whether the server has to write, or must not.
+    writes: Option<bool>,
+    route: Route,
+    login: Login,
+    database: String,
     timeout: Duration,
     pub(super) errors: Errors,
     /// True if all hosts are sockets or loopback addresses.
@@ -46,7 +81,12 @@ pub(super) struct Connector {
 
 impl Connector {
     /// Settles everything that a connection needs; connects to nobody.
-    pub(super) fn new(mut location: Location, credentials: &Credentials, environment: Environment<'_>) -> Result<Self> {
+    pub(super) fn new(
+        mut location: Location,
+        credentials: &Credentials,
+        environment: Environment<'_>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self> {
         let mut default = |key: &str, value: Option<String>| {
             if let (None, Some(value)) = (location.get(key), value) {
                 location.parameters.push((key.to_owned(), value));
@@ -71,7 +111,7 @@ impl Connector {
         if location.get("password").is_none() {
             let first = |list: &str| list.split(',').next().unwrap_or_default().to_owned();
             let (host, port) = (first(&host), first(&port));
-            let login = Login { host: &host, port: &port, database: &database, user: &user };
+            let login = password::Login { host: &host, port: &port, database: &database, user: &user };
             let found = password::find(login, credentials, location.passfile.as_deref(), environment);
             warnings.extend(found.warning);
             if let Some(password) = found.password {
@@ -81,15 +121,45 @@ impl Connector {
 
         // Verified by default; on this machine there is nobody in between, and a server there seldom has a certificate.
         let mode = location.ssl_mode.unwrap_or(if loopback { SslMode::Prefer } else { SslMode::VerifyFull });
-        let tls = tls::connector(mode, location.ssl_root_cert.as_deref())?;
-        let mut config = driver_config(&location.parameters)?;
-        config.ssl_mode(match mode {
-            SslMode::Disable => DriverSslMode::Disable,
-            SslMode::Prefer => DriverSslMode::Prefer,
-            SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull => DriverSslMode::Require,
-        });
-        let timeout = *config.get_connect_timeout().unwrap_or(&CONNECT_TIMEOUT);
-        config.connect_timeout(timeout);
+        // A root certificate makes `require` verify the authority, as in libpq.
+        let trust = match (mode, &location.ssl_root_cert) {
+            (SslMode::VerifyFull, _) => Trust::Host,
+            (SslMode::VerifyCa, _) | (SslMode::Require, Some(_)) => Trust::Authority,
+            (SslMode::Require | SslMode::Prefer | SslMode::Disable, _) => Trust::Anybody,
+        };
+        let is_direct = one_of(&location, "sslnegotiation", &[("postgres", false), ("direct", true)])?.unwrap_or(false);
+        if is_direct && mode == SslMode::Prefer {
+            return Err(unfit("sslnegotiation"));
+        }
+        let seconds = |key, usual| {
+            let given: Option<i64> = number(&location, key)?;
+            Ok::<_, Error>(
+                given
+                    .and_then(|given| u64::try_from(given).ok())
+                    .filter(|given| *given > 0)
+                    .map_or(usual, Duration::from_secs),
+            )
+        };
+        let keep_alive = KeepAlive {
+            idle: seconds("keepalives_idle", KEEPALIVE_IDLE)?,
+            interval: Some(seconds("keepalives_interval", KEEPALIVE_INTERVAL)?),
+            retries: Some(number(&location, "keepalives_retries")?.unwrap_or(KEEPALIVE_RETRIES)),
+        };
+        let route = Route {
+            mode,
+            tls: Arc::new(tls::config(trust, location.ssl_root_cert.as_deref(), "sslrootcert")?),
+            is_direct,
+            keep_alive: (number(&location, "keepalives")? != Some(0)).then_some(keep_alive),
+            send_patience: seconds("tcp_user_timeout", KEEPALIVE_IDLE + KEEPALIVE_INTERVAL * KEEPALIVE_RETRIES)?,
+        };
+        let bindings = [("disable", Binding::Never), ("prefer", Binding::IfPossible), ("require", Binding::Always)];
+        let login = Login {
+            user: user.clone(),
+            password: location.get("password").map(Secret::new),
+            options: location.get("options").map(str::to_owned),
+            binding: one_of(&location, "channel_binding", &bindings)?.unwrap_or(Binding::IfPossible),
+        };
+        let attributes = [("any", None), ("read-write", Some(true)), ("read-only", Some(false))];
         let libpq = [
             ("PGHOST", "host"),
             ("PGHOSTADDR", "hostaddr"),
@@ -103,35 +173,43 @@ impl Connector {
         // Our certificates are those that the system trusts; libpq has to be told, and can be from version 16 on.
         let verified = (mode == SslMode::VerifyFull).then(|| "system".to_owned());
         tool_environment.extend(location.ssl_root_cert.clone().or(verified).map(|file| ("PGSSLROOTCERT", file)));
-        let errors = Errors::new(address(&host, &port), database, user);
-        Ok(Self { config, tls, timeout, errors, loopback, warnings, tool_environment })
+        Ok(Self {
+            clock,
+            hosts: hosts(&location)?,
+            any_first: one_of(&location, "load_balance_hosts", &[("disable", false), ("random", true)])?
+                .unwrap_or(false),
+            writes: one_of(&location, "target_session_attrs", &attributes)?.flatten(),
+            route,
+            login,
+            timeout: seconds("connect_timeout", CONNECT_TIMEOUT)?,
+            errors: Errors::new(address(&host, &port), database.clone(), user),
+            database,
+            loopback,
+            warnings,
+            tool_environment,
+        })
     }
 
     /// The same server's connections to another database.
     pub(super) fn to(&self, database: &str) -> Self {
-        let mut config = self.config.clone();
-        config.dbname(database);
-        let (tls, errors) = (self.tls.clone(), self.errors.at(database));
-        let (warnings, tool_environment) = (Vec::new(), self.tool_environment.clone());
-        Self { config, tls, timeout: self.timeout, errors, loopback: self.loopback, warnings, tool_environment }
+        let (errors, warnings) = (self.errors.at(database), Vec::new());
+        Self { database: database.to_owned(), errors, warnings, ..self.clone() }
     }
 
     /// The same user's connections to a server of ours that has nothing but a socket in this folder.
     pub(super) fn at_socket(&self, folder: &Path, port: u16) -> Self {
-        let mut config = Config::new();
-        config.host_path(folder).port(port).ssl_mode(DriverSslMode::Disable).connect_timeout(self.timeout);
-        if let Some(user) = self.config.get_user() {
-            config.user(user);
+        let name = folder.display().to_string();
+        Self {
+            errors: Errors::new(name.clone(), self.database.clone(), self.login.user.clone()),
+            hosts: vec![Host { name, address: None, port }],
+            writes: None,
+            route: Route { mode: SslMode::Disable, ..self.route.clone() },
+            login: Login { options: None, ..self.login.clone() },
+            loopback: true,
+            warnings: Vec::new(),
+            tool_environment: Vec::new(),
+            ..self.clone()
         }
-        if let Some(password) = self.config.get_password() {
-            config.password(password);
-        }
-        let database = self.config.get_dbname().or(self.config.get_user()).unwrap_or_default();
-        config.dbname(database);
-        let address = folder.display().to_string();
-        let errors = Errors::new(address, database.to_owned(), self.config.get_user().unwrap_or_default().to_owned());
-        let (tls, warnings, tool_environment) = (self.tls.clone(), Vec::new(), Vec::new());
-        Self { config, tls, timeout: self.timeout, errors, loopback: true, warnings, tool_environment }
     }
 
     /// Tells one of libpq's programs how to connect. The environment of a program can be read by its user alone.
@@ -144,80 +222,124 @@ impl Connector {
         program.envs(self.tool_environment.iter().map(|(name, value)| (name, value)));
     }
 
-    /// A connection under a name that `pg_stat_activity` shows.
-    pub(super) fn connect(&self, application_name: &str) -> Result<Client> {
-        self.connect_with(self.config.clone(), application_name)
-    }
-
-    /// A connection that notices within half a minute that the other side is gone.
-    pub(super) fn connect_alive(&self, application_name: &str) -> Result<Client> {
-        self.connect_with(self.alive(), application_name)
-    }
-
-    /// A connection for requests; it notices within half a minute that the other side is gone.
-    pub(super) fn connect_wire(&self, application_name: &str) -> Result<(WireConnection, WireCancel)> {
-        let mut config = self.alive();
-        config.application_name(application_name);
-        wire_connection::connect(&config, &self.tls, self.timeout, &self.errors)
+    /// A connection under a name that `pg_stat_activity` shows. Like all of them it notices within half a minute that the other
+    /// side is gone.
+    pub(super) fn connect(&self, name: &str) -> Result<Connection> {
+        self.connect_within(name, self.timeout)
     }
 
     /// A connection that waits no longer than this for anything.
-    pub(super) fn connect_hurried(&self, application_name: &str, patience: Duration) -> Result<WireConnection> {
-        let mut config = self.config.clone();
-        config.application_name(application_name);
-        let (mut line, _) = wire_connection::connect(&config, &self.tls, self.timeout.min(patience), &self.errors)?;
-        line.set_timeout(patience).map_err(|error| self.errors.lost(&error.to_string()))?;
-        Ok(line)
+    pub(super) fn connect_hurried(&self, name: &str, patience: Duration) -> Result<Connection> {
+        let connection = self.connect_within(name, self.timeout.min(patience))?;
+        connection.set_timeout(Some(patience));
+        Ok(connection)
     }
 
-    fn alive(&self) -> Config {
-        let mut config = self.config.clone();
-        config
-            .keepalives(true)
-            .keepalives_idle(KEEPALIVE_IDLE)
-            .keepalives_interval(KEEPALIVE_INTERVAL)
-            .keepalives_retries(KEEPALIVE_RETRIES)
-            .tcp_user_timeout(KEEPALIVE_IDLE + KEEPALIVE_INTERVAL * KEEPALIVE_RETRIES);
-        config
-    }
-
-    /// The TLS side, for cancel requests.
-    pub(super) fn tls(&self) -> MakeRustlsConnect {
-        self.tls.clone()
-    }
-
-    /// The driver limits the time of the TCP connection only; a server that accepts and says nothing would hold us for
-    /// ever, so the whole takes place in a thread that we can leave behind.
-    fn connect_with(&self, mut config: Config, application_name: &str) -> Result<Client> {
-        config.application_name(application_name);
-        let tls = self.tls.clone();
-        let (sender, receiver) = mpsc::channel();
-        let spawned = thread::Builder::new().name("connect".to_owned()).spawn(move || {
-            // If nobody waits any more, the connection is dropped and thereby closed.
-            let _ = sender.send(postgres::Config::from(config).connect(tls));
-        });
-        spawned.map_err(|error| Error::new(ErrorKind::Connect, format!("a thread could not be started: {error}")))?;
-        match receiver.recv_timeout(self.timeout + Duration::from_millis(500)) {
-            Ok(Ok(client)) => Ok(client),
-            Ok(Err(error)) => Err(self.errors.connecting(&error)),
-            Err(_) => Err(self.errors.too_slow(self.timeout.as_secs())),
+    /// Connects to the first host that lets us in; each of their addresses may take so long.
+    fn connect_within(&self, name: &str, timeout: Duration) -> Result<Connection> {
+        let mut failed = self.errors.unreachable("no host is named");
+        let count = self.hosts.len();
+        let first = if self.any_first { RandomState::new().build_hasher().finish() as usize % count.max(1) } else { 0 };
+        for host in self.hosts.iter().cycle().skip(first).take(count) {
+            let addresses = match host.addresses() {
+                Ok(addresses) => addresses,
+                Err(error) => {
+                    failed = self.errors.unreachable(&error.to_string());
+                    continue;
+                }
+            };
+            for address in addresses {
+                match self.enter(&address, host, name, timeout) {
+                    Ok(mut connection) => match self.is_wanted(&mut connection) {
+                        Ok(true) => return Ok(connection),
+                        Ok(false) => {
+                            let cause = "the server is not one of the target_session_attrs asked for";
+                            failed = self.errors.unreachable(cause);
+                        }
+                        Err(error) => failed = error,
+                    },
+                    Err(Refused::Error(error)) => failed = error,
+                    Err(Refused::Wire(error)) if error.kind() == io::ErrorKind::TimedOut => {
+                        failed = self.errors.too_slow(timeout.as_secs());
+                    }
+                    Err(Refused::Wire(error)) => failed = self.errors.unreachable(&error.to_string()),
+                }
+            }
         }
+        Err(failed)
+    }
+
+    fn enter(
+        &self,
+        address: &Address,
+        host: &Host,
+        name: &str,
+        timeout: Duration,
+    ) -> std::result::Result<Connection, Refused> {
+        let Self { route, login, errors, database, .. } = self;
+        // Without a name it is the address that a certificate has to be for.
+        let host = if host.name.is_empty() {
+            host.address.map_or_else(String::new, |a| a.to_string())
+        } else {
+            host.name.clone()
+        };
+        let mut line = WireConnection::new(route.open(address, &host, timeout, errors)?);
+        let numbers = login::log_in(&mut line, login, database, name, errors)?;
+        line.stream.socket().clear_timeout()?;
+        let breaker = line.stream.socket().breaker();
+        let (route, address, of_cancel) = (route.clone(), address.clone(), errors.clone());
+        let ask = move || route.cancel((&address, &host), numbers, CANCEL_PATIENCE, &of_cancel);
+        Ok(Connection::new(line, errors.clone(), Canceller::new(breaker, ask)))
+    }
+
+    /// Whether the server writes, or does not, as the URL wants it.
+    fn is_wanted(&self, connection: &mut Connection) -> Result<bool> {
+        let Some(writes) = self.writes else { return Ok(true) };
+        Ok(connection.row("SHOW transaction_read_only", &[])?.text(0) == Some(if writes { "off" } else { "on" }))
     }
 }
 
-/// The driver's form of the parameters. Its complaint names the parameter and not the value, and is kept short all the same.
-fn driver_config(parameters: &[(String, String)]) -> Result<Config> {
-    let quoted = |(key, value): &(String, String)| {
-        let value = value.replace('\\', "\\\\").replace('\'', "\\'");
-        format!("{key}='{value}'")
+/// The hosts of a URL, with their ports and addresses where these are said.
+fn hosts(location: &Location) -> Result<Vec<Host>> {
+    let list = |key: &str| -> Vec<&str> { location.get(key).into_iter().flat_map(|list| list.split(',')).collect() };
+    let (names, addresses, ports) = (list("host"), list("hostaddr"), list("port"));
+    let count = names.len().max(addresses.len());
+    if !names.is_empty() && !addresses.is_empty() && names.len() != addresses.len() {
+        return Err(unfit("hostaddr"));
+    }
+    if ports.len() > 1 && ports.len() != count {
+        return Err(unfit("port"));
+    }
+    let host = |index: usize| {
+        let port = ports.get(index).or(ports.first()).copied().unwrap_or_default();
+        Ok(Host {
+            name: names.get(index).copied().unwrap_or_default().to_owned(),
+            address: match addresses.get(index) {
+                None | Some(&"") => None,
+                Some(address) => Some(address.parse().map_err(|_| unfit("hostaddr"))?),
+            },
+            port: if port.is_empty() { 5432 } else { port.parse().map_err(|_| unfit("port"))? },
+        })
     };
-    let all: Vec<String> = parameters.iter().map(quoted).collect();
-    all.join(" ").parse().map_err(|_| {
-        let bad = parameters.iter().find(|parameter| quoted(parameter).parse::<Config>().is_err());
-        let key = bad.map_or("?", |(key, _)| key);
-        Error::new(ErrorKind::Usage, format!("the value of '{key}' in the URL can't be used"))
-            .hint("the PostgreSQL manual lists the values under 'Parameter Key Words'")
-    })
+    (0..count).map(host).collect()
+}
+
+/// What a word of the URL stands for.
+fn one_of<T: Copy>(location: &Location, key: &str, words: &[(&str, T)]) -> Result<Option<T>> {
+    let Some(given) = location.get(key) else { return Ok(None) };
+    let found = words.iter().find(|(word, _)| *word == given).ok_or_else(|| unfit(key))?;
+    Ok(Some(found.1))
+}
+
+/// A number of the URL.
+fn number<T: FromStr>(location: &Location, key: &str) -> Result<Option<T>> {
+    location.get(key).map(|given| given.parse().map_err(|_| unfit(key))).transpose()
+}
+
+/// The complaint names the parameter and not the value.
+fn unfit(key: &str) -> Error {
+    Error::new(ErrorKind::Usage, format!("the value of '{key}' in the URL can't be used"))
+        .hint("the PostgreSQL manual lists the values under 'Parameter Key Words'")
 }
 
 /// Where a server is found if nobody says: at its socket, else at the loopback address.
@@ -245,20 +367,25 @@ mod tests {
     use super::*;
     use plimsoll_engine::target::Target;
 
+    fn clock() -> Arc<dyn Clock> {
+        Arc::new(plimsoll_clock::RealClock::new())
+    }
+
     fn connector(url: &str) -> Connector {
         let location = Location::parse(&Target::parse(url).unwrap()).unwrap();
-        Connector::new(location, &Credentials::default(), &|name| (name == "USER").then(|| "ann".to_owned())).unwrap()
+        Connector::new(location, &Credentials::default(), &|name| (name == "USER").then(|| "ann".to_owned()), clock())
+            .unwrap()
     }
 
     #[test]
     fn tls_is_verified_unless_the_server_is_here() {
         let far = connector("postgres://db.example/d");
-        assert!(!far.loopback && far.config.get_ssl_mode() == DriverSslMode::Require);
+        assert!(!far.loopback && far.route.mode == SslMode::VerifyFull);
         for near in
             ["postgres://127.0.0.1/d", "postgres://localhost/d", "postgres://[::1]/d", "postgres:///d?host=/tmp"]
         {
             let near = connector(near);
-            assert!(near.loopback && near.config.get_ssl_mode() == DriverSslMode::Prefer);
+            assert!(near.loopback && near.route.mode == SslMode::Prefer);
         }
         assert!(!connector("postgres://localhost,db.example/d").loopback);
         assert!(!connector("postgres://localhost/d?hostaddr=10.0.0.1").loopback);
@@ -268,15 +395,45 @@ mod tests {
     fn what_is_not_said_has_a_default() {
         let connector = connector("postgres://h1:1,h2/?application_name=x");
         assert_eq!(connector.errors.address(), "h1:1,h2:5432");
-        assert_eq!(connector.config.get_user(), Some("ann"));
+        assert_eq!(connector.login.user, "ann");
         assert_eq!(connector.timeout, CONNECT_TIMEOUT);
         assert_eq!(connector.warnings.len(), 1);
     }
 
     #[test]
-    fn quotes_reach_the_driver_as_they_are() {
+    fn each_host_has_its_port_and_address() {
+        let found = |url: &str| {
+            let hosts = connector(url).hosts.into_iter();
+            hosts.map(|host| format!("{} {:?} {}", host.name, host.address, host.port)).collect::<Vec<_>>()
+        };
+        assert_eq!(found("postgres://a:1,b/d"), ["a None 1", "b None 5432"]);
+        assert_eq!(found("postgres://a,b:2/d?hostaddr=10.0.0.1,::1"), ["a Some(10.0.0.1) 5432", "b Some(::1) 2"]);
+        assert_eq!(found("postgres:///d?host=/tmp&port=7"), ["/tmp None 7"]);
+        let refused = |more: &str| {
+            let location = Location::parse(&Target::parse(&format!("postgres://u@a,b/d?{more}")).unwrap()).unwrap();
+            Connector::new(location, &Credentials::default(), &|_| None, clock()).err().unwrap()
+        };
+        for more in [
+            "hostaddr=::1",
+            "hostaddr=x,y",
+            "port=1,2,3",
+            "connect_timeout=soon",
+            "keepalives=x",
+            "channel_binding=no",
+            "target_session_attrs=fast",
+            "load_balance_hosts=1",
+            "sslnegotiation=x",
+        ] {
+            let error = refused(more);
+            let key = more.split_once('=').unwrap().0;
+            assert!(error.kind == ErrorKind::Usage && error.message.contains(key), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_what_it_was_and_nobody_sees_it() {
         let connector = connector("postgres://u:a'b%5Cc%20d@h/d");
-        assert_eq!(connector.config.get_password(), Some(&b"a'b\\c d"[..]));
-        assert!(!format!("{:?}{:?}", connector.config, connector.errors).contains("a'b"));
+        assert_eq!(connector.login.password.as_ref().unwrap().expose(), "a'b\\c d");
+        assert!(!format!("{:?}", connector.errors).contains("a'b"));
     }
 }

@@ -1,17 +1,15 @@
 //! Loading by `COPY ... FROM STDIN (FORMAT binary)`: no conversion on the server, and no allocation by row here.
 //!
-//! One transaction, several COPY statements: the driver hears of an error only at the end of one, and a full disk must not
+//! One transaction, several COPY statements: an error is heard only at the end of one, and a full disk must not
 //! be found out when a hundred gigabytes have been sent in vain.
-
-use std::io::Write;
 
 use plimsoll_engine::database::RowSource;
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::table::{ColumnType, Table};
 use plimsoll_engine::value::{Row, RowSummary, Value};
-use postgres::Client;
+use postgres_types::private::BytesMut;
 
-use super::error::Errors;
+use super::connection::Connection;
 use super::wire;
 
 /// Bytes of one write: far less than the sockets hold, so that the server has work while the next one is made.
@@ -23,72 +21,32 @@ const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 const TRAILER: [u8; 2] = (-1i16).to_be_bytes();
 const NULL: [u8; 4] = (-1i32).to_be_bytes();
 
-/// A connection that copies.
-pub(super) trait Carrier {
-    /// Runs a statement.
-    fn run(&mut self, sql: &str) -> Result<()>;
-
-    /// Whether rows can be copied into a table at all, if the carrier has to know before it tries.
-    fn probe(&mut self, _: &Table) -> Result<()> {
-        Ok(())
-    }
-
-    /// Runs a COPY statement: sends what `fill` puts into the buffer, which is then empty again, until it says that this was
-    /// all. An error of it ends the statement without an effect.
-    fn copy(&mut self, sql: &str, buffer: &mut Vec<u8>, fill: Fill<'_>) -> Result<()>;
-}
-
-/// Fills a buffer; false with the last bytes.
-pub(super) type Fill<'a> = &'a mut dyn FnMut(&mut Vec<u8>) -> Result<bool>;
-
-/// An ordinary connection.
-pub(super) struct ByDriver<'a> {
-    pub(super) client: &'a mut Client,
-    pub(super) errors: &'a Errors,
-}
-
-impl Carrier for ByDriver<'_> {
-    /// The driver gets out of step when the server refuses to begin a COPY, and the session would be lost.
-    fn probe(&mut self, table: &Table) -> Result<()> {
-        self.run(&format!("SELECT FROM {} LIMIT 0", table.name))
-    }
-
-    fn run(&mut self, sql: &str) -> Result<()> {
-        self.client.batch_execute(sql).map_err(|error| self.errors.running(&error))
-    }
-
-    fn copy(&mut self, sql: &str, buffer: &mut Vec<u8>, fill: Fill<'_>) -> Result<()> {
-        let mut writer = self.client.copy_in(sql).map_err(|error| self.errors.running(&error))?;
-        loop {
-            let more = fill(buffer)?;
-            writer.write_all(buffer).map_err(|error| self.errors.writing(&error))?;
-            buffer.clear();
-            if !more {
-                return writer.finish().map(drop).map_err(|error| self.errors.running(&error));
-            }
-        }
-    }
-}
-
 /// Loads all rows, or none.
-pub(super) fn load(carrier: &mut dyn Carrier, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
+pub(super) fn load(connection: &mut Connection, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
     let columns: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
     let sql = format!("COPY {} ({}) FROM STDIN (FORMAT binary)", table.name, columns.join(", "));
-    carrier.run("BEGIN")?;
-    let loaded = carrier.probe(table).and_then(|()| pieces(carrier, &sql, &table.types(), rows));
+    connection.run("BEGIN")?;
+    let loaded = pieces(connection, &sql, &table.types(), rows);
     // After an error the server takes COMMIT for ROLLBACK, without a complaint.
-    let ended = carrier.run(if loaded.is_ok() { "COMMIT" } else { "ROLLBACK" });
-    loaded.and_then(|row_summary| ended.map(|()| row_summary))
+    let ended = connection.run(if loaded.is_ok() { "COMMIT" } else { "ROLLBACK" });
+    connection.shrink();
+    loaded.and_then(|row_summary| ended.map(|_| row_summary))
 }
 
-fn pieces(carrier: &mut dyn Carrier, sql: &str, kinds: &[ColumnType], rows: &mut dyn RowSource) -> Result<RowSummary> {
+fn pieces(
+    connection: &mut Connection,
+    sql: &str,
+    kinds: &[ColumnType],
+    rows: &mut dyn RowSource,
+) -> Result<RowSummary> {
     let (mut row_summary, mut row) = (RowSummary::default(), Row::default());
-    let mut buffer = Vec::with_capacity(2 * WRITE_BYTES);
     let mut more = true;
     while more {
-        buffer.extend_from_slice(HEADER);
         let mut sent = 0;
-        carrier.copy(sql, &mut buffer, &mut |buffer| {
+        connection.copy(sql, &mut |buffer| {
+            if sent == 0 {
+                buffer.extend_from_slice(HEADER);
+            }
             while buffer.len() < WRITE_BYTES {
                 row.clear();
                 more = sent < PIECE_BYTES && rows.next(&mut row)?;
@@ -109,7 +67,7 @@ fn pieces(carrier: &mut dyn Carrier, sql: &str, kinds: &[ColumnType], rows: &mut
 }
 
 /// Appends a row: the number of fields, then each with its length in front.
-fn encode(row: &Row, kinds: &[ColumnType], into: &mut Vec<u8>) -> Result<()> {
+fn encode(row: &Row, kinds: &[ColumnType], into: &mut BytesMut) -> Result<()> {
     if row.len() != kinds.len() {
         return Err(Error::new(ErrorKind::Internal, "a row of a load has another number of values than the table"));
     }
@@ -144,13 +102,13 @@ fn encode(row: &Row, kinds: &[ColumnType], into: &mut Vec<u8>) -> Result<()> {
 }
 
 #[inline]
-fn field<const N: usize>(into: &mut Vec<u8>, bytes: [u8; N]) {
+fn field<const N: usize>(into: &mut BytesMut, bytes: [u8; N]) {
     into.extend_from_slice(&(N as i32).to_be_bytes());
     into.extend_from_slice(&bytes);
 }
 
 #[inline]
-fn text(into: &mut Vec<u8>, bytes: &[u8]) {
+fn text(into: &mut BytesMut, bytes: &[u8]) {
     into.extend_from_slice(&(bytes.len() as i32).to_be_bytes());
     into.extend_from_slice(bytes);
 }
@@ -166,7 +124,7 @@ mod tests {
             row.push(value);
         }
         let kinds = [ColumnType::Int, ColumnType::Money, ColumnType::Text(9), ColumnType::TinyInt, ColumnType::Bit];
-        let mut bytes = Vec::new();
+        let mut bytes = BytesMut::new();
         encode(&row, &kinds, &mut bytes).unwrap();
         let expected = [
             &[0, 5][..],
@@ -176,7 +134,7 @@ mod tests {
             &[0, 0, 0, 2, 0, 200],
             &[0, 0, 0, 1, 1],
         ];
-        assert_eq!(bytes, expected.concat());
+        assert_eq!(bytes[..], expected.concat());
     }
 
     #[test]
@@ -184,7 +142,7 @@ mod tests {
         let mut row = Row::default();
         row.push(Value::Int(1));
         for kinds in [&[ColumnType::BigInt][..], &[ColumnType::Int, ColumnType::Int]] {
-            assert_eq!(encode(&row, kinds, &mut Vec::new()).unwrap_err().kind, ErrorKind::Internal);
+            assert_eq!(encode(&row, kinds, &mut BytesMut::new()).unwrap_err().kind, ErrorKind::Internal);
         }
     }
 }

@@ -10,9 +10,8 @@ use plimsoll_engine::error::Result;
 use plimsoll_engine::process;
 use plimsoll_engine::table::Table;
 use plimsoll_measurement::{Counter, FileRow, Reading};
-use postgres::Client;
 
-use super::error::Errors;
+use super::connection::Connection;
 
 /// From this version on a session can be told to publish its counts at once.
 pub(super) const FLUSH_VERSION: u32 = 150_000;
@@ -25,44 +24,36 @@ const PUBLISH_PAUSE: Duration = Duration::from_millis(600);
 const READ_ATTEMPTS: u32 = 3;
 
 /// Makes this session's counts visible in the statistics views.
-pub(super) fn flush(client: &mut Client, errors: &Errors, clock: &dyn Clock, server_version: u32) -> Result<()> {
-    let failed = |error: postgres::Error| errors.running(&error);
+pub(super) fn flush(connection: &mut Connection, clock: &dyn Clock, server_version: u32) -> Result<()> {
     if server_version >= FLUSH_VERSION {
-        return client.batch_execute("SELECT pg_stat_force_next_flush()").map_err(failed);
+        return connection.run("SELECT pg_stat_force_next_flush()").map(drop);
     }
     clock.sleep(PUBLISH_PAUSE);
-    client.batch_execute("SELECT pg_stat_clear_snapshot()").map_err(failed)?;
+    connection.run("SELECT pg_stat_clear_snapshot()")?;
     clock.sleep(PUBLISH_PAUSE);
     Ok(())
 }
 
 /// Pages of the table, its index and its TOAST table that were not in shared buffers, cumulative.
-pub(super) fn table_misses(client: &mut Client, errors: &Errors, table: &Table) -> Result<Option<u64>> {
+pub(super) fn table_misses(connection: &mut Connection, table: &Table) -> Result<Option<u64>> {
     let sql = "SELECT coalesce(heap_blks_read, 0) + coalesce(idx_blks_read, 0) \
                + coalesce(toast_blks_read, 0) + coalesce(tidx_blks_read, 0) \
                FROM pg_statio_user_tables WHERE relid = $1::text::regclass";
-    let row = client.query_opt(sql, &[&table.name]).map_err(|error| errors.running(&error))?;
-    let misses = row.map(|row| row.try_get::<_, i64>(0)).transpose().map_err(|error| errors.running(&error))?;
-    Ok(misses.and_then(|misses| u64::try_from(misses).ok()))
+    Ok(connection.rows(sql, &[&table.name])?.first().and_then(|row| row.get(0)))
 }
 
 /// Misses of all tables of a place, and bytes of the log since the cluster was made. This session's counts have to be
 /// [`flush`]ed before; other sessions' are seen up to a second late.
-pub(super) fn sample(
-    client: &mut Client,
-    errors: &Errors,
-    clock: &dyn Clock,
-    workspace: &Workspace,
-) -> Result<Vec<Reading>> {
+pub(super) fn sample(connection: &mut Connection, clock: &dyn Clock, workspace: &Workspace) -> Result<Vec<Reading>> {
     let sql = "SELECT (SELECT coalesce(sum(coalesce(heap_blks_read, 0) + coalesce(idx_blks_read, 0) + coalesce(toast_blks_read, 0) \
                + coalesce(tidx_blks_read, 0)), 0)::float8 FROM pg_statio_user_tables WHERE schemaname = $1), \
                CASE WHEN NOT pg_is_in_recovery() AND has_function_privilege('pg_current_wal_lsn()', 'execute') \
                THEN (pg_current_wal_lsn() - '0/0'::pg_lsn)::float8 END";
-    let (row, window) = windowed(clock, || client.query_one(sql, &[&workspace.name()]));
-    let row = row.map_err(|error| errors.running(&error))?;
+    let (row, window) = windowed(clock, || connection.row(sql, &[workspace.name()]));
+    let row = row?;
     let mut readings = Vec::with_capacity(2);
     for (index, metric) in [Counter::CacheMissPages, Counter::LogWriteBytes].into_iter().enumerate() {
-        if let Some(value) = row.try_get(index).map_err(|error| errors.running(&error))? {
+        if let Some(value) = row.get(index) {
             readings.push(Reading { metric, value, window });
         }
     }
@@ -105,18 +96,18 @@ pub(super) fn file_rows(number: &dyn Fn(usize) -> Option<f64>) -> [FileRow; 2] {
 }
 
 /// What [`files_sql`] asks for, over a session.
-pub(super) fn files(client: &mut Client, errors: &Errors, server_version: u32) -> Result<Vec<FileRow>> {
+pub(super) fn files(connection: &mut Connection, server_version: u32) -> Result<Vec<FileRow>> {
     let Some(sql) = files_sql(server_version) else { return Ok(Vec::new()) };
-    let row = client.query_one(&sql, &[]).map_err(|error| errors.running(&error))?;
-    Ok(file_rows(&|index| row.try_get(index).ok().flatten()).to_vec())
+    let row = connection.row(&sql, &[])?;
+    Ok(file_rows(&|index| row.get(index)).to_vec())
 }
 
 /// The parent of all processes of the server that serves this connection, if they are on this machine.
-pub(super) fn postmaster(client: &mut Client, loopback: bool) -> Option<u32> {
+pub(super) fn postmaster(connection: &mut Connection, loopback: bool) -> Option<u32> {
     if !loopback {
         return None;
     }
-    let backend: i32 = client.query_one("SELECT pg_backend_pid()", &[]).ok()?.try_get(0).ok()?;
+    let backend: i32 = connection.value("SELECT pg_backend_pid()", &[]).ok()?;
     // A loopback address may lead into a container, whose process ids mean nothing here.
     let name = fs::read_to_string(format!("/proc/{backend}/comm")).ok()?;
     (name.trim() == "postgres").then_some(())?;

@@ -9,10 +9,13 @@ use std::time::Duration;
 use plimsoll_engine::database::{Description, WeakIsolation};
 use plimsoll_engine::error::Result;
 use plimsoll_measurement::Ceiling;
-use postgres::Client;
 
 use super::connect::Connector;
-use super::{NAME, counters};
+use super::connection::Connection;
+use super::counters;
+
+/// Name of the engine in run records.
+pub(super) const NAME: &str = "postgresql";
 
 /// Settings that matter for a measurement.
 const SETTINGS: &[&str] = &[
@@ -63,26 +66,25 @@ pub(super) struct Server {
 }
 
 /// Asks the server.
-pub(super) fn describe(client: &mut Client, connector: &Connector) -> Result<Server> {
-    let failed = |error: postgres::Error| connector.errors.running(&error);
+pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Result<Server> {
     // current_setting shows units.
     let sql = "SELECT name, current_setting(name) FROM pg_settings WHERE name = ANY($1)";
     let mut settings = BTreeMap::new();
-    for row in client.query(sql, &[&SETTINGS]).map_err(failed)? {
-        settings.insert(row.try_get(0).map_err(failed)?, row.try_get(1).map_err(failed)?);
+    for row in connection.rows(sql, &[&format!("{{{}}}", SETTINGS.join(","))])? {
+        if let (Some(name), Some(value)) = (row.text(0), row.text(1)) {
+            settings.insert(name.to_owned(), value.to_owned());
+        }
     }
     let sql = "SELECT current_setting('server_version'), current_setting('server_version_num')::int4, current_database()::text";
-    let row = client.query_one(sql, &[]).map_err(failed)?;
-    let (version, number): (String, i32) = (row.try_get(0).map_err(failed)?, row.try_get(1).map_err(failed)?);
-    let database: String = row.try_get(2).map_err(failed)?;
+    let row = connection.row(sql, &[])?;
+    let (version, database) = (row.text(0).unwrap_or_default().to_owned(), row.text(2).unwrap_or_default());
 
-    let local = counters::postmaster(client, connector.loopback).is_some();
+    let local = counters::postmaster(connection, connector.loopback).is_some();
     // Both are for some users only; an error means that we are not among them.
-    let text = |row: postgres::Row| row.try_get::<_, String>(0).ok();
-    let system = client.query_one("SELECT system_identifier::text FROM pg_control_system()", &[]).ok().and_then(text);
-    let directory = if local { client.query_one("SHOW data_directory", &[]).ok().and_then(text) } else { None };
+    let system = connection.value::<String>("SELECT system_identifier FROM pg_control_system()", &[]).ok();
+    let directory = if local { connection.value::<String>("SHOW data_directory", &[]).ok() } else { None };
     let data_directory = directory.map(PathBuf::from).filter(|directory| directory.join("PG_VERSION").is_file());
-    let tablespace = if local { tablespace_directory(client) } else { None };
+    let tablespace = if local { tablespace_directory(connection) } else { None };
     let table_directory = tablespace.or_else(|| data_directory.clone());
 
     let mut warnings = connector.warnings.clone();
@@ -106,30 +108,29 @@ pub(super) fn describe(client: &mut Client, connector: &Connector) -> Result<Ser
         fingerprint: format!("{}/{database}", system.unwrap_or_else(|| connector.errors.address().to_owned())),
         warnings,
     };
-    let ceilings = ceilings(client);
-    Ok(Server { description, version: number.unsigned_abs(), data_directory, table_directory, ceilings })
+    let ceilings = ceilings(connection);
+    Ok(Server { description, version: row.get(1).unwrap_or(0), data_directory, table_directory, ceilings })
 }
 
 /// The server's own cache, and the sessions that it lets in of users without privileges. The system's cache holds pages as well,
 /// and of that the server knows nothing.
-fn ceilings(client: &mut Client) -> Vec<Ceiling> {
+fn ceilings(connection: &mut Connection) -> Vec<Ceiling> {
     let sql = "SELECT pg_size_bytes(current_setting('shared_buffers')) / 1048576.0::float8, \
                sum(CASE WHEN name = 'max_connections' THEN setting::float8 ELSE -setting::float8 END), \
                string_agg(name, ' - ' ORDER BY name) FROM pg_settings \
                WHERE name IN ('max_connections', 'superuser_reserved_connections', 'reserved_connections')";
-    let Ok(row) = client.query_one(sql, &[]) else { return Vec::new() };
-    let number = |index| row.try_get::<_, Option<f64>>(index).ok().flatten();
-    let names = row.try_get::<_, Option<String>>(2).ok().flatten().unwrap_or_default();
-    let memory = number(0).and_then(|value| Ceiling::new("memory", value, "setting shared_buffers"));
-    let sessions = number(1).and_then(|value| Ceiling::new("sessions", value, format!("settings {names}")));
+    let Ok(row) = connection.row(sql, &[]) else { return Vec::new() };
+    let names = row.text(2).unwrap_or_default();
+    let memory = row.get(0).and_then(|value| Ceiling::new("memory", value, "setting shared_buffers"));
+    let sessions = row.get(1).and_then(|value| Ceiling::new("sessions", value, format!("settings {names}")));
     memory.into_iter().chain(sessions).collect()
 }
 
 /// The folder of the tablespace that new tables are made in; `None` for the default one, which lies in the cluster's folder.
-fn tablespace_directory(client: &mut Client) -> Option<PathBuf> {
+fn tablespace_directory(connection: &mut Connection) -> Option<PathBuf> {
     let sql = "SELECT pg_tablespace_location(coalesce( \
                (SELECT oid FROM pg_tablespace WHERE spcname = nullif(current_setting('default_tablespace'), '')), \
                (SELECT dattablespace FROM pg_database WHERE datname = current_database())))";
-    let location: String = client.query_one(sql, &[]).ok()?.try_get(0).ok()?;
+    let location: String = connection.value(sql, &[]).ok()?;
     (!location.is_empty()).then(|| PathBuf::from(location))
 }

@@ -10,20 +10,19 @@
 use plimsoll_engine::database::Workspace;
 use plimsoll_engine::error::Result;
 use plimsoll_engine::server::cold::{DISPLACER, fits};
-use postgres::Client;
 
-use super::error::Errors;
+use super::connection::Connection;
 
 /// Rounds of the clock sweep.
 const ROUNDS: i64 = 2;
+
 /// Fills shared buffers with pages of a table in the run's place that is gone afterwards; false if that would take too
 /// much space, or nobody knows.
-pub(super) fn displace(client: &mut Client, errors: &Errors, run: &Workspace, free_bytes: Option<u64>) -> Result<bool> {
-    let failed = |error: postgres::Error| errors.running(&error);
+pub(super) fn displace(connection: &mut Connection, run: &Workspace, free_bytes: Option<u64>) -> Result<bool> {
     let sql =
         "SELECT setting::int8, current_setting('block_size')::int8 FROM pg_settings WHERE name = 'shared_buffers'";
-    let row = client.query_one(sql, &[]).map_err(failed)?;
-    let (buffers, page): (i64, i64) = (row.try_get(0).map_err(failed)?, row.try_get(1).map_err(failed)?);
+    let row = connection.row(sql, &[])?;
+    let (Some(buffers), Some(page)) = (row.get::<i64>(0), row.get::<i64>(1)) else { return Ok(false) };
     let pages = ROUNDS * buffers;
     if !fits((pages * page) as u64, free_bytes) {
         return Ok(false);
@@ -37,6 +36,6 @@ pub(super) fn displace(client: &mut Client, errors: &Errors, run: &Workspace, fr
          INSERT INTO {run}.{DISPLACER} SELECT repeat('x', {bytes}) FROM generate_series(1, {pages}); \
          DROP TABLE {run}.{DISPLACER}"
     );
-    client.batch_execute(&fill).map_err(failed)?;
+    connection.run(&fill)?;
     Ok(true)
 }

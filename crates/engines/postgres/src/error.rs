@@ -1,9 +1,12 @@
-//! What the server's and the driver's errors mean for us: a table by SQLSTATE (PostgreSQL manual, appendix A).
+//! What the server's errors mean for us: a table by SQLSTATE (PostgreSQL manual, appendix A).
 
-use std::fmt;
 use std::sync::Arc;
+use std::{fmt, io};
 
 use plimsoll_engine::error::{Error, ErrorKind};
+use plimsoll_engine::server::errors::{self, AFTER_BUSY, AFTER_LOSS, sentence};
+
+use super::wire_connection::Reader;
 
 /// SQLSTATEs and classes of them (the first two characters) that have a meaning of their own for us.
 const MEANINGS: &[(&str, ErrorKind)] = &[
@@ -28,10 +31,38 @@ const MEANINGS: &[(&str, ErrorKind)] = &[
     ("42883", ErrorKind::Unsupported),
 ];
 
-/// What to do when a connection is gone.
-const AFTER_LOSS: &str = "look into the server's log for the reason, and start again when it answers";
-/// What to do when a lock stands in the way.
-const AFTER_BUSY: &str = "somebody else works on our tables or waits for them; try again";
+/// What the server said of an error: SQLSTATE, message, detail, hint and the place in its source.
+#[derive(Debug, Default)]
+pub(super) struct ServerError {
+    pub(super) code: String,
+    pub(super) message: String,
+    pub(super) detail: Option<String>,
+    pub(super) hint: Option<String>,
+    pub(super) routine: String,
+}
+
+impl ServerError {
+    /// Takes an `ErrorResponse` apart.
+    pub(super) fn of(message: &[u8]) -> io::Result<Self> {
+        let mut server_error = Self::default();
+        let mut reader = Reader::of(message);
+        loop {
+            let field = reader.u8()?;
+            if field == 0 {
+                return Ok(server_error);
+            }
+            let text = String::from_utf8_lossy(reader.text()?).into_owned();
+            match field {
+                b'C' => server_error.code = text,
+                b'M' => server_error.message = text,
+                b'D' => server_error.detail = Some(text),
+                b'H' => server_error.hint = Some(text),
+                b'R' => server_error.routine = text,
+                _ => {}
+            }
+        }
+    }
+}
 
 /// Makes errors that name the server, and nothing secret.
 #[derive(Debug, Clone)]
@@ -61,77 +92,54 @@ impl Errors {
         &self.0.address
     }
 
-    /// An error of a connection that was being made.
-    pub(super) fn connecting(&self, error: &postgres::Error) -> Error {
-        let address = self.address();
-        if let Some(answer) = error.as_db_error() {
-            let kind = match meaning(answer.code().code()) {
-                // Nobody has been connected yet, so nothing can have been lost.
-                ErrorKind::Lost => ErrorKind::Connect,
-                kind => kind,
-            };
-            let message = format!("{address} refuses the connection: {}", sentence(answer.message()));
-            return self.with_hint(Error::new(kind, message), answer.code().code(), answer.hint());
-        }
-        let cause = cause(error);
-        // The driver keeps the kind of its errors to itself and says it in words.
-        match error.to_string().as_str() {
-            "error performing TLS handshake" => self.tls(&cause),
-            "invalid configuration" if cause == "password missing" => {
-                Error::new(ErrorKind::PasswordNeeded, format!("{address} asks user '{}' for a password", self.0.user))
-                    .hint("give it by --password-file, by PLIMSOLL_PASSWORD or PGPASSWORD, by ~/.pgpass (mode 0600) or at the prompt")
-            }
-            "invalid configuration" => Error::new(ErrorKind::Usage, format!("the URL can't be used: {cause}")),
-            "authentication error" => {
-                Error::new(ErrorKind::Authenticate, format!("{address} and we agree on no way to log in: {cause}"))
-            }
-            _ => self.unreachable(&cause),
-        }
+    /// What the server says to somebody whom it doesn't let in.
+    pub(super) fn connecting(&self, server_error: &ServerError) -> Error {
+        let kind = match meaning(&server_error.code) {
+            // Nobody has been connected yet, so nothing can have been lost.
+            ErrorKind::Lost => ErrorKind::Connect,
+            kind => kind,
+        };
+        let message = format!("{} refuses the connection: {}", self.address(), sentence(&server_error.message));
+        self.with_hint(Error::new(kind, message), &server_error.code, server_error.hint.as_deref())
+    }
+
+    /// The server wants a password, and there is none.
+    pub(super) fn password_needed(&self) -> Error {
+        let message = format!("{} asks user '{}' for a password", self.address(), self.0.user);
+        Error::new(ErrorKind::PasswordNeeded, message).hint(
+            "give it by --password-file, by PLIMSOLL_PASSWORD or PGPASSWORD, by ~/.pgpass (mode 0600) or at the prompt",
+        )
+    }
+
+    /// What the server wants to have proved can't be, or not like that.
+    pub(super) fn no_way_in(&self, cause: &str) -> Error {
+        let message = format!("{} and we agree on no way to log in: {}", self.address(), sentence(cause));
+        Error::new(ErrorKind::Authenticate, message)
     }
 
     /// Nobody there, or nobody who answers as a server would.
     pub(super) fn unreachable(&self, cause: &str) -> Error {
-        Error::new(ErrorKind::Connect, format!("cannot connect to {}: {cause}", self.address()))
-            .hint("check that the server runs, that host and port are right and that no firewall stands between")
+        errors::unreachable(self.address(), cause)
     }
 
     /// A connection that was not made in time.
     pub(super) fn too_slow(&self, seconds: u64) -> Error {
-        Error::new(ErrorKind::Connect, format!("{} did not answer within {seconds} s", self.address()))
-            .hint("check host, port and firewall")
-    }
-
-    /// An error of a connection that exists.
-    pub(super) fn running(&self, error: &postgres::Error) -> Error {
-        let Some(answer) = error.as_db_error() else {
-            let cause = cause(error);
-            return match error.to_string().as_str() {
-                "connection closed" | "error communicating with the server" => self.lost(&cause),
-                kind => Error::new(ErrorKind::Statement, format!("{kind}: {cause}")),
-            };
-        };
-        self.answered(answer.code().code(), answer.message(), answer.hint())
+        errors::too_slow(self.address(), seconds)
     }
 
     /// What the server answered to a statement.
-    pub(super) fn answered(&self, code: &str, message: &str, hint: Option<&str>) -> Error {
-        self.with_hint(Error::new(meaning(code), sentence(message)), code, hint)
-    }
-
-    /// An error while rows were written; the driver wraps its own into the system's.
-    pub(super) fn writing(&self, error: &std::io::Error) -> Error {
-        match error.get_ref().and_then(|inner| inner.downcast_ref::<postgres::Error>()) {
-            Some(inner) => self.running(inner),
-            None => self.lost(&sentence(&error.to_string())),
-        }
+    pub(super) fn answered(&self, server_error: &ServerError) -> Error {
+        let error = Error::new(meaning(&server_error.code), sentence(&server_error.message));
+        self.with_hint(error, &server_error.code, server_error.hint.as_deref())
     }
 
     /// The connection is gone.
     pub(super) fn lost(&self, cause: &str) -> Error {
-        Error::new(ErrorKind::Lost, format!("the connection to {} was lost: {cause}", self.address())).hint(AFTER_LOSS)
+        errors::lost(self.address(), &sentence(cause))
     }
 
-    fn tls(&self, cause: &str) -> Error {
+    /// The line can't be protected as it should be.
+    pub(super) fn unsafe_line(&self, cause: &str) -> Error {
         let message = format!("no safe connection to {}: {}", self.address(), sentence(cause));
         Error::new(ErrorKind::Connect, message).hint(
             "name the server's authority by sslrootcert=FILE; or, at your own risk, sslmode=require encrypts without \
@@ -173,20 +181,6 @@ fn meaning(code: &str) -> ErrorKind {
     found.map_or(ErrorKind::Statement, |(_, kind)| *kind)
 }
 
-/// One sentence without a full stop.
-fn sentence(text: &str) -> String {
-    text.lines().next().unwrap_or_default().trim().trim_end_matches('.').to_owned()
-}
-
-/// The innermost reason of an error, or the error itself.
-fn cause(error: &postgres::Error) -> String {
-    let mut inner: &dyn std::error::Error = error;
-    while let Some(source) = inner.source() {
-        inner = source;
-    }
-    sentence(&inner.to_string())
-}
-
 /// A fault of ours or of the engine that no SQLSTATE tells.
 pub(super) fn statement(message: impl fmt::Display) -> Error {
     Error::new(ErrorKind::Statement, message.to_string())
@@ -213,12 +207,7 @@ mod tests {
             let error = errors.with_hint(Error::new(*kind, "x"), code, None);
             assert!(error.hint.is_some(), "{code}");
         }
-        let error = errors.writing(&std::io::Error::other("gone."));
+        let error = errors.lost("gone.");
         assert_eq!((error.message.as_str(), error.hint.is_some()), ("the connection to h:1 was lost: gone", true));
-    }
-
-    #[test]
-    fn messages_are_one_sentence() {
-        assert_eq!(sentence("Try this.\nOr that."), "Try this");
     }
 }

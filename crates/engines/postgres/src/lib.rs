@@ -1,10 +1,11 @@
 //! PostgreSQL: places are schemas, leases are advisory locks, rows are loaded by binary COPY.
 
 mod answer;
-mod blocking;
 mod capabilities;
 mod cold;
 mod connect;
+mod connection;
+mod copies;
 mod copy;
 mod counter_queries;
 mod counters;
@@ -15,14 +16,12 @@ mod displace;
 mod error;
 #[cfg(test)]
 mod fuzz;
-mod lease;
-mod orphans;
+mod login;
 mod password;
 mod requester;
 mod restore;
 mod sampler;
 mod session;
-mod tls;
 mod transfer;
 mod url;
 mod wire;
@@ -36,16 +35,13 @@ use plimsoll_engine::database::{Database, Engine};
 use plimsoll_engine::error::Result;
 use plimsoll_engine::target::{Credentials, Notation, Target};
 
-/// Name of the engine in run records.
-const NAME: &str = "postgresql";
-
 /// The engine PostgreSQL, version 12 or later.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Postgres;
 
 impl Engine for Postgres {
     fn products(&self) -> &'static [&'static str] {
-        &[NAME]
+        &[describe::NAME]
     }
 
     fn schemes(&self) -> &'static [&'static str] {
@@ -73,7 +69,7 @@ impl Engine for Postgres {
 
     fn open(&self, target: &Target, credentials: &Credentials, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>> {
         let location = url::Location::parse(target)?;
-        let connector = connect::Connector::new(location, credentials, &|name| std::env::var(name).ok())?;
-        Ok(Box::new(database::PostgresDatabase::open(connector, clock)?))
+        let connector = connect::Connector::new(location, credentials, &|name| std::env::var(name).ok(), clock)?;
+        Ok(Box::new(database::PostgresDatabase::open(connector)?))
     }
 }

@@ -2,28 +2,30 @@
 //! socket in our folder alone, with small settings of its own, and as whom we log in at the first.
 
 use std::any::Any;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 
-use plimsoll_clock::Clock;
 use plimsoll_engine::database::{Database, Restored, Workspace};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::restored::{BACKUP, Site, folder_bytes};
 use plimsoll_engine::server::tool;
 use plimsoll_engine::transfer::{Follow, RESTORE, START};
-use postgres::Client;
 
 use super::connect::Connector;
-use super::database::PostgresDatabase;
-use super::transfer::version_folders;
+use super::connection::Connection;
 
+/// Where packages put the programs of a version, beside those in PATH.
+const FOLDERS: [&str; 2] = ["/usr/lib/postgresql", "/usr/pgsql"];
 /// The user that the server runs as where we are root.
 const USER: &str = "postgres";
 /// Number in the socket's name; nobody listens on a port.
 const PORT: u16 = 5432;
 /// Files of the backup that would make the server follow another one.
 const FOLLOWING: [&str; 2] = ["standby.signal", "recovery.signal"];
+
+/// Opens the database of a server.
+pub(super) type Open = fn(Connector) -> Result<Box<dyn Database>>;
 
 /// What was found on this machine and at the server.
 pub(super) struct Restorer {
@@ -35,7 +37,7 @@ pub(super) struct Restorer {
 
 impl Restorer {
     /// Finds the programs of the server's version, and makes sure that the server will give us a backup.
-    pub(super) fn find(client: &mut Client, connector: &Connector, version: u32) -> Result<(Self, Vec<String>)> {
+    pub(super) fn find(connection: &mut Connection, version: u32) -> Result<(Self, Vec<String>)> {
         let wanted = version / 10_000;
         let find = |name: &str, package: &str, fits: &dyn Fn(u32) -> bool| {
             let mut found = tool::candidates(name, &version_folders());
@@ -46,18 +48,12 @@ impl Restorer {
         let base_backup = find("pg_basebackup", "postgresql-client", &|version| version >= wanted)?;
         let server = find("postgres", "postgresql", &|version| version == wanted)?;
         let versions = [&base_backup, &server].into_iter().filter_map(|tool| tool::version(tool)).collect();
-        let prepared_transactions = check(client, connector)?;
+        let prepared_transactions = check(connection)?;
         Ok((Self { base_backup, server, prepared_transactions }, versions))
     }
 
     /// Backs up the cluster.
-    pub(super) fn back_up(
-        &self,
-        connector: &Connector,
-        clock: &dyn Clock,
-        folder: &Path,
-        follow: &mut dyn Follow,
-    ) -> Result<()> {
+    pub(super) fn back_up(&self, connector: &Connector, folder: &Path, follow: &mut dyn Follow) -> Result<()> {
         let mut command = Command::new(&self.base_backup);
         connector.configure(&mut command);
         let backup = folder.join(BACKUP);
@@ -65,16 +61,16 @@ impl Restorer {
         command.args(["--wal-method=stream", "--no-slot", "--checkpoint=fast", "--no-password", "--label=plimsoll"]);
         command.arg("--pgdata").arg(&backup).current_dir(folder).env("LC_ALL", "C");
         command.stdin(Stdio::null()).stdout(Stdio::null());
-        tool::run(command, clock, || follow.look(&mut || Some(folder_bytes(&backup)))).map_err(refused)
+        tool::run(command, connector.clock.as_ref(), || follow.look(&mut || Some(folder_bytes(&backup))))
+            .map_err(refused)
     }
 
     /// Brings the files back and starts a server on them.
     pub(super) fn restore(
         &self,
         connector: &Connector,
-        clock: &Arc<dyn Clock>,
         folder: &Path,
-        workspace: &Workspace,
+        (workspace, open): (&Workspace, Open),
         follow: &mut dyn Follow,
     ) -> Result<Restored> {
         let site = Site::new(folder, USER, &format!(".s.PGSQL.{PORT}"))?;
@@ -89,15 +85,15 @@ impl Restorer {
         site.write("pg_ident.conf", "")?;
         for name in FOLLOWING {
             // It is there only if the first server is a standby.
-            let _ = std::fs::remove_file(site.data().join(name));
+            let _ = fs::remove_file(site.data().join(name));
         }
         let mut command = Command::new(&self.server);
         command.arg("-D").arg(site.data()).env("LC_ALL", "C");
         let socket = site.socket_folder();
-        let open = || PostgresDatabase::open(connector.at_socket(&socket, PORT), Arc::clone(clock));
-        let (server, database) = site.start(command, clock, follow, open)?;
+        let open = || open(connector.at_socket(&socket, PORT));
+        let (server, database) = site.start(command, &connector.clock, follow, open)?;
         Ok(Restored {
-            elsewhere: Some(Box::new(database) as Box<dyn Database>),
+            elsewhere: Some(database),
             workspace: workspace.clone(),
             keeper: Some(Box::new(server) as Box<dyn Any + Send>),
         })
@@ -118,30 +114,29 @@ impl Restorer {
 }
 
 /// What a server has to allow for a backup, as far as it can be asked; gives its room for prepared transactions.
-fn check(client: &mut Client, connector: &Connector) -> Result<String> {
+fn check(connection: &mut Connection) -> Result<String> {
     let sql = "SELECT (SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user), \
                quote_ident(current_user), current_setting('max_wal_senders'), current_setting('wal_level'), \
                current_setting('max_prepared_transactions'), \
                (SELECT count(*) FROM pg_tablespace WHERE spcname NOT IN ('pg_default', 'pg_global'))";
-    let failed = |error: postgres::Error| connector.errors.running(&error);
-    let row = client.query_one(sql, &[]).map_err(failed)?;
-    let user: String = row.try_get(1).map_err(failed)?;
-    if !row.try_get::<_, bool>(0).map_err(failed)? {
+    let row = connection.row(sql, &[])?;
+    let text = |index| row.text(index).unwrap_or_default();
+    if !row.is_true(0) {
+        let user = text(1);
         let message = format!("a backup of the cluster needs the right REPLICATION, which {user} does not have");
         return Err(Error::new(ErrorKind::Permission, message).hint(format!(
             "ALTER ROLE {user} REPLICATION, and in pg_hba.conf a line for the database 'replication' and this user"
         )));
     }
-    let text = |index| row.try_get::<_, String>(index).map_err(failed);
-    if text(2)? == "0" || text(3)? == "minimal" {
+    if text(2) == "0" || text(3) == "minimal" {
         return Err(Error::new(ErrorKind::Unsupported, "this server gives no backups")
             .hint("it needs max_wal_senders of 2 or more and wal_level = replica"));
     }
-    if row.try_get::<_, i64>(5).map_err(failed)? > 0 {
+    if text(5) != "0" {
         return Err(Error::new(ErrorKind::Unsupported, "this cluster has tablespaces in other folders")
             .hint("a cluster whose files lie in several places can't be restored yet"));
     }
-    text(4)
+    Ok(text(4).to_owned())
 }
 
 /// What the program says when the server does not let it in for replication.
@@ -155,7 +150,18 @@ fn refused(error: Error) -> Error {
 }
 
 /// Bytes of all databases of the cluster, and of the log that comes along.
-pub(super) fn cluster_bytes(client: &mut Client) -> Option<u64> {
+pub(super) fn cluster_bytes(connection: &mut Connection) -> Option<u64> {
     let sql = "SELECT sum(pg_database_size(oid))::int8 + 2 * pg_size_bytes(current_setting('wal_segment_size')) FROM pg_database";
-    u64::try_from(client.query_one(sql, &[]).ok()?.try_get::<_, i64>(0).ok()?).ok()
+    connection.value(sql, &[]).ok()
+}
+
+/// Folders with the programs of a version.
+pub(super) fn version_folders() -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = FOLDERS
+        .iter()
+        .filter_map(|folder| fs::read_dir(folder).ok())
+        .flat_map(|entries| entries.filter_map(|entry| Some(entry.ok()?.path().join("bin"))))
+        .collect();
+    folders.sort();
+    folders
 }

@@ -1,34 +1,25 @@
 //! A working session.
 
 use std::collections::HashMap;
-use std::sync::{Arc, mpsc};
-use std::thread;
-use std::time::Duration;
+use std::sync::Arc;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::database::{Cancel, RowSource, Sampler, Session, TableSize, Workspace};
 use plimsoll_engine::dialect::Dialect;
-use plimsoll_engine::error::{Error, ErrorKind, Result};
+use plimsoll_engine::error::{ErrorKind, Result};
 use plimsoll_engine::request::{self, Answer, RequestAccess, Requester};
+use plimsoll_engine::server::place::WORK;
 use plimsoll_engine::session::ask_for;
 use plimsoll_engine::table::{ColumnType, Table};
 use plimsoll_engine::value::{Row, RowSummary, Value};
 use plimsoll_measurement::{Reading, Views};
-use postgres::fallible_iterator::FallibleIterator;
-use postgres::{CancelToken, Client, RowIter, Statement};
-use postgres_types::{ToSql, Type};
-use tokio_postgres_rustls::MakeRustlsConnect;
+use postgres_types::Type;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::connect::Connector;
-use super::copy::{self, ByDriver};
-use super::counters;
+use super::connection::{BINARY, Connection, Failed, Outcome, Prepared};
 use super::dialect::PostgresDialect;
-use super::error::Errors;
-use super::wire::{self, Parameter, Raw};
-use super::workspace::{self, WORK};
-
-/// How long a cancel request may hold up the thread that makes it.
-pub(super) const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
+use super::{copy, counters, wire, workspace};
 
 /// Settings of a working session beside its place.
 const SETTINGS: &[(&str, &str)] = &[
@@ -52,16 +43,14 @@ pub(super) fn connect(
     workspace: &Workspace,
     run: &Workspace,
     access: RequestAccess,
-) -> Result<(Client, Arc<PostgresCancel>)> {
-    let mut client = connector.connect(&format!("{WORK}{run}"))?;
-    let prepared = client.batch_execute(&preparation(workspace, access));
-    prepared.map_err(|error| connector.errors.running(&error))?;
-    let canceller = Arc::new(PostgresCancel::new(client.cancel_token(), connector.tls()));
-    Ok((client, canceller))
+) -> Result<Connection> {
+    let mut connection = connector.connect(&format!("{WORK}{run}"))?;
+    connection.run(&preparation(workspace, access))?;
+    Ok(connection)
 }
 
 /// The statements that make a fresh connection a working one.
-pub(super) fn preparation(workspace: &Workspace, access: RequestAccess) -> String {
+fn preparation(workspace: &Workspace, access: RequestAccess) -> String {
     let mut settings = workspace::staying().to_vec();
     settings.extend(SETTINGS.iter().map(|(name, value)| (*name, (*value).to_owned())));
     if access.read_only() {
@@ -74,12 +63,10 @@ pub(super) fn preparation(workspace: &Workspace, access: RequestAccess) -> Strin
 
 /// A connection whose statements work in one place.
 pub(super) struct PostgresSession {
-    client: Client,
-    errors: Errors,
+    connection: Connection,
     clock: Arc<dyn Clock>,
     workspace: Workspace,
-    statements: HashMap<String, Statement>,
-    canceller: Arc<PostgresCancel>,
+    statements: HashMap<String, Prepared>,
     server_version: u32,
 }
 
@@ -87,36 +74,38 @@ impl PostgresSession {
     /// Connects under the name of the run.
     pub(super) fn open(
         connector: &Connector,
-        clock: &Arc<dyn Clock>,
         workspace: &Workspace,
         run: &Workspace,
         version: u32,
         access: RequestAccess,
     ) -> Result<Self> {
-        let (client, canceller) = connect(connector, workspace, run, access)?;
-        let (errors, clock, workspace) = (connector.errors.clone(), Arc::clone(clock), workspace.clone());
-        Ok(Self { client, errors, clock, workspace, statements: HashMap::new(), canceller, server_version: version })
+        let connection = connect(connector, workspace, run, access)?;
+        let (clock, workspace) = (Arc::clone(&connector.clock), workspace.clone());
+        Ok(Self { connection, clock, workspace, statements: HashMap::new(), server_version: version })
     }
 
-    fn failed(&self) -> impl Fn(postgres::Error) -> Error + use<> {
-        let errors = self.errors.clone();
-        move |error| errors.running(&error)
+    /// Executes a statement by its prepared form, which is kept. One that failed is prepared anew: its table may have been made
+    /// again with other columns.
+    fn execute_prepared(
+        &mut self,
+        sql: &str,
+        parameters: &[Value<'_>],
+        mut each: impl FnMut(&[Type], &[u8]) -> Outcome<()>,
+    ) -> Outcome<u64> {
+        let prepared = match self.statements.remove(sql) {
+            Some(prepared) => prepared,
+            None => self.connection.prepare(&format!("p{:x}", xxh3_64(sql.as_bytes())), sql)?,
+        };
+        let columns = &prepared.columns;
+        let changed = self.connection.execute(&prepared, parameters, BINARY, |message| each(columns, message))?;
+        self.statements.insert(sql.to_owned(), prepared);
+        Ok(changed)
     }
 
-    /// The prepared form of a statement; the first time it is prepared.
-    fn prepared(&mut self, sql: &str) -> Result<Statement> {
-        if let Some(statement) = self.statements.get(sql) {
-            return Ok(statement.clone());
-        }
-        let statement = self.client.prepare(sql).map_err(self.failed())?;
-        self.statements.insert(sql.to_owned(), statement.clone());
-        Ok(statement)
-    }
-
-    /// A statement that failed is prepared anew: its table may have been made again with other columns.
-    fn forget(&mut self, sql: &str) -> impl Fn(postgres::Error) -> Error + use<> {
-        self.statements.remove(sql);
-        self.failed()
+    /// Makes this session's counts visible to it.
+    fn flushed(&mut self) -> Result<&mut Connection> {
+        counters::flush(&mut self.connection, self.clock.as_ref(), self.server_version)?;
+        Ok(&mut self.connection)
     }
 }
 
@@ -127,15 +116,11 @@ impl Session for PostgresSession {
 
     fn execute(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<u64> {
         if parameters.is_empty() {
-            return self.execute_once(sql);
+            return self.connection.run(sql);
         }
-        let statement = self.prepared(sql)?;
-        let values: Vec<Parameter<'_>> = parameters.iter().map(|value| Parameter(*value)).collect();
-        let references: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
-        match self.client.execute(&statement, &references) {
-            Ok(changed) => Ok(changed),
-            Err(error) => Err(self.forget(sql)(error)),
-        }
+        self.connection.alive()?;
+        let changed = self.execute_prepared(sql, parameters, |_, _| Ok(()));
+        changed.map_err(|failed| self.connection.fail(failed))
     }
 
     fn query(
@@ -145,40 +130,43 @@ impl Session for PostgresSession {
         types: &[ColumnType],
         each: &mut dyn FnMut(&mut Row) -> Result<()>,
     ) -> Result<()> {
-        match self.stream(sql, parameters, types, each) {
-            Ok(()) => Ok(()),
-            Err(Stop::Server(error)) => {
-                self.statements.remove(sql);
-                Err(error)
-            }
-            Err(Stop::Receiver(error)) => {
-                // The rest of the rows would still be sent, and the next statement would have to wait for all of them.
-                self.canceller.cancel();
-                let _ = self.client.simple_query("");
-                Err(error)
-            }
+        self.connection.alive()?;
+        let mut row = Row::default();
+        let hand_over = |columns: &[Type], message: &[u8]| {
+            wire::decode(message, columns, types, &mut row).and_then(|()| each(&mut row)).map_err(Failed::Receiver)
+        };
+        let outcome = if parameters.is_empty() {
+            self.connection.query(sql, hand_over)
+        } else {
+            self.execute_prepared(sql, parameters, hand_over).map(drop)
+        };
+        if let Err(Failed::Receiver(_)) = &outcome {
+            self.connection.abandon();
         }
+        self.connection.shrink();
+        outcome.map_err(|failed| self.connection.fail(failed))
     }
 
     fn check(&mut self, sql: &str) -> Result<()> {
-        self.client.prepare(sql).map(drop).map_err(self.failed())
+        self.connection.alive()?;
+        self.connection.prepare("check", sql).map(drop).map_err(|failed| self.connection.fail(failed))
     }
 
     fn create_table(&mut self, table: &Table) -> Result<()> {
-        self.execute_once(&PostgresDialect.create_table(table)).map(drop)
+        self.connection.run(&PostgresDialect.create_table(table)).map(drop)
     }
 
     fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
-        copy::load(&mut ByDriver { client: &mut self.client, errors: &self.errors }, table, rows)
+        copy::load(&mut self.connection, table, rows)
     }
 
     /// Statistics for the planner, frozen rows and a visibility map, so that no later scan writes.
     fn settle_table(&mut self, table: &Table) -> Result<()> {
-        self.execute_once(&format!("VACUUM (FREEZE, ANALYZE) {}", table.name)).map(drop)
+        self.connection.run(&format!("VACUUM (FREEZE, ANALYZE) {}", table.name)).map(drop)
     }
 
     fn checkpoint(&mut self) -> Result<bool> {
-        match self.execute_once("CHECKPOINT") {
+        match self.connection.run("CHECKPOINT") {
             Ok(_) => Ok(true),
             Err(error) if error.kind == ErrorKind::Permission => Ok(false),
             Err(error) => Err(error),
@@ -188,14 +176,13 @@ impl Session for PostgresSession {
     fn table_size(&mut self, table: &Table) -> Result<TableSize> {
         let sql = "SELECT pg_relation_size(c.oid), coalesce(pg_relation_size(i.indexrelid), 0) FROM pg_class c \
                    LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary WHERE c.oid = $1::text::regclass";
-        let row = self.client.query_one(sql, &[&table.name]).map_err(self.failed())?;
-        let bytes = |index| row.try_get::<_, i64>(index).map(|bytes| bytes as u64).map_err(self.failed());
-        Ok(TableSize { table_bytes: bytes(0)?, index_bytes: bytes(1)? })
+        let row = self.connection.row(sql, &[&table.name])?;
+        let bytes = |index| row.get(index).unwrap_or(0);
+        Ok(TableSize { table_bytes: bytes(0), index_bytes: bytes(1) })
     }
 
     fn table_misses(&mut self, table: &Table) -> Result<Option<u64>> {
-        counters::flush(&mut self.client, &self.errors, self.clock.as_ref(), self.server_version)?;
-        counters::table_misses(&mut self.client, &self.errors, table)
+        counters::table_misses(self.flushed()?, table)
     }
 }
 
@@ -209,106 +196,19 @@ impl Requester for PostgresSession {
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {
-        Arc::clone(&self.canceller) as Arc<dyn Cancel>
+        self.connection.canceller()
     }
 }
 
 impl Sampler for PostgresSession {
     fn sample(&mut self) -> Result<Vec<Reading>> {
-        counters::flush(&mut self.client, &self.errors, self.clock.as_ref(), self.server_version)?;
-        counters::sample(&mut self.client, &self.errors, self.clock.as_ref(), &self.workspace)
+        self.flushed()?;
+        counters::sample(&mut self.connection, self.clock.as_ref(), &self.workspace)
     }
 
     /// Writes of the log. Waits are not counted by session.
     fn views(&mut self) -> Result<Views> {
-        counters::flush(&mut self.client, &self.errors, self.clock.as_ref(), self.server_version)?;
-        let files = counters::files(&mut self.client, &self.errors, self.server_version)?;
-        Ok(Views { files, ..Views::default() })
-    }
-}
-
-impl PostgresSession {
-    /// Runs a query and hands over its rows until somebody has enough.
-    fn stream(
-        &mut self,
-        sql: &str,
-        parameters: &[Value<'_>],
-        types: &[ColumnType],
-        each: &mut dyn FnMut(&mut Row) -> Result<()>,
-    ) -> std::result::Result<(), Stop> {
-        let rows = if parameters.is_empty() {
-            self.client.query_typed_raw(sql, std::iter::empty::<(&(dyn ToSql + Sync), Type)>())
-        } else {
-            let statement = self.prepared(sql).map_err(Stop::Server)?;
-            self.client.query_raw(&statement, parameters.iter().map(|value| Parameter(*value)))
-        };
-        let rows = rows.map_err(|error| Stop::Server(self.errors.running(&error)))?;
-        hand_over(rows, types, each, &self.errors)
-    }
-
-    /// A statement without parameters, in one round trip and without being prepared.
-    fn execute_once(&mut self, sql: &str) -> Result<u64> {
-        let messages = self.client.simple_query(sql).map_err(self.failed())?;
-        let changed = messages.iter().rev().find_map(|message| match message {
-            postgres::SimpleQueryMessage::CommandComplete(rows) => Some(*rows),
-            _ => None,
-        });
-        Ok(changed.unwrap_or(0))
-    }
-}
-
-/// Who ended a query before its end.
-enum Stop {
-    Server(Error),
-    Receiver(Error),
-}
-
-/// Reads rows as they arrive: the driver takes no more from the network than has been handed over.
-fn hand_over(
-    mut rows: RowIter<'_>,
-    types: &[ColumnType],
-    each: &mut dyn FnMut(&mut Row) -> Result<()>,
-    errors: &Errors,
-) -> std::result::Result<(), Stop> {
-    let mut row = Row::default();
-    while let Some(received) = rows.next().map_err(|error| Stop::Server(errors.running(&error)))? {
-        row.clear();
-        if received.len() < types.len() {
-            return Err(Stop::Receiver(super::error::statement("a query returned fewer columns than were asked for")));
-        }
-        for (index, kind) in types.iter().enumerate() {
-            let raw: Option<Raw<'_>> =
-                received.try_get(index).map_err(|error| Stop::Receiver(errors.running(&error)))?;
-            wire::decode(*kind, received.columns()[index].type_(), raw.as_ref(), &mut row).map_err(Stop::Receiver)?;
-        }
-        each(&mut row).map_err(Stop::Receiver)?;
-    }
-    Ok(())
-}
-
-/// Cancels over a connection of its own, protected like the session's.
-pub(super) struct PostgresCancel {
-    token: CancelToken,
-    tls: MakeRustlsConnect,
-}
-
-impl PostgresCancel {
-    pub(super) fn new(token: CancelToken, tls: MakeRustlsConnect) -> Self {
-        Self { token, tls }
-    }
-}
-
-impl Cancel for PostgresCancel {
-    fn cancel(&self) {
-        let (token, tls) = (self.token.clone(), self.tls.clone());
-        let (sender, receiver) = mpsc::channel();
-        let spawned = thread::Builder::new().name("cancel".to_owned()).spawn(move || {
-            // A server that can't be reached has nothing to cancel, or will notice by itself that we are gone.
-            let _ = token.cancel_query(tls);
-            let _ = sender.send(());
-        });
-        if spawned.is_ok() {
-            let _ = receiver.recv_timeout(CANCEL_PATIENCE);
-        }
+        let version = self.server_version;
+        Ok(Views { files: counters::files(self.flushed()?, version)?, ..Views::default() })
     }
 }

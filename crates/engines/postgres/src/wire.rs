@@ -1,15 +1,15 @@
 //! Values in PostgreSQL's binary form: numbers big endian, numeric in digits of base 10,000 (`numeric_send` in
 //! `utils/adt/numeric.c`), timestamps in microseconds since 2000-01-01.
 
-use std::error::Error as StdError;
-
 use plimsoll_engine::error::Result;
 use plimsoll_engine::table::ColumnType;
 use plimsoll_engine::value::{Row, Value};
+use postgres_protocol::IsNull;
+use postgres_types::Type;
 use postgres_types::private::BytesMut;
-use postgres_types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
 use super::error::statement;
+use super::wire_connection::Reader;
 
 /// 2000-01-01T00:00:00Z in milliseconds since 1970.
 const EPOCH_MS: i64 = 946_684_800_000;
@@ -80,88 +80,66 @@ fn numeric_units(bytes: &[u8]) -> Option<i64> {
     }
 }
 
-/// A parameter, sent as whatever type the statement wants there.
-#[derive(Debug)]
-pub(super) struct Parameter<'a>(pub(super) Value<'a>);
-
-impl ToSql for Parameter<'_> {
-    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> std::result::Result<IsNull, Box<dyn StdError + Sync + Send>> {
-        let integer = match self.0 {
-            Value::Null => return Ok(IsNull::Yes),
-            Value::Bit(value) if *ty != Type::BOOL => Some(i64::from(value)),
-            Value::TinyInt(value) => Some(value.into()),
-            Value::SmallInt(value) => Some(value.into()),
-            Value::Int(value) => Some(value.into()),
-            Value::BigInt(value) => Some(value),
-            _ => None,
-        };
-        let large = |value: i64| format!("{value} is too large for the type {ty}");
-        let unfit = || format!("a value does not fit the type {ty}");
-        match (self.0, integer) {
-            (_, Some(value)) => match *ty {
-                Type::INT2 => out.extend_from_slice(&i16::try_from(value).map_err(|_| large(value))?.to_be_bytes()),
-                Type::INT4 => out.extend_from_slice(&i32::try_from(value).map_err(|_| large(value))?.to_be_bytes()),
-                Type::INT8 => out.extend_from_slice(&value.to_be_bytes()),
-                Type::FLOAT8 => out.extend_from_slice(&(value as f64).to_be_bytes()),
-                Type::NUMERIC => {
-                    let (bytes, length) = numeric(value.checked_mul(BASE as i64).ok_or_else(unfit)?);
-                    out.extend_from_slice(&bytes[..length]);
-                }
-                _ => return Err(unfit().into()),
-            },
-            (Value::Bit(value), _) => out.extend_from_slice(&[u8::from(value)]),
-            (Value::Float(value), _) if *ty == Type::FLOAT8 => out.extend_from_slice(&value.to_be_bytes()),
-            (Value::Money(units), _) if *ty == Type::NUMERIC => {
-                let (bytes, length) = numeric(units);
+/// Appends a parameter, as whatever type the statement wants there; the error says why it doesn't fit.
+pub(super) fn put(value: Value<'_>, ty: &Type, out: &mut BytesMut) -> std::result::Result<IsNull, String> {
+    let integer = match value {
+        Value::Null => return Ok(IsNull::Yes),
+        Value::Bit(value) if *ty != Type::BOOL => Some(i64::from(value)),
+        Value::TinyInt(value) => Some(value.into()),
+        Value::SmallInt(value) => Some(value.into()),
+        Value::Int(value) => Some(value.into()),
+        Value::BigInt(value) => Some(value),
+        _ => None,
+    };
+    let large = |value: i64| format!("{value} is too large for the type {ty}");
+    let unfit = || format!("a value does not fit the type {ty}");
+    match (value, integer) {
+        (_, Some(value)) => match *ty {
+            Type::INT2 => out.extend_from_slice(&i16::try_from(value).map_err(|_| large(value))?.to_be_bytes()),
+            Type::INT4 => out.extend_from_slice(&i32::try_from(value).map_err(|_| large(value))?.to_be_bytes()),
+            Type::INT8 => out.extend_from_slice(&value.to_be_bytes()),
+            Type::FLOAT8 => out.extend_from_slice(&(value as f64).to_be_bytes()),
+            Type::NUMERIC => {
+                let (bytes, length) = numeric(value.checked_mul(BASE as i64).ok_or_else(unfit)?);
                 out.extend_from_slice(&bytes[..length]);
             }
-            (Value::DateTime(ms), _) if *ty == Type::TIMESTAMP || *ty == Type::TIMESTAMPTZ => {
-                out.extend_from_slice(&timestamp(ms).ok_or_else(unfit)?.to_be_bytes());
-            }
-            (Value::Text(text), _) if is_text(ty) => out.extend_from_slice(text.as_bytes()),
-            _ => return Err(unfit().into()),
+            _ => return Err(unfit()),
+        },
+        (Value::Bit(value), _) => out.extend_from_slice(&[u8::from(value)]),
+        (Value::Float(value), _) if *ty == Type::FLOAT8 => out.extend_from_slice(&value.to_be_bytes()),
+        (Value::Money(units), _) if *ty == Type::NUMERIC => {
+            let (bytes, length) = numeric(units);
+            out.extend_from_slice(&bytes[..length]);
         }
-        Ok(IsNull::No)
+        (Value::DateTime(ms), _) if *ty == Type::TIMESTAMP || *ty == Type::TIMESTAMPTZ => {
+            out.extend_from_slice(&timestamp(ms).ok_or_else(unfit)?.to_be_bytes());
+        }
+        (Value::Text(text), _) if is_text(ty) => out.extend_from_slice(text.as_bytes()),
+        _ => return Err(unfit()),
     }
-
-    /// Whether it fits is known only with the value.
-    fn accepts(_: &Type) -> bool {
-        true
-    }
-
-    to_sql_checked!();
+    Ok(IsNull::No)
 }
 
 fn is_text(ty: &Type) -> bool {
     [Type::TEXT, Type::VARCHAR, Type::BPCHAR, Type::NAME, Type::UNKNOWN].contains(ty)
 }
 
-/// A column's bytes as they came.
-pub(super) struct Raw<'a>(&'a [u8]);
-
-impl<'a> FromSql<'a> for Raw<'a> {
-    fn from_sql(_: &Type, raw: &'a [u8]) -> std::result::Result<Self, Box<dyn StdError + Sync + Send>> {
-        Ok(Self(raw))
+/// Puts a row's first values into `row`, as values of the types that were asked for; they came in columns of these types.
+pub(super) fn decode(message: &[u8], columns: &[Type], kinds: &[ColumnType], row: &mut Row) -> Result<()> {
+    row.clear();
+    let mut reader = Reader::of(message);
+    let count = reader.u16().map_err(statement)?;
+    if usize::from(count) < kinds.len() || columns.len() < kinds.len() {
+        return Err(statement("a query returned fewer columns than were asked for"));
     }
-
-    fn accepts(_: &Type) -> bool {
-        true
+    for (kind, ty) in kinds.iter().zip(columns) {
+        let found = match reader.value().map_err(statement)? {
+            Some(raw) => value(*kind, ty, raw),
+            None => Some(Value::Null),
+        };
+        row.push(found.ok_or_else(|| statement(format_args!("a value of type {ty} can't be read as {kind:?}")))?);
     }
-}
-
-/// Appends to `row` what a column of type `ty` holds, as a value of the type that was asked for.
-pub(super) fn decode(kind: ColumnType, ty: &Type, raw: Option<&Raw<'_>>, row: &mut Row) -> Result<()> {
-    let Some(Raw(raw)) = raw else {
-        row.push(Value::Null);
-        return Ok(());
-    };
-    match value(kind, ty, raw) {
-        Some(value) => {
-            row.push(value);
-            Ok(())
-        }
-        None => Err(statement(format_args!("a value of type {ty} can't be read as {kind:?}"))),
-    }
+    Ok(())
 }
 
 /// Whether a column of type `ty` can be read as this.

@@ -1,44 +1,30 @@
-//! Places: schemas that bear our mark, and the lock that stands for the lease on each.
+//! Places: schemas that bear our mark, and the advisory lock that stands for the lease on each.
 
-use plimsoll_engine::database::{Workspace, WorkspaceStatus};
+use std::time::Duration;
+
+use plimsoll_clock::Clock;
+use plimsoll_engine::database::{Workspace, WorkspaceKind, WorkspaceStatus};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
-use postgres::Client;
-use postgres::error::SqlState;
+use plimsoll_engine::server::place::{Keeper, Keepers, Owner, WORK, without_others};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::connect::{Connector, KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_RETRIES};
-use super::error::Errors;
-use super::transfer;
+use super::connection::{Connection, Failed};
 
 /// The comment on our schemas: whoever finds one knows what it is, and we never touch one without it.
 const MARK: &str = "plimsoll: measurement data, may be removed";
 /// Tables dropped in one transaction: each takes some locks (table, TOAST table, indexes) of a table of a few thousand.
 const TABLES_PER_DROP: usize = 64;
-
-/// Whose a schema is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Owner {
-    /// There is no such schema.
-    Nobody,
-    /// It bears our mark.
-    We,
-    /// It has the name and not the mark.
-    Somebody,
-}
+/// So long a session that holds a lock may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// SQLSTATE of what RESTRICT refuses.
+const DEPENDENT_OBJECTS: &str = "2BP01";
 
 /// The number under which PostgreSQL knows the lease on a place: XXH3-64 of its name, never to change, as programs of
 /// different versions must respect each other's leases.
 pub(super) fn lock_key(workspace: &Workspace) -> i64 {
     xxh3_64(workspace.name().as_bytes()) as i64
 }
-
-/// Name of the sessions that hold leases.
-pub(super) fn lease_name(workspace: &Workspace) -> String {
-    format!("plimsoll lease {workspace}")
-}
-
-/// Prefix of the names of working sessions; the run's place follows.
-pub(super) const WORK: &str = "plimsoll work ";
 
 /// Settings that keep the server from ending an idle session, and make it notice a dead client. Those that a version does
 /// not know, and tcp settings on a socket, change nothing.
@@ -53,16 +39,6 @@ pub(super) fn staying() -> [(&'static str, String); 6] {
     ]
 }
 
-/// A session that stays connected; see [`staying`].
-pub(super) fn stay_connected(client: &mut Client, errors: &Errors) -> Result<()> {
-    set(client, errors, &staying())
-}
-
-/// Sets what this server knows of a list of settings.
-pub(super) fn set(client: &mut Client, errors: &Errors, settings: &[(&str, String)]) -> Result<()> {
-    client.batch_execute(&setting(settings)).map_err(|error| errors.running(&error))
-}
-
 /// The statement that sets what a server knows of a list of settings.
 pub(super) fn setting(settings: &[(&str, String)]) -> String {
     let pairs: Vec<String> = settings.iter().map(|(name, value)| format!("('{name}', '{value}')")).collect();
@@ -73,99 +49,148 @@ pub(super) fn setting(settings: &[(&str, String)]) -> String {
     )
 }
 
-/// A connection on which the lease of a place can be taken.
-pub(super) fn lease_connection(connector: &Connector, workspace: &Workspace) -> Result<Client> {
-    let mut client = connector.connect_alive(&lease_name(workspace))?;
-    stay_connected(&mut client, &connector.errors)?;
-    Ok(client)
-}
-
-/// Takes a lock for this session unless another session's stands against it.
-pub(super) fn try_lock(client: &mut Client, errors: &Errors, workspace: &Workspace, shared: bool) -> Result<bool> {
-    let function = if shared { "pg_try_advisory_lock_shared" } else { "pg_try_advisory_lock" };
-    let row = client.query_one(&format!("SELECT {function}($1)"), &[&lock_key(workspace)]);
-    row.and_then(|row| row.try_get(0)).map_err(|error| errors.running(&error))
-}
-
 /// True if a session in any database of the server holds a lock of this name. Locks are those of a database, while
-/// [copies](plimsoll_engine::PlaceKind::Copy) are seen from all.
-pub(super) fn is_locked_anywhere(client: &mut Client, errors: &Errors, workspace: &Workspace) -> Result<bool> {
+/// [copies](plimsoll_engine::WorkspaceKind::Copy) are seen from all.
+pub(super) fn is_locked_anywhere(connection: &mut Connection, workspace: &Workspace) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted \
                AND pid <> pg_backend_pid() AND ((classid::bigint << 32) | objid::bigint) = $1)";
-    let row = client.query_one(sql, &[&lock_key(workspace)]);
-    row.and_then(|row| row.try_get(0)).map_err(|error| errors.running(&error))
+    Ok(connection.row(sql, &[&lock_key(workspace).to_string()])?.is_true(0))
 }
 
-/// Gives back an exclusive lock of this session.
-pub(super) fn unlock(client: &mut Client, errors: &Errors, workspace: &Workspace) -> Result<()> {
-    let row = client.query_one("SELECT pg_advisory_unlock($1)", &[&lock_key(workspace)]);
-    row.map(drop).map_err(|error| errors.running(&error))
+impl Keepers for Connector {
+    type Keeper = Connection;
+
+    fn clock(&self) -> &dyn Clock {
+        self.clock.as_ref()
+    }
+
+    /// It stays connected; see [`staying`].
+    fn keeper(&self, name: &str) -> Result<Connection> {
+        let mut connection = self.connect(name)?;
+        connection.run(&setting(&staying()))?;
+        Ok(connection)
+    }
 }
 
-/// Whose the schema of a place is.
-pub(super) fn owner(client: &mut Client, errors: &Errors, workspace: &Workspace) -> Result<Owner> {
-    let sql = "SELECT coalesce(obj_description(oid, 'pg_namespace') = $2, false) FROM pg_namespace WHERE nspname = $1";
-    let row = client.query_opt(sql, &[&workspace.name(), &MARK]).map_err(|error| errors.running(&error))?;
-    let ours = row.map(|row| row.try_get(0)).transpose().map_err(|error| errors.running(&error))?;
-    Ok(ours.map_or(Owner::Nobody, |ours: bool| if ours { Owner::We } else { Owner::Somebody }))
-}
+impl Keeper for Connection {
+    const NOUN: &'static str = "schema";
+    const RENEW_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The error that keeps us off a schema that isn't ours.
-pub(super) fn foreign(workspace: &Workspace) -> Error {
-    Error::new(ErrorKind::Safety, format!("the schema {workspace} does not bear our mark, so it is not touched"))
-        .hint(format!("if it is ours after all: COMMENT ON SCHEMA {workspace} IS '{MARK}'"))
-}
+    /// Removal asks for the owner of a whole database, whose mark is looked at when it is dropped.
+    fn owner(&mut self, workspace: &Workspace) -> Result<Owner> {
+        if workspace.kind() == WorkspaceKind::Copy {
+            return Ok(Owner::We);
+        }
+        let sql =
+            "SELECT coalesce(obj_description(oid, 'pg_namespace') = $2, false) FROM pg_namespace WHERE nspname = $1";
+        Ok(match self.rows(sql, &[workspace.name(), MARK])?.first() {
+            None => Owner::Nobody,
+            Some(row) if row.is_true(0) => Owner::We,
+            Some(_) => Owner::Somebody,
+        })
+    }
 
-/// Makes the schema of a place; it has its mark from the first moment.
-pub(super) fn create(client: &mut Client, errors: &Errors, workspace: &Workspace) -> Result<()> {
-    // Two statements in one message are one transaction.
-    let sql = format!("CREATE SCHEMA {workspace}; COMMENT ON SCHEMA {workspace} IS '{MARK}'");
-    client.batch_execute(&sql).map_err(|error| errors.running(&error))
+    /// It has its mark from the first moment.
+    fn make(&mut self, workspace: &Workspace, _: Owner) -> Result<()> {
+        // Two statements in one message are one transaction.
+        self.run(&format!("CREATE SCHEMA {workspace}; {}", Self::marking(workspace))).map(drop)
+    }
+
+    fn marking(workspace: &Workspace) -> String {
+        format!("COMMENT ON SCHEMA {workspace} IS '{MARK}'")
+    }
+
+    fn try_lock(&mut self, workspace: &Workspace, shared: bool) -> Result<bool> {
+        let function = if shared { "pg_try_advisory_lock_shared" } else { "pg_try_advisory_lock" };
+        Ok(self.row(&format!("SELECT {function}($1)"), &[&lock_key(workspace).to_string()])?.is_true(0))
+    }
+
+    /// A session is never in its own way, so it may hold both for a moment.
+    fn lower(&mut self, workspace: &Workspace) -> Result<bool> {
+        let taken = self.try_lock(workspace, true)?;
+        if taken {
+            self.unlock(workspace)?;
+        }
+        Ok(taken)
+    }
+
+    fn unlock(&mut self, workspace: &Workspace) -> Result<()> {
+        self.rows("SELECT pg_advisory_unlock($1)", &[&lock_key(workspace).to_string()]).map(drop)
+    }
+
+    fn leave(&mut self, _: &Workspace) {
+        self.set_timeout(Some(PATIENCE));
+        // If it fails the session is dead and its locks with it.
+        let _ = self.run("SELECT pg_advisory_unlock_all()");
+    }
+
+    fn answers(&mut self) -> bool {
+        self.set_timeout(Some(PATIENCE));
+        let answers = self.run("").is_ok();
+        self.set_timeout(None);
+        answers
+    }
+
+    /// Those of this database, where the locks of their runs are.
+    fn working(&mut self) -> Result<Vec<(Workspace, Vec<i64>)>> {
+        let sql = "SELECT application_name, string_agg(pid::text, ',') FROM pg_stat_activity \
+                   WHERE datname = current_database() AND starts_with(application_name, $1) GROUP BY 1 ORDER BY 1";
+        let rows = self.rows(sql, &[WORK])?;
+        let found = rows.iter().filter_map(|row| {
+            let run = Workspace::from_name(row.text(0)?.strip_prefix(WORK)?)?;
+            Some((run, row.text(1)?.split(',').filter_map(|pid| pid.parse().ok()).collect()))
+        });
+        Ok(found.collect())
+    }
+
+    /// The name is asked again: a number may have passed to another session in the meantime.
+    fn end(&mut self, run: &Workspace, session: i64) -> Result<bool> {
+        let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND application_name = $2";
+        match self.rows(sql, &[&session.to_string(), &format!("{WORK}{run}")]) {
+            Ok(rows) => Ok(rows.first().is_some_and(|row| row.is_true(0))),
+            // Another user's session is not ours to end.
+            Err(error) if error.kind == ErrorKind::Permission => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn is_working(&mut self, run: &Workspace, session: i64) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1 AND application_name = $2)";
+        Ok(self.row(sql, &[&session.to_string(), &format!("{WORK}{run}")])?.is_true(0))
+    }
 }
 
 /// Every schema with a name and a mark of ours, and whether anybody holds a lock on its name.
-pub(super) fn list(client: &mut Client, errors: &Errors) -> Result<Vec<WorkspaceStatus>> {
-    let failed = |error: postgres::Error| errors.running(&error);
+pub(super) fn list(connection: &mut Connection) -> Result<Vec<WorkspaceStatus>> {
     let schemas = "SELECT nspname::text FROM pg_namespace \
                    WHERE nspname LIKE 'plimsoll\\_%' AND obj_description(oid, 'pg_namespace') = $1 ORDER BY 1";
     let locks = "SELECT DISTINCT (classid::bigint << 32) | objid::bigint FROM pg_locks \
                  WHERE locktype = 'advisory' AND objsubid = 1 AND granted \
                  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
-    let keys = client.query(locks, &[]).map_err(failed)?;
-    let keys: Vec<i64> =
-        keys.iter().map(|row| row.try_get(0)).collect::<std::result::Result<_, _>>().map_err(failed)?;
-    let mut workspaces = Vec::new();
-    for row in client.query(schemas, &[&MARK]).map_err(failed)? {
-        if let Some(workspace) = Workspace::from_name(row.try_get(0).map_err(failed)?) {
-            workspaces.push(WorkspaceStatus { leased: keys.contains(&lock_key(&workspace)), workspace });
-        }
-    }
-    workspaces.extend(transfer::list(client, errors)?);
-    Ok(workspaces)
+    let keys: Vec<i64> = connection.rows(locks, &[])?.iter().filter_map(|row| row.get(0)).collect();
+    let found = connection.rows(schemas, &[MARK])?;
+    let found = found.iter().filter_map(|row| Workspace::from_name(row.text(0)?));
+    Ok(found.map(|workspace| WorkspaceStatus { leased: keys.contains(&lock_key(&workspace)), workspace }).collect())
 }
 
 /// Drops the schema of a place with its tables, many of them in several transactions. Only tables are ours: if anything
 /// else is in the schema or depends on a table in it, nothing is dropped.
-pub(super) fn drop_schema(client: &mut Client, errors: &Errors, workspace: &Workspace) -> Result<()> {
-    let others = unowned_objects(client, errors, workspace)?;
-    if let Some(first) = others.first() {
-        return Err(kept(workspace, first, others.len() - 1));
-    }
-    let failed = |error: postgres::Error| dropping(errors, workspace, &error);
+pub(super) fn drop_schema(connection: &mut Connection, workspace: &Workspace) -> Result<()> {
+    without_others::<Connection>(workspace, &unowned_objects(connection, workspace)?)?;
     let sql = "SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
                WHERE n.nspname = $1 AND c.relkind IN ('r', 'p')";
-    let rows = client.query(sql, &[&workspace.name()]).map_err(|error| errors.running(&error))?;
-    let tables: Vec<&str> = rows.iter().filter_map(|row| row.try_get(0).ok()).collect();
+    let rows = connection.rows(sql, &[workspace.name()])?;
+    let tables: Vec<&str> = rows.iter().filter_map(|row| row.text(0)).collect();
     for tables in tables.chunks(TABLES_PER_DROP) {
-        client.batch_execute(&format!("DROP TABLE IF EXISTS {} RESTRICT", tables.join(", "))).map_err(failed)?;
+        drop_own(connection, workspace, &format!("DROP TABLE IF EXISTS {} RESTRICT", tables.join(", ")))?;
     }
-    client.batch_execute(&format!("DROP SCHEMA {workspace} RESTRICT")).map_err(failed)
+    drop_own(connection, workspace, &format!("DROP SCHEMA {workspace} RESTRICT"))
 }
 
 /// What is not ours and would have to go with the place: everything in the schema but its owner's tables and the sequences
 /// that belong to their columns, and everything
 /// that depends on one of these, their indexes or row types (`pg_depend` of kind `n`, which RESTRICT heeds).
-fn unowned_objects(client: &mut Client, errors: &Errors, workspace: &Workspace) -> Result<Vec<String>> {
+fn unowned_objects(connection: &mut Connection, workspace: &Workspace) -> Result<Vec<String>> {
     let sql = "WITH place AS (SELECT oid, nspowner FROM pg_namespace WHERE nspname = $1), \
                tables AS (SELECT c.oid, c.reltype FROM pg_class c JOIN place ON c.relnamespace = place.oid \
                           WHERE c.relkind IN ('r', 'p') AND c.relowner = place.nspowner), \
@@ -182,35 +207,26 @@ fn unowned_objects(client: &mut Client, errors: &Errors, workspace: &Workspace) 
                LEFT JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid \
                WHERE d.deptype = 'n' \
                AND NOT (d.classid = 'pg_class'::regclass AND (d.objid IN (SELECT oid FROM tables) OR d.objid IN (SELECT objid FROM sequences))) ORDER BY 1";
-    let rows = client.query(sql, &[&workspace.name()]).map_err(|error| errors.running(&error))?;
     // Without a description it has gone in the meantime.
-    let found: std::result::Result<Vec<Option<String>>, _> = rows.iter().map(|row| row.try_get(0)).collect();
-    Ok(found.map_err(|error| errors.running(&error))?.into_iter().flatten().collect())
+    let rows = connection.rows(sql, &[workspace.name()])?;
+    Ok(rows.iter().filter_map(|row| row.text(0).map(str::to_owned)).collect())
 }
 
-/// The error that keeps a place for the sake of what is not ours.
-fn kept(workspace: &Workspace, first: &str, more: usize) -> Error {
-    let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
-    Error::new(
-        ErrorKind::Safety,
-        format!("the schema {workspace} is kept, as it would take along what is not ours: {first}{more}"),
-    )
-    .hint("drop or move what depends on our tables or lies in our schema, then run plimsoll clean")
-}
-
-/// What an error of dropping means: somebody was faster with a view, or the place is another user's.
-fn dropping(errors: &Errors, workspace: &Workspace, error: &postgres::Error) -> Error {
-    match error.as_db_error() {
-        Some(answer) if *answer.code() == SqlState::DEPENDENT_OBJECTS_STILL_EXIST => {
-            let mut lines = answer.detail().unwrap_or_default().lines();
-            kept(workspace, lines.next().unwrap_or(answer.message()), lines.count())
-        }
-        Some(answer) if *answer.code() == SqlState::INSUFFICIENT_PRIVILEGE => {
-            Error::new(ErrorKind::Permission, format!("the schema {workspace} is another user's and can't be removed"))
-                .hint("run plimsoll clean as the user who made it, or as a superuser")
-        }
-        _ => errors.running(error),
+/// Drops something. If it can't be, somebody was faster with a view, or the place is another user's.
+fn drop_own(connection: &mut Connection, workspace: &Workspace, sql: &str) -> Result<()> {
+    let Err(failed) = connection.try_run(sql) else { return Ok(()) };
+    if let Failed::Server(server_error) = &failed
+        && server_error.code == DEPENDENT_OBJECTS
+    {
+        let others = server_error.detail.as_ref().unwrap_or(&server_error.message);
+        without_others::<Connection>(workspace, &others.lines().map(str::to_owned).collect::<Vec<_>>())?;
     }
+    let error = connection.fail(failed);
+    if error.kind != ErrorKind::Permission {
+        return Err(error);
+    }
+    Err(Error::new(ErrorKind::Permission, format!("the schema {workspace} is another user's and can't be removed"))
+        .hint("run plimsoll clean as the user who made it, or as a superuser"))
 }
 
 #[cfg(test)]

@@ -1,0 +1,138 @@
+//! Cancelling what a session does from another thread: the statement that runs now and no later one, and the session itself if
+//! the server doesn't hear.
+
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use super::socket::Breaker;
+use crate::database::Cancel;
+
+/// How long a server may take to hear that it shall stop. With what comes after it has to stay below the two seconds in which an
+/// interrupted run ends.
+pub const CANCEL_PATIENCE: Duration = Duration::from_millis(1_300);
+
+/// Asks the server to cancel, and returns when it has passed that on: a time-out if that takes longer than
+/// [`CANCEL_PATIENCE`].
+type Ask = Box<dyn Fn() -> io::Result<()> + Send + Sync>;
+
+/// Cancels the statements of a session.
+pub struct Canceller {
+    ask: Ask,
+    breaker: Breaker,
+    /// Held while the server is asked, and by whoever begins a statement.
+    gate: Mutex<()>,
+    works: AtomicBool,
+    unheard: AtomicBool,
+}
+
+impl fmt::Debug for Canceller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Canceller").field("works", &self.works).finish_non_exhaustive()
+    }
+}
+
+impl Canceller {
+    /// Of the session on the line of this breaker.
+    pub fn new(breaker: Breaker, ask: impl Fn() -> io::Result<()> + Send + Sync + 'static) -> Self {
+        let (works, unheard) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { ask: Box::new(ask), breaker, gate: Mutex::new(()), works, unheard }
+    }
+
+    /// A statement is about to begin. One that is being cancelled has ended; that its cancelling has too is waited for here.
+    pub fn begin(&self) {
+        let _gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        self.works.store(true, Ordering::SeqCst);
+    }
+
+    /// The statement has ended.
+    pub fn end(&self) {
+        self.works.store(false, Ordering::SeqCst);
+    }
+}
+
+impl Cancel for Canceller {
+    /// A request that was not heard in time may still be heard at any later time, so its session has come to its end.
+    fn cancel(&self) {
+        let _gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        // A server that can't be reached has nothing to cancel, or will notice by itself that we are gone.
+        if self.works.load(Ordering::SeqCst)
+            && (self.ask)().is_err_and(|error| matches!(error.kind(), io::ErrorKind::TimedOut))
+        {
+            self.unheard.store(true, Ordering::SeqCst);
+            self.breaker.shut();
+        }
+    }
+
+    fn sever(&self) {
+        self.breaker.shut();
+    }
+
+    fn is_unheard(&self) -> bool {
+        self.unheard.load(Ordering::SeqCst)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+    use std::net::TcpListener;
+    use std::sync::{Arc, mpsc};
+    use std::thread;
+
+    use super::*;
+    use crate::server::socket::{Address, Socket};
+
+    fn line() -> (TcpListener, Socket) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = Address::Tcp(listener.local_addr().unwrap());
+        (listener, Socket::connect(&address, Duration::from_mins(1)).unwrap())
+    }
+
+    #[test]
+    fn a_statement_begins_when_the_cancelling_of_the_one_before_has_ended() {
+        let (_listener, socket) = line();
+        let (asked, is_asked) = mpsc::channel();
+        let (answer, answered) = mpsc::channel();
+        let answered = Mutex::new(answered);
+        let canceller = Arc::new(Canceller::new(socket.breaker(), move || {
+            asked.send(()).unwrap();
+            answered.lock().unwrap().recv().unwrap();
+            Ok(())
+        }));
+        // Nothing works: nobody is asked.
+        canceller.cancel();
+        assert!(is_asked.try_recv().is_err());
+        canceller.begin();
+        let other = Arc::clone(&canceller);
+        let cancelling = thread::spawn(move || other.cancel());
+        is_asked.recv().unwrap();
+        canceller.end();
+        let (begun, has_begun) = mpsc::channel();
+        let other = Arc::clone(&canceller);
+        let next = thread::spawn(move || {
+            other.begin();
+            begun.send(()).unwrap();
+        });
+        assert!(has_begun.recv_timeout(Duration::from_millis(100)).is_err());
+        answer.send(()).unwrap();
+        has_begun.recv().unwrap();
+        cancelling.join().unwrap();
+        next.join().unwrap();
+        assert!(!canceller.is_unheard());
+    }
+
+    #[test]
+    fn a_line_whose_server_does_not_hear_is_broken() {
+        let (_listener, mut socket) = line();
+        for (kind, is_unheard) in [(io::ErrorKind::ConnectionRefused, false), (io::ErrorKind::TimedOut, true)] {
+            let canceller = Canceller::new(socket.breaker(), move || Err(kind.into()));
+            canceller.begin();
+            canceller.cancel();
+            assert_eq!(canceller.is_unheard(), is_unheard);
+        }
+        assert_eq!(socket.read(&mut [0]).unwrap(), 0);
+    }
+}

@@ -1,0 +1,472 @@
+//! A connection after the log-in: statements as texts, prepared statements, and rows that are copied to the server.
+
+use std::io;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_engine::database::Cancel;
+use plimsoll_engine::error::{Error, ErrorKind, Result};
+use plimsoll_engine::request::Traffic;
+use plimsoll_engine::server::canceller::Canceller;
+use plimsoll_engine::value::Value;
+use postgres_protocol::message::backend::{
+    COMMAND_COMPLETE_TAG, COPY_DATA_TAG, COPY_IN_RESPONSE_TAG, DATA_ROW_TAG, ERROR_RESPONSE_TAG,
+    PARAMETER_DESCRIPTION_TAG, READY_FOR_QUERY_TAG, ROW_DESCRIPTION_TAG,
+};
+use postgres_protocol::message::frontend::{self, BindError};
+use postgres_protocol::{IsNull, Oid};
+use postgres_types::Type;
+use postgres_types::private::BytesMut;
+
+use super::error::{Errors, ServerError, statement as fault};
+use super::wire;
+use super::wire_connection::{HEADER, Reader, WireConnection, malformed};
+
+/// Formats by their numbers in the protocol.
+pub(super) const TEXT: i16 = 0;
+pub(super) const BINARY: i16 = 1;
+/// How long a server may take to hear that we go.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Why an exchange came to nothing.
+pub(super) enum Failed {
+    /// The line broke, and stays broken.
+    Wire(io::Error),
+    /// The server refused; the connection works on.
+    Server(Box<ServerError>),
+    /// Who was handed a row had enough; the rest of the answer is still to come.
+    Receiver(Error),
+    /// It is our own fault, or that of whoever gave rows; the connection works on.
+    Ours(Error),
+}
+
+impl From<io::Error> for Failed {
+    fn from(error: io::Error) -> Self {
+        Self::Wire(error)
+    }
+}
+
+/// What comes of an exchange.
+pub(super) type Outcome<T> = std::result::Result<T, Failed>;
+
+/// A row of a small answer, as texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Texts(pub(super) Vec<Option<String>>);
+
+impl Texts {
+    fn of(row: &[u8]) -> io::Result<Self> {
+        let mut reader = Reader::of(row);
+        let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+        (0..reader.u16()?).map(|_| Ok(reader.value()?.map(text))).collect::<io::Result<_>>().map(Self)
+    }
+
+    /// A value; `None` for NULL, and where there is none.
+    pub(super) fn text(&self, index: usize) -> Option<&str> {
+        self.0.get(index)?.as_deref()
+    }
+
+    /// A value of another type; `None` if it isn't one.
+    pub(super) fn get<T: FromStr>(&self, index: usize) -> Option<T> {
+        self.text(index)?.parse().ok()
+    }
+
+    /// True for a boolean that is.
+    pub(super) fn is_true(&self, index: usize) -> bool {
+        self.text(index) == Some("t")
+    }
+}
+
+/// A prepared statement.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    name: String,
+    parameters: Box<[Type]>,
+    pub(super) columns: Box<[Type]>,
+}
+
+/// A connection.
+pub(super) struct Connection {
+    line: WireConnection,
+    pub(super) errors: Errors,
+    canceller: Arc<Canceller>,
+    pub(super) is_in_transaction: bool,
+    /// Why there is no line any more.
+    lost: Option<Error>,
+}
+
+impl Connection {
+    pub(super) fn new(line: WireConnection, errors: Errors, canceller: Canceller) -> Self {
+        Self { line, errors, canceller: Arc::new(canceller), is_in_transaction: false, lost: None }
+    }
+
+    /// Cancels its statements from another thread.
+    pub(super) fn canceller(&self) -> Arc<dyn Cancel> {
+        Arc::clone(&self.canceller) as Arc<dyn Cancel>
+    }
+
+    /// From now on answers may take so long, or as long as they take: a server that is frozen must not hold up those who can do
+    /// without it.
+    pub(super) fn set_timeout(&self, timeout: Option<Duration>) {
+        // A line that is gone needs no hurry.
+        let _ = self.line.stream.socket().set_timeout(timeout);
+    }
+
+    /// What went over it.
+    pub(super) fn traffic(&self) -> Traffic {
+        self.line.stream.socket().traffic()
+    }
+
+    /// Gives memory back that a large answer or load took.
+    pub(super) fn shrink(&mut self) {
+        self.line.shrink();
+    }
+
+    /// An error if the line is gone.
+    pub(super) fn alive(&self) -> Result<()> {
+        self.lost.as_ref().map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    /// An exchange's failure as an error; a line that broke stays broken, and so does one that the server gave up.
+    pub(super) fn fail(&mut self, failed: Failed) -> Error {
+        let error = match failed {
+            Failed::Receiver(error) | Failed::Ours(error) => return error,
+            Failed::Server(server_error) => self.errors.answered(&server_error),
+            Failed::Wire(error) => self.errors.lost(&error.to_string()),
+        };
+        if error.kind == ErrorKind::Lost {
+            self.lost = Some(error.clone());
+            self.canceller.end();
+        }
+        error
+    }
+
+    /// Puts messages into the line's buffer: all of them, or none.
+    fn put(&mut self, messages: impl FnOnce(&mut BytesMut) -> std::result::Result<(), BindError>) -> Outcome<()> {
+        let out = &mut self.line.out;
+        messages(out).map_err(|error| {
+            out.clear();
+            Failed::Ours(match error {
+                BindError::Conversion(error) => Error::new(ErrorKind::Usage, error.to_string()),
+                BindError::Serialization(error) => fault(error),
+            })
+        })
+    }
+
+    fn send(&mut self) -> io::Result<()> {
+        self.canceller.begin();
+        self.line.send()
+    }
+
+    /// Reads until the server is ready again; each message but the last goes to `each`.
+    fn answer(&mut self, mut each: impl FnMut(u8, &[u8]) -> Outcome<()>) -> Outcome<()> {
+        let mut server_error = None;
+        loop {
+            match self.line.receive() {
+                Ok((READY_FOR_QUERY_TAG, message)) => {
+                    self.is_in_transaction = message.get(HEADER) != Some(&b'I');
+                    self.canceller.end();
+                    return server_error.map_or(Ok(()), |server_error| Err(Failed::Server(server_error)));
+                }
+                Ok((ERROR_RESPONSE_TAG, message)) => server_error = Some(Box::new(ServerError::of(message)?)),
+                Ok((COPY_IN_RESPONSE_TAG, _)) => {
+                    // Here there is nothing to copy, and Sync was not heard.
+                    frontend::copy_fail("no rows were given", &mut self.line.out)?;
+                    frontend::sync(&mut self.line.out);
+                    self.line.send()?;
+                }
+                Ok((tag, message)) => each(tag, message)?,
+                // Who is sent away is told why before the line breaks.
+                Err(error) => return Err(server_error.map_or(Failed::Wire(error), Failed::Server)),
+            }
+        }
+    }
+
+    /// Sends what is in the line's buffer and reads its answer.
+    fn exchange(&mut self, each: impl FnMut(u8, &[u8]) -> Outcome<()>) -> Outcome<()> {
+        let sent = self.send();
+        self.answer(each).map_err(|failed| match (failed, sent) {
+            (Failed::Wire(_), Err(error)) => Failed::Wire(error),
+            (failed, _) => failed,
+        })
+    }
+
+    /// Gives up the rest of an answer of which a part was read: it would still be sent, and the next statement would have to
+    /// wait for all of it.
+    pub(super) fn abandon(&mut self) {
+        self.canceller.cancel();
+        if let Err(failed @ Failed::Wire(_)) = self.answer(|_, _| Ok(())) {
+            self.fail(failed);
+        }
+    }
+
+    /// Runs statements as a text and gives the rows that the last one changed; rows that they return are passed over.
+    pub(super) fn run(&mut self, sql: &str) -> Result<u64> {
+        self.alive()?;
+        self.try_run(sql).map_err(|failed| self.fail(failed))
+    }
+
+    /// The same, with the server's own words if it refuses.
+    pub(super) fn try_run(&mut self, sql: &str) -> Outcome<u64> {
+        self.put(|out| Ok(frontend::query(sql, out)?))?;
+        let mut changed = 0;
+        self.exchange(|tag, message| {
+            if tag == COMMAND_COMPLETE_TAG {
+                changed = rows_changed(message);
+            }
+            Ok(())
+        })?;
+        Ok(changed)
+    }
+
+    /// Asks something small: all values are texts, the parameters' too.
+    pub(super) fn rows(&mut self, sql: &str, parameters: &[&str]) -> Result<Vec<Texts>> {
+        self.alive()?;
+        let put = self.put(|out| {
+            frontend::parse("", sql, [], out)?;
+            bind_texts("", parameters, out)
+        });
+        let mut rows = Vec::new();
+        let asked = put.and_then(|()| self.exchange(|tag, message| keep(&mut rows, tag, message)));
+        asked.map(|()| rows).map_err(|failed| self.fail(failed))
+    }
+
+    /// The first row of [`Connection::rows`]; an error if there is none.
+    pub(super) fn row(&mut self, sql: &str, parameters: &[&str]) -> Result<Texts> {
+        let first = self.rows(sql, parameters)?.into_iter().next();
+        first.ok_or_else(|| fault("a question came back without an answer"))
+    }
+
+    /// The first value of [`Connection::row`]; an error if it isn't of this type.
+    pub(super) fn value<T: FromStr>(&mut self, sql: &str, parameters: &[&str]) -> Result<T> {
+        let row = self.row(sql, parameters)?;
+        row.get(0).ok_or_else(|| fault(format_args!("an answer can't be read: {:?}", row.text(0))))
+    }
+
+    /// Prepares questions without parameters for [`Connection::ask`], under numbers, behind a statement as a text. Those that the
+    /// server refuses fail now and each time, and cost next to nothing.
+    pub(super) fn prepare_questions<'a>(
+        &mut self,
+        before: &str,
+        questions: impl Iterator<Item = &'a str>,
+    ) -> Result<Vec<Result<Vec<Texts>>>> {
+        let mut count = 1;
+        let put = self.put(|out| {
+            frontend::query(before, out)?;
+            for (number, sql) in questions.enumerate() {
+                frontend::parse(&format!("q{number}"), sql, [], out)?;
+                frontend::sync(out);
+                count += 1;
+            }
+            Ok(())
+        });
+        put.and_then(|()| Ok(self.send()?)).map_err(|failed| self.fail(failed))?;
+        self.answers(count)
+    }
+
+    /// Asks the first of the prepared questions. An inner error is the server's, after which the line goes on.
+    pub(super) fn ask(&mut self, count: usize) -> Result<Vec<Result<Vec<Texts>>>> {
+        let put = self.put(|out| (0..count).try_for_each(|number| bind_texts(&format!("q{number}"), &[], out)));
+        put.and_then(|()| Ok(self.send()?)).map_err(|failed| self.fail(failed))?;
+        self.answers(count)
+    }
+
+    fn answers(&mut self, count: usize) -> Result<Vec<Result<Vec<Texts>>>> {
+        let mut answers = Vec::with_capacity(count);
+        for _ in 0..count {
+            let mut rows = Vec::new();
+            let answer = self.answer(|tag, message| keep(&mut rows, tag, message));
+            answers.push(answer.map(|()| rows).map_err(|failed| self.fail(failed)));
+            self.alive()?;
+        }
+        Ok(answers)
+    }
+
+    /// Prepares a statement, in place of one that has this name.
+    pub(super) fn prepare(&mut self, name: &str, sql: &str) -> Outcome<Prepared> {
+        self.put(|out| {
+            frontend::close(b'S', name, out)?;
+            frontend::parse(name, sql, [], out)?;
+            frontend::describe(b'S', name, out)?;
+            frontend::sync(out);
+            Ok(())
+        })?;
+        let mut prepared = Prepared { name: name.to_owned(), parameters: Box::default(), columns: Box::default() };
+        self.exchange(|tag, message| {
+            match tag {
+                PARAMETER_DESCRIPTION_TAG => {
+                    let mut reader = Reader::of(message);
+                    prepared.parameters =
+                        (0..reader.u16()?).map(|_| reader.u32().map(known)).collect::<io::Result<_>>()?;
+                }
+                ROW_DESCRIPTION_TAG => prepared.columns = columns(message)?,
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(prepared)
+    }
+
+    /// Executes a prepared statement. Every row's message goes to `each`; gives the rows that were changed.
+    pub(super) fn execute(
+        &mut self,
+        prepared: &Prepared,
+        parameters: &[Value<'_>],
+        format: i16,
+        mut each: impl FnMut(&[u8]) -> Outcome<()>,
+    ) -> Outcome<u64> {
+        if parameters.len() != prepared.parameters.len() {
+            let (given, wanted) = (parameters.len(), prepared.parameters.len());
+            return Err(Failed::Ours(fault(format_args!("a statement has {wanted} parameters and was given {given}"))));
+        }
+        self.put(|out| {
+            let mut position = 0;
+            let values = parameters.iter().zip(&prepared.parameters);
+            let put = |(value, ty): (&Value<'_>, &Type), out: &mut BytesMut| {
+                position += 1;
+                let put = wire::put(*value, ty, out);
+                put.map_err(|error| format!("parameter {position} of the statement: {error}").into())
+            };
+            frontend::bind("", &prepared.name, [BINARY], values, put, [format], out)?;
+            frontend::execute("", 0, out)?;
+            frontend::sync(out);
+            Ok(())
+        })?;
+        let mut changed = 0;
+        self.exchange(|tag, message| {
+            match tag {
+                DATA_ROW_TAG => each(message)?,
+                COMMAND_COMPLETE_TAG => changed = rows_changed(message),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(changed)
+    }
+
+    /// Runs a query without parameters in one round trip. Every row's message goes to `each`, with its columns.
+    pub(super) fn query(&mut self, sql: &str, mut each: impl FnMut(&[Type], &[u8]) -> Outcome<()>) -> Outcome<()> {
+        self.put(|out| {
+            frontend::parse("", sql, [], out)?;
+            frontend::bind("", "", [], [(); 0], |(), _| Ok(IsNull::Yes), [BINARY], out)?;
+            frontend::describe(b'P', "", out)?;
+            frontend::execute("", 0, out)?;
+            frontend::sync(out);
+            Ok(())
+        })?;
+        let mut found = Box::default();
+        self.exchange(|tag, message| {
+            match tag {
+                ROW_DESCRIPTION_TAG => found = columns(message)?,
+                DATA_ROW_TAG => each(&found, message)?,
+                _ => {}
+            }
+            Ok(())
+        })
+    }
+
+    /// Runs a COPY statement: sends what `fill` appends to its buffer, a piece at a time, until it says that this was all. An
+    /// error of it ends the statement without an effect.
+    pub(super) fn copy(&mut self, sql: &str, fill: &mut dyn FnMut(&mut BytesMut) -> Result<bool>) -> Result<()> {
+        self.alive()?;
+        self.try_copy(sql, fill).map_err(|failed| self.fail(failed))
+    }
+
+    fn try_copy(&mut self, sql: &str, fill: &mut dyn FnMut(&mut BytesMut) -> Result<bool>) -> Outcome<()> {
+        self.put(|out| Ok(frontend::query(sql, out)?))?;
+        self.send()?;
+        let mut server_error = None;
+        loop {
+            match self.line.receive()? {
+                (COPY_IN_RESPONSE_TAG, _) => break,
+                (ERROR_RESPONSE_TAG, message) => server_error = Some(Box::new(ServerError::of(message)?)),
+                (READY_FOR_QUERY_TAG, _) => {
+                    self.canceller.end();
+                    return Err(server_error.map_or_else(|| malformed().into(), Failed::Server));
+                }
+                _ => {}
+            }
+        }
+        let filled = loop {
+            let out = &mut self.line.out;
+            out.extend_from_slice(&[COPY_DATA_TAG, 0, 0, 0, 0]);
+            let more = fill(out);
+            if more.is_ok() {
+                let length = (out.len() - 1) as u32;
+                out[1..HEADER].copy_from_slice(&length.to_be_bytes());
+            }
+            match more {
+                Ok(true) => self.line.send()?,
+                Ok(false) => {
+                    frontend::copy_done(out);
+                    break Ok(());
+                }
+                Err(error) => {
+                    out.clear();
+                    frontend::copy_fail("the rows could not be made", out)?;
+                    break Err(Failed::Ours(error));
+                }
+            }
+        };
+        let sent = self.line.send();
+        let ended = self.answer(|_, _| Ok(()));
+        filled?;
+        ended.and_then(|()| Ok(sent?))
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // The server would notice anyhow, and say so in its log.
+        if self.lost.is_none() {
+            self.set_timeout(Some(FAREWELL));
+            self.line.out.clear();
+            frontend::terminate(&mut self.line.out);
+            let _ = self.line.send();
+        }
+    }
+}
+
+/// Puts Bind, Execute and Sync for values that are texts all.
+fn bind_texts(name: &str, parameters: &[&str], out: &mut BytesMut) -> std::result::Result<(), BindError> {
+    let put = |text: &&str, out: &mut BytesMut| {
+        out.extend_from_slice(text.as_bytes());
+        Ok(IsNull::No)
+    };
+    frontend::bind("", name, [TEXT], parameters, put, [TEXT], out)?;
+    frontend::execute("", 0, out)?;
+    frontend::sync(out);
+    Ok(())
+}
+
+fn keep(rows: &mut Vec<Texts>, tag: u8, message: &[u8]) -> Outcome<()> {
+    if tag == DATA_ROW_TAG {
+        rows.push(Texts::of(message)?);
+    }
+    Ok(())
+}
+
+/// The types of a row's columns, out of a `RowDescription`.
+fn columns(message: &[u8]) -> io::Result<Box<[Type]>> {
+    let mut reader = Reader::of(message);
+    let count = reader.u16()?;
+    let column = |_| {
+        // Its name, table and number there come first, its size, modifier and format last.
+        reader.text()?;
+        reader.bytes(6)?;
+        let ty = known(reader.u32()?);
+        reader.bytes(8).map(|_| ty)
+    };
+    (0..count).map(column).collect()
+}
+
+/// A type by its number. Those of extensions have none here, and take parameters as texts.
+fn known(oid: Oid) -> Type {
+    Type::from_oid(oid).unwrap_or(Type::UNKNOWN)
+}
+
+/// The number at the end of a `CommandComplete` (`INSERT 0 5`, `UPDATE 3`); 0 where there is none.
+fn rows_changed(message: &[u8]) -> u64 {
+    let digits = message.strip_suffix(&[0]).unwrap_or(message).rsplit(|byte| *byte == b' ').next();
+    digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok()).unwrap_or(0)
+}
