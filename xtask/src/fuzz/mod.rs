@@ -41,6 +41,17 @@ const TARGETS: &[Target] = &[
     outside("sizes", "plimsoll-measurement", &["crates/measurement/src/units.rs"]),
     outside("targets", "plimsoll-testbed", &["crates/engine/src/target/"]),
     inside("postgres-urls", "plimsoll-postgres", "fuzz::urls", &["crates/engines/postgres/src/url.rs"]),
+    inside(
+        "postgres-answers",
+        "plimsoll-postgres",
+        "fuzz::answers",
+        &[
+            "crates/engines/postgres/src/answer.rs",
+            "crates/engines/postgres/src/connection.rs",
+            "crates/engines/postgres/src/login.rs",
+            "crates/engines/postgres/src/wire_connection.rs",
+        ],
+    ),
     inside("mysql-urls", "plimsoll-mysql", "fuzz::urls", &["crates/engines/mysql/src/url.rs"]),
     inside(
         "mysql-answers",

@@ -58,6 +58,12 @@ const FAULTS: &[Fault] = &[
         ".filter(|columns| *columns <= MOST_COLUMNS)",
         ".filter(|columns| *columns <= u64::MAX)",
     ),
+    fault(
+        "postgres-answers",
+        "crates/engines/postgres/src/wire_connection.rs",
+        "self.0.split_at_checked(length).ok_or_else(malformed)?",
+        "self.0.split_at(length)",
+    ),
     // A check of the whole is left out.
     fault("hardware", "crates/hardware/src/spec/read.rs", "spec.check().map_err", "Ok(()).map_err"),
     // Sums that overflow, of parameters and on the faces.

@@ -6,13 +6,6 @@ use xtask::shape::{self, LONGEST_FILE_LINES, Source, circles, twins};
 
 use crate::assert_none;
 
-/// TEMPORARY, until what these crates still have is ended: delete this and `counts`.
-const NOT_YET: &[&str] = &["crates/engines/postgres/"];
-
-fn counts(path: &str) -> bool {
-    !NOT_YET.iter().any(|folder| path.starts_with(folder))
-}
-
 fn product() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the root");
     let sources = shape::product(&root).expect("the sources");
@@ -25,23 +18,18 @@ fn planted(path: &str, text: &str) -> Source {
 }
 
 fn in_circles(sources: &[Source]) -> Vec<String> {
-    let found = circles::circles(sources).into_iter().filter(|circle| circle.iter().any(|(file, _)| counts(file)));
-    found.flat_map(|circle| circles::told(&circle)).collect()
+    circles::circles(sources).iter().flat_map(|circle| circles::told(circle)).collect()
 }
 
 fn standing_twice(sources: &[Source]) -> Vec<String> {
-    let found = twins::twins(sources, twins::LONGEST_TWIN_LINES);
-    let counted = found.iter().filter(|twin| twin.places.iter().all(|(path, _)| counts(path)));
-    counted.map(ToString::to_string).collect()
+    twins::twins(sources, twins::LONGEST_TWIN_LINES).iter().map(ToString::to_string).collect()
 }
 
 #[test]
 fn no_file_is_too_long() {
     let long = planted("crates/a/src/a.rs", &"x\n".repeat(LONGEST_FILE_LINES + 1));
     assert_eq!(shape::too_long(&[long]), ["crates/a/src/a.rs: 501 lines"]);
-    let mut found = shape::too_long(&product());
-    found.retain(|file| counts(file));
-    assert_none("a file is split by noun before it grows this long", &found);
+    assert_none("a file is split by noun before it grows this long", &shape::too_long(&product()));
 }
 
 #[test]

@@ -49,6 +49,10 @@ impl ServerError {
         loop {
             let field = reader.u8()?;
             if field == 0 {
+                // Some servers that only speak the protocol give a code alone.
+                if server_error.message.is_empty() {
+                    server_error.message = format!("error {} without a text", server_error.code);
+                }
                 return Ok(server_error);
             }
             let text = String::from_utf8_lossy(reader.text()?).into_owned();

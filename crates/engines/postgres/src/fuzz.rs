@@ -1,8 +1,24 @@
-//! What reads texts of users, with anything for a text.
+//! What reads texts of users and answers of servers, with anything for them.
 
-use plimsoll_engine::target::Target;
+use std::io::Write;
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
 
+use plimsoll_engine::server::canceller::Canceller;
+use plimsoll_engine::server::socket::Socket;
+use plimsoll_engine::server::stream::Stream;
+use plimsoll_engine::table::ColumnType;
+use plimsoll_engine::target::{Secret, Target};
+use plimsoll_engine::value::Row;
+use postgres_types::Type;
+
+use crate::answer;
+use crate::connection::{BINARY, Connection, Failed, Outcome};
+use crate::error::{Errors, statement};
+use crate::login::{Binding, Login, Refused, log_in};
 use crate::url::Location;
+use crate::wire;
+use crate::wire_connection::WireConnection;
 
 #[test]
 fn urls() {
@@ -12,6 +28,98 @@ fn urls() {
         if let Ok(target) = Target::parse(text) {
             // It may be refused, in words that can be shown.
             assert!(Location::parse(&target).err().is_none_or(|error| !error.to_string().is_empty()));
+        }
+    });
+}
+
+const KINDS: &[&str] = &["login", "text", "rows", "prepare", "execute"];
+const TYPES: &[ColumnType] = &[
+    ColumnType::Int,
+    ColumnType::Bit,
+    ColumnType::TinyInt,
+    ColumnType::SmallInt,
+    ColumnType::BigInt,
+    ColumnType::Float,
+    ColumnType::Money,
+    ColumnType::DateTime,
+    ColumnType::Text(100),
+];
+
+/// Reads a row in every way.
+fn read(columns: &[Type], row: &[u8]) -> Outcome<()> {
+    if row.len().is_multiple_of(11) {
+        return Err(Failed::Receiver(statement("enough")));
+    }
+    let sizes = answer::sizes(None, columns).map_err(Failed::Ours)?;
+    let counted = answer::content_bytes(row, &sizes);
+    assert!(counted.is_none_or(|counted| counted <= 16 * columns.len() as u64 + row.len() as u64));
+    for first in 0..TYPES.len() {
+        let types: Vec<ColumnType> = (0..columns.len()).map(|column| TYPES[(first + column) % TYPES.len()]).collect();
+        let _ = answer::sizes(Some(&types), columns).map(|sizes| answer::content_bytes(row, &sizes));
+        let _ = wire::decode(row, columns, &types, &mut Row::default());
+    }
+    Ok(())
+}
+
+#[test]
+fn answers() {
+    let corpus = include_str!("../../../fuzz/corpus/postgres-answers.txt");
+    let target = plimsoll_fuzz::Target::new("postgres-answers", 3_000).answers(corpus, KINDS);
+    target.words(["SCRAM-SHA-256", "\0", "SELECT 1\0", "C42P01\0"]).bytes(|input| {
+        let Some((kind, answer)) = input.split_first() else { return };
+        let (mut server, client) = UnixStream::pair().expect("a pair of sockets");
+        // All that the server says, and then it is gone.
+        server.write_all(answer).and_then(|()| server.shutdown(Shutdown::Write)).expect("it fits");
+        let socket = Socket::from(client);
+        let canceller = Canceller::new(socket.breaker(), || Ok(()));
+        let mut line = WireConnection::new(Stream::new(socket));
+        let errors = Errors::new("here".to_owned(), "d".to_owned(), "ann".to_owned());
+        let kind = KINDS[usize::from(*kind) % KINDS.len()];
+        if kind == "login" {
+            let password = Some(Secret::new("secret"));
+            let login = Login { user: "ann".to_owned(), password, options: None, binding: Binding::IfPossible };
+            if let Err(Refused::Error(error)) = log_in(&mut line, &login, "d", "plimsoll", &errors) {
+                assert!(!error.to_string().contains("secret"));
+            }
+            return;
+        }
+        let mut connection = Connection::new(line, errors, canceller);
+        match (kind, answer.len() % 3) {
+            ("text", 0) => {
+                let mut packets = answer.len() % 5;
+                let _ = connection.copy("COPY t FROM STDIN", &mut |out| {
+                    out.extend_from_slice(b"x");
+                    packets = packets.saturating_sub(1);
+                    if answer.len().is_multiple_of(7) { Err(statement("enough")) } else { Ok(packets > 0) }
+                });
+            }
+            ("text", _) => drop(connection.run("SELECT 1")),
+            ("rows", 0) => drop(connection.value::<u64>("SELECT 1", &[])),
+            ("rows", 1) => drop(connection.ask(2)),
+            ("rows", _) => {
+                let rows = connection.rows("SELECT 1", &["a"]).unwrap_or_default();
+                assert!(rows.len() <= answer.len());
+            }
+            ("execute", _) => {
+                let asked = connection.query("SELECT 1", |columns, row| read(columns, row));
+                if let Err(failed) = asked {
+                    assert!(!connection.fail(failed).to_string().is_empty());
+                }
+            }
+            _ => {
+                let prepared = match connection.prepare("s", "SELECT 1") {
+                    Ok(prepared) => prepared,
+                    Err(failed) => return drop(connection.fail(failed)),
+                };
+                let columns = prepared.columns.clone();
+                if let Err(failed) = connection.execute(&prepared, &[], BINARY, |row| read(&columns, row)) {
+                    let is_half = matches!(failed, Failed::Receiver(_));
+                    assert!(!connection.fail(failed).to_string().is_empty());
+                    if is_half {
+                        connection.abandon();
+                    }
+                }
+            }
         }
     });
 }
