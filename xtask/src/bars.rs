@@ -216,7 +216,7 @@ mod tests {
             .iter()
             .filter_map(|bar| match bar.check {
                 Check::Command { command, .. } => command.strip_prefix("cargo xtask bench "),
-                _ => None,
+                Check::Sources(_) => None,
             })
             .flat_map(|names| names.split(' '))
             .collect();

@@ -19,7 +19,7 @@ use plimsoll_engine::target::{Credentials, Secret};
 
 use super::connection::Connection;
 use super::error::Errors;
-use super::login::{self, Binding, Login, Refused, Route};
+use super::login::{self, ChannelRule, Login, Refused, Route};
 use super::password::{self, Environment};
 use super::url::{Location, SslMode};
 use super::wire_connection::WireConnection;
@@ -152,12 +152,13 @@ impl Connector {
             keep_alive: (number(&location, "keepalives")? != Some(0)).then_some(keep_alive),
             send_patience: seconds("tcp_user_timeout", KEEPALIVE_IDLE + KEEPALIVE_INTERVAL * KEEPALIVE_RETRIES)?,
         };
-        let bindings = [("disable", Binding::Never), ("prefer", Binding::IfPossible), ("require", Binding::Always)];
+        let rules =
+            [("disable", ChannelRule::Never), ("prefer", ChannelRule::IfPossible), ("require", ChannelRule::Always)];
         let login = Login {
             user: user.clone(),
             password: location.get("password").map(Secret::new),
             options: location.get("options").map(str::to_owned),
-            binding: one_of(&location, "channel_binding", &bindings)?.unwrap_or(Binding::IfPossible),
+            channel: one_of(&location, "channel_binding", &rules)?.unwrap_or(ChannelRule::IfPossible),
         };
         let attributes = [("any", None), ("read-write", Some(true)), ("read-only", Some(false))];
         let libpq = [

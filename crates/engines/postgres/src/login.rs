@@ -35,7 +35,7 @@ pub(super) struct Route {
 
 /// Whether the log-in has to be bound to the server's certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Binding {
+pub(super) enum ChannelRule {
     Never,
     IfPossible,
     Always,
@@ -47,7 +47,7 @@ pub(super) struct Login {
     pub(super) user: String,
     pub(super) password: Option<Secret>,
     pub(super) options: Option<String>,
-    pub(super) binding: Binding,
+    pub(super) channel: ChannelRule,
 }
 
 /// Why nobody got in.
@@ -163,20 +163,20 @@ fn prove(line: &mut WireConnection, login: &Login, errors: &Errors) -> Outcome<(
     let no_way = |cause: &str| Refused::Error(errors.no_way_in(cause));
     let needed = || login.password.as_ref().ok_or_else(|| Refused::Error(errors.password_needed()));
     let password = || needed().map(|password| password.expose().as_bytes());
-    let binding = line.stream.certificate().and_then(end_point).filter(|_| login.binding != Binding::Never);
+    let hash = line.stream.certificate().and_then(end_point).filter(|_| login.channel != ChannelRule::Never);
     let (mut scram, mut is_bound, mut is_known) = (None, false, true);
     loop {
         let (AUTHENTICATION_TAG, message) = next(line, errors)? else { return Err(malformed().into()) };
         let mut reader = Reader::of(message);
         let mut out = BytesMut::new();
         match reader.u32()? {
-            0 if login.binding == Binding::Always && !is_bound => {
+            0 if login.channel == ChannelRule::Always && !is_bound => {
                 return Err(no_way("server did not use channel binding"));
             }
             // Whoever asked for a proof has to prove that he knows the password as well.
             0 if !is_known => return Err(malformed().into()),
             0 => return Ok(()),
-            3 | 5 | 10 if login.binding == Binding::Always && !offers_binding(message) => {
+            3 | 5 | 10 if login.channel == ChannelRule::Always && !offers_binding(message) => {
                 return Err(no_way("server did not use channel binding"));
             }
             3 => frontend::password_message(password()?, &mut out)?,
@@ -186,12 +186,10 @@ fn prove(line: &mut WireConnection, login: &Login, errors: &Errors) -> Outcome<(
                 frontend::password_message(hash.as_bytes(), &mut out)?;
             }
             10 => {
-                is_bound = offers_binding(message) && binding.is_some();
-                let (way, mechanism) = match &binding {
-                    Some(binding) if is_bound => {
-                        (ChannelBinding::tls_server_end_point(binding.clone()), SCRAM_SHA_256_PLUS)
-                    }
-                    _ if login.binding == Binding::Always => {
+                is_bound = offers_binding(message) && hash.is_some();
+                let (way, mechanism) = match &hash {
+                    Some(hash) if is_bound => (ChannelBinding::tls_server_end_point(hash.clone()), SCRAM_SHA_256_PLUS),
+                    _ if login.channel == ChannelRule::Always => {
                         return Err(no_way("server did not use channel binding"));
                     }
                     // We could, and it is told so, lest somebody in between has hidden that it could as well.
