@@ -162,7 +162,7 @@ impl Ladder {
             sessions,
             seconds,
             seconds_mean: summary::mean(&rung.seconds)?,
-            seconds_range: summary::range(&rung.seconds)?,
+            seconds_range: summary::range(&rung.seconds).filter(|_| rung.seconds.len() > 1),
             timings: rung.seconds.len() as u32,
             matches: rung.matches.first().copied().unwrap_or_default(),
             reference_multiple: None,

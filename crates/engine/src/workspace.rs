@@ -21,6 +21,11 @@ pub trait Workspaces: Send + Sync {
     /// Everything of ours at this target.
     fn workspaces(&self) -> Result<Vec<WorkspaceStatus>>;
 
+    /// An error if [`remove`](Self::remove) would refuse a place that was listed, as it is not ours. Servers list only what is.
+    fn check_ours(&self, _workspace: &Workspace) -> Result<()> {
+        Ok(())
+    }
+
     /// Removes a place if it is ours and leaseless; false if a lease stands against it. Nothing is left of it.
     fn remove(&self, workspace: &Workspace) -> Result<bool>;
 

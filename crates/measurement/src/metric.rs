@@ -223,7 +223,7 @@ impl<'de> Deserialize<'de> for Metrics {
 /// The table of all metrics as Markdown, as it is published in `docs/METRICS.md`.
 pub fn markdown() -> String {
     let mut text = "# Metrics\n\n\
-        What points and figures of a run record have values of. The table is made from the program, and the tests hold it to that:\n\
+        Points and figures of a run record have values of these metrics. The program makes this table, and a test compares both.\n\
         `PLIMSOLL_UPDATE_DOCS=1 cargo test -p plimsoll-measurement --test schema` writes it anew. A record of a newer release may have\n\
         more metrics; readers keep what they do not know.\n\n\
         | Metric | Label | Unit | Better | Explained in |\n|---|---|---|---|---|\n".to_owned();

@@ -254,8 +254,9 @@ pub struct CpuRow {
     pub seconds: f64,
     /// Mean of the repetitions' times.
     pub seconds_mean: f64,
-    /// Shortest and longest time.
-    pub seconds_range: (f64, f64),
+    /// Shortest and longest time; of a single timing there is no range.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds_range: Option<(f64, f64)>,
     /// Timings behind the row.
     pub timings: u32,
     /// Row pairs that met the condition.

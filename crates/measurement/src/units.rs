@@ -103,6 +103,12 @@ pub fn format_bytes(bytes: u64) -> String {
     }
 }
 
+/// A gain in percent as it is told everywhere, in tenths: `8`, `2.5`.
+pub fn tenths(percent: f64) -> String {
+    let text = format!("{:.1}", (percent * 10.0).round() / 10.0);
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
 /// A number with about three significant digits: `0.123`, `4.56`, `78.9`, `1,234`.
 pub fn format_significant(value: f64) -> String {
     let size = value.abs();
@@ -112,17 +118,22 @@ pub fn format_significant(value: f64) -> String {
     if size == 0.0 {
         return "0".to_owned();
     }
-    if size >= 100.0 {
-        return group_thousands(value);
+    // What is rounded up to the next power of ten has a decimal less.
+    let rounded = format!("{size:.*}", decimals(size)).parse().ok().filter(|rounded| *rounded > 0.0);
+    match decimals(rounded.unwrap_or(size)) {
+        0 => group_thousands(value),
+        decimals => format!("{value:.decimals$}"),
     }
-    let decimals = if size >= 10.0 {
-        1
-    } else if size >= 1.0 {
-        2
-    } else {
-        (2 - size.log10().floor() as i32).clamp(3, 9) as usize
-    };
-    format!("{value:.decimals$}")
+}
+
+/// Decimals of a number above zero with three significant digits.
+fn decimals(size: f64) -> usize {
+    match size {
+        100.0.. => 0,
+        10.0.. => 1,
+        1.0.. => 2,
+        _ => (2 - size.log10().floor() as i32).clamp(3, 9) as usize,
+    }
 }
 
 fn group_thousands(value: f64) -> String {
@@ -211,6 +222,8 @@ mod tests {
         assert_eq!(format_significant(1_234_567.0), "1,234,567");
         assert_eq!(format_significant(0.0123), "0.0123");
         assert_eq!(format_significant(-4.5), "-4.50");
+        let rounded_up = [0.009_999_9, 0.999_96, 9.999, -99.97, 1e-12].map(format_significant);
+        assert_eq!(rounded_up, ["0.0100", "1.00", "10.0", "-100", "0.000000000"]);
         assert_eq!(format_bytes(1 << 30), "1.00 GB");
         assert_eq!(format_bytes(512), "512 B");
         assert_eq!(format_seconds(245.0), "4 min 05 s");

@@ -243,7 +243,7 @@ pub struct Runs {
     /// List only runs of this campaign.
     #[arg(long, value_name = "NAME")]
     pub campaign: Option<String>,
-    /// List at most this many runs, the newest first.
+    /// List at most this many runs, the newest first; 0 lists all.
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub limit: u32,
     /// First copy the runs of another store into this one.

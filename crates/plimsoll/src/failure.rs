@@ -43,6 +43,13 @@ impl Failure {
             return Self::usage(format!("cannot write {path}: there is no such folder"))
                 .hint("make the folder, or name a file in another one");
         }
+        if matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded) {
+            return Self {
+                exit_code: exit::INCOMPLETE,
+                ..Self::usage(format!("cannot write {path}: the disk is full"))
+            }
+            .hint("free some space, or name a file on another disk; runs are in the store");
+        }
         Self::usage(format!("cannot write {path}: {error}")).hint("name a file in a folder that you may write to")
     }
 }
@@ -64,6 +71,10 @@ impl From<StoreError> for Failure {
                 "'plimsoll run' and 'plimsoll demo' make it with their first run; --store FILE or PLIMSOLL_STORE names another",
                 exit::CANNOT_CONNECT,
             ),
+            StoreError::Full { .. } => (
+                "free some space there, or name a store on another disk with --store FILE or PLIMSOLL_STORE",
+                exit::INCOMPLETE,
+            ),
             _ => ("name another store with --store FILE or PLIMSOLL_STORE", exit::INCOMPLETE),
         };
         let mut message = error.to_string();
@@ -77,5 +88,20 @@ impl From<StoreError> for Failure {
 impl From<plimsoll_catalog::CatalogError> for Failure {
     fn from(error: plimsoll_catalog::CatalogError) -> Self {
         Self::usage(error.to_string()).hint("'plimsoll catalog' lists services, levels and editions")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_said_and_is_no_wrong_usage() {
+        let written = std::fs::write("/dev/full", "text").unwrap_err();
+        let failure = Failure::writing(Path::new("full/r.html"), &written);
+        assert_eq!((failure.message.as_str(), failure.exit_code), ("cannot write full/r.html: the disk is full", 7));
+        let store = Failure::from(StoreError::Full { message: "the disk with runs.db is full".to_owned() });
+        assert_eq!(store.exit_code, 7);
+        assert!(store.hint.unwrap().starts_with("free some space"));
     }
 }

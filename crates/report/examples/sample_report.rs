@@ -14,5 +14,5 @@ fn main() -> std::io::Result<()> {
         records.extend(samples::all());
         records.extend(samples::requests::all());
     }
-    std::fs::write(path, html::report(&records, &options))
+    std::fs::write(path, html::report(&records, |_, _| None, &options))
 }

@@ -22,9 +22,9 @@ pub struct Options {
     pub generated_at: Option<String>,
 }
 
-/// A page about the runs, in the order given.
-pub fn report(records: &[RunRecord], options: &Options) -> String {
-    page(&build::report(records), &count(records.len(), "run"), options)
+/// A page about the runs, in the order given; those that a refusal keeps apart have nothing in common.
+pub fn report(records: &[RunRecord], refusal: build::Refusal, options: &Options) -> String {
+    page(&build::report(records, refusal), &count(records.len(), "run"), options)
 }
 
 /// A page about any reports: it needs nothing else, and can't fetch or run anything.

@@ -6,10 +6,10 @@ use crate::build;
 use crate::model::format::{flag_meaning, flag_symbol, heading, marked, plain};
 use crate::model::{Align, Block, Part, Report, Sentence, Table, Tone};
 
-/// A report over the runs, in the order given.
-pub fn report(records: &[RunRecord]) -> String {
+/// A report over the runs, in the order given; those that a refusal keeps apart have nothing in common.
+pub fn report(records: &[RunRecord], refusal: build::Refusal) -> String {
     let mut page = Page { lines: vec!["# Plimsoll report".to_owned()] };
-    for one in build::report(records) {
+    for one in build::report(records, refusal) {
         page.report(&one);
     }
     page.lines.join("\n") + "\n"

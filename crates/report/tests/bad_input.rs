@@ -25,7 +25,8 @@ const ROWS: [csv::Rows; 8] = [
 
 /// Every face of these records.
 fn drawn(records: &[RunRecord]) {
-    let mut texts = vec![html::report(records, &html::Options::default()), markdown::report(records)];
+    let mut texts =
+        vec![html::report(records, |_, _| None, &html::Options::default()), markdown::report(records, |_, _| None)];
     texts.extend(ROWS.map(|rows| csv::table(records, rows)));
     for full in [false, true] {
         let style = Style { color: true, width: 90, full };
@@ -34,7 +35,7 @@ fn drawn(records: &[RunRecord]) {
     }
     let list: Vec<RunSummary> = records.iter().map(RunSummary::from).collect();
     texts.push(terminal::runs(&list, Style { color: false, width: 60, full: false }));
-    for report in build::report(records) {
+    for report in build::report(records, |_, _| None) {
         assert!(serde_json::to_string(&report).unwrap().contains("\"parts\""));
     }
     for text in texts {

@@ -30,7 +30,7 @@ const APRIL: &str = "2026-04-01T10:00:00Z";
 
 /// What is said between two headings.
 fn tables(records: &[RunRecord]) -> String {
-    let text = markdown::report(records);
+    let text = markdown::report(records, |_, _| None);
     let start = text.find("## Tests by target").expect("the table is there");
     let end = start + 3 + text[start + 3..].find("\n## ").expect("the runs follow");
     text[start..end].to_owned()
@@ -48,7 +48,7 @@ fn versions_of_one_target_are_columns() {
     assert!(text.contains("| Test | Figure | postgresql 15.3 | Bottleneck | postgresql 15.4 | Bottleneck |"), "{text}");
     // Welch's t on the logarithms of three and three: half as wide again as that of one side.
     assert!(text.contains("| Read rate, % | 90.0 (88.") && text.contains("| Write rate, % | 130 (12"), "{text}");
-    let page = html::report(&runs, &html::Options::default());
+    let page = html::report(&runs, |_, _| None, &html::Options::default());
     assert!(page.contains("<figcaption>In percent of postgresql 15.3"));
     assert!(page.contains("write-chunk: postgresql 15.4"));
 }
@@ -72,7 +72,7 @@ fn what_bound_stands_beside_what_was_delivered() {
     assert!(text.contains("| postgresql 1 | Bottleneck | postgresql 2 | Bottleneck |"), "{text}");
     assert!(text.contains(" | data bandwidth and CPU | 500 (490 to 510) | – |"), "{text}");
     assert!(text.contains(" | none | 100 (98.0 to 102) | log write |"), "{text}");
-    let page = html::report(&runs, &html::Options::default());
+    let page = html::report(&runs, |_, _| None, &html::Options::default());
     let first = page.find("Each run by itself").unwrap();
     assert!(page[..first].contains(">data bandwidth and CPU</td>"), "before anything is unfolded");
     let style = Style { color: false, width: 100, full: true };
@@ -92,8 +92,9 @@ fn what_bound_stands_beside_what_was_delivered() {
 #[test]
 fn of_a_search_it_is_said_which_requests_are_told_of() {
     let mut record = samples::requests::ladder("lab:x");
-    let said =
-        |record: &RunRecord| markdown::report(std::slice::from_ref(record)).contains("met the goal in all its tries");
+    let said = |record: &RunRecord| {
+        markdown::report(std::slice::from_ref(record), |_, _| None).contains("met the goal in all its tries")
+    };
     assert!(!said(&record), "requests of all phases");
     for repetition in &mut record.repetitions {
         let found = repetition.phases.iter().find(|phase| phase.holds == Some(true)).unwrap().operations;
@@ -177,7 +178,7 @@ fn a_history_is_an_answer_levels_and_runs() {
 
 /// The titles, levels and values of the page's grouped bars, from top to bottom.
 fn bars(records: &[RunRecord]) -> Vec<String> {
-    let page = html::report(records, &html::Options::default());
+    let page = html::report(records, |_, _| None, &html::Options::default());
     let labels = page.split("aria-label=\"read-scan: read rate. ").skip(1);
     labels.map(|rest| rest.split('"').next().unwrap().to_owned()).collect()
 }
@@ -214,4 +215,37 @@ fn without_campaigns_editions_tell_apart_and_one_value_each_is_no_comparison() {
     assert_eq!(bars(&[a.clone(), b.clone(), other]).len(), 1);
     assert_eq!(bars(&[a, b]), Vec::<String>::new());
     assert_eq!(bars(&[of("postgres://a.example/x"), of("postgres://b.example/x")]), Vec::<String>::new());
+}
+
+#[test]
+fn runs_that_did_not_measure_the_same_have_no_headline_and_no_bars_in_common() {
+    let runs = ["a", "b"].map(|target| samples::read_scan(target, 354.0));
+    let all = |refusal| [markdown::report(&runs, refusal), html::report(&runs, refusal, &html::Options::default())];
+    let [plain, page] = all(|_, _| None);
+    assert!(plain.contains("in all 2 runs") && page.contains("in all 2 runs"));
+    let [refused, refused_page] = all(|a, b| (a.run_id != b.run_id || a.target != b.target).then(|| "goal".to_owned()));
+    for text in [&refused, &refused_page] {
+        assert!(text.contains("a and b did not measure the same: they differ in goal."), "{text}");
+        assert!(!text.contains("in all 2 runs"));
+    }
+    assert!(refused_page.matches("<svg").count() < page.matches("<svg").count());
+}
+
+#[test]
+fn a_run_with_any_warning_shown_is_counted() {
+    let mut runs = ["a", "b"].map(|target| samples::read_scan(target, 354.0));
+    for run in &mut runs {
+        run.warnings.clear();
+        run.host.warnings.clear();
+    }
+    let text = markdown::report(&runs, |_, _| None);
+    assert!(!text.contains("**Warning:**"), "{text}");
+    // What stands in the run's own list and what is seen in its course count alike.
+    for run in &mut runs {
+        run.clock = "real".to_owned();
+    }
+    runs[0].warnings.push("it rains".to_owned());
+    runs[1].host.warnings.push("busy".to_owned());
+    let text = markdown::report(&runs, |_, _| None);
+    assert!(text.contains("2 of 2 runs have warnings."), "{text}");
 }

@@ -11,7 +11,7 @@ const FULL: Style = Style { full: true, ..PLAIN };
 
 fn page(records: &[RunRecord]) -> String {
     let options = html::Options { title: "Sample".into(), generated_at: Some("2026-03-02T08:00:00Z".into()) };
-    html::report(records, &options)
+    html::report(records, |_, _| None, &options)
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn markdown_reports_all_runs() {
         samples::single(),
         samples::sampled::mix(s2, 120),
     ];
-    let text = markdown::report(&records);
+    let text = markdown::report(&records, |_, _| None);
     assert!(!text.contains("<script") && !text.contains("<b>"));
     insta::assert_snapshot!("markdown", text);
 }
@@ -202,7 +202,7 @@ fn no_page_shows_what_is_not_a_number() {
     seconds.repetitions[0].seconds.latency_us_p99[3] = Some(f64::NAN);
     seconds.repetitions[1].seconds.latency_us_p50.clear();
     records.extend([broken, seconds]);
-    let texts = [page(&records), markdown::report(&records), csv::table(&records, csv::Rows::Points)];
+    let texts = [page(&records), markdown::report(&records, |_, _| None), csv::table(&records, csv::Rows::Points)];
     for text in texts.into_iter().chain(records.iter().map(|record| terminal::run(record, FULL))) {
         let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
         for word in ["NaN", "inf", "None", "Some"] {
@@ -283,7 +283,7 @@ fn every_face_tells_the_story_in_order() {
     let records = [record];
     // The headline, what bound it, what would raise it, the one table, then the details.
     let story = ["95 % interval", "the bottleneck", "as counted", "Slowest", "drop-os-cache"];
-    for text in [page(&records), markdown::report(&records), terminal::run(&records[0], FULL)] {
+    for text in [page(&records), markdown::report(&records, |_, _| None), terminal::run(&records[0], FULL)] {
         let workspaces: Vec<usize> = story.iter().map(|word| text.find(word).expect(word)).collect();
         assert!(workspaces.is_sorted(), "{workspaces:?}");
     }
@@ -344,7 +344,7 @@ fn segments_are_summed_up_by_bottleneck() {
     let sums: Vec<String> = sums.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     let expected = ["Log write 7 min 50 s 78.3", "No limit seen 2 min 00 s 20.0", "Not enough evidence 10.0 s 1.67"];
     assert_eq!(sums, expected);
-    assert!(markdown::report(&[record]).contains("| b | 60.0 s | 1 min 40 s | Log write |"));
+    assert!(markdown::report(&[record], |_, _| None).contains("| b | 60.0 s | 1 min 40 s | Log write |"));
 }
 
 #[test]
@@ -382,7 +382,7 @@ fn samples_of_any_length_and_size_are_drawn_or_left_out() {
         record.repetitions.iter_mut().for_each(|repetition| repetition.requests.clear());
         record.repetitions.iter_mut().flat_map(|repetition| &mut repetition.samples).for_each(change);
         let page = page(std::slice::from_ref(&record));
-        let texts = [page.clone(), terminal::run(&record, PLAIN), markdown::report(&[record])];
+        let texts = [page.clone(), terminal::run(&record, PLAIN), markdown::report(&[record], |_, _| None)];
         for text in texts {
             let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
             assert!(!words.iter().any(|word| ["NaN", "inf", "None"].contains(word)), "{text}");
@@ -457,7 +457,7 @@ fn figures_of_a_limited_client_are_bounds_wherever_they_stand() {
     let bounded = |record: &RunRecord| {
         let texts = [
             terminal::run(record, PLAIN),
-            markdown::report(std::slice::from_ref(record)),
+            markdown::report(std::slice::from_ref(record), |_, _| None),
             page(std::slice::from_ref(record)),
         ];
         let texts = texts.into_iter().chain([in_a_line(record)]);
@@ -485,7 +485,7 @@ fn a_campaign_is_one_table_of_tests_by_targets() {
     let (scan, write) = (samples::read_scan(s2, 354.0), samples::write_chunk(s2, 12));
     let runs =
         [scan.clone(), write.clone(), elsewhere(scan.clone(), 1.0), elsewhere(scan, 708.0), elsewhere(write, 0.0)];
-    let text = markdown::report(&runs);
+    let text = markdown::report(&runs, |_, _| None);
     let start = text.find("## Tests by target").expect("the table is there");
     let end = start + 3 + text[start + 3..].find("\n## ").expect("the runs follow");
     insta::assert_snapshot!("markdown_campaign", &text[start..end]);
@@ -505,7 +505,7 @@ fn a_basis_other_than_measured_is_marked_on_every_face() {
     let measured = samples::read_scan("lab:x", 354.0);
     let texts = |record: &RunRecord| {
         let one = std::slice::from_ref(record);
-        [page(one), markdown::report(one), terminal::run(record, PLAIN), in_a_line(record)]
+        [page(one), markdown::report(one, |_, _| None), terminal::run(record, PLAIN), in_a_line(record)]
     };
     assert!(texts(&record).iter().all(|text| text.contains("(simulated)")));
     assert!(texts(&measured).iter().all(|text| !text.contains("simulated)")));

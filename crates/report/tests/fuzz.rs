@@ -58,8 +58,8 @@ fn records() {
         assert!(!in_a_line(&record).is_empty());
         let records = [record.clone(), record];
         let _ = terminal::side_by_side(&records, WIDE);
-        assert!(!markdown::report(&records).is_empty());
-        let page = html::report(&records, &html::Options { title: "x".into(), generated_at: None });
+        assert!(!markdown::report(&records, |_, _| None).is_empty());
+        let page = html::report(&records, |_, _| None, &html::Options { title: "x".into(), generated_at: None });
         assert!(!page.contains("<script>|"), "a text of the record is markup");
         for rows in ROWS {
             let widths = widths(&csv::table(&records, rows));

@@ -152,7 +152,12 @@ impl StoreError {
     /// Says what an error of SQLite's means for a store; made for `map_err`.
     pub(crate) fn sqlite(path: &Path) -> impl Fn(rusqlite::Error) -> Self + use<> {
         let path = path.to_owned();
+        // Of the file that readers share, SQLite does not say that there is no room for it.
+        let no_room = |source: &rusqlite::Error| {
+            source.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE)
+        };
         move |source| match source.sqlite_error_code() {
+            _ if no_room(&source) => Self::full(&path),
             Some(ErrorCode::NotADatabase) => Self::not_sqlite(&path),
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Self::permission(&path),
             Some(ErrorCode::CannotOpen) => Self::cannot_open(&path, source),
@@ -203,6 +208,8 @@ mod tests {
         assert!(matches!(from_code(ffi::SQLITE_NOTADB), StoreError::NotAStore { .. }));
         assert!(matches!(from_code(ffi::SQLITE_READONLY), StoreError::Permission { .. }));
         assert!(matches!(from_code(ffi::SQLITE_FULL), StoreError::Full { .. }));
+        assert!(matches!(from_code(ffi::SQLITE_IOERR_SHMSIZE), StoreError::Full { .. }));
+        assert!(matches!(from_code(ffi::SQLITE_IOERR), StoreError::Failed { .. }));
         assert!(matches!(from_code(ffi::SQLITE_BUSY), StoreError::Busy { .. }));
         assert!(matches!(from_code(ffi::SQLITE_CORRUPT), StoreError::Failed { .. }));
         let unopened = from_code(ffi::SQLITE_CANTOPEN);

@@ -93,7 +93,7 @@ fn a_record() -> impl Strategy<Value = RunRecord> {
             parameters: parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
             cpu_table: Some(CpuTable {
                 anchor_dtu: Some(value),
-                rows: vec![CpuRow { seconds_range: (value, 1.0), matches: whole, ..CpuRow::default() }],
+                rows: vec![CpuRow { seconds_range: Some((value, 1.0)), matches: whole, ..CpuRow::default() }],
                 ..CpuTable::default()
             }),
             expected: Some(Expected {

@@ -85,7 +85,7 @@ impl Judged {
     pub fn gains(&self) -> Vec<Gain> {
         let of_limits = self.found.iter().map(|found| (found.rule.limit, found.lift, found.gain_percent));
         let of_cores = self.faster_cores.map(|gain| (CPU, FASTER_CORES, gain));
-        let mut all: Vec<_> = of_limits.chain(of_cores).filter(|(_, _, gain)| *gain >= 0.05).collect();
+        let mut all: Vec<_> = of_limits.chain(of_cores).filter(|(_, _, gain)| is_shown(*gain)).collect();
         all.sort_by(|a, b| b.2.total_cmp(&a.2));
         let lift = |(limit, change, gain): (&str, &str, f64)| Gain {
             limit: limit.to_owned(),
@@ -94,4 +94,9 @@ impl Judged {
         };
         all.into_iter().map(lift).collect()
     }
+}
+
+/// Whether a gain in percent is more than nothing in tenths, to which gains are told.
+pub(super) fn is_shown(gain_percent: f64) -> bool {
+    gain_percent >= 0.05
 }

@@ -360,3 +360,36 @@ fn a_servers_own_cpus_are_not_hidden_behind_a_full_machine() {
     // Fewer than one that is at work are no count of those who compute.
     assert!(judged.evidence.iter().all(|sentence| !sentence.contains("computed or waited for CPU")), "{judged:?}");
 }
+
+#[test]
+fn faster_cores_are_told_beside_what_more_of_them_bring() {
+    let columns = [("server_cpu", 3.0), ("client_cpu", 0.1)];
+    let judged = judged(&columns, &[("cpu", 4.0)], &closed(6.0), &STEADY);
+    let cores = judged.found.iter().find(|found| found.lift == "20 % more CPU cores").unwrap().gain_percent;
+    let mut told = Judged { faster_cores: Some(7.99), ..judged };
+    let samples = samples(&columns);
+    let stretch = Segment { samples: &samples, between: (0.0, 10.0), seconds: &STEADY, stalls: &[] };
+    let (means, ceilings, load) = (Means::of(&stretch, |_| false), ceilings(&[("cpu", 4.0)]), closed(6.0));
+    let model = Model::fitted(&means, &ceilings, &load, 400.0).unwrap();
+    told.named = 0;
+    let sentence = words::evidence(&model, &told, false).into_iter().find(|text| text.contains("one core")).unwrap();
+    assert!(cores >= 0.05, "{cores}");
+    let tenths = plimsoll_measurement::units::tenths(cores);
+    assert!(sentence.ends_with(&format!("about 8 % more, and 20 % more of them {tenths} %")), "{sentence}");
+    assert_eq!(told.gains().iter().find(|gain| gain.change.contains("faster")).unwrap().gain_percent, 8.0);
+}
+
+#[test]
+fn what_is_named_is_proven_before_a_device_that_stood_still() {
+    let columns = [("data_reads", 495.0), ("waiting_for_data_read", 14.0)];
+    let (stretch, seconds) = (samples(&columns), STEADY);
+    let ceilings = ceilings(&[("data_iops", 500.0)]);
+    let segment = Segment { samples: &stretch, between: (0.0, 10.0), seconds: &seconds, stalls: &[] };
+    let (mut means, load) = (Means::of(&segment, |_| false), closed(16.0));
+    means.still = 0.02;
+    let model = Model::fitted(&means, &ceilings, &load, 400.0).unwrap();
+    let judged = judged(&columns, &[("data_iops", 500.0)], &load, &seconds);
+    let evidence = words::evidence(&model, &judged, false);
+    assert!(evidence[0].starts_with("data I/Os a second stood at"), "{evidence:?}");
+    assert!(evidence.iter().any(|one| one.contains("while sessions at work waited for a device")), "{evidence:?}");
+}

@@ -1,9 +1,10 @@
 //! Sentences that a person can check.
 
-use super::judged::{Found, Judged, Used};
+use super::judged::{Found, Judged, Used, is_shown};
 use super::model::Model;
-use super::rules::{CPU, FASTER_CORES, MACHINE_CPU};
+use super::rules::{CPU, Change, FASTER_CORES, MACHINE_CPU};
 use crate::maximum::{Maximum, Reservation};
+use plimsoll_measurement::units::{format_significant, tenths};
 
 /// Sessions fewer than this are not worth a sentence.
 const LEAST_WAITING: f64 = 0.05;
@@ -24,15 +25,17 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
     if all_done {
         sentences.push("everything that was asked for was done, so nothing held the requests back".to_owned());
     }
-    let still = model.means.still;
-    if still >= LEAST_STILL {
-        sentences.push(format!(
-            "for {} % of the time next to nothing was done, while those who worked waited for a device",
+    let still = Some(model.means.still).filter(|still| *still >= LEAST_STILL).map(|still| {
+        format!(
+            "for {} % of the time next to nothing was done, while sessions at work waited for a device",
             number(100.0 * still)
-        ));
-    }
+        )
+    });
     let (bound, rest) = found.split_at(*named);
     for (place, one) in bound.iter().enumerate() {
+        if one.rule.change == Change::Unfrozen {
+            sentences.extend(still.clone());
+        }
         sentences.extend(one.used.as_ref().map(|used| {
             let (full, all) = model.nearly_full(one.rule);
             format!("{}, at 90 % or more in {full} of {all} intervals", stood(model, one, used))
@@ -47,17 +50,25 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
             sentences
                 .push("each session has a core for itself and fills it, so more cores would bring nothing".to_owned());
         }
-        sentences.push(format!("by the model {} would bring about {} % more", one.lift, number(one.gain_percent)));
+        sentences.push(format!("by the model {} would bring about {} % more", one.lift, tenths(one.gain_percent)));
     }
+    // What is not named comes behind what is.
+    sentences.extend(still.filter(|sentence| !sentences.contains(sentence)));
     if *named == 0 && !all_done {
         sentences.push(
             "by the model nothing that is known to be limited would bring more if there were more of it".to_owned(),
         );
     }
     if let Some(gain) = faster_cores {
+        let more = found.iter().find(|one| one.rule.limit == CPU).map_or(0.0, |one| one.gain_percent);
+        let more = if is_shown(more) {
+            format!("20 % more of them {} %", tenths(more))
+        } else {
+            "more of them nothing".to_owned()
+        };
         sentences.push(format!(
-            "a session computes on one core at a time: by the model {FASTER_CORES} would bring about {} % more, and more cores would not",
-            number(*gain)
+            "a session computes on one core at a time: by the model {FASTER_CORES} would bring about {} % more, and {more}",
+            tenths(*gain)
         ));
     }
     if let Some(others) = model.strangers().filter(|others| *others >= LEAST_WAITING) {
@@ -174,6 +185,6 @@ fn took(model: &Model<'_>, one: &Found) -> Option<String> {
 
 /// Three digits, without zeros that say nothing.
 fn number(value: f64) -> String {
-    let text = plimsoll_measurement::units::format_significant(value);
+    let text = format_significant(value);
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }

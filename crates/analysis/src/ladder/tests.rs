@@ -104,9 +104,10 @@ fn timings_of_all_repetitions_make_one_row() {
     assert_eq!(table.rows.len(), 1);
     let row = &table.rows[0];
     assert_eq!((row.join_rows, row.sessions, row.timings, row.matches), (5000, 4, 3, 50));
-    assert_eq!((row.seconds, row.seconds_range), (11.0, (10.0, 16.0)));
+    assert_eq!((row.seconds, row.seconds_range), (11.0, Some((10.0, 16.0))));
     assert_eq!((row.cpu_percent, row.flags.len()), (Some(99.0), 0));
     assert!(near(Some(row.seconds_mean), 37.0 / 3.0, 1e-9), "{row:?}");
+    assert_eq!(cpu_table(&repetitions[..1], None, None).rows[0].seconds_range, None, "of one timing");
 }
 
 #[test]

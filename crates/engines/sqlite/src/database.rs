@@ -57,6 +57,10 @@ impl Workspaces for SqliteDatabase {
         Ok(self.location.workspaces()?.into_iter().map(status).collect())
     }
 
+    fn check_ours(&self, workspace: &Workspace) -> Result<()> {
+        Self::check_ours(self, workspace)
+    }
+
     fn remove(&self, workspace: &Workspace) -> Result<bool> {
         if workspace.kind() == WorkspaceKind::Copy {
             return self.remove_copy(workspace);

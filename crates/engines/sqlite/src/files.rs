@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{ClaimMode, Description, Workspace};
+use plimsoll_engine::database::{ClaimMode, Description, Workspace, WorkspaceKind};
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
@@ -118,16 +118,19 @@ impl SqliteDatabase {
         if !lease.is_plain() {
             return Err(foreign(&lock));
         }
-        match ownership(&path)? {
-            Ownership::Unfinished if locked_before => Ok(Some((lease, Ownership::Unfinished))),
-            Ownership::Unfinished | Ownership::Foreign => {
-                if !locked_before {
-                    location::delete(&lock)?;
-                }
-                Err(foreign(&path))
-            }
-            owner => Ok(Some((lease, owner))),
+        let owner = owner(&path, locked_before);
+        if owner.is_err() && !locked_before {
+            location::delete(&lock)?;
         }
+        Ok(Some((lease, owner?)))
+    }
+
+    /// An error if a place's file is not ours, as far as that can be seen without its lease.
+    pub(super) fn check_ours(&self, workspace: &Workspace) -> Result<()> {
+        let holder = workspace.leased_by();
+        owner(&self.location.database(&holder), self.location.lock(&holder).exists())?;
+        let is_copy = workspace.kind() == WorkspaceKind::Copy;
+        if is_copy { owner(&self.path(workspace), true).map(drop) } else { Ok(()) }
     }
 
     /// Makes an empty database for the run that holds the lease, in place of one that may be there.
@@ -146,11 +149,8 @@ impl SqliteDatabase {
         let lock = self.location.lock(&copy.leased_by());
         let had_lock = lock.exists();
         let Some((_lease, _)) = self.guard(&copy.leased_by())? else { return Ok(false) };
-        let removed = match ownership(&path)? {
-            Ownership::Foreign => Err(foreign(&path)),
-            // A copy is made under its run's lease, and grows from nothing.
-            _ => location::delete_database(&path).map(|()| true),
-        };
+        // A copy is made under its run's lease, and grows from nothing.
+        let removed = owner(&path, true).and_then(|_| location::delete_database(&path)).map(|()| true);
         if !had_lock {
             location::delete(&lock)?;
         }
@@ -224,6 +224,15 @@ impl SqliteDatabase {
             return Err(Error::new(ErrorKind::Usage, text).hint(format!("give page_size={page_bytes}, or clean first")));
         }
         Ok(())
+    }
+}
+
+/// Whose file it is; an error if it is not ours. An unfinished one is ours if it was locked before.
+fn owner(path: &Path, locked_before: bool) -> Result<Ownership> {
+    match ownership(path)? {
+        Ownership::Foreign => Err(foreign(path)),
+        Ownership::Unfinished if !locked_before => Err(foreign(path)),
+        owner => Ok(owner),
     }
 }
 

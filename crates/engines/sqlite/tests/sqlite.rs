@@ -366,6 +366,7 @@ fn what_is_not_ours_is_never_removed() {
     let lock = folder.path().join("user.db.plimsoll_run_0a1.lock");
     let foreign = |content: &str| {
         fs::write(&file, content).unwrap();
+        assert_eq!(database.check_ours(&run()).unwrap_err().kind, ErrorKind::Safety);
         assert_eq!(database.remove(&run()).unwrap_err().kind, ErrorKind::Safety);
         assert_eq!(fs::read_to_string(&file).unwrap(), content);
     };
@@ -381,6 +382,7 @@ fn what_is_not_ours_is_never_removed() {
     theirs.execute_batch("CREATE TABLE precious (x); INSERT INTO precious VALUES (1)").unwrap();
     drop(theirs);
     let content = fs::read(&file).unwrap();
+    assert_eq!(database.check_ours(&run()).unwrap_err().kind, ErrorKind::Safety);
     assert_eq!(database.remove(&run()).unwrap_err().kind, ErrorKind::Safety);
     assert_eq!(database.session(&run(), &run()).err().unwrap().kind, ErrorKind::Safety);
     for mode in [ClaimMode::Exclusive, ClaimMode::Shared] {

@@ -39,8 +39,13 @@ pub fn clean(options: &Clean, printer: &Printer) -> Result<u8, Failure> {
             kept += 1;
             printer.remark(&format!("{workspace} is a kept data set; --data removes it"));
         } else if options.dry_run {
-            removed += 1;
-            printer.result(&format!("would remove {workspace}"));
+            match database.check_ours(workspace) {
+                Ok(()) => {
+                    removed += 1;
+                    printer.result(&format!("would remove {workspace}"));
+                }
+                Err(error) => failed = Some(error),
+            }
         } else {
             match database.remove(workspace) {
                 Ok(true) => {

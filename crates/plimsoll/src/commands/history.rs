@@ -10,7 +10,7 @@ use plimsoll_report::terminal::{self, Style};
 use plimsoll_store::{Filter, RunStore, RunSummary};
 use serde_json::json;
 
-use super::compare::conditions::{self, Weight, differences};
+use super::compare::conditions::{self, differences};
 use super::compare::{is_higher_better, short};
 use super::report::{made_now, write};
 use crate::args::{self, FailOn};
@@ -98,8 +98,7 @@ impl Chosen {
         if self.reference.target_fingerprint != run.target_fingerprint {
             return Err("another server or database answered at this URL".to_owned());
         }
-        let differences = differences(&self.reference, run);
-        if let Some(list) = conditions::listed(&differences, |weight| weight == Weight::Refuses) {
+        if let Some(list) = conditions::refusal(&self.reference, run) {
             return Err(format!("it did not measure the same: {list}"));
         }
         let all = if run.cpu_table.is_some() && self.reference.cpu_table.is_some() {

@@ -10,6 +10,7 @@ use plimsoll_report::{csv, html, markdown};
 use plimsoll_store::{Filter, RunStore, SHORTEST_PREFIX};
 use tempfile::NamedTempFile;
 
+use super::compare::conditions::refusal;
 use super::multiples;
 use crate::args::{CsvRows, Report};
 use crate::failure::Failure;
@@ -28,7 +29,7 @@ pub fn report(options: &Report, settings: &Settings, printer: &Printer) -> Resul
         write(path, &page(&records, &options.title), printer)?;
     }
     if let Some(path) = &options.markdown {
-        write(path, &markdown::report(&records), printer)?;
+        write(path, &markdown::report(&records, refusal), printer)?;
     }
     if let Some(path) = &options.csv {
         let rows = match options.rows {
@@ -48,7 +49,7 @@ pub fn report(options: &Report, settings: &Settings, printer: &Printer) -> Resul
 
 /// The HTML page of these runs, made now.
 pub fn page(records: &[RunRecord], title: &str) -> String {
-    html::report(records, &made_now(title))
+    html::report(records, refusal, &made_now(title))
 }
 
 /// What stands at the head of a page that is made now.

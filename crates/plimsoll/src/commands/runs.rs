@@ -32,14 +32,13 @@ pub fn runs(options: &Runs, settings: &Settings, printer: &Printer) -> Result<u8
         Some(url) => Some(plimsoll_engine::Target::parse(url)?.display().to_owned()),
         None => None,
     };
-    let filter = Filter {
-        test: options.test.clone(),
-        target,
-        campaign: options.campaign.clone(),
-        limit: Some(options.limit),
-        after: None,
-    };
-    let found = store.summaries(&filter)?;
+    let filter = Filter { test: options.test.clone(), target, campaign: options.campaign.clone(), ..Filter::default() };
+    let mut found = store.summaries(&filter)?;
+    let (all, limit) = (found.len(), options.limit as usize);
+    if limit > 0 && all > limit {
+        found.truncate(limit);
+        printer.remark(&format!("{limit} of {all} runs; --limit 0 shows all"));
+    }
     if options.json {
         for run in &found {
             printer.result(&serde_json::to_string(run).map_err(|error| Failure::usage(error.to_string()))?);

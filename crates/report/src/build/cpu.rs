@@ -15,7 +15,8 @@ pub const HOW_TO_READ: &str = "N is the number of rows on each side of the join.
 /// Rows: rungs and sessions of one run. Columns: time, multiple of the reference, DTU, checks.
 pub fn table(cpu: &CpuTable) -> Option<Table> {
     let median = |row: &CpuRow| {
-        let (low, high) = (Some(row.seconds_range.0), Some(row.seconds_range.1));
+        // Earlier releases gave a single timing a range.
+        let (low, high) = row.seconds_range.filter(|_| row.timings > 1).unzip();
         Cell::from(Value { value: row.seconds, low, high, ..Value::default() }).flagged(&row.flags)
     };
     Table::of(

@@ -2,6 +2,7 @@
 
 use crate::model::format::seconds as format_seconds;
 use plimsoll_measurement::RunRecord;
+use plimsoll_measurement::units::tenths;
 
 use super::sampled::{NEAR_PERCENT, series, utilisation};
 use super::words::limits;
@@ -68,7 +69,7 @@ pub fn used(record: &RunRecord) -> Option<Table> {
             (number("Mean", "%"), &|(_, (mean, ..), _)| (*mean).into()),
             (number("Highest", "%"), &|(_, (.., highest), _)| highest_of_a_ceiling(*highest)),
             (number(format!("Time at {NEAR_PERCENT:.0} % or more"), "%"), &|(.., series)| near(series).into()),
-            (text("Who says so").spare(13), &|((_, said_by), ..)| said_by.as_str().into()),
+            (text("Source").spare(13), &|((_, said_by), ..)| said_by.as_str().into()),
         ],
     )
 }
@@ -121,7 +122,7 @@ pub fn gains(record: &RunRecord) -> Option<Table> {
         &record.verdict.gains,
         &[
             (text("With"), &|gain| plain(&gain.change).into()),
-            (number("Higher rate", "%").page("VERDICTS.md"), &|gain| gain.gain_percent.into()),
+            (number("Higher rate", "%").page("VERDICTS.md"), &|gain| tenths(gain.gain_percent).into()),
         ],
     )
 }
@@ -133,7 +134,7 @@ pub fn ceilings(record: &RunRecord) -> Option<Table> {
         &[
             (text("Resource"), &|one| title(&one.resource).into()),
             (number("Ceiling", ""), &|one| Cell::quantity(one.value, plain(&one.unit))),
-            (text("Who says so").spare(13), &|one| plain(&one.source).into()),
+            (text("Source").spare(13), &|one| plain(&one.source).into()),
         ],
     )
 }

@@ -26,7 +26,7 @@ mod words;
 
 pub use comparison::{Comparison, comparison};
 pub use list::{RunSummary, list};
-pub use overview::{HOW_TO_READ, report, side_by_side};
+pub use overview::{HOW_TO_READ, Refusal, report, side_by_side};
 pub use rows::{Rows, rows};
 pub use run::{in_a_line, run};
 pub use words::{bound, bound_by, ended, limit_in_a_cell};

@@ -5,7 +5,8 @@ use plimsoll_measurement::{CpuTable, Figure, RunRecord};
 use super::campaign::{Campaign, campaign};
 use super::families::{self, Family, labels};
 use super::levels::{Level, levels};
-use super::run::run;
+use super::run::{run, warnings};
+use super::steadiness::steadiness;
 use super::{cpu, facts, plots_more, words};
 use crate::model::format::{count, marked_basis, name, plain, title, value as shown};
 use crate::model::{
@@ -32,10 +33,13 @@ pub const HOW_TO_READ: [&str; 9] = [
     "Symbols beside a value and circles in a chart mark points to read with care; hover over them for the reason. All times are UTC.",
 ];
 
+/// Says why the figures of two runs of one test can't be held against each other; `None` where they can.
+pub type Refusal = fn(&RunRecord, &RunRecord) -> Option<String>;
+
 /// The reports of a document about these runs, in the order given: one of all where there are several, then one of each.
-pub fn report(records: &[RunRecord]) -> Vec<Report> {
+pub fn report(records: &[RunRecord], refusal: Refusal) -> Vec<Report> {
     let runs = records.iter().enumerate().map(|(at, record)| Report { id: anchor(at), ..run(record) });
-    let all = (records.len() != 1).then(|| overview(records));
+    let all = (records.len() != 1).then(|| overview(records, refusal));
     all.into_iter().chain(runs).collect()
 }
 
@@ -54,17 +58,19 @@ pub fn side_by_side(records: &[RunRecord]) -> Report {
     report
 }
 
-fn overview(records: &[RunRecord]) -> Report {
+fn overview(records: &[RunRecord], refusal: Refusal) -> Report {
     let families = families::families(records);
     let campaign = campaign(records);
     let mut report = Report::new(match &campaign {
         Some(_) => "Tests by target".to_owned(),
         None => count(records.len(), "run"),
     });
-    report.add(answer(records, &families));
+    report.add(answer(records, &families, refusal));
     let mut together = Part::detail("Runs side by side");
     for family in &families {
-        together.pictures(bars(family));
+        if apart(family, refusal).is_none() {
+            together.pictures(bars(family));
+        }
         together.table(&family_name(family), headlines(family));
     }
     together.pictures(plots_more::used_by_run(records));
@@ -90,12 +96,16 @@ fn overview(records: &[RunRecord]) -> Report {
 }
 
 /// From where to where each figure goes, and how many runs did not come to their end.
-fn answer(records: &[RunRecord], families: &[Family<'_>]) -> Part {
+fn answer(records: &[RunRecord], families: &[Family<'_>], refusal: Refusal) -> Part {
     let mut part = Part::of(Rank::Answer);
     if records.is_empty() {
         part.say(Tone::Headline, "No runs.".to_owned());
     }
     for family in families {
+        if let Some(why) = apart(family, refusal) {
+            part.say(Tone::Warning, why);
+            continue;
+        }
         let runs: Vec<&RunRecord> = family.iter().map(|(record, _)| *record).collect();
         let mut all: Vec<(String, &(&RunRecord, &Figure))> = labels(&runs).into_iter().zip(family).collect();
         all.sort_by(|one, other| one.1.1.value.total_cmp(&other.1.1.value));
@@ -114,12 +124,22 @@ fn answer(records: &[RunRecord], families: &[Family<'_>]) -> Part {
     if open > 0 {
         part.say(Tone::Warning, format!("{open} of {} did not come to a complete end.", count(records.len(), "run")));
     }
-    let warned = records.iter().filter(|record| !record.warnings.is_empty()).count();
+    let warned = records.iter().filter(|record| !warnings(record, &steadiness(record))[0].is_empty()).count();
     if warned > 0 {
         let verb = if warned == 1 { "has" } else { "have" };
         part.say(Tone::Warning, format!("{warned} of {} {verb} warnings.", count(records.len(), "run")));
     }
     part
+}
+
+/// Why the figures of a family do not stand side by side: two runs of one test that did not measure the same.
+fn apart(family: &Family<'_>, refusal: Refusal) -> Option<String> {
+    let runs: Vec<&RunRecord> = family.iter().map(|(record, _)| *record).collect();
+    runs.iter().enumerate().find_map(|(at, run)| {
+        let base = runs.iter().position(|base| base.test == run.test)?;
+        let (why, names) = (refusal(runs[base], run)?, labels(&runs));
+        Some(format!("{} and {} did not measure the same: they differ in {why}.", names[base], names[at]))
+    })
 }
 
 /// Rows: the runs, with a link to each.

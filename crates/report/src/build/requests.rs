@@ -322,7 +322,7 @@ pub fn file_limits(record: &RunRecord) -> Option<Table> {
             (number("Highest rate", "MB/s").within(RATE), &|(.., used)| used.highest_mb_per_second.into()),
             (number("Limit", "MB/s").within(RATE), &|(.., used)| used.limit_mb_per_second.into()),
             (number("Intervals at 90 %", "").within(RATE), &|(.., used)| near(used.intervals_near_mb_per_second, used)),
-            (text("Who says so").spare(13), &|(.., used)| plain(&used.source).into()),
+            (text("Source").spare(13), &|(.., used)| plain(&used.source).into()),
         ],
     )
 }

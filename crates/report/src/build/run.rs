@@ -61,22 +61,13 @@ fn answer(record: &RunRecord, steady: &[Steadiness], more: &mut Part) -> Part {
         }
         None => part.say(Tone::Headline, words::no_result(record)),
     }
-    part.say(Tone::Plain, record.expected.as_ref().map(words::expected));
+    part.say(Tone::Plain, record.expected.as_ref().map(|expected| words::expected(record, expected)));
     part.say(Tone::Plain, words::bottleneck(&record.verdict));
     for one in record.verdict.evidence.iter().take(MOST_EVIDENCE) {
         part.say(Tone::Evidence, one.clone());
     }
     part.say(Tone::Plain, words::gain(&record.verdict));
-    let client = words::client(record).filter(|(_, warns)| *warns).map(|(sentence, _)| sentence);
-    let doubts = steadiness::unsteady(steady).into_iter().map(|sentence| format!("{sentence}."));
-    let own = client.into_iter().chain(record.warnings.iter().map(|text| plain(text))).chain(doubts);
-    // In virtual time the client's machine changes no figure.
-    let host = record.host.warnings.iter().map(|text| format!("client: {}", plain(text)));
-    let (open, folded): (Vec<String>, Vec<String>) = if record.clock == "virtual" {
-        (own.collect(), host.collect())
-    } else {
-        (own.chain(host).collect(), Vec::new())
-    };
+    let [open, folded] = warnings(record, steady);
     let (shown, rest) = open.split_at(open.len().min(MOST_WARNINGS));
     for text in shown {
         part.say(Tone::Warning, text.clone());
@@ -85,11 +76,21 @@ fn answer(record: &RunRecord, steady: &[Steadiness], more: &mut Part) -> Part {
     part
 }
 
+/// All warnings about a run, and those that change no figure.
+pub fn warnings(record: &RunRecord, steady: &[Steadiness]) -> [Vec<String>; 2] {
+    let client = words::client(record).filter(|(_, warns)| *warns).map(|(sentence, _)| sentence);
+    let doubts = steadiness::unsteady(steady).into_iter().map(|sentence| format!("{sentence}."));
+    let own = client.into_iter().chain(record.warnings.iter().map(|text| plain(text))).chain(doubts);
+    let host = record.host.warnings.iter().map(|text| format!("client: {}", plain(text)));
+    // In virtual time the client's machine changes no figure.
+    if record.clock == "virtual" { [own.collect(), host.collect()] } else { [own.chain(host).collect(), Vec::new()] }
+}
+
 fn delivered(record: &RunRecord) -> Part {
     let mut part = Part::detail("What was delivered");
     part.pictures(plots_phases::charts(record));
     part.table("Phases", requests::phases(record));
-    part.table("Requests", requests::mix(record));
+    part.table("Requests of all repetitions together", requests::mix(record));
     part.say(Tone::Quiet, requests::exactness(record));
     part.table("Stages", moved::stages(record));
     part.pictures(plots_more::moves(record));
@@ -104,7 +105,7 @@ fn delivered(record: &RunRecord) -> Part {
     }
     part.picture(plots::memory(record));
     part.table("Working sets", facts::memory(record));
-    part.table("All figures", facts::figures(record));
+    part.table("All figures, each averaged over the repetitions", facts::figures(record));
     part
 }
 

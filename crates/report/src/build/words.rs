@@ -1,6 +1,7 @@
 //! What records say, in words: figures with their spread, bottlenecks, gains, the client, states.
 
 use crate::model::format::seconds as format_seconds;
+use plimsoll_measurement::units::tenths;
 use plimsoll_measurement::{Expected, Figure, Repetition, RunRecord, Verdict};
 
 use crate::model::format::{
@@ -83,11 +84,19 @@ pub fn client(record: &RunRecord) -> Option<(String, bool)> {
 pub const NOT_PUBLISHED: &str = "not published";
 
 /// What the figure should be, computed before the run, and how far the measurement was off.
-pub fn expected(expected: &Expected) -> String {
-    let (value, basis) = (quantity(expected.value, &expected.unit), plain(&expected.basis));
+pub fn expected(record: &RunRecord, expected: &Expected) -> String {
+    let value = quantity(expected.value, &expected.unit);
+    // The lab's settings have the figure as it was printed: `324.4444 MB/min (derived: ~292 MB/min at 90 % data IO)`.
+    let setting = match expected.limit.as_deref().filter(|_| expected.published) {
+        Some("data_io") => record.environment.get("read limit"),
+        Some("log_write") => record.environment.get("log limit"),
+        _ => None,
+    };
+    let printed = setting.and_then(|text| Some(text.split_once(" (")?.1.strip_suffix(')')?));
+    let basis = plain(printed.unwrap_or(&expected.basis));
     let off = expected.error_percent.and_then(signed_percent);
     let off = off.map_or_else(String::new, |error| format!(" The measurement is off by {error}."));
-    let by = if expected.published { "as published" } else { "computed from the lab's limits" };
+    let by = if expected.published { "computed from the published figure" } else { "computed from the lab's limits" };
     format!("The expected value is {value}, {by} ({basis}).{off}")
 }
 
@@ -201,8 +210,8 @@ pub fn bottleneck(verdict: &Verdict) -> Option<String> {
 /// What would raise the rate most, in a sentence.
 pub fn gain(verdict: &Verdict) -> Option<String> {
     let gain = verdict.gains.first()?;
-    let by = percent(gain.gain_percent)?;
-    Some(format!("{} would raise the rate by {by}, by a model of what was measured.", capital(&plain(&gain.change))))
+    let by = tenths(gain.gain_percent);
+    Some(format!("{} would raise the rate by {by} %, by a model of what was measured.", capital(&plain(&gain.change))))
 }
 
 /// The state of a run that came to its end with all that it should measure.

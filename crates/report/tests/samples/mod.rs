@@ -168,7 +168,7 @@ fn cpu_row(join_rows: u64, sessions: u32, seconds: f64, exponent: Option<f64>, f
         sessions,
         seconds,
         seconds_mean: seconds * 1.01,
-        seconds_range: (seconds * 0.98, seconds * 1.05),
+        seconds_range: Some((seconds * 0.98, seconds * 1.05)),
         timings: 3,
         matches: join_rows * 7,
         reference_multiple: Some(join_rows as f64 * join_rows as f64 / 4e7 / seconds),

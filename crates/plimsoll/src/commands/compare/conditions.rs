@@ -134,6 +134,11 @@ pub fn differences(base: &RunRecord, other: &RunRecord) -> Vec<Difference> {
     found.0
 }
 
+/// Why a ratio of two runs means nothing; `None` where it may mean something.
+pub fn refusal(base: &RunRecord, other: &RunRecord) -> Option<String> {
+    listed(&differences(base, other), |weight| weight == Weight::Refuses)
+}
+
 /// Whether the client held requests back; nothing where it was free, and in virtual time, where only a modelled one does.
 fn load(run: &RunRecord) -> Option<String> {
     if run.verdict.limits().any(|limit| limit == "client") {
