@@ -92,7 +92,7 @@ pub fn expected(record: &RunRecord, expected: &Expected) -> String {
         Some("log_write") => record.environment.get("log limit"),
         _ => None,
     };
-    let printed = setting.and_then(|text| Some(text.split_once(" (")?.1.strip_suffix(')')?));
+    let printed = setting.and_then(|text| text.split_once(" (")?.1.strip_suffix(')'));
     let basis = plain(printed.unwrap_or(&expected.basis));
     let off = expected.error_percent.and_then(signed_percent);
     let off = off.map_or_else(String::new, |error| format!(" The measurement is off by {error}."));
