@@ -2,11 +2,10 @@
 
 use crate::model::format::seconds as format_seconds;
 use plimsoll_measurement::RunRecord;
-use plimsoll_measurement::units::tenths;
 
 use super::sampled::{NEAR_PERCENT, series, utilisation};
 use super::words::limits;
-use crate::model::format::{percent, plain, title, whole};
+use crate::model::format::{self, percent, plain, title, whole};
 use crate::model::{Cell, Series, Table, number, scaled, text};
 
 /// Rows: segments of the repetitions with a verdict of their own.
@@ -122,7 +121,7 @@ pub fn gains(record: &RunRecord) -> Option<Table> {
         &record.verdict.gains,
         &[
             (text("With"), &|gain| plain(&gain.change).into()),
-            (number("Higher rate", "%").page("VERDICTS.md"), &|gain| tenths(gain.gain_percent).into()),
+            (number("Higher rate", "%").page("VERDICTS.md"), &|gain| format::gain(gain.gain_percent).into()),
         ],
     )
 }

@@ -1,11 +1,10 @@
 //! What records say, in words: figures with their spread, bottlenecks, gains, the client, states.
 
 use crate::model::format::seconds as format_seconds;
-use plimsoll_measurement::units::tenths;
 use plimsoll_measurement::{Expected, Figure, Repetition, RunRecord, Verdict};
 
 use crate::model::format::{
-    capital, confidence, count, ends_of, name, percent, plain, quantity, signed_percent, value as shown,
+    self, capital, confidence, count, ends_of, name, percent, plain, quantity, signed_percent, value as shown,
 };
 use crate::model::{Bound, Value};
 
@@ -210,7 +209,7 @@ pub fn bottleneck(verdict: &Verdict) -> Option<String> {
 /// What would raise the rate most, in a sentence.
 pub fn gain(verdict: &Verdict) -> Option<String> {
     let gain = verdict.gains.first()?;
-    let by = tenths(gain.gain_percent);
+    let by = format::gain(gain.gain_percent)?;
     Some(format!("{} would raise the rate by {by} %, by a model of what was measured.", capital(&plain(&gain.change))))
 }
 
@@ -280,6 +279,19 @@ mod tests {
         let said = gain(&verdict).unwrap();
         assert_eq!(said, "Faster cores would raise the rate by 14.3 %, by a model of what was measured.");
         assert_eq!(gain(&Verdict::default()), None);
+    }
+
+    #[test]
+    fn what_was_printed_stands_beside_what_is_computed_from_it() {
+        let text = r#"{"schema_version": "2.0", "subject": "database", "basis": "measured", "run_id": "", "test": "", "target": "",
+            "engine": "lab", "clock": "virtual", "started_at": "", "parameters": {}, "definition": {"hash": "", "text": ""},
+            "environment": {"read limit": "617 MB/min (derived: ~550 to 580 MB/min at 90 % data IO)"}, "build": "", "repetitions": [],
+            "verdict": {"limit": null, "evidence": []}, "warnings": [], "host": {"platform": "", "cpus": 1}}"#;
+        let record: RunRecord = serde_json::from_str(text).unwrap();
+        let figure = r#"{"value": 617, "unit": "MB/min", "basis": "derived", "published": true, "limit": "data_io"}"#;
+        let said = expected(&record, &serde_json::from_str(figure).unwrap());
+        let printed = "(derived: ~550 to 580 MB/min at 90 % data IO)";
+        assert_eq!(said, format!("The expected value is 617 MB/min, computed from the published figure {printed}."));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! How values are shown, the same way by every face: numbers with three digits, units, intervals, dates, the en dash for the unknown.
 
 use plimsoll_measurement::Basis;
-use plimsoll_measurement::units::{format_bytes, format_seconds, format_significant};
+use plimsoll_measurement::units::{format_bytes, format_seconds, format_significant, tenths};
 
 use super::table::{Bound, Cell, Column, Content, Form, Value};
 
@@ -133,6 +133,11 @@ fn spelled(word: &str) -> String {
 /// A number for people; `None` if it is not finite.
 pub fn number(value: f64) -> Option<String> {
     value.is_finite().then(|| if value.abs() < UNREADABLE { format_significant(value) } else { format!("{value:.2e}") })
+}
+
+/// A gain in percent, in tenths as its evidence has it; `None` if it is not finite.
+pub fn gain(percent: f64) -> Option<String> {
+    if percent.abs() < UNREADABLE { Some(tenths(percent)) } else { number(percent) }
 }
 
 /// From here on a number has more digits than anybody reads.
