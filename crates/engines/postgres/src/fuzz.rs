@@ -15,7 +15,7 @@ use postgres_types::Type;
 use crate::answer;
 use crate::connection::{BINARY, Connection, Failed, Outcome};
 use crate::error::{Errors, statement};
-use crate::login::{Binding, Login, Refused, log_in};
+use crate::login::{ChannelRule, Login, Refused, log_in};
 use crate::url::Location;
 use crate::wire;
 use crate::wire_connection::WireConnection;
@@ -77,7 +77,7 @@ fn answers() {
         let kind = KINDS[usize::from(*kind) % KINDS.len()];
         if kind == "login" {
             let password = Some(Secret::new("secret"));
-            let login = Login { user: "ann".to_owned(), password, options: None, binding: Binding::IfPossible };
+            let login = Login { user: "ann".to_owned(), password, options: None, channel: ChannelRule::IfPossible };
             if let Err(Refused::Error(error)) = log_in(&mut line, &login, "d", "plimsoll", &errors) {
                 assert!(!error.to_string().contains("secret"));
             }
@@ -101,7 +101,7 @@ fn answers() {
                 assert!(rows.len() <= answer.len());
             }
             ("execute", _) => {
-                let asked = connection.query("SELECT 1", |columns, row| read(columns, row));
+                let asked = connection.query("SELECT 1", read);
                 if let Err(failed) = asked {
                     assert!(!connection.fail(failed).to_string().is_empty());
                 }

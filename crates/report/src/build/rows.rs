@@ -33,6 +33,8 @@ const LAST: &[(&str, Part)] = &[
     ("expected_published", |run, _, _| run.expected.as_ref().map(|expected| expected.published.to_string()).into()),
     ("expected_error_percent", |run, _, _| run.expected.as_ref().and_then(|expected| expected.error_percent).into()),
     ("flags", |_, _, point| point.flags.join(" ").into()),
+    ("stage", |_, _, point| point.stage.clone().into()),
+    ("volume_bytes", |_, _, point| point.volume_bytes.into()),
 ];
 
 /// What the rows are.
