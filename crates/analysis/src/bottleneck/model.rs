@@ -187,8 +187,9 @@ impl<'a> Model<'a> {
         let used = self.highest_of(Station::Cpu)?;
         let mut demands = self.network.demands.clone();
         demands[Station::Cpu as usize] /= MORE;
-        // Work that overlaps takes no more of a request's time than there is: no more than the cores' own speed is gained.
-        let computing = self.beside_queue(&used)?.min(self.rate * self.network.elsewhere);
+        // Work that overlaps takes no more of the sessions' time than there is: no more than the cores' own speed is gained.
+        let queued = self.rate * self.network.time_at(Station::Cpu as usize);
+        let computing = self.beside_queue(&used)?.min((self.load.sessions - queued).max(0.0));
         let shorter = computing * (1.0 - 1.0 / MORE) / self.rate;
         Some(self.network.gain_percent(demands, self.network.elsewhere - shorter))
     }
