@@ -53,6 +53,10 @@ pub fn execute<'a>(
         outcome
     });
     record.repetitions = log.record().map(|so_far| so_far.repetitions).unwrap_or_default();
+    let outcome = outcome.and_then(|()| {
+        let mut invalid = plan.definition.steps.iter().filter_map(|step| step.invalid(parameters, &record.repetitions));
+        invalid.next().map_or(Ok(()), Err)
+    });
     if interrupt.signal().is_some() {
         // A second signal ends the program at once, also while it cleans up.
         let mut so_far = record.clone();

@@ -36,6 +36,8 @@ pub enum ErrorKind {
     ToolMissing,
     /// The engine can't do this.
     Unsupported,
+    /// Everything was measured, and it is no result.
+    NoResult,
     /// Anything else that the engine says.
     Statement,
     /// A fault of ours.
@@ -59,6 +61,7 @@ impl ErrorKind {
             Self::Cancelled => "interrupted",
             Self::ToolMissing => "tool-missing",
             Self::Unsupported => "unsupported",
+            Self::NoResult => "no-result",
             Self::Statement => "statement",
             Self::Internal => "internal",
         }
@@ -72,7 +75,7 @@ impl ErrorKind {
             Self::Connect | Self::Authenticate | Self::PasswordNeeded | Self::Missing => exit::CANNOT_CONNECT,
             Self::Permission => exit::NO_PERMISSION,
             Self::Safety => exit::SAFETY,
-            Self::DiskFull | Self::Lost | Self::Busy | Self::Statement => exit::INCOMPLETE,
+            Self::DiskFull | Self::Lost | Self::Busy | Self::NoResult | Self::Statement => exit::INCOMPLETE,
             Self::Cancelled => exit::INTERRUPTED,
             Self::Internal => exit::INTERNAL,
         }

@@ -1,6 +1,8 @@
 //! What is tried in a repetition, one phase after another: each combination of the rates, numbers of sessions and sizes of
 //! batches that are asked for, or a ramp.
 
+use std::time::Duration;
+
 use plimsoll_measurement::{LatencyHistogram, Phase as PhaseRecord, units};
 
 use crate::recorder::{AllTimes, Recorder};
@@ -17,6 +19,8 @@ pub struct Phase {
     pub rate: Option<Rate>,
     /// Rows of a batch.
     pub batch_rows: u64,
+    /// How long requests are made.
+    pub lasts: Duration,
 }
 
 /// The values that are tried: each of one with each of the others.
@@ -28,6 +32,8 @@ pub struct Axes {
     pub rates: Vec<Rate>,
     /// Rows of a batch, one number at least.
     pub batch_rows: Vec<u64>,
+    /// How long each combination lasts.
+    pub lasts: Duration,
 }
 
 /// So many phases has a grid at most: each takes as long as the duration says.
@@ -55,9 +61,9 @@ impl Axes {
         let mut phases = Vec::with_capacity(count);
         for sessions in &self.sessions {
             for rate in &rates {
-                for batch_rows in &self.batch_rows {
-                    let label = self.label(*sessions, *rate, *batch_rows);
-                    phases.push(Phase { label, sessions: *sessions, rate: *rate, batch_rows: *batch_rows });
+                for &batch_rows in &self.batch_rows {
+                    let (label, lasts) = (self.label(*sessions, *rate, batch_rows), self.lasts);
+                    phases.push(Phase { label, sessions: *sessions, rate: *rate, batch_rows, lasts });
                 }
             }
         }
@@ -107,11 +113,11 @@ impl Phase {
         }
     }
 
-    /// The same at another rate.
+    /// The same at another rate, for another time.
     #[must_use]
-    pub fn at_rate(&self, rate: f64) -> Self {
+    pub fn at_rate(&self, rate: f64, lasts: Duration) -> Self {
         let rate = Rate::constant(rate);
-        Self { label: Some(rate.to_string()), rate: Some(rate), ..self.clone() }
+        Self { label: Some(rate.to_string()), rate: Some(rate), lasts, ..self.clone() }
     }
 }
 
@@ -120,7 +126,8 @@ mod tests {
     use super::*;
 
     fn labels(sessions: &[u64], rates: &[Rate], batch_rows: &[u64]) -> Result<Vec<String>, String> {
-        let axes = Axes { sessions: sessions.to_vec(), rates: rates.to_vec(), batch_rows: batch_rows.to_vec() };
+        let (sessions, rates, batch_rows) = (sessions.to_vec(), rates.to_vec(), batch_rows.to_vec());
+        let axes = Axes { sessions, rates, batch_rows, lasts: Duration::from_secs(1) };
         Ok(axes.phases()?.into_iter().map(|phase| phase.name()).collect())
     }
 
@@ -133,9 +140,10 @@ mod tests {
         let grid = ["1 session, 100/s", "1 session, 200/s", "2 sessions, 100/s", "2 sessions, 200/s"];
         assert_eq!(labels(&[1, 2], &[slow, fast], &[1]).unwrap(), grid);
         assert_eq!(labels(&[1], &[slow, fast], &[1, 10]).unwrap()[1], "100/s, 10 rows");
-        let axes = Axes { sessions: vec![1, 2], rates: vec![slow, fast], batch_rows: vec![7] };
+        let (rates, lasts) = (vec![slow, fast], Duration::from_secs(3));
+        let axes = Axes { sessions: vec![1, 2], rates, batch_rows: vec![7], lasts };
         let last = axes.phases().unwrap().pop().unwrap();
-        assert_eq!((last.sessions, last.rate, last.batch_rows), (2, Some(fast), 7));
+        assert_eq!((last.sessions, last.rate, last.batch_rows, last.lasts), (2, Some(fast), 7, lasts));
         assert!(labels(&[1, 2], &[slow, fast], &[1, 10]).is_err());
         assert!(labels(&[1; 21], &[slow; 20], &[1]).is_err());
     }

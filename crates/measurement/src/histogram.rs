@@ -41,11 +41,19 @@ impl fmt::Display for TooFew {
     }
 }
 
-/// Whether so many times are enough for a percentile; one is enough for the longest, which is no percentile.
-fn enough(count: u64, percent: f64) -> Result<(), TooFew> {
+/// How many times a percentile needs; one is enough for the longest, which is no percentile.
+pub fn needed(percent: f64) -> u64 {
     let beyond = 1.0 - percent / 100.0;
     // What 99.9 % leave is not exactly a thousandth.
-    let needed = if percent < 100.0 { (LEAST_BEYOND as f64 / beyond - 1e-6).ceil() as u64 } else { 1 };
+    if percent < 100.0 { (LEAST_BEYOND as f64 / beyond - 1e-6).ceil() as u64 } else { 1 }
+}
+
+/// Whether so many times are enough for a percentile.
+///
+/// # Errors
+/// If fewer than [`LEAST_BEYOND`] are beyond it.
+pub fn enough(count: u64, percent: f64) -> Result<(), TooFew> {
+    let needed = needed(percent);
     if count >= needed { Ok(()) } else { Err(TooFew { percent, count, needed }) }
 }
 

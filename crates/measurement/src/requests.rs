@@ -83,7 +83,8 @@ pub struct Phase {
     /// How late requests started, measured from their intended start; only beside a schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_lag: Option<LatencyHistogramData>,
-    /// Whether it met the goal of a search for the highest rate; absent where there is no search.
+    /// Whether it met the goal of a search for the highest rate; absent where there is no search, or where it had too few response
+    /// times for the percentile of the goal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holds: Option<bool>,
 }

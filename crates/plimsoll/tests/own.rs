@@ -276,6 +276,14 @@ fn own_requests_are_the_same_twice_on_the_lab() {
     assert_eq!(one, record());
 }
 
+#[test]
+fn a_sequence_that_comes_to_the_end_of_the_numbers_ends_the_run() {
+    let scene = Scene::new();
+    let own = definition(&scene, &SMALL.replace("size + 1", "9223372036854775707"));
+    run(&scene, &own, LAB, &["--set", "duration=1m"])
+        .failed(2, &["request 'new'", "parameter 'id'", "the highest number"]);
+}
+
 /// A clean-up is made after an error and after an interrupt as well.
 #[test]
 fn clean_up_is_made_however_the_run_ends() {

@@ -130,6 +130,48 @@ fn the_highest_rate_that_meets_a_goal_is_found() {
     assert_eq!(run(folder.path(), &["read-scan", "--find-knee", "p99=1s", "--target", lab]).0, Some(2));
 }
 
+#[test]
+fn a_goal_that_cannot_be_judged_is_not_met_and_a_search_that_finds_nothing_is_no_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let lab = ["--target", "lab:azure-sql-db/S2@v12-retest", "--set", "duration=1s"];
+    let warned = |record: &Value, words: &str| {
+        assert!(record["warnings"].to_string().contains(words), "{words}: {}", record["warnings"]);
+    };
+    // Ten thousand response times need 1,000 a second in the ten seconds that a try lasts at most.
+    let (code, record) =
+        run(folder.path(), &[&["update", "--find-knee", "p99.9=1ms", "--set", "rate=13"], &lab[..]].concat());
+    assert_eq!(code, Some(7), "{record}");
+    let tried: Vec<_> =
+        phases(&record).iter().map(|phase| (phase["rate_asked"].as_f64(), phase["holds"].as_bool())).collect();
+    assert_eq!(tried, [(Some(1000.0), Some(false)); 2]);
+    assert!(record["result"].is_null() && record["error"]["kind"] == "no-result", "{record}");
+    let message = record["error"]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("no rate met the goal of 1.00 ms for p99.9: at 1000/s, the lowest that was tried, "),
+        "{message}"
+    );
+    warned(
+        &record,
+        "no rate below 1,000/s was tried: p99.9 needs 10,000 response times, and a try lasts 10 s at most (at 13/s it has 130)",
+    );
+    let runs = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
+        .arg("runs")
+        .env("PLIMSOLL_STORE", folder.path().join("runs.db"))
+        .output()
+        .unwrap();
+    let listed = String::from_utf8(runs.stdout).unwrap();
+    assert!(listed.contains("failed (no-result)"), "{listed}");
+    // A try lasts as long as its percentile needs, and has it then.
+    let (code, record) = run(folder.path(), &[&["update", "--find-knee", "p99=100ms"], &lab[..]].concat());
+    assert_eq!(code, Some(0), "{record}");
+    let rate = |phase: &Value| phase["rate_asked"].as_f64().unwrap();
+    for phase in phases(&record).iter().filter(|phase| phase["holds"] == true) {
+        let (seconds, count) = (phase["seconds"].as_f64().unwrap(), phase["times"]["count"].as_u64().unwrap());
+        assert!((seconds - (1000.0 / rate(phase)).max(1.0)).abs() < 1e-6 && count >= 1000, "{phase}");
+    }
+    assert!(record["results"].to_string().contains("latency_p99"), "{}", record["results"]);
+}
+
 /// A second at a scale of 1/128 is what two minutes are at full volumes.
 #[test]
 fn the_rate_on_a_cold_database_rises_as_the_pool_fills() {

@@ -1,7 +1,7 @@
 //! Why there is not enough evidence, although limits were found or none was: a wrong verdict would be worse than none.
 
 use super::judged::Found;
-use super::model::{FULL_CPU, Model, is_parallel};
+use super::model::{FULL_CPU, Model, parallel};
 use super::rules::{DOUBT_PERCENT, MORE, NAMED_PERCENT, SECOND_DOUBT_PERCENT, Station, UNSEEN, WAITS};
 use super::words::waited_for;
 
@@ -122,10 +122,9 @@ fn is_storage(found: &Found) -> bool {
 /// Sessions that use more cores than they are would use so many more, or not.
 fn in_parallel(model: &Model<'_>, bound: &[Found]) -> Option<String> {
     let cpu = bound.iter().find(|found| found.rule.station() == Some(Station::Cpu))?.used.as_ref()?;
-    let cores = model.means.column("server_cpu")?;
-    let sessions = model.load.sessions;
-    (is_parallel(model.means, model.load) && cpu.part < FULL_CPU).then(|| {
-        format!("{sessions:.0} sessions used {cores:.1} cores, so they work in parallel, and how many more they would use is not seen")
+    let (cores, sessions) = (parallel(model.means, model.load)?, model.load.sessions);
+    (cpu.part < FULL_CPU).then(|| {
+        format!("{sessions:.0} sessions used {cores:.2} cores, so they work in parallel, and how many more they would use is not seen")
     })
 }
 

@@ -187,7 +187,10 @@ impl<'a> Model<'a> {
         let used = self.highest_of(Station::Cpu)?;
         let mut demands = self.network.demands.clone();
         demands[Station::Cpu as usize] /= MORE;
-        let shorter = self.beside_queue(&used)? * (1.0 - 1.0 / MORE) / self.rate;
+        // Work that overlaps takes no more of the sessions' time than there is: no more than the cores' own speed is gained.
+        let queued = self.rate * self.network.time_at(Station::Cpu as usize);
+        let computing = self.beside_queue(&used)?.min((self.load.sessions - queued).max(0.0));
+        let shorter = computing * (1.0 - 1.0 / MORE) / self.rate;
         Some(self.network.gain_percent(demands, self.network.elsewhere - shorter))
     }
 
@@ -203,7 +206,7 @@ impl<'a> Model<'a> {
         }
         // Nothing is used by more than there is: what is above that is how it was counted.
         let part = used.part.min(1.0);
-        let cores = cores(used).filter(|_| station == Station::Cpu && !is_parallel(self.means, self.load));
+        let cores = cores(used).filter(|_| station == Station::Cpu && parallel(self.means, self.load).is_none());
         demands[station as usize] = (part / MORE).max(rest.min(1.0)) / self.rate;
         let longer = cores.map_or(0.0, |cores| part * cores / self.rate * (beside(MORE * cores) - beside(cores)));
         self.network.gain_percent(demands, self.network.elsewhere + longer)
@@ -285,11 +288,14 @@ fn beside(cores: f64) -> f64 {
     (1.0 - 1.0 / cores).max(0.0)
 }
 
-/// Whether sessions are seen to use more cores than they are: by how much more of them they would go faster is not known then.
-pub(super) fn is_parallel(means: &Means<'_>, load: &Load) -> bool {
+/// Cores that the sessions are seen to use, if they are more than the sessions: by how much more of them they would go faster is not
+/// known then. A session that waits for its server does not compute: if the shares of server and client come to more, they overlap.
+pub(super) fn parallel(means: &Means<'_>, load: &Load) -> Option<f64> {
     // Nobody computes while all wait for storage. A server has some work beside them.
     let stalled = means.column("io_stall").unwrap_or(0.0) / 100.0;
-    means.column("server_cpu").is_some_and(|cores| cores > PARALLEL * load.sessions * (1.0 - stalled))
+    let server = means.column("server_cpu")?;
+    let both = server + means.column("client_cpu").unwrap_or(0.0);
+    (server > PARALLEL * load.sessions * (1.0 - stalled) || both > PARALLEL * load.sessions).then_some(both)
 }
 
 /// Whether there is a core for each session, so that nobody queues: sessions compute on one core each unless they are seen to use more,
@@ -302,7 +308,7 @@ fn has_core_each(means: &Means<'_>, ceilings: &[Ceiling], load: &Load) -> bool {
     };
     let others = means.column("other_cpu").unwrap_or(0.0);
     // A trifle that others do is no queue.
-    cores(&used).is_some_and(|cores| load.sessions + others <= ENOUGH * cores) && !is_parallel(means, load)
+    cores(&used).is_some_and(|cores| load.sessions + others <= ENOUGH * cores) && parallel(means, load).is_none()
 }
 
 /// The CPUs that server and client share: those of a machine, where the client is not held to fewer of them. Of an engine that works in

@@ -258,6 +258,26 @@ fn who_works_in_parallel_may_use_more_cores_than_are_seen() {
 }
 
 #[test]
+fn shares_of_work_that_overlaps_are_no_evidence_and_faster_cores_bring_no_more_than_they_are_faster() {
+    // Server and client of one session: more than all of its time.
+    let overlapping = on_one_machine(0.997, 0.267, 0.0, &closed(1.0));
+    let reason = overlapping.abstained.as_deref().unwrap();
+    assert!(reason.starts_with("1 sessions used 1.26 cores, so they work in parallel"), "{reason}");
+    // A little above what there is may be the samples' error.
+    for client in [0.0, 0.05, 0.09, 0.267] {
+        for (sessions, others) in [(1.0, 0.0), (1.0, 0.5), (2.0, 0.0)] {
+            let judged = on_one_machine(0.997 * sessions, client, others, &closed(sessions));
+            for gain in judged.gains().iter().filter(|gain| gain.change == "cores that are 20 % faster") {
+                assert!(gain.gain_percent <= 20.0, "{client} {sessions} {others}: {gain:?}");
+            }
+            assert!(judged.faster_cores.is_none_or(|gain| gain < 20.001), "{client} {sessions} {others}: {judged:?}");
+        }
+    }
+    let lone = on_one_machine(0.997, 0.05, 0.0, &closed(1.0));
+    assert_eq!((lone.limits(), lone.gains()[0].gain_percent), (Some(vec!["cpu"]), 20.0));
+}
+
+#[test]
 fn time_of_which_nothing_is_seen_is_not_nothing() {
     let load = Load { busy: Some(1.0), ..closed(1.0) };
     let of = |columns: &[(&str, f64)]| judged(columns, &[("cpu", 2.0), ("machine_cpu", 2.0)], &load, &STEADY).abstained;

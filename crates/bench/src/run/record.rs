@@ -119,6 +119,7 @@ pub fn next_step(kind: ErrorKind) -> &'static str {
         ErrorKind::Lost => "see whether the server is up and why it ended the session, then run the test again",
         ErrorKind::Busy => "wait for whoever holds the lock, then run the test again",
         ErrorKind::Cancelled => "run the test again",
+        ErrorKind::NoResult => "see what was tried, with 'plimsoll show'",
         ErrorKind::Statement => "'plimsoll doctor URL' tells what works on the target",
         ErrorKind::Internal => "please report it with the command and 'plimsoll doctor'",
     }

@@ -26,6 +26,12 @@ pub trait StepKind: Sync {
     /// The figures of what it measured, the headline first.
     fn figures(&self, measured: &Measured<'_>) -> Vec<Series>;
 
+    /// Why repetitions that all came to their end are no result.
+    fn invalid(&self, parameters: &Parameters, repetitions: &[Repetition]) -> Option<Error> {
+        let _ = (parameters, repetitions);
+        None
+    }
+
     /// What the figures should be, where the target or the step knows: `ask` is the target, which knows its own limits.
     fn expects(&self, ran: &Ran<'_>, ask: Ask<'_>) -> Result<Vec<Expected>> {
         let _ = (ran, ask);

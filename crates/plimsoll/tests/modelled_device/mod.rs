@@ -93,7 +93,7 @@ impl Alone for Reads {
         let think = Think { mean: Duration::ZERO, arrivals: Arrivals::Constant, seed: parameters.count("seed") };
         let state = State::of(1);
         let shared = Shared { clock: clock.as_ref(), schedule: None, think, start, end, recorders: &recorders, state };
-        let phase = Phase { label: None, sessions: 1, rate: None, batch_rows: 1 };
+        let phase = Phase { label: None, sessions: 1, rate: None, batch_rows: 1, lasts: Duration::from_secs(1) };
         let mut monitor = Monitor::new(&phase, &recorders, None, (start, start));
         let mut device = Device {
             clock: Arc::clone(&clock),

@@ -1,6 +1,9 @@
 //! Figures of requests: of several phases the best one counts.
 
 use plimsoll_analysis::summary;
+use plimsoll_engine::{Error, ErrorKind};
+use plimsoll_load::search::Goal;
+use plimsoll_measurement::units::format_significant;
 use plimsoll_measurement::{Metric, Phase, Point, Repetition};
 
 use crate::figures::series::{Series, percentile_ms};
@@ -59,7 +62,32 @@ pub(super) fn requests(repetitions: &[&Repetition]) -> Vec<Series> {
 /// True if a search found that a rate holds, in all its tries.
 fn held(repetition: &Repetition, phase: &Phase) -> bool {
     let same = |other: &&Phase| other.rate_asked.map(f64::to_bits) == phase.rate_asked.map(f64::to_bits);
-    repetition.phases.iter().filter(same).all(|other| other.holds == Some(true))
+    phase.holds == Some(true) && repetition.phases.iter().filter(same).all(|other| other.holds != Some(false))
+}
+
+/// Why a search is no result: no rate met the goal in any repetition, and how near the lowest came.
+pub(super) fn no_knee(goal: &Goal, repetitions: &[Repetition]) -> Option<Error> {
+    let has_knee = |repetition: &Repetition| repetition.phases.iter().any(|phase| held(repetition, phase));
+    if repetitions.iter().any(has_knee) {
+        return None;
+    }
+    let Goal { percent, time, .. } = goal;
+    let tried = repetitions.iter().flat_map(|repetition| &repetition.phases).filter(|phase| phase.rate_asked.is_some());
+    let lowest = tried.min_by(|a, b| a.rate_asked.unwrap_or(0.0).total_cmp(&b.rate_asked.unwrap_or(0.0)))?;
+    let ms = |us: f64| format_significant(us / 1e3);
+    let mut seen = vec![match lowest.times.percentile(*percent) {
+        Ok(us) => format!("p{percent} was {} ms", ms(us)),
+        Err(too_few) => too_few.to_string(),
+    }];
+    let left = [(lowest.backlog.unwrap_or(0), "were due and not begun"), (lowest.errors, "failed")];
+    let left = left.into_iter().filter(|(count, _)| *count > 0);
+    seen.extend(left.map(|(count, what)| format!("{} requests {what}", format_significant(count as f64))));
+    let (label, goal, seen) = (&lowest.label, ms(time.as_secs_f64() * 1e6), seen.join(", "));
+    let message =
+        format!("no rate met the goal of {goal} ms for p{percent}: at {label}, the lowest that was tried, {seen}");
+    Some(Error::new(ErrorKind::NoResult, message).hint(
+        "see what slows the target down, or set a goal that allows more time; 'plimsoll show' has all that was tried",
+    ))
 }
 
 fn rate_of_point(point: &Point) -> Option<f64> {
@@ -80,6 +108,9 @@ fn best_phase(repetitions: &[&Repetition], batches: bool) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use plimsoll_load::schedule::Arrivals;
     use plimsoll_measurement::LatencyHistogramData;
 
     use super::*;
@@ -102,6 +133,35 @@ mod tests {
         searched.phases = vec![phase(100.0, true), phase(200.0, false), phase(200.0, true), phase(400.0, false)];
         let found = requests(&[&searched]);
         assert_eq!((found[0].metric.as_str(), found[0].values[0]), ("request_rate", 100.0), "{found:?}");
+    }
+
+    #[test]
+    fn a_search_that_found_nothing_is_no_result_and_says_how_near_the_lowest_came() {
+        let phase = |rate: f64, holds: bool| Phase {
+            label: format!("{rate}/s"),
+            rate_asked: Some(rate),
+            operations: 1,
+            errors: 1,
+            backlog: Some(3200),
+            times: LatencyHistogramData { buckets: vec![(31_700.0, 10_000)], ..times(10_000) },
+            holds: Some(holds),
+            ..Phase::default()
+        };
+        let goal = Goal {
+            time: Duration::from_millis(5),
+            percent: 99.9,
+            usual: Duration::from_secs(10),
+            arrivals: Arrivals::Constant,
+        };
+        let mut nothing = repetition("a", true, Vec::new());
+        nothing.phases = vec![phase(200.0, true), phase(200.0, false), phase(100.0, false)];
+        let error = no_knee(&goal, &[nothing.clone()]).unwrap();
+        let sentence = "no rate met the goal of 5.00 ms for p99.9: at 100/s, the lowest that was tried, p99.9 was 31.7 ms, 3,200 \
+                        requests were due and not begun, 1 requests failed";
+        assert_eq!((error.message.as_str(), error.kind.exit_code()), (sentence, 7));
+        let mut found = nothing.clone();
+        found.phases.push(phase(50.0, true));
+        assert_eq!(no_knee(&goal, &[nothing, found]), None, "one repetition has found something");
     }
 
     fn times(count: u64) -> LatencyHistogramData {

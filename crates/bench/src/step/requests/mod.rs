@@ -12,12 +12,12 @@ use std::time::Duration;
 use plimsoll_engine::{Database, Error, ErrorKind, RequestAccess, Requester, Result, Workspace};
 use plimsoll_load::client::{ClientMonitor, Told, Where};
 use plimsoll_load::recorder::{Recorder, Sums};
-use plimsoll_measurement::{Moment, RequestKind};
+use plimsoll_measurement::{Moment, Repetition, RequestKind};
 
 use self::custom::Prepared;
-use self::figures::requests;
+use self::figures::{no_knee, requests};
 use self::phase::{Conditions, run};
-use self::plan::{plan, search};
+use self::plan::{goal, plan, search};
 use self::tables::{on_rows, provision, rehearsal, wanted};
 use crate::figures::series::{Measured, Series};
 use crate::parameters::shared::{CACHE, DAY, SEED, SESSIONS, TABLES, VOLUME};
@@ -129,6 +129,11 @@ impl StepKind for RequestsKind {
         requests(&measured.repetitions)
     }
 
+    /// A search that found nothing is no result.
+    fn invalid(&self, parameters: &Parameters, repetitions: &[Repetition]) -> Option<Error> {
+        no_knee(&goal(parameters)?, repetitions)
+    }
+
     /// How much is inserted is not known: as much again is room for a while.
     fn space_bytes(&self, parameters: &Parameters, _: bool) -> u64 {
         pages(parameters.bytes("volume")).saturating_mul(3)
@@ -212,7 +217,7 @@ impl Measure for Requests {
         let mut found: Option<(f64, Vec<RequestKind>)> = None;
         while outcome.is_ok() {
             let phase = match &mut search {
-                Some(search) => search.propose().map(|rate| phases[0].at_rate(rate)),
+                Some(search) => search.propose().map(|rate| phases[0].at_rate(rate, search.lasts(rate))),
                 None => rest.next().cloned(),
             };
             let Some(phase) = phase else { break };
@@ -229,7 +234,7 @@ impl Measure for Requests {
             let mut held = None;
             if let (Some(search), Some(rate)) = (&mut search, phase.rate) {
                 let holds = search.holds(&recorder.times().times, record.backlog.unwrap_or(0), record.errors);
-                record.holds = Some(holds);
+                record.holds = holds.ok();
                 held = Some(search.tell(rate.mean(), holds));
                 if held == Some(true) && found.as_ref().is_none_or(|(best, _)| record.rate > *best) {
                     found = Some((record.rate, recorder.kinds()));
@@ -247,7 +252,7 @@ impl Measure for Requests {
             let told = Told { repetition, phase: keep.repetition.phases.len(), seconds: record.seconds, rank, held };
             let lags = [recorder.lag().map(|lag| &lag.slept), recorder.pickup()];
             self.client.phase(told, &of_phase.needed, lags);
-            if record.holds != Some(false) {
+            if search.is_none() || record.holds == Some(true) {
                 judged = judged.plus(recorder.sums());
             }
             sum.merge(recorder);
@@ -258,9 +263,12 @@ impl Measure for Requests {
             keep.repetition.stalls.extend(of_phase.stalls);
             outcome = of_phase.outcome.and(keep.phase(record));
         }
-        if search.is_some() && found.is_none() {
-            let label = keep.repetition.label.clone();
-            keep.warn(format!("no rate that was tried in repetition {label} met the goal in all its tries"));
+        if let Some(search) = &search {
+            if found.is_none() {
+                let label = keep.repetition.label.clone();
+                keep.warn(format!("no rate that was tried in repetition {label} met the goal in all its tries"));
+            }
+            search.unseen().into_iter().for_each(|unseen| keep.warn(unseen));
         }
         for slot in &slots {
             let traffic = slot.requester.as_deref().and_then(Requester::traffic);

@@ -8,12 +8,13 @@ use plimsoll_engine::{Error, ErrorKind, RequestAccess, Result};
 use plimsoll_load::monitor::{LOOK_EVERY, Monitor};
 use plimsoll_load::phases::Phase;
 use plimsoll_load::recorder::Recorder;
-use plimsoll_load::schedule::{Arrivals, Schedule};
+use plimsoll_load::schedule::Schedule;
 use plimsoll_load::think::Think;
 use plimsoll_load::worker::{Needed, Shared, State, work};
 use plimsoll_measurement::event::{Kind, Second};
 use plimsoll_measurement::{Phase as PhaseRecord, Stall, units};
 
+use super::plan::arrivals;
 use crate::interrupt::Interrupt;
 use crate::parameters::Parameters;
 use crate::step::context::{Keep, Target};
@@ -70,12 +71,12 @@ pub(super) fn run(
 ) -> Ran {
     let parameters = conditions.parameters;
     let (clock, interrupt) = (Arc::clone(keep.time.clock), keep.time.interrupt);
-    let (seed, lasts) = (parameters.count("seed"), parameters.duration("duration"));
+    let (seed, lasts) = (parameters.count("seed"), phase.lasts);
     let (label, is_virtual) = (keep.number(), keep.time.is_virtual());
     let lead = if is_virtual { Duration::ZERO } else { LEAD + LEAD_OF_A_SESSION * phase.sessions as u32 };
     let (repetition_start, start) = (keep.repetition_start, clock.now().after(lead));
     let end = start.after(lasts);
-    let arrivals = if parameters.choice("arrivals") == "poisson" { Arrivals::Poisson } else { Arrivals::Constant };
+    let arrivals = arrivals(parameters);
     let schedule_seed = seed ^ label << 32 ^ number << 40;
     let schedule = phase.rate.map(|rate| Schedule::new(start, lasts, rate, arrivals, schedule_seed));
     let names = workload.kinds();

@@ -1,8 +1,8 @@
 //! What the parameters of a test ask for: the phases of a repetition, and a search for the highest rate.
 
 use plimsoll_load::phases::{Axes, Phase};
-use plimsoll_load::schedule::Rate;
-use plimsoll_load::search::Search;
+use plimsoll_load::schedule::{Arrivals, Rate};
+use plimsoll_load::search::{Goal, Search};
 
 use crate::parameters::{ParameterValue, Parameters};
 
@@ -25,7 +25,8 @@ pub(super) fn plan(parameters: &Parameters) -> Result<Vec<Phase>, String> {
         _ => values("rate").into_iter().filter(|rate| *rate > 0).map(|rate| Rate::constant(rate as f64)).collect(),
     };
     let counts = |name: &str| values(name).into_iter().map(|count| count.max(1)).collect();
-    let axes = Axes { sessions: counts("sessions"), rates, batch_rows: counts("batch") };
+    let lasts = parameters.duration("duration");
+    let axes = Axes { sessions: counts("sessions"), rates, batch_rows: counts("batch"), lasts };
     let has_several = axes.sessions.len() > 1 || axes.rates.len() > 1 || axes.batch_rows.len() > 1;
     if !axes.rates.is_empty() && !parameters.duration("think").is_zero() {
         return Err("'think' is a pause of sessions that follow no 'rate'; leave one of them out".to_owned());
@@ -38,10 +39,21 @@ pub(super) fn plan(parameters: &Parameters) -> Result<Vec<Phase>, String> {
 
 /// The search for the highest rate that the parameters ask for, if they do.
 pub(super) fn search(parameters: &Parameters) -> Option<Search> {
-    let goal = parameters.duration("goal");
+    let goal = goal(parameters)?;
+    Some(Search::new(goal, Some(parameters.count("rate") as f64).filter(|rate| *rate > 0.0)))
+}
+
+/// The goal that is to be met, if there is one.
+pub(super) fn goal(parameters: &Parameters) -> Option<Goal> {
+    let time = parameters.duration("goal");
     let percent = parameters.choice("goal_at").strip_prefix('p').and_then(|text| text.parse().ok()).unwrap_or(99.0);
-    let first = Some(parameters.count("rate") as f64).filter(|rate| *rate > 0.0);
-    (!goal.is_zero()).then(|| Search::new(goal, percent, first))
+    let (usual, arrivals) = (parameters.duration("duration"), arrivals(parameters));
+    (!time.is_zero()).then_some(Goal { time, percent, usual, arrivals })
+}
+
+/// How starts and pauses are spread.
+pub(super) fn arrivals(parameters: &Parameters) -> Arrivals {
+    if parameters.choice("arrivals") == "poisson" { Arrivals::Poisson } else { Arrivals::Constant }
 }
 
 #[cfg(test)]

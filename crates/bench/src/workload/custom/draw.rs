@@ -206,8 +206,16 @@ impl Source {
     }
 
     /// Draws a value. Texts go to the end of `buffer`; `drawn` are the request's other parameters.
-    pub fn draw<'a>(&'a self, random: &mut Xoshiro256PlusPlus, buffer: &mut String, drawn: &[Cell<'a>]) -> Cell<'a> {
-        Cell::Value(match self {
+    ///
+    /// # Errors
+    /// A sentence if a sequence or a sum has come to the end of the numbers.
+    pub fn draw<'a>(
+        &'a self,
+        random: &mut Xoshiro256PlusPlus,
+        buffer: &mut String,
+        drawn: &[Cell<'a>],
+    ) -> Result<Cell<'a>, String> {
+        Ok(Cell::Value(match self {
             Self::Keys { keys, from, count } => {
                 Value::BigInt(from.wrapping_add((keys.draw(*count, random) - 1) as i64))
             }
@@ -215,22 +223,29 @@ impl Source {
                 let place = (u128::from(random.next_u64()) * literals.len() as u128) >> 64;
                 literals[place as usize].value()
             }
-            Self::Sequence(next) => Value::BigInt(next.fetch_add(1, Ordering::Relaxed)),
+            Self::Sequence(next) => {
+                // The last number stays for those who come after it.
+                let taken = next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| next.checked_add(1));
+                Value::BigInt(taken.map_err(|last| format!("its sequence has come to the highest number, {last}"))?)
+            }
             Self::Plus(other, more) => match drawn[*other] {
-                Cell::Value(Value::BigInt(value)) => Value::BigInt(value.wrapping_add(*more)),
+                Cell::Value(Value::BigInt(value)) => {
+                    let sum = value.checked_add(*more);
+                    Value::BigInt(sum.ok_or_else(|| format!("{value} and {more} have more than 64 bits"))?)
+                }
                 _ => Value::Null,
             },
             Self::Text(length) => {
                 let start = buffer.len();
                 letters(*length, random, buffer);
-                return Cell::Text(start, buffer.len());
+                return Ok(Cell::Text(start, buffer.len()));
             }
             Self::Pattern(pattern) => {
                 let start = buffer.len();
                 shaped(pattern, random, buffer);
-                return Cell::Text(start, buffer.len());
+                return Ok(Cell::Text(start, buffer.len()));
             }
-        })
+        }))
     }
 }
 
@@ -285,7 +300,7 @@ mod tests {
         let mut seen = vec![0_u32; shares.len()];
         for _ in 0..DRAWS {
             let mut buffer = String::new();
-            let value = match source.draw(&mut random, &mut buffer, &[]) {
+            let value = match source.draw(&mut random, &mut buffer, &[]).unwrap() {
                 Cell::Value(value) => value,
                 Cell::Text(start, end) => Value::Text(&buffer[start..end]),
             };
@@ -361,12 +376,26 @@ mod tests {
         let (sequence, sum) =
             (source(&Draw::Sequence(number("100 * scale + 1"))), source(&Draw::Plus("first".to_owned(), number("99"))));
         for expected in 1001..1010 {
-            let first = sequence.draw(&mut random, &mut String::new(), &[]);
+            let first = sequence.draw(&mut random, &mut String::new(), &[]).unwrap();
             let Cell::Value(value) = first else { panic!("{first:?}") };
             assert_eq!(integer(value), expected);
-            let second = sum.draw(&mut random, &mut String::new(), &[first]);
+            let second = sum.draw(&mut random, &mut String::new(), &[first]).unwrap();
             assert!(matches!(second, Cell::Value(Value::BigInt(value)) if value == expected + 99));
         }
+    }
+
+    #[test]
+    fn a_sequence_and_a_sum_end_with_the_numbers() {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+        let sequence = source(&Draw::Sequence(number("9223372036854775806")));
+        let mut next = || sequence.draw(&mut random, &mut String::new(), &[]);
+        assert!(matches!(next(), Ok(Cell::Value(Value::BigInt(9_223_372_036_854_775_806)))));
+        for _ in 0..3 {
+            assert_eq!(next().unwrap_err(), "its sequence has come to the highest number, 9223372036854775807");
+        }
+        let sum = source(&Draw::Plus("first".to_owned(), number("2")));
+        let first = [Cell::Value(Value::BigInt(i64::MAX - 1))];
+        assert!(sum.draw(&mut random, &mut String::new(), &first).is_err());
     }
 
     #[test]

@@ -16,6 +16,9 @@ use plimsoll_load::lane::Amount;
 /// Parameters of a statement that need no memory to be taken for each request.
 const FEW: usize = 16;
 
+/// What to do about a value that a statement can't take.
+const OTHER_VALUES: &str = "let the parameter be drawn as what its place in the statement takes, or cast it there";
+
 /// A workload, shared by all sessions.
 #[derive(Debug)]
 pub struct Ready {
@@ -36,6 +39,8 @@ struct Kind {
     transaction: bool,
     /// True if its transaction needs the right to write from its begin.
     needs_right: bool,
+    /// Names of the parameters, and where their values come from.
+    names: Vec<String>,
     sources: Vec<Source>,
     copies: u64,
     asked: Vec<Asked>,
@@ -125,6 +130,7 @@ impl Ready {
                 name: request.name.clone(),
                 transaction: request.transaction,
                 needs_right,
+                names: request.parameters.iter().map(|(name, _)| name.clone()).collect(),
                 sources,
                 copies: request.copies,
                 asked,
@@ -199,7 +205,7 @@ impl RequestGenerator for Session<'_> {
         outcome.map(Some).map_err(|error| match error.kind {
             // What the engine was not even asked.
             ErrorKind::Usage => Error::new(ErrorKind::Usage, format!("request '{}': {}", kind.name, error.message))
-                .hint("let the parameter be drawn as what its place in the statement takes, or cast it there"),
+                .hint(error.hint.unwrap_or_else(|| OTHER_VALUES.to_owned())),
             _ => error,
         })
     }
@@ -211,8 +217,9 @@ impl<'a> Session<'a> {
         self.random = self.again.clone();
         self.buffer.clear();
         self.drawn.clear();
-        for source in &kind.sources {
-            self.drawn.push(source.draw(&mut self.random, &mut self.buffer, &self.drawn));
+        for place in 0..kind.sources.len() {
+            let cell = self.draw_one(kind, place)?;
+            self.drawn.push(cell);
         }
         let copy = match kind.copies {
             1 => 0,
@@ -239,7 +246,7 @@ impl<'a> Session<'a> {
             let statement = &asked.statements[copy.min(asked.statements.len() - 1)];
             for time in 0..asked.times {
                 if time > 0 {
-                    self.draw_again(kind, asked);
+                    self.draw_again(kind, asked)?;
                 }
                 let answer = self.ask(statement, &asked.parameters, requester)?;
                 made.rows += answer.rows;
@@ -250,8 +257,15 @@ impl<'a> Session<'a> {
         Ok(made)
     }
 
+    fn draw_one(&mut self, kind: &'a Kind, place: usize) -> Result<Cell<'a>> {
+        kind.sources[place].draw(&mut self.random, &mut self.buffer, &self.drawn).map_err(|problem| {
+            Error::new(ErrorKind::Usage, format!("parameter '{}': {problem}", kind.names[place]))
+                .hint("let it begin lower, so that there are numbers for all requests")
+        })
+    }
+
     /// New values for the parameters of a statement, and for what those are the sum of.
-    fn draw_again(&mut self, kind: &'a Kind, asked: &Asked) {
+    fn draw_again(&mut self, kind: &'a Kind, asked: &Asked) -> Result<()> {
         let bases = asked.parameters.iter().filter_map(|place| match kind.sources[*place] {
             Source::Plus(other, _) if !asked.parameters.contains(&other) => Some(other),
             _ => None,
@@ -261,8 +275,9 @@ impl<'a> Session<'a> {
         let plain = asked.parameters.iter().copied().filter(|place| !is_sum(place));
         let sums = asked.parameters.iter().copied().filter(is_sum);
         for place in bases.chain(plain).chain(sums) {
-            self.drawn[place] = kind.sources[place].draw(&mut self.random, &mut self.buffer, &self.drawn);
+            self.drawn[place] = self.draw_one(kind, place)?;
         }
+        Ok(())
     }
 
     fn value(&self, place: usize) -> Value<'_> {
