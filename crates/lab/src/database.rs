@@ -207,6 +207,10 @@ impl Workspaces for LabDatabase {
         self.inner.end_orphans()
     }
 
+    fn check_ours(&self, workspace: &Workspace) -> Result<()> {
+        self.inner.check_ours(workspace)
+    }
+
     fn remove(&self, workspace: &Workspace) -> Result<bool> {
         let removed = self.inner.remove(workspace)?;
         if removed {
