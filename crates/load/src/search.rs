@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use plimsoll_measurement::LatencyHistogram;
 use plimsoll_measurement::histogram::{self, TooFew};
-use plimsoll_measurement::{LatencyHistogram, units};
 
 use crate::arrivals::Arrivals;
 
@@ -98,13 +98,12 @@ impl Search {
     pub fn unseen(&self) -> Option<String> {
         let might_hold = self.lowest > 1.0 && self.breaks.is_some_and(|breaks| breaks <= self.lowest);
         let asked = self.asked.filter(|asked| *asked < self.lowest);
-        let (percent, lowest) = (self.goal.percent, units::format_significant(self.lowest));
-        let needed = units::format_significant(histogram::needed(percent) as f64);
+        let (percent, lowest) = (self.goal.percent, self.lowest);
+        let needed = histogram::needed(percent);
         let seconds = self.goal.longest().as_secs_f64();
         (might_hold || asked.is_some()).then(|| {
             let has = asked.map(|asked| {
-                let count = units::format_significant((asked * seconds).floor());
-                format!(" (at {asked}/s it has {count})")
+                format!(" (at {asked}/s it has {})", (asked * seconds).floor())
             });
             format!(
                 "no rate below {lowest}/s was tried: p{percent} needs {needed} response times, and a try lasts {seconds} s at most{}; make \
@@ -341,12 +340,12 @@ mod tests {
         let (rates, found, unseen) = tried(&mut Search::new(goal(99.9, 1), Some(13.0)), 2000.0);
         assert_eq!((rates[0], rates.iter().copied().fold(f64::INFINITY, f64::min)), (1000.0, 1000.0));
         assert!(found.unwrap() > 1940.0, "{found:?}");
-        let sentence = "no rate below 1,000/s was tried: p99.9 needs 10,000 response times, and a try lasts 10 s at most \
+        let sentence = "no rate below 1000/s was tried: p99.9 needs 10000 response times, and a try lasts 10 s at most \
                         (at 13/s it has 130); make 'duration' longer, or name a lower percentile";
         assert_eq!(unseen.unwrap(), sentence);
         let (rates, found, unseen) = tried(&mut Search::new(goal(99.9, 1), None), 130.0);
         assert_eq!((rates, found), (vec![1000.0, 1000.0], None));
-        assert!(unseen.unwrap().starts_with("no rate below 1,000/s was tried: p99.9 needs 10,000 response times"));
+        assert!(unseen.unwrap().starts_with("no rate below 1000/s was tried: p99.9 needs 10000 response times"));
         // Down to the lowest that can be judged.
         let (rates, found, unseen) = tried(&mut Search::new(goal(99.0, 10), None), 11.0);
         assert!(

@@ -81,7 +81,7 @@ pub(super) fn no_knee(goal: &Goal, repetitions: &[Repetition]) -> Option<Error> 
     }];
     let left = [(lowest.backlog.unwrap_or(0), "were due and not begun"), (lowest.errors, "failed")];
     let left = left.into_iter().filter(|(count, _)| *count > 0);
-    seen.extend(left.map(|(count, what)| format!("{} requests {what}", format_significant(count as f64))));
+    seen.extend(left.map(|(count, what)| format!("{count} requests {what}")));
     let (label, goal, seen) = (&lowest.label, ms(time.as_secs_f64() * 1e6), seen.join(", "));
     let message =
         format!("no rate met the goal of {goal} ms for p{percent}: at {label}, the lowest that was tried, {seen}");
@@ -156,7 +156,7 @@ mod tests {
         let mut nothing = repetition("a", true, Vec::new());
         nothing.phases = vec![phase(200.0, true), phase(200.0, false), phase(100.0, false)];
         let error = no_knee(&goal, &[nothing.clone()]).unwrap();
-        let sentence = "no rate met the goal of 5.00 ms for p99.9: at 100/s, the lowest that was tried, p99.9 was 31.7 ms, 3,200 \
+        let sentence = "no rate met the goal of 5.00 ms for p99.9: at 100/s, the lowest that was tried, p99.9 was 31.7 ms, 3200 \
                         requests were due and not begun, 1 requests failed";
         assert_eq!((error.message.as_str(), error.kind.exit_code()), (sentence, 7));
         let mut found = nothing.clone();
