@@ -12,7 +12,7 @@ use crate::database::Cancel;
 
 /// How long a server may take to hear that it shall stop. With what comes after it has to stay below the two seconds in which an
 /// interrupted run ends.
-pub const CANCEL_PATIENCE: Duration = Duration::from_millis(1_200);
+pub const CANCEL_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Asks the server to cancel, and returns when it has passed that on: a time-out if that takes longer than
 /// [`CANCEL_PATIENCE`].

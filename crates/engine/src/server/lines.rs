@@ -73,8 +73,11 @@ impl Cancel for Pulse {
 #[cfg(test)]
 mod tests {
     use std::io::Read as _;
-    use std::net::TcpListener;
+    use std::net::{SocketAddr, TcpListener};
+    use std::thread;
     use std::time::Duration;
+
+    use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
 
     use super::*;
     use crate::server::socket::{Address, Socket};
@@ -96,5 +99,27 @@ mod tests {
         }
         assert_eq!(socket.read(&mut [0]).unwrap(), 0);
         assert_eq!(connect().unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[test]
+    fn a_connection_that_nobody_accepts_is_broken_too() {
+        let listener = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        bind(&listener, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        listen(&listener, 0).unwrap();
+        let address = Address::Tcp(getsockname(&listener).unwrap().try_into().unwrap());
+        let lines = Lines::default();
+        let soon = || Socket::connect(&address, Duration::from_millis(100), &lines);
+        let mut queue = Vec::new();
+        while let Ok(socket) = soon() {
+            queue.push(socket);
+        }
+        assert_eq!(soon().unwrap_err().kind(), io::ErrorKind::TimedOut);
+        thread::scope(|scope| {
+            let connecting = scope.spawn(|| Socket::connect(&address, Duration::from_mins(1), &lines));
+            while !connecting.is_finished() {
+                lines.shut_all();
+            }
+            assert_ne!(connecting.join().unwrap().unwrap_err().kind(), io::ErrorKind::TimedOut);
+        });
     }
 }

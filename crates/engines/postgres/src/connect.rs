@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use plimsoll_engine::error::{Error, ErrorKind, Result};
@@ -78,6 +78,8 @@ pub(super) struct Connector {
     pub(super) warnings: Vec<String>,
     /// What libpq's programs are to be told, as their environment; it may hold the password.
     tool_environment: Vec<(&'static str, String)>,
+    /// Who let us in last.
+    reached: Arc<Mutex<Option<(Address, Host)>>>,
 }
 
 impl Connector {
@@ -183,6 +185,7 @@ impl Connector {
             loopback,
             warnings,
             tool_environment,
+            reached: Arc::default(),
         })
     }
 
@@ -204,6 +207,7 @@ impl Connector {
             loopback: true,
             warnings: Vec::new(),
             tool_environment: Vec::new(),
+            reached: Arc::default(),
             ..self.clone()
         }
     }
@@ -221,70 +225,66 @@ impl Connector {
     /// A connection under a name that `pg_stat_activity` shows. Like all of them it notices within half a minute that the other
     /// side is gone.
     pub(super) fn connect(&self, name: &str) -> Result<Connection> {
-        self.reach(name, None).map_err(|refused| self.error(refused, self.timeout))
+        self.connect_within(name, self.timeout)
     }
 
     /// A connection that waits no longer than this for anything.
     pub(super) fn connect_hurried(&self, name: &str, patience: Duration) -> Result<Connection> {
-        self.reach(name, Some(patience)).map_err(|refused| self.error(refused, patience))
+        let connection = self.connect_within(name, self.timeout.min(patience))?;
+        connection.set_timeout(Some(patience));
+        Ok(connection)
     }
 
-    /// Whether the server hears at all.
-    pub(super) fn pulse(&self) -> Pulse {
-        let connector = self.clone();
-        Pulse::new(&self.route.lines, move || match connector.reach("plimsoll cancel", Some(CANCEL_PATIENCE)) {
-            Ok(_) => Ok(()),
-            Err(Refused::Wire(error)) => Err(error),
-            Err(Refused::Error(error)) => Err(io::Error::other(error.message)),
-        })
-    }
-
-    fn error(&self, refused: Refused, timeout: Duration) -> Error {
-        match refused {
-            Refused::Error(error) => error,
-            Refused::Wire(error) if error.kind() == io::ErrorKind::TimedOut => {
-                self.errors.too_slow(self.timeout.min(timeout).as_secs())
-            }
-            Refused::Wire(error) => self.errors.unreachable(&error.to_string()),
-        }
-    }
-
-    /// Connects to the first host that lets us in; each of their addresses may take its time. Who has less patience waits for one
-    /// of them only, and no longer for any answer.
-    fn reach(&self, name: &str, patience: Option<Duration>) -> std::result::Result<Connection, Refused> {
-        let timeout = patience.map_or(self.timeout, |patience| self.timeout.min(patience));
-        let mut failed = Refused::Error(self.errors.unreachable("no host is named"));
+    /// Connects to the first host that lets us in; each of their addresses may take so long.
+    fn connect_within(&self, name: &str, timeout: Duration) -> Result<Connection> {
+        let mut failed = self.errors.unreachable("no host is named");
         let count = self.hosts.len();
         let first = if self.any_first { RandomState::new().build_hasher().finish() as usize % count.max(1) } else { 0 };
         for host in self.hosts.iter().cycle().skip(first).take(count) {
             let addresses = match host.addresses() {
                 Ok(addresses) => addresses,
                 Err(error) => {
-                    failed = Refused::Wire(error);
+                    failed = self.errors.unreachable(&error.to_string());
                     continue;
                 }
             };
             for address in addresses {
-                failed = match self.enter(&address, host, name, timeout) {
-                    Ok(mut connection) => {
-                        connection.set_timeout(patience);
-                        match self.is_wanted(&mut connection) {
-                            Ok(true) => return Ok(connection),
-                            Ok(false) => {
-                                let cause = "the server is not one of the target_session_attrs asked for";
-                                Refused::Error(self.errors.unreachable(cause))
-                            }
-                            Err(error) => Refused::Error(error),
+                match self.enter(&address, host, name, timeout) {
+                    Ok(mut connection) => match self.is_wanted(&mut connection) {
+                        Ok(true) => {
+                            let reached = Some((address, host.clone()));
+                            *self.reached.lock().unwrap_or_else(PoisonError::into_inner) = reached;
+                            return Ok(connection);
                         }
+                        Ok(false) => {
+                            let cause = "the server is not one of the target_session_attrs asked for";
+                            failed = self.errors.unreachable(cause);
+                        }
+                        Err(error) => failed = error,
+                    },
+                    Err(Refused::Error(error)) => failed = error,
+                    Err(Refused::Wire(error)) if error.kind() == io::ErrorKind::TimedOut => {
+                        failed = self.errors.too_slow(timeout.as_secs());
                     }
-                    Err(Refused::Wire(error)) if error.kind() == io::ErrorKind::TimedOut && patience.is_some() => {
-                        return Err(Refused::Wire(error));
-                    }
-                    Err(refused) => refused,
-                };
+                    Err(Refused::Wire(error)) => failed = self.errors.unreachable(&error.to_string()),
+                }
             }
         }
         Err(failed)
+    }
+
+    /// Whether the server that let us in last hears at all.
+    pub(super) fn pulse(&self) -> Pulse {
+        let connector = self.clone();
+        Pulse::new(&self.route.lines, move || {
+            let reached = connector.reached.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let Some((address, host)) = reached else { return Ok(()) };
+            match connector.enter(&address, &host, "plimsoll cancel", CANCEL_PATIENCE) {
+                Ok(_) => Ok(()),
+                Err(Refused::Wire(error)) => Err(error),
+                Err(Refused::Error(error)) => Err(io::Error::other(error.message)),
+            }
+        })
     }
 
     fn enter(

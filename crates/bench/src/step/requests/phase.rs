@@ -37,7 +37,7 @@ const LEAST_PATIENCE: Duration = Duration::from_mins(1);
 const LOOK_FOR_ANSWERS: Duration = Duration::from_millis(5);
 
 /// How often it is looked whether an interrupt has ended the sessions.
-const INTERRUPT_EVERY: Duration = Duration::from_millis(100);
+const INTERRUPT_EVERY: Duration = Duration::from_millis(50);
 
 /// Said of a phase in which sessions lost the server, once it is there again: an error says that it stayed away.
 const CAME_BACK: &str = "sessions lost the server during a repetition and came back: there is a gap in its series";
