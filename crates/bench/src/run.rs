@@ -180,6 +180,7 @@ impl Run<'_> {
         let description = on.description;
         plan.parameters.check_scale(description.scale)?;
         let steps = &plan.definition.steps;
+        let pulse = on.database.and_then(Database::pulse).map(|pulse| interrupt.watch(pulse));
         let mut measures: Vec<(Step, Measures)> = steps.iter().map(|step| (*step, step.measure())).collect();
         let needs_place = measures.iter().any(|(_, measures)| matches!(measures, Measures::AtDatabase(_)));
         let database = on.database.filter(|_| needs_place);
@@ -252,6 +253,8 @@ impl Run<'_> {
             }
         }
         let is_silent = interrupt.settle_silence(|| database.is_none_or(answers));
+        // What is waited for from here on is not for an interrupt to break, but where nobody answers.
+        let _pulse = pulse.filter(|_| is_silent);
         // A measure that can't give anything back leaves its sessions to their end.
         for (_, measures) in measures.iter_mut().filter(|_| !is_silent) {
             let finished = match (measures, database, &workspace) {

@@ -65,6 +65,12 @@ pub trait Database: Workspaces + Sessions + Telemetry + Moves {
         Vec::new()
     }
 
+    /// Finds out at an interrupt whether the server still hears, and breaks all lines to one that doesn't. `None` where there are no
+    /// lines.
+    fn pulse(&self) -> Option<Arc<dyn Cancel>> {
+        None
+    }
+
     /// What this work should show, where the limits are known; computed from them and from the rows, never measured.
     ///
     /// # Errors

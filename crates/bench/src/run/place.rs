@@ -15,7 +15,7 @@ const LARGEST_UNCHECKED_BYTES: u64 = 64 << 40;
 const RESERVE_BYTES: u64 = 16 << 20;
 
 /// How long a target may take to answer after an interrupt before it is left alone.
-const ANSWER_PATIENCE: Duration = Duration::from_millis(1_300);
+const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Removes the run's own place. A lease that still stands on it is the server's, which has not noticed our end yet.
 pub(super) fn remove_own(database: &dyn Database, workspace: &Workspace) -> Result<()> {

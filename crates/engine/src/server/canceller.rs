@@ -12,7 +12,7 @@ use crate::database::Cancel;
 
 /// How long a server may take to hear that it shall stop. With what comes after it has to stay below the two seconds in which an
 /// interrupted run ends.
-pub const CANCEL_PATIENCE: Duration = Duration::from_millis(1_300);
+pub const CANCEL_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Asks the server to cancel, and returns when it has passed that on: a time-out if that takes longer than
 /// [`CANCEL_PATIENCE`].
@@ -58,7 +58,8 @@ impl Cancel for Canceller {
     fn cancel(&self) {
         let _gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         // A server that can't be reached has nothing to cancel, or will notice by itself that we are gone.
-        if self.works.load(Ordering::SeqCst)
+        if !self.is_unheard()
+            && self.works.load(Ordering::SeqCst)
             && (self.ask)().is_err_and(|error| matches!(error.kind(), io::ErrorKind::TimedOut))
         {
             self.unheard.store(true, Ordering::SeqCst);
@@ -83,12 +84,13 @@ mod tests {
     use std::thread;
 
     use super::*;
+    use crate::server::lines::Lines;
     use crate::server::socket::{Address, Socket};
 
     fn line() -> (TcpListener, Socket) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = Address::Tcp(listener.local_addr().unwrap());
-        (listener, Socket::connect(&address, Duration::from_mins(1)).unwrap())
+        (listener, Socket::connect(&address, Duration::from_mins(1), &Lines::default()).unwrap())
     }
 
     #[test]

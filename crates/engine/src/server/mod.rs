@@ -4,6 +4,7 @@ pub mod canceller;
 pub mod cold;
 pub mod errors;
 pub mod inbox;
+pub mod lines;
 pub mod place;
 pub mod restart;
 pub mod restored;

@@ -4,12 +4,14 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with, sockopt};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with, sockopt};
 
+use super::lines::Lines;
 use crate::request::Traffic;
 
 /// Where a server listens.
@@ -51,14 +53,26 @@ impl Breaker {
             Kind::Unix(stream) => stream.shutdown(Shutdown::Both),
         };
     }
+
+    pub(super) fn weak(&self) -> WeakBreaker {
+        WeakBreaker(Arc::downgrade(&self.0))
+    }
 }
 
-/// A server whose queue of connections is full would hold up `UnixStream::connect` for ever.
-fn connect_unix(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
-    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(timeout))?;
-    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?).map_err(|error| late(error.into()))?;
-    Ok(socket.into())
+/// The same without keeping the socket open.
+#[derive(Debug)]
+pub(super) struct WeakBreaker(Weak<Kind>);
+
+impl WeakBreaker {
+    pub(super) fn is_alive(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+
+    pub(super) fn shut(&self) {
+        if let Some(kind) = self.0.upgrade() {
+            Breaker(kind).shut();
+        }
+    }
 }
 
 /// A socket.
@@ -69,18 +83,30 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Connects, and waits no longer than this for the connection and for each answer until [`Socket::clear_timeout`].
-    pub fn connect(address: &Address, timeout: Duration) -> io::Result<Self> {
+    /// Connects as one of these lines, and waits no longer than this for the connection and for each answer until
+    /// [`Socket::clear_timeout`].
+    pub fn connect(address: &Address, timeout: Duration, lines: &Lines) -> io::Result<Self> {
+        let new = |family| socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None);
         let kind = match address {
-            Address::Tcp(address) => {
-                let stream = TcpStream::connect_timeout(address, timeout)?;
-                stream.set_nodelay(true)?;
-                Kind::Tcp(stream)
-            }
-            Address::Unix(path) => Kind::Unix(connect_unix(path, timeout)?),
+            Address::Tcp(SocketAddr::V4(_)) => Kind::Tcp(new(AddressFamily::INET)?.into()),
+            Address::Tcp(SocketAddr::V6(_)) => Kind::Tcp(new(AddressFamily::INET6)?.into()),
+            Address::Unix(_) => Kind::Unix(new(AddressFamily::UNIX)?.into()),
         };
         let socket = Self { kind: Arc::new(kind), traffic: Traffic::default() };
+        // Also for the connection itself: a server may not answer, or its queue of connections may be full.
         socket.set_timeout(Some(timeout))?;
+        lines.add(&socket.breaker())?;
+        let connected = match (&*socket.kind, address) {
+            (Kind::Tcp(stream), Address::Tcp(address)) => {
+                stream.set_nodelay(true)?;
+                connect(stream, address)
+            }
+            (Kind::Unix(stream), Address::Unix(path)) => connect(stream, &SocketAddrUnix::new(path)?),
+            _ => Err(Errno::AFNOSUPPORT),
+        };
+        connected.map_err(
+            |error| if error == Errno::INPROGRESS { ErrorKind::TimedOut.into() } else { late(error.into()) },
+        )?;
         Ok(socket)
     }
 

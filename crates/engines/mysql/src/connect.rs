@@ -10,6 +10,7 @@ use std::time::Duration;
 use plimsoll_clock::Clock;
 use plimsoll_engine::error::Result;
 use plimsoll_engine::server::canceller::{CANCEL_PATIENCE, Canceller};
+use plimsoll_engine::server::lines::{Lines, Pulse};
 use plimsoll_engine::server::socket::{Address, KeepAlive, Socket};
 use plimsoll_engine::server::tls::{self, Trust};
 use plimsoll_engine::server::url::{address, is_loopback};
@@ -56,6 +57,7 @@ pub(super) struct Connector {
     pub(super) warnings: Vec<String>,
     /// Numbers of our connections that are open: by them our sessions are told from others'.
     pub(super) ours: Arc<Mutex<Ours>>,
+    lines: Arc<Lines>,
 }
 
 impl Connector {
@@ -103,6 +105,7 @@ impl Connector {
             loopback,
             warnings: found.warning.into_iter().collect(),
             ours: Arc::default(),
+            lines: Arc::default(),
         })
     }
 
@@ -139,6 +142,7 @@ impl Connector {
             loopback: true,
             warnings: Vec::new(),
             ours: Arc::default(),
+            lines: Arc::clone(&self.lines),
         }
     }
 
@@ -171,7 +175,7 @@ impl Connector {
         };
         let mut failed = io::Error::other("its name has no address");
         for address in addresses {
-            let socket = match Socket::connect(&address, timeout) {
+            let socket = match Socket::connect(&address, timeout, &self.lines) {
                 Ok(socket) => socket,
                 Err(error) => {
                     failed = error;
@@ -200,20 +204,31 @@ impl Connector {
         Err(failed.into())
     }
 
-    /// Kills the statement of a connection over another one, protected like that.
-    fn kill(&self, id: u32) -> io::Result<()> {
+    /// A connection to a server that may stand still, protected like the others.
+    fn hurried(&self) -> io::Result<Connection> {
         match self.enter(None, "plimsoll cancel", CANCEL_PATIENCE) {
             Ok(mut connection) => {
                 connection.set_timeout(Some(CANCEL_PATIENCE));
-                match connection.query(&format!("KILL QUERY {id}"), &mut |_| Ok(false)) {
-                    Err(Failed::Wire(error)) => Err(error),
-                    // One that has ended can't be killed.
-                    _ => Ok(()),
-                }
+                Ok(connection)
             }
             Err(Refused::Wire(error)) => Err(error),
             Err(Refused::Error(error)) => Err(io::Error::other(error.message)),
         }
+    }
+
+    /// Kills the statement of a connection over another one.
+    fn kill(&self, id: u32) -> io::Result<()> {
+        match self.hurried()?.query(&format!("KILL QUERY {id}"), &mut |_| Ok(false)) {
+            Err(Failed::Wire(error)) => Err(error),
+            // One that has ended can't be killed.
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the server hears at all.
+    pub(super) fn pulse(&self) -> Pulse {
+        let connector = self.clone();
+        Pulse::new(&self.lines, move || connector.hurried().map(drop))
     }
 }
 

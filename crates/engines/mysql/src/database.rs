@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plimsoll_engine::capability::Capability;
 use plimsoll_engine::database::{
-    ClaimMode, Cold, ColdFollower, Database, Description, Lease, Moves, Sampler, Session, Sessions, Telemetry,
+    Cancel, ClaimMode, Cold, ColdFollower, Database, Description, Lease, Moves, Sampler, Session, Sessions, Telemetry,
     Transfer, Workspace, WorkspaceStatus, Workspaces,
 };
 use plimsoll_engine::error::Result;
@@ -51,6 +51,10 @@ impl Database for MySqlDatabase {
     fn capabilities(&self) -> Vec<Capability> {
         let connection = self.connector.connect(CONTROL);
         connection.and_then(|mut connection| capabilities::detect(&mut connection)).unwrap_or_default()
+    }
+
+    fn pulse(&self) -> Option<Arc<dyn Cancel>> {
+        Some(Arc::new(self.connector.pulse()))
     }
 }
 

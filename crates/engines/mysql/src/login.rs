@@ -133,7 +133,10 @@ pub(super) fn log_in(
     if encrypts {
         header(line.packet());
         line.send()?;
-        line.protect(login.tls, login.host).map_err(|error| Refused::Error(errors.unsafe_line(&error.to_string())))?;
+        line.protect(login.tls, login.host).map_err(|error| match error.kind() {
+            io::ErrorKind::TimedOut => Refused::Wire(error),
+            _ => Refused::Error(errors.unsafe_line(&error.to_string())),
+        })?;
     }
     let password = login.password.map_or("", Secret::expose);
     let proof = match greeting.plugin.as_str() {

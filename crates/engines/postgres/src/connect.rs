@@ -7,12 +7,13 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::canceller::{CANCEL_PATIENCE, Canceller};
+use plimsoll_engine::server::lines::Pulse;
 use plimsoll_engine::server::socket::{Address, KeepAlive};
 use plimsoll_engine::server::tls::{self, Trust};
 use plimsoll_engine::target::{Credentials, Secret};
@@ -77,6 +78,8 @@ pub(super) struct Connector {
     pub(super) warnings: Vec<String>,
     /// What libpq's programs are to be told, as their environment; it may hold the password.
     tool_environment: Vec<(&'static str, String)>,
+    /// Who let us in last.
+    reached: Arc<Mutex<Option<(Address, Host)>>>,
 }
 
 impl Connector {
@@ -151,6 +154,7 @@ impl Connector {
             is_direct,
             keep_alive: (number(&location, "keepalives")? != Some(0)).then_some(keep_alive),
             send_patience: seconds("tcp_user_timeout", KEEPALIVE_IDLE + KEEPALIVE_INTERVAL * KEEPALIVE_RETRIES)?,
+            lines: Arc::default(),
         };
         let rules =
             [("disable", ChannelRule::Never), ("prefer", ChannelRule::IfPossible), ("require", ChannelRule::Always)];
@@ -188,6 +192,7 @@ impl Connector {
             loopback,
             warnings,
             tool_environment,
+            reached: Arc::default(),
         })
     }
 
@@ -209,6 +214,7 @@ impl Connector {
             loopback: true,
             warnings: Vec::new(),
             tool_environment: Vec::new(),
+            reached: Arc::default(),
             ..self.clone()
         }
     }
@@ -252,7 +258,11 @@ impl Connector {
             for address in addresses {
                 match self.enter(&address, host, name, timeout) {
                     Ok(mut connection) => match self.is_wanted(&mut connection) {
-                        Ok(true) => return Ok(connection),
+                        Ok(true) => {
+                            let reached = Some((address, host.clone()));
+                            *self.reached.lock().unwrap_or_else(PoisonError::into_inner) = reached;
+                            return Ok(connection);
+                        }
                         Ok(false) => {
                             let cause = "the server is not one of the target_session_attrs asked for";
                             failed = self.errors.unreachable(cause);
@@ -268,6 +278,20 @@ impl Connector {
             }
         }
         Err(failed)
+    }
+
+    /// Whether the server that let us in last hears at all.
+    pub(super) fn pulse(&self) -> Pulse {
+        let connector = self.clone();
+        Pulse::new(&self.route.lines, move || {
+            let reached = connector.reached.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let Some((address, host)) = reached else { return Ok(()) };
+            match connector.enter(&address, &host, "plimsoll cancel", CANCEL_PATIENCE) {
+                Ok(_) => Ok(()),
+                Err(Refused::Wire(error)) => Err(error),
+                Err(Refused::Error(error)) => Err(io::Error::other(error.message)),
+            }
+        })
     }
 
     fn enter(

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plimsoll_engine::capability::Capability;
 use plimsoll_engine::database::{
-    ClaimMode, Cold, ColdFollower, Database, Description, Lease, Moves, Sampler, Session, Sessions, Telemetry,
+    Cancel, ClaimMode, Cold, ColdFollower, Database, Description, Lease, Moves, Sampler, Session, Sessions, Telemetry,
     Transfer, Workspace, WorkspaceKind, WorkspaceStatus, Workspaces,
 };
 use plimsoll_engine::error::Result;
@@ -53,6 +53,10 @@ impl Database for PostgresDatabase {
         let connection = self.connector.connect(CONTROL);
         let detected = connection.and_then(|mut connection| capabilities::detect(&mut connection));
         detected.unwrap_or_default()
+    }
+
+    fn pulse(&self) -> Option<Arc<dyn Cancel>> {
+        Some(Arc::new(self.connector.pulse()))
     }
 }
 

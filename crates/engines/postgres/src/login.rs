@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_engine::error::Error;
+use plimsoll_engine::server::lines::Lines;
 use plimsoll_engine::server::socket::{Address, KeepAlive, Socket};
 use plimsoll_engine::server::stream::Stream;
 use plimsoll_engine::target::Secret;
@@ -31,6 +32,8 @@ pub(super) struct Route {
     pub(super) is_direct: bool,
     pub(super) keep_alive: Option<KeepAlive>,
     pub(super) send_patience: Duration,
+    /// All lines to the server.
+    pub(super) lines: Arc<Lines>,
 }
 
 /// Whether the log-in has to be bound to the server's certificate.
@@ -67,7 +70,7 @@ type Outcome<T> = Result<T, Refused>;
 impl Route {
     /// A line to an address, which is that of this host, protected as far as asked.
     pub(super) fn open(&self, address: &Address, host: &str, patience: Duration, errors: &Errors) -> Outcome<Stream> {
-        let socket = Socket::connect(address, patience)?;
+        let socket = Socket::connect(address, patience, &self.lines)?;
         socket.keep_alive(self.keep_alive, Some(self.send_patience))?;
         let mut stream = Stream::new(socket);
         // Nobody can listen at a socket of this machine, and servers have no TLS there.

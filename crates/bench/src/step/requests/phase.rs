@@ -12,7 +12,7 @@ use plimsoll_load::schedule::Schedule;
 use plimsoll_load::think::Think;
 use plimsoll_load::worker::{Needed, Shared, State, work};
 use plimsoll_measurement::event::{Kind, Second};
-use plimsoll_measurement::{Phase as PhaseRecord, Stall, units};
+use plimsoll_measurement::{Moment, Phase as PhaseRecord, Stall, units};
 
 use super::plan::arrivals;
 use crate::interrupt::Interrupt;
@@ -36,6 +36,9 @@ const LEAD_OF_A_SESSION: Duration = Duration::from_micros(50);
 const LEAST_PATIENCE: Duration = Duration::from_mins(1);
 /// ... and are looked for in this rhythm.
 const LOOK_FOR_ANSWERS: Duration = Duration::from_millis(5);
+
+/// How often it is looked whether an interrupt has ended the sessions.
+const INTERRUPT_EVERY: Duration = Duration::from_millis(50);
 
 /// Said of a phase in which sessions lost the server, once it is there again: an error says that it stayed away.
 const CAME_BACK: &str = "sessions lost the server during a repetition and came back: there is a gap in its series";
@@ -172,7 +175,7 @@ fn watch_over(
     let (mut losses, mut lost_since) = (0, None);
     let mut look = shared.start.after(LOOK_EVERY);
     while shared.state.is_working() && look <= shared.end {
-        clock.sleep_until(look);
+        sleep_until(look, shared, sessions.interrupt);
         // What a killed program leaves, by kind; its seconds have at least as much. In virtual time a minute is over at once.
         let is_told = clock.kind() != "virtual" && keep.log.is_kept() && monitor.is_to_be_kept();
         let so_far = is_told.then(|| monitor.so_far(kinds, keep.repetition));
@@ -217,6 +220,18 @@ fn watch_over(
         look = look.after(LOOK_EVERY);
     }
     Ok(())
+}
+
+/// Sleeps until the next look, unless an interrupt has ended the sessions.
+fn sleep_until(look: Moment, shared: &Shared<'_>, interrupt: &Interrupt) {
+    let clock = shared.clock;
+    while clock.kind() != "virtual" && clock.now().after(INTERRUPT_EVERY) < look {
+        clock.sleep(INTERRUPT_EVERY);
+        if interrupt.signal().is_some() && !shared.state.is_working() {
+            return;
+        }
+    }
+    clock.sleep_until(look);
 }
 
 fn tell_second(keep: &mut Keep<'_>, shared: &Shared<'_>, sessions: &Sessions<'_>, second: Second) {
