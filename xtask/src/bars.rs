@@ -112,7 +112,7 @@ const BARS: &[Bar] = &[
         name: "frozen",
         goal: "Ctrl-C ends a run whose server is frozen in <= 2 s with what was measured, ten times in each phase",
         check: Check::Command {
-            command: "PLIMSOLL_FROZEN_TIMES=10 cargo test --workspace --test frozen -- --nocapture --test-threads=1",
+            command: "PLIMSOLL_FROZEN=10 cargo test --workspace --test frozen -- --nocapture --test-threads=1",
             reason: "needs servers and a quiet machine",
         },
     },

@@ -1,11 +1,13 @@
-//! Ctrl-C while the server stands still: the run ends soon, whatever it waits for, with what was measured. How soon is for
-//! `PLIMSOLL_FROZEN_TIMES=10`, which measures each phase so often; without it the tests leave a slow machine room.
+//! Ctrl-C while the server stands still: the run ends soon, whatever it waits for, with what was measured.
+//!
+//! `PLIMSOLL_FROZEN=10 cargo test --workspace --test frozen -- --nocapture --test-threads=1` does so ten times in each phase, and holds
+//! the times against the bar; once, a slow machine has room. `PLIMSOLL_TEST_SERVERS` chooses other versions, and MySQL.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -17,10 +19,8 @@ use serde_json::Value;
 
 /// The bar of the measurement.
 const BAR: Duration = Duration::from_secs(2);
-/// What a machine with other things to do may take. Waiting for a log-in, or for the server's answer without end, would take longer.
+/// What a machine with other things to do may take, once. Waiting for a log-in, or for the server's answer without end, would take longer.
 const GENEROUS: Duration = Duration::from_secs(8);
-/// How often each phase is measured, where that is said; then the bar counts.
-const TIMES: &str = "PLIMSOLL_FROZEN_TIMES";
 
 /// What a run is doing when its server freezes.
 struct Phase {
@@ -218,17 +218,21 @@ fn interrupted(server: &Server, phase: &Phase) -> Duration {
     took
 }
 
-/// Freezes the server in each phase: once, or as often as the variable says, which makes it the measurement of the bar.
+fn tell(line: &str) {
+    let mut out = io::stderr();
+    writeln!(out, "{line}").unwrap();
+}
+
 fn ends_soon(name: &str, server: &Server) {
-    let times: Option<usize> = std::env::var(TIMES).ok().and_then(|times| times.parse().ok());
-    let limit = if times.is_some() { BAR } else { GENEROUS };
+    let times = std::env::var("PLIMSOLL_FROZEN").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
+    let limit = if times > 1 { BAR } else { GENEROUS };
     let mut missed = Vec::new();
     for phase in &PHASES {
-        let mut took: Vec<Duration> = (0..times.unwrap_or(1)).map(|_| interrupted(server, phase)).collect();
-        took.sort();
-        let (median, worst) = (took[took.len() / 2], took[took.len() - 1]);
-        let line = format!("{name}, {}: median {median:.2?}, worst {worst:.2?} of {}", phase.name, took.len());
-        let _ = writeln!(std::io::stderr(), "{line}");
+        let mut all: Vec<Duration> = (0..times).map(|_| interrupted(server, phase)).collect();
+        all.sort();
+        let (median, worst) = (all[times / 2], all[times - 1]);
+        let line = format!("{name}, {}: median {median:.2?}, worst {worst:.2?}", phase.name);
+        tell(&line);
         missed.extend((worst > limit).then_some(line));
     }
     assert!(missed.is_empty(), "{missed:#?}");
@@ -239,7 +243,6 @@ fn a_frozen_postgresql_holds_nothing_up() {
     ends_soon("PostgreSQL", &Server::postgres());
 }
 
-/// `PLIMSOLL_TEST_SERVERS` chooses MySQL.
 #[test]
 fn a_frozen_mariadb_holds_nothing_up() {
     ends_soon("MariaDB or MySQL", &Server::mariadb());
