@@ -1,7 +1,8 @@
 //! Ctrl-C while the server stands still: the run ends soon, whatever it waits for, with what was measured.
 //!
 //! `PLIMSOLL_FROZEN=10 cargo test --workspace --test frozen -- --nocapture --test-threads=1` does so ten times in each phase, and holds
-//! the times against the bar; once, a slow machine has room. `PLIMSOLL_TEST_SERVERS` chooses other versions, and MySQL.
+//! the times against the bar; once, a slow machine has room. `PLIMSOLL_TEST_SERVERS` chooses other versions, and MySQL, whose programs have
+//! to come first in `PATH`.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
