@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::socket::Breaker;
+use super::breaker::Breaker;
 use crate::database::Cancel;
 
 /// How long a server may take to hear that it shall stop. With what comes after it has to stay below the two seconds in which an

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::socket::{Breaker, WeakBreaker};
+use super::breaker::{Breaker, WeakBreaker};
 use crate::database::Cancel;
 
 /// Lines to a server.

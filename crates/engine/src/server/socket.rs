@@ -1,16 +1,17 @@
 //! Blocking sockets: TCP or Unix, with a limit on how long a vanished server is waited for, and bytes that are counted.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with, sockopt};
 
+use super::breaker::{Breaker, Kind};
 use super::lines::Lines;
 use crate::request::Traffic;
 
@@ -32,47 +33,6 @@ pub struct KeepAlive {
     pub interval: Option<Duration>,
     /// ... and for the last time after so many questions.
     pub retries: Option<u32>,
-}
-
-#[derive(Debug)]
-enum Kind {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
-
-/// Breaks a socket that another thread may be waiting on.
-#[derive(Debug, Clone)]
-pub struct Breaker(Arc<Kind>);
-
-impl Breaker {
-    /// Nothing more comes or goes.
-    pub fn shut(&self) {
-        // One that is no longer connected is as good as broken.
-        let _ = match &*self.0 {
-            Kind::Tcp(stream) => stream.shutdown(Shutdown::Both),
-            Kind::Unix(stream) => stream.shutdown(Shutdown::Both),
-        };
-    }
-
-    pub(super) fn weak(&self) -> WeakBreaker {
-        WeakBreaker(Arc::downgrade(&self.0))
-    }
-}
-
-/// The same without keeping the socket open.
-#[derive(Debug)]
-pub(super) struct WeakBreaker(Weak<Kind>);
-
-impl WeakBreaker {
-    pub(super) fn is_alive(&self) -> bool {
-        self.0.strong_count() > 0
-    }
-
-    pub(super) fn shut(&self) {
-        if let Some(kind) = self.0.upgrade() {
-            Breaker(kind).shut();
-        }
-    }
 }
 
 /// A socket.
@@ -117,7 +77,7 @@ impl Socket {
 
     /// Breaks it from another thread.
     pub fn breaker(&self) -> Breaker {
-        Breaker(Arc::clone(&self.kind))
+        Breaker::of(&self.kind)
     }
 
     /// How long an answer may take from now on; as long as it takes if this isn't said.
