@@ -67,8 +67,14 @@ const FAULTS: &[Fault] = &[
     ),
     // A check of the whole is left out.
     fault("hardware", "crates/hardware/src/spec/read.rs", "spec.check().map_err", "Ok(()).map_err"),
-    // Sums that overflow, of parameters and on the faces.
-    fault("parameters", "crates/bench/src/parameters.rs", "least.saturating_mul(scale)", "(least * scale)"),
+    // A division by nothing, at a scale that is more than a number of 32 bits holds.
+    fault(
+        "parameters",
+        "crates/bench/src/parameters.rs",
+        "u32::try_from(scale).unwrap_or(u32::MAX)",
+        "u32::try_from(scale).unwrap_or(0)",
+    ),
+    // Sums that overflow on the faces.
     fault("records", "crates/report/src/build/requests.rs", "*sum = sum.saturating_add(*count)", "*sum += *count"),
     fault(
         "records",
