@@ -27,7 +27,7 @@ const LAST_RECONNECT: Duration = Duration::from_secs(1);
 const MOST_FAILURES_IN_A_ROW: u64 = 1000;
 
 /// How late answers are picked up is looked at so often: a look takes a few microseconds.
-const PICKUP_EVERY: Duration = Duration::from_millis(5);
+const PICKUP_EVERY: Duration = Duration::from_millis(25);
 
 /// What the sessions of a phase share.
 pub struct Sessions<'a> {

@@ -22,8 +22,9 @@ type Ask = Box<dyn Fn() -> io::Result<()> + Send + Sync>;
 pub struct Canceller {
     ask: Ask,
     breaker: Breaker,
-    /// Held while the server is asked, and by whoever begins a statement.
+    /// Held while the server is asked.
     gate: Mutex<()>,
+    is_asking: AtomicBool,
     works: AtomicBool,
     unheard: AtomicBool,
 }
@@ -37,19 +38,24 @@ impl fmt::Debug for Canceller {
 impl Canceller {
     /// Of the session on the line of this breaker.
     pub fn new(breaker: Breaker, ask: impl Fn() -> io::Result<()> + Send + Sync + 'static) -> Self {
-        let (works, unheard) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { ask: Box::new(ask), breaker, gate: Mutex::new(()), works, unheard }
+        let (is_asking, works, unheard) = (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
+        Self { ask: Box::new(ask), breaker, gate: Mutex::new(()), is_asking, works, unheard }
     }
 
     /// A statement is about to begin. One that is being cancelled has ended; that its cancelling has too is waited for here.
+    #[inline]
     pub fn begin(&self) {
-        let _gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
-        self.works.store(true, Ordering::SeqCst);
+        // Each request passes here. Either a canceller that asks is seen, or it sees that this statement works.
+        self.works.swap(true, Ordering::SeqCst);
+        if self.is_asking.load(Ordering::SeqCst) {
+            drop(self.gate.lock().unwrap_or_else(PoisonError::into_inner));
+        }
     }
 
     /// The statement has ended.
+    #[inline]
     pub fn end(&self) {
-        self.works.store(false, Ordering::SeqCst);
+        self.works.store(false, Ordering::Release);
     }
 }
 
@@ -57,6 +63,7 @@ impl Cancel for Canceller {
     /// A request that was not heard in time may still be heard at any later time, so its session has come to its end.
     fn cancel(&self) {
         let _gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        self.is_asking.store(true, Ordering::SeqCst);
         // A server that can't be reached has nothing to cancel, or will notice by itself that we are gone.
         if !self.is_unheard()
             && self.works.load(Ordering::SeqCst)
@@ -65,6 +72,7 @@ impl Cancel for Canceller {
             self.unheard.store(true, Ordering::SeqCst);
             self.breaker.shut();
         }
+        self.is_asking.store(false, Ordering::SeqCst);
     }
 
     fn sever(&self) {

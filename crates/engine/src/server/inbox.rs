@@ -22,11 +22,13 @@ impl Default for Inbox {
 
 impl Inbox {
     /// What is there.
+    #[inline]
     pub fn held(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
     /// Takes the first `length` bytes of what is there; where they are in [`Inbox::at`] until the next fill.
+    #[inline]
     pub fn take(&mut self, length: usize) -> Range<usize> {
         let from = self.start;
         self.start += length;
@@ -34,6 +36,7 @@ impl Inbox {
     }
 
     /// Bytes that were taken.
+    #[inline]
     pub fn at(&self, taken: Range<usize>) -> &[u8] {
         &self.buffer[taken]
     }
@@ -52,6 +55,7 @@ impl Inbox {
     ///
     /// # Errors
     /// `read`'s own; [`io::ErrorKind::UnexpectedEof`] at the end.
+    #[inline]
     pub fn fill(&mut self, wanted: usize, mut read: impl FnMut(&mut [u8]) -> io::Result<usize>) -> io::Result<()> {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
@@ -77,6 +81,7 @@ impl Inbox {
     }
 
     /// Gives memory back that a large answer took.
+    #[inline]
     pub fn shrink(&mut self) {
         if self.buffer.len() > KEPT_BYTES && self.start == self.end {
             *self = Self::default();

@@ -123,11 +123,13 @@ impl From<UnixStream> for Socket {
 }
 
 /// A timeout is called by its name.
+#[inline]
 fn late(error: io::Error) -> io::Error {
     if error.kind() == ErrorKind::WouldBlock { ErrorKind::TimedOut.into() } else { error }
 }
 
 impl Read for Socket {
+    #[inline]
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = match &*self.kind {
             Kind::Tcp(stream) => (&mut &*stream).read(buffer),
@@ -140,6 +142,7 @@ impl Read for Socket {
 }
 
 impl Write for Socket {
+    #[inline]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = match &*self.kind {
             Kind::Tcp(stream) => (&mut &*stream).write(bytes),
@@ -150,6 +153,7 @@ impl Write for Socket {
         Ok(count)
     }
 
+    #[inline]
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }

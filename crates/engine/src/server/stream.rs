@@ -49,6 +49,7 @@ impl Stream {
 }
 
 impl Read for Stream {
+    #[inline]
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match &mut self.tls {
             Some(tls) => rustls::Stream::new(tls.as_mut(), &mut self.socket).read(buffer),
@@ -58,6 +59,7 @@ impl Read for Stream {
 }
 
 impl Write for Stream {
+    #[inline]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.tls {
             Some(tls) => rustls::Stream::new(tls.as_mut(), &mut self.socket).write(bytes),
@@ -65,6 +67,7 @@ impl Write for Stream {
         }
     }
 
+    #[inline]
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.tls {
             Some(tls) => rustls::Stream::new(tls.as_mut(), &mut self.socket).flush(),
