@@ -1,6 +1,7 @@
 //! What is known of a target since it was opened.
 
 use std::collections::BTreeMap;
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 /// What the weakest isolation of an engine does to a scan.
@@ -47,6 +48,11 @@ pub struct Description {
     /// How long after the fact [`Counter::MemoryPercent`](plimsoll_measurement::Counter::MemoryPercent) tells of it, where the
     /// engine averages over intervals. Zero where it is of now.
     pub memory_report_age: Duration,
+}
+
+/// The CPUs that this machine lets us use.
+pub fn cpus_of_machine() -> Option<u32> {
+    available_parallelism().ok().and_then(|cpus| u32::try_from(cpus.get()).ok())
 }
 
 impl Description {

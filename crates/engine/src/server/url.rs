@@ -1,6 +1,7 @@
 //! URLs of servers: `scheme://user:password@host:port/database?parameter=value`, taken apart and decoded. Nothing of what is
 //! wrong with one is repeated, as it may be a piece of a password.
 
+use std::fmt;
 use std::net::IpAddr;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -78,7 +79,7 @@ pub fn is_loopback(host: &str) -> bool {
 }
 
 /// `host:port`, or `[address]:port`.
-pub fn address(host: &str, port: u16) -> String {
+pub fn address(host: &str, port: impl fmt::Display) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 

@@ -52,7 +52,7 @@ impl ColdMaker<'_> {
             done.push("restart".to_owned());
         }
         let mut connection = connect(self.connector, workspace, run, RequestAccess::OWN)?;
-        self.follower.working(connection.canceller());
+        self.follower.working(connection.link.cancel());
         if (cold.restart_command.is_none() || self.loads_at_startup) && self.displace(&mut connection, run)? {
             done.push("displace".to_owned());
         }

@@ -10,27 +10,19 @@ use plimsoll_measurement::Counter;
 use super::product::Product;
 
 /// Status of the whole server that is read.
-pub(super) const STATUS: [&str; 19] = [
-    "Binlog_cache_use",
-    "Binlog_stmt_cache_use",
-    "Com_commit",
-    "Handler_commit",
-    "Innodb_buffer_pool_read_requests",
-    "Innodb_data_pending_reads",
-    "Innodb_data_read",
-    "Innodb_data_reads",
-    "Innodb_data_writes",
-    "Innodb_log_writes",
-    "Innodb_os_log_fsyncs",
-    "Innodb_os_log_written",
-    "Innodb_pages_read",
-    "Innodb_pages_written",
-    "Innodb_row_lock_current_waits",
-    "Innodb_row_lock_time",
-    "Innodb_row_lock_waits",
-    "Threads_connected",
-    "Uptime",
-];
+pub(super) const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Binlog_cache_use', 'Binlog_stmt_cache_use', \
+    'Com_commit', 'Handler_commit', 'Innodb_buffer_pool_read_requests', 'Innodb_data_pending_reads', 'Innodb_data_read', \
+    'Innodb_data_reads', 'Innodb_data_writes', 'Innodb_log_writes', 'Innodb_os_log_fsyncs', 'Innodb_os_log_written', \
+    'Innodb_pages_read', 'Innodb_pages_written', 'Innodb_row_lock_current_waits', 'Innodb_row_lock_time', \
+    'Innodb_row_lock_waits', 'Threads_connected', 'Uptime')";
+
+/// The same of pages and the log alone, for sessions that read themselves.
+pub(super) const OWN_STATUS: &str =
+    "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_pages_read', 'Innodb_os_log_written', 'Innodb_data_read')";
+
+/// What the log has done.
+pub(super) const LOG_STATUS: &str =
+    "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_log_writes', 'Innodb_os_log_written', 'Innodb_os_log_fsyncs')";
 
 /// All sessions: of those of other users a user without the privilege PROCESS sees nothing. To have them counted by the server
 /// costs it six times as much as to send them.

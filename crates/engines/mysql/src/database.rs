@@ -12,11 +12,12 @@ use plimsoll_engine::error::Result;
 use plimsoll_engine::process;
 use plimsoll_engine::request::{RequestAccess, Requester};
 use plimsoll_engine::server::place::{self, CONTROL, Keepers as _, ServerLease};
+use plimsoll_engine::server::processes::ProcessSampler;
 use plimsoll_engine::table::Table;
 use plimsoll_measurement::Ceiling;
 
 use super::connect::Connector;
-use super::counters::{self, ProcessSampler};
+use super::counters;
 use super::describe::{self, Described};
 use super::requester::MySqlRequester;
 use super::sampler::ServerSampler;
@@ -132,9 +133,7 @@ impl Telemetry for MySqlDatabase {
     }
 
     fn process_sampler(&self) -> Option<Box<dyn Sampler>> {
-        let mut connection = self.connector.connect(CONTROL).ok()?;
-        let pid = counters::process_of(&mut connection, self.connector.loopback)?;
-        Some(Box::new(ProcessSampler::new(Arc::clone(&self.connector.clock), pid)?))
+        ProcessSampler::of(&self.connector.clock, &self.server_pids())
     }
 }
 

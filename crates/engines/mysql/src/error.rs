@@ -78,16 +78,6 @@ impl Errors {
         if error.hint.is_some() { error } else { error.hint("see what the server's log says of it") }
     }
 
-    /// No server there, or nothing that answers as a server would.
-    pub(super) fn unreachable(&self, cause: &str) -> Error {
-        errors::unreachable(self.address(), cause)
-    }
-
-    /// A connection that was not made in time.
-    pub(super) fn too_slow(&self, seconds: u64) -> Error {
-        errors::too_slow(self.address(), seconds)
-    }
-
     /// No line that nobody else can read, where one was wanted.
     pub(super) fn unsafe_line(&self, cause: &str) -> Error {
         Error::new(Connect, format!("no safe connection to {}: {}", self.address(), sentence(cause))).hint(

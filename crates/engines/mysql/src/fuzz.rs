@@ -4,9 +4,10 @@ use std::io::Write;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_engine::server::canceller::Canceller;
-use plimsoll_engine::server::tls::{self, Trust};
+use plimsoll_engine::server::tls::{self, Protection, Trust};
 use plimsoll_engine::table::ColumnType;
 use plimsoll_engine::target::{Secret, Target};
 use plimsoll_engine::value::Row;
@@ -16,7 +17,7 @@ use crate::error::{Errors, statement};
 use crate::login::{self, Login, Welcome};
 use crate::product::Server;
 use crate::rows;
-use crate::url::{Location, SslMode};
+use crate::url::Location;
 use crate::wire_connection::WireConnection;
 
 #[test]
@@ -63,15 +64,16 @@ fn answers() {
             password: Some(&password),
             database: Some("d"),
             host: "localhost",
-            mode: if kind & 0x40 == 0 { SslMode::Disabled } else { SslMode::Preferred },
+            mode: if kind & 0x40 == 0 { Protection::Off } else { Protection::IfPossible },
             tls: &trust,
             is_socket: false,
             name: "plimsoll",
         };
         let kind = KINDS[usize::from(*kind) % KINDS.len()];
         if kind == "login" {
-            let outcome = login::outcome(login::log_in(&mut line, &login, &errors), 1, &errors);
-            assert!(outcome.err().is_none_or(|error| !error.to_string().contains("secret")));
+            let refused = login::log_in(&mut line, &login, &errors).err();
+            let error = refused.map(|refused| refused.into_error("here", Duration::from_secs(1)));
+            assert!(error.is_none_or(|error| !error.to_string().contains("secret")));
             return;
         }
         let server = Server::from_version(product).expect("it is new enough");

@@ -57,7 +57,7 @@ impl MySqlRequester {
         access: RequestAccess,
     ) -> Result<Self> {
         let mut connection = connect(connector, workspace, run, access)?;
-        connection.line().shrink();
+        connection.link.line.shrink();
         Ok(Self { connection, facts, forms: Vec::new() })
     }
 
@@ -123,7 +123,7 @@ impl Sampler for MySqlRequester {}
 
 impl Requester for MySqlRequester {
     fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {
-        self.connection.alive()?;
+        self.connection.link.alive()?;
         let number = statement.number as usize;
         if self.forms.len() <= number {
             self.forms.resize_with(number + 1, || None);
@@ -142,7 +142,7 @@ impl Requester for MySqlRequester {
                 }
             };
             let outcome = self.request(statement, &mut ready, parameters);
-            self.connection.line().shrink();
+            self.connection.link.line.shrink();
             let failed = match outcome {
                 Ok(answer) => {
                     self.forms[number] = Some(Form::Prepared(ready));
@@ -176,10 +176,10 @@ impl Requester for MySqlRequester {
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {
-        self.connection.canceller()
+        self.connection.link.cancel()
     }
 
     fn traffic(&self) -> Option<Traffic> {
-        Some(self.connection.traffic())
+        Some(self.connection.link.traffic())
     }
 }

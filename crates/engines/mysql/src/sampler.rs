@@ -11,7 +11,7 @@ use plimsoll_measurement::{Counter, FileRow, Reading, Views, WaitRow, Window};
 
 use super::connect::Connector;
 use super::connection::Connection;
-use super::counter_queries::{self, Beside, Follow, STATUS, Status, TIMER};
+use super::counter_queries::{self, Beside, Follow, LOG_STATUS, STATUS, Status, TIMER};
 use super::counters;
 use super::describe::ServerFacts;
 
@@ -51,7 +51,7 @@ impl ServerSampler {
     fn connected(&mut self) -> Result<&mut Connection> {
         if self.connection.is_none() {
             let mut connection = self.connector.connect_within(NAME, PATIENCE)?;
-            connection.set_timeout(Some(PATIENCE));
+            connection.link.set_timeout(Some(PATIENCE));
             // A server that ends idle sessions within the second would be connected to anew each time.
             connection.run("SET SESSION wait_timeout = 3600")?;
             self.connection = Some(connection);
@@ -67,7 +67,7 @@ impl ServerSampler {
     fn ask(&mut self, sql: &str) -> Result<std::result::Result<Vec<Vec<Option<String>>>, Error>> {
         let Some(connection) = &mut self.connection else { return Err(self.connector.errors.lost("it was given up")) };
         let answer = connection.ask(sql);
-        if let Err(error) = connection.alive() {
+        if let Err(error) = connection.link.alive() {
             self.connection = None;
             return Err(error);
         }
@@ -158,7 +158,7 @@ impl Sampler for ServerSampler {
         let connection = self.connected()?;
         let (product, own) = (connection.server.product, connection.id);
         let mut readings = Vec::with_capacity(24);
-        let Some(Answer { rows, window }) = self.rows(&counters::status_sql(&STATUS))? else { return Ok(readings) };
+        let Some(Answer { rows, window }) = self.rows(STATUS)? else { return Ok(readings) };
         let status: Status = counters::status_of(rows);
         put(&mut readings, &counter_queries::counters(&status, product, self.facts.is_direct), window);
         put(&mut readings, &self.follow.next(&status), window);
@@ -203,7 +203,7 @@ impl Sampler for ServerSampler {
             views.waits = waits.iter().filter_map(|row| wait_row(row)).collect();
         }
         if views.files.iter().all(|file| file.kind != "log") {
-            let status = self.ask(&counters::status_sql(&counters::LOG_STATUS))?.unwrap_or_default();
+            let status = self.ask(LOG_STATUS)?.unwrap_or_default();
             views.files.extend(counters::log_rows(&counters::status_of(status)));
         }
         Ok(views)

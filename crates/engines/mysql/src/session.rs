@@ -52,7 +52,7 @@ impl MySqlSession {
         parameters: &[Value<'_>],
         each: super::connection::Each<'_>,
     ) -> Result<super::connection::Done> {
-        self.connection.alive()?;
+        self.connection.link.alive()?;
         let prepared = match self.statements.remove(sql) {
             Some(prepared) => Ok(prepared),
             None => self.connection.prepare(sql),
@@ -68,18 +68,18 @@ impl MySqlSession {
             _ => {
                 if let Err(Failed::Receiver(_)) = &outcome {
                     // The rest of the rows would still be sent, and the next statement would have to wait for all of them.
-                    self.connection.canceller().cancel();
+                    self.connection.link.cancel().cancel();
                     match self.connection.drain() {
                         Ok(()) | Err(Failed::Server(_)) => {}
                         Err(failed) => drop(self.connection.fail(failed)),
                     }
                 }
-                if self.connection.alive().is_ok() {
+                if self.connection.link.alive().is_ok() {
                     self.connection.close(&prepared).map_err(|error| self.connection.fail(error.into()))?;
                 }
             }
         }
-        self.connection.line().shrink();
+        self.connection.link.line.shrink();
         outcome.map_err(|failed| self.connection.fail(failed))
     }
 }
@@ -116,7 +116,7 @@ impl Session for MySqlSession {
     }
 
     fn check(&mut self, sql: &str) -> Result<()> {
-        self.connection.alive()?;
+        self.connection.link.alive()?;
         let prepared = self.connection.prepare(sql).map_err(|failed| self.connection.fail(failed))?;
         self.connection.close(&prepared).map_err(|error| self.connection.fail(error.into()))
     }
@@ -179,7 +179,7 @@ impl Requester for MySqlSession {
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {
-        self.connection.canceller()
+        self.connection.link.cancel()
     }
 }
 

@@ -128,8 +128,8 @@ impl Transfer for MySqlTransfer {
     fn import(&mut self, file: &File, into: &Workspace, follow: &mut dyn Follow) -> Result<()> {
         self.make(into)?;
         let mut control = self.session()?;
-        control.set_timeout(Some(PATIENCE));
-        follow.working(control.canceller());
+        control.link.set_timeout(Some(PATIENCE));
+        follow.working(control.link.cancel());
         let mut command = self.program(1, into)?;
         command.stdin(tool::whole(file)?).stdout(Stdio::null());
         follow.stage(TABLES)?;
@@ -141,8 +141,8 @@ impl Transfer for MySqlTransfer {
     fn copy(&mut self, from: &Workspace, to: &Workspace, _way: &str, follow: &mut dyn Follow) -> Result<()> {
         self.make(to)?;
         let (mut connection, mut control) = (self.session()?, self.session()?);
-        follow.working(connection.canceller());
-        control.set_timeout(Some(PATIENCE));
+        follow.working(connection.link.cancel());
+        control.link.set_timeout(Some(PATIENCE));
         let sql = format!(
             "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{from}' AND TABLE_NAME <> '{MARK_TABLE}' \
              ORDER BY 1"

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use plimsoll_engine::server::inbox::{Inbox, KEPT_BYTES};
+use plimsoll_engine::server::link::Line;
 use plimsoll_engine::server::socket::Socket;
 use plimsoll_engine::server::stream::Stream;
 use rustls::ClientConfig;
@@ -22,6 +23,9 @@ pub(super) const OK: u8 = 0x00;
 pub(super) const LOCAL_INFILE: u8 = 0xfb;
 pub(super) const END: u8 = 0xfe;
 pub(super) const ERROR: u8 = 0xff;
+
+/// The command that ends a session.
+const QUIT: u8 = 0x01;
 
 /// A line.
 pub(super) struct WireConnection {
@@ -49,6 +53,17 @@ impl ServerError {
             reader.bytes(6)?;
         }
         Ok(Self { code, message: String::from_utf8_lossy(reader.0).into_owned() })
+    }
+}
+
+impl Line for WireConnection {
+    fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    fn leave(&mut self) -> io::Result<()> {
+        self.command(QUIT);
+        self.send()
     }
 }
 

@@ -193,15 +193,15 @@ impl Keeper for Connection {
     }
 
     fn leave(&mut self, _: &Workspace) {
-        self.set_timeout(Some(PATIENCE));
+        self.link.set_timeout(Some(PATIENCE));
         // If it fails the session is dead and its locks with it.
         let _ = self.run("SELECT RELEASE_ALL_LOCKS()");
     }
 
     fn answers(&mut self) -> bool {
-        self.set_timeout(Some(PATIENCE));
+        self.link.set_timeout(Some(PATIENCE));
         let answers = self.ping();
-        self.set_timeout(None);
+        self.link.set_timeout(None);
         answers
     }
 

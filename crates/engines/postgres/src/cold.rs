@@ -43,7 +43,7 @@ impl ColdMaker<'_> {
             done.push("restart".to_owned());
         }
         let mut connection = session::connect(self.connector, workspace, run, RequestAccess::OWN)?;
-        self.follower.working(connection.canceller());
+        self.follower.working(connection.link.cancel());
         if cold.restart_command.is_none() {
             if !cold.shared {
                 for table in tables {

@@ -29,7 +29,7 @@ pub(super) fn load(connection: &mut Connection, table: &Table, rows: &mut dyn Ro
     let loaded = pieces(connection, &sql, &table.types(), rows);
     // After an error the server takes COMMIT for ROLLBACK, without a complaint.
     let ended = connection.run(if loaded.is_ok() { "COMMIT" } else { "ROLLBACK" });
-    connection.shrink();
+    connection.link.line.shrink();
     loaded.and_then(|row_summary| ended.map(|_| row_summary))
 }
 

@@ -12,11 +12,12 @@ use plimsoll_engine::error::Result;
 use plimsoll_engine::process;
 use plimsoll_engine::request::{RequestAccess, Requester};
 use plimsoll_engine::server::place::{self, CONTROL, Keepers as _, ServerLease};
+use plimsoll_engine::server::processes::ProcessSampler;
 use plimsoll_engine::table::Table;
 use plimsoll_measurement::Ceiling;
 
 use super::connect::Connector;
-use super::counters::{self, ProcessSampler};
+use super::counters;
 use super::describe::{self, Server};
 use super::requester::WireRequester;
 use super::sampler::ServerSampler;
@@ -149,10 +150,7 @@ impl Telemetry for PostgresDatabase {
     }
 
     fn process_sampler(&self) -> Option<Box<dyn Sampler>> {
-        let mut connection = self.connector.connect(CONTROL).ok()?;
-        let postmaster = counters::postmaster(&mut connection, self.connector.loopback)?;
-        let sampler = ProcessSampler::new(Arc::clone(&self.connector.clock), postmaster)?;
-        Some(Box::new(sampler))
+        ProcessSampler::of(&self.connector.clock, &self.server_pids())
     }
 }
 

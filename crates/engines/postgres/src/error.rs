@@ -121,16 +121,6 @@ impl Errors {
         Error::new(ErrorKind::Authenticate, message)
     }
 
-    /// Nobody there, or nobody who answers as a server would.
-    pub(super) fn unreachable(&self, cause: &str) -> Error {
-        errors::unreachable(self.address(), cause)
-    }
-
-    /// A connection that was not made in time.
-    pub(super) fn too_slow(&self, seconds: u64) -> Error {
-        errors::too_slow(self.address(), seconds)
-    }
-
     /// What the server answered to a statement.
     pub(super) fn answered(&self, server_error: &ServerError) -> Error {
         let error = Error::new(meaning(&server_error.code), sentence(&server_error.message));

@@ -5,6 +5,7 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 
 use plimsoll_engine::server::canceller::Canceller;
+use plimsoll_engine::server::link::Refused;
 use plimsoll_engine::server::socket::Socket;
 use plimsoll_engine::server::stream::Stream;
 use plimsoll_engine::table::ColumnType;
@@ -15,7 +16,7 @@ use postgres_types::Type;
 use crate::answer;
 use crate::connection::{BINARY, Connection, Failed, Outcome};
 use crate::error::{Errors, statement};
-use crate::login::{ChannelRule, Login, Refused, log_in};
+use crate::login::{ChannelRule, Login, log_in};
 use crate::url::Location;
 use crate::wire;
 use crate::wire_connection::WireConnection;

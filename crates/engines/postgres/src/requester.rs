@@ -44,7 +44,7 @@ impl WireRequester {
         access: RequestAccess,
     ) -> Result<Self> {
         let mut connection = session::connect(connector, workspace, run, access)?;
-        connection.shrink();
+        connection.link.line.shrink();
         Ok(Self { connection, prepared: Vec::new() })
     }
 
@@ -83,7 +83,7 @@ impl Sampler for WireRequester {}
 
 impl Requester for WireRequester {
     fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {
-        self.connection.alive()?;
+        self.connection.link.alive()?;
         let number = statement.number as usize;
         let mut was_stale = false;
         loop {
@@ -92,7 +92,7 @@ impl Requester for WireRequester {
                 continue;
             };
             let outcome = self.request(&ready, parameters);
-            self.connection.shrink();
+            self.connection.link.line.shrink();
             match outcome {
                 Ok(answer) => {
                     self.prepared[number] = Some(ready);
@@ -115,16 +115,16 @@ impl Requester for WireRequester {
     }
 
     fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
-        self.connection.alive()?;
+        self.connection.link.alive()?;
         copy::load(&mut self.connection, table, rows)
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {
-        self.connection.canceller()
+        self.connection.link.cancel()
     }
 
     fn traffic(&self) -> Option<Traffic> {
-        Some(self.connection.traffic())
+        Some(self.connection.link.traffic())
     }
 }
 

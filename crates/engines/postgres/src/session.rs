@@ -118,7 +118,7 @@ impl Session for PostgresSession {
         if parameters.is_empty() {
             return self.connection.run(sql);
         }
-        self.connection.alive()?;
+        self.connection.link.alive()?;
         let changed = self.execute_prepared(sql, parameters, |_, _| Ok(()));
         changed.map_err(|failed| self.connection.fail(failed))
     }
@@ -130,7 +130,7 @@ impl Session for PostgresSession {
         types: &[ColumnType],
         each: &mut dyn FnMut(&mut Row) -> Result<()>,
     ) -> Result<()> {
-        self.connection.alive()?;
+        self.connection.link.alive()?;
         let mut row = Row::default();
         let hand_over = |columns: &[Type], message: &[u8]| {
             wire::decode(message, columns, types, &mut row).and_then(|()| each(&mut row)).map_err(Failed::Receiver)
@@ -143,17 +143,13 @@ impl Session for PostgresSession {
         if let Err(Failed::Receiver(_)) = &outcome {
             self.connection.abandon();
         }
-        self.connection.shrink();
+        self.connection.link.line.shrink();
         outcome.map_err(|failed| self.connection.fail(failed))
     }
 
     fn check(&mut self, sql: &str) -> Result<()> {
-        self.connection.alive()?;
+        self.connection.link.alive()?;
         self.connection.prepare("check", sql).map(drop).map_err(|failed| self.connection.fail(failed))
-    }
-
-    fn create_table(&mut self, table: &Table) -> Result<()> {
-        self.connection.run(&PostgresDialect.create_table(table)).map(drop)
     }
 
     fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
@@ -196,7 +192,7 @@ impl Requester for PostgresSession {
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {
-        self.connection.canceller()
+        self.connection.link.cancel()
     }
 }
 

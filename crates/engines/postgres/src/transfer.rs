@@ -49,7 +49,7 @@ impl PostgresTransfer {
         let mut connection = self.connection()?;
         drop_database(&mut connection, copy, self.version)?;
         if let Some(follow) = follow {
-            follow.working(connection.canceller());
+            follow.working(connection.link.cancel());
             follow.stage(COPY)?;
         }
         connection.run(&format!("CREATE DATABASE {copy} CONNECTION LIMIT {MARK}{more}")).map(drop)
@@ -128,7 +128,7 @@ impl Transfer for PostgresTransfer {
         // The dump brings the schema of the run's place.
         self.create(into, " TEMPLATE template0", None)?;
         let mut control = self.connection()?;
-        follow.working(control.canceller());
+        follow.working(control.link.cancel());
         let mut size = || bytes(&mut control, into);
         for (stage, section) in [(DEFINITIONS, "pre-data"), (TABLES, "data"), (INDEXES, "post-data")] {
             let mut command = self.program(1, into)?;

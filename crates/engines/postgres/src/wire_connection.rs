@@ -4,8 +4,10 @@
 use std::io::{self, Read, Write};
 
 use plimsoll_engine::server::inbox::{Inbox, KEPT_BYTES};
+use plimsoll_engine::server::link::Line;
 use plimsoll_engine::server::stream::Stream;
 use postgres_protocol::message::backend::Header;
+use postgres_protocol::message::frontend;
 use postgres_types::private::BytesMut;
 
 /// A line.
@@ -55,6 +57,18 @@ impl WireConnection {
         if self.out.capacity() > KEPT_BYTES && self.out.is_empty() {
             self.out = BytesMut::new();
         }
+    }
+}
+
+impl Line for WireConnection {
+    fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    fn leave(&mut self) -> io::Result<()> {
+        self.out.clear();
+        frontend::terminate(&mut self.out);
+        self.send()
     }
 }
 

@@ -119,15 +119,15 @@ impl Keeper for Connection {
     }
 
     fn leave(&mut self, _: &Workspace) {
-        self.set_timeout(Some(PATIENCE));
+        self.link.set_timeout(Some(PATIENCE));
         // If it fails the session is dead and its locks with it.
         let _ = self.run("SELECT pg_advisory_unlock_all()");
     }
 
     fn answers(&mut self) -> bool {
-        self.set_timeout(Some(PATIENCE));
+        self.link.set_timeout(Some(PATIENCE));
         let answers = self.run("").is_ok();
-        self.set_timeout(None);
+        self.link.set_timeout(None);
         answers
     }
 

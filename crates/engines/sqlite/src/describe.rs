@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_engine::database::{Description, WeakIsolation};
+use plimsoll_engine::description::{Description, WeakIsolation, cpus_of_machine};
 use plimsoll_engine::error::Result;
 use rusqlite::Connection;
 
@@ -42,7 +42,7 @@ pub(super) fn describe(location: &Location, options: &Options) -> Result<Descrip
         settings,
         local: true,
         embedded: true,
-        cpus: std::thread::available_parallelism().ok().and_then(|cpus| u32::try_from(cpus.get()).ok()),
+        cpus: cpus_of_machine(),
         fingerprint: location.fingerprint()?,
         warnings: warnings(location, options),
         ..Description::new("sqlite", rusqlite::version().to_owned(), options.page_bytes, weak_isolation)
