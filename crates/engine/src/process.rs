@@ -1,7 +1,10 @@
 //! What Linux counts for a process: bytes at the block device and CPU time. Elsewhere nothing is known, so nothing is said.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
+
+use rustix::fs::{MemfdFlags, memfd_create};
 
 pub use plimsoll_clock::cpu::{thread_cpu_seconds, thread_run_queue_seconds};
 
@@ -67,6 +70,19 @@ fn read_io(path: &Path) -> Option<ProcessCounters> {
     Some(ProcessCounters { device_read_bytes: field("read_bytes")?, device_write_bytes: field("write_bytes")? })
 }
 
+/// A file without a name, in memory.
+pub fn memory_file(purpose: &str) -> io::Result<File> {
+    Ok(memfd_create(purpose, MemfdFlags::CLOEXEC)?.into())
+}
+
+/// The last bytes of what programs wrote to a file, at most so many, as a text; empty if it can't be read.
+pub fn end_of(mut file: File, most: u64) -> String {
+    let mut text = Vec::new();
+    let start = file.metadata().map_or(0, |metadata| metadata.len().saturating_sub(most));
+    let read = file.seek(SeekFrom::Start(start)).and_then(|_| file.read_to_end(&mut text));
+    read.map_or_else(|_| String::new(), |_| String::from_utf8_lossy(&text).into_owned())
+}
+
 /// Bytes free for us on the file system that holds `path`.
 pub fn free_bytes(path: &Path) -> Option<u64> {
     let stat = rustix::fs::statvfs(path).ok()?;
@@ -76,6 +92,6 @@ pub fn free_bytes(path: &Path) -> Option<u64> {
 /// Asks the operating system to forget the cached pages of a file. Dirty pages stay, so write them first.
 /// False if the file can't be opened.
 pub fn drop_from_os_cache(path: &Path) -> bool {
-    let Ok(file) = fs::File::open(path) else { return false };
+    let Ok(file) = File::open(path) else { return false };
     rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).is_ok()
 }

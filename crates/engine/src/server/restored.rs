@@ -14,9 +14,11 @@ use std::time::Duration;
 use plimsoll_clock::Clock;
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::database::{Database, Restored};
 use crate::error::{Error, ErrorKind, Result};
 use crate::server::shell::last_line;
 use crate::transfer::Follow;
+use crate::workspace::Workspace;
 
 /// Name in the folder of a restore: what was backed up.
 pub const BACKUP: &str = "backup";
@@ -125,14 +127,15 @@ impl Site {
         give(self.account, path)
     }
 
-    /// Starts the server and returns when it answers, with what it answered.
-    pub fn start<T>(
+    /// Starts the server and returns when it can be opened, with the database of this name on it.
+    pub fn start(
         &self,
         mut command: Command,
         clock: &Arc<dyn Clock>,
         follow: &mut dyn Follow,
-        mut answers: impl FnMut() -> Result<T>,
-    ) -> Result<(Server, T)> {
+        workspace: &Workspace,
+        mut open: impl FnMut() -> Result<Box<dyn Database>>,
+    ) -> Result<Restored> {
         let socket = self.socket_folder();
         let made = fs::DirBuilder::new().mode(0o700).create(&socket).and_then(|()| self.give(&socket));
         made.map_err(|error| failed("make", &socket, &error))?;
@@ -153,8 +156,11 @@ impl Site {
         let child = command.spawn().map_err(|error| start_failed(&error.to_string()))?;
         let mut server = Server { child, site: self.clone(), clock: Arc::clone(clock) };
         loop {
-            let error = match answers() {
-                Ok(answer) => return Ok((server, answer)),
+            let error = match open() {
+                Ok(database) => {
+                    let (elsewhere, workspace) = (Some(database), workspace.clone());
+                    return Ok(Restored { elsewhere, workspace, keeper: Some(Box::new(server)) });
+                }
                 Err(error) => error,
             };
             if let Ok(Some(status)) = server.child.try_wait() {
@@ -270,7 +276,7 @@ impl Copier<'_> {
 
 /// A server of ours; dropped, it is stopped and its files are removed.
 #[derive(Debug)]
-pub struct Server {
+struct Server {
     child: Child,
     site: Site,
     clock: Arc<dyn Clock>,

@@ -1,7 +1,6 @@
 //! Connection strings as ADO.NET has them: `Server=tcp:host,1433;Database=sales;User Id=ann;Password=...`.
 
-use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::target::Pairs;
+use plimsoll_engine::{Error, ErrorKind, Pairs, Result};
 
 use super::wire::Endpoint;
 

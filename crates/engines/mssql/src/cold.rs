@@ -3,11 +3,8 @@
 //! nothing is done, which the run says, and the reads say how cold it was.
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{Cold, ColdFollower, Workspace};
-use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::restart;
-use plimsoll_engine::table::ColumnType;
-use plimsoll_engine::value::Value;
+use plimsoll_engine::{Cold, ColdFollower, ColumnType, Error, ErrorKind, Result, Value, Workspace};
 
 use super::abilities::{Abilities, Ability, PRIVILEGES};
 use super::connect::Connector;

@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::url::{self, is_loopback};
-use plimsoll_engine::target::{Credentials, Secret};
+use plimsoll_engine::{Credentials, Environment, Error, ErrorKind, Result, Secret};
 
 use super::error::{self, Errors};
 use super::token::{self, Source, Tokens};
@@ -32,9 +31,6 @@ const AZURE_CLOUDS: &[&str] = &[
     ".database.chinacloudapi.cn",
 ];
 
-/// Reads a variable of the environment.
-pub(super) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
-
 /// Makes a connection under a name; another one in tests.
 pub(super) trait Dial: Send + Sync {
     /// Connects to a server.
@@ -56,14 +52,8 @@ enum Secrets {
     Tokens(Tokens),
 }
 
-/// A server that did not let us in, and why.
-struct Failed<'a> {
-    fault: Fault,
-    endpoint: &'a Endpoint,
-}
-
-/// A connection, or what the last server said.
-type Tried<'a> = std::result::Result<Box<dyn Wire>, Failed<'a>>;
+/// A connection, or the last server that did not let us in, and why.
+type Tried<'a> = std::result::Result<Box<dyn Wire>, (Fault, &'a Endpoint)>;
 
 /// Makes connections to one database.
 #[derive(Clone)]
@@ -143,7 +133,7 @@ impl Connector {
                 Ok(wire) => return Ok(wire),
                 Err(failed) => failed,
             };
-            let (Some(number), Some(pause)) = (error::is_transient(&failed.fault), pauses.next()) else {
+            let (Some(number), Some(pause)) = (error::is_transient(&failed.0), pauses.next()) else {
                 return Err(self.refused(failed));
             };
             self.retries.fetch_add(1, Ordering::Relaxed);
@@ -152,12 +142,12 @@ impl Connector {
         }
     }
 
-    /// A connection that is not tried again: whoever asks will do so by himself.
+    /// A connection that is not tried again: the caller does so itself.
     pub(super) fn connect_once(&self, application: &str) -> Result<Box<dyn Wire>> {
         self.try_all(application)?.map_err(|failed| self.refused(failed))
     }
 
-    fn refused(&self, Failed { fault, endpoint }: Failed<'_>) -> Error {
+    fn refused(&self, (fault, endpoint): (Fault, &Endpoint)) -> Error {
         let is_strict = self.login.encrypt == Encrypt::Strict;
         self.errors.connecting(&address(endpoint), self.login.connect_timeout_s, is_strict, fault)
     }
@@ -180,7 +170,7 @@ impl Connector {
         for endpoint in &self.endpoints {
             match self.dial.dial(endpoint, &login, application) {
                 Ok(wire) => return Ok(Ok(wire)),
-                Err(fault) => failed = Some(Failed { fault, endpoint }),
+                Err(fault) => failed = Some((fault, endpoint)),
             }
         }
         failed.map(Err).ok_or_else(|| Error::new(ErrorKind::Usage, "the target names no server"))
@@ -305,7 +295,11 @@ fn token_source(
 /// Whoever has a token is its user for an hour, so it goes only where the server's certificate was verified.
 fn check_protection(location: &Location) -> Result<()> {
     if location.encrypt == Some(Encrypt::Optional) || location.trust_server_certificate {
-        return Err(Error::new(ErrorKind::Usage, "an access token is only sent where it is known who answers").hint(
+        return Err(Error::new(
+            ErrorKind::Usage,
+            "an access token is only sent where it is known who answers",
+        )
+        .hint(
             "leave out encrypt=false and trustServerCertificate=true; serverCertificate=FILE names the certificate",
         ));
     }

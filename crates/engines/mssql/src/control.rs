@@ -1,8 +1,6 @@
 //! Asking a server something of ours: texts and what comes of them.
 
-use plimsoll_engine::error::{ErrorKind, Result};
-use plimsoll_engine::table::ColumnType;
-use plimsoll_engine::value::{Row, Value};
+use plimsoll_engine::{ColumnType, ErrorKind, Result, Row, Value};
 
 use super::connect::Connector;
 use super::error::Errors;

@@ -9,10 +9,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use plimsoll_engine::database::{Workspace, WorkspaceStatus};
-use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::table::ColumnType::{BigInt, Float, Text};
-use plimsoll_engine::value::Value;
+use plimsoll_engine::{Error, ErrorKind, Result, Value, Workspace, WorkspaceStatus};
 
 use super::connect::Connector;
 use super::control::{Control, text_of, whole};
@@ -191,8 +189,9 @@ impl<'a> Copies<'a> {
         let objective = text(1).filter(|name| named(name) && !level::is_pooled(name));
         let Some((edition, objective)) = text(0).filter(named).zip(objective) else {
             let message = "the level of the target's database can't be seen, so no other is made of the same";
-            return Err(Error::new(ErrorKind::Unsupported, message)
-                .hint("connect as a user who may see sys.database_service_objectives: the database's owner does"));
+            return Err(Error::new(ErrorKind::Unsupported, message).hint(
+                "connect as a user who may see sys.database_service_objectives: the database's owner does",
+            ));
         };
         Ok(Level::Own { edition, objective, max_bytes })
     }

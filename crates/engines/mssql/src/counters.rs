@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use plimsoll_clock::{Clock, windowed};
-use plimsoll_engine::error::Result;
 use plimsoll_engine::table::ColumnType::{self, BigInt, Float};
-use plimsoll_engine::value::{Row, Value};
+use plimsoll_engine::{Result, Row, Value};
 use plimsoll_measurement::{Counter, FileLimit, FileRow, Moment, Reading, ResourceRow, Views, WaitRow};
 
 use super::abilities::{Abilities, Ability};

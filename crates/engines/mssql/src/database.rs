@@ -2,16 +2,12 @@
 
 use std::sync::Arc;
 
-use plimsoll_engine::capability::Capability;
-use plimsoll_engine::database::{
-    ClaimMode, Cold, ColdFollower, Database, Description, Lease, Moves, Sampler, Session, Sessions, Telemetry,
-    Transfer, Workspace, WorkspaceKind, WorkspaceStatus, Workspaces,
-};
-use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::level::Levels;
-use plimsoll_engine::request::{RequestAccess, Requester};
 use plimsoll_engine::server::place::{self, CONTROL, ServerLease};
-use plimsoll_engine::table::Table;
+use plimsoll_engine::{
+    Capability, ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Lease, Levels, Moves,
+    RequestAccess, Requester, Result, Sampler, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceKind,
+    WorkspaceStatus, Workspaces,
+};
 use plimsoll_measurement::Ceiling;
 
 use super::abilities::Ability;

@@ -3,11 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plimsoll_engine::capability::Capability;
-use plimsoll_engine::database::{Description, WeakIsolation};
-use plimsoll_engine::error::{ErrorKind, Result};
 use plimsoll_engine::table::ColumnType::{self, BigInt, Float};
-use plimsoll_engine::value::{Row, Value};
+use plimsoll_engine::{Capability, Description, ErrorKind, Result, Row, Value, WeakIsolation};
 use plimsoll_measurement::Ceiling;
 
 use super::abilities::{self, Abilities, Ability, PRIVILEGES};
@@ -27,6 +24,12 @@ const NO_LIMIT: &str = "what the server aims at, which need not be what the leve
 const MB: f64 = (1 << 20) as f64;
 
 const WORD: ColumnType = ColumnType::Text(400);
+
+/// Names of the columns of [`sql::DATABASE_SETTINGS`] and of [`sql::GOVERNANCE`].
+const SETTINGS: &str = "recovery_model is_read_committed_snapshot_on snapshot_isolation_state delayed_durability \
+                        compatibility_level collation_name page_verify_option is_auto_shrink_on is_encrypted is_read_only";
+const LIMITS: &str = "slo_name dtu_limit cpu_limit max_dop max_sessions primary_group_max_workers \
+                      primary_max_log_rate_bytes_per_s primary_group_max_iops pool_max_iops max_transaction_size_kb";
 
 /// A server as it was when the target was opened.
 #[derive(Debug, Clone)]
@@ -51,8 +54,7 @@ pub(super) fn describe(control: &mut Control, connector: &Connector) -> Result<S
     let identity = probe.one(sql::IDENTITY, &[WORD, WORD, BigInt, WORD, WORD, WORD])?;
     let identity = identity.unwrap_or_default();
     let stated = |index: usize| if identity.len() > index { text_of(&identity, index) } else { None };
-    let whole_stated = |index: usize| if identity.len() > index { whole(&identity, index) } else { None };
-    let edition = whole_stated(2);
+    let edition = if identity.len() > 2 { whole(&identity, 2) } else { None };
     let product = match edition {
         Some(5 | 12) => Product::Database,
         Some(8) => Product::Instance,
@@ -201,6 +203,19 @@ const fn product_name(edition: Option<i64>, is_microsoft: bool) -> &'static str 
     }
 }
 
+/// Keeps the values of a row under these names, of those that are known.
+fn keep(settings: &mut BTreeMap<String, String>, names: &str, row: &Row) {
+    for (index, name) in names.split(' ').enumerate() {
+        let value = match row.get(index) {
+            Value::Text(text) => text.to_owned(),
+            Value::BigInt(number) => number.to_string(),
+            Value::Float(number) => number.to_string(),
+            _ => continue,
+        };
+        settings.insert(name.to_owned(), value);
+    }
+}
+
 /// Asks, and takes an error of the server for "no".
 struct Probe<'a> {
     control: &'a mut Control,
@@ -242,25 +257,8 @@ impl Probe<'_> {
 
     fn database_settings(&mut self, settings: &mut BTreeMap<String, String>, warnings: &mut Vec<String>) -> Result<()> {
         let types = [WORD, BigInt, WORD, WORD, BigInt, WORD, WORD, BigInt, BigInt, BigInt];
-        let names = [
-            "recovery_model",
-            "is_read_committed_snapshot_on",
-            "snapshot_isolation_state",
-            "delayed_durability",
-            "compatibility_level",
-            "collation_name",
-            "page_verify_option",
-            "is_auto_shrink_on",
-            "is_encrypted",
-            "is_read_only",
-        ];
         let Some(row) = self.one(sql::DATABASE_SETTINGS, &types)? else { return Ok(()) };
-        for (index, name) in names.iter().enumerate() {
-            let value = text_of(&row, index).or_else(|| whole(&row, index).map(|number| number.to_string()));
-            if let Some(value) = value {
-                settings.insert((*name).to_owned(), value);
-            }
-        }
+        keep(settings, SETTINGS, &row);
         if text_of(&row, 3).is_some_and(|durability| durability == "FORCED") {
             warnings.push(
                 "delayed durability is forced: commits are faster than they could safely be, and a crash loses the last ones".to_owned(),
@@ -290,38 +288,14 @@ impl Probe<'_> {
     fn level(&mut self, settings: &mut BTreeMap<String, String>) -> Result<bool> {
         let mut is_alone = false;
         if let Some(row) = self.one(sql::OBJECTIVE, &[WORD, WORD, WORD, WORD])? {
-            for (index, name) in ["service_tier", "service_objective", "elastic_pool"].iter().enumerate() {
-                if let Some(value) = text_of(&row, index) {
-                    settings.insert((*name).to_owned(), value);
-                }
-            }
+            keep(settings, "service_tier service_objective elastic_pool", &row);
             let alone = |index: usize| text_of(&row, index).is_some_and(|objective| !shares(&objective));
             is_alone = alone(1) && alone(3) && matches!(row.get(2), Value::Null);
         }
-        let names = [
-            "slo_name",
-            "dtu_limit",
-            "cpu_limit",
-            "max_dop",
-            "max_sessions",
-            "primary_group_max_workers",
-            "primary_max_log_rate_bytes_per_s",
-            "primary_group_max_iops",
-            "pool_max_iops",
-            "max_transaction_size_kb",
-        ];
         let types = [WORD, BigInt, Float, BigInt, BigInt, BigInt, BigInt, BigInt, BigInt, BigInt];
         if let Some(row) = self.one(sql::GOVERNANCE, &types)? {
             self.abilities.set(Ability::SeeLimits, true);
-            for (index, name) in names.iter().enumerate() {
-                let value = match row.get(index) {
-                    Value::Text(text) => text.to_owned(),
-                    Value::BigInt(number) => number.to_string(),
-                    Value::Float(number) => number.to_string(),
-                    _ => continue,
-                };
-                settings.insert((*name).to_owned(), value);
-            }
+            keep(settings, LIMITS, &row);
             self.ceilings = governed(&row);
         }
         let works = self.answers(sql::RESOURCES, &[])?;

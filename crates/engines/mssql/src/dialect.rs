@@ -1,7 +1,6 @@
 //! SQL Server's SQL, as far as it differs.
 
-use plimsoll_engine::dialect::{Dialect, MOST_SAMPLED, SingleRow, decimal};
-use plimsoll_engine::table::{Column, ColumnType, Table};
+use plimsoll_engine::{Column, ColumnType, Dialect, MOST_SAMPLED, SingleRow, Table, decimal};
 
 /// The SQL of SQL Server. Tables are named without a schema; a session puts its place in front ([`super::qualify`]).
 #[derive(Debug)]

@@ -5,10 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::windowed;
-use plimsoll_engine::database::Sampler;
-use plimsoll_engine::error::{ErrorKind, Result};
 use plimsoll_engine::table::ColumnType::{self, BigInt, Float};
-use plimsoll_engine::value::{Row, Value};
+use plimsoll_engine::{ErrorKind, Result, Row, Sampler, Value};
 use plimsoll_measurement::{Counter, Files, Moment, Reading, ResourceRow, Views, Window};
 
 use super::abilities::{Abilities, Ability};

@@ -172,16 +172,10 @@ pub(super) fn give_lock_back(resource: &str) -> String {
     format!("EXEC sp_releaseapplock @Resource = N'{resource}', @LockOwner = 'Session', @DbPrincipal = 'public'")
 }
 
-/// Drops tables of a place.
-pub(super) fn drop_tables(workspace: &str, tables: &[String]) -> String {
-    let names: Vec<String> = tables.iter().map(|table| format!("{}.{}", quoted(workspace), quoted(table))).collect();
-    format!("DROP TABLE {}", names.join(", "))
-}
-
-/// Drops procedures of a place.
-pub(super) fn drop_procedures(workspace: &str, procedures: &[String]) -> String {
-    let names: Vec<String> = procedures.iter().map(|name| format!("{}.{}", quoted(workspace), quoted(name))).collect();
-    format!("DROP PROCEDURE {}", names.join(", "))
+/// Drops objects of a kind (`TABLE`, `PROCEDURE`) in a place.
+pub(super) fn drop_objects(kind: &str, workspace: &str, names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("{}.{}", quoted(workspace), quoted(name))).collect();
+    format!("DROP {kind} {}", names.join(", "))
 }
 
 /// Drops a procedure that may be there from an earlier repetition.

@@ -6,9 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::shell::Script;
-use plimsoll_engine::target::{Check, Secret};
+use plimsoll_engine::{Check, Error, ErrorKind, Result, Secret};
 use plimsoll_measurement::Moment;
 
 /// Name of the variable with a token.

@@ -1,9 +1,8 @@
 //! Where a target is and how it is reached: URLs, and connection strings as ADO.NET has them. Both end in the same keys,
 //! which are Microsoft's; case and blanks in their names do not matter.
 
-use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::url::{self, Parts, host_and_port, unknown_parameter};
-use plimsoll_engine::target::{Secret, Target};
+use plimsoll_engine::{Error, ErrorKind, Result, Secret, Target};
 
 use super::ado;
 use super::wire::{Encrypt, Endpoint};

@@ -1,7 +1,6 @@
 //! Parameters in the protocol's binary form: a bit for each NULL, the types, the values.
 
-use plimsoll_engine::error::Result;
-use plimsoll_engine::value::Value;
+use plimsoll_engine::{Result, Value};
 
 use super::error::statement;
 use super::packet::put_text;

@@ -1,7 +1,6 @@
 //! What the server lets this user do, found out by asking: its grants, a table, a setting.
 
-use plimsoll_engine::capability::Capability;
-use plimsoll_engine::error::{ErrorKind, Result};
+use plimsoll_engine::{Capability, ErrorKind, Result};
 
 use super::connection::Connection;
 

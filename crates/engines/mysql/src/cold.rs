@@ -6,14 +6,11 @@
 
 use std::path::Path;
 
-use plimsoll_engine::database::{Cold, ColdFollower, Workspace};
-use plimsoll_engine::error::{ErrorKind, Result};
 use plimsoll_engine::process;
-use plimsoll_engine::request::RequestAccess;
 use plimsoll_engine::server::cold::{DISPLACER, fits, forget};
 use plimsoll_engine::server::place::CONTROL;
 use plimsoll_engine::server::restart::restart;
-use plimsoll_engine::table::Table;
+use plimsoll_engine::{Cold, ColdFollower, ErrorKind, RequestAccess, Result, Table, Workspace};
 
 use super::connect::Connector;
 use super::connection::Connection;

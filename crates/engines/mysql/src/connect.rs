@@ -8,21 +8,20 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::error::Result;
 use plimsoll_engine::server::canceller::{CANCEL_PATIENCE, Canceller};
 use plimsoll_engine::server::lines::{Lines, Pulse};
 use plimsoll_engine::server::link::Refused;
 use plimsoll_engine::server::socket::{Address, KeepAlive, Socket};
 use plimsoll_engine::server::tls::{self, Protection};
 use plimsoll_engine::server::url::{address, is_loopback};
-use plimsoll_engine::target::{Credentials, Secret};
+use plimsoll_engine::{Credentials, Environment, Result, Secret};
 use rustls::ClientConfig;
 
 use super::connection::{Connection, Failed};
 use super::counter_queries::Ours;
 use super::error::Errors;
 use super::login::{self, Login};
-use super::password::{self, Environment};
+use super::password;
 use super::product::Product;
 use super::url::Location;
 use super::wire_connection::WireConnection;

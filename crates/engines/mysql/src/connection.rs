@@ -3,10 +3,9 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::canceller::Canceller;
 use plimsoll_engine::server::link::{self, Link};
-use plimsoll_engine::value::Value;
+use plimsoll_engine::{Error, ErrorKind, Result, Value};
 
 use super::binary;
 use super::counter_queries::Ours;
@@ -152,15 +151,11 @@ impl Connection {
     fn pass_over(&mut self, sum: &mut Done) -> Outcome<u16> {
         // Columns come before the rows without anything between them, and nobody looks at either.
         loop {
-            let packet = self.link.line.receive()?;
-            match packet {
-                [END, ..] if packet.len() < 0xff_ffff => {
-                    let (done, status) = finished(packet)?;
-                    sum.warnings = sum.warnings.max(done.warnings);
-                    return Ok(status);
-                }
-                [ERROR, ..] => return Err(Failed::Server(ServerError::of(packet)?)),
-                _ => {}
+            let packet = self.receive()?;
+            if packet.first() == Some(&END) && packet.len() < 0xff_ffff {
+                let (done, status) = finished(packet)?;
+                sum.warnings = sum.warnings.max(done.warnings);
+                return Ok(status);
             }
         }
     }
@@ -205,23 +200,21 @@ impl Connection {
     fn texts(&mut self, sql: &str) -> Outcome<Vec<Vec<Option<String>>>> {
         self.link.line.command(command::QUERY).extend_from_slice(sql.as_bytes());
         self.link.line.send()?;
-        let packet = self.link.line.receive()?;
+        let caches_metadata = self.caches_metadata;
+        let packet = self.receive()?;
+        if packet.first() == Some(&OK) {
+            return Ok(Vec::new());
+        }
         let mut reader = Reader(packet);
-        let (columns, follow) = match packet {
-            [OK, ..] => return Ok(Vec::new()),
-            [ERROR, ..] => return Err(Failed::Server(ServerError::of(packet)?)),
-            _ => (count_of_columns(&mut reader)?, !self.caches_metadata || reader.u8()? == 1),
-        };
+        let (columns, follow) = (count_of_columns(&mut reader)?, !caches_metadata || reader.u8()? == 1);
         for _ in 0..if follow { columns } else { 0 } {
             self.link.line.receive()?;
         }
         let mut rows = Vec::new();
         loop {
-            let packet = self.link.line.receive()?;
-            match packet {
-                [END, ..] if packet.len() < 9 => return Ok(rows),
-                [ERROR, ..] => return Err(Failed::Server(ServerError::of(packet)?)),
-                _ => {}
+            let packet = self.receive()?;
+            if packet.first() == Some(&END) && packet.len() < 9 {
+                return Ok(rows);
             }
             let mut reader = Reader(packet);
             let mut row = Vec::with_capacity(columns as usize);
@@ -239,26 +232,29 @@ impl Connection {
 
     /// Prepares a statement.
     pub(super) fn prepare(&mut self, sql: &str) -> Outcome<Prepared> {
-        self.fenced(|own| own.prepare_now(sql))
+        self.fenced(|own| {
+            own.link.line.command(command::PREPARE).extend_from_slice(sql.as_bytes());
+            own.link.line.send()?;
+            let mut reader = Reader(own.receive()?.get(1..).ok_or_else(malformed)?);
+            let (id, columns, parameters) = (reader.u32()?, reader.u16()?, reader.u16()?);
+            for _ in 0..parameters {
+                own.link.line.receive()?;
+            }
+            Ok(Prepared { id, parameters, columns: own.columns(columns.into())? })
+        })
     }
 
-    fn prepare_now(&mut self, sql: &str) -> Outcome<Prepared> {
-        self.link.line.command(command::PREPARE).extend_from_slice(sql.as_bytes());
-        self.link.line.send()?;
-        let packet = self.link.line.receive()?;
-        if packet.first() == Some(&ERROR) {
-            return Err(Failed::Server(ServerError::of(packet)?));
+    /// The next packet that is no error.
+    fn receive(&mut self) -> Outcome<&[u8]> {
+        match self.link.line.receive()? {
+            packet @ [ERROR, ..] => Err(Failed::Server(ServerError::of(packet)?)),
+            packet => Ok(packet),
         }
-        let mut reader = Reader(packet.get(1..).ok_or_else(malformed)?);
-        let (id, columns, parameters) = (reader.u32()?, reader.u16()?, reader.u16()?);
-        for _ in 0..parameters {
-            self.link.line.receive()?;
-        }
-        let mut prepared = Prepared { id, parameters, columns: Vec::with_capacity(columns.into()) };
-        for _ in 0..columns {
-            prepared.columns.push(Column::of(self.link.line.receive()?)?);
-        }
-        Ok(prepared)
+    }
+
+    /// The next packets, one for each column.
+    fn columns(&mut self, count: u64) -> io::Result<Vec<Column>> {
+        (0..count).map(|_| Column::of(self.link.line.receive()?)).collect()
     }
 
     /// Forgets a prepared statement; the server doesn't answer.
@@ -293,41 +289,33 @@ impl Connection {
     }
 
     fn answer(&mut self, prepared: &mut Prepared, each: Each<'_>) -> Outcome<Done> {
-        let packet = self.link.line.receive()?;
+        let caches_metadata = self.caches_metadata;
+        let packet = self.receive()?;
         let columns = match packet {
             [OK, ..] => {
                 let (done, status) = finished(packet)?;
                 self.pass_over_others(status)?;
                 return Ok(done);
             }
-            [ERROR, ..] => return Err(Failed::Server(ServerError::of(packet)?)),
             [LOCAL_INFILE, ..] => {
                 // The server goes on when it has had a file, be it an empty one.
                 self.link.line.packet();
                 self.link.line.send()?;
-                return match self.link.line.receive()? {
-                    packet @ [ERROR, ..] => Err(Failed::Server(ServerError::of(packet)?)),
-                    _ => Err(Failed::Ours(no_files())),
-                };
+                return self.receive().and(Err(Failed::Ours(no_files())));
             }
             _ => {
                 let mut reader = Reader(packet);
                 let columns = count_of_columns(&mut reader)?;
-                (!self.caches_metadata || reader.u8()? == 1).then_some(columns)
+                (!caches_metadata || reader.u8()? == 1).then_some(columns)
             }
         };
         if let Some(columns) = columns {
-            prepared.columns.clear();
-            for _ in 0..columns {
-                prepared.columns.push(Column::of(self.link.line.receive()?)?);
-            }
+            prepared.columns = self.columns(columns)?;
         }
         loop {
-            let packet = self.link.line.receive()?;
-            match packet {
+            match self.receive()? {
                 [OK, row @ ..] => each(&prepared.columns, row).map_err(Failed::Receiver)?,
-                [ERROR, ..] => return Err(Failed::Server(ServerError::of(packet)?)),
-                _ => {
+                packet => {
                     let (done, status) = finished(packet)?;
                     self.pass_over_others(status)?;
                     return Ok(Done { rows: 0, ..done });
@@ -339,9 +327,8 @@ impl Connection {
     /// Reads and forgets further results, as procedures have them.
     fn pass_over_others(&mut self, mut status: u16) -> Outcome<()> {
         while status & MORE_RESULTS != 0 {
-            status = match self.link.line.receive()? {
+            status = match self.receive()? {
                 packet @ [OK, ..] => finished(packet)?.1,
-                packet @ [ERROR, ..] => return Err(Failed::Server(ServerError::of(packet)?)),
                 _ => self.pass_over(&mut Done::default())?,
             };
         }
@@ -350,22 +337,16 @@ impl Connection {
 
     /// Reads and forgets the rest of an answer of which a part was read.
     pub(super) fn drain(&mut self) -> Outcome<()> {
-        self.fenced(Self::drain_now)
-    }
-
-    fn drain_now(&mut self) -> Outcome<()> {
-        loop {
-            let packet = self.link.line.receive()?;
-            match packet {
-                [ERROR, ..] => return Err(Failed::Server(ServerError::of(packet)?)),
+        self.fenced(|own| {
+            loop {
+                let packet = own.receive()?;
                 // A procedure has more results.
-                [END, ..] => {
+                if packet.first() == Some(&END) {
                     let (_, status) = finished(packet)?;
-                    return self.pass_over_others(status);
+                    return own.pass_over_others(status);
                 }
-                _ => {}
             }
-        }
+        })
     }
 }
 

@@ -3,9 +3,7 @@
 use std::fs;
 
 use plimsoll_clock::{Clock, windowed};
-use plimsoll_engine::database::TableSize;
-use plimsoll_engine::error::{ErrorKind, Result};
-use plimsoll_engine::table::Table;
+use plimsoll_engine::{ErrorKind, Result, Table, TableSize};
 use plimsoll_measurement::{Counter, FileRow, Reading};
 
 use super::connection::Connection;

@@ -3,17 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_engine::capability::Capability;
-use plimsoll_engine::database::{
-    Cancel, ClaimMode, Cold, ColdFollower, Database, Description, Lease, Moves, Sampler, Session, Sessions, Telemetry,
-    Transfer, Workspace, WorkspaceStatus, Workspaces,
-};
-use plimsoll_engine::error::Result;
 use plimsoll_engine::process;
-use plimsoll_engine::request::{RequestAccess, Requester};
 use plimsoll_engine::server::place::{self, CONTROL, Keepers as _, ServerLease};
 use plimsoll_engine::server::processes::ProcessSampler;
-use plimsoll_engine::table::Table;
+use plimsoll_engine::{
+    Cancel, Capability, ClaimMode, Cold, ColdFollower, Database, Description, Lease, Moves, RequestAccess, Requester,
+    Result, Sampler, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceStatus, Workspaces,
+};
 use plimsoll_measurement::Ceiling;
 
 use super::connect::Connector;

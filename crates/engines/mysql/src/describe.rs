@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use plimsoll_engine::description::{Description, WeakIsolation, cpus_of_machine};
-use plimsoll_engine::error::Result;
+use plimsoll_engine::{Description, Result, WeakIsolation, cpus_of_machine};
 use plimsoll_measurement::Ceiling;
 
 use super::connect::Connector;

@@ -1,7 +1,6 @@
 //! The SQL of MySQL and MariaDB, as far as it differs.
 
-use plimsoll_engine::dialect::{Dialect, MOST_SAMPLED, SingleRow};
-use plimsoll_engine::table::{ColumnType, Table};
+use plimsoll_engine::{ColumnType, Dialect, MOST_SAMPLED, SingleRow, Table};
 
 use super::product::Product;
 use super::workspace::quoted;

@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use plimsoll_engine::server::canceller::Canceller;
 use plimsoll_engine::server::tls::{self, Protection, Trust};
-use plimsoll_engine::table::ColumnType;
-use plimsoll_engine::target::{Secret, Target};
-use plimsoll_engine::value::Row;
+use plimsoll_engine::{ColumnType, Row, Secret, Target};
 
 use crate::connection::{Connection, Failed, Prepared};
 use crate::error::{Errors, statement};

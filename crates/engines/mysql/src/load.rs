@@ -1,10 +1,7 @@
 //! Loading rows in one transaction: by `LOAD DATA LOCAL INFILE`, where the server asks for a file and gets the rows as
 //! they are made. Or by `INSERT` of many rows where the server takes no files.
 
-use plimsoll_engine::database::RowSource;
-use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::table::{ColumnType, Table};
-use plimsoll_engine::value::{Row, RowSummary, Value};
+use plimsoll_engine::{ColumnType, Error, ErrorKind, Result, Row, RowSource, RowSummary, Table, Value};
 
 use super::binary::{put_digits, put_integer, put_money};
 use super::connection::{Connection, Done};

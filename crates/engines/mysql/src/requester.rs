@@ -3,11 +3,10 @@
 
 use std::sync::Arc;
 
-use plimsoll_engine::database::{Cancel, RowSource, Sampler, Workspace};
-use plimsoll_engine::error::Result;
-use plimsoll_engine::request::{Answer, RequestAccess, Requester, Statement, Traffic};
-use plimsoll_engine::table::{ColumnType, Table};
-use plimsoll_engine::value::{RowSummary, Value};
+use plimsoll_engine::{
+    Answer, Cancel, ColumnType, RequestAccess, Requester, Result, RowSource, RowSummary, Sampler, Statement, Table,
+    Traffic, Value, Workspace,
+};
 
 use super::connect::Connector;
 use super::connection::{Connection, Failed, Prepared};

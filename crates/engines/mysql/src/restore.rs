@@ -2,15 +2,13 @@
 //! own that is started on them. The server is reached by a socket in our folder alone, without its tables of rights, as
 //! nobody else gets there.
 
-use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use plimsoll_engine::database::{Database, Restored, Workspace};
-use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::restored::{BACKUP, Site, folder_bytes};
 use plimsoll_engine::server::tool;
-use plimsoll_engine::transfer::{Follow, RESTORE, START};
+use plimsoll_engine::transfer::{RESTORE, START};
+use plimsoll_engine::{Database, Error, ErrorKind, Follow, Restored, Result, Workspace};
 
 use super::connect::Connector;
 use super::connection::Connection;
@@ -102,13 +100,7 @@ impl Restorer {
         command.args(["--skip-networking", "--skip-grant-tables", "--skip-log-bin", "--skip-slave-start"]);
         command.args(["--innodb-buffer-pool-size=64M", "--innodb-buffer-pool-load-at-startup=OFF"]);
         command.arg("--innodb-buffer-pool-dump-at-shutdown=OFF");
-        let answers = || open(connector.at_socket(&socket));
-        let (server, database) = site.start(command, &connector.clock, follow, answers)?;
-        Ok(Restored {
-            elsewhere: Some(database),
-            workspace: workspace.clone(),
-            keeper: Some(Box::new(server) as Box<dyn Any + Send>),
-        })
+        site.start(command, &connector.clock, follow, workspace, || open(connector.at_socket(&socket)))
     }
 
     fn program(&self, what: &str, folder: &Path) -> Command {

@@ -3,9 +3,7 @@
 use std::io;
 
 use jiff::civil::DateTime;
-use plimsoll_engine::error::Result;
-use plimsoll_engine::table::ColumnType;
-use plimsoll_engine::value::{Row, Value};
+use plimsoll_engine::{ColumnType, Result, Row, Value};
 
 use super::error::statement;
 use super::packet::Reader;

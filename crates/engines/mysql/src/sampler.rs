@@ -5,8 +5,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use plimsoll_clock::windowed;
-use plimsoll_engine::database::Sampler;
-use plimsoll_engine::error::{Error, Result};
+use plimsoll_engine::{Error, Result, Sampler};
 use plimsoll_measurement::{Counter, FileRow, Reading, Views, WaitRow, Window};
 
 use super::connect::Connector;

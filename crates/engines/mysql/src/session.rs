@@ -4,13 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{Cancel, RowSource, Sampler, Session, TableSize, Workspace};
-use plimsoll_engine::dialect::{Dialect, SingleRow};
-use plimsoll_engine::error::{ErrorKind, Result};
-use plimsoll_engine::request::{Answer, RequestAccess, Requester, Statement};
-use plimsoll_engine::session::ask_for;
-use plimsoll_engine::table::{ColumnType, Table};
-use plimsoll_engine::value::{Row, RowSummary, Value};
+use plimsoll_engine::{
+    Answer, Cancel, ColumnType, Dialect, ErrorKind, RequestAccess, Requester, Result, Row, RowSource, RowSummary,
+    Sampler, Session, SingleRow, Statement, Table, TableSize, Value, Workspace, ask_for,
+};
 use plimsoll_measurement::{Reading, Views};
 
 use super::connect::Connector;

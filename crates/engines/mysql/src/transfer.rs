@@ -6,12 +6,10 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_engine::database::{Restored, Transfer, Workspace};
-use plimsoll_engine::error::Result;
-use plimsoll_engine::request::RequestAccess;
 use plimsoll_engine::server::place::{Keeper as _, Owner, foreign};
 use plimsoll_engine::server::tool;
-use plimsoll_engine::transfer::{COPY, Follow, Move, Program, TABLES};
+use plimsoll_engine::transfer::{COPY, TABLES};
+use plimsoll_engine::{Follow, Move, Program, RequestAccess, Restored, Result, Transfer, Workspace};
 
 use super::connect::Connector;
 use super::connection::Connection;

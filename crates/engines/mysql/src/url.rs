@@ -3,10 +3,9 @@
 
 use std::time::Duration;
 
-use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::tls::Protection;
 use plimsoll_engine::server::url::{self, Parts, host_and_port, unknown_parameter};
-use plimsoll_engine::target::{Secret, Target};
+use plimsoll_engine::{Error, ErrorKind, Result, Secret, Target};
 
 const KNOWN: &str = "ssl-mode, ssl-ca, socket, connect-timeout, defaults-file";
 

@@ -1,9 +1,7 @@
 //! Connections that work for a run.
 
-use plimsoll_engine::database::Workspace;
-use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::request::RequestAccess;
 use plimsoll_engine::server::place::WORK;
+use plimsoll_engine::{Error, ErrorKind, RequestAccess, Result, Workspace};
 
 use super::connect::Connector;
 use super::connection::Connection;

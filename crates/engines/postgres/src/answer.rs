@@ -1,7 +1,6 @@
 //! How much data content a row brings, without taking its values apart.
 
-use plimsoll_engine::error::Result;
-use plimsoll_engine::table::ColumnType;
+use plimsoll_engine::{ColumnType, Result};
 use postgres_types::Type;
 
 use super::error::statement;

@@ -1,7 +1,6 @@
 //! What the server lets this user see of it while a test runs, found out by asking.
 
-use plimsoll_engine::capability::Capability;
-use plimsoll_engine::error::{ErrorKind, Result};
+use plimsoll_engine::{Capability, ErrorKind, Result};
 
 use super::connection::Connection;
 

@@ -2,14 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use plimsoll_engine::database::{Cold, ColdFollower, Workspace};
-use plimsoll_engine::error::{ErrorKind, Result};
 use plimsoll_engine::process;
-use plimsoll_engine::request::RequestAccess;
 use plimsoll_engine::server::cold::forget;
 use plimsoll_engine::server::place::CONTROL;
 use plimsoll_engine::server::restart::restart;
-use plimsoll_engine::table::Table;
+use plimsoll_engine::{Cold, ColdFollower, ErrorKind, RequestAccess, Result, Table, Workspace};
 
 use super::connect::Connector;
 use super::connection::Connection;
@@ -39,7 +36,8 @@ impl ColdMaker<'_> {
         let mut done = Vec::new();
         self.follower.check()?;
         if let Some(command) = &cold.restart_command {
-            self.restart(command)?;
+            let connector = self.connector;
+            restart(command, connector.clock.as_ref(), self.follower, || started_at(connector))?;
             done.push("restart".to_owned());
         }
         let mut connection = session::connect(self.connector, workspace, run, RequestAccess::OWN)?;
@@ -67,12 +65,6 @@ impl ColdMaker<'_> {
             done.push("drop-os-cache".to_owned());
         }
         Ok(done)
-    }
-
-    /// Runs the command and waits for the restarted server.
-    fn restart(&mut self, command: &str) -> Result<()> {
-        let connector = self.connector;
-        restart(command, connector.clock.as_ref(), self.follower, || started_at(connector))
     }
 
     /// Writes back and forgets all files of the tables; false if not all of them are ours to read.

@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::canceller::{CANCEL_PATIENCE, Canceller};
 use plimsoll_engine::server::errors::unreachable;
 use plimsoll_engine::server::lines::Pulse;
@@ -19,12 +18,12 @@ use plimsoll_engine::server::link::Refused;
 use plimsoll_engine::server::socket::{Address, KeepAlive};
 use plimsoll_engine::server::tls::{self, Protection, Trust};
 use plimsoll_engine::server::url;
-use plimsoll_engine::target::{Credentials, Secret};
+use plimsoll_engine::{Credentials, Environment, Error, ErrorKind, Result, Secret};
 
 use super::connection::Connection;
 use super::error::Errors;
 use super::login::{self, ChannelRule, Login, Route};
-use super::password::{self, Environment};
+use super::password;
 use super::url::{Location, SSL_MODES};
 use super::wire_connection::WireConnection;
 

@@ -3,10 +3,9 @@
 use std::io;
 use std::str::FromStr;
 
-use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::canceller::Canceller;
 use plimsoll_engine::server::link::{self, Link};
-use plimsoll_engine::value::Value;
+use plimsoll_engine::{Error, ErrorKind, Result, Value};
 use postgres_protocol::message::backend::{
     COMMAND_COMPLETE_TAG, COPY_DATA_TAG, COPY_IN_RESPONSE_TAG, DATA_ROW_TAG, ERROR_RESPONSE_TAG,
     PARAMETER_DESCRIPTION_TAG, READY_FOR_QUERY_TAG, ROW_DESCRIPTION_TAG,

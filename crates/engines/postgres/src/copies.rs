@@ -1,7 +1,6 @@
 //! Databases of our own, by which whole ones are copied: how they are known, listed and dropped.
 
-use plimsoll_engine::database::{Workspace, WorkspaceStatus};
-use plimsoll_engine::error::{Error, ErrorKind, Result};
+use plimsoll_engine::{Error, ErrorKind, Result, Workspace, WorkspaceStatus};
 
 use super::connection::Connection;
 use super::workspace;

@@ -3,10 +3,7 @@
 //! One transaction, several COPY statements: an error is heard only at the end of one, and a full disk must not
 //! be found out when a hundred gigabytes have been sent in vain.
 
-use plimsoll_engine::database::RowSource;
-use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::table::{ColumnType, Table};
-use plimsoll_engine::value::{Row, RowSummary, Value};
+use plimsoll_engine::{ColumnType, Error, ErrorKind, Result, Row, RowSource, RowSummary, Table, Value};
 use postgres_types::private::BytesMut;
 
 use super::connection::Connection;

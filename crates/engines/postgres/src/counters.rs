@@ -4,9 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use plimsoll_clock::{Clock, windowed};
-use plimsoll_engine::database::Workspace;
-use plimsoll_engine::error::Result;
-use plimsoll_engine::table::Table;
+use plimsoll_engine::{Result, Table, Workspace};
 use plimsoll_measurement::{Counter, FileRow, Reading};
 
 use super::connection::Connection;

@@ -1,7 +1,6 @@
 //! PostgreSQL's SQL, as far as it differs.
 
-use plimsoll_engine::dialect::{Dialect, MOST_SAMPLED};
-use plimsoll_engine::table::ColumnType;
+use plimsoll_engine::{ColumnType, Dialect, MOST_SAMPLED};
 
 /// The SQL of PostgreSQL.
 #[derive(Debug)]

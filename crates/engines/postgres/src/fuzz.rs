@@ -8,9 +8,7 @@ use plimsoll_engine::server::canceller::Canceller;
 use plimsoll_engine::server::link::Refused;
 use plimsoll_engine::server::socket::Socket;
 use plimsoll_engine::server::stream::Stream;
-use plimsoll_engine::table::ColumnType;
-use plimsoll_engine::target::{Secret, Target};
-use plimsoll_engine::value::Row;
+use plimsoll_engine::{ColumnType, Row, Secret, Target};
 use postgres_types::Type;
 
 use crate::answer;

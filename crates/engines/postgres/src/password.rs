@@ -4,10 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::{fs, io};
 
-use plimsoll_engine::target::{Credentials, Secret};
-
-/// Reads a variable of the environment.
-pub(super) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+use plimsoll_engine::target::{Credentials, Environment, Secret};
 
 /// Whom a password is for.
 #[derive(Debug, Clone, Copy)]

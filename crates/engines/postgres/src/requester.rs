@@ -4,11 +4,10 @@
 
 use std::sync::Arc;
 
-use plimsoll_engine::database::{Cancel, RowSource, Sampler, Workspace};
-use plimsoll_engine::error::Result;
-use plimsoll_engine::request::{Answer, RequestAccess, Requester, Statement, Traffic};
-use plimsoll_engine::table::Table;
-use plimsoll_engine::value::{RowSummary, Value};
+use plimsoll_engine::{
+    Answer, Cancel, RequestAccess, Requester, Result, RowSource, RowSummary, Sampler, Statement, Table, Traffic, Value,
+    Workspace,
+};
 
 use super::answer::{self, Size};
 use super::connect::Connector;

@@ -1,16 +1,14 @@
 //! Physical backups by `pg_basebackup`, which takes the whole cluster, and a server of our own that is started on one: by a
 //! socket in our folder alone, with small settings of its own, and as whom we log in at the first.
 
-use std::any::Any;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use plimsoll_engine::database::{Database, Restored, Workspace};
-use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::restored::{BACKUP, Site, folder_bytes};
 use plimsoll_engine::server::tool;
-use plimsoll_engine::transfer::{Follow, RESTORE, START};
+use plimsoll_engine::transfer::{RESTORE, START};
+use plimsoll_engine::{Database, Error, ErrorKind, Follow, Restored, Result, Workspace};
 
 use super::connect::Connector;
 use super::connection::Connection;
@@ -90,13 +88,7 @@ impl Restorer {
         let mut command = Command::new(&self.server);
         command.arg("-D").arg(site.data()).env("LC_ALL", "C");
         let socket = site.socket_folder();
-        let open = || open(connector.at_socket(&socket, PORT));
-        let (server, database) = site.start(command, &connector.clock, follow, open)?;
-        Ok(Restored {
-            elsewhere: Some(database),
-            workspace: workspace.clone(),
-            keeper: Some(Box::new(server) as Box<dyn Any + Send>),
-        })
+        site.start(command, &connector.clock, follow, workspace, || open(connector.at_socket(&socket, PORT)))
     }
 
     /// Among them that no worker follows a publication: it would take the first server's changes from under it.

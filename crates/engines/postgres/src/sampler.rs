@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::windowed;
-use plimsoll_engine::database::Sampler;
-use plimsoll_engine::error::{ErrorKind, Result};
+use plimsoll_engine::{ErrorKind, Result, Sampler};
 use plimsoll_measurement::{Counter, FileRow, Moment, Reading, Views, Window};
 
 use super::connect::Connector;

@@ -4,14 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{Cancel, RowSource, Sampler, Session, TableSize, Workspace};
-use plimsoll_engine::dialect::Dialect;
-use plimsoll_engine::error::{ErrorKind, Result};
-use plimsoll_engine::request::{self, Answer, RequestAccess, Requester};
+use plimsoll_engine::request::{self};
 use plimsoll_engine::server::place::WORK;
-use plimsoll_engine::session::ask_for;
-use plimsoll_engine::table::{ColumnType, Table};
-use plimsoll_engine::value::{Row, RowSummary, Value};
+use plimsoll_engine::{
+    Answer, Cancel, ColumnType, Dialect, ErrorKind, RequestAccess, Requester, Result, Row, RowSource, RowSummary,
+    Sampler, Session, Table, TableSize, Value, Workspace, ask_for,
+};
 use plimsoll_measurement::{Reading, Views};
 use postgres_types::Type;
 use xxhash_rust::xxh3::xxh3_64;

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use plimsoll_engine::database::{Restored, Transfer, Workspace};
-use plimsoll_engine::error::Result;
 use plimsoll_engine::server::place::{Keeper as _, Keepers as _, Owner, WORK};
 use plimsoll_engine::server::tool;
-use plimsoll_engine::transfer::{COPY, DEFINITIONS, Follow, INDEXES, Move, Program, TABLES};
+use plimsoll_engine::transfer::{COPY, DEFINITIONS, INDEXES, TABLES};
+use plimsoll_engine::{Follow, Move, Program, Restored, Result, Transfer, Workspace};
 
 use super::connect::Connector;
 use super::connection::Connection;

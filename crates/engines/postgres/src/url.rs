@@ -1,10 +1,9 @@
 //! Connection URLs in libpq's forms (PostgreSQL manual, 34.1.1.2), taken apart by ourselves: the driver takes the first
 //! `@` for the end of the password, and would then repeat the rest of it as the name of a host.
 
-use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::tls::Protection;
 use plimsoll_engine::server::url::{Parts, host_and_port, unknown_parameter};
-use plimsoll_engine::target::Target;
+use plimsoll_engine::{Error, ErrorKind, Result, Target};
 
 /// Parameters that the driver understands as libpq does.
 const KNOWN: &str = "user, password, dbname, host, hostaddr, port, options, connect_timeout, tcp_user_timeout, keepalives, \

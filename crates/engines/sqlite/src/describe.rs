@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_engine::description::{Description, WeakIsolation, cpus_of_machine};
-use plimsoll_engine::error::Result;
+use plimsoll_engine::{Description, Result, WeakIsolation, cpus_of_machine};
 use rusqlite::Connection;
 
 use super::errors::from_sqlite;
 use super::location::Location;
-use super::options::Options;
+use super::options::{Options, survives_a_kill};
 
 /// What the sessions will use: SQLite is asked through a connection without a file, the rest is made sure of when a
 /// session opens.
@@ -28,7 +27,7 @@ pub(super) fn describe(location: &Location, options: &Options) -> Result<Descrip
         .map_err(failed)?;
     let settings = BTreeMap::from([
         ("cache_size".to_owned(), pragma("cache_size").map_err(failed)?),
-        ("journal_mode".to_owned(), options.journal_mode.name().to_owned()),
+        ("journal_mode".to_owned(), options.journal_mode.to_owned()),
         ("mmap_size".to_owned(), options.mmap_bytes.to_string()),
         ("page_size".to_owned(), options.page_bytes.to_string()),
         ("synchronous".to_owned(), options.synchronous().to_owned()),
@@ -54,8 +53,8 @@ fn warnings(location: &Location, options: &Options) -> Vec<String> {
     if options.synchronous() == "off" {
         warnings.push("synchronous=off: a crash of the machine may damage the file or lose commits".to_owned());
     }
-    if !options.journal_mode.survives_a_kill() {
-        let mode = options.journal_mode.name();
+    if !survives_a_kill(options.journal_mode) {
+        let mode = options.journal_mode;
         warnings.push(format!("journal_mode={mode}: a crash within a transaction damages the file"));
     }
     if location.in_memory() {

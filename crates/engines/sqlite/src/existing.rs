@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::request::RequestAccess;
+use plimsoll_engine::{Error, ErrorKind, RequestAccess, Result};
 use rusqlite::Connection;
 
 use super::errors::from_sqlite;

@@ -6,8 +6,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use plimsoll_engine::database::Workspace;
-use plimsoll_engine::error::{Error, ErrorKind, Result};
+use plimsoll_engine::{Error, ErrorKind, Result, Workspace};
 use rustix::fs::{Access, access};
 
 use super::errors::from_io;
@@ -117,14 +116,9 @@ impl Location {
 
     /// True if the folder is in memory: then nothing is read from a device, and nothing survives a restart.
     pub(super) fn in_memory(&self) -> bool {
-        #[cfg(target_os = "linux")]
-        {
-            /// `TMPFS_MAGIC` and `RAMFS_MAGIC` of Linux, as statfs(2) lists them.
-            const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
-            rustix::fs::statfs(&self.folder).is_ok_and(|stat| IN_MEMORY.contains(&stat.f_type))
-        }
-        #[cfg(not(target_os = "linux"))]
-        false
+        /// `TMPFS_MAGIC` and `RAMFS_MAGIC` of Linux, as statfs(2) lists them.
+        const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
+        rustix::fs::statfs(&self.folder).is_ok_and(|stat| IN_MEMORY.contains(&stat.f_type))
     }
 
     fn file(&self, workspace: &Workspace, ending: &str) -> PathBuf {

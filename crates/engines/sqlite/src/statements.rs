@@ -6,16 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::Cancel;
-use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::table::Table;
-use plimsoll_engine::value::Value;
+use plimsoll_engine::{Cancel, Error, ErrorKind, Result, Table, Value};
 use rusqlite::{CachedStatement, Connection, InterruptHandle, OpenFlags, StatementStatus};
 
 use super::errors::from_sqlite;
 use super::modelled::{Follower, Modelled};
 use super::native::{cache_writes, read_file};
-use super::options::{JournalMode, Options};
+use super::options::{Options, WAL};
 use super::tree;
 use super::values::bind;
 
@@ -128,7 +125,7 @@ impl SqliteSession {
 
     /// Copies what a commit left in the log into the file, which mostly is nothing; true if all of it is there.
     pub(super) fn log_is_in_the_file(&self) -> rusqlite::Result<bool> {
-        if self.options.journal_mode != JournalMode::Wal {
+        if self.options.journal_mode != WAL {
             return Ok(true);
         }
         self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| {

@@ -9,9 +9,7 @@ use mssql_tds::connection::bulk_copy::BulkLoadRow;
 use mssql_tds::core::TdsResult;
 use mssql_tds::datatypes::bulk_copy_metadata::BulkCopyColumnMetadata;
 use mssql_tds::message::bulk_load::StreamingBulkLoadWriter;
-use plimsoll_engine::database::RowSource;
-use plimsoll_engine::error::Error;
-use plimsoll_engine::value::{Row, RowSummary, Value};
+use plimsoll_engine::{Error, Row, RowSource, RowSummary, Value};
 
 use super::cancel::Canceller;
 use super::values;

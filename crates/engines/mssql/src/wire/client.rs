@@ -12,11 +12,7 @@ use mssql_tds::connection::tds_client::{
 use mssql_tds::connection_provider::tds_connection_provider::TdsConnectionProvider;
 use mssql_tds::core::{CancelHandle, TdsResult};
 use mssql_tds::error::Error as DriverError;
-use plimsoll_engine::database::{Cancel, RowSource};
-use plimsoll_engine::error::{Error, ErrorKind};
-use plimsoll_engine::request::Answer;
-use plimsoll_engine::table::ColumnType;
-use plimsoll_engine::value::{Row, RowSummary, Value};
+use plimsoll_engine::{Answer, Cancel, ColumnType, Error, ErrorKind, Row, RowSource, RowSummary, Value};
 use tokio::runtime::{Builder, Runtime};
 
 use super::bulk::{self, Form, Progress, Rows, Stop};
@@ -295,8 +291,13 @@ impl Client {
         })
     }
 
-    /// Brings the line to rest after a fault: what is still to come is cancelled.
-    fn settle(&mut self) {
+    /// Runs a statement that can be cancelled. After a fault the line is brought to rest, where what is still to come is cancelled, and
+    /// the statement is forgotten.
+    fn settled<T>(&mut self, sql: &str, work: impl FnOnce(&mut Self, &CancelHandle) -> Outcome<T>) -> Outcome<T> {
+        let outcome = self.cancellable(work);
+        if outcome.is_ok() {
+            return outcome;
+        }
         if !self.driver.is_connection_dead() && self.driver.has_open_batch() {
             // If that fails the connection is given up, which is seen by asking whether it is dead.
             let settling = self.canceller.patiently(SETTLE_SECONDS, self.driver.cancel_query(SETTLE_SECONDS));
@@ -304,6 +305,8 @@ impl Client {
                 self.give_up();
             }
         }
+        self.forget(sql);
+        outcome
     }
 }
 
@@ -315,21 +318,11 @@ impl Wire for Client {
         columns: &[ColumnType],
         each: EachRow<'_>,
     ) -> Outcome<u64> {
-        let outcome = self.cancellable(|client, handle| client.stream(sql, parameters, columns, each, handle));
-        if outcome.is_err() {
-            self.settle();
-            self.forget(sql);
-        }
-        outcome
+        self.settled(sql, |client, handle| client.stream(sql, parameters, columns, each, handle))
     }
 
     fn ask(&mut self, sql: &str, parameters: &[Value<'_>], columns: Option<&[ColumnType]>) -> Outcome<Answer> {
-        let outcome = self.cancellable(|client, handle| client.count(sql, parameters, columns, handle));
-        if outcome.is_err() {
-            self.settle();
-            self.forget(sql);
-        }
-        outcome
+        self.settled(sql, |client, handle| client.count(sql, parameters, columns, handle))
     }
 
     fn load(&mut self, table: &str, loading: Loading, source: &mut dyn RowSource) -> Outcome<RowSummary> {

@@ -10,8 +10,7 @@ use mssql_tds::datatypes::row_writer::RowWriter;
 use mssql_tds::datatypes::sql_json::SqlJson;
 use mssql_tds::datatypes::sql_string::{EncodingType, SqlString};
 use mssql_tds::datatypes::sql_vector::SqlVector;
-use plimsoll_engine::table::ColumnType;
-use plimsoll_engine::value::{Row, Value};
+use plimsoll_engine::{ColumnType, Row, Value};
 use uuid::Uuid;
 
 use super::values;
