@@ -13,12 +13,12 @@ pub enum WeakIsolation {
     NoEffect(String),
 }
 
-/// Who a target is, as it says itself.
+/// The identity of a target, as it states it.
 #[derive(Debug, Clone)]
 pub struct Description {
     /// The engine's name, one of [`Engine::products`](crate::Engine::products).
     pub engine: String,
-    /// Another engine whose SQL it reads as well: texts for that one will do where there are none for this one.
+    /// Another engine, if it reads the SQL of that one as well: texts for that one will do where there are none for this one.
     pub relative: Option<&'static str>,
     /// The version that the server states.
     pub version: String,

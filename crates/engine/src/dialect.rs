@@ -183,8 +183,8 @@ pub trait Dialect: Send + Sync {
     /// thousands that the engine chooses by `seed`.
     fn sample_column(&self, table: &str, column: &str, seed: u64) -> String;
 
-    /// The same for a column whose type [`Dialect::sample_column`] can't look at, with texts for values; `None` where there are no
-    /// such types.
+    /// The same for a column of a type that [`Dialect::sample_column`] can't look at, with texts for values. `None` where there are
+    /// no such types.
     fn sample_long_column(&self, table: &str, column: &str, seed: u64) -> Option<String> {
         let _ = (table, column, seed);
         None

@@ -1,4 +1,4 @@
-//! What a test is about to do, in terms of rows: enough for an engine whose limits are known to say, before the run and
+//! What a test is about to do, in terms of rows: enough for an engine with known limits to say, before the run and
 //! without looking at it, what the test should show.
 
 use std::fmt;
@@ -55,7 +55,7 @@ pub enum Work<'a> {
     LevelChange(&'a str),
 }
 
-/// What a test should show on hardware whose limits are known.
+/// What a test should show on hardware with known limits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expected {
     /// The metric of the figure, as in a run's results.

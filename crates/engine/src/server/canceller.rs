@@ -21,7 +21,7 @@ type Ask = Box<dyn Fn() -> io::Result<()> + Send + Sync>;
 pub struct Canceller {
     ask: Ask,
     breaker: Breaker,
-    /// Held while the server is asked, and by whoever begins a statement.
+    /// Held while the server is asked, and by the thread that begins a statement.
     gate: Mutex<()>,
     works: AtomicBool,
     unheard: AtomicBool,

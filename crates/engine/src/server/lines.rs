@@ -51,7 +51,7 @@ impl Pulse {
 }
 
 impl Cancel for Pulse {
-    /// Cancels nothing: that is for those who work.
+    /// Cancels nothing: that is for sessions that work.
     fn cancel(&self) {
         // A server that refuses us has heard us, and one that is gone has nothing that would be waited for.
         if !self.is_unheard() && (self.ask)().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut) {

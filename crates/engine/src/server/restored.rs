@@ -56,7 +56,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// Whom a server has to run as: `None` means as ourselves, as servers refuse to run as root.
+    /// The user that a server has to run as: `None` means ours, as servers refuse to run as root only.
     pub fn for_server(name: &str) -> Result<Option<Self>> {
         if !rustix::process::geteuid().is_root() {
             return Ok(None);
@@ -88,7 +88,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// A site in a folder of ours, for a server whose user has this name, and whose socket this one.
+    /// A site in a folder of ours, for a server with a user and a socket of these names.
     pub fn new(folder: &Path, user: &str, socket: &str) -> Result<Self> {
         let site = Self { folder: folder.to_owned(), account: Account::for_server(user)? };
         let name = site.socket_folder().join(socket);
@@ -110,7 +110,7 @@ impl Site {
     }
 
     /// Copies the backup to where the server will find it, and brings it to the disk. The files' folder stays ours until the
-    /// server starts: whoever may act as its user could else put links where we are about to write.
+    /// server starts: a program of its user could else put links where we are about to write.
     pub fn bring_back(&self, follow: &mut dyn Follow) -> Result<()> {
         let mut copier = Copier { account: self.account, done: 0, files: Vec::new(), follow };
         copier.folder(&self.folder.join(BACKUP), &self.data())?;
@@ -143,7 +143,7 @@ impl Site {
         let log = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&log_path);
         let log = log.map_err(|error| failed("write", &log_path, &error))?;
         let copy = log.try_clone().map_err(|error| failed("write", &log_path, &error))?;
-        // Whoever looks for what is left of us looks for programs that work in our folder.
+        // A later clean looks for programs that work in our folder.
         command.current_dir(&self.folder).stdin(Stdio::null()).stdout(copy).stderr(log).process_group(0);
         if let Some(Account { uid, gid }) = self.account {
             command.uid(uid).gid(gid);
@@ -237,7 +237,7 @@ impl Copier<'_> {
             } else {
                 let message = format!("{} of the backup leads out of it, so it is not restored", path.display());
                 return Err(Error::new(ErrorKind::Unsupported, message)
-                    .hint("databases whose files lie in several places can't be restored yet"));
+                    .hint("databases with files in several places can't be restored yet"));
             }
         }
         Ok(())

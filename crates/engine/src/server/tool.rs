@@ -13,7 +13,7 @@ use crate::process::{end_of, memory_file};
 use crate::target::mask_urls;
 
 /// How often it is asked whether a program has ended, which is how exactly its time is known, and after how many of these
-/// whoever follows it may look.
+/// its follower may look.
 const PAUSE: Duration = Duration::from_millis(5);
 const PAUSES: u32 = 10;
 /// How much of its complaint is read.

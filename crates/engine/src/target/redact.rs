@@ -22,7 +22,7 @@ pub struct Notation {
 pub struct Pairs {
     /// Names of the server's key; one of them is in each string.
     pub server: &'static [&'static str],
-    /// Other keys whose values are shown.
+    /// Other keys with values that are shown.
     pub shown: &'static [&'static str],
 }
 
@@ -39,7 +39,7 @@ static NOTATIONS: OnceLock<Vec<Notation>> = OnceLock::new();
 
 /// Tells how the targets of all engines are written; once, before the first is parsed.
 pub fn register(notations: Vec<Notation>) {
-    // Whoever is second has nothing else to say.
+    // A second call has nothing else to say.
     let _ = NOTATIONS.set(notations);
 }
 
@@ -131,7 +131,7 @@ fn find_colon(text: &str) -> Option<usize> {
 }
 
 /// True if `hosts` (up to the first slash) name their ports by numbers. What else follows a colon may be a password
-/// whose '@' is missing.
+/// with its '@' missing.
 fn ports_are_numbers(hosts: &str) -> bool {
     let hosts = hosts.split('/').next().unwrap_or_default();
     hosts.split(',').all(|host| {

@@ -93,7 +93,7 @@ impl Connector {
         } else if encrypt == Encrypt::Optional && !loopback {
             warnings.push("encrypt=false: what goes over the connection can be read on its way, unless the server wants otherwise".to_owned());
         } else if location.trust_server_certificate && !loopback {
-            warnings.push("trustServerCertificate: nobody verifies who answers".to_owned());
+            warnings.push("trustServerCertificate: the server's certificate is not verified".to_owned());
         }
         let secrets = secrets(&location, credentials, environment, &address)?;
         let (user, auth) = match &secrets {
@@ -237,7 +237,7 @@ fn secrets(
             ErrorKind::Usage,
             "the target has a user or wants one, and an access token is asked for as well",
         )
-        .hint("a token says itself whose it is: leave out the user, or the token's command and 'authentication'"));
+        .hint("a token names its user itself: leave out the user, or the token's command and 'authentication'"));
     }
     let user = location.user.clone().or_else(|| variable("SQLCMDUSER").filter(|_| !token_is_said));
     let token = variable(token::VARIABLE).filter(|_| !user_is_said && credentials.token_command.is_none());
@@ -292,12 +292,12 @@ fn token_source(
     ))
 }
 
-/// Whoever has a token is its user for an hour, so it goes only where the server's certificate was verified.
+/// A token gives its holder the user's rights for an hour, so it goes only where the server's certificate was verified.
 fn check_protection(location: &Location) -> Result<()> {
     if location.encrypt == Some(Encrypt::Optional) || location.trust_server_certificate {
         return Err(Error::new(
             ErrorKind::Usage,
-            "an access token is only sent where it is known who answers",
+            "an access token is only sent to a server with a verified certificate",
         )
         .hint(
             "leave out encrypt=false and trustServerCertificate=true; serverCertificate=FILE names the certificate",
@@ -379,7 +379,7 @@ mod tests {
             ("mssql://h.database.windows.net,h.example/d", None, &[path], unsaid),
             ("mssql://h.example/d?authentication=ActiveDirectoryDefault", None, &[path], unsaid),
             ("mssql://h.database.usgovcloudapi.net/d", None, &[path], unsaid),
-            // Nobody knows who answers.
+            // The server is not verified.
             (&format!("{azure}?encrypt=false"), None, &[TOKEN], unsaid),
             (&format!("{azure}?trustServerCertificate=true"), Some("c"), &[], unsaid),
             ("mssql://localhost/d?encrypt=false", Some("c"), &[], unsaid),

@@ -141,7 +141,7 @@ impl<'a> Copies<'a> {
         }
         let names = match self.in_master(|control| control.names(sql::AZURE_COPIES, &[])) {
             Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled) => return Err(error),
-            // Who may not see databases has made none.
+            // A user that may not see databases has made none.
             names => names.unwrap_or_default(),
         };
         for copy in names.iter().filter_map(|name| Workspace::from_name(name)).filter(|copy| copy.leased_by() == *run) {
@@ -190,7 +190,7 @@ impl<'a> Copies<'a> {
         let Some((edition, objective)) = text(0).filter(named).zip(objective) else {
             let message = "the level of the target's database can't be seen, so no other is made of the same";
             return Err(Error::new(ErrorKind::Unsupported, message).hint(
-                "connect as a user who may see sys.database_service_objectives: the database's owner does",
+                "connect as a user with the right to see sys.database_service_objectives: the database's owner does",
             ));
         };
         Ok(Level::Own { edition, objective, max_bytes })
@@ -228,7 +228,7 @@ impl<'a> Copies<'a> {
             return self.in_master(|control| control.run(&sql::drop_azure_database(copy.name())).map(drop));
         }
         self.in_master(|control| {
-            // Before the database goes: without it nobody would look for them. Who may not look for them has made none.
+            // Before the database goes: without it nobody would look for them. A user that may not look for them has made none.
             let files = match backups(control, copy) {
                 Err(error) if error.kind == ErrorKind::Permission => Vec::new(),
                 files => files?,

@@ -54,7 +54,7 @@ fn files(control: &mut Control) -> Result<Vec<File>> {
     Ok(control.rows(sql::FILE_STATISTICS, &[], &types)?.iter().filter_map(File::of).collect())
 }
 
-/// Cumulative counters: I/O of the database's files, whoever did it, and the CPU of this session. SQL Server reads past the
+/// Cumulative counters: I/O of the database's files by all sessions, and the CPU of this one. SQL Server reads past the
 /// system's cache, so what it reads from files comes from the device.
 pub(super) fn sample(control: &mut Control, clock: &dyn Clock, abilities: Abilities) -> Result<Vec<Reading>> {
     let mut readings = Vec::new();

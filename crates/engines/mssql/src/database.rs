@@ -23,7 +23,7 @@ use super::sql::Product;
 use super::transfer::MssqlTransfer;
 use super::workspace;
 
-/// Holds no connection: whoever asks something of the database gets a fresh one, which a restart can't have broken.
+/// Holds no connection: each question to the database gets a fresh one, which a restart can't have broken.
 pub(super) struct MssqlDatabase {
     connector: Arc<Connector>,
     server: Server,
@@ -92,7 +92,7 @@ impl Workspaces for MssqlDatabase {
         let mut workspaces = match self.copies().list() {
             Ok(copies) => copies::statuses(&mut control, copies)?,
             Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled) => return Err(error),
-            // Who may not see databases has made none.
+            // A user that may not see databases has made none.
             Err(error) => {
                 tracing::debug!(%error, "databases are not to be seen");
                 Vec::new()

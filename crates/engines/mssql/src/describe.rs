@@ -110,13 +110,13 @@ pub(super) fn describe(control: &mut Control, connector: &Connector) -> Result<S
     let together = probe.one(sql::PUTS_TOGETHER, &[WORD])?.and_then(|row| text_of(&row, 0));
     probe.abilities.set(Ability::LoadInBulk, together.as_deref() == Some("a,b"));
     let may = probe.one(sql::MAY_MAKE_PROCEDURES, &[BigInt])?.and_then(|row| whole(&row, 0));
-    // Who can't say may still allow it.
+    // A server that can't say may still allow it.
     probe.abilities.set(Ability::MakeProcedures, may != Some(0));
     let free_bytes = probe.free_bytes()?;
 
     let abilities = probe.abilities;
     let capabilities = abilities::table(abilities, product, is_microsoft, connector.errors.user());
-    // Emptying the cache takes consent, and whoever does not measure cold starts need not hear of it: who does, is told then.
+    // Emptying the cache takes consent. Only a run with a cold start has to hear of it, and is told then.
     let said: Vec<&str> =
         PRIVILEGES.iter().filter(|it| it.ability != Ability::DropBuffers).map(|it| it.name.as_str()).collect();
     let missing = capabilities.iter().filter(|capability| said.contains(&capability.name));
@@ -307,7 +307,7 @@ impl Probe<'_> {
         let is_azure = product == Product::Database;
         let text = if is_azure { sql::AZURE_PERMISSIONS } else { sql::PERMISSIONS };
         let Some(row) = self.one(text, &[BigInt; 9])? else {
-            // Whoever can't say may still allow it; a place is tried anyway.
+            // A server that can't say may still allow it; a place is tried anyway.
             self.abilities.set(Ability::MakePlaces, true);
             return Ok(());
         };

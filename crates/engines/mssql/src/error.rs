@@ -58,7 +58,7 @@ impl Errors {
                 .hint(
                     "let this machine trust the certificate's authority, or name the certificate by serverCertificate=FILE, or \
                      its host by hostNameInCertificate=NAME; or, at your own risk, trustServerCertificate=true encrypts without \
-                     verifying who answers",
+                     verifying the server",
                 ),
             Fault::Closed(why) if is_strict && hung_up(&why) => {
                 let message = format!("{address} hung up before the log-in: {}", plain(&why));

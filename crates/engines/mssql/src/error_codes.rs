@@ -89,7 +89,7 @@ pub(super) struct KnownError {
     /// What to do next. `{user}` and `{database}` stand for their names.
     pub(super) hint: String,
     /// Where this is written, below `https://learn.microsoft.com/`.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for who reads the table, and its test"))]
+    #[cfg_attr(not(test), expect(dead_code, reason = "for readers of the table, and its test"))]
     source: String,
 }
 

@@ -244,7 +244,7 @@ pub(super) fn first_write_keyword(sql: &str) -> Option<&str> {
     for piece in pieces(sql) {
         let text = piece.text();
         if piece.is_blank() {
-            // Who takes such a sign for the end of the line reads on where we don't.
+            // A server that takes such a sign for the end of the line reads on where we don't.
             if text.starts_with("--") && text.trim_end_matches('\r').contains(|c: char| c.is_control() && c != '\t') {
                 return Some(text);
             }

@@ -85,7 +85,7 @@ impl Connection {
     fn fenced<T>(&mut self, work: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
         self.link.canceller.begin();
         let outcome = work(self);
-        // Whoever has had enough goes on by cancelling the rest.
+        // A receiver that has had enough goes on by cancelling the rest.
         if !matches!(outcome, Err(Failed::Receiver(_))) {
             self.link.canceller.end();
         }
@@ -122,7 +122,7 @@ impl Connection {
         loop {
             let packet = match self.link.line.receive() {
                 Ok(packet) => packet,
-                // Who is sent away is told why before the line breaks.
+                // A server that refuses us says why before the line breaks.
                 Err(error) => return Err(Failed::Wire(sent.err().unwrap_or(error))),
             };
             let status = match packet {
@@ -160,7 +160,7 @@ impl Connection {
         }
     }
 
-    /// Sends a file. An error of whoever gives it ends it early, which is the inner error: what has been sent is then there.
+    /// Sends a file. An error of its source ends it early and is the inner error: what has been sent is then there.
     fn send_file(&mut self, fill: &mut dyn FnMut(&mut Vec<u8>) -> Result<bool>) -> Outcome<Result<()>> {
         let outcome = loop {
             let out = self.link.line.packet();

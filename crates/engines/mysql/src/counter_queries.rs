@@ -187,8 +187,8 @@ pub(super) struct Beside {
 /// Numbers of our own connections.
 pub(super) type Ours = BTreeSet<u32>;
 
-/// Gauges from the rows of [`SESSIONS`]; ours are those with these numbers and whoever works in a database of ours, as client programs
-/// do. `None` if there are sessions that are not seen.
+/// Gauges from the rows of [`SESSIONS`]; ours have these numbers or work in a database of ours, as client programs do.
+/// `None` if there are sessions that are not seen.
 pub(super) fn gauges(rows: &[Vec<Option<String>>], ours: &Ours, beside: Beside) -> Option<Vec<(Counter, f64)>> {
     let (mut known, mut working, mut others, mut seen) = (BTreeMap::new(), 0.0, (0.0, 0.0), 0.0);
     for row in rows {
@@ -219,7 +219,7 @@ pub(super) fn gauges(rows: &[Vec<Option<String>>], ours: &Ours, beside: Beside) 
     let of = |metric: Counter| known.get(&metric).copied().unwrap_or(0.0);
     let waiting = beside.row_locks[0].min(working);
     let others_at_work = (others.1 - beside.row_locks[1]).max(0.0);
-    // Nobody says whose reads they are.
+    // The server does not say which sessions wait for them.
     let share = if working > waiting { (working - waiting) / (working - waiting + others_at_work) } else { 0.0 };
     let reading = (beside.pending_reads * share).min(working - waiting);
     let clients = beside.idle_in_transaction.map(|idle| of(Counter::SessionsWaitingForClients) + idle);
@@ -363,7 +363,7 @@ mod tests {
         let ours: Ours = (0..11).collect();
         let values: Vec<f64> = gauges(&rows, &ours, beside).unwrap().into_iter().map(|(_, value)| value).collect();
         assert_eq!(values, [1.0, 2.0, 1.0, 2.0, 3.0, 1.0, 1.0, 0.0]);
-        // Of others it is counted how many are at work: one of three, as two wait for rows, who commits, and who waits for another server.
+        // Of others those at work count: one of three, as two wait for rows; one that commits; and one that waits for another server.
         let ours = Ours::from([4]);
         let values: Vec<f64> = gauges(&rows, &ours, beside).unwrap().into_iter().map(|(_, value)| value).collect();
         assert_eq!(values, [0.0, 0.0, 0.0, 1.0, 2.0, 0.0, 0.0, 3.0]);

@@ -87,7 +87,7 @@ pub(super) fn process_of(connection: &mut Connection, loopback: bool) -> Option<
     }
     let row = connection.ask("SELECT @@hostname, @@pid_file, @@datadir").ok()?.into_iter().next()?;
     let [Some(host), Some(file), Some(directory)] = <[Option<String>; 3]>::try_from(row).ok()? else { return None };
-    // A loopback address may lead into a container, which has a name of its own and whose process ids mean nothing here.
+    // A loopback address may lead into a container, which has a name and process ids of its own.
     if rustix::system::uname().nodename().to_str().ok()? != host {
         return None;
     }

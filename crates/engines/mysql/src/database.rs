@@ -21,7 +21,7 @@ use super::session::MySqlSession;
 use super::transfer::MySqlTransfer;
 use super::{capabilities, cold, workspace};
 
-/// Holds no connection: whoever asks something of the database gets a fresh one, which a restart can't have broken.
+/// Holds no connection: each question to the database gets a fresh one, which a restart can't have broken.
 pub(super) struct MySqlDatabase {
     connector: Arc<Connector>,
     server: Described,

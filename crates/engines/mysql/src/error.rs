@@ -82,7 +82,7 @@ impl Errors {
     pub(super) fn unsafe_line(&self, cause: &str) -> Error {
         Error::new(Connect, format!("no safe connection to {}: {}", self.address(), sentence(cause))).hint(
             "name the server's authority by ssl-ca=FILE; or, at your own risk, ssl-mode=REQUIRED encrypts without \
-             verifying who answers and ssl-mode=DISABLED does not encrypt",
+             verifying the server and ssl-mode=DISABLED does not encrypt",
         )
     }
 
@@ -110,7 +110,7 @@ impl Errors {
                 "GRANT ALL ON `plimsoll\\_%`.* TO the account of '{user}' lets it make databases of our own and touch no others"
             ),
             1290 | 1792 | 1836 => {
-                "connect to the primary, or to a server that may be written to, as a user who may write".to_owned()
+                "connect to the primary, or to a server that may be written to, as a user with the right to write".to_owned()
             }
             1049 => "the URL's path names a database that exists, or none at all".to_owned(),
             1045 | 1698 | 1130 => {

@@ -190,7 +190,7 @@ fn greet(line: &mut WireConnection, errors: &Errors) -> Outcome<Greeting> {
 fn prove(line: &mut WireConnection, login: &Login<'_>, plugin: &str, errors: &Errors) -> Outcome<()> {
     let password = login.password.map_or("", Secret::expose);
     let nobody_reads = line.stream.is_protected() || login.is_socket;
-    // Whoever wants the bare password at first hand has to be known; the servers' own clients don't give it away at all.
+    // A server that wants the bare password at once has to be known; the servers' own clients don't give it away at all.
     let is_verified = matches!(login.mode, Protection::Authority | Protection::Host);
     let is_known = login.is_socket || (line.stream.is_protected() && is_verified);
     let refused = |cause: &str| Refused::Error(errors.no_way_in(cause));

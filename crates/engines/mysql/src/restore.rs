@@ -55,7 +55,7 @@ impl Restorer {
         if !connector.loopback || !data.join(run.name()).is_dir() {
             let message = "mariadb-backup copies the server's files, and they are not to be seen from here";
             return Err(Error::new(ErrorKind::Unsupported, message)
-                .hint("run Plimsoll on the server's own machine, as a user who may read its files"));
+                .hint("run Plimsoll on the server's own machine, as a user with the right to read its files"));
         }
         let versions = [&backup, &server].into_iter().filter_map(|tool| tool::version(tool)).collect();
         Ok((Self { backup, server, data }, versions))

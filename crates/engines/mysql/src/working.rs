@@ -14,7 +14,7 @@ pub(super) fn connect(
     run: &Workspace,
     access: RequestAccess,
 ) -> Result<Connection> {
-    // Whoever may only read is where the user's sessions are; a session that writes is in our own place, and reaches others
+    // A session that may only read is where the user's sessions are; one that writes is in our own place, and reaches others
     // by their names with the database in front.
     let usual = connector.database().filter(|_| access.read_only());
     let database = usual.unwrap_or_else(|| workspace.name());

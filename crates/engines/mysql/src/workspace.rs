@@ -15,8 +15,8 @@ use super::connect::Connector;
 use super::connection::Connection;
 use super::error::{Errors, statement};
 
-/// A table of this name and comment is in each of our databases: whoever finds one knows what it is, and we never touch one
-/// without it.
+/// A table of this name and comment is in each of our databases. It says what a database is for, and we never touch one without
+/// it.
 pub(super) const MARK_TABLE: &str = "plimsoll_mark";
 const MARK: &str = "plimsoll: measurement data, may be removed";
 /// Most leases that share a place.
@@ -54,7 +54,7 @@ pub(super) fn settings(connection: &Connection) -> String {
         ("wait_timeout", "31536000"),
         ("net_read_timeout", "3600"),
         ("net_write_timeout", "3600"),
-        // Whoever stands in the way of a DROP should not hold it up for ever.
+        // A session in the way of a DROP should not hold it up for ever.
         ("lock_wait_timeout", "60"),
         ("autocommit", "1"),
         // What doesn't fit is an error and no other value.
@@ -285,7 +285,7 @@ fn dropping(errors: &Errors, workspace: &Workspace, error: Error) -> Error {
             error.message
         );
         return Error::new(ErrorKind::Permission, message)
-            .hint("run plimsoll clean as the user who made it, or as one with the right to drop databases");
+            .hint("run plimsoll clean as the user that made it, or as one with the right to drop databases");
     }
     error
 }

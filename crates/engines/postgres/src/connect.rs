@@ -1,4 +1,4 @@
-//! Connections: where to, as whom, how protected, and under which name.
+//! Connections: where to, as which user, how protected, and under which name.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -80,7 +80,7 @@ pub(super) struct Connector {
     pub(super) warnings: Vec<String>,
     /// What libpq's programs are to be told, as their environment; it may hold the password.
     tool_environment: Vec<(&'static str, String)>,
-    /// Who let us in last.
+    /// The server that let us in last.
     reached: Arc<Mutex<Option<(Address, Host)>>>,
 }
 

@@ -116,7 +116,7 @@ impl Connection {
                     self.link.line.send()?;
                 }
                 Ok((tag, message)) => each(tag, message)?,
-                // Who is sent away is told why before the line breaks.
+                // A server that refuses us says why before the line breaks.
                 Err(error) => return Err(server_error.map_or(Failed::Wire(error), Failed::Server)),
             }
         }

@@ -9,8 +9,8 @@ use super::workspace;
 /// moment in which the database is. ("Plim" on a telephone, cut to what nobody would choose.)
 pub(super) const MARK: u32 = 7546;
 
-/// The condition that a row of `pg_database` with a name of ours bears it. A database whose removal was cut short has -2 instead
-/// and can only be dropped (`DATCONNLIMIT_INVALID_DB` in PostgreSQL's `pg_database.h`).
+/// The condition that a row of `pg_database` with a name of ours bears it. After a removal that was cut short there is -2 instead,
+/// and the database can only be dropped (`DATCONNLIMIT_INVALID_DB` in PostgreSQL's `pg_database.h`).
 const BEARS_MARK: &str = "datconnlimit IN (7546, -2)";
 
 /// First version with `WITH (FORCE)`.

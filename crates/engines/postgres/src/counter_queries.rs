@@ -111,7 +111,7 @@ fn log_io(version: u32) -> Source {
     Source { sql, columns: &[Late(Counter::LogWrites), Late(Counter::LogWriteStallSeconds)] }
 }
 
-/// Pages of data files that were written, by who wrote them.
+/// Pages of data files that were written, by the kind of process.
 pub(super) fn writers(version: u32) -> &'static str {
     match version {
         ..IO_VERSION => "SELECT buffers_checkpoint, buffers_clean, buffers_backend FROM pg_stat_bgwriter",

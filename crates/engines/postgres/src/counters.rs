@@ -97,7 +97,7 @@ pub(super) fn postmaster(connection: &mut Connection, loopback: bool) -> Option<
         return None;
     }
     let backend: i32 = connection.value("SELECT pg_backend_pid()", &[]).ok()?;
-    // A loopback address may lead into a container, whose process ids mean nothing here.
+    // A loopback address may lead into a container, which has process ids of its own.
     let name = fs::read_to_string(format!("/proc/{backend}/comm")).ok()?;
     (name.trim() == "postgres").then_some(())?;
     let stat = fs::read_to_string(format!("/proc/{backend}/stat")).ok()?;

@@ -22,14 +22,14 @@ use super::session::PostgresSession;
 use super::transfer::PostgresTransfer;
 use super::{capabilities, cold, copies, workspace};
 
-/// Holds no connection: whoever asks something of the database gets a fresh one, which a restart can't have broken.
+/// Holds no connection: each question to the database gets a fresh one, which a restart can't have broken.
 pub(super) struct PostgresDatabase {
     connector: Arc<Connector>,
     server: Server,
 }
 
 impl PostgresDatabase {
-    /// Connects and asks the server who it is.
+    /// Connects and asks the server for its identity.
     pub(super) fn open(connector: Connector) -> Result<Self> {
         let server = describe::describe(&mut connector.connect(CONTROL)?, &connector)?;
         Ok(Self { connector: Arc::new(connector), server })

@@ -1,4 +1,4 @@
-//! Who the server says it is.
+//! The identity that the server states.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -96,7 +96,7 @@ impl Errors {
         &self.0.address
     }
 
-    /// What the server says to somebody whom it doesn't let in.
+    /// What the server says when it refuses a log-in.
     pub(super) fn connecting(&self, server_error: &ServerError) -> Error {
         let kind = match meaning(&server_error.code) {
             // Nobody has been connected yet, so nothing can have been lost.
@@ -137,7 +137,7 @@ impl Errors {
         let message = format!("no safe connection to {}: {}", self.address(), sentence(cause));
         Error::new(ErrorKind::Connect, message).hint(
             "name the server's authority by sslrootcert=FILE; or, at your own risk, sslmode=require encrypts without \
-             verifying who answers and sslmode=disable does not encrypt",
+             verifying the server and sslmode=disable does not encrypt",
         )
     }
 

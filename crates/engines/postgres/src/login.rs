@@ -157,7 +157,7 @@ fn prove(line: &mut WireConnection, login: &Login, errors: &Errors) -> Outcome<(
             0 if login.channel == ChannelRule::Always && !is_bound => {
                 return Err(no_way("server did not use channel binding"));
             }
-            // Whoever asked for a proof has to prove that he knows the password as well.
+            // A server that asked for a proof has to prove that it knows the password as well.
             0 if !is_known => return Err(malformed().into()),
             0 => return Ok(()),
             3 | 5 | 10 if login.channel == ChannelRule::Always && !offers_binding(message) => {
@@ -219,7 +219,7 @@ fn offers_binding(message: &[u8]) -> bool {
 fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01];
     const ECDSA: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03];
-    // Certificate, in it what is signed, then the algorithm, whose first field is its number.
+    // Certificate, in it what is signed, then the algorithm with its number as first field.
     let (certificate_fields, _) = der(certificate)?;
     let (_, behind) = der(certificate_fields)?;
     let (number, _) = der(der(behind)?.0)?;

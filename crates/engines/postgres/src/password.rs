@@ -6,7 +6,7 @@ use std::{fs, io};
 
 use plimsoll_engine::target::{Credentials, Environment, Secret};
 
-/// Whom a password is for.
+/// The log-in that a password is for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Login<'a> {
     pub(super) host: &'a str,
@@ -22,7 +22,7 @@ pub(super) struct Found {
     pub(super) warning: Option<String>,
 }
 
-/// Searches everywhere but in the URL, whose password goes before all others.
+/// Searches everywhere but in the URL: a password there goes before all others.
 pub(super) fn find(
     login: Login<'_>,
     credentials: &Credentials,

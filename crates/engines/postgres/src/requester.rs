@@ -1,5 +1,5 @@
 //! Requests over a line of our own. The first use of a statement prepares it; from then on a request is one write of
-//! Bind, Execute and Sync, and an answer whose rows are counted and not decoded. A driver that decodes them costs three
+//! Bind, Execute and Sync, and an answer with rows that are counted and not decoded. A driver that decodes them costs three
 //! times as much CPU, which would be taken for the server's.
 
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::error::ServerError;
 use super::wire_connection::{HEADER, malformed};
 use super::{copy, session};
 
-/// SQLSTATEs of statements whose prepared form is no longer one: it is gone, or its table was made anew with other columns.
+/// SQLSTATEs of statements without a valid prepared form: it is gone, or its table was made anew with other columns.
 const NO_SUCH_STATEMENT: &str = "26000";
 const REVALIDATE: &str = "RevalidateCachedQuery";
 

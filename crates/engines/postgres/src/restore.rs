@@ -1,5 +1,5 @@
 //! Physical backups by `pg_basebackup`, which takes the whole cluster, and a server of our own that is started on one: by a
-//! socket in our folder alone, with small settings of its own, and as whom we log in at the first.
+//! socket in our folder alone, with small settings of its own, and the user of the first server.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -126,7 +126,7 @@ fn check(connection: &mut Connection) -> Result<String> {
     }
     if text(5) != "0" {
         return Err(Error::new(ErrorKind::Unsupported, "this cluster has tablespaces in other folders")
-            .hint("a cluster whose files lie in several places can't be restored yet"));
+            .hint("a cluster with files in several places can't be restored yet"));
     }
     Ok(text(4).to_owned())
 }

@@ -133,7 +133,7 @@ impl Sampler for ServerSampler {
         Ok(readings)
     }
 
-    /// Who wrote pages of data files, and writes of the log.
+    /// Pages of data files by the kind of process that wrote them, and writes of the log.
     fn views(&mut self) -> Result<Views> {
         let log = counters::files_sql(self.version);
         let mut rows = [None, None];
@@ -175,7 +175,7 @@ struct Activity {
     gauges: Option<[f64; GAUGES.len()]>,
     /// Sessions of others that are at work; `None` likewise.
     others: Option<f64>,
-    /// Sessions whose counts are late.
+    /// Sessions with late counts.
     late: f64,
 }
 

@@ -25,7 +25,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("jit", "off"),
     // Scans that start where another one is would be served by that one's reads.
     ("synchronize_seqscans", "off"),
-    // Only VACUUM FULL and DROP wait for strong locks; whoever stands in their way should not hold them up for ever.
+    // Only VACUUM FULL and DROP wait for strong locks; a session in their way should not hold them up for ever.
     ("lock_timeout", "60000"),
     // A statement of a client that died ends within seconds and not at its end.
     ("client_connection_check_interval", "5000"),
@@ -59,7 +59,7 @@ fn preparation(workspace: &Workspace, access: RequestAccess) -> String {
     format!("{}; SELECT set_config('search_path', '{workspace}'{usual}, false)", workspace::setting(&settings))
 }
 
-/// A connection whose statements work in one place.
+/// A connection with statements that work in one place.
 pub(super) struct PostgresSession {
     connection: Connection,
     clock: Arc<dyn Clock>,

@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::connect::{Connector, KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_RETRIES};
 use super::connection::{Connection, Failed};
 
-/// The comment on our schemas: whoever finds one knows what it is, and we never touch one without it.
+/// The comment on our schemas. It says what a schema is for, and we never touch one without it.
 const MARK: &str = "plimsoll: measurement data, may be removed";
 /// Tables dropped in one transaction: each takes some locks (table, TOAST table, indexes) of a table of a few thousand.
 const TABLES_PER_DROP: usize = 64;
@@ -75,7 +75,7 @@ impl Keeper for Connection {
     const NOUN: &'static str = "schema";
     const RENEW_PATIENCE: Duration = Duration::from_secs(5);
 
-    /// Removal asks for the owner of a whole database, whose mark is looked at when it is dropped.
+    /// Removal asks for the owner of a whole database; its mark is looked at when it is dropped.
     fn owner(&mut self, workspace: &Workspace) -> Result<Owner> {
         if workspace.kind() == WorkspaceKind::Copy {
             return Ok(Owner::We);
@@ -225,7 +225,7 @@ fn drop_own(connection: &mut Connection, workspace: &Workspace, sql: &str) -> Re
         return Err(error);
     }
     Err(Error::new(ErrorKind::Permission, format!("the schema {workspace} is another user's and can't be removed"))
-        .hint("run plimsoll clean as the user who made it, or as a superuser"))
+        .hint("run plimsoll clean as the user that made it, or as a superuser"))
 }
 
 #[cfg(test)]

@@ -216,7 +216,7 @@ impl SqliteDatabase {
     }
 }
 
-/// Whose file it is; an error if it is not ours. An unfinished one is ours if it was locked before.
+/// The owner of a file; an error if it is not ours. An unfinished one is ours if it was locked before.
 fn owner(path: &Path, locked_before: bool) -> Result<Ownership> {
     match ownership(path)? {
         Ownership::Foreign => Err(foreign(path)),

@@ -74,7 +74,7 @@ fn in_transaction(session: &SqliteSession, table: &Table, rows: &mut dyn RowSour
     run("BEGIN IMMEDIATE")?;
     let outcome = insert(session, table, rows).and_then(|row_summary| run("COMMIT").map(|()| row_summary));
     if outcome.is_err() && !session.connection.is_autocommit() {
-        // The first error tells the reason; what can't be rolled back now is rolled back by whoever opens the file next.
+        // The first error tells the reason; what can't be rolled back now is rolled back when the file is opened next.
         let _ = run("ROLLBACK");
     }
     outcome

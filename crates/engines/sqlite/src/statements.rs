@@ -1,4 +1,4 @@
-//! What a session is made of: a connection, the statements on it, and whoever follows them.
+//! What a session is made of: a connection, the statements on it, and their follower.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};

@@ -163,7 +163,7 @@ impl BulkLoadRow for Encoded {
 /// Why a load ended early.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// Whoever makes the rows had to give up.
+    /// The source of the rows had to give up.
     Source(Error),
     /// A value is none of its column.
     Value(usize),

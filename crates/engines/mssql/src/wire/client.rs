@@ -24,7 +24,7 @@ use crate::dialect::CALL;
 
 /// A connection and what was prepared on it.
 pub(crate) struct Client {
-    // Goes before the runtime whose socket it has.
+    // Goes before the runtime that has its socket.
     driver: TdsClient,
     runtime: Runtime,
     statements: Statements,

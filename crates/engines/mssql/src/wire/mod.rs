@@ -32,7 +32,7 @@ pub(super) enum Fault {
     Cancelled,
     /// The driver is not content: a value or a message that it can't read.
     Driver(String),
-    /// Whoever receives rows, or gives them, has had enough.
+    /// The receiver of rows, or their source, has had enough.
     Ours(Error),
 }
 
