@@ -41,7 +41,7 @@ pub(super) fn make_cold(
         );
     } else if !abilities.has(Ability::DropBuffers) {
         let known = PRIVILEGES.iter().find(|known| known.ability == Ability::DropBuffers);
-        let grant = known.map_or_else(String::new, |known| known.remedy(product, connector.errors.user()));
+        let grant = known.map_or_else(String::new, |known| known.remedy(product, &connector.errors.user));
         follower.warn(format!(
             "nothing was done to make the tables cold: the server's cache is not emptied here ({grant})"
         ));

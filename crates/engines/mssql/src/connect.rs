@@ -116,7 +116,8 @@ impl Connector {
             multi_subnet_failover: location.multi_subnet_failover,
             read_only: location.read_only,
         };
-        let errors = Errors::new(address, location.database, user, location.command_timeout_s);
+        let errors =
+            Errors { address, database: location.database, user, command_timeout_s: location.command_timeout_s };
         let drop_clean_buffers = location.drop_clean_buffers;
         let loads = (location.bulk_batch_rows, location.bulk_table_lock);
         let (endpoints, clock, retries) = (location.endpoints, Arc::clone(clock), Arc::default());

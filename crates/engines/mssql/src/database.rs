@@ -5,7 +5,7 @@ use std::sync::Arc;
 use plimsoll_engine::server::place::{self, CONTROL, ServerLease};
 use plimsoll_engine::{
     Capability, ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Lease, Levels, Moves,
-    RequestAccess, Requester, Result, Sampler, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceKind,
+    RequestAccess, Result, Sampler, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceKind,
     WorkspaceStatus, Workspaces,
 };
 use plimsoll_measurement::Ceiling;
@@ -50,15 +50,6 @@ impl MssqlDatabase {
         let Some(copy) = copy else { return Ok(()) };
         let message = format!("{run} is kept as long as its database {copy} is there");
         Err(Error::new(ErrorKind::Safety, message).hint("remove that database first: plimsoll clean does, if it can"))
-    }
-
-    fn working(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<MssqlSession> {
-        if workspace.kind() == WorkspaceKind::Copy {
-            // Its tables are in the schema that is named like the run's place.
-            let inside = self.connector.to(workspace.name());
-            return MssqlSession::open(&inside, run, run, access, self.server.abilities);
-        }
-        MssqlSession::open(&self.connector, workspace, run, access, self.server.abilities)
     }
 }
 
@@ -137,11 +128,13 @@ impl Workspaces for MssqlDatabase {
 
 impl Sessions for MssqlDatabase {
     fn session_with(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Session>> {
-        Ok(Box::new(self.working(workspace, run, access)?))
-    }
-
-    fn requester(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Requester>> {
-        Ok(Box::new(self.working(workspace, run, access)?))
+        let abilities = self.server.abilities;
+        if workspace.kind() == WorkspaceKind::Copy {
+            // Its tables are in the schema that is named like the run's place.
+            let inside = self.connector.to(workspace.name());
+            return Ok(Box::new(MssqlSession::open(&inside, run, run, access, abilities)?));
+        }
+        Ok(Box::new(MssqlSession::open(&self.connector, workspace, run, access, abilities)?))
     }
 }
 

@@ -115,7 +115,7 @@ pub(super) fn describe(control: &mut Control, connector: &Connector) -> Result<S
     let free_bytes = probe.free_bytes()?;
 
     let abilities = probe.abilities;
-    let capabilities = abilities::table(abilities, product, is_microsoft, connector.errors.user());
+    let capabilities = abilities::table(abilities, product, is_microsoft, &connector.errors.user);
     // Emptying the cache takes consent. Only a run with a cold start has to hear of it, and is told then.
     let said: Vec<&str> =
         PRIVILEGES.iter().filter(|it| it.ability != Ability::DropBuffers).map(|it| it.name.as_str()).collect();
@@ -131,7 +131,7 @@ pub(super) fn describe(control: &mut Control, connector: &Connector) -> Result<S
             format!("{} ({about})", version.unwrap_or_else(|| "unknown".to_owned()), about = first_words(&about))
         }
     };
-    let server = stated(4).unwrap_or_else(|| connector.errors.address().to_owned());
+    let server = stated(4).unwrap_or_else(|| connector.errors.address.clone());
     let database = stated(5).unwrap_or_else(|| connector.database().to_owned());
     let weak_isolation = if is_microsoft {
         WeakIsolation::Effective("READ UNCOMMITTED (WITH (NOLOCK))".to_owned())

@@ -3,6 +3,7 @@
 
 use std::sync::LazyLock;
 
+use plimsoll_engine::data::rows;
 use plimsoll_engine::error::ErrorKind;
 use serde::Deserialize;
 
@@ -93,16 +94,8 @@ pub(super) struct KnownError {
     source: String,
 }
 
-#[derive(Deserialize)]
-struct Table {
-    error: Vec<KnownError>,
-}
-
 /// The table. A test reads it as well, so that it can't be empty.
-static KNOWN: LazyLock<Vec<KnownError>> = LazyLock::new(|| {
-    let table = toml::from_str(include_str!("../data/errors.toml"));
-    table.map(|table: Table| table.error).unwrap_or_default()
-});
+static KNOWN: LazyLock<Vec<KnownError>> = LazyLock::new(|| rows(include_str!("../data/errors.toml")));
 
 /// What is known of an error with this number and state.
 pub(super) fn find(number: u32, state: u8) -> Option<&'static KnownError> {

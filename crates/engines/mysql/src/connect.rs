@@ -85,7 +85,7 @@ impl Connector {
         let address = socket.as_ref().map_or_else(|| address(&host, port), |path| path.display().to_string());
         Ok(Self {
             clock,
-            errors: Errors::new(address, user.clone(), password.is_some()),
+            errors: Errors { address, user: user.clone(), has_password: password.is_some() },
             host,
             port,
             socket,
@@ -121,7 +121,7 @@ impl Connector {
     /// The same user's connections to a server of ours that has nothing but this socket.
     pub(super) fn at_socket(&self, socket: &Path) -> Self {
         Self {
-            errors: Errors::new(socket.display().to_string(), self.user.clone(), self.password.is_some()),
+            errors: Errors { address: socket.display().to_string(), ..self.errors.clone() },
             socket: Some(socket.to_owned()),
             mode: Protection::Off,
             ssl_ca: None,
@@ -150,7 +150,7 @@ impl Connector {
     }
 
     fn connect_to(&self, database: Option<&str>, name: &str, timeout: Duration) -> Result<Connection> {
-        self.enter(database, name, timeout).map_err(|refused| refused.into_error(self.errors.address(), timeout))
+        self.enter(database, name, timeout).map_err(|refused| refused.into_error(&self.errors.address, timeout))
     }
 
     fn enter(&self, database: Option<&str>, name: &str, timeout: Duration) -> std::result::Result<Connection, Refused> {
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn what_is_not_said_has_a_default() {
         let connector = connector("mysql://h1/");
-        assert_eq!((connector.errors.address(), connector.user.as_str()), ("h1:3306", "ann"));
+        assert_eq!((connector.errors.address.as_str(), connector.user.as_str()), ("h1:3306", "ann"));
         assert_eq!((connector.timeout, connector.database), (CONNECT_TIMEOUT, None));
     }
 }

@@ -99,7 +99,7 @@ pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Re
         local,
         cpus: cpus_of_machine().filter(|_| local),
         rest_before_reuse: rest_before_reuse(settings.get("innodb_old_blocks_time")),
-        fingerprint: identity.unwrap_or_else(|| connector.errors.address().to_owned()),
+        fingerprint: identity.unwrap_or_else(|| connector.errors.address.clone()),
         warnings,
         settings,
         ..Description::new(product.name(), connection.server.version.clone(), page_bytes, weak_isolation)

@@ -54,7 +54,7 @@ fn answers() {
         // All that the server says, and then it is gone.
         server.write_all(answer).and_then(|()| server.shutdown(Shutdown::Write)).expect("it fits");
         let mut line = WireConnection::new(client.into());
-        let errors = Errors::new("here".to_owned(), "ann".to_owned(), true);
+        let errors = Errors { address: "here".to_owned(), user: "ann".to_owned(), has_password: true };
         let product = if kind & 0x80 == 0 { "5.5.5-10.11.6-MariaDB" } else { "9.7.0" };
         let password = Secret::new("secret");
         let login = Login {

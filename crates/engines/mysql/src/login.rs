@@ -93,7 +93,7 @@ type Outcome<T> = Result<T, Refused>;
 pub(super) fn log_in(line: &mut WireConnection, login: &Login<'_>, errors: &Errors) -> Outcome<Welcome> {
     let greeting = greet(line, errors)?;
     if greeting.capabilities & NEEDED != NEEDED {
-        return Err(Refused::Error(unreachable(errors.address(), "the server's protocol is too old")));
+        return Err(Refused::Error(unreachable(&errors.address, "the server's protocol is too old")));
     }
     let has_tls = greeting.capabilities & capability::SSL != 0;
     let encrypts = match login.mode {

@@ -279,11 +279,8 @@ pub(super) fn drop_database(connection: &mut Connection, workspace: &Workspace) 
 
 fn dropping(errors: &Errors, workspace: &Workspace, error: Error) -> Error {
     if error.kind == ErrorKind::Permission {
-        let message = format!(
-            "the database {workspace} can't be removed by this user of {}: {}",
-            errors.address(),
-            error.message
-        );
+        let message =
+            format!("the database {workspace} can't be removed by this user of {}: {}", errors.address, error.message);
         return Error::new(ErrorKind::Permission, message)
             .hint("run plimsoll clean as the user that made it, or as one with the right to drop databases");
     }

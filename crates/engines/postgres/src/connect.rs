@@ -183,7 +183,7 @@ impl Connector {
             route,
             login,
             timeout: seconds("connect_timeout", CONNECT_TIMEOUT)?,
-            errors: Errors::new(address(&host, &port), database.clone(), user),
+            errors: Errors { address: address(&host, &port), database: database.clone(), user },
             database,
             loopback,
             warnings,
@@ -194,15 +194,15 @@ impl Connector {
 
     /// The same server's connections to another database.
     pub(super) fn to(&self, database: &str) -> Self {
-        let (errors, warnings) = (self.errors.at(database), Vec::new());
-        Self { database: database.to_owned(), errors, warnings, ..self.clone() }
+        let errors = Errors { database: database.to_owned(), ..self.errors.clone() };
+        Self { database: database.to_owned(), errors, warnings: Vec::new(), ..self.clone() }
     }
 
     /// The same user's connections to a server of ours that has nothing but a socket in this folder.
     pub(super) fn at_socket(&self, folder: &Path, port: u16) -> Self {
         let name = folder.display().to_string();
         Self {
-            errors: Errors::new(name.clone(), self.database.clone(), self.login.user.clone()),
+            errors: Errors { address: name.clone(), ..self.errors.clone() },
             hosts: vec![Host { name, address: None, port }],
             writes: None,
             route: Route { mode: Protection::Off, ..self.route.clone() },
@@ -240,8 +240,8 @@ impl Connector {
 
     /// Connects to the first host that lets us in; each of their addresses may take so long.
     fn connect_within(&self, name: &str, timeout: Duration) -> Result<Connection> {
-        let refused = |refused: Refused| refused.into_error(self.errors.address(), timeout);
-        let unfit = |cause: &str| unreachable(self.errors.address(), cause);
+        let refused = |refused: Refused| refused.into_error(&self.errors.address, timeout);
+        let unfit = |cause: &str| unreachable(&self.errors.address, cause);
         let mut failed = unfit("no host is named");
         let count = self.hosts.len();
         let first = if self.any_first { RandomState::new().build_hasher().finish() as usize % count.max(1) } else { 0 };
@@ -405,7 +405,7 @@ mod tests {
     #[test]
     fn what_is_not_said_has_a_default() {
         let connector = connector("postgres://h1:1,h2/?application_name=x");
-        assert_eq!(connector.errors.address(), "h1:1,h2:5432");
+        assert_eq!(connector.errors.address, "h1:1,h2:5432");
         assert_eq!(connector.login.user, "ann");
         assert_eq!(connector.timeout, CONNECT_TIMEOUT);
         assert_eq!(connector.warnings.len(), 1);

@@ -78,7 +78,7 @@ impl Connection {
 
     /// An exchange's failure as an error.
     pub(super) fn fail(&mut self, failed: Failed) -> Error {
-        self.link.fail(failed, self.errors.address(), |server_error| self.errors.answered(server_error))
+        self.link.fail(failed, &self.errors.address, |server_error| self.errors.answered(server_error))
     }
 
     /// Puts messages into the line's buffer: all of them, or none.

@@ -72,7 +72,7 @@ pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Re
         settings,
         local,
         cpus: cpus_of_machine().filter(|_| local),
-        fingerprint: format!("{}/{database}", system.unwrap_or_else(|| connector.errors.address().to_owned())),
+        fingerprint: format!("{}/{database}", system.unwrap_or_else(|| connector.errors.address.clone())),
         warnings,
         ..Description::new(NAME, version, page_bytes, weak_isolation)
     };

@@ -72,7 +72,7 @@ fn answers() {
         let socket = Socket::from(client);
         let canceller = Canceller::new(socket.breaker(), || Ok(()));
         let mut line = WireConnection::new(Stream::new(socket));
-        let errors = Errors::new("here".to_owned(), "d".to_owned(), "ann".to_owned());
+        let errors = Errors { address: "here".to_owned(), database: "d".to_owned(), user: "ann".to_owned() };
         let kind = KINDS[usize::from(*kind) % KINDS.len()];
         if kind == "login" {
             let password = Some(Secret::new("secret"));
