@@ -46,13 +46,13 @@ pub trait Engine: Send + Sync {
         Ok(Arc::new(RealClock::new()))
     }
 
-    /// Connects and asks the target who it is.
+    /// Connects and asks the target for its identity.
     fn open(&self, target: &Target, credentials: &Credentials, clock: Arc<dyn Clock>) -> Result<Box<dyn Database>>;
 }
 
 /// An opened target.
 pub trait Database: Workspaces + Sessions + Telemetry + Moves {
-    /// Who it is.
+    /// Its identity, as it states it.
     fn description(&self) -> &Description;
 
     /// What it lets us see and do, where the engine has found that out: one line each, whether it works or not.

@@ -1,6 +1,7 @@
 //! What is known of a target since it was opened.
 
 use std::collections::BTreeMap;
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 /// What the weakest isolation of an engine does to a scan.
@@ -12,12 +13,12 @@ pub enum WeakIsolation {
     NoEffect(String),
 }
 
-/// Who a target is, as it says itself.
+/// The identity of a target, as it states it.
 #[derive(Debug, Clone)]
 pub struct Description {
     /// The engine's name, one of [`Engine::products`](crate::Engine::products).
     pub engine: String,
-    /// Another engine whose SQL it reads as well: texts for that one will do where there are none for this one.
+    /// Another engine, if it reads the SQL of that one as well: texts for that one will do where there are none for this one.
     pub relative: Option<&'static str>,
     /// The version that the server states.
     pub version: String,
@@ -47,6 +48,11 @@ pub struct Description {
     /// How long after the fact [`Counter::MemoryPercent`](plimsoll_measurement::Counter::MemoryPercent) tells of it, where the
     /// engine averages over intervals. Zero where it is of now.
     pub memory_report_age: Duration,
+}
+
+/// The CPUs that this machine lets us use.
+pub fn cpus_of_machine() -> Option<u32> {
+    available_parallelism().ok().and_then(|cpus| u32::try_from(cpus.get()).ok())
 }
 
 impl Description {

@@ -46,6 +46,12 @@ impl SingleRow {
     }
 }
 
+/// Ten-thousandths as a decimal.
+pub fn decimal(units: i64) -> String {
+    let (sign, units) = (if units < 0 { "-" } else { "" }, units.unsigned_abs());
+    format!("{sign}{}.{:04}", units / 10_000, units % 10_000)
+}
+
 /// The SQL texts of one engine.
 pub trait Dialect: Send + Sync {
     /// The engine's type for a column.
@@ -70,8 +76,15 @@ pub trait Dialect: Send + Sync {
         names.join(", ")
     }
 
-    /// An integer literal of money: ten-thousandths as the engine stores them.
-    fn money_literal(&self, units: i64) -> String;
+    /// A literal of money, given in ten-thousandths, as the engine stores it.
+    fn money_literal(&self, units: i64) -> String {
+        decimal(units)
+    }
+
+    /// What stands behind the columns of a new table.
+    fn table_options(&self) -> &'static str {
+        ""
+    }
 
     /// `CREATE TABLE` with the primary key on the first column and no other index.
     fn create_table(&self, table: &Table) -> String {
@@ -80,7 +93,7 @@ pub trait Dialect: Send + Sync {
             columns.push(format!("{} {} NOT NULL", self.column(&column.name), self.type_name(column.kind)));
         }
         columns.push(format!("PRIMARY KEY ({})", self.column(table.key())));
-        format!("CREATE TABLE {} ({})", table.name, columns.join(", "))
+        format!("CREATE TABLE {} ({}){}", table.name, columns.join(", "), self.table_options())
     }
 
     /// Counts the rows that meet the seeds' scan predicate: no index helps, the whole table is read, and each row is
@@ -88,21 +101,15 @@ pub trait Dialect: Send + Sync {
     fn scan(&self, table: &str, weak: bool) -> String {
         let _ = weak;
         format!(
-            "SELECT count(*) FROM {table} WHERE {} AND TinyInt1 BETWEEN 10 AND 240 \
+            "SELECT count(*) FROM {table} WHERE Bit1 IS NOT NULL AND TinyInt1 BETWEEN 10 AND 240 \
              AND {} BETWEEN 100000 AND 2000000000 AND Money2 BETWEEN {} AND {}",
-            self.bit_is_known("Bit1"),
             self.column("Int3"),
             self.money_literal(0),
             self.money_literal(10_000_000 * 10_000),
         )
     }
 
-    /// The predicate that a bit column is not NULL.
-    fn bit_is_known(&self, column: &str) -> String {
-        format!("{column} IS NOT NULL")
-    }
-
-    /// The name under which the source of a chunked write is made: an ordinary table, or one that the engine holds in
+    /// The name under which the source of a chunked write is made. It is an ordinary table, or one that the engine holds in
     /// memory where a large copy would drive an ordinary one out of its cache.
     fn source_table(&self, name: &str) -> String {
         name.to_owned()
@@ -122,13 +129,19 @@ pub trait Dialect: Send + Sync {
         format!("INSERT INTO {} ({key}, {others}) {}", target.name, parts.join(" UNION ALL "))
     }
 
+    /// The words for a join of all pairs, in the order in which the tables stand where the engine takes that from the text.
+    fn cross_join(&self) -> &'static str {
+        "CROSS JOIN"
+    }
+
     /// Counts the pairs of the seeds' forced loop join: outer rows with keys from parameter 1 to 2, inner rows with keys
     /// from 1 to parameter 3. Keys are dense, so a range stands for the seeds' `TOP N ... ORDER BY RowId`, and a third
     /// power is written as a product, which every engine computes in integers.
     fn join(&self, table: &str) -> String {
         let (p1, p2, p3) = (self.placeholder(1), self.placeholder(2), self.placeholder(3));
+        let join = self.cross_join();
         format!(
-            "SELECT count(*) FROM {table} t1 CROSS JOIN {table} t2 \
+            "SELECT count(*) FROM {table} t1 {join} {table} t2 \
              WHERE t1.RowId BETWEEN {p1} AND {p2} AND t2.RowId <= {p3} \
              AND abs(((t1.Int1 * t2.Int2) + t1.Int3) - ((t2.Int1 * t1.Int2) + t2.Int4)) < 17 \
              AND abs(((t1.Int5 % 5) * (t1.Int5 % 5) * (t1.Int5 % 5)) - (t2.Int5 % 25)) < 7"
@@ -166,12 +179,12 @@ pub trait Dialect: Send + Sync {
         "BEGIN"
     }
 
-    /// Values of a column that are not NULL as texts, each with the name of its type: of all rows, or of some tens of
+    /// Values of a column that are not NULL as texts, each with the name of its type. They are of all rows, or of some tens of
     /// thousands that the engine chooses by `seed`.
     fn sample_column(&self, table: &str, column: &str, seed: u64) -> String;
 
-    /// The same for a column whose type [`Dialect::sample_column`] can't look at, with texts for values; `None` where there are no
-    /// such types.
+    /// The same for a column of a type that [`Dialect::sample_column`] can't look at, with texts for values. `None` where there are
+    /// no such types.
     fn sample_long_column(&self, table: &str, column: &str, seed: u64) -> Option<String> {
         let _ = (table, column, seed);
         None

@@ -1,6 +1,5 @@
 //! The level of service that a target has, and asking for another.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,12 +43,6 @@ pub struct LevelCommands {
     pub clock: Arc<dyn Clock>,
     /// Called several times a second; an error ends the command.
     pub interrupted: Box<dyn FnMut() -> Result<()> + Send>,
-}
-
-impl fmt::Debug for LevelCommands {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LevelCommands").finish_non_exhaustive()
-    }
 }
 
 impl Levels for LevelCommands {

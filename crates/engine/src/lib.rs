@@ -4,6 +4,7 @@
 //! Drivers are blocking and one [`Session`] belongs to one thread. A session never prints and never logs a credential.
 
 pub mod capability;
+pub mod data;
 pub mod database;
 pub mod description;
 pub mod dialect;
@@ -23,17 +24,17 @@ pub mod workspace;
 
 pub use capability::Capability;
 pub use database::{Database, Engine, Moves, Restored, Transfer};
-pub use description::{Description, WeakIsolation};
-pub use dialect::{Dialect, SingleRow};
+pub use description::{Description, WeakIsolation, cpus_of_machine};
+pub use dialect::{Dialect, MOST_SAMPLED, SingleRow, decimal};
 pub use error::{Error, ErrorKind, Result};
 pub use level::{LevelCommands, Levels};
 pub use request::{Answer, Cancel, RequestAccess, Requester, RowSource, Statement, Traffic};
-pub use session::{Plan, Session, Sessions, TableSize};
+pub use session::{Plan, Session, Sessions, TableSize, ask_for};
 pub use table::{Column, ColumnType, Table};
-pub use target::{Check, Credentials, Secret, Target};
+pub use target::{Check, Credentials, Environment, Notation, Pairs, Secret, Target};
 pub use telemetry::{Sampler, Telemetry};
 pub use transfer::{Follow, Move, Program};
-pub use value::{Row, Value};
+pub use value::{Row, RowSummary, Value};
 pub use work::{Expected, TableData, Work};
 pub use workspace::{
     ClaimMode, Cold, ColdFollower, Lease, Unfollowed, Workspace, WorkspaceKind, WorkspaceStatus, Workspaces,

@@ -1,7 +1,10 @@
 //! What Linux counts for a process: bytes at the block device and CPU time. Elsewhere nothing is known, so nothing is said.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
+
+use rustix::fs::{MemfdFlags, memfd_create};
 
 pub use plimsoll_clock::cpu::{thread_cpu_seconds, thread_run_queue_seconds};
 
@@ -39,17 +42,21 @@ pub fn own_cpu_seconds() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
+/// Id of the process above this one.
+pub fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // Behind the name in parentheses: state, parent.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
 /// Ids of a process and of all processes below it.
 pub fn tree(root: u32) -> Vec<u32> {
-    let mut parents: Vec<(u32, u32)> = Vec::new();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
-        let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else { continue };
-        let Some((_, fields)) = stat.rsplit_once(')') else { continue };
-        if let Some(parent) = fields.split_whitespace().nth(1).and_then(|field| field.parse().ok()) {
-            parents.push((pid, parent));
-        }
-    }
+    let known = |entry: fs::DirEntry| {
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        Some((pid, parent(pid)?))
+    };
+    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let parents: Vec<(u32, u32)> = all.filter_map(known).collect();
     let mut tree = vec![root];
     let mut next = 0;
     while let Some(parent) = tree.get(next).copied() {
@@ -67,6 +74,19 @@ fn read_io(path: &Path) -> Option<ProcessCounters> {
     Some(ProcessCounters { device_read_bytes: field("read_bytes")?, device_write_bytes: field("write_bytes")? })
 }
 
+/// A file without a name, in memory.
+pub fn memory_file(purpose: &str) -> io::Result<File> {
+    Ok(memfd_create(purpose, MemfdFlags::CLOEXEC)?.into())
+}
+
+/// The last bytes of what programs wrote to a file, at most so many, as a text; empty if it can't be read.
+pub fn end_of(mut file: File, most: u64) -> String {
+    let mut text = Vec::new();
+    let start = file.metadata().map_or(0, |metadata| metadata.len().saturating_sub(most));
+    let read = file.seek(SeekFrom::Start(start)).and_then(|_| file.read_to_end(&mut text));
+    read.map_or_else(|_| String::new(), |_| String::from_utf8_lossy(&text).into_owned())
+}
+
 /// Bytes free for us on the file system that holds `path`.
 pub fn free_bytes(path: &Path) -> Option<u64> {
     let stat = rustix::fs::statvfs(path).ok()?;
@@ -76,6 +96,6 @@ pub fn free_bytes(path: &Path) -> Option<u64> {
 /// Asks the operating system to forget the cached pages of a file. Dirty pages stay, so write them first.
 /// False if the file can't be opened.
 pub fn drop_from_os_cache(path: &Path) -> bool {
-    let Ok(file) = fs::File::open(path) else { return false };
+    let Ok(file) = File::open(path) else { return false };
     rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).is_ok()
 }

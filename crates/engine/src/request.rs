@@ -100,7 +100,7 @@ pub trait Cancel: Send + Sync {
     /// Asks the engine to stop what the session is doing.
     fn cancel(&self);
 
-    /// Breaks the session's line from our side, for a server that doesn't even hear [`Cancel::cancel`] any more: who waits
+    /// Breaks the session's line from our side, for a server that doesn't even hear [`Cancel::cancel`] any more. A thread that waits
     /// for its answer gets [`ErrorKind::Lost`]. Nothing happens to a session without such a line.
     fn sever(&self) {}
 

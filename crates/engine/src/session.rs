@@ -38,7 +38,7 @@ pub trait Session: Requester {
     /// kept if they have parameters.
     fn execute(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<u64>;
 
-    /// Runs a query whose columns have these types and hands over its rows one by one.
+    /// Runs a query with columns of these types and hands over its rows one by one.
     fn query(
         &mut self,
         sql: &str,

@@ -1,4 +1,4 @@
-//! How whole databases are moved: the stages of a move, its programs and who follows it.
+//! How whole databases are moved: the stages of a move, its programs and its follower.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! What a test is about to do, in terms of rows: enough for an engine whose limits are known to say, before the run and
-//! without looking at it, what the test should show.
+//! What a test is about to do, in terms of rows. From it an engine with known limits says before the run, and without looking
+//! at it, what the test should show.
 
 use std::fmt;
 
@@ -55,7 +55,7 @@ pub enum Work<'a> {
     LevelChange(&'a str),
 }
 
-/// What a test should show on hardware whose limits are known.
+/// What a test should show on hardware with known limits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expected {
     /// The metric of the figure, as in a run's results.

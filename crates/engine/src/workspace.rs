@@ -1,8 +1,8 @@
 //! Places of our own at a target, under leases.
 //!
 //! A *place* is a schema (servers) or a file (SQLite) that only we write to. A run claims a place for itself; a data set
-//! that is kept has a place of its own, shared by runs that read it. The lease on a place is a lock held by a session
-//! that runs no statement (or a kernel lock on a file), so it falls as soon as its client dies. What is ours and
+//! that is kept has a place of its own, shared by runs that read it. The lease on a place is a lock of a session that
+//! runs no statement, or a kernel lock on a file. It falls as soon as its client dies. What is ours and
 //! leaseless may be removed; nothing else ever is.
 
 use std::fmt;
@@ -29,7 +29,7 @@ pub trait Workspaces: Send + Sync {
     /// Removes a place if it is ours and leaseless; false if a lease stands against it. Nothing is left of it.
     fn remove(&self, workspace: &Workspace) -> Result<bool>;
 
-    /// Ends sessions of ours whose run's lease is gone; returns how many. None outlive their run where they live in its process.
+    /// Ends sessions of ours without a lease of their run; returns how many. None outlive their run where they live in its process.
     fn end_orphans(&self) -> Result<u32> {
         Ok(0)
     }
@@ -113,7 +113,7 @@ impl Workspace {
         Self(format!("{}{id}{letter}", Self::COPY))
     }
 
-    /// The place whose lease protects this one: itself, but for a copy that of its run.
+    /// The place with the lease that protects this one: itself, but for a copy that of its run.
     #[must_use]
     pub fn leased_by(&self) -> Self {
         match self.0.strip_prefix(Self::COPY) {
@@ -187,7 +187,7 @@ pub trait ColdFollower {
     fn warn(&mut self, _: String) {}
 }
 
-/// Nobody follows: a cold start that nothing interrupts, on a place whose lease needs no renewal.
+/// Nobody follows: a cold start that nothing interrupts, on a place with a lease that needs no renewal.
 #[derive(Debug, Default)]
 pub struct Unfollowed;
 

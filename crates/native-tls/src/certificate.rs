@@ -14,9 +14,6 @@ pub struct Certificate(CertificateDer<'static>);
 
 impl Certificate {
     /// The first certificate of a PEM text.
-    ///
-    /// # Errors
-    /// If there is none.
     pub fn from_pem(text: &[u8]) -> Result<Self> {
         CertificateDer::from_pem_slice(text)
             .map(Self)
@@ -24,9 +21,6 @@ impl Certificate {
     }
 
     /// A certificate in DER.
-    ///
-    /// # Errors
-    /// If it can't be one.
     pub fn from_der(bytes: &[u8]) -> Result<Self> {
         if bytes.first() == Some(&SEQUENCE) {
             Ok(Self(CertificateDer::from(bytes.to_vec())))
@@ -36,9 +30,6 @@ impl Certificate {
     }
 
     /// The certificate in DER.
-    ///
-    /// # Errors
-    /// None.
     pub fn to_der(&self) -> Result<Vec<u8>> {
         Ok(self.0.to_vec())
     }

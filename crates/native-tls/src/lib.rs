@@ -75,14 +75,6 @@ pub struct TlsConnector {
 }
 
 impl TlsConnector {
-    /// A connector that verifies.
-    ///
-    /// # Errors
-    /// As [`TlsConnectorBuilder::build`].
-    pub fn new() -> Result<Self> {
-        Self::builder().build()
-    }
-
     /// Settings to be changed.
     pub fn builder() -> TlsConnectorBuilder {
         TlsConnectorBuilder::default()
@@ -116,9 +108,6 @@ enum Never {}
 
 impl TlsAcceptor {
     /// Never called, as there is no acceptor.
-    ///
-    /// # Errors
-    /// None.
     pub fn accept<S: Read + Write>(&self, _: S) -> std::result::Result<TlsStream<S>, HandshakeError<S>> {
         match self.0 {}
     }

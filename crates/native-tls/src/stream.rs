@@ -80,17 +80,11 @@ impl<S> TlsStream<S> {
     }
 
     /// The application protocol that both sides agreed on, if they did.
-    ///
-    /// # Errors
-    /// None.
     pub fn negotiated_alpn(&self) -> Result<Option<Vec<u8>>> {
         Ok(self.connection.alpn_protocol().map(<[u8]>::to_vec))
     }
 
     /// The server's certificate.
-    ///
-    /// # Errors
-    /// None.
     pub fn peer_certificate(&self) -> Result<Option<Certificate>> {
         Ok(self.connection.peer_certificates().and_then(<[_]>::first).map(Certificate::of))
     }
@@ -111,12 +105,18 @@ impl<S: Read + Write> TlsStream<S> {
 
     /// Sends everything that waits to be sent.
     fn send(&mut self) -> io::Result<()> {
+        self.send_waiting()?;
+        self.stream.flush()
+    }
+
+    /// Like [`Self::send`], without a flush of the stream beneath.
+    fn send_waiting(&mut self) -> io::Result<()> {
         while self.connection.wants_write() {
             if self.connection.write_tls(&mut self.stream)? == 0 {
                 return Err(io::ErrorKind::WriteZero.into());
             }
         }
-        self.stream.flush()
+        Ok(())
     }
 
     /// Reads what is there and takes it apart; false at the end of the stream.
@@ -135,9 +135,6 @@ impl<S: Read + Write> TlsStream<S> {
     }
 
     /// Says goodbye and sends what is left.
-    ///
-    /// # Errors
-    /// Those of the stream.
     pub fn shutdown(&mut self) -> io::Result<()> {
         self.connection.send_close_notify();
         self.send()
@@ -177,17 +174,5 @@ impl<S: Read + Write> Write for TlsStream<S> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.send()
-    }
-}
-
-impl<S: Read + Write> TlsStream<S> {
-    /// Like [`Self::send`], without a flush of the stream beneath.
-    fn send_waiting(&mut self) -> io::Result<()> {
-        while self.connection.wants_write() {
-            if self.connection.write_tls(&mut self.stream)? == 0 {
-                return Err(io::ErrorKind::WriteZero.into());
-            }
-        }
-        Ok(())
     }
 }

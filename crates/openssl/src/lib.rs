@@ -30,9 +30,6 @@ pub mod rand {
     use crate::error::ErrorStack;
 
     /// Refuses.
-    ///
-    /// # Errors
-    /// Always.
     pub const fn rand_bytes(_: &mut [u8]) -> Result<(), ErrorStack> {
         Err(ErrorStack)
     }
@@ -43,17 +40,17 @@ pub mod hash {
 
     /// The name of a hash.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub struct MessageDigest(&'static str);
+    pub struct MessageDigest;
 
     impl MessageDigest {
         /// SHA-1.
         pub const fn sha1() -> Self {
-            Self("sha1")
+            Self
         }
 
         /// SHA-256.
         pub const fn sha256() -> Self {
-            Self("sha256")
+            Self
         }
     }
 }
@@ -65,64 +62,49 @@ pub mod symm {
 
     /// The name of a cipher.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub struct Cipher(&'static str);
+    pub struct Cipher;
 
     impl Cipher {
         /// AES-256 in CBC mode.
         pub const fn aes_256_cbc() -> Self {
-            Self("aes-256-cbc")
+            Self
         }
     }
 
     /// Refuses.
-    ///
-    /// # Errors
-    /// Always.
     pub const fn encrypt(_: Cipher, _: &[u8], _: Option<&[u8]>, _: &[u8]) -> Result<Vec<u8>, ErrorStack> {
         Err(ErrorStack)
     }
 
-    /// Refuses.
-    ///
-    /// # Errors
-    /// Always.
-    pub const fn decrypt(_: Cipher, _: &[u8], _: Option<&[u8]>, _: &[u8]) -> Result<Vec<u8>, ErrorStack> {
-        Err(ErrorStack)
-    }
+    pub use encrypt as decrypt;
 }
 
 pub mod rsa {
     //! RSA keys, of which there are none.
 
-    use std::marker::PhantomData;
-
-    use crate::Never;
     use crate::error::ErrorStack;
-    use crate::pkey::Private;
-
-    /// A key.
-    #[derive(Debug)]
-    pub struct Rsa<T>(pub(crate) Never, PhantomData<T>);
-
-    impl Rsa<Private> {
-        /// Refuses.
-        ///
-        /// # Errors
-        /// Always.
-        pub const fn private_key_from_pem(_: &[u8]) -> Result<Self, ErrorStack> {
-            Err(ErrorStack)
-        }
-    }
+    use crate::pkey::{PKey, Private};
 
     /// The name of a padding.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub struct Padding(&'static str);
+    pub struct Padding;
 
     impl Padding {
         /// OAEP.
-        pub const PKCS1_OAEP: Self = Self("oaep");
+        pub const PKCS1_OAEP: Self = Self;
         /// PKCS #1, version 1.5.
-        pub const PKCS1: Self = Self("pkcs1");
+        pub const PKCS1: Self = Self;
+    }
+
+    /// A key.
+    #[derive(Debug)]
+    pub struct Rsa<T>(pub(crate) PKey<T>);
+
+    impl Rsa<Private> {
+        /// Refuses.
+        pub const fn private_key_from_pem(_: &[u8]) -> Result<Self, ErrorStack> {
+            Err(ErrorStack)
+        }
     }
 }
 
@@ -131,7 +113,6 @@ pub mod pkey {
 
     use std::marker::PhantomData;
 
-    use crate::Never;
     use crate::error::ErrorStack;
     use crate::rsa::Rsa;
 
@@ -139,199 +120,128 @@ pub mod pkey {
     #[derive(Debug)]
     pub struct Private;
 
+    #[derive(Debug)]
+    pub(crate) enum Never {}
+
     /// A key.
     #[derive(Debug)]
     pub struct PKey<T>(pub(crate) Never, PhantomData<T>);
 
     impl PKey<Private> {
         /// Refuses.
-        ///
-        /// # Errors
-        /// Always.
         pub const fn hmac(_: &[u8]) -> Result<Self, ErrorStack> {
             Err(ErrorStack)
         }
 
         /// Refuses.
-        ///
-        /// # Errors
-        /// Always.
         pub const fn private_key_from_pem(_: &[u8]) -> Result<Self, ErrorStack> {
             Err(ErrorStack)
         }
     }
 
     impl<T> PKey<T> {
-        /// Never called, as there are no keys.
-        ///
-        /// # Errors
-        /// None.
-        #[expect(clippy::needless_pass_by_value, reason = "the driver gives its key away")]
-        pub const fn from_rsa(rsa: Rsa<T>) -> Result<Self, ErrorStack> {
-            match rsa.0 {}
+        /// The same key; never called.
+        pub fn from_rsa(rsa: Rsa<T>) -> Result<Self, ErrorStack> {
+            Ok(rsa.0)
         }
     }
 }
 
 pub mod sign {
-    //! Signatures by keys of which there are none.
+    //! Signatures by keys of which there are none: nothing here is ever called.
 
     use crate::error::ErrorStack;
     use crate::hash::MessageDigest;
     use crate::pkey::PKey;
     use crate::rsa::Padding;
 
-    /// Signs.
+    /// Signs and verifies.
     #[derive(Debug)]
-    pub struct Signer<'a>(crate::Nobody<'a>);
+    pub struct Signatures<'a>(&'a crate::pkey::Never);
 
-    impl<'a> Signer<'a> {
-        /// Never called, as there are no keys.
-        ///
-        /// # Errors
-        /// None.
+    pub use {Signatures as Signer, Signatures as Verifier};
+
+    impl<'a> Signatures<'a> {
+        /// By this key.
         pub const fn new<T>(_: MessageDigest, key: &'a PKey<T>) -> Result<Self, ErrorStack> {
-            match key.0 {}
+            Ok(Self(&key.0))
         }
 
-        /// Never called.
-        ///
-        /// # Errors
-        /// None.
+        /// Sets the padding.
         pub const fn set_rsa_padding(&mut self, _: Padding) -> Result<(), ErrorStack> {
-            match self.0.0 {}
+            match *self.0 {}
         }
 
-        /// Never called.
-        ///
-        /// # Errors
-        /// None.
+        /// Takes data.
         pub const fn update(&mut self, _: &[u8]) -> Result<(), ErrorStack> {
-            match self.0.0 {}
+            match *self.0 {}
         }
 
-        /// Never called.
-        ///
-        /// # Errors
-        /// None.
+        /// Signs.
         pub const fn sign_to_vec(&self) -> Result<Vec<u8>, ErrorStack> {
-            match self.0.0 {}
-        }
-    }
-
-    /// Verifies.
-    #[derive(Debug)]
-    pub struct Verifier<'a>(crate::Nobody<'a>);
-
-    impl<'a> Verifier<'a> {
-        /// Never called, as there are no keys.
-        ///
-        /// # Errors
-        /// None.
-        pub const fn new<T>(_: MessageDigest, key: &'a PKey<T>) -> Result<Self, ErrorStack> {
-            match key.0 {}
+            match *self.0 {}
         }
 
-        /// Never called.
-        ///
-        /// # Errors
-        /// None.
-        pub const fn set_rsa_padding(&mut self, _: Padding) -> Result<(), ErrorStack> {
-            match self.0.0 {}
-        }
-
-        /// Never called.
-        ///
-        /// # Errors
-        /// None.
-        pub const fn update(&mut self, _: &[u8]) -> Result<(), ErrorStack> {
-            match self.0.0 {}
-        }
-
-        /// Never called.
-        ///
-        /// # Errors
-        /// None.
+        /// Verifies.
         pub const fn verify(&self, _: &[u8]) -> Result<bool, ErrorStack> {
-            match self.0.0 {}
+            match *self.0 {}
         }
     }
 }
 
 pub mod encrypt {
-    //! Encryption by keys of which there are none.
+    //! Encryption by keys of which there are none: nothing here is ever called.
 
     use crate::error::ErrorStack;
     use crate::hash::MessageDigest;
     use crate::pkey::PKey;
     use crate::rsa::Padding;
 
-    macro_rules! never {
-        ($name:ident, $work:ident, $length:ident) => {
-            /// Never made, as there are no keys.
-            #[derive(Debug)]
-            pub struct $name<'a>(crate::Nobody<'a>);
+    /// Encrypts and decrypts.
+    #[derive(Debug)]
+    pub struct Encryption<'a>(&'a crate::pkey::Never);
 
-            impl<'a> $name<'a> {
-                /// Never called, as there are no keys.
-                ///
-                /// # Errors
-                /// None.
-                pub const fn new<T>(key: &'a PKey<T>) -> Result<Self, ErrorStack> {
-                    match key.0 {}
-                }
+    pub use {Encryption as Decrypter, Encryption as Encrypter};
 
-                /// Never called.
-                ///
-                /// # Errors
-                /// None.
-                pub const fn set_rsa_padding(&mut self, _: Padding) -> Result<(), ErrorStack> {
-                    match self.0.0 {}
-                }
+    impl<'a> Encryption<'a> {
+        /// By this key.
+        pub const fn new<T>(key: &'a PKey<T>) -> Result<Self, ErrorStack> {
+            Ok(Self(&key.0))
+        }
 
-                /// Never called.
-                ///
-                /// # Errors
-                /// None.
-                pub const fn set_rsa_oaep_md(&mut self, _: MessageDigest) -> Result<(), ErrorStack> {
-                    match self.0.0 {}
-                }
+        /// Sets the padding.
+        pub const fn set_rsa_padding(&mut self, _: Padding) -> Result<(), ErrorStack> {
+            match *self.0 {}
+        }
 
-                /// Never called.
-                ///
-                /// # Errors
-                /// None.
-                pub const fn set_rsa_mgf1_md(&mut self, _: MessageDigest) -> Result<(), ErrorStack> {
-                    match self.0.0 {}
-                }
+        /// Sets the hash of the padding.
+        pub const fn set_rsa_oaep_md(&mut self, _: MessageDigest) -> Result<(), ErrorStack> {
+            match *self.0 {}
+        }
 
-                /// Never called.
-                ///
-                /// # Errors
-                /// None.
-                pub const fn $length(&self, _: &[u8]) -> Result<usize, ErrorStack> {
-                    match self.0.0 {}
-                }
+        /// Sets the hash of the mask.
+        pub const fn set_rsa_mgf1_md(&mut self, _: MessageDigest) -> Result<(), ErrorStack> {
+            match *self.0 {}
+        }
 
-                /// Never called.
-                ///
-                /// # Errors
-                /// None.
-                pub const fn $work(&self, _: &[u8], _: &mut [u8]) -> Result<usize, ErrorStack> {
-                    match self.0.0 {}
-                }
-            }
-        };
+        /// Bytes that encrypting takes.
+        pub const fn encrypt_len(&self, _: &[u8]) -> Result<usize, ErrorStack> {
+            match *self.0 {}
+        }
+
+        /// Encrypts.
+        pub const fn encrypt(&self, _: &[u8], _: &mut [u8]) -> Result<usize, ErrorStack> {
+            match *self.0 {}
+        }
+
+        /// Bytes that decrypting takes.
+        pub const fn decrypt_len(&self, _: &[u8]) -> Result<usize, ErrorStack> {
+            match *self.0 {}
+        }
+
+        /// Decrypts.
+        pub const fn decrypt(&self, _: &[u8], _: &mut [u8]) -> Result<usize, ErrorStack> {
+            match *self.0 {}
+        }
     }
-
-    never!(Encrypter, encrypt, encrypt_len);
-    never!(Decrypter, decrypt, decrypt_len);
 }
-
-/// What nobody can make.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Never {}
-
-/// What nobody can make, for as long as a key would live.
-#[derive(Debug)]
-pub(crate) struct Nobody<'a>(pub(crate) Never, std::marker::PhantomData<&'a ()>);

@@ -1,7 +1,6 @@
 //! The client's side of TLS by rustls, with as much verification as is asked for: of the drivers, and of the crate that stands in
 //! for `native-tls`.
 
-use std::fmt;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -32,17 +31,6 @@ pub enum Unusable {
     /// There is no authority at all.
     NoAuthority(VerifierBuilderError),
 }
-
-impl fmt::Display for Unusable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Setup(error) | Self::Certificate(error) => error.fmt(f),
-            Self::NoAuthority(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Unusable {}
 
 /// A configuration. Authorities are those of the machine unless certificates are `pinned`.
 ///

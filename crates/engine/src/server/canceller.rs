@@ -1,7 +1,6 @@
 //! Cancelling what a session does from another thread: the statement that runs now and no later one, and the session itself if
 //! the server doesn't hear.
 
-use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -27,12 +26,6 @@ pub struct Canceller {
     is_asking: AtomicBool,
     works: AtomicBool,
     unheard: AtomicBool,
-}
-
-impl fmt::Debug for Canceller {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Canceller").field("works", &self.works).finish_non_exhaustive()
-    }
 }
 
 impl Canceller {

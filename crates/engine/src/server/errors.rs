@@ -15,7 +15,7 @@ pub fn sentence(text: &str) -> String {
     text.lines().next().unwrap_or_default().trim().trim_end_matches('.').to_owned()
 }
 
-/// Nobody there, or nobody who answers as a server would.
+/// No server there, or nothing that answers as a server would.
 pub fn unreachable(address: &str, cause: &str) -> Error {
     Error::new(ErrorKind::Connect, format!("cannot connect to {address}: {cause}")).hint(NOBODY_THERE)
 }

@@ -26,14 +26,14 @@ pub fn lease_name(workspace: &Workspace) -> String {
     format!("plimsoll lease {workspace}")
 }
 
-/// Whose what bears the name of a place is.
+/// The owner of an object with the name of a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
     /// There is nothing of that name.
     Nobody,
     /// It bears our mark.
     We,
-    /// It has the name, and nothing at all is in it: whoever made it was killed before the mark was. Ask under the lease.
+    /// It has the name, and nothing at all is in it: its maker was killed before the mark was made. Ask under the lease.
     Unfinished,
     /// It has the name and not the mark.
     Somebody,
@@ -61,7 +61,7 @@ pub trait Keeper: Send {
     /// How long the server may take to notice that a connection was lost, and holds its locks until then.
     const RENEW_PATIENCE: Duration;
 
-    /// Whose the place is.
+    /// The owner of the place.
     fn owner(&mut self, workspace: &Workspace) -> Result<Owner>;
 
     /// Makes the place with its mark, or marks what is unfinished.
@@ -82,7 +82,7 @@ pub trait Keeper: Send {
     /// Gives back whatever it holds on a place, if the server still hears it.
     fn leave(&mut self, workspace: &Workspace);
 
-    /// True if the server still answers, in a time that who waits for it can wait.
+    /// True if the server still answers, in a time that the caller can wait.
     fn answers(&mut self) -> bool;
 
     /// The working sessions that may be seen, by their runs.
@@ -153,7 +153,7 @@ impl<K: Keepers + 'static> Lease for ServerLease<K> {
         loop {
             match keeper.try_lock(&self.workspace, self.shared) {
                 Ok(true) => break,
-                // Who is about to take or leave it may be done in a moment.
+                // Another session that is about to take or leave it may be done in a moment.
                 Err(error) if error.kind != ErrorKind::Busy => return Err(error),
                 _ => {}
             }
@@ -252,7 +252,7 @@ fn end_all<K: Keeper>(keeper: &mut K, clock: &dyn Clock, run: &Workspace, sessio
         while keeper.is_working(run, session)? {
             let waited = clock.now().since(start);
             if waited >= END_PATIENCE {
-                let message = format!("session {session} of {run}, whose run died, still undoes what it was doing");
+                let message = format!("session {session} of the dead run {run} still undoes its work");
                 return Err(Error::new(ErrorKind::Busy, message)
                     .hint("a large transaction takes long to be rolled back; try again in some minutes"));
             }

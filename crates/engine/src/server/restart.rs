@@ -28,7 +28,7 @@ pub fn restart(
         let failure = match started_at() {
             Ok(started) if started != before => return follower.restarted(),
             Ok(_) => Error::new(ErrorKind::Statement, "the restart command ended and the server was not restarted")
-                .hint("the command has to restart the server whose URL is given, and return when it is up"),
+                .hint("the command has to restart the server of the given URL, and return when it is up"),
             Err(error) => error,
         };
         if clock.now() >= give_up {

@@ -1,5 +1,5 @@
-//! What a restore needs on this machine: files copied with progress, and a server that runs on them for a while, reached by a
-//! socket in a folder of ours alone.
+//! What a restore needs on this machine: files copied with progress, and a server that runs on them for a while. A socket in a
+//! folder of ours alone leads to it.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -14,9 +14,11 @@ use std::time::Duration;
 use plimsoll_clock::Clock;
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::database::{Database, Restored};
 use crate::error::{Error, ErrorKind, Result};
 use crate::server::shell::last_line;
 use crate::transfer::Follow;
+use crate::workspace::Workspace;
 
 /// Name in the folder of a restore: what was backed up.
 pub const BACKUP: &str = "backup";
@@ -54,7 +56,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// Whom a server has to run as: `None` means as ourselves, as servers refuse to run as root.
+    /// The user that a server has to run as: `None` means ours, as servers refuse to run as root only.
     pub fn for_server(name: &str) -> Result<Option<Self>> {
         if !rustix::process::geteuid().is_root() {
             return Ok(None);
@@ -86,7 +88,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// A site in a folder of ours, for a server whose user has this name, and whose socket this one.
+    /// A site in a folder of ours, for a server with a user and a socket of these names.
     pub fn new(folder: &Path, user: &str, socket: &str) -> Result<Self> {
         let site = Self { folder: folder.to_owned(), account: Account::for_server(user)? };
         let name = site.socket_folder().join(socket);
@@ -108,7 +110,7 @@ impl Site {
     }
 
     /// Copies the backup to where the server will find it, and brings it to the disk. The files' folder stays ours until the
-    /// server starts: whoever may act as its user could else put links where we are about to write.
+    /// server starts: a program of its user could else put links where we are about to write.
     pub fn bring_back(&self, follow: &mut dyn Follow) -> Result<()> {
         let mut copier = Copier { account: self.account, done: 0, files: Vec::new(), follow };
         copier.folder(&self.folder.join(BACKUP), &self.data())?;
@@ -118,29 +120,26 @@ impl Site {
     /// Writes a file of the server's, in place of one that came with the backup.
     pub fn write(&self, name: &str, text: &str) -> Result<()> {
         let path = self.data().join(name);
-        fs::write(&path, text).and_then(|()| self.give(&path)).map_err(|error| failed("write", &path, &error))
+        fs::write(&path, text).and_then(|()| give(self.account, &path)).map_err(|error| failed("write", &path, &error))
     }
 
-    fn give(&self, path: &Path) -> io::Result<()> {
-        give(self.account, path)
-    }
-
-    /// Starts the server and returns when it answers, with what it answered.
-    pub fn start<T>(
+    /// Starts the server and returns when it can be opened, with the database of this name on it.
+    pub fn start(
         &self,
         mut command: Command,
         clock: &Arc<dyn Clock>,
         follow: &mut dyn Follow,
-        mut answers: impl FnMut() -> Result<T>,
-    ) -> Result<(Server, T)> {
+        workspace: &Workspace,
+        mut open: impl FnMut() -> Result<Box<dyn Database>>,
+    ) -> Result<Restored> {
         let socket = self.socket_folder();
-        let made = fs::DirBuilder::new().mode(0o700).create(&socket).and_then(|()| self.give(&socket));
+        let made = fs::DirBuilder::new().mode(0o700).create(&socket).and_then(|()| give(self.account, &socket));
         made.map_err(|error| failed("make", &socket, &error))?;
         let log_path = self.folder.join(LOG);
         let log = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&log_path);
         let log = log.map_err(|error| failed("write", &log_path, &error))?;
         let copy = log.try_clone().map_err(|error| failed("write", &log_path, &error))?;
-        // Whoever looks for what is left of us looks for programs that work in our folder.
+        // A later clean looks for programs that work in our folder.
         command.current_dir(&self.folder).stdin(Stdio::null()).stdout(copy).stderr(log).process_group(0);
         if let Some(Account { uid, gid }) = self.account {
             command.uid(uid).gid(gid);
@@ -148,13 +147,16 @@ impl Site {
         for (name, _) in std::env::vars_os().filter(|(name, _)| !is_for_servers(name)) {
             command.env_remove(name);
         }
-        self.give(&self.data()).map_err(|error| failed("hand over", &self.data(), &error))?;
+        give(self.account, &self.data()).map_err(|error| failed("hand over", &self.data(), &error))?;
         let give_up = clock.now().after(START_PATIENCE);
         let child = command.spawn().map_err(|error| start_failed(&error.to_string()))?;
         let mut server = Server { child, site: self.clone(), clock: Arc::clone(clock) };
         loop {
-            let error = match answers() {
-                Ok(answer) => return Ok((server, answer)),
+            let error = match open() {
+                Ok(database) => {
+                    let (elsewhere, workspace) = (Some(database), workspace.clone());
+                    return Ok(Restored { elsewhere, workspace, keeper: Some(Box::new(server)) });
+                }
                 Err(error) => error,
             };
             if let Ok(Some(status)) = server.child.try_wait() {
@@ -231,7 +233,7 @@ impl Copier<'_> {
             } else {
                 let message = format!("{} of the backup leads out of it, so it is not restored", path.display());
                 return Err(Error::new(ErrorKind::Unsupported, message)
-                    .hint("databases whose files lie in several places can't be restored yet"));
+                    .hint("databases with files in several places can't be restored yet"));
             }
         }
         Ok(())
@@ -270,7 +272,7 @@ impl Copier<'_> {
 
 /// A server of ours; dropped, it is stopped and its files are removed.
 #[derive(Debug)]
-pub struct Server {
+struct Server {
     child: Child,
     site: Site,
     clock: Arc<dyn Clock>,

@@ -1,16 +1,15 @@
 //! Commands of the user's own, run by the shell: to their end, with patience, and ended by an interrupt.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::process::{end_of, memory_file};
 
 const PAUSE: Duration = Duration::from_millis(100);
 /// How much of the command's last line an error quotes.
@@ -49,8 +48,7 @@ impl<'a> Script<'a> {
                 .hint("run it by hand in a shell, as the same user and without a terminal")
         };
         // A file and not a pipe: the server that the command starts may keep it open for as long as it lives.
-        let output =
-            memfd_create("output", MemfdFlags::CLOEXEC).map(File::from).map_err(|error| failed(error.to_string()))?;
+        let output = memory_file("output").map_err(|error| failed(error.to_string()))?;
         let copy = || output.try_clone().map(Stdio::from).map_err(|error| failed(error.to_string()));
         let mut shell = Command::new("sh");
         shell.args(["-c", self.command]).stdin(Stdio::null()).stdout(copy()?).stderr(copy()?).envs(self.variable);
@@ -64,9 +62,9 @@ impl<'a> Script<'a> {
         let give_up = clock.now().after(self.patience);
         let outcome = loop {
             match child.try_wait().map_err(|error| failed(error.to_string()))? {
-                Some(status) if status.success() => break Ok(text(output)),
+                Some(status) if status.success() => break Ok(end_of(output, u64::MAX)),
                 Some(status) => {
-                    let line = last_line(&text(output)).filter(|_| !self.is_secret);
+                    let line = last_line(&end_of(output, u64::MAX)).filter(|_| !self.is_secret);
                     break Err(failed(line.unwrap_or_else(|| status.to_string())));
                 }
                 None => {}
@@ -92,8 +90,8 @@ impl<'a> Script<'a> {
     }
 }
 
-/// Ends a command and all that it has started when this process is gone, however it went: a shell that waits for a word or
-/// for the end of the pipe.
+/// Ends a command and all that it has started when this process is gone, however it went. It is a shell that waits for a word
+/// or for the end of the pipe.
 struct Guard(Child);
 
 impl Guard {
@@ -111,13 +109,6 @@ impl Guard {
         let _ = self.0.stdin.take().map(|mut pipe| pipe.write_all(b"ended\n"));
         let _ = self.0.wait();
     }
-}
-
-/// What a command wrote.
-fn text(mut output: File) -> String {
-    let mut text = Vec::new();
-    let read = output.rewind().and_then(|()| output.read_to_end(&mut text));
-    if read.is_ok() { String::from_utf8_lossy(&text).into_owned() } else { String::new() }
 }
 
 /// The last line of it, if there is one.

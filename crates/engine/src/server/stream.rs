@@ -26,7 +26,7 @@ impl Stream {
         &self.socket
     }
 
-    /// From here on under TLS. Whoever has read more than he was asked to has to refuse that: it may be anybody's.
+    /// From here on under TLS. A caller that has read more than was asked for has to refuse that: it may be anybody's.
     pub fn protect(&mut self, config: &Arc<ClientConfig>, host: &str) -> io::Result<()> {
         let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
         let mut connection = ClientConnection::new(Arc::clone(config), name).map_err(io::Error::other)?;

@@ -9,6 +9,43 @@ use crate::error::{Error, ErrorKind, Result};
 
 pub use plimsoll_tls::Trust;
 
+/// How much a connection is to be protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protection {
+    /// No TLS.
+    Off,
+    /// TLS if the server has it; nothing is verified.
+    IfPossible,
+    /// TLS; nothing is verified.
+    Encrypted,
+    /// TLS with a certificate from a trusted authority.
+    Authority,
+    /// That, and the certificate is for this host.
+    Host,
+}
+
+impl Protection {
+    /// The one that has this name among an engine's names, which go from the least to the most.
+    pub fn of(name: &str, names: &[&str; 5]) -> Option<Self> {
+        let all = [Self::Off, Self::IfPossible, Self::Encrypted, Self::Authority, Self::Host];
+        names.iter().position(|known| *known == name).map(|place| all[place])
+    }
+
+    /// Verified by default. On this machine there is nobody in between, and a server there seldom has a certificate.
+    pub const fn usual(is_loopback: bool) -> Self {
+        if is_loopback { Self::IfPossible } else { Self::Host }
+    }
+
+    /// The certificates that are accepted.
+    pub const fn trust(self) -> Trust {
+        match self {
+            Self::Host => Trust::Host,
+            Self::Authority => Trust::Authority,
+            Self::Off | Self::IfPossible | Self::Encrypted => Trust::Anybody,
+        }
+    }
+}
+
 /// The TLS side of connections. Authorities come from the file `root_cert`, else from this machine; `parameter` is the name
 /// under which users of the engine know that file.
 pub fn config(trust: Trust, root_cert: Option<&str>, parameter: &str) -> Result<ClientConfig> {

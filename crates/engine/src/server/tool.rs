@@ -1,19 +1,19 @@
 //! Programs that come with an engine: found by name and version, run to their end, stopped by an interrupt.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::Seek;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::process::{end_of, memory_file};
 use crate::target::mask_urls;
 
 /// How often it is asked whether a program has ended, which is how exactly its time is known, and after how many of these
-/// whoever follows it may look.
+/// its follower may look.
 const PAUSE: Duration = Duration::from_millis(5);
 const PAUSES: u32 = 10;
 /// How much of its complaint is read.
@@ -73,8 +73,7 @@ pub fn run(mut command: Command, clock: &dyn Clock, mut look: impl FnMut() -> Re
             .hint("the message is the program's own; run it by hand to see more")
     };
     // A file, as a pipe that nobody reads would hold the program up.
-    let server_error = memfd_create("complaint", MemfdFlags::CLOEXEC);
-    let server_error = server_error.map(File::from).map_err(|error| failed(&error.to_string()))?;
+    let server_error = memory_file("complaint").map_err(|error| failed(&error.to_string()))?;
     let copy = server_error.try_clone().map_err(|error| failed(&error.to_string()))?;
     command.stderr(copy);
     let child = command.spawn().map_err(|error| failed(&error.to_string()))?;
@@ -85,7 +84,7 @@ pub fn run(mut command: Command, clock: &dyn Clock, mut look: impl FnMut() -> Re
             if status.success() {
                 return Ok(());
             }
-            let text = end_of(server_error);
+            let text = end_of(server_error, MOST_COMPLAINT);
             let line = complaining(&text);
             let words = line.map_or_else(|| status.to_string(), |line| mask_urls(line.trim()));
             let kind = if text.contains("No space left") { ErrorKind::DiskFull } else { ErrorKind::Statement };
@@ -97,15 +96,6 @@ pub fn run(mut command: Command, clock: &dyn Clock, mut look: impl FnMut() -> Re
         pauses += 1;
         clock.sleep(PAUSE);
     }
-}
-
-/// The last of what a program said.
-fn end_of(mut server_error: File) -> String {
-    let mut text = Vec::new();
-    let length = server_error.metadata().map_or(0, |metadata| metadata.len());
-    let start = server_error.seek(SeekFrom::Start(length.saturating_sub(MOST_COMPLAINT)));
-    let read = start.and_then(|_| server_error.read_to_end(&mut text));
-    if read.is_ok() { String::from_utf8_lossy(&text).into_owned() } else { String::new() }
 }
 
 /// The line that says what went wrong: the first that speaks of an error, as some programs talk all the while.

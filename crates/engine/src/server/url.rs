@@ -1,6 +1,7 @@
 //! URLs of servers: `scheme://user:password@host:port/database?parameter=value`, taken apart and decoded. Nothing of what is
 //! wrong with one is repeated, as it may be a piece of a password.
 
+use std::fmt;
 use std::net::IpAddr;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -67,7 +68,7 @@ pub fn host_and_port(host: &str, usage: impl Fn(&'static str) -> Error) -> Resul
         Some((name, port)) => (name, port.strip_prefix(':')),
         None => host.split_once(':').map_or((host, None), |(name, port)| (name, Some(port))),
     };
-    // What is no number may be a password whose user part did not end where it should.
+    // What is no number may be a password behind a user part that did not end where it should.
     let number = |port: &str| port.parse().map_err(|_| usage("a port in the URL is not a number from 1 to 65535"));
     Ok((unescape(name).map_err(&usage)?, port.map(number).transpose()?))
 }
@@ -78,7 +79,7 @@ pub fn is_loopback(host: &str) -> bool {
 }
 
 /// `host:port`, or `[address]:port`.
-pub fn address(host: &str, port: u16) -> String {
+pub fn address(host: &str, port: impl fmt::Display) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 

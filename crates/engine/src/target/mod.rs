@@ -32,6 +32,9 @@ impl std::fmt::Debug for Secret {
     }
 }
 
+/// Reads a variable of the environment.
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
 /// What the program found of passwords outside the URL.
 #[derive(Debug, Clone, Default)]
 pub struct Credentials {

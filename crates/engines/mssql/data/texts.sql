@@ -1,7 +1,7 @@
 --- The texts that are sent as they are. Each begins at a line with three dashes and its name; comments before its first word are ours.
 
 --- identity
--- Who the server is. Every value may be NULL on a server that only speaks the language.
+-- The identity of the server. Every value may be NULL on a server that only speaks the language.
 SELECT CAST(SERVERPROPERTY('ProductVersion') AS nvarchar(128)), CAST(SERVERPROPERTY('Edition') AS nvarchar(128)),
   CAST(SERVERPROPERTY('EngineEdition') AS int), CAST(@@VERSION AS nvarchar(400)), CAST(@@SERVERNAME AS nvarchar(256)),
   CAST(DB_NAME() AS nvarchar(256))
@@ -276,7 +276,7 @@ SELECT CONVERT(nvarchar(19), DATEADD(second, 1, SYSUTCDATETIME()), 126)
 SET NOCOUNT OFF; SET XACT_ABORT OFF; SET LOCK_TIMEOUT 60000; SET ARITHABORT ON; SET TRANSACTION ISOLATION LEVEL READ COMMITTED
 
 --- patience of a session
--- Nobody who only asks or tidies up is to wait for a lock for ever.
+-- A session that only asks or tidies up is not to wait for a lock for ever.
 SET LOCK_TIMEOUT 60000
 
 --- roll back what there is

@@ -3,11 +3,11 @@
 use std::sync::LazyLock;
 
 use plimsoll_engine::capability::Capability;
+use plimsoll_engine::data::rows;
 use serde::Deserialize;
 
 use super::sql::Product;
 
-/// What we can see and do at a server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Abilities(u32);
 
@@ -60,11 +60,6 @@ pub(super) struct Privilege {
     azure_grant: String,
 }
 
-#[derive(Deserialize)]
-struct Table {
-    privilege: Vec<Privilege>,
-}
-
 /// What gives most of them.
 fn state() -> String {
     "in master: GRANT VIEW SERVER STATE TO [{user}]; from 2022 on GRANT VIEW SERVER PERFORMANCE STATE TO [{user}] does"
@@ -76,10 +71,8 @@ fn database_state() -> String {
 }
 
 /// All of them. A test reads the table as well, so that it can't be empty.
-pub(super) static PRIVILEGES: LazyLock<Vec<Privilege>> = LazyLock::new(|| {
-    let table = toml::from_str(include_str!("../data/privileges.toml"));
-    table.map(|table: Table| table.privilege).unwrap_or_default()
-});
+pub(super) static PRIVILEGES: LazyLock<Vec<Privilege>> =
+    LazyLock::new(|| rows(include_str!("../data/privileges.toml")));
 
 impl Privilege {
     /// What gives it to the user.
@@ -89,7 +82,6 @@ impl Privilege {
     }
 }
 
-/// The table of what works.
 pub(super) fn table(abilities: Abilities, product: Product, is_microsoft: bool, user: &str) -> Vec<Capability> {
     let of_product = PRIVILEGES.iter().filter(|known| product == Product::Database || !known.azure_only);
     let capability = |known: &'static Privilege| {

@@ -1,30 +1,14 @@
 //! Connection strings as ADO.NET has them: `Server=tcp:host,1433;Database=sales;User Id=ann;Password=...`.
 
-use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::target::Pairs;
+use plimsoll_engine::{Error, ErrorKind, Pairs, Result};
 
 use super::wire::Endpoint;
 
 /// The keys of such a string that name the server or hold no secret.
 pub(super) const PAIRS: Pairs = Pairs {
     server: &["server", "datasource", "address", "addr", "networkaddress"],
-    shown: &[
-        "applicationintent",
-        "authentication",
-        "commandtimeout",
-        "connecttimeout",
-        "connectiontimeout",
-        "database",
-        "encrypt",
-        "hostnameincertificate",
-        "initialcatalog",
-        "multisubnetfailover",
-        "packetsize",
-        "trustservercertificate",
-        "uid",
-        "user",
-        "userid",
-    ],
+    shown: "applicationintent authentication commandtimeout connecttimeout connectiontimeout database encrypt \
+            hostnameincertificate initialcatalog multisubnetfailover packetsize trustservercertificate uid user userid",
 };
 
 fn usage(message: &str) -> Error {

@@ -3,11 +3,8 @@
 //! nothing is done, which the run says, and the reads say how cold it was.
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{Cold, ColdFollower, Workspace};
-use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::restart;
-use plimsoll_engine::table::ColumnType;
-use plimsoll_engine::value::Value;
+use plimsoll_engine::{Cold, ColdFollower, ColumnType, Error, ErrorKind, Result, Value, Workspace};
 
 use super::abilities::{Abilities, Ability, PRIVILEGES};
 use super::connect::Connector;
@@ -44,7 +41,7 @@ pub(super) fn make_cold(
         );
     } else if !abilities.has(Ability::DropBuffers) {
         let known = PRIVILEGES.iter().find(|known| known.ability == Ability::DropBuffers);
-        let grant = known.map_or_else(String::new, |known| known.remedy(product, connector.errors.user()));
+        let grant = known.map_or_else(String::new, |known| known.remedy(product, &connector.errors.user));
         follower.warn(format!(
             "nothing was done to make the tables cold: the server's cache is not emptied here ({grant})"
         ));

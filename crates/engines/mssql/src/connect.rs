@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::url::{self, is_loopback};
-use plimsoll_engine::target::{Credentials, Secret};
+use plimsoll_engine::{Credentials, Environment, Error, ErrorKind, Result, Secret};
 
 use super::error::{self, Errors};
 use super::token::{self, Source, Tokens};
@@ -32,16 +31,11 @@ const AZURE_CLOUDS: &[&str] = &[
     ".database.chinacloudapi.cn",
 ];
 
-/// Reads a variable of the environment.
-pub(super) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
-
 /// Makes a connection under a name; another one in tests.
 pub(super) trait Dial: Send + Sync {
-    /// Connects to a server.
     fn dial(&self, endpoint: &Endpoint, login: &Login, application: &str) -> Outcome<Box<dyn Wire>>;
 }
 
-/// Dials by the driver.
 pub(super) struct ByDriver;
 
 impl Dial for ByDriver {
@@ -56,16 +50,9 @@ enum Secrets {
     Tokens(Tokens),
 }
 
-/// A server that did not let us in, and why.
-struct Failed<'a> {
-    fault: Fault,
-    endpoint: &'a Endpoint,
-}
+/// A connection, or the last server that did not let us in, and why.
+type Tried<'a> = std::result::Result<Box<dyn Wire>, (Fault, &'a Endpoint)>;
 
-/// A connection, or what the last server said.
-type Tried<'a> = std::result::Result<Box<dyn Wire>, Failed<'a>>;
-
-/// Makes connections to one database.
 #[derive(Clone)]
 pub(super) struct Connector {
     dial: Arc<dyn Dial>,
@@ -103,7 +90,7 @@ impl Connector {
         } else if encrypt == Encrypt::Optional && !loopback {
             warnings.push("encrypt=false: what goes over the connection can be read on its way, unless the server wants otherwise".to_owned());
         } else if location.trust_server_certificate && !loopback {
-            warnings.push("trustServerCertificate: nobody verifies who answers".to_owned());
+            warnings.push("trustServerCertificate: the server's certificate is not verified".to_owned());
         }
         let secrets = secrets(&location, credentials, environment, &address)?;
         let (user, auth) = match &secrets {
@@ -126,7 +113,8 @@ impl Connector {
             multi_subnet_failover: location.multi_subnet_failover,
             read_only: location.read_only,
         };
-        let errors = Errors::new(address, location.database, user, location.command_timeout_s);
+        let errors =
+            Errors { address, database: location.database, user, command_timeout_s: location.command_timeout_s };
         let drop_clean_buffers = location.drop_clean_buffers;
         let loads = (location.bulk_batch_rows, location.bulk_table_lock);
         let (endpoints, clock, retries) = (location.endpoints, Arc::clone(clock), Arc::default());
@@ -143,7 +131,7 @@ impl Connector {
                 Ok(wire) => return Ok(wire),
                 Err(failed) => failed,
             };
-            let (Some(number), Some(pause)) = (error::is_transient(&failed.fault), pauses.next()) else {
+            let (Some(number), Some(pause)) = (error::is_transient(&failed.0), pauses.next()) else {
                 return Err(self.refused(failed));
             };
             self.retries.fetch_add(1, Ordering::Relaxed);
@@ -152,12 +140,12 @@ impl Connector {
         }
     }
 
-    /// A connection that is not tried again: whoever asks will do so by himself.
+    /// A connection that is not tried again: the caller does so itself.
     pub(super) fn connect_once(&self, application: &str) -> Result<Box<dyn Wire>> {
         self.try_all(application)?.map_err(|failed| self.refused(failed))
     }
 
-    fn refused(&self, Failed { fault, endpoint }: Failed<'_>) -> Error {
+    fn refused(&self, (fault, endpoint): (Fault, &Endpoint)) -> Error {
         let is_strict = self.login.encrypt == Encrypt::Strict;
         self.errors.connecting(&address(endpoint), self.login.connect_timeout_s, is_strict, fault)
     }
@@ -180,7 +168,7 @@ impl Connector {
         for endpoint in &self.endpoints {
             match self.dial.dial(endpoint, &login, application) {
                 Ok(wire) => return Ok(Ok(wire)),
-                Err(fault) => failed = Some(Failed { fault, endpoint }),
+                Err(fault) => failed = Some((fault, endpoint)),
             }
         }
         failed.map(Err).ok_or_else(|| Error::new(ErrorKind::Usage, "the target names no server"))
@@ -247,7 +235,7 @@ fn secrets(
             ErrorKind::Usage,
             "the target has a user or wants one, and an access token is asked for as well",
         )
-        .hint("a token says itself whose it is: leave out the user, or the token's command and 'authentication'"));
+        .hint("a token names its user itself: leave out the user, or the token's command and 'authentication'"));
     }
     let user = location.user.clone().or_else(|| variable("SQLCMDUSER").filter(|_| !token_is_said));
     let token = variable(token::VARIABLE).filter(|_| !user_is_said && credentials.token_command.is_none());
@@ -302,10 +290,14 @@ fn token_source(
     ))
 }
 
-/// Whoever has a token is its user for an hour, so it goes only where the server's certificate was verified.
+/// A token gives its holder the user's rights for an hour, so it goes only where the server's certificate was verified.
 fn check_protection(location: &Location) -> Result<()> {
     if location.encrypt == Some(Encrypt::Optional) || location.trust_server_certificate {
-        return Err(Error::new(ErrorKind::Usage, "an access token is only sent where it is known who answers").hint(
+        return Err(Error::new(
+            ErrorKind::Usage,
+            "an access token is only sent to a server with a verified certificate",
+        )
+        .hint(
             "leave out encrypt=false and trustServerCertificate=true; serverCertificate=FILE names the certificate",
         ));
     }
@@ -385,7 +377,7 @@ mod tests {
             ("mssql://h.database.windows.net,h.example/d", None, &[path], unsaid),
             ("mssql://h.example/d?authentication=ActiveDirectoryDefault", None, &[path], unsaid),
             ("mssql://h.database.usgovcloudapi.net/d", None, &[path], unsaid),
-            // Nobody knows who answers.
+            // The server is not verified.
             (&format!("{azure}?encrypt=false"), None, &[TOKEN], unsaid),
             (&format!("{azure}?trustServerCertificate=true"), Some("c"), &[], unsaid),
             ("mssql://localhost/d?encrypt=false", Some("c"), &[], unsaid),

@@ -9,10 +9,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use plimsoll_engine::database::{Workspace, WorkspaceStatus};
-use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::table::ColumnType::{BigInt, Float, Text};
-use plimsoll_engine::value::Value;
+use plimsoll_engine::{Error, ErrorKind, Result, Value, Workspace, WorkspaceStatus};
 
 use super::connect::Connector;
 use super::control::{Control, text_of, whole};
@@ -93,7 +91,6 @@ impl<'a> Copies<'a> {
         work(&mut Control::connect(self.connector, CONTROL)?)
     }
 
-    /// The owner of a database.
     pub(super) fn owner(&self, copy: &Workspace) -> Result<Owner> {
         let name = [Value::Text(copy.name())];
         if self.product != Product::Database {
@@ -143,7 +140,7 @@ impl<'a> Copies<'a> {
         }
         let names = match self.in_master(|control| control.names(sql::AZURE_COPIES, &[])) {
             Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled) => return Err(error),
-            // Who may not see databases has made none.
+            // A user that may not see databases has made none.
             names => names.unwrap_or_default(),
         };
         for copy in names.iter().filter_map(|name| Workspace::from_name(name)).filter(|copy| copy.leased_by() == *run) {
@@ -191,8 +188,9 @@ impl<'a> Copies<'a> {
         let objective = text(1).filter(|name| named(name) && !level::is_pooled(name));
         let Some((edition, objective)) = text(0).filter(named).zip(objective) else {
             let message = "the level of the target's database can't be seen, so no other is made of the same";
-            return Err(Error::new(ErrorKind::Unsupported, message)
-                .hint("connect as a user who may see sys.database_service_objectives: the database's owner does"));
+            return Err(Error::new(ErrorKind::Unsupported, message).hint(
+                "connect as a user with the right to see sys.database_service_objectives: the database's owner does",
+            ));
         };
         Ok(Level::Own { edition, objective, max_bytes })
     }
@@ -229,7 +227,7 @@ impl<'a> Copies<'a> {
             return self.in_master(|control| control.run(&sql::drop_azure_database(copy.name())).map(drop));
         }
         self.in_master(|control| {
-            // Before the database goes: without it nobody would look for them. Who may not look for them has made none.
+            // Before the database goes: without it nobody would look for them. A user that may not look for them has made none.
             let files = match backups(control, copy) {
                 Err(error) if error.kind == ErrorKind::Permission => Vec::new(),
                 files => files?,
@@ -305,11 +303,10 @@ pub(super) fn unfinished(copy: &Workspace, how: &str) -> Error {
 
 /// The databases as places, with whether their leases are held.
 pub(super) fn statuses(control: &mut Control, workspaces: Vec<Workspace>) -> Result<Vec<WorkspaceStatus>> {
-    let mut statuses = Vec::new();
-    for workspace in workspaces {
-        statuses.push(WorkspaceStatus { leased: workspace::is_leased(control, &workspace.leased_by())?, workspace });
-    }
-    Ok(statuses)
+    let status = |workspace: Workspace| {
+        Ok(WorkspaceStatus { leased: workspace::is_leased(control, &workspace.leased_by())?, workspace })
+    };
+    workspaces.into_iter().map(status).collect()
 }
 
 /// Folder of a dump on this machine: the tool that writes it wants a name.

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use plimsoll_clock::{Clock, windowed};
-use plimsoll_engine::error::Result;
 use plimsoll_engine::table::ColumnType::{self, BigInt, Float};
-use plimsoll_engine::value::{Row, Value};
+use plimsoll_engine::{Result, Row, Value};
 use plimsoll_measurement::{Counter, FileLimit, FileRow, Moment, Reading, ResourceRow, Views, WaitRow};
 
 use super::abilities::{Abilities, Ability};
@@ -22,7 +21,6 @@ const IS_BLOB: usize = 10;
 /// What the catalogue calls the limits of files that are blobs.
 const BLOBS: &str = "azure-sql-mi-gp";
 
-/// A file as the server counts it.
 struct File {
     name: String,
     is_log: bool,
@@ -55,7 +53,7 @@ fn files(control: &mut Control) -> Result<Vec<File>> {
     Ok(control.rows(sql::FILE_STATISTICS, &[], &types)?.iter().filter_map(File::of).collect())
 }
 
-/// Cumulative counters: I/O of the database's files, whoever did it, and the CPU of this session. SQL Server reads past the
+/// Cumulative counters: I/O of the database's files by all sessions, and the CPU of this one. SQL Server reads past the
 /// system's cache, so what it reads from files comes from the device.
 pub(super) fn sample(control: &mut Control, clock: &dyn Clock, abilities: Abilities) -> Result<Vec<Reading>> {
     let mut readings = Vec::new();
@@ -73,7 +71,6 @@ pub(super) fn sample(control: &mut Control, clock: &dyn Clock, abilities: Abilit
     Ok(readings)
 }
 
-/// Sums over the files.
 fn sums(files: &[File], mut put: impl FnMut(Counter, f64)) {
     let sum = |is_log: bool, of: fn(&File) -> u64| {
         files.iter().filter(|file| file.is_log == is_log).map(of).sum::<u64>() as f64

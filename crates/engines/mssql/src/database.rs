@@ -2,16 +2,12 @@
 
 use std::sync::Arc;
 
-use plimsoll_engine::capability::Capability;
-use plimsoll_engine::database::{
-    ClaimMode, Cold, ColdFollower, Database, Description, Lease, Moves, Sampler, Session, Sessions, Telemetry,
-    Transfer, Workspace, WorkspaceKind, WorkspaceStatus, Workspaces,
-};
-use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::level::Levels;
-use plimsoll_engine::request::{RequestAccess, Requester};
 use plimsoll_engine::server::place::{self, CONTROL, ServerLease};
-use plimsoll_engine::table::Table;
+use plimsoll_engine::{
+    Capability, ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Lease, Levels, Moves,
+    RequestAccess, Result, Sampler, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceKind,
+    WorkspaceStatus, Workspaces,
+};
 use plimsoll_measurement::Ceiling;
 
 use super::abilities::Ability;
@@ -27,7 +23,7 @@ use super::sql::Product;
 use super::transfer::MssqlTransfer;
 use super::workspace;
 
-/// Holds no connection: whoever asks something of the database gets a fresh one, which a restart can't have broken.
+/// Holds no connection: each question to the database gets a fresh one, which a restart can't have broken.
 pub(super) struct MssqlDatabase {
     connector: Arc<Connector>,
     server: Server,
@@ -54,15 +50,6 @@ impl MssqlDatabase {
         let Some(copy) = copy else { return Ok(()) };
         let message = format!("{run} is kept as long as its database {copy} is there");
         Err(Error::new(ErrorKind::Safety, message).hint("remove that database first: plimsoll clean does, if it can"))
-    }
-
-    fn working(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<MssqlSession> {
-        if workspace.kind() == WorkspaceKind::Copy {
-            // Its tables are in the schema that is named like the run's place.
-            let inside = self.connector.to(workspace.name());
-            return MssqlSession::open(&inside, run, run, access, self.server.abilities);
-        }
-        MssqlSession::open(&self.connector, workspace, run, access, self.server.abilities)
     }
 }
 
@@ -96,7 +83,7 @@ impl Workspaces for MssqlDatabase {
         let mut workspaces = match self.copies().list() {
             Ok(copies) => copies::statuses(&mut control, copies)?,
             Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled) => return Err(error),
-            // Who may not see databases has made none.
+            // A user that may not see databases has made none.
             Err(error) => {
                 tracing::debug!(%error, "databases are not to be seen");
                 Vec::new()
@@ -141,11 +128,13 @@ impl Workspaces for MssqlDatabase {
 
 impl Sessions for MssqlDatabase {
     fn session_with(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Session>> {
-        Ok(Box::new(self.working(workspace, run, access)?))
-    }
-
-    fn requester(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Requester>> {
-        Ok(Box::new(self.working(workspace, run, access)?))
+        let abilities = self.server.abilities;
+        if workspace.kind() == WorkspaceKind::Copy {
+            // Its tables are in the schema that is named like the run's place.
+            let inside = self.connector.to(workspace.name());
+            return Ok(Box::new(MssqlSession::open(&inside, run, run, access, abilities)?));
+        }
+        Ok(Box::new(MssqlSession::open(&self.connector, workspace, run, access, abilities)?))
     }
 }
 

@@ -3,11 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plimsoll_engine::capability::Capability;
-use plimsoll_engine::database::{Description, WeakIsolation};
-use plimsoll_engine::error::{ErrorKind, Result};
 use plimsoll_engine::table::ColumnType::{self, BigInt, Float};
-use plimsoll_engine::value::{Row, Value};
+use plimsoll_engine::{Capability, Description, ErrorKind, Result, Row, Value, WeakIsolation};
 use plimsoll_measurement::Ceiling;
 
 use super::abilities::{self, Abilities, Ability, PRIVILEGES};
@@ -28,6 +25,12 @@ const MB: f64 = (1 << 20) as f64;
 
 const WORD: ColumnType = ColumnType::Text(400);
 
+/// Names of the columns of [`sql::DATABASE_SETTINGS`] and of [`sql::GOVERNANCE`].
+const SETTINGS: &str = "recovery_model is_read_committed_snapshot_on snapshot_isolation_state delayed_durability \
+                        compatibility_level collation_name page_verify_option is_auto_shrink_on is_encrypted is_read_only";
+const LIMITS: &str = "slo_name dtu_limit cpu_limit max_dop max_sessions primary_group_max_workers \
+                      primary_max_log_rate_bytes_per_s primary_group_max_iops pool_max_iops max_transaction_size_kb";
+
 /// A server as it was when the target was opened.
 #[derive(Debug, Clone)]
 pub(super) struct Server {
@@ -44,15 +47,13 @@ pub(super) struct Server {
     pub(super) ceilings: Vec<Ceiling>,
 }
 
-/// Asks the server.
 pub(super) fn describe(control: &mut Control, connector: &Connector) -> Result<Server> {
     let abilities = Abilities::default();
     let mut probe = Probe { control, abilities, product: Product::Server, ceilings: Vec::new() };
     let identity = probe.one(sql::IDENTITY, &[WORD, WORD, BigInt, WORD, WORD, WORD])?;
     let identity = identity.unwrap_or_default();
     let stated = |index: usize| if identity.len() > index { text_of(&identity, index) } else { None };
-    let whole_stated = |index: usize| if identity.len() > index { whole(&identity, index) } else { None };
-    let edition = whole_stated(2);
+    let edition = if identity.len() > 2 { whole(&identity, 2) } else { None };
     let product = match edition {
         Some(5 | 12) => Product::Database,
         Some(8) => Product::Instance,
@@ -61,6 +62,7 @@ pub(super) fn describe(control: &mut Control, connector: &Connector) -> Result<S
     probe.product = product;
     let about = stated(3).unwrap_or_default();
     let is_microsoft = about.starts_with("Microsoft") && !about.contains("Babelfish");
+    let name = about.lines().next().unwrap_or_default().trim();
 
     let mut settings = BTreeMap::new();
     if let Some(edition) = stated(1) {
@@ -69,7 +71,6 @@ pub(super) fn describe(control: &mut Control, connector: &Connector) -> Result<S
     settings.insert("product".to_owned(), product_name(edition, is_microsoft).to_owned());
     let mut warnings = connector.warnings.clone();
     if !is_microsoft {
-        let name = about.lines().next().unwrap_or_default().trim();
         let name = if name.is_empty() { "a server that does not say its name" } else { name };
         warnings.push(format!(
             "this is not Microsoft's SQL Server but {name}: hints of statements and what is measured by system views may have no effect"
@@ -108,13 +109,13 @@ pub(super) fn describe(control: &mut Control, connector: &Connector) -> Result<S
     let together = probe.one(sql::PUTS_TOGETHER, &[WORD])?.and_then(|row| text_of(&row, 0));
     probe.abilities.set(Ability::LoadInBulk, together.as_deref() == Some("a,b"));
     let may = probe.one(sql::MAY_MAKE_PROCEDURES, &[BigInt])?.and_then(|row| whole(&row, 0));
-    // Who can't say may still allow it.
+    // A server that can't say may still allow it.
     probe.abilities.set(Ability::MakeProcedures, may != Some(0));
     let free_bytes = probe.free_bytes()?;
 
     let abilities = probe.abilities;
-    let capabilities = abilities::table(abilities, product, is_microsoft, connector.errors.user());
-    // Emptying the cache takes consent, and whoever does not measure cold starts need not hear of it: who does, is told then.
+    let capabilities = abilities::table(abilities, product, is_microsoft, &connector.errors.user);
+    // Emptying the cache takes consent. Only a run with a cold start has to hear of it, and is told then.
     let said: Vec<&str> =
         PRIVILEGES.iter().filter(|it| it.ability != Ability::DropBuffers).map(|it| it.name.as_str()).collect();
     let missing = capabilities.iter().filter(|capability| said.contains(&capability.name));
@@ -126,10 +127,11 @@ pub(super) fn describe(control: &mut Control, connector: &Connector) -> Result<S
     let version = match (stated(0), is_microsoft) {
         (Some(version), true) => version,
         (version, _) => {
-            format!("{} ({about})", version.unwrap_or_else(|| "unknown".to_owned()), about = first_words(&about))
+            let first_words: String = name.chars().take(60).collect();
+            format!("{} ({first_words})", version.unwrap_or_else(|| "unknown".to_owned()))
         }
     };
-    let server = stated(4).unwrap_or_else(|| connector.errors.address().to_owned());
+    let server = stated(4).unwrap_or_else(|| connector.errors.address.clone());
     let database = stated(5).unwrap_or_else(|| connector.database().to_owned());
     let weak_isolation = if is_microsoft {
         WeakIsolation::Effective("READ UNCOMMITTED (WITH (NOLOCK))".to_owned())
@@ -183,11 +185,6 @@ fn shares(objective: &str) -> bool {
         || ["ElasticPool", "Basic", "S0", "S1"].iter().any(|small| objective.eq_ignore_ascii_case(small))
 }
 
-fn first_words(about: &str) -> String {
-    let line = about.lines().next().unwrap_or_default().trim();
-    line.chars().take(60).collect()
-}
-
 const fn product_name(edition: Option<i64>, is_microsoft: bool) -> &'static str {
     match edition {
         _ if !is_microsoft => "another server that speaks TDS",
@@ -198,6 +195,19 @@ const fn product_name(edition: Option<i64>, is_microsoft: bool) -> &'static str 
         Some(11) => "Azure Synapse serverless",
         Some(12) => "SQL database in Fabric",
         _ => "SQL Server",
+    }
+}
+
+/// Keeps the values of a row under these names, of those that are known.
+fn keep(settings: &mut BTreeMap<String, String>, names: &str, row: &Row) {
+    for (index, name) in names.split(' ').enumerate() {
+        let value = match row.get(index) {
+            Value::Text(text) => text.to_owned(),
+            Value::BigInt(number) => number.to_string(),
+            Value::Float(number) => number.to_string(),
+            _ => continue,
+        };
+        settings.insert(name.to_owned(), value);
     }
 }
 
@@ -242,25 +252,8 @@ impl Probe<'_> {
 
     fn database_settings(&mut self, settings: &mut BTreeMap<String, String>, warnings: &mut Vec<String>) -> Result<()> {
         let types = [WORD, BigInt, WORD, WORD, BigInt, WORD, WORD, BigInt, BigInt, BigInt];
-        let names = [
-            "recovery_model",
-            "is_read_committed_snapshot_on",
-            "snapshot_isolation_state",
-            "delayed_durability",
-            "compatibility_level",
-            "collation_name",
-            "page_verify_option",
-            "is_auto_shrink_on",
-            "is_encrypted",
-            "is_read_only",
-        ];
         let Some(row) = self.one(sql::DATABASE_SETTINGS, &types)? else { return Ok(()) };
-        for (index, name) in names.iter().enumerate() {
-            let value = text_of(&row, index).or_else(|| whole(&row, index).map(|number| number.to_string()));
-            if let Some(value) = value {
-                settings.insert((*name).to_owned(), value);
-            }
-        }
+        keep(settings, SETTINGS, &row);
         if text_of(&row, 3).is_some_and(|durability| durability == "FORCED") {
             warnings.push(
                 "delayed durability is forced: commits are faster than they could safely be, and a crash loses the last ones".to_owned(),
@@ -290,38 +283,14 @@ impl Probe<'_> {
     fn level(&mut self, settings: &mut BTreeMap<String, String>) -> Result<bool> {
         let mut is_alone = false;
         if let Some(row) = self.one(sql::OBJECTIVE, &[WORD, WORD, WORD, WORD])? {
-            for (index, name) in ["service_tier", "service_objective", "elastic_pool"].iter().enumerate() {
-                if let Some(value) = text_of(&row, index) {
-                    settings.insert((*name).to_owned(), value);
-                }
-            }
+            keep(settings, "service_tier service_objective elastic_pool", &row);
             let alone = |index: usize| text_of(&row, index).is_some_and(|objective| !shares(&objective));
             is_alone = alone(1) && alone(3) && matches!(row.get(2), Value::Null);
         }
-        let names = [
-            "slo_name",
-            "dtu_limit",
-            "cpu_limit",
-            "max_dop",
-            "max_sessions",
-            "primary_group_max_workers",
-            "primary_max_log_rate_bytes_per_s",
-            "primary_group_max_iops",
-            "pool_max_iops",
-            "max_transaction_size_kb",
-        ];
         let types = [WORD, BigInt, Float, BigInt, BigInt, BigInt, BigInt, BigInt, BigInt, BigInt];
         if let Some(row) = self.one(sql::GOVERNANCE, &types)? {
             self.abilities.set(Ability::SeeLimits, true);
-            for (index, name) in names.iter().enumerate() {
-                let value = match row.get(index) {
-                    Value::Text(text) => text.to_owned(),
-                    Value::BigInt(number) => number.to_string(),
-                    Value::Float(number) => number.to_string(),
-                    _ => continue,
-                };
-                settings.insert((*name).to_owned(), value);
-            }
+            keep(settings, LIMITS, &row);
             self.ceilings = governed(&row);
         }
         let works = self.answers(sql::RESOURCES, &[])?;
@@ -333,7 +302,7 @@ impl Probe<'_> {
         let is_azure = product == Product::Database;
         let text = if is_azure { sql::AZURE_PERMISSIONS } else { sql::PERMISSIONS };
         let Some(row) = self.one(text, &[BigInt; 9])? else {
-            // Whoever can't say may still allow it; a place is tried anyway.
+            // A server that can't say may still allow it; a place is tried anyway.
             self.abilities.set(Ability::MakePlaces, true);
             return Ok(());
         };

@@ -1,7 +1,6 @@
 //! SQL Server's SQL, as far as it differs.
 
-use plimsoll_engine::dialect::{Dialect, MOST_SAMPLED, SingleRow};
-use plimsoll_engine::table::{Column, ColumnType, Table};
+use plimsoll_engine::{Column, ColumnType, Dialect, MOST_SAMPLED, SingleRow, Table, decimal};
 
 /// The SQL of SQL Server. Tables are named without a schema; a session puts its place in front ([`super::qualify`]).
 #[derive(Debug)]
@@ -9,8 +8,7 @@ pub(super) struct MssqlDialect;
 
 /// Money as a text that is cast: the smallest one has no literal, as its sign is not part of one.
 pub(super) fn money(units: i64) -> String {
-    let (sign, units) = (if units < 0 { "-" } else { "" }, units.unsigned_abs());
-    format!("CAST('{sign}{}.{:04}' AS money)", units / 10_000, units % 10_000)
+    format!("CAST('{}' AS money)", decimal(units))
 }
 
 /// What calls of procedures begin with.

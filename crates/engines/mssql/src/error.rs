@@ -1,7 +1,5 @@
 //! What faults of the line mean: one sentence that names the server, and a hint from the table of numbers.
 
-use std::sync::Arc;
-
 use plimsoll_engine::error::{Error, ErrorKind};
 use plimsoll_engine::server::errors::{self, AFTER_LOSS, sentence};
 
@@ -15,32 +13,15 @@ const NOBODY_THERE: &str = "check that the server runs and takes TCP connections
 
 /// Makes errors that name the server, and nothing secret.
 #[derive(Debug, Clone)]
-pub(super) struct Errors(Arc<Names>);
-
-#[derive(Debug)]
-struct Names {
-    address: String,
-    database: String,
-    user: String,
-    command_timeout_s: u32,
+pub(super) struct Errors {
+    /// `host:port` of each server.
+    pub(super) address: String,
+    pub(super) database: String,
+    pub(super) user: String,
+    pub(super) command_timeout_s: u32,
 }
 
 impl Errors {
-    /// Errors of the connections to these servers (`host:port`) and this database.
-    pub(super) fn new(address: String, database: String, user: String, command_timeout_s: u32) -> Self {
-        Self(Arc::new(Names { address, database, user, command_timeout_s }))
-    }
-
-    /// `host:port`.
-    pub(super) fn address(&self) -> &str {
-        &self.0.address
-    }
-
-    /// The user's name.
-    pub(super) fn user(&self) -> &str {
-        &self.0.user
-    }
-
     /// A fault of a connection to `address` that was being made within so many seconds.
     pub(super) fn connecting(&self, address: &str, seconds: u32, is_strict: bool, fault: Fault) -> Error {
         match fault {
@@ -58,7 +39,7 @@ impl Errors {
                 .hint(
                     "let this machine trust the certificate's authority, or name the certificate by serverCertificate=FILE, or \
                      its host by hostNameInCertificate=NAME; or, at your own risk, trustServerCertificate=true encrypts without \
-                     verifying who answers",
+                     verifying the server",
                 ),
             Fault::Closed(why) if is_strict && hung_up(&why) => {
                 let message = format!("{address} hung up before the log-in: {}", plain(&why));
@@ -91,7 +72,7 @@ impl Errors {
             }
             Fault::Closed(why) | Fault::Tls(why) => self.lost(&plain(&why)),
             Fault::TimedOut => {
-                let seconds = self.0.command_timeout_s;
+                let seconds = self.command_timeout_s;
                 Error::new(ErrorKind::Statement, format!("a statement was cancelled as it took more than {seconds} s"))
                     .hint("commandTimeout=... in the URL gives it more seconds, and 0 any time")
             }
@@ -108,9 +89,8 @@ impl Errors {
         }
     }
 
-    /// The connection is gone.
     pub(super) fn lost(&self, cause: &str) -> Error {
-        errors::lost(self.address(), cause)
+        errors::lost(&self.address, cause)
     }
 
     fn hinted(&self, error: Error, known: Option<&KnownError>) -> Error {
@@ -123,8 +103,8 @@ impl Errors {
 
     /// A hint with the names in it; without a database's name the words go without.
     pub(super) fn filled(&self, hint: &str) -> String {
-        let database = if self.0.database.is_empty() { "the default one" } else { &self.0.database };
-        hint.replace("{user}", &self.0.user).replace("{database}", database)
+        let database = if self.database.is_empty() { "the default one" } else { &self.database };
+        hint.replace("{user}", &self.user).replace("{database}", database)
     }
 }
 
@@ -170,7 +150,12 @@ mod tests {
     use super::*;
 
     fn errors() -> Errors {
-        Errors::new("h:1433".to_owned(), "sales".to_owned(), "ann".to_owned(), 30)
+        Errors {
+            address: "h:1433".to_owned(),
+            database: "sales".to_owned(),
+            user: "ann".to_owned(),
+            command_timeout_s: 30,
+        }
     }
 
     fn server(number: u32, class: i32, message: &str) -> Fault {

@@ -3,10 +3,10 @@
 
 use std::sync::LazyLock;
 
+use plimsoll_engine::data::rows;
 use plimsoll_engine::error::ErrorKind;
 use serde::Deserialize;
 
-/// What an error is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub(super) enum Class {
     /// The log-in is refused.
@@ -41,7 +41,6 @@ pub(super) enum Class {
     NoObject,
 }
 
-/// What is done about an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reaction {
     /// A connection is tried again; a statement that meets it fails.
@@ -68,7 +67,6 @@ impl Class {
         }
     }
 
-    /// What is done about it.
     pub(super) const fn reaction(self) -> Reaction {
         match self {
             Self::Transient | Self::Governor => Reaction::Retry,
@@ -78,7 +76,6 @@ impl Class {
     }
 }
 
-/// What is known of some errors.
 #[derive(Debug, Deserialize)]
 pub(super) struct KnownError {
     numbers: Vec<u32>,
@@ -89,20 +86,12 @@ pub(super) struct KnownError {
     /// What to do next. `{user}` and `{database}` stand for their names.
     pub(super) hint: String,
     /// Where this is written, below `https://learn.microsoft.com/`.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for who reads the table, and its test"))]
+    #[cfg_attr(not(test), expect(dead_code, reason = "for readers of the table, and its test"))]
     source: String,
 }
 
-#[derive(Deserialize)]
-struct Table {
-    error: Vec<KnownError>,
-}
-
 /// The table. A test reads it as well, so that it can't be empty.
-static KNOWN: LazyLock<Vec<KnownError>> = LazyLock::new(|| {
-    let table = toml::from_str(include_str!("../data/errors.toml"));
-    table.map(|table: Table| table.error).unwrap_or_default()
-});
+static KNOWN: LazyLock<Vec<KnownError>> = LazyLock::new(|| rows(include_str!("../data/errors.toml")));
 
 /// What is known of an error with this number and state.
 pub(super) fn find(number: u32, state: u8) -> Option<&'static KnownError> {

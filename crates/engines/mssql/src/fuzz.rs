@@ -1,7 +1,7 @@
 //! What reads texts of users, with anything for a text.
 
-use plimsoll_engine::Engine;
-use plimsoll_engine::target::{Target, register};
+use plimsoll_engine::target::register;
+use plimsoll_engine::{Engine, Target};
 
 use crate::ado;
 use crate::qualify::{KnownTables, changes_tables, first_write_keyword, qualify};

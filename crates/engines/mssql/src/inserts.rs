@@ -3,10 +3,7 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_engine::database::RowSource;
-use plimsoll_engine::error::{Error, ErrorKind};
-use plimsoll_engine::table::Table;
-use plimsoll_engine::value::{Row, RowSummary, Value};
+use plimsoll_engine::{Error, ErrorKind, Row, RowSource, RowSummary, Table, Value};
 
 use super::wire::{Fault, Outcome, Wire};
 use super::{dialect, sql};

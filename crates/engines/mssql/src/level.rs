@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::level::Levels;
 use plimsoll_engine::table::ColumnType::{BigInt, Text};
+use plimsoll_engine::{Error, ErrorKind, Levels, Result};
 
 use super::connect::Connector;
 use super::control::{Control, text_of, whole};

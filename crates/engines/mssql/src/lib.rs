@@ -37,9 +37,7 @@ mod workspace;
 use std::sync::Arc;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{Database, Engine};
-use plimsoll_engine::error::Result;
-use plimsoll_engine::target::{Credentials, Notation, Target};
+use plimsoll_engine::{Credentials, Database, Engine, Notation, Result, Target};
 
 /// The engine SQL Server, from 2016 on, and Azure SQL.
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,9 +1,7 @@
 //! The plan by which a statement was run, out of the server's XML (showplan): its operators, and how many CPUs worked on it.
 
-use plimsoll_engine::database::Plan;
-use plimsoll_engine::error::Result;
 use plimsoll_engine::table::ColumnType::{BigInt, Text};
-use plimsoll_engine::value::Value;
+use plimsoll_engine::{Plan, Result, Value};
 
 use super::abilities::{Abilities, Ability};
 use super::control::{Control, text_of, whole};
@@ -62,7 +60,6 @@ fn shape(xml: &str) -> Option<String> {
     (!shape.is_empty()).then_some(shape)
 }
 
-/// The value of an attribute.
 fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
     let (_, behind) = tag.split_once(&format!(" {name}=\""))?;
     behind.split_once('"').map(|(value, _)| value)

@@ -6,10 +6,9 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use plimsoll_engine::database::Workspace;
-use plimsoll_engine::error::{Error, ErrorKind, Result};
+use plimsoll_engine::process::memory_file;
 use plimsoll_engine::server::tool;
-use rustix::fs::{MemfdFlags, memfd_create};
+use plimsoll_engine::{Error, ErrorKind, Result, Workspace};
 
 use super::connect::Connector;
 use super::copies;
@@ -56,7 +55,7 @@ pub(super) fn sqlpackage(
 ) -> Result<Command> {
     let failed =
         |error: io::Error| Error::new(ErrorKind::Internal, format!("sqlpackage can't be told what to do: {error}"));
-    let mut arguments = memfd_create("arguments", MemfdFlags::CLOEXEC).map(File::from).map_err(|e| failed(e.into()))?;
+    let mut arguments = memory_file("arguments").map_err(failed)?;
     let told = connector.arguments()?;
     can_be_told(&told)?;
     let text = response(action, side, database, file, &told);

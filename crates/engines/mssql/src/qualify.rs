@@ -7,70 +7,19 @@ use std::collections::HashSet;
 use super::pieces::{Piece, pieces};
 
 /// Words after which a table is named.
-const BEFORE_TABLE: &[&str] = &["FROM", "JOIN", "INTO", "UPDATE", "TABLE", "MERGE", "REFERENCES", "APPLY"];
+const BEFORE_TABLE: &str = "FROM JOIN INTO UPDATE TABLE MERGE REFERENCES APPLY";
 /// Words behind which a comma does not name another table.
-const ENDS_TABLES: &[&str] = &[
-    "WHERE",
-    "GROUP",
-    "ORDER",
-    "HAVING",
-    "SET",
-    "VALUES",
-    "SELECT",
-    "UNION",
-    "EXCEPT",
-    "INTERSECT",
-    "OPTION",
-    "ON",
-    "WHEN",
-];
+const ENDS_TABLES: &str = "WHERE GROUP ORDER HAVING SET VALUES SELECT UNION EXCEPT INTERSECT OPTION ON WHEN";
 /// Words that may stand between those and the name.
-const BETWEEN: &[&str] = &["IF", "EXISTS", "TOP", "STATISTICS"];
+const BETWEEN: &str = "IF EXISTS TOP STATISTICS";
 /// Words that no statement has which only reads. There are no sessions that can only read, so such texts are not sent.
-const CHANGING: &[&str] = &[
-    "INSERT",
-    "UPDATE",
-    "DELETE",
-    "MERGE",
-    "INTO",
-    "EXEC",
-    "EXECUTE",
-    "CREATE",
-    "ALTER",
-    "DROP",
-    "TRUNCATE",
-    "GRANT",
-    "REVOKE",
-    "DENY",
-    "BULK",
-    "DBCC",
-    "BACKUP",
-    "RESTORE",
-    "SHUTDOWN",
-    "KILL",
-    "RECONFIGURE",
-    "WRITETEXT",
-    "UPDATETEXT",
-    "OPENROWSET",
-    "OPENQUERY",
-    "OPENDATASOURCE",
-    "USE",
-    "SETUSER",
-    "REVERT",
-    "RECEIVE",
-    "SEND",
-    "CONVERSATION",
-    "DIALOG",
-    "TRIGGER",
-    "ADD",
-    "CHECKPOINT",
-    "RAISERROR",
-    "WAITFOR",
-    "SIGNATURE",
-];
+const CHANGING: &str = "INSERT UPDATE DELETE MERGE INTO EXEC EXECUTE CREATE ALTER DROP TRUNCATE GRANT REVOKE DENY \
+                        BULK DBCC BACKUP RESTORE SHUTDOWN KILL RECONFIGURE WRITETEXT UPDATETEXT OPENROWSET \
+                        OPENQUERY OPENDATASOURCE USE SETUSER REVERT RECEIVE SEND CONVERSATION DIALOG TRIGGER ADD \
+                        CHECKPOINT RAISERROR WAITFOR SIGNATURE";
 /// Words with which a text that only reads may begin, and go on behind a semicolon: a procedure runs without EXEC where its
 /// name comes first.
-const READING: &[&str] = &["SELECT", "WITH", "DECLARE", "SET"];
+const READING: &str = "SELECT WITH DECLARE SET";
 /// What is sent around requests of every kind.
 const OWN: &[&str] = &["BEGIN TRANSACTION", "COMMIT", "ROLLBACK"];
 
@@ -87,8 +36,9 @@ fn plain(word: &str) -> &str {
     word.trim_start_matches(['[', '"']).trim_end_matches([']', '"'])
 }
 
-fn is(word: &str, words: &[&str]) -> bool {
-    words.iter().any(|known| word.eq_ignore_ascii_case(known))
+/// Whether a word is one of these, between which there are blanks.
+fn is(word: &str, words: &str) -> bool {
+    words.split(' ').any(|known| word.eq_ignore_ascii_case(known))
 }
 
 /// The text with the place in front of the names of tables that have no schema.
@@ -107,9 +57,9 @@ fn next<'a>(pieces: &[Piece<'a>], from: usize) -> &'a str {
 
 /// Names that a WITH in front gives to queries.
 fn names_of_queries(pieces: &[Piece<'_>]) -> HashSet<String> {
-    let is_word = |at: &usize| matches!(pieces[*at], Piece::Word(_)) && is(next(pieces, at + 1), &["AS"]);
+    let is_word = |at: &usize| matches!(pieces[*at], Piece::Word(_)) && is(next(pieces, at + 1), "AS");
     let is_query = |at: &usize| {
-        let behind = pieces[at + 1..].iter().position(|piece| is(piece.text(), &["AS"]));
+        let behind = pieces[at + 1..].iter().position(|piece| is(piece.text(), "AS"));
         behind.is_some_and(|behind| next(pieces, at + behind + 2) == "(")
     };
     let words = (0..pieces.len()).filter(is_word).filter(is_query);
@@ -127,7 +77,6 @@ struct Walk<'a> {
     known: &'a KnownTables,
 }
 
-/// How far a walk is.
 #[expect(clippy::struct_excessive_bools, reason = "each is about another piece of the text")]
 #[derive(Default)]
 struct Step<'a> {
@@ -165,7 +114,7 @@ impl<'a> Walk<'a> {
                             out.push('.');
                         }
                         (step.wanted, step.is_target, step.named_table) = (None, false, true);
-                    } else if step.named_table && !is(word, &["AS"]) && !self.is_behind_dot(at) {
+                    } else if step.named_table && !is(word, "AS") && !self.is_behind_dot(at) {
                         found.insert((step.statement, plain(word).to_lowercase()));
                         step.named_table = false;
                     }
@@ -173,7 +122,7 @@ impl<'a> Walk<'a> {
                 }
                 Piece::Sign(sign) => step.sign(sign),
                 Piece::Other(_) => {
-                    if !is(step.before, &["TOP"]) {
+                    if !is(step.before, "TOP") {
                         step.wanted = None;
                     }
                 }
@@ -186,16 +135,16 @@ impl<'a> Walk<'a> {
     /// Whether a word where a table may stand is one that is looked for in the place.
     fn is_ours(&self, step: &Step<'_>, after: &str, word: &str, at: usize, aliases: &HashSet<Alias>) -> bool {
         let follows = next(self.pieces, at + 1);
-        let is_function = follows == "(" && !is(after, &["INTO", "TABLE", "REFERENCES", "ON", "UPDATE", "INSERT"]);
+        let is_function = follows == "(" && !is(after, "INTO TABLE REFERENCES ON UPDATE INSERT");
         let name = plain(word).to_lowercase();
         let is_known = match self.known {
             KnownTables::All => true,
             // What is made is ours in any case.
             KnownTables::These(tables) => {
-                step.creates || is(after, &["INTO"]) && step.selects_into || tables.contains(&name)
+                step.creates || is(after, "INTO") && step.selects_into || tables.contains(&name)
             }
         };
-        let is_word = is(word, &["SELECT", "VALUES", "OPENROWSET", "SET"]) || is(word, BEFORE_TABLE);
+        let is_word = is(word, "SELECT VALUES OPENROWSET SET") || is(word, BEFORE_TABLE);
         let is_other_name = self.named.contains(&name);
         let is_alias = step.is_target && aliases.contains(&(step.statement, name));
         follows != "." && !is_function && is_known && !is_word && !is_other_name && !is_alias
@@ -207,25 +156,25 @@ impl<'a> Walk<'a> {
 
     fn word(&self, step: &mut Step<'a>, word: &'a str, at: usize) {
         let follows = next(self.pieces, at + 1);
-        step.creates = is(word, &["TABLE"]) && is(step.before, &["CREATE"]) || step.creates && is(word, BETWEEN);
-        step.selects_into = is(word, &["SELECT"]) || step.selects_into && !is(word, &["INSERT", "MERGE"]);
+        step.creates = is(word, "TABLE") && is(step.before, "CREATE") || step.creates && is(word, BETWEEN);
+        step.selects_into = is(word, "SELECT") || step.selects_into && !is(word, "INSERT MERGE");
         // What a MERGE does to its own table names none, nor does `ON DELETE CASCADE`.
-        if !is(step.before, &["THEN", "ON"]) {
-            if is(word, &["UPDATE", "DELETE", "MERGE"]) {
+        if !is(step.before, "THEN ON") {
+            if is(word, "UPDATE DELETE MERGE") {
                 step.statement += 1;
-                step.merges = is(word, &["MERGE"]);
+                step.merges = is(word, "MERGE");
             }
-            step.is_target |= is(word, &["UPDATE", "DELETE"]);
-            if is(word, BEFORE_TABLE) && !is(step.before, &["DISTINCT"]) || step.merges && is(word, &["USING"]) {
+            step.is_target |= is(word, "UPDATE DELETE");
+            if is(word, BEFORE_TABLE) && !is(step.before, "DISTINCT") || step.merges && is(word, "USING") {
                 step.wanted = Some(word);
-                if is(word, &["FROM"]) && !step.in_list() {
+                if is(word, "FROM") && !step.in_list() {
                     step.lists.push(step.depth);
                 }
-            } else if is(word, &["ON"]) && before_was_index(&self.pieces[..at])
-                || is(word, &["INSERT", "DELETE"]) && !is(follows, &["INTO", "FROM"])
+            } else if is(word, "ON") && before_was_index(&self.pieces[..at])
+                || is(word, "INSERT DELETE") && !is(follows, "INTO FROM")
             {
                 step.wanted = Some(word);
-            } else if is(word, ENDS_TABLES) && step.in_list() && !is(word, &["ON"]) {
+            } else if is(word, ENDS_TABLES) && step.in_list() && !is(word, "ON") {
                 step.lists.pop();
             }
         }
@@ -260,7 +209,7 @@ impl Step<'_> {
             self.named_table = false;
         }
         // After TOP (n) the table still comes; a query in parentheses is none.
-        if self.wanted.is_some() && !is(self.before, &["TOP"]) && sign != ")" {
+        if self.wanted.is_some() && !is(self.before, "TOP") && sign != ")" {
             self.wanted = None;
         }
         if sign == "," && self.in_list() {
@@ -276,25 +225,25 @@ fn before_was_index(pieces: &[Piece<'_>]) -> bool {
         _ => None,
     });
     let mut last: Vec<&str> = words.take(6).collect();
-    last.truncate(last.iter().position(|word| is(word, &["CREATE", "DROP", "ALTER"])).map_or(0, |at| at + 1));
-    last.iter().any(|word| is(word, &["INDEX"]))
+    last.truncate(last.iter().position(|word| is(word, "CREATE DROP ALTER")).map_or(0, |at| at + 1));
+    last.iter().any(|word| is(word, "INDEX"))
 }
 
 /// True if a text makes or removes tables, so that their names may be others afterwards.
 pub(super) fn changes_tables(sql: &str) -> bool {
-    pieces(sql).iter().any(|piece| matches!(piece, Piece::Word(word) if is(word, &["CREATE", "DROP", "INTO"])))
+    pieces(sql).iter().any(|piece| matches!(piece, Piece::Word(word) if is(word, "CREATE DROP INTO")))
 }
 
 /// The first piece of a text that may do more than read, if there is one. What is not known to read counts as such.
 pub(super) fn first_write_keyword(sql: &str) -> Option<&str> {
-    if is(sql.trim(), OWN) {
+    if OWN.iter().any(|own| sql.trim().eq_ignore_ascii_case(own)) {
         return None;
     }
     let (mut starts, mut before) = (true, "");
     for piece in pieces(sql) {
         let text = piece.text();
         if piece.is_blank() {
-            // Who takes such a sign for the end of the line reads on where we don't.
+            // A server that takes such a sign for the end of the line reads on where we don't.
             if text.starts_with("--") && text.trim_end_matches('\r').contains(|c: char| c.is_control() && c != '\t') {
                 return Some(text);
             }
@@ -304,7 +253,7 @@ pub(super) fn first_write_keyword(sql: &str) -> Option<&str> {
             Piece::Sign(";") => starts = true,
             Piece::Sign("(") if starts => {}
             Piece::Word(word) if is(word, CHANGING) => return Some(word),
-            Piece::Word(word) if is(word, &["VALUE"]) && is(before, &["NEXT"]) => return Some(before),
+            Piece::Word(word) if is(word, "VALUE") && is(before, "NEXT") => return Some(before),
             Piece::Word(word) if starts && is(word, READING) => starts = false,
             _ if starts => return Some(text),
             _ => {}

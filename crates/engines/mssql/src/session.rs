@@ -6,12 +6,10 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{Cancel, Plan, RowSource, Sampler, Session, TableSize, Workspace};
-use plimsoll_engine::dialect::{Dialect, SingleRow};
-use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::request::{Answer, RequestAccess, Requester, Statement};
-use plimsoll_engine::table::{ColumnType, Table};
-use plimsoll_engine::value::{Row, RowSummary, Value};
+use plimsoll_engine::{
+    Answer, Cancel, ColumnType, Dialect, Error, ErrorKind, Plan, RequestAccess, Requester, Result, Row, RowSource,
+    RowSummary, Sampler, Session, SingleRow, Statement, Table, TableSize, Value, Workspace,
+};
 use plimsoll_measurement::{Reading, Views};
 
 use super::abilities::{Abilities, Ability};
@@ -119,7 +117,6 @@ impl MssqlSession {
         })
     }
 
-    /// The name of a table with its place.
     fn name(&self, table: &Table) -> String {
         format!("{}.{}", sql::quoted(self.workspace.name()), sql::quoted(&table.name))
     }
@@ -238,15 +235,14 @@ impl Session for MssqlSession {
     }
 
     fn plan(&mut self, sql: &str) -> Result<Option<Plan>> {
-        let (text, abilities) = (self.placed(sql)?, self.abilities);
-        plan::of(&mut self.control, &text, abilities)
+        let text = self.placed(sql)?;
+        plan::of(&mut self.control, &text, self.abilities)
     }
 
     fn table_misses(&mut self, table: &Table) -> Result<Option<u64>> {
         // As statements name it.
         let name = format!("{}.{}", sql::quoted(self.workspace.name()), table.name);
-        let abilities = self.abilities;
-        counters::table_misses(&mut self.control, &name, abilities)
+        counters::table_misses(&mut self.control, &name, self.abilities)
     }
 }
 
@@ -256,18 +252,15 @@ fn no_size(name: &str) -> Error {
 
 impl Sampler for MssqlSession {
     fn sample(&mut self) -> Result<Vec<Reading>> {
-        let abilities = self.abilities;
-        counters::sample(&mut self.control, self.clock.as_ref(), abilities)
+        counters::sample(&mut self.control, self.clock.as_ref(), self.abilities)
     }
 
     fn sample_memory(&mut self) -> Result<Option<Reading>> {
-        let abilities = self.abilities;
-        counters::sample_memory(&mut self.control, self.clock.as_ref(), abilities)
+        counters::sample_memory(&mut self.control, self.clock.as_ref(), self.abilities)
     }
 
     fn views(&mut self) -> Result<Views> {
-        let abilities = self.abilities;
-        counters::views(&mut self.control, self.clock.as_ref(), abilities)
+        counters::views(&mut self.control, self.clock.as_ref(), self.abilities)
     }
 }
 

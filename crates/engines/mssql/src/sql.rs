@@ -16,14 +16,12 @@ pub(super) enum Product {
     Instance,
 }
 
-/// A text and what it is for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Text {
     /// Its name among the golden files.
     pub(super) name: &'static str,
     /// The products on which it is sent.
     pub(super) products: &'static [Product],
-    /// The text.
     pub(super) sql: &'static str,
 }
 
@@ -172,16 +170,10 @@ pub(super) fn give_lock_back(resource: &str) -> String {
     format!("EXEC sp_releaseapplock @Resource = N'{resource}', @LockOwner = 'Session', @DbPrincipal = 'public'")
 }
 
-/// Drops tables of a place.
-pub(super) fn drop_tables(workspace: &str, tables: &[String]) -> String {
-    let names: Vec<String> = tables.iter().map(|table| format!("{}.{}", quoted(workspace), quoted(table))).collect();
-    format!("DROP TABLE {}", names.join(", "))
-}
-
-/// Drops procedures of a place.
-pub(super) fn drop_procedures(workspace: &str, procedures: &[String]) -> String {
-    let names: Vec<String> = procedures.iter().map(|name| format!("{}.{}", quoted(workspace), quoted(name))).collect();
-    format!("DROP PROCEDURE {}", names.join(", "))
+/// Drops objects of a kind (`TABLE`, `PROCEDURE`) in a place.
+pub(super) fn drop_objects(kind: &str, workspace: &str, names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("{}.{}", quoted(workspace), quoted(name))).collect();
+    format!("DROP {kind} {}", names.join(", "))
 }
 
 /// Drops a procedure that may be there from an earlier repetition.
@@ -194,7 +186,6 @@ pub(super) fn drop_workspace(workspace: &str) -> String {
     format!("DROP SCHEMA {}", quoted(workspace))
 }
 
-/// Ends a session.
 pub(super) fn kill(session: i64) -> String {
     format!("KILL {session}")
 }
@@ -260,7 +251,6 @@ pub(super) fn drop_database(copy: &str) -> String {
     )
 }
 
-/// Where a new database in Azure is put.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Level {
     /// Into an elastic pool.

@@ -6,12 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::shell::Script;
-use plimsoll_engine::target::{Check, Secret};
+use plimsoll_engine::{Check, Error, ErrorKind, Result, Secret};
 use plimsoll_measurement::Moment;
 
-/// Name of the variable with a token.
 pub(super) const VARIABLE: &str = "PLIMSOLL_ACCESS_TOKEN";
 /// How long a token is used before it is asked for again.
 const FRESH: Duration = Duration::from_mins(5);
@@ -23,7 +21,6 @@ const AZ: &str = "\"$PLIMSOLL_AZ\" account get-access-token --resource https://d
 /// The variable that names the tool to the shell, which would read signs in its path.
 const AZ_VARIABLE: &str = "PLIMSOLL_AZ";
 
-/// Where tokens come from.
 #[derive(Debug, Clone)]
 pub(super) enum Source {
     /// The first line that a shell command prints.

@@ -6,12 +6,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use plimsoll_engine::database::{Restored, Transfer, Workspace};
-use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::tool;
 use plimsoll_engine::table::ColumnType::{Float, Text};
-use plimsoll_engine::transfer::{COPY, Follow, Move, RESTORE, TABLES};
-use plimsoll_engine::value::{Row, Value};
+use plimsoll_engine::transfer::{COPY, RESTORE, TABLES};
+use plimsoll_engine::{Error, ErrorKind, Follow, Move, Restored, Result, Row, Transfer, Value, Workspace};
 
 use super::connect::Connector;
 use super::control::Control;
@@ -36,7 +34,6 @@ const IDLE_PATIENCE: Duration = Duration::from_mins(10);
 /// How long Azure may take for the first backup of a new database: it says half an hour, and more for large ones.
 const BACKUP_PATIENCE: Duration = Duration::from_hours(2);
 
-/// Makes and moves databases of one run.
 pub(super) struct MssqlTransfer {
     connector: Arc<Connector>,
     run: Workspace,

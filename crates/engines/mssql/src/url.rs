@@ -1,105 +1,49 @@
 //! Where a target is and how it is reached: URLs, and connection strings as ADO.NET has them. Both end in the same keys,
 //! which are Microsoft's; case and blanks in their names do not matter.
 
-use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::url::{self, Parts, host_and_port, unknown_parameter};
-use plimsoll_engine::target::{Secret, Target};
+use plimsoll_engine::{Error, ErrorKind, Result, Secret, Target};
 
 use super::ado;
 use super::wire::{Encrypt, Endpoint};
 
 /// Parameters that hold no secret.
-pub(super) const SHOWN: &[&str] = &[
-    "applicationIntent",
-    "commandTimeout",
-    "connectTimeout",
-    "database",
-    "encrypt",
-    "hostNameInCertificate",
-    "instance",
-    "multiSubnetFailover",
-    "packetSize",
-    "trustServerCertificate",
-    "user",
-];
+pub(super) const SHOWN: &str = "applicationIntent commandTimeout connectTimeout database encrypt hostNameInCertificate instance \
+                                multiSubnetFailover packetSize trustServerCertificate user";
 
-/// What a key of a connection string or a parameter of a URL is about. The first name of each is the one we show.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Key {
-    Server,
-    Instance,
-    Database,
-    User,
-    Password,
-    Encrypt,
-    TrustServerCertificate,
-    HostNameInCertificate,
-    ServerCertificate,
-    ConnectTimeout,
-    CommandTimeout,
-    PacketSize,
-    MultiSubnetFailover,
-    ApplicationIntent,
-    ApplicationName,
-    Authentication,
-    WindowsLogin,
-    /// Ours: consent to emptying the server's cache.
-    DropCleanBuffers,
-    BulkBatchRows,
-    BulkTableLock,
-    /// Something of the client library, which changes nothing here.
-    Ignored,
-}
-
-/// All names, without blanks and in lower case.
-const KEYS: &[(Key, &[&str])] = &[
-    (Key::Server, &["server", "datasource", "address", "addr", "networkaddress"]),
-    (Key::Instance, &["instance"]),
-    (Key::Database, &["database", "initialcatalog"]),
-    (Key::User, &["user", "userid", "uid", "username"]),
-    (Key::Password, &["password", "pwd"]),
-    (Key::Encrypt, &["encrypt"]),
-    (Key::TrustServerCertificate, &["trustservercertificate"]),
-    (Key::HostNameInCertificate, &["hostnameincertificate"]),
-    (Key::ServerCertificate, &["servercertificate"]),
-    (Key::ConnectTimeout, &["connecttimeout", "connectiontimeout", "timeout", "logintimeout"]),
-    (Key::CommandTimeout, &["commandtimeout"]),
-    (Key::PacketSize, &["packetsize"]),
-    (Key::MultiSubnetFailover, &["multisubnetfailover"]),
-    (Key::ApplicationIntent, &["applicationintent"]),
-    (Key::ApplicationName, &["applicationname", "app"]),
-    (Key::Authentication, &["authentication"]),
-    (Key::WindowsLogin, &["integratedsecurity", "trustedconnection"]),
-    (Key::DropCleanBuffers, &["dropcleanbuffers"]),
-    (Key::BulkBatchRows, &["bulkbatchrows"]),
-    (Key::BulkTableLock, &["bulktablelock"]),
-    (
-        Key::Ignored,
-        &[
-            "connectretrycount",
-            "connectretryinterval",
-            "currentlanguage",
-            "enlist",
-            "loadbalancetimeout",
-            "maxpoolsize",
-            "minpoolsize",
-            "multipleactiveresultsets",
-            "mars",
-            "persistsecurityinfo",
-            "pooling",
-            "replication",
-            "typesystemversion",
-            "workstationid",
-        ],
-    ),
+/// The names of each key of a connection string or parameter of a URL, without blanks and in lower case. The first of each stands
+/// for all. Three are ours: `dropcleanbuffers`, consent to emptying the server's cache, and those of bulk loads.
+const KEYS: &[&[&str]] = &[
+    &["server", "datasource", "address", "addr", "networkaddress"],
+    &["instance"],
+    &["database", "initialcatalog"],
+    &["user", "userid", "uid", "username"],
+    &["password", "pwd"],
+    &["encrypt"],
+    &["trustservercertificate"],
+    &["hostnameincertificate"],
+    &["servercertificate"],
+    &["connecttimeout", "connectiontimeout", "timeout", "logintimeout"],
+    &["commandtimeout"],
+    &["packetsize"],
+    &["multisubnetfailover"],
+    &["applicationintent"],
+    &["applicationname", "app"],
+    &["authentication"],
+    &["integratedsecurity", "trustedconnection"],
+    &["dropcleanbuffers"],
+    &["bulkbatchrows"],
+    &["bulktablelock"],
 ];
+/// Keys of the client library that change nothing here.
+const IGNORED: &str = "connectretrycount connectretryinterval currentlanguage enlist loadbalancetimeout maxpoolsize minpoolsize \
+                       multipleactiveresultsets mars persistsecurityinfo pooling replication typesystemversion workstationid";
 
 /// What a hint lists.
 const SHOWN_KEYS: &str = "encrypt, trustServerCertificate, hostNameInCertificate, serverCertificate, instance, database, \
                           user, connectTimeout, commandTimeout, packetSize, multiSubnetFailover, applicationIntent, authentication, \
                           dropCleanBuffers, bulkBatchRows, bulkTableLock";
 
-/// How somebody wants to log in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Authentication {
     /// By password if there is a user, else by token.
@@ -113,7 +57,6 @@ pub(super) enum Authentication {
     GivenToken,
 }
 
-/// A target taken apart and decoded.
 #[derive(Debug, Clone, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a parameter of its own")]
 pub(super) struct Location {
@@ -157,7 +100,6 @@ fn backslash(instance: &str) -> Error {
 }
 
 impl Location {
-    /// Takes a target apart.
     pub(super) fn parse(target: &Target) -> Result<Self> {
         let text = target.url().expose();
         let mut location = Self::default();
@@ -187,12 +129,12 @@ impl Location {
         let mut instance = None;
         for (key, value) in parts.parameters {
             match known(&key) {
-                Some(Key::Instance) => instance = Some(value),
-                Some(Key::Database) => {
+                Some("instance") => instance = Some(value),
+                Some("database") => {
                     explicit_database = true;
                     self.database = value;
                 }
-                Some(Key::Server) => return Err(usage("the server stands in front of the '?' of a URL")),
+                Some("server") => return Err(usage("the server stands in front of the '?' of a URL")),
                 _ => self.set(&key, value, parts.doubtful)?,
             }
         }
@@ -208,14 +150,13 @@ impl Location {
         Ok(())
     }
 
-    /// Heeds a key.
     fn set(&mut self, name: &str, value: String, doubtful: bool) -> Result<()> {
         match known(name) {
-            Some(Key::Server) => self.endpoints = vec![ado::server(&value)?],
-            Some(Key::Database) => self.database = value,
-            Some(Key::User) => self.user = Some(value).filter(|name| !name.is_empty()),
-            Some(Key::Password) => self.password = Some(value).filter(|word| !word.is_empty()).map(Secret::new),
-            Some(Key::Encrypt) => {
+            Some("server") => self.endpoints = vec![ado::server(&value)?],
+            Some("database") => self.database = value,
+            Some("user") => self.user = Some(value).filter(|name| !name.is_empty()),
+            Some("password") => self.password = Some(value).filter(|word| !word.is_empty()).map(Secret::new),
+            Some("encrypt") => {
                 self.encrypt = Some(match value.to_ascii_lowercase().as_str() {
                     "false" | "no" | "optional" => Encrypt::Optional,
                     "true" | "yes" | "mandatory" => Encrypt::Mandatory,
@@ -226,35 +167,35 @@ impl Location {
                     }
                 });
             }
-            Some(Key::TrustServerCertificate) => self.trust_server_certificate = flag(name, &value)?,
-            Some(Key::HostNameInCertificate) => self.host_name_in_certificate = Some(value),
-            Some(Key::ServerCertificate) => self.server_certificate = Some(value),
-            Some(Key::ConnectTimeout) => self.connect_timeout_s = Some(number(name, &value)?),
-            Some(Key::CommandTimeout) => self.command_timeout_s = number(name, &value)?,
-            Some(Key::PacketSize) => {
+            Some("trustservercertificate") => self.trust_server_certificate = flag(name, &value)?,
+            Some("hostnameincertificate") => self.host_name_in_certificate = Some(value),
+            Some("servercertificate") => self.server_certificate = Some(value),
+            Some("connecttimeout") => self.connect_timeout_s = Some(number(name, &value)?),
+            Some("commandtimeout") => self.command_timeout_s = number(name, &value)?,
+            Some("packetsize") => {
                 let size = number(name, &value)?;
                 let fits = u16::try_from(size).ok().filter(|size| (512..=32_767).contains(size));
                 self.packet_size = Some(fits.ok_or_else(|| {
                     Error::new(ErrorKind::Usage, "the packet size is out of range").hint("packetSize is 512 to 32767")
                 })?);
             }
-            Some(Key::MultiSubnetFailover) => self.multi_subnet_failover = flag(name, &value)?,
-            Some(Key::ApplicationIntent) => self.read_only = value.eq_ignore_ascii_case("readonly"),
-            Some(Key::ApplicationName) => {
-                self.warning =
-                    Some("the application's name in the target is not used: sessions are named by what they do");
+            Some("multisubnetfailover") => self.multi_subnet_failover = flag(name, &value)?,
+            Some("applicationintent") => self.read_only = value.eq_ignore_ascii_case("readonly"),
+            Some("applicationname") => {
+                let warning = "the application's name in the target is not used: sessions are named by what they do";
+                self.warning = Some(warning);
             }
-            Some(Key::Authentication) => self.authentication = authentication(&value)?,
-            Some(Key::WindowsLogin) => {
+            Some("authentication") => self.authentication = authentication(&value)?,
+            Some("integratedsecurity") => {
                 if value.eq_ignore_ascii_case("sspi") || flag(name, &value)? {
                     return Err(no_windows_login());
                 }
             }
-            Some(Key::DropCleanBuffers) => self.drop_clean_buffers = flag(name, &value)?,
-            Some(Key::BulkBatchRows) => self.bulk_batch_rows = number(name, &value)?,
-            Some(Key::BulkTableLock) => self.bulk_table_lock = Some(flag(name, &value)?),
-            Some(Key::Ignored) => {}
-            Some(Key::Instance) | None => {
+            Some("dropcleanbuffers") => self.drop_clean_buffers = flag(name, &value)?,
+            Some("bulkbatchrows") => self.bulk_batch_rows = number(name, &value)?,
+            Some("bulktablelock") => self.bulk_table_lock = Some(flag(name, &value)?),
+            Some(IGNORED) => {}
+            _ => {
                 let is_plain = |byte: u8| byte.is_ascii_alphabetic() || byte == b' ';
                 return Err(unknown_parameter(name, doubtful, is_plain, SHOWN_KEYS));
             }
@@ -269,8 +210,7 @@ fn no_windows_login() -> Error {
 }
 
 fn authentication(value: &str) -> Result<Authentication> {
-    let plain: String = value.chars().filter(|c| !c.is_whitespace()).collect::<String>().to_ascii_lowercase();
-    match plain.as_str() {
+    match plain(value).as_str() {
         "sqlpassword" => Ok(Authentication::Password),
         "activedirectoryintegrated" | "windowsauthentication" => Err(no_windows_login()),
         "activedirectorydefault" => Ok(Authentication::Token),
@@ -280,10 +220,16 @@ fn authentication(value: &str) -> Result<Authentication> {
     }
 }
 
-fn known(name: &str) -> Option<Key> {
-    let plain: String =
-        name.chars().filter(|c| !c.is_whitespace() && *c != '_').collect::<String>().to_ascii_lowercase();
-    KEYS.iter().find(|(_, names)| names.contains(&plain.as_str())).map(|(key, _)| *key)
+/// The first name of a key, or [`IGNORED`].
+fn known(name: &str) -> Option<&'static str> {
+    let plain = plain(name).replace('_', "");
+    let found = KEYS.iter().find(|names| names.contains(&plain.as_str())).map(|names| names[0]);
+    found.or_else(|| IGNORED.split(' ').any(|known| known == plain).then_some(IGNORED))
+}
+
+/// A word without blanks and in lower case.
+fn plain(word: &str) -> String {
+    word.chars().filter(|c| !c.is_whitespace()).collect::<String>().to_ascii_lowercase()
 }
 
 fn flag(name: &str, value: &str) -> Result<bool> {
@@ -387,9 +333,9 @@ mod tests {
 
     #[test]
     fn names_of_keys_are_without_case_and_double_entries() {
-        let names: std::collections::BTreeSet<&str> =
-            KEYS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
-        assert_eq!(names.len(), KEYS.iter().map(|(_, names)| names.len()).sum::<usize>());
+        let all = || KEYS.iter().flat_map(|names| names.iter().copied()).chain(IGNORED.split(' '));
+        let names: std::collections::BTreeSet<&str> = all().collect();
+        assert_eq!(names.len(), all().count());
         assert!(SHOWN_KEYS.split(", ").all(|shown| known(shown).is_some()));
     }
 

@@ -8,11 +8,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{Workspace, WorkspaceKind, WorkspaceStatus};
-use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::place::{Keeper, Keepers, Owner, WORK, without_others};
-use plimsoll_engine::table::ColumnType;
-use plimsoll_engine::value::Value;
+use plimsoll_engine::{ColumnType, Error, ErrorKind, Result, Value, Workspace, WorkspaceKind, WorkspaceStatus};
 
 use super::connect::Connector;
 use super::control::{Control, text_of, whole};
@@ -20,8 +17,7 @@ use super::sql;
 
 /// How long the gate of a lease may be held by somebody else.
 const GATE_PATIENCE_MS: u32 = 10_000;
-/// Tables or procedures dropped in one text.
-const TABLES_PER_DROP: usize = 64;
+const NAMES_PER_DROP: usize = 64;
 
 impl Keepers for Connector {
     type Keeper = Control;
@@ -159,11 +155,9 @@ fn take(control: &mut Control, workspace: &Workspace, shared: bool) -> Result<bo
 
 /// Every schema with a name and a mark of ours, and whether anybody holds a lease on it.
 pub(super) fn list(control: &mut Control) -> Result<Vec<WorkspaceStatus>> {
-    let mut workspaces = Vec::new();
-    for workspace in control.names(sql::PLACES, &[])?.iter().filter_map(|name| Workspace::from_name(name)) {
-        workspaces.push(WorkspaceStatus { leased: is_leased(control, &workspace)?, workspace });
-    }
-    Ok(workspaces)
+    let places = control.names(sql::PLACES, &[])?;
+    let status = |workspace| Ok(WorkspaceStatus { leased: is_leased(control, &workspace)?, workspace });
+    places.iter().filter_map(|name| Workspace::from_name(name)).map(status).collect()
 }
 
 /// True if somebody holds the lease on a place, or is about to.
@@ -175,18 +169,15 @@ pub(super) fn is_leased(control: &mut Control, workspace: &Workspace) -> Result<
     Ok(!is_free(&lease)? || !is_free(&gate)?)
 }
 
-/// Drops the schema of a place with its tables and procedures. Only tables and procedures with our prefix are ours: if anything else is in the schema or refers to it,
-/// nothing is dropped.
+/// Drops the schema of a place with its tables and procedures. Only tables, and procedures with our prefix, are ours. If anything
+/// else is in the schema or refers to it, nothing is dropped.
 pub(super) fn drop_schema(control: &mut Control, workspace: &Workspace) -> Result<()> {
     let name = workspace.name();
     without_others::<Control>(workspace, &control.names(sql::STRANGERS, &[Value::Text(name)])?)?;
-    let procedures = control.names(sql::PROCEDURES, &[Value::Text(name)])?;
-    for procedures in procedures.chunks(TABLES_PER_DROP) {
-        control.run(&sql::drop_procedures(name, procedures))?;
-    }
-    let tables = control.names(sql::TABLES, &[Value::Text(name)])?;
-    for tables in tables.chunks(TABLES_PER_DROP) {
-        control.run(&sql::drop_tables(name, tables))?;
+    for (kind, list) in [("PROCEDURE", sql::PROCEDURES), ("TABLE", sql::TABLES)] {
+        for names in control.names(list, &[Value::Text(name)])?.chunks(NAMES_PER_DROP) {
+            control.run(&sql::drop_objects(kind, name, names))?;
+        }
     }
     control.run(&sql::drop_workspace(name)).map(drop)
 }

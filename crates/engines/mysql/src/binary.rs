@@ -1,7 +1,6 @@
 //! Parameters in the protocol's binary form: a bit for each NULL, the types, the values.
 
-use plimsoll_engine::error::Result;
-use plimsoll_engine::value::Value;
+use plimsoll_engine::{Result, Value};
 
 use super::error::statement;
 use super::packet::put_text;
@@ -57,9 +56,9 @@ pub(super) fn put_parameters(values: &[Value<'_>], out: &mut Vec<u8>) -> Result<
             Value::DateTime(ms) => {
                 let at = civil(ms).ok_or_else(|| statement("a time lies beyond what a datetime can hold"))?;
                 out.push(11);
-                out.extend_from_slice(&at.year.to_le_bytes());
-                out.extend_from_slice(&[at.month, at.day, at.hour, at.minute, at.second]);
-                out.extend_from_slice(&(u32::from(at.millisecond) * 1_000).to_le_bytes());
+                out.extend_from_slice(&at.year().to_le_bytes());
+                out.extend([at.month(), at.day(), at.hour(), at.minute(), at.second()].map(|part| part as u8));
+                out.extend_from_slice(&(at.subsec_nanosecond() / 1_000).to_le_bytes());
             }
             Value::Text(text) => put_text(out, text.as_bytes()),
         }
@@ -67,7 +66,6 @@ pub(super) fn put_parameters(values: &[Value<'_>], out: &mut Vec<u8>) -> Result<
     Ok(())
 }
 
-/// Appends a whole number as digits.
 pub(super) fn put_integer(number: i64, out: &mut Vec<u8>) {
     if number < 0 {
         out.push(b'-');

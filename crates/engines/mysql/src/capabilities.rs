@@ -1,83 +1,43 @@
 //! What the server lets this user do, found out by asking: its grants, a table, a setting.
 
-use plimsoll_engine::capability::Capability;
-use plimsoll_engine::error::{ErrorKind, Result};
+use std::sync::LazyLock;
+
+use plimsoll_engine::data::rows;
+use plimsoll_engine::{Capability, ErrorKind, Result};
+use serde::Deserialize;
 
 use super::connection::Connection;
 
-/// Something a measurement can use.
+/// Something that a measurement can use (`data/privileges.toml`).
+#[derive(Deserialize)]
 struct Privilege {
-    name: &'static str,
+    name: String,
     found: Found,
-    cost: &'static str,
-    remedy: &'static str,
+    cost: String,
+    remedy: String,
 }
 
-/// How it is found out.
+#[derive(Deserialize)]
 enum Found {
     /// The user may make databases of our names.
     Places,
     /// The user has this privilege on everything.
-    Grant(&'static str),
+    Grant(String),
     /// This query is allowed.
-    Query(&'static str),
+    Query(String),
     /// This gives 1.
-    Setting(&'static str),
+    Setting(String),
 }
 
-const PRIVILEGES: [Privilege; 7] = [
-    Privilege {
-        name: "making workspaces",
-        found: Found::Places,
-        cost: "no test can run",
-        remedy: "GRANT ALL ON `plimsoll\\_%`.* TO user",
-    },
-    Privilege {
-        name: "RELOAD",
-        found: Found::Grant("RELOAD"),
-        cost: "dirty pages of a load may be written during a test",
-        remedy: "GRANT RELOAD ON *.* TO user",
-    },
-    Privilege {
-        name: "PROCESS",
-        found: Found::Grant("PROCESS"),
-        cost: "sessions of other users' dead runs are not seen; what sessions wait for is left out while another user is connected, \
-               and idle transactions always",
-        remedy: "GRANT PROCESS ON *.* TO user",
-    },
-    Privilege {
-        name: "SELECT on mysql.innodb_index_stats",
-        found: Found::Query("SELECT 1 FROM mysql.innodb_index_stats LIMIT 1"),
-        cost: "a table's size is what is set aside for it, a few MB more than it fills",
-        remedy: "GRANT SELECT ON mysql.innodb_index_stats TO user",
-    },
-    Privilege {
-        name: "local_infile",
-        found: Found::Setting("SELECT @@global.local_infile"),
-        cost: "rows are loaded by INSERT",
-        remedy: "SET GLOBAL local_infile = ON",
-    },
-    Privilege {
-        name: "performance_schema",
-        found: Found::Setting("SELECT @@global.performance_schema"),
-        cost: "how long reads and writes of files take, and waits by name, are left out",
-        remedy: "performance_schema = ON in the server's option file, and a restart",
-    },
-    Privilege {
-        name: "SELECT on performance_schema",
-        found: Found::Query("SELECT 1 FROM performance_schema.file_summary_by_event_name LIMIT 1"),
-        cost: "the same, where performance_schema is on",
-        remedy: "GRANT SELECT ON performance_schema.* TO user",
-    },
-];
+static PRIVILEGES: LazyLock<Vec<Privilege>> = LazyLock::new(|| rows(include_str!("../data/privileges.toml")));
 
 /// Asks for all of them.
 pub(super) fn detect(connection: &mut Connection) -> Result<Vec<Capability>> {
     let lines = connection.ask("SHOW GRANTS")?;
     let grants: Vec<Grant> = lines.iter().flatten().flatten().filter_map(|line| Grant::parse(line)).collect();
     let mut capabilities = Vec::new();
-    for known in PRIVILEGES {
-        let works = match known.found {
+    for Privilege { name, found, cost, remedy } in PRIVILEGES.iter() {
+        let works = match found {
             Found::Places => makes_places(connection, &grants)?,
             Found::Grant(privilege) => grants.iter().any(|grant| grant.scope == "*.*" && grant.allows(privilege)),
             Found::Query(sql) => match connection.ask(sql) {
@@ -87,8 +47,7 @@ pub(super) fn detect(connection: &mut Connection) -> Result<Vec<Capability>> {
             },
             Found::Setting(sql) => connection.ask_one(sql)?.is_some_and(|value| value == "1"),
         };
-        let Privilege { name, cost, remedy, .. } = known;
-        capabilities.push(Capability { name, works, cost, remedy: Some(remedy.to_owned()) });
+        capabilities.push(Capability { name, works, cost, remedy: Some(remedy.clone()) });
     }
     Ok(capabilities)
 }
@@ -162,7 +121,7 @@ mod tests {
     #[test]
     fn the_documents_have_the_table_of_capabilities() {
         let mut table = "| capability | without it | what gives it |\n|---|---|---|\n".to_owned();
-        for Privilege { name, cost, remedy, .. } in PRIVILEGES {
+        for Privilege { name, cost, remedy, .. } in PRIVILEGES.iter() {
             let remedy = if remedy.contains('`') { format!("``{remedy}``") } else { remedy.to_owned() };
             let _ = writeln!(table, "| {name} | {cost} | {remedy} |");
         }

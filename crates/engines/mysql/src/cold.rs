@@ -6,14 +6,11 @@
 
 use std::path::Path;
 
-use plimsoll_engine::database::{Cold, ColdFollower, Workspace};
-use plimsoll_engine::error::{ErrorKind, Result};
 use plimsoll_engine::process;
-use plimsoll_engine::request::RequestAccess;
 use plimsoll_engine::server::cold::{DISPLACER, fits, forget};
 use plimsoll_engine::server::place::CONTROL;
 use plimsoll_engine::server::restart::restart;
-use plimsoll_engine::table::Table;
+use plimsoll_engine::{Cold, ColdFollower, ErrorKind, RequestAccess, Result, Table, Workspace};
 
 use super::connect::Connector;
 use super::connection::Connection;
@@ -24,9 +21,7 @@ use super::working::connect;
 const POOL_PERCENT: u64 = 125;
 /// Two of these fill a page of 16 KB.
 const ROW_BYTES: u64 = 8_000;
-/// Rows of one statement.
 const ROWS_PER_INSERT: u64 = 10_000;
-/// Makes tables cold.
 pub(super) struct ColdMaker<'a> {
     pub(super) connector: &'a std::sync::Arc<Connector>,
     pub(super) data_directory: Option<&'a Path>,
@@ -52,7 +47,7 @@ impl ColdMaker<'_> {
             done.push("restart".to_owned());
         }
         let mut connection = connect(self.connector, workspace, run, RequestAccess::OWN)?;
-        self.follower.working(connection.canceller());
+        self.follower.working(connection.link.cancel());
         if (cold.restart_command.is_none() || self.loads_at_startup) && self.displace(&mut connection, run)? {
             done.push("displace".to_owned());
         }

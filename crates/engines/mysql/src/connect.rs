@@ -8,22 +8,22 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::error::Result;
 use plimsoll_engine::server::canceller::{CANCEL_PATIENCE, Canceller};
 use plimsoll_engine::server::lines::{Lines, Pulse};
+use plimsoll_engine::server::link::Refused;
 use plimsoll_engine::server::socket::{Address, KeepAlive, Socket};
-use plimsoll_engine::server::tls::{self, Trust};
+use plimsoll_engine::server::tls::{self, Protection};
 use plimsoll_engine::server::url::{address, is_loopback};
-use plimsoll_engine::target::{Credentials, Secret};
+use plimsoll_engine::{Credentials, Environment, Result, Secret};
 use rustls::ClientConfig;
 
 use super::connection::{Connection, Failed};
 use super::counter_queries::Ours;
 use super::error::Errors;
-use super::login::{self, Login, Refused};
-use super::password::{self, Environment};
+use super::login::{self, Login};
+use super::password;
 use super::product::Product;
-use super::url::{Location, SslMode};
+use super::url::Location;
 use super::wire_connection::WireConnection;
 
 /// How long a server may take to answer and let us in, if the URL doesn't say.
@@ -36,7 +36,6 @@ const SEND_PATIENCE: Duration = Duration::from_secs(25);
 /// Where servers put their sockets.
 const SOCKETS: [&str; 3] = ["/run/mysqld/mysqld.sock", "/var/lib/mysql/mysql.sock", "/tmp/mysql.sock"];
 
-/// Makes connections to one server.
 #[derive(Clone)]
 pub(super) struct Connector {
     pub(super) clock: Arc<dyn Clock>,
@@ -47,7 +46,7 @@ pub(super) struct Connector {
     password: Option<Secret>,
     /// The database of the URL.
     database: Option<String>,
-    mode: SslMode,
+    mode: Protection,
     ssl_ca: Option<String>,
     tls: Arc<ClientConfig>,
     timeout: Duration,
@@ -80,18 +79,12 @@ impl Connector {
         let host = location.host.unwrap_or_else(|| "localhost".to_owned());
         let port = location.port.unwrap_or(PORT);
         let loopback = socket.is_some() || is_loopback(&host);
-        // Verified by default; on this machine there is nobody in between, and a server there seldom has a certificate.
-        let mode = location.ssl_mode.unwrap_or(if loopback { SslMode::Preferred } else { SslMode::VerifyIdentity });
-        let trust = match mode {
-            SslMode::VerifyIdentity => Trust::Host,
-            SslMode::VerifyCa => Trust::Authority,
-            SslMode::Disabled | SslMode::Preferred | SslMode::Required => Trust::Anybody,
-        };
-        let tls = Arc::new(tls::config(trust, location.ssl_ca.as_deref(), "ssl-ca")?);
+        let mode = location.ssl_mode.unwrap_or(Protection::usual(loopback));
+        let tls = Arc::new(tls::config(mode.trust(), location.ssl_ca.as_deref(), "ssl-ca")?);
         let address = socket.as_ref().map_or_else(|| address(&host, port), |path| path.display().to_string());
         Ok(Self {
             clock,
-            errors: Errors::new(address, user.clone(), password.is_some()),
+            errors: Errors { address, user: user.clone(), has_password: password.is_some() },
             host,
             port,
             socket,
@@ -127,22 +120,14 @@ impl Connector {
     /// The same user's connections to a server of ours that has nothing but this socket.
     pub(super) fn at_socket(&self, socket: &Path) -> Self {
         Self {
-            clock: Arc::clone(&self.clock),
-            errors: Errors::new(socket.display().to_string(), self.user.clone(), self.password.is_some()),
-            host: self.host.clone(),
-            port: self.port,
+            errors: Errors { address: socket.display().to_string(), ..self.errors.clone() },
             socket: Some(socket.to_owned()),
-            user: self.user.clone(),
-            password: self.password.clone(),
-            database: self.database.clone(),
-            mode: SslMode::Disabled,
+            mode: Protection::Off,
             ssl_ca: None,
-            tls: Arc::clone(&self.tls),
-            timeout: self.timeout,
             loopback: true,
             warnings: Vec::new(),
             ours: Arc::default(),
-            lines: Arc::clone(&self.lines),
+            ..self.clone()
         }
     }
 
@@ -164,7 +149,7 @@ impl Connector {
     }
 
     fn connect_to(&self, database: Option<&str>, name: &str, timeout: Duration) -> Result<Connection> {
-        login::outcome(self.enter(database, name, timeout), timeout.as_secs(), &self.errors)
+        self.enter(database, name, timeout).map_err(|refused| refused.into_error(&self.errors.address, timeout))
     }
 
     fn enter(&self, database: Option<&str>, name: &str, timeout: Duration) -> std::result::Result<Connection, Refused> {
@@ -206,14 +191,9 @@ impl Connector {
 
     /// A connection to a server that may stand still, protected like the others.
     fn hurried(&self) -> io::Result<Connection> {
-        match self.enter(None, "plimsoll cancel", CANCEL_PATIENCE) {
-            Ok(mut connection) => {
-                connection.set_timeout(Some(CANCEL_PATIENCE));
-                Ok(connection)
-            }
-            Err(Refused::Wire(error)) => Err(error),
-            Err(Refused::Error(error)) => Err(io::Error::other(error.message)),
-        }
+        let connection = self.enter(None, "plimsoll cancel", CANCEL_PATIENCE).map_err(Refused::into_io)?;
+        connection.link.set_timeout(Some(CANCEL_PATIENCE));
+        Ok(connection)
     }
 
     /// Kills the statement of a connection over another one.
@@ -251,17 +231,17 @@ mod tests {
     #[test]
     fn tls_is_verified_unless_the_server_is_here() {
         let far = connector("mysql://db.example/d");
-        assert!(!far.loopback && far.mode == SslMode::VerifyIdentity && far.socket.is_none());
+        assert!(!far.loopback && far.mode == Protection::Host && far.socket.is_none());
         for near in ["mysql://127.0.0.1/d", "mysql://localhost:3306/d", "mysql://[::1]/d", "mysql:///d?socket=/tmp/x"] {
             let near = connector(near);
-            assert!(near.loopback && near.mode == SslMode::Preferred);
+            assert!(near.loopback && near.mode == Protection::IfPossible);
         }
     }
 
     #[test]
     fn what_is_not_said_has_a_default() {
         let connector = connector("mysql://h1/");
-        assert_eq!((connector.errors.address(), connector.user.as_str()), ("h1:3306", "ann"));
+        assert_eq!((connector.errors.address.as_str(), connector.user.as_str()), ("h1:3306", "ann"));
         assert_eq!((connector.timeout, connector.database), (CONNECT_TIMEOUT, None));
     }
 }

@@ -2,12 +2,10 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use plimsoll_engine::database::Cancel;
-use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::canceller::Canceller;
-use plimsoll_engine::value::Value;
+use plimsoll_engine::server::link::{self, Link};
+use plimsoll_engine::{Error, ErrorKind, Result, Value};
 
 use super::binary;
 use super::counter_queries::Ours;
@@ -20,7 +18,6 @@ use super::wire_connection::{END, ERROR, LOCAL_INFILE, OK, ServerError, WireConn
 
 /// Commands by their numbers in the protocol.
 mod command {
-    pub(super) const QUIT: u8 = 0x01;
     pub(super) const QUERY: u8 = 0x03;
     pub(super) const PING: u8 = 0x0e;
     pub(super) const PREPARE: u8 = 0x16;
@@ -32,25 +29,8 @@ mod command {
 const MORE_RESULTS: u16 = 0x0008;
 
 /// Why an exchange came to nothing.
-#[derive(Debug)]
-pub(super) enum Failed {
-    /// The line broke, and stays broken.
-    Wire(io::Error),
-    /// The server refused; the connection works on.
-    Server(ServerError),
-    /// The reader of the rows had enough; the rest of the answer is still to come.
-    Receiver(Error),
-    /// It is our own fault, or that of whoever gave rows; the connection works on.
-    Ours(Error),
-}
+pub(super) type Failed = link::Failed<ServerError>;
 
-impl From<io::Error> for Failed {
-    fn from(error: io::Error) -> Self {
-        Self::Wire(error)
-    }
-}
-
-/// What comes of an exchange.
 pub(super) type Outcome<T> = std::result::Result<T, Failed>;
 
 /// How a statement without rows ended.
@@ -60,7 +40,6 @@ pub(super) struct Done {
     pub(super) warnings: u16,
 }
 
-/// A prepared statement.
 #[derive(Debug, Default)]
 pub(super) struct Prepared {
     id: u32,
@@ -71,23 +50,16 @@ pub(super) struct Prepared {
 /// A row's bytes in the protocol's binary form, with its columns.
 pub(super) type Each<'a> = &'a mut dyn FnMut(&[Column], &[u8]) -> Result<()>;
 
-/// A connection.
 pub(super) struct Connection {
-    line: WireConnection,
+    pub(super) link: Link<WireConnection>,
     pub(super) errors: Errors,
     pub(super) server: Server,
     /// The number by which it is killed.
     pub(super) id: u32,
     caches_metadata: bool,
-    /// Why there is no line any more.
-    lost: Option<Error>,
-    canceller: Arc<Canceller>,
     /// Numbers of all of our connections to this server.
     ours: Arc<Mutex<Ours>>,
 }
-
-/// How long a server may take to hear that we go.
-const FAREWELL: Duration = Duration::from_secs(1);
 
 impl Connection {
     pub(super) fn new(
@@ -98,74 +70,38 @@ impl Connection {
     ) -> Self {
         let Welcome { server, id, caches_metadata } = welcome;
         ours.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
-        Self { line, errors, server, id, caches_metadata, lost: None, canceller: Arc::new(canceller), ours }
+        Self { link: Link::new(line, canceller), errors, server, id, caches_metadata, ours }
     }
 
-    /// The line itself.
-    pub(super) fn line(&mut self) -> &mut WireConnection {
-        &mut self.line
-    }
-
-    /// Cancels its statements from another thread.
-    pub(super) fn canceller(&self) -> Arc<dyn Cancel> {
-        Arc::clone(&self.canceller) as Arc<dyn Cancel>
-    }
-
-    /// From now on answers may take so long, or as long as they take: a server that is frozen must not hold up callers
-    /// that can do without it.
-    pub(super) fn set_timeout(&mut self, timeout: Option<Duration>) {
-        // A line that is gone needs no hurry.
-        let _ = self.line.stream.socket().set_timeout(timeout);
-    }
-
-    /// The line as it is.
-    pub(super) fn traffic(&self) -> plimsoll_engine::request::Traffic {
-        self.line.stream.socket().traffic()
-    }
-
-    /// An error if the line is gone.
-    pub(super) fn alive(&self) -> Result<()> {
-        self.lost.as_ref().map_or(Ok(()), |error| Err(error.clone()))
-    }
-
-    /// An exchange's failure as an error; a line that broke stays broken, and so does one that the server gave up.
     pub(super) fn fail(&mut self, failed: Failed) -> Error {
-        let error = match failed {
-            Failed::Receiver(error) | Failed::Ours(error) => return error,
-            Failed::Server(server_error) => self.errors.answered(&server_error),
-            Failed::Wire(error) => self.errors.lost(&error.to_string()),
-        };
-        if error.kind == ErrorKind::Lost {
-            self.lost = Some(error.clone());
-            self.canceller.end();
-        }
-        error
+        self.link.fail(failed, &self.errors.address, |server_error| self.errors.answered(server_error))
     }
 
     /// Does something that an interrupt may cancel.
     fn fenced<T>(&mut self, work: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
-        self.canceller.begin();
+        self.link.canceller.begin();
         let outcome = work(self);
-        // Whoever has had enough goes on by cancelling the rest.
+        // A receiver that has had enough goes on by cancelling the rest.
         if !matches!(outcome, Err(Failed::Receiver(_))) {
-            self.canceller.end();
+            self.link.canceller.end();
         }
         outcome
     }
 
     /// Whether the server still answers.
     pub(super) fn ping(&mut self) -> bool {
-        if self.lost.is_some() {
+        if self.link.alive().is_err() {
             return false;
         }
-        self.line.command(command::PING);
-        let answer = self.line.send().and_then(|()| self.line.receive().map(|packet| packet.first() == Some(&OK)));
+        self.link.line.command(command::PING);
+        let answer =
+            self.link.line.send().and_then(|()| self.link.line.receive().map(|packet| packet.first() == Some(&OK)));
         answer.unwrap_or(false)
     }
 
     /// Runs a statement as a text; rows that it returns are passed over, and a file that the server wants is refused.
     pub(super) fn run(&mut self, sql: &str) -> Result<Done> {
-        self.alive()?;
+        self.link.alive()?;
         self.query(sql, &mut |_| Err(no_files())).map_err(|failed| self.fail(failed))
     }
 
@@ -175,14 +111,14 @@ impl Connection {
     }
 
     fn query_now(&mut self, sql: &str, fill: &mut dyn FnMut(&mut Vec<u8>) -> Result<bool>) -> Outcome<Done> {
-        self.line.command(command::QUERY).extend_from_slice(sql.as_bytes());
-        let sent = self.line.send();
+        self.link.line.command(command::QUERY).extend_from_slice(sql.as_bytes());
+        let sent = self.link.line.send();
         let mut sum = Done::default();
         let mut filled = Ok(());
         loop {
-            let packet = match self.line.receive() {
+            let packet = match self.link.line.receive() {
                 Ok(packet) => packet,
-                // Who is sent away is told why before the line breaks.
+                // A server that refuses us says why before the line breaks.
                 Err(error) => return Err(Failed::Wire(sent.err().unwrap_or(error))),
             };
             let status = match packet {
@@ -211,28 +147,24 @@ impl Connection {
     fn pass_over(&mut self, sum: &mut Done) -> Outcome<u16> {
         // Columns come before the rows without anything between them, and nobody looks at either.
         loop {
-            let packet = self.line.receive()?;
-            match packet {
-                [END, ..] if packet.len() < 0xff_ffff => {
-                    let (done, status) = finished(packet)?;
-                    sum.warnings = sum.warnings.max(done.warnings);
-                    return Ok(status);
-                }
-                [ERROR, ..] => return Err(Failed::Server(ServerError::of(packet)?)),
-                _ => {}
+            let packet = self.receive()?;
+            if packet.first() == Some(&END) && packet.len() < 0xff_ffff {
+                let (done, status) = finished(packet)?;
+                sum.warnings = sum.warnings.max(done.warnings);
+                return Ok(status);
             }
         }
     }
 
-    /// Sends a file. An error of whoever gives it ends it early, which is the inner error: what has been sent is then there.
+    /// Sends a file. An error of its source ends it early and is the inner error: what has been sent is then there.
     fn send_file(&mut self, fill: &mut dyn FnMut(&mut Vec<u8>) -> Result<bool>) -> Outcome<Result<()>> {
         let outcome = loop {
-            let out = self.line.packet();
+            let out = self.link.line.packet();
             let before = out.len();
             let more = fill(out);
             // An empty packet is the end.
             if out.len() > before && more.is_ok() {
-                self.line.send()?;
+                self.link.line.send()?;
             }
             match more {
                 Ok(true) => {}
@@ -240,14 +172,14 @@ impl Connection {
                 Err(error) => break Err(error),
             }
         };
-        self.line.packet();
-        self.line.send()?;
+        self.link.line.packet();
+        self.link.line.send()?;
         Ok(outcome)
     }
 
     /// Asks something small as a text: rows of values, all as texts.
     pub(super) fn ask(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>> {
-        self.alive()?;
+        self.link.alive()?;
         self.fenced(|own| own.texts(sql)).map_err(|failed| self.fail(failed))
     }
 
@@ -262,25 +194,23 @@ impl Connection {
     }
 
     fn texts(&mut self, sql: &str) -> Outcome<Vec<Vec<Option<String>>>> {
-        self.line.command(command::QUERY).extend_from_slice(sql.as_bytes());
-        self.line.send()?;
-        let packet = self.line.receive()?;
+        self.link.line.command(command::QUERY).extend_from_slice(sql.as_bytes());
+        self.link.line.send()?;
+        let caches_metadata = self.caches_metadata;
+        let packet = self.receive()?;
+        if packet.first() == Some(&OK) {
+            return Ok(Vec::new());
+        }
         let mut reader = Reader(packet);
-        let (columns, follow) = match packet {
-            [OK, ..] => return Ok(Vec::new()),
-            [ERROR, ..] => return Err(Failed::Server(ServerError::of(packet)?)),
-            _ => (count_of_columns(&mut reader)?, !self.caches_metadata || reader.u8()? == 1),
-        };
+        let (columns, follow) = (count_of_columns(&mut reader)?, !caches_metadata || reader.u8()? == 1);
         for _ in 0..if follow { columns } else { 0 } {
-            self.line.receive()?;
+            self.link.line.receive()?;
         }
         let mut rows = Vec::new();
         loop {
-            let packet = self.line.receive()?;
-            match packet {
-                [END, ..] if packet.len() < 9 => return Ok(rows),
-                [ERROR, ..] => return Err(Failed::Server(ServerError::of(packet)?)),
-                _ => {}
+            let packet = self.receive()?;
+            if packet.first() == Some(&END) && packet.len() < 9 {
+                return Ok(rows);
             }
             let mut reader = Reader(packet);
             let mut row = Vec::with_capacity(columns as usize);
@@ -296,34 +226,36 @@ impl Connection {
         }
     }
 
-    /// Prepares a statement.
     pub(super) fn prepare(&mut self, sql: &str) -> Outcome<Prepared> {
-        self.fenced(|own| own.prepare_now(sql))
+        self.fenced(|own| {
+            own.link.line.command(command::PREPARE).extend_from_slice(sql.as_bytes());
+            own.link.line.send()?;
+            let mut reader = Reader(own.receive()?.get(1..).ok_or_else(malformed)?);
+            let (id, columns, parameters) = (reader.u32()?, reader.u16()?, reader.u16()?);
+            for _ in 0..parameters {
+                own.link.line.receive()?;
+            }
+            Ok(Prepared { id, parameters, columns: own.columns(columns.into())? })
+        })
     }
 
-    fn prepare_now(&mut self, sql: &str) -> Outcome<Prepared> {
-        self.line.command(command::PREPARE).extend_from_slice(sql.as_bytes());
-        self.line.send()?;
-        let packet = self.line.receive()?;
-        if packet.first() == Some(&ERROR) {
-            return Err(Failed::Server(ServerError::of(packet)?));
+    /// The next packet that is no error.
+    fn receive(&mut self) -> Outcome<&[u8]> {
+        match self.link.line.receive()? {
+            packet @ [ERROR, ..] => Err(Failed::Server(ServerError::of(packet)?)),
+            packet => Ok(packet),
         }
-        let mut reader = Reader(packet.get(1..).ok_or_else(malformed)?);
-        let (id, columns, parameters) = (reader.u32()?, reader.u16()?, reader.u16()?);
-        for _ in 0..parameters {
-            self.line.receive()?;
-        }
-        let mut prepared = Prepared { id, parameters, columns: Vec::with_capacity(columns.into()) };
-        for _ in 0..columns {
-            prepared.columns.push(Column::of(self.line.receive()?)?);
-        }
-        Ok(prepared)
+    }
+
+    /// The next packets, one for each column.
+    fn columns(&mut self, count: u64) -> io::Result<Vec<Column>> {
+        (0..count).map(|_| Column::of(self.link.line.receive()?)).collect()
     }
 
     /// Forgets a prepared statement; the server doesn't answer.
     pub(super) fn close(&mut self, prepared: &Prepared) -> io::Result<()> {
-        self.line.command(command::CLOSE).extend_from_slice(&prepared.id.to_le_bytes());
-        self.line.send()
+        self.link.line.command(command::CLOSE).extend_from_slice(&prepared.id.to_le_bytes());
+        self.link.line.send()
     }
 
     /// Executes a prepared statement. Every row goes to `each`; if that has enough, the rest of the rows is still to come.
@@ -337,13 +269,13 @@ impl Connection {
             let (given, wanted) = (parameters.len(), prepared.parameters);
             return Err(Failed::Ours(fault(format_args!("a statement has {wanted} parameters and was given {given}"))));
         }
-        let out = self.line.command(command::EXECUTE);
+        let out = self.link.line.command(command::EXECUTE);
         out.extend_from_slice(&prepared.id.to_le_bytes());
         // No cursor, and once.
         out.extend_from_slice(&[0, 1, 0, 0, 0]);
         binary::put_parameters(parameters, out).map_err(Failed::Ours)?;
         self.fenced(|own| {
-            let sent = own.line.send();
+            let sent = own.link.line.send();
             match own.answer(prepared, each) {
                 Err(Failed::Wire(error)) => Err(Failed::Wire(sent.err().unwrap_or(error))),
                 answer => answer,
@@ -352,41 +284,33 @@ impl Connection {
     }
 
     fn answer(&mut self, prepared: &mut Prepared, each: Each<'_>) -> Outcome<Done> {
-        let packet = self.line.receive()?;
+        let caches_metadata = self.caches_metadata;
+        let packet = self.receive()?;
         let columns = match packet {
             [OK, ..] => {
                 let (done, status) = finished(packet)?;
                 self.pass_over_others(status)?;
                 return Ok(done);
             }
-            [ERROR, ..] => return Err(Failed::Server(ServerError::of(packet)?)),
             [LOCAL_INFILE, ..] => {
                 // The server goes on when it has had a file, be it an empty one.
-                self.line.packet();
-                self.line.send()?;
-                return match self.line.receive()? {
-                    packet @ [ERROR, ..] => Err(Failed::Server(ServerError::of(packet)?)),
-                    _ => Err(Failed::Ours(no_files())),
-                };
+                self.link.line.packet();
+                self.link.line.send()?;
+                return self.receive().and(Err(Failed::Ours(no_files())));
             }
             _ => {
                 let mut reader = Reader(packet);
                 let columns = count_of_columns(&mut reader)?;
-                (!self.caches_metadata || reader.u8()? == 1).then_some(columns)
+                (!caches_metadata || reader.u8()? == 1).then_some(columns)
             }
         };
         if let Some(columns) = columns {
-            prepared.columns.clear();
-            for _ in 0..columns {
-                prepared.columns.push(Column::of(self.line.receive()?)?);
-            }
+            prepared.columns = self.columns(columns)?;
         }
         loop {
-            let packet = self.line.receive()?;
-            match packet {
+            match self.receive()? {
                 [OK, row @ ..] => each(&prepared.columns, row).map_err(Failed::Receiver)?,
-                [ERROR, ..] => return Err(Failed::Server(ServerError::of(packet)?)),
-                _ => {
+                packet => {
                     let (done, status) = finished(packet)?;
                     self.pass_over_others(status)?;
                     return Ok(Done { rows: 0, ..done });
@@ -398,9 +322,8 @@ impl Connection {
     /// Reads and forgets further results, as procedures have them.
     fn pass_over_others(&mut self, mut status: u16) -> Outcome<()> {
         while status & MORE_RESULTS != 0 {
-            status = match self.line.receive()? {
+            status = match self.receive()? {
                 packet @ [OK, ..] => finished(packet)?.1,
-                packet @ [ERROR, ..] => return Err(Failed::Server(ServerError::of(packet)?)),
                 _ => self.pass_over(&mut Done::default())?,
             };
         }
@@ -409,22 +332,16 @@ impl Connection {
 
     /// Reads and forgets the rest of an answer of which a part was read.
     pub(super) fn drain(&mut self) -> Outcome<()> {
-        self.fenced(Self::drain_now)
-    }
-
-    fn drain_now(&mut self) -> Outcome<()> {
-        loop {
-            let packet = self.line.receive()?;
-            match packet {
-                [ERROR, ..] => return Err(Failed::Server(ServerError::of(packet)?)),
+        self.fenced(|own| {
+            loop {
+                let packet = own.receive()?;
                 // A procedure has more results.
-                [END, ..] => {
+                if packet.first() == Some(&END) {
                     let (_, status) = finished(packet)?;
-                    return self.pass_over_others(status);
+                    return own.pass_over_others(status);
                 }
-                _ => {}
             }
-        }
+        })
     }
 }
 
@@ -453,11 +370,5 @@ fn finished(packet: &[u8]) -> io::Result<(Done, u16)> {
 impl Drop for Connection {
     fn drop(&mut self) {
         self.ours.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
-        // The server would notice anyhow, and count an aborted client.
-        if self.lost.is_none() {
-            self.set_timeout(Some(FAREWELL));
-            self.line.command(command::QUIT);
-            let _ = self.line.send();
-        }
     }
 }

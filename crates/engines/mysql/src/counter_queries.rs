@@ -9,28 +9,18 @@ use plimsoll_measurement::Counter;
 
 use super::product::Product;
 
-/// Status of the whole server that is read.
-pub(super) const STATUS: [&str; 19] = [
-    "Binlog_cache_use",
-    "Binlog_stmt_cache_use",
-    "Com_commit",
-    "Handler_commit",
-    "Innodb_buffer_pool_read_requests",
-    "Innodb_data_pending_reads",
-    "Innodb_data_read",
-    "Innodb_data_reads",
-    "Innodb_data_writes",
-    "Innodb_log_writes",
-    "Innodb_os_log_fsyncs",
-    "Innodb_os_log_written",
-    "Innodb_pages_read",
-    "Innodb_pages_written",
-    "Innodb_row_lock_current_waits",
-    "Innodb_row_lock_time",
-    "Innodb_row_lock_waits",
-    "Threads_connected",
-    "Uptime",
-];
+pub(super) const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Binlog_cache_use', 'Binlog_stmt_cache_use', \
+    'Com_commit', 'Handler_commit', 'Innodb_buffer_pool_read_requests', 'Innodb_data_pending_reads', 'Innodb_data_read', \
+    'Innodb_data_reads', 'Innodb_data_writes', 'Innodb_log_writes', 'Innodb_os_log_fsyncs', 'Innodb_os_log_written', \
+    'Innodb_pages_read', 'Innodb_pages_written', 'Innodb_row_lock_current_waits', 'Innodb_row_lock_time', \
+    'Innodb_row_lock_waits', 'Threads_connected', 'Uptime')";
+
+/// The same of pages and the log alone, for sessions that read themselves.
+pub(super) const OWN_STATUS: &str =
+    "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_pages_read', 'Innodb_os_log_written', 'Innodb_data_read')";
+
+pub(super) const LOG_STATUS: &str =
+    "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_log_writes', 'Innodb_os_log_written', 'Innodb_os_log_fsyncs')";
 
 /// All sessions: of those of other users a user without the privilege PROCESS sees nothing. To have them counted by the server
 /// costs it six times as much as to send them.
@@ -64,7 +54,6 @@ pub(super) const TIMER: f64 = 1e-12;
 /// Values of the status by name in small letters.
 pub(super) type Status = BTreeMap<String, u64>;
 
-/// A value of the status.
 pub(super) fn of(status: &Status, name: &str) -> Option<f64> {
     status.get(&name.to_ascii_lowercase()).map(|value| *value as f64)
 }
@@ -195,8 +184,8 @@ pub(super) struct Beside {
 /// Numbers of our own connections.
 pub(super) type Ours = BTreeSet<u32>;
 
-/// Gauges from the rows of [`SESSIONS`]; ours are those with these numbers and whoever works in a database of ours, as client programs
-/// do. `None` if there are sessions that are not seen.
+/// Gauges from the rows of [`SESSIONS`]; ours have these numbers or work in a database of ours, as client programs do.
+/// `None` if there are sessions that are not seen.
 pub(super) fn gauges(rows: &[Vec<Option<String>>], ours: &Ours, beside: Beside) -> Option<Vec<(Counter, f64)>> {
     let (mut known, mut working, mut others, mut seen) = (BTreeMap::new(), 0.0, (0.0, 0.0), 0.0);
     for row in rows {
@@ -227,7 +216,7 @@ pub(super) fn gauges(rows: &[Vec<Option<String>>], ours: &Ours, beside: Beside) 
     let of = |metric: Counter| known.get(&metric).copied().unwrap_or(0.0);
     let waiting = beside.row_locks[0].min(working);
     let others_at_work = (others.1 - beside.row_locks[1]).max(0.0);
-    // Nobody says whose reads they are.
+    // The server does not say which sessions wait for them.
     let share = if working > waiting { (working - waiting) / (working - waiting + others_at_work) } else { 0.0 };
     let reading = (beside.pending_reads * share).min(working - waiting);
     let clients = beside.idle_in_transaction.map(|idle| of(Counter::SessionsWaitingForClients) + idle);
@@ -371,7 +360,7 @@ mod tests {
         let ours: Ours = (0..11).collect();
         let values: Vec<f64> = gauges(&rows, &ours, beside).unwrap().into_iter().map(|(_, value)| value).collect();
         assert_eq!(values, [1.0, 2.0, 1.0, 2.0, 3.0, 1.0, 1.0, 0.0]);
-        // Of others it is counted how many are at work: one of three, as two wait for rows, who commits, and who waits for another server.
+        // Of others those at work count: one of three, as two wait for rows; one that commits; and one that waits for another server.
         let ours = Ours::from([4]);
         let values: Vec<f64> = gauges(&rows, &ours, beside).unwrap().into_iter().map(|(_, value)| value).collect();
         assert_eq!(values, [0.0, 0.0, 0.0, 1.0, 2.0, 0.0, 0.0, 3.0]);

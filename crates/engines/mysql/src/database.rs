@@ -3,20 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_engine::capability::Capability;
-use plimsoll_engine::database::{
-    Cancel, ClaimMode, Cold, ColdFollower, Database, Description, Lease, Moves, Sampler, Session, Sessions, Telemetry,
-    Transfer, Workspace, WorkspaceStatus, Workspaces,
-};
-use plimsoll_engine::error::Result;
 use plimsoll_engine::process;
-use plimsoll_engine::request::{RequestAccess, Requester};
 use plimsoll_engine::server::place::{self, CONTROL, Keepers as _, ServerLease};
-use plimsoll_engine::table::Table;
+use plimsoll_engine::server::processes::ProcessSampler;
+use plimsoll_engine::{
+    Cancel, Capability, ClaimMode, Cold, ColdFollower, Database, Description, Lease, Moves, RequestAccess, Requester,
+    Result, Sampler, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceStatus, Workspaces,
+};
 use plimsoll_measurement::Ceiling;
 
 use super::connect::Connector;
-use super::counters::{self, ProcessSampler};
+use super::counters;
 use super::describe::{self, Described};
 use super::requester::MySqlRequester;
 use super::sampler::ServerSampler;
@@ -24,7 +21,7 @@ use super::session::MySqlSession;
 use super::transfer::MySqlTransfer;
 use super::{capabilities, cold, workspace};
 
-/// Holds no connection: whoever asks something of the database gets a fresh one, which a restart can't have broken.
+/// Holds no connection: each question to the database gets a fresh one, which a restart can't have broken.
 pub(super) struct MySqlDatabase {
     connector: Arc<Connector>,
     server: Described,
@@ -132,9 +129,7 @@ impl Telemetry for MySqlDatabase {
     }
 
     fn process_sampler(&self) -> Option<Box<dyn Sampler>> {
-        let mut connection = self.connector.connect(CONTROL).ok()?;
-        let pid = counters::process_of(&mut connection, self.connector.loopback)?;
-        Some(Box::new(ProcessSampler::new(Arc::clone(&self.connector.clock), pid)?))
+        ProcessSampler::of(&self.connector.clock, &self.server_pids())
     }
 }
 

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::thread::available_parallelism;
 use std::time::Duration;
 
-use plimsoll_engine::database::{Description, WeakIsolation};
-use plimsoll_engine::error::Result;
+use plimsoll_engine::{Description, Result, WeakIsolation, cpus_of_machine};
 use plimsoll_measurement::Ceiling;
 
 use super::connect::Connector;
@@ -15,30 +13,12 @@ use super::counters;
 use super::load::Way;
 
 /// Settings that matter for a measurement. Those that a product or version doesn't have are left out.
-const SETTINGS: &[&str] = &[
-    "innodb_adaptive_hash_index",
-    "innodb_buffer_pool_load_at_startup",
-    "innodb_buffer_pool_size",
-    "innodb_doublewrite",
-    "innodb_flush_log_at_trx_commit",
-    "innodb_flush_method",
-    "innodb_io_capacity",
-    "innodb_log_file_size",
-    "innodb_lru_scan_depth",
-    "innodb_old_blocks_time",
-    "innodb_page_size",
-    "innodb_read_ahead_threshold",
-    "innodb_redo_log_capacity",
-    "innodb_strict_mode",
-    "innodb_use_native_aio",
-    "local_infile",
-    "log_bin",
-    "performance_schema",
-    "query_cache_type",
-    "sync_binlog",
-    "transaction_isolation",
-    "tx_isolation",
-];
+const SETTINGS: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_adaptive_hash_index', \
+    'innodb_buffer_pool_load_at_startup', 'innodb_buffer_pool_size', 'innodb_doublewrite', 'innodb_flush_log_at_trx_commit', \
+    'innodb_flush_method', 'innodb_io_capacity', 'innodb_log_file_size', 'innodb_lru_scan_depth', 'innodb_old_blocks_time', \
+    'innodb_page_size', 'innodb_read_ahead_threshold', 'innodb_redo_log_capacity', 'innodb_strict_mode', \
+    'innodb_use_native_aio', 'local_infile', 'log_bin', 'performance_schema', 'query_cache_type', 'sync_binlog', \
+    'transaction_isolation', 'tx_isolation')";
 
 /// What a crash can cost with such a value, or what it makes of a measurement.
 const DOUBTS: &[(&str, &[&str], &str)] = &[
@@ -75,11 +55,9 @@ const OLD_BLOCKS_MS: u64 = 1_000;
 /// The server's clock and ours need not go alike.
 const REST_MARGIN: Duration = Duration::from_millis(50);
 
-/// What sessions know of their server.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ServerFacts {
     pub(super) page_bytes: u64,
-    /// How it takes rows.
     pub(super) way: Way,
     /// No cache of the system is between it and its files.
     pub(super) is_direct: bool,
@@ -95,16 +73,12 @@ pub(super) struct Described {
     pub(super) ceilings: Vec<Ceiling>,
 }
 
-/// Asks the server.
 pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Result<Described> {
-    let names: Vec<String> = SETTINGS.iter().map(|name| format!("'{name}'")).collect();
-    let rows = connection.ask(&format!("SHOW GLOBAL VARIABLES WHERE Variable_name IN ({})", names.join(", ")))?;
-    let mut settings = BTreeMap::new();
-    for row in rows {
-        if let Ok([Some(name), Some(value)]) = <[Option<String>; 2]>::try_from(row) {
-            settings.insert(name, value);
-        }
-    }
+    let pair = |row| match <[Option<String>; 2]>::try_from(row) {
+        Ok([Some(name), Some(value)]) => Some((name, value)),
+        _ => None,
+    };
+    let settings: BTreeMap<String, String> = connection.ask(SETTINGS)?.into_iter().filter_map(pair).collect();
     let is = |name: &str, values: &[&str]| settings.get(name).is_some_and(|value| values.contains(&value.as_str()));
     let way = if is("local_infile", &["ON", "1"]) { Way::File } else { Way::Insert };
     // MariaDB names the two halves of this since version 11, and each may be direct by itself.
@@ -120,9 +94,9 @@ pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Re
     let description = Description {
         relative: product.relative(),
         local,
-        cpus: if local { available_parallelism().ok().and_then(|cpus| u32::try_from(cpus.get()).ok()) } else { None },
+        cpus: cpus_of_machine().filter(|_| local),
         rest_before_reuse: rest_before_reuse(settings.get("innodb_old_blocks_time")),
-        fingerprint: identity.unwrap_or_else(|| connector.errors.address().to_owned()),
+        fingerprint: identity.unwrap_or_else(|| connector.errors.address.clone()),
         warnings,
         settings,
         ..Description::new(product.name(), connection.server.version.clone(), page_bytes, weak_isolation)

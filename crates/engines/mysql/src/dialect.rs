@@ -1,16 +1,13 @@
 //! The SQL of MySQL and MariaDB, as far as it differs.
 
-use plimsoll_engine::dialect::{Dialect, MOST_SAMPLED, SingleRow};
-use plimsoll_engine::table::{ColumnType, Table};
+use plimsoll_engine::{ColumnType, Dialect, MOST_SAMPLED, SingleRow, Table};
 
 use super::product::Product;
 use super::workspace::quoted;
 
-/// The SQL of one of the two.
 #[derive(Debug)]
 pub(super) struct MySqlDialect(Product);
 
-/// The dialect of a product.
 pub(super) fn of(product: Product) -> &'static MySqlDialect {
     static MARIADB: MySqlDialect = MySqlDialect(Product::MariaDb);
     static MYSQL: MySqlDialect = MySqlDialect(Product::MySql);
@@ -75,12 +72,6 @@ impl Dialect for MySqlDialect {
         quoted(name)
     }
 
-    fn money_literal(&self, units: i64) -> String {
-        let sign = if units < 0 { "-" } else { "" };
-        let units = units.unsigned_abs();
-        format!("{sign}{}.{:04}", units / 10_000, units % 10_000)
-    }
-
     fn without_parallelism(&self) -> Option<&'static str> {
         Some(self.0.nested_loop())
     }
@@ -92,19 +83,8 @@ impl Dialect for MySqlDialect {
     /// Statistics are kept with the table and not renewed in the middle of a test: [`settle_table`] does that before.
     ///
     /// [`settle_table`]: plimsoll_engine::Session::settle_table
-    fn create_table(&self, table: &Table) -> String {
-        let columns: Vec<String> = table
-            .columns
-            .iter()
-            .map(|column| format!("{} {} NOT NULL", self.column(&column.name), self.type_name(column.kind)))
-            .collect();
-        format!(
-            "CREATE TABLE {} ({}, PRIMARY KEY ({})) ENGINE = InnoDB, ROW_FORMAT = DYNAMIC, STATS_PERSISTENT = 1, \
-             STATS_AUTO_RECALC = 0",
-            table.name,
-            columns.join(", "),
-            self.column(table.key())
-        )
+    fn table_options(&self) -> &'static str {
+        " ENGINE = InnoDB, ROW_FORMAT = DYNAMIC, STATS_PERSISTENT = 1, STATS_AUTO_RECALC = 0"
     }
 
     fn call(&self, request: SingleRow, table: &Table) -> Option<String> {
@@ -126,14 +106,8 @@ impl Dialect for MySqlDialect {
         )
     }
 
-    /// The order of the tables is the one in which they stand here.
-    fn join(&self, table: &str) -> String {
-        format!(
-            "SELECT count(*) FROM {table} t1 STRAIGHT_JOIN {table} t2 \
-             WHERE t1.RowId BETWEEN ? AND ? AND t2.RowId <= ? \
-             AND abs(((t1.Int1 * t2.Int2) + t1.Int3) - ((t2.Int1 * t1.Int2) + t2.Int4)) < 17 \
-             AND abs(((t1.Int5 % 5) * (t1.Int5 % 5) * (t1.Int5 % 5)) - (t2.Int5 % 25)) < 7"
-        )
+    fn cross_join(&self) -> &'static str {
+        "STRAIGHT_JOIN"
     }
 
     /// The first rows in the order of their keys; the server chooses no others without reading all.

@@ -2,7 +2,6 @@
 //! Codes").
 
 use std::fmt;
-use std::sync::Arc;
 
 use ErrorKind::{Authenticate, Busy, Cancelled, Connect, DiskFull, Lost, Missing, Permission, Unsupported};
 use plimsoll_engine::error::{Error, ErrorKind};
@@ -41,29 +40,17 @@ const NO_SPACE: [&str; 3] = ["error 28 ", "errno: 28", "No space left"];
 
 /// Makes errors that name the server, and nothing secret.
 #[derive(Debug, Clone)]
-pub(super) struct Errors(Arc<Names>);
-
-#[derive(Debug)]
-struct Names {
-    address: String,
-    user: String,
-    has_password: bool,
+pub(super) struct Errors {
+    /// `host:port`, or the socket.
+    pub(super) address: String,
+    pub(super) user: String,
+    pub(super) has_password: bool,
 }
 
 impl Errors {
-    /// Errors of the connections to this address (`host:port`, or a socket) by this user.
-    pub(super) fn new(address: String, user: String, has_password: bool) -> Self {
-        Self(Arc::new(Names { address, user, has_password }))
-    }
-
-    /// `host:port`, or the socket.
-    pub(super) fn address(&self) -> &str {
-        &self.0.address
-    }
-
     /// A complaint while the connection was being made.
     pub(super) fn connecting(&self, server_error: &ServerError) -> Error {
-        let Names { address, user, has_password } = self.0.as_ref();
+        let Self { address, user, has_password } = self;
         let kind = match meaning(server_error) {
             Authenticate if server_error.code == 1045 && !has_password => {
                 return Error::new(ErrorKind::PasswordNeeded, format!("{address} asks user '{user}' for a password"))
@@ -78,49 +65,37 @@ impl Errors {
         if error.hint.is_some() { error } else { error.hint("see what the server's log says of it") }
     }
 
-    /// No server there, or nothing that answers as a server would.
-    pub(super) fn unreachable(&self, cause: &str) -> Error {
-        errors::unreachable(self.address(), cause)
-    }
-
-    /// A connection that was not made in time.
-    pub(super) fn too_slow(&self, seconds: u64) -> Error {
-        errors::too_slow(self.address(), seconds)
-    }
-
     /// No line that nobody else can read, where one was wanted.
     pub(super) fn unsafe_line(&self, cause: &str) -> Error {
-        Error::new(Connect, format!("no safe connection to {}: {}", self.address(), sentence(cause))).hint(
+        Error::new(Connect, format!("no safe connection to {}: {}", self.address, sentence(cause))).hint(
             "name the server's authority by ssl-ca=FILE; or, at your own risk, ssl-mode=REQUIRED encrypts without \
-             verifying who answers and ssl-mode=DISABLED does not encrypt",
+             verifying the server and ssl-mode=DISABLED does not encrypt",
         )
     }
 
     /// A way to log in that is not known here, or not on such a line.
     pub(super) fn no_way_in(&self, cause: &str) -> Error {
-        let Names { address, user, .. } = self.0.as_ref();
+        let Self { address, user, .. } = self;
         Error::new(Authenticate, format!("{address} and we agree on no way to log '{user}' in: {cause}"))
             .hint("give the user a password by mysql_native_password or caching_sha2_password, the latter over TLS")
     }
 
-    /// What the server said of a statement.
     pub(super) fn answered(&self, server_error: &ServerError) -> Error {
         self.with_hint(Error::new(meaning(server_error), sentence(&server_error.message)), server_error.code)
     }
 
-    /// The connection is gone.
     pub(super) fn lost(&self, cause: &str) -> Error {
-        errors::lost(self.address(), &sentence(cause))
+        errors::lost(&self.address, &sentence(cause))
     }
 
     fn with_hint(&self, error: Error, code: u16) -> Error {
-        let user = &self.0.user;
+        let user = &self.user;
         let hint = match code {
             1044 | 1142 | 1143 | 1227 | 1370 => format!(
                 "GRANT ALL ON `plimsoll\\_%`.* TO the account of '{user}' lets it make databases of our own and touch no others"
             ),
             1290 | 1792 | 1836 => {
-                "connect to the primary, or to a server that may be written to, as a user who may write".to_owned()
+                "connect to the primary, or to a server that may be written to, as a user with the right to write".to_owned()
             }
             1049 => "the URL's path names a database that exists, or none at all".to_owned(),
             1045 | 1698 | 1130 => {
@@ -141,7 +116,6 @@ impl Errors {
     }
 }
 
-/// The class of a complaint.
 fn meaning(server_error: &ServerError) -> ErrorKind {
     let is_full = |message: &str| NO_SPACE.iter().any(|words| message.contains(words));
     if FILE_ERRORS.contains(&server_error.code) && is_full(&server_error.message) {
@@ -176,13 +150,13 @@ mod tests {
 
     #[test]
     fn whoever_can_do_something_hears_what() {
-        let errors = Errors::new("h:1".to_owned(), "u".to_owned(), true);
+        let errors = Errors { address: "h:1".to_owned(), user: "u".to_owned(), has_password: true };
         for (kind, code) in MEANINGS.iter().flat_map(|(kind, codes)| codes.iter().map(move |code| (kind, code))) {
             let error = errors.answered(&server_error(*code, "x"));
             assert!(error.hint.is_some() || matches!(kind, Authenticate | Cancelled | Unsupported | Connect), "{code}");
             assert!(errors.connecting(&server_error(*code, "x")).hint.is_some(), "{code}");
         }
-        let open = Errors::new("h:1".to_owned(), "u".to_owned(), false);
+        let open = Errors { address: "h:1".to_owned(), user: "u".to_owned(), has_password: false };
         assert_eq!(open.connecting(&server_error(1045, "x")).kind, ErrorKind::PasswordNeeded);
         assert_eq!(errors.connecting(&server_error(1053, "x")).kind, Connect);
     }

@@ -4,19 +4,18 @@ use std::io::Write;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_engine::server::canceller::Canceller;
-use plimsoll_engine::server::tls::{self, Trust};
-use plimsoll_engine::table::ColumnType;
-use plimsoll_engine::target::{Secret, Target};
-use plimsoll_engine::value::Row;
+use plimsoll_engine::server::tls::{self, Protection, Trust};
+use plimsoll_engine::{ColumnType, Row, Secret, Target};
 
 use crate::connection::{Connection, Failed, Prepared};
 use crate::error::{Errors, statement};
 use crate::login::{self, Login, Welcome};
 use crate::product::Server;
 use crate::rows;
-use crate::url::{Location, SslMode};
+use crate::url::Location;
 use crate::wire_connection::WireConnection;
 
 #[test]
@@ -55,7 +54,7 @@ fn answers() {
         // All that the server says, and then it is gone.
         server.write_all(answer).and_then(|()| server.shutdown(Shutdown::Write)).expect("it fits");
         let mut line = WireConnection::new(client.into());
-        let errors = Errors::new("here".to_owned(), "ann".to_owned(), true);
+        let errors = Errors { address: "here".to_owned(), user: "ann".to_owned(), has_password: true };
         let product = if kind & 0x80 == 0 { "5.5.5-10.11.6-MariaDB" } else { "9.7.0" };
         let password = Secret::new("secret");
         let login = Login {
@@ -63,15 +62,16 @@ fn answers() {
             password: Some(&password),
             database: Some("d"),
             host: "localhost",
-            mode: if kind & 0x40 == 0 { SslMode::Disabled } else { SslMode::Preferred },
+            mode: if kind & 0x40 == 0 { Protection::Off } else { Protection::IfPossible },
             tls: &trust,
             is_socket: false,
             name: "plimsoll",
         };
         let kind = KINDS[usize::from(*kind) % KINDS.len()];
         if kind == "login" {
-            let outcome = login::outcome(login::log_in(&mut line, &login, &errors), 1, &errors);
-            assert!(outcome.err().is_none_or(|error| !error.to_string().contains("secret")));
+            let refused = login::log_in(&mut line, &login, &errors).err();
+            let error = refused.map(|refused| refused.into_error("here", Duration::from_secs(1)));
+            assert!(error.is_none_or(|error| !error.to_string().contains("secret")));
             return;
         }
         let server = Server::from_version(product).expect("it is new enough");

@@ -38,9 +38,7 @@ mod workspace;
 use std::sync::Arc;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{Database, Engine};
-use plimsoll_engine::error::Result;
-use plimsoll_engine::target::{Credentials, Notation, Target};
+use plimsoll_engine::{Credentials, Database, Engine, Notation, Result, Target};
 
 /// The engine MySQL and its relative MariaDB: MySQL 8.0 or MariaDB 10.5, and later ones.
 #[derive(Debug, Clone, Copy, Default)]
@@ -58,17 +56,7 @@ impl Engine for MySql {
     fn notation(&self) -> Notation {
         Notation {
             schemes: self.schemes(),
-            shown: &[
-                "connect-timeout",
-                "database",
-                "defaults-file",
-                "host",
-                "port",
-                "socket",
-                "ssl-ca",
-                "ssl-mode",
-                "user",
-            ],
+            shown: "connect-timeout database defaults-file host port socket ssl-ca ssl-mode user",
             ..Notation::default()
         }
     }

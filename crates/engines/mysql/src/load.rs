@@ -1,10 +1,7 @@
 //! Loading rows in one transaction: by `LOAD DATA LOCAL INFILE`, where the server asks for a file and gets the rows as
 //! they are made. Or by `INSERT` of many rows where the server takes no files.
 
-use plimsoll_engine::database::RowSource;
-use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::table::{ColumnType, Table};
-use plimsoll_engine::value::{Row, RowSummary, Value};
+use plimsoll_engine::{ColumnType, Error, ErrorKind, Result, Row, RowSource, RowSummary, Table, Value};
 
 use super::binary::{put_digits, put_integer, put_money};
 use super::connection::{Connection, Done};
@@ -20,7 +17,6 @@ const PIECE_BYTES: usize = 64 << 20;
 /// Bytes of one `INSERT`: half of the smallest packet that a server is set to by default.
 const INSERT_BYTES: usize = 512 * 1024;
 
-/// How a server takes rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     File,
@@ -40,7 +36,7 @@ pub(super) fn load(
         Way::Insert => by_insert(connection, table, rows),
     };
     let ended = connection.run(if loaded.is_ok() { "COMMIT" } else { "ROLLBACK" });
-    connection.line().shrink();
+    connection.link.line.shrink();
     loaded.and_then(|row_summary| ended.map(|_| row_summary))
 }
 
@@ -204,17 +200,17 @@ fn put_plain(value: Value<'_>, out: &mut Vec<u8>) -> Result<()> {
         Value::DateTime(ms) => {
             let at = civil(ms).ok_or_else(|| statement("a time lies beyond what a datetime can hold"))?;
             for (number, least, end) in [
-                (u64::from(at.year), 4, b'-'),
-                (at.month.into(), 2, b'-'),
-                (at.day.into(), 2, b' '),
-                (at.hour.into(), 2, b':'),
-                (at.minute.into(), 2, b':'),
-                (at.second.into(), 2, b'.'),
+                (at.year() as u64, 4, b'-'),
+                (at.month() as u64, 2, b'-'),
+                (at.day() as u64, 2, b' '),
+                (at.hour() as u64, 2, b':'),
+                (at.minute() as u64, 2, b':'),
+                (at.second() as u64, 2, b'.'),
             ] {
                 put_digits(number, least, out);
                 out.push(end);
             }
-            put_digits(at.millisecond.into(), 3, out);
+            put_digits(at.millisecond() as u64, 3, out);
         }
         Value::Null | Value::Text(_) => return Err(Error::new(ErrorKind::Internal, "a text is no number")),
     }

@@ -1,9 +1,10 @@
 //! The log-in: greeting, TLS, and proofs by whatever plugin the account has (MySQL internals, "Connection Phase").
 
-use std::io;
 use std::sync::Arc;
 
-use plimsoll_engine::error::{Error, Result};
+use plimsoll_engine::server::errors::unreachable;
+use plimsoll_engine::server::link::Refused;
+use plimsoll_engine::server::tls::Protection;
 use plimsoll_engine::target::Secret;
 use rustls::ClientConfig;
 
@@ -11,7 +12,6 @@ use super::auth;
 use super::error::Errors;
 use super::packet::{Reader, malformed, put_text};
 use super::product::{Product, Server};
-use super::url::SslMode;
 use super::wire_connection::{ERROR, OK, ServerError, WireConnection};
 
 /// What can be agreed on, by the protocol's numbers.
@@ -61,7 +61,7 @@ pub(super) struct Login<'a> {
     pub(super) password: Option<&'a Secret>,
     pub(super) database: Option<&'a str>,
     pub(super) host: &'a str,
-    pub(super) mode: SslMode,
+    pub(super) mode: Protection,
     pub(super) tls: &'a Arc<ClientConfig>,
     /// True on a socket of this machine, along which nobody can read.
     pub(super) is_socket: bool,
@@ -69,7 +69,6 @@ pub(super) struct Login<'a> {
     pub(super) name: &'a str,
 }
 
-/// What the server said when it let us in.
 pub(super) struct Welcome {
     pub(super) server: Server,
     /// The number by which it is killed.
@@ -87,32 +86,17 @@ struct Greeting {
     plugin: String,
 }
 
-/// Why nobody got in.
-pub(super) enum Refused {
-    Wire(io::Error),
-    Error(Error),
-}
+type Outcome<T> = Result<T, Refused>;
 
-impl From<io::Error> for Refused {
-    fn from(error: io::Error) -> Self {
-        Self::Wire(error)
-    }
-}
-
-/// Logs in on a fresh line.
-pub(super) fn log_in(
-    line: &mut WireConnection,
-    login: &Login<'_>,
-    errors: &Errors,
-) -> std::result::Result<Welcome, Refused> {
+pub(super) fn log_in(line: &mut WireConnection, login: &Login<'_>, errors: &Errors) -> Outcome<Welcome> {
     let greeting = greet(line, errors)?;
     if greeting.capabilities & NEEDED != NEEDED {
-        return Err(Refused::Error(errors.unreachable("the server's protocol is too old")));
+        return Err(Refused::Error(unreachable(&errors.address, "the server's protocol is too old")));
     }
     let has_tls = greeting.capabilities & capability::SSL != 0;
     let encrypts = match login.mode {
-        SslMode::Disabled => false,
-        SslMode::Preferred => has_tls && !login.is_socket,
+        Protection::Off => false,
+        Protection::IfPossible => has_tls && !login.is_socket,
         _ if !has_tls => return Err(Refused::Error(errors.unsafe_line("the server has no TLS"))),
         _ => true,
     };
@@ -133,20 +117,14 @@ pub(super) fn log_in(
     if encrypts {
         header(line.packet());
         line.send()?;
-        line.protect(login.tls, login.host).map_err(|error| match error.kind() {
-            io::ErrorKind::TimedOut => Refused::Wire(error),
-            _ => Refused::Error(errors.unsafe_line(&error.to_string())),
-        })?;
+        let protected = line.protect(login.tls, login.host);
+        protected.map_err(|error| Refused::of_tls(error, |cause| errors.unsafe_line(cause)))?;
     }
     let password = login.password.map_or("", Secret::expose);
-    let proof = match greeting.plugin.as_str() {
-        "caching_sha2_password" => auth::caching_sha2(password, &greeting.nonce),
+    let (plugin, proof) = match greeting.plugin.as_str() {
+        known @ "caching_sha2_password" => (known, auth::caching_sha2(password, &greeting.nonce)),
         // Another plugin's proof is asked for if this isn't the account's.
-        _ => auth::native(password, &greeting.nonce),
-    };
-    let plugin = match greeting.plugin.as_str() {
-        known @ "caching_sha2_password" => known,
-        _ => "mysql_native_password",
+        _ => ("mysql_native_password", auth::native(password, &greeting.nonce)),
     };
     let out = line.packet();
     header(out);
@@ -171,8 +149,7 @@ pub(super) fn log_in(
     Ok(Welcome { server: greeting.server, id: greeting.id, caches_metadata })
 }
 
-/// Reads the server's first packet.
-fn greet(line: &mut WireConnection, errors: &Errors) -> std::result::Result<Greeting, Refused> {
+fn greet(line: &mut WireConnection, errors: &Errors) -> Outcome<Greeting> {
     let packet = line.receive()?;
     if packet.first() == Some(&ERROR) {
         return Err(Refused::Error(errors.connecting(&ServerError::of(packet)?)));
@@ -203,16 +180,11 @@ fn greet(line: &mut WireConnection, errors: &Errors) -> std::result::Result<Gree
 }
 
 /// Answers what the server asks until it lets us in.
-fn prove(
-    line: &mut WireConnection,
-    login: &Login<'_>,
-    plugin: &str,
-    errors: &Errors,
-) -> std::result::Result<(), Refused> {
+fn prove(line: &mut WireConnection, login: &Login<'_>, plugin: &str, errors: &Errors) -> Outcome<()> {
     let password = login.password.map_or("", Secret::expose);
     let nobody_reads = line.stream.is_protected() || login.is_socket;
-    // Whoever wants the bare password at first hand has to be known; the servers' own clients don't give it away at all.
-    let is_verified = matches!(login.mode, SslMode::VerifyCa | SslMode::VerifyIdentity);
+    // A server that wants the bare password at once has to be known; the servers' own clients don't give it away at all.
+    let is_verified = matches!(login.mode, Protection::Authority | Protection::Host);
     let is_known = login.is_socket || (line.stream.is_protected() && is_verified);
     let refused = |cause: &str| Refused::Error(errors.no_way_in(cause));
     let mut plugin = plugin.to_owned();
@@ -249,20 +221,4 @@ fn prove(
         line.packet().extend_from_slice(&answer);
         line.send()?;
     }
-}
-
-/// An error of the line, while nobody was in yet.
-pub(super) fn broken(error: &io::Error, seconds: u64, errors: &Errors) -> Error {
-    match error.kind() {
-        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => errors.too_slow(seconds),
-        _ => errors.unreachable(&error.to_string()),
-    }
-}
-
-/// What comes of a log-in, for callers that only want to know whether it worked.
-pub(super) fn outcome<T>(of: std::result::Result<T, Refused>, seconds: u64, errors: &Errors) -> Result<T> {
-    of.map_err(|refused| match refused {
-        Refused::Wire(error) => broken(&error, seconds, errors),
-        Refused::Error(error) => error,
-    })
 }

@@ -2,7 +2,6 @@
 
 use std::io;
 
-/// Reads a packet from its beginning.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
@@ -18,7 +17,7 @@ impl<'a> Reader<'a> {
         Ok(head)
     }
 
-    fn array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
+    pub(super) fn array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
         let (head, rest) = self.0.split_first_chunk().ok_or_else(malformed)?;
         self.0 = rest;
         Ok(*head)

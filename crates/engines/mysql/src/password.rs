@@ -4,10 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use plimsoll_engine::target::{Credentials, Secret};
-
-/// Reads a variable of the environment.
-pub(super) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+use plimsoll_engine::target::{Credentials, Environment, Secret};
 
 /// Groups of an option file that all clients read.
 const GROUPS: [&str; 3] = ["client", "client-server", "client-mariadb"];

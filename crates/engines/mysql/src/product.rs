@@ -4,10 +4,8 @@
 //! tried on no server.
 
 use plimsoll_engine::error::{Error, ErrorKind, Result};
+use plimsoll_engine::server::tls::Protection;
 
-use super::url::SslMode;
-
-/// Which of the two a server is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Product {
     MariaDb,
@@ -26,7 +24,6 @@ pub(super) struct Server {
 const OLDEST: [(Product, (u32, u32)); 2] = [(Product::MariaDb, (10, 5)), (Product::MySql, (8, 0))];
 
 impl Server {
-    /// Reads the version of a greeting.
     pub(super) fn from_version(greeting: &str) -> Result<Self> {
         // MariaDB 10 says so much before its own version, for the sake of old replicas.
         let version = greeting.strip_prefix("5.5.5-").unwrap_or(greeting);
@@ -87,23 +84,22 @@ impl Product {
     }
 
     /// How a client program is told to protect its connection.
-    pub(super) fn protection(self, mode: SslMode) -> &'static [&'static str] {
+    pub(super) fn protection(self, mode: Protection) -> &'static [&'static str] {
         match (self, mode) {
-            (Self::MySql, SslMode::Preferred) => &[],
+            (Self::MySql, Protection::IfPossible) => &[],
             // From 11.4 on it would verify by itself.
-            (Self::MariaDb, SslMode::Preferred) => &["--skip-ssl-verify-server-cert"],
-            (Self::MariaDb, SslMode::Disabled) => &["--skip-ssl"],
-            (Self::MariaDb, SslMode::Required) => &["--ssl", "--skip-ssl-verify-server-cert"],
+            (Self::MariaDb, Protection::IfPossible) => &["--skip-ssl-verify-server-cert"],
+            (Self::MariaDb, Protection::Off) => &["--skip-ssl"],
+            (Self::MariaDb, Protection::Encrypted) => &["--ssl", "--skip-ssl-verify-server-cert"],
             // It knows no weaker check than that of the host.
-            (Self::MariaDb, SslMode::VerifyCa | SslMode::VerifyIdentity) => &["--ssl", "--ssl-verify-server-cert"],
-            (Self::MySql, SslMode::Disabled) => &["--ssl-mode=DISABLED"],
-            (Self::MySql, SslMode::Required) => &["--ssl-mode=REQUIRED"],
-            (Self::MySql, SslMode::VerifyCa) => &["--ssl-mode=VERIFY_CA"],
-            (Self::MySql, SslMode::VerifyIdentity) => &["--ssl-mode=VERIFY_IDENTITY"],
+            (Self::MariaDb, Protection::Authority | Protection::Host) => &["--ssl", "--ssl-verify-server-cert"],
+            (Self::MySql, Protection::Off) => &["--ssl-mode=DISABLED"],
+            (Self::MySql, Protection::Encrypted) => &["--ssl-mode=REQUIRED"],
+            (Self::MySql, Protection::Authority) => &["--ssl-mode=VERIFY_CA"],
+            (Self::MySql, Protection::Host) => &["--ssl-mode=VERIFY_IDENTITY"],
         }
     }
 
-    /// Names of the server's process.
     pub(super) const fn process_names(self) -> &'static [&'static str] {
         match self {
             Self::MariaDb => &["mariadbd", "mysqld"],

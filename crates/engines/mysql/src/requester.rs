@@ -3,11 +3,10 @@
 
 use std::sync::Arc;
 
-use plimsoll_engine::database::{Cancel, RowSource, Sampler, Workspace};
-use plimsoll_engine::error::Result;
-use plimsoll_engine::request::{Answer, RequestAccess, Requester, Statement, Traffic};
-use plimsoll_engine::table::{ColumnType, Table};
-use plimsoll_engine::value::{RowSummary, Value};
+use plimsoll_engine::{
+    Answer, Cancel, RequestAccess, Requester, Result, RowSource, RowSummary, Sampler, Statement, Table, Traffic, Value,
+    Workspace,
+};
 
 use super::connect::Connector;
 use super::connection::{Connection, Failed, Prepared};
@@ -40,7 +39,6 @@ struct Ready {
     sizes: Box<[Size]>,
 }
 
-/// Makes requests.
 pub(super) struct MySqlRequester {
     connection: Connection,
     facts: ServerFacts,
@@ -48,7 +46,6 @@ pub(super) struct MySqlRequester {
 }
 
 impl MySqlRequester {
-    /// Connects for the run.
     pub(super) fn open(
         connector: &Arc<Connector>,
         facts: ServerFacts,
@@ -57,11 +54,10 @@ impl MySqlRequester {
         access: RequestAccess,
     ) -> Result<Self> {
         let mut connection = connect(connector, workspace, run, access)?;
-        connection.line().shrink();
+        connection.link.line.shrink();
         Ok(Self { connection, facts, forms: Vec::new() })
     }
 
-    /// Learns the form of a statement.
     fn learn(&mut self, statement: &Statement) -> Result<Form> {
         let prepared = match self.connection.prepare(&statement.sql) {
             Ok(prepared) => prepared,
@@ -73,7 +69,7 @@ impl MySqlRequester {
         if columns.is_empty() && statement.sql.starts_with(CALL) {
             return Ok(Form::Prepared(Box::new(Ready { prepared, columns, sizes: Box::default() })));
         }
-        match rows::sizes(asked(statement), &columns) {
+        match rows::sizes(statement.columns.as_deref(), &columns) {
             Ok(sizes) => Ok(Form::Prepared(Box::new(Ready { prepared, columns, sizes }))),
             Err(error) => {
                 self.connection.close(&prepared).map_err(|error| self.connection.fail(error.into()))?;
@@ -82,7 +78,6 @@ impl MySqlRequester {
         }
     }
 
-    /// Makes a request of a prepared statement.
     fn request(
         &mut self,
         statement: &Statement,
@@ -94,7 +89,7 @@ impl MySqlRequester {
         let counts = statement.columns.as_ref().is_none_or(|asked| !asked.is_empty());
         let done = self.connection.execute(prepared, parameters, &mut |columns, row| {
             if answer.rows == 0 && columns != facts.as_slice() {
-                *sizes = rows::sizes(asked(statement), columns)?;
+                *sizes = rows::sizes(statement.columns.as_deref(), columns)?;
                 *facts = columns.to_vec();
             }
             answer.rows += 1;
@@ -113,17 +108,12 @@ impl MySqlRequester {
     }
 }
 
-/// The columns that a request wants; none if nothing is to come back.
-fn asked(statement: &Statement) -> Option<&[ColumnType]> {
-    statement.columns.as_deref()
-}
-
 /// What a request costs the server is seen at the server.
 impl Sampler for MySqlRequester {}
 
 impl Requester for MySqlRequester {
     fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {
-        self.connection.alive()?;
+        self.connection.link.alive()?;
         let number = statement.number as usize;
         if self.forms.len() <= number {
             self.forms.resize_with(number + 1, || None);
@@ -142,7 +132,7 @@ impl Requester for MySqlRequester {
                 }
             };
             let outcome = self.request(statement, &mut ready, parameters);
-            self.connection.line().shrink();
+            self.connection.link.line.shrink();
             let failed = match outcome {
                 Ok(answer) => {
                     self.forms[number] = Some(Form::Prepared(ready));
@@ -176,10 +166,10 @@ impl Requester for MySqlRequester {
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {
-        self.connection.canceller()
+        self.connection.link.cancel()
     }
 
     fn traffic(&self) -> Option<Traffic> {
-        Some(self.connection.traffic())
+        Some(self.connection.link.traffic())
     }
 }

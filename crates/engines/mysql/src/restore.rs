@@ -2,15 +2,13 @@
 //! own that is started on them. The server is reached by a socket in our folder alone, without its tables of rights, as
 //! nobody else gets there.
 
-use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use plimsoll_engine::database::{Database, Restored, Workspace};
-use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::restored::{BACKUP, Site, folder_bytes};
 use plimsoll_engine::server::tool;
-use plimsoll_engine::transfer::{Follow, RESTORE, START};
+use plimsoll_engine::transfer::{RESTORE, START};
+use plimsoll_engine::{Database, Error, ErrorKind, Follow, Restored, Result, Workspace};
 
 use super::connect::Connector;
 use super::connection::Connection;
@@ -18,7 +16,6 @@ use super::product::Product;
 
 /// The user that the server runs as where we are root.
 const USER: &str = "mysql";
-/// Name of the socket.
 const SOCKET: &str = "socket";
 /// Settings that the files were made with; part of the backup.
 const SETTINGS: &str = "backup-my.cnf";
@@ -28,11 +25,9 @@ const FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/libexec"];
 /// Opens the server that a connector leads to.
 pub(super) type Open = fn(Connector) -> Result<Box<dyn Database>>;
 
-/// What was found on this machine.
 pub(super) struct Restorer {
     backup: PathBuf,
     server: PathBuf,
-    /// The server's files.
     data: PathBuf,
 }
 
@@ -57,7 +52,7 @@ impl Restorer {
         if !connector.loopback || !data.join(run.name()).is_dir() {
             let message = "mariadb-backup copies the server's files, and they are not to be seen from here";
             return Err(Error::new(ErrorKind::Unsupported, message)
-                .hint("run Plimsoll on the server's own machine, as a user who may read its files"));
+                .hint("run Plimsoll on the server's own machine, as a user with the right to read its files"));
         }
         let versions = [&backup, &server].into_iter().filter_map(|tool| tool::version(tool)).collect();
         Ok((Self { backup, server, data }, versions))
@@ -68,7 +63,6 @@ impl Restorer {
         folder_bytes(&self.data)
     }
 
-    /// Backs up the server.
     pub(super) fn back_up(&self, connector: &Connector, folder: &Path, follow: &mut dyn Follow) -> Result<()> {
         let mut command = self.program("--backup", folder);
         connector.configure(&mut command, Product::MariaDb);
@@ -102,13 +96,7 @@ impl Restorer {
         command.args(["--skip-networking", "--skip-grant-tables", "--skip-log-bin", "--skip-slave-start"]);
         command.args(["--innodb-buffer-pool-size=64M", "--innodb-buffer-pool-load-at-startup=OFF"]);
         command.arg("--innodb-buffer-pool-dump-at-shutdown=OFF");
-        let answers = || open(connector.at_socket(&socket));
-        let (server, database) = site.start(command, &connector.clock, follow, answers)?;
-        Ok(Restored {
-            elsewhere: Some(database),
-            workspace: workspace.clone(),
-            keeper: Some(Box::new(server) as Box<dyn Any + Send>),
-        })
+        site.start(command, &connector.clock, follow, workspace, || open(connector.at_socket(&socket)))
     }
 
     fn program(&self, what: &str, folder: &Path) -> Command {

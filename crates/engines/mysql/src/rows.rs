@@ -2,13 +2,12 @@
 
 use std::io;
 
-use plimsoll_engine::error::Result;
-use plimsoll_engine::table::ColumnType;
-use plimsoll_engine::value::{Row, Value};
+use jiff::civil::DateTime;
+use plimsoll_engine::{ColumnType, Result, Row, Value};
 
 use super::error::statement;
 use super::packet::Reader;
-use super::time::{Civil, milliseconds};
+use super::time::milliseconds;
 
 /// Types by their numbers in the protocol.
 pub(super) mod kind {
@@ -36,7 +35,6 @@ const UNSIGNED: u16 = 32;
 const MONEY: i128 = 10_000;
 const MONEY_DECIMALS: usize = 4;
 
-/// A column of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Column {
     pub(super) kind: u8,
@@ -181,7 +179,6 @@ pub(super) fn content_bytes(row: &[u8], sizes: &[Size]) -> Option<u64> {
     Some(content)
 }
 
-/// Reads a row as values of these types.
 pub(super) fn decode(bytes: &[u8], columns: &[Column], asked: &[ColumnType], row: &mut Row) -> Result<()> {
     check(asked, columns)?;
     let mut reader = Reader(bytes);
@@ -268,15 +265,12 @@ fn units(text: &[u8]) -> Option<i64> {
 /// A moment's bytes (date, then time, then microseconds, each only if it is not zero) as milliseconds since 1970.
 fn moment(bytes: &[u8]) -> Option<i64> {
     let mut reader = Reader(bytes);
-    let date = (reader.u16().ok()?, reader.u8().ok()?, reader.u8().ok()?);
-    let time = if reader.0.is_empty() { (0, 0, 0) } else { (reader.u8().ok()?, reader.u8().ok()?, reader.u8().ok()?) };
+    let (year, [month, day]) = (reader.u16().ok()?, reader.array().ok()?);
+    let [hour, minute, second] = if reader.0.is_empty() { [0; 3] } else { reader.array().ok()? };
     let microseconds = if reader.0.is_empty() { 0 } else { reader.u32().ok()? };
-    if microseconds % 1_000 != 0 {
-        return None;
-    }
-    let millisecond = u16::try_from(microseconds / 1_000).ok()?;
-    let ((year, month, day), (hour, minute, second)) = (date, time);
-    milliseconds(Civil { year, month, day, hour, minute, second, millisecond })
+    let nanoseconds = i32::try_from(microseconds).ok().filter(|us| us % 1_000 == 0)?.checked_mul(1_000)?;
+    let [month, day, hour, minute, second] = [month, day, hour, minute, second].map(|part| part as i8);
+    milliseconds(DateTime::new(year as i16, month, day, hour, minute, second, nanoseconds).ok()?)
 }
 
 #[cfg(test)]

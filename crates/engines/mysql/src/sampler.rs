@@ -5,17 +5,15 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use plimsoll_clock::windowed;
-use plimsoll_engine::database::Sampler;
-use plimsoll_engine::error::{Error, Result};
+use plimsoll_engine::{Error, Result, Sampler};
 use plimsoll_measurement::{Counter, FileRow, Reading, Views, WaitRow, Window};
 
 use super::connect::Connector;
 use super::connection::Connection;
-use super::counter_queries::{self, Beside, Follow, STATUS, Status, TIMER};
+use super::counter_queries::{self, Beside, Follow, LOG_STATUS, STATUS, Status, TIMER};
 use super::counters;
 use super::describe::ServerFacts;
 
-/// Name of its session.
 const NAME: &str = "plimsoll sampler";
 /// How long a server may keep silent before it is given up until the next reading.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -33,7 +31,6 @@ pub(super) struct ServerSampler {
 }
 
 impl ServerSampler {
-    /// Connects.
     pub(super) fn open(connector: &Arc<Connector>, facts: ServerFacts) -> Result<Self> {
         let mut sampler = Self {
             connector: Arc::clone(connector),
@@ -51,7 +48,7 @@ impl ServerSampler {
     fn connected(&mut self) -> Result<&mut Connection> {
         if self.connection.is_none() {
             let mut connection = self.connector.connect_within(NAME, PATIENCE)?;
-            connection.set_timeout(Some(PATIENCE));
+            connection.link.set_timeout(Some(PATIENCE));
             // A server that ends idle sessions within the second would be connected to anew each time.
             connection.run("SET SESSION wait_timeout = 3600")?;
             self.connection = Some(connection);
@@ -67,7 +64,7 @@ impl ServerSampler {
     fn ask(&mut self, sql: &str) -> Result<std::result::Result<Vec<Vec<Option<String>>>, Error>> {
         let Some(connection) = &mut self.connection else { return Err(self.connector.errors.lost("it was given up")) };
         let answer = connection.ask(sql);
-        if let Err(error) = connection.alive() {
+        if let Err(error) = connection.link.alive() {
             self.connection = None;
             return Err(error);
         }
@@ -78,15 +75,12 @@ impl ServerSampler {
     fn rows(&mut self, sql: &str) -> Result<Option<Answer>> {
         let clock = Arc::clone(&self.connector.clock);
         let (answer, window) = windowed(clock.as_ref(), || self.ask(sql));
-        Ok(answer?.ok().map(|rows| Answer { rows, window }))
+        Ok(answer?.ok().map(|rows| (rows, window)))
     }
 }
 
-/// What came back, and when.
-struct Answer {
-    rows: Vec<Vec<Option<String>>>,
-    window: Window,
-}
+/// Rows that came back, and when.
+type Answer = (Vec<Vec<Option<String>>>, Window);
 
 fn number(row: &[Option<String>], index: usize) -> Option<f64> {
     row.get(index)?.as_ref()?.parse().ok()
@@ -158,16 +152,16 @@ impl Sampler for ServerSampler {
         let connection = self.connected()?;
         let (product, own) = (connection.server.product, connection.id);
         let mut readings = Vec::with_capacity(24);
-        let Some(Answer { rows, window }) = self.rows(&counters::status_sql(&STATUS))? else { return Ok(readings) };
+        let Some((rows, window)) = self.rows(STATUS)? else { return Ok(readings) };
         let status: Status = counters::status_of(rows);
         put(&mut readings, &counter_queries::counters(&status, product, self.facts.is_direct), window);
         put(&mut readings, &self.follow.next(&status), window);
         let transactions = if self.sees_transactions { self.rows(counter_queries::TRANSACTIONS)? } else { None };
-        if let Some(Answer { rows, window }) = self.rows(counter_queries::SESSIONS)? {
+        if let Some((rows, window)) = self.rows(counter_queries::SESSIONS)? {
             let ours = self.connector.ours.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let is_ours = |row: &[Option<String>]| number(row, 0).is_some_and(|id| ours.contains(&(id as u32)));
             let counted = |of_ours: bool, waits: f64| {
-                let rows = transactions.as_ref()?.rows.iter().filter(|row| is_ours(row) == of_ours);
+                let rows = transactions.as_ref()?.0.iter().filter(|row| is_ours(row) == of_ours);
                 Some(rows.filter(|row| number(row, 1) == Some(waits)).count() as f64)
             };
             // Without transactions there are no others, or nothing is said of sessions at all.
@@ -183,7 +177,7 @@ impl Sampler for ServerSampler {
             put(&mut readings, &counter_queries::gauges(&rows, &ours, beside).unwrap_or_default(), window);
         }
         if self.sees_files
-            && let Some(Answer { rows, window }) = self.rows(counter_queries::FILES)?
+            && let Some((rows, window)) = self.rows(counter_queries::FILES)?
         {
             for row in &rows {
                 put(&mut readings, &file_values(row), window);
@@ -203,7 +197,7 @@ impl Sampler for ServerSampler {
             views.waits = waits.iter().filter_map(|row| wait_row(row)).collect();
         }
         if views.files.iter().all(|file| file.kind != "log") {
-            let status = self.ask(&counters::status_sql(&counters::LOG_STATUS))?.unwrap_or_default();
+            let status = self.ask(LOG_STATUS)?.unwrap_or_default();
             views.files.extend(counters::log_rows(&counters::status_of(status)));
         }
         Ok(views)

@@ -4,13 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{Cancel, RowSource, Sampler, Session, TableSize, Workspace};
-use plimsoll_engine::dialect::{Dialect, SingleRow};
-use plimsoll_engine::error::{ErrorKind, Result};
-use plimsoll_engine::request::{Answer, RequestAccess, Requester, Statement};
-use plimsoll_engine::session::ask_for;
-use plimsoll_engine::table::{ColumnType, Table};
-use plimsoll_engine::value::{Row, RowSummary, Value};
+use plimsoll_engine::{
+    Answer, Cancel, ColumnType, Dialect, ErrorKind, RequestAccess, Requester, Result, Row, RowSource, RowSummary,
+    Sampler, Session, SingleRow, Statement, Table, TableSize, Value, Workspace, ask_for,
+};
 use plimsoll_measurement::{Reading, Views};
 
 use super::connect::Connector;
@@ -32,7 +29,6 @@ pub(super) struct MySqlSession {
 }
 
 impl MySqlSession {
-    /// Connects for the run.
     pub(super) fn open(
         connector: &Arc<Connector>,
         facts: ServerFacts,
@@ -52,7 +48,7 @@ impl MySqlSession {
         parameters: &[Value<'_>],
         each: super::connection::Each<'_>,
     ) -> Result<super::connection::Done> {
-        self.connection.alive()?;
+        self.connection.link.alive()?;
         let prepared = match self.statements.remove(sql) {
             Some(prepared) => Ok(prepared),
             None => self.connection.prepare(sql),
@@ -68,18 +64,18 @@ impl MySqlSession {
             _ => {
                 if let Err(Failed::Receiver(_)) = &outcome {
                     // The rest of the rows would still be sent, and the next statement would have to wait for all of them.
-                    self.connection.canceller().cancel();
+                    self.connection.link.cancel().cancel();
                     match self.connection.drain() {
                         Ok(()) | Err(Failed::Server(_)) => {}
                         Err(failed) => drop(self.connection.fail(failed)),
                     }
                 }
-                if self.connection.alive().is_ok() {
+                if self.connection.link.alive().is_ok() {
                     self.connection.close(&prepared).map_err(|error| self.connection.fail(error.into()))?;
                 }
             }
         }
-        self.connection.line().shrink();
+        self.connection.link.line.shrink();
         outcome.map_err(|failed| self.connection.fail(failed))
     }
 }
@@ -116,7 +112,7 @@ impl Session for MySqlSession {
     }
 
     fn check(&mut self, sql: &str) -> Result<()> {
-        self.connection.alive()?;
+        self.connection.link.alive()?;
         let prepared = self.connection.prepare(sql).map_err(|failed| self.connection.fail(failed))?;
         self.connection.close(&prepared).map_err(|error| self.connection.fail(error.into()))
     }
@@ -179,7 +175,7 @@ impl Requester for MySqlSession {
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {
-        self.connection.canceller()
+        self.connection.link.cancel()
     }
 }
 

@@ -6,12 +6,10 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_engine::database::{Restored, Transfer, Workspace};
-use plimsoll_engine::error::Result;
-use plimsoll_engine::request::RequestAccess;
 use plimsoll_engine::server::place::{Keeper as _, Owner, foreign};
 use plimsoll_engine::server::tool;
-use plimsoll_engine::transfer::{COPY, Follow, Move, Program, TABLES};
+use plimsoll_engine::transfer::{COPY, TABLES};
+use plimsoll_engine::{Follow, Move, Program, RequestAccess, Restored, Result, Transfer, Workspace};
 
 use super::connect::Connector;
 use super::connection::Connection;
@@ -26,7 +24,6 @@ const WAYS: [&str; 1] = ["insert-select"];
 /// How long the server may take to say how large a database is.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Makes and moves databases of one run.
 pub(super) struct MySqlTransfer {
     connector: Arc<Connector>,
     run: Workspace,
@@ -34,7 +31,6 @@ pub(super) struct MySqlTransfer {
     tools: Option<[PathBuf; 2]>,
     product: Product,
     restorer: Option<Restorer>,
-    /// Opens the server of a restore.
     open: Open,
     /// What was backed up last: it has the same name where it is restored.
     backed_up: Option<Workspace>,
@@ -128,8 +124,8 @@ impl Transfer for MySqlTransfer {
     fn import(&mut self, file: &File, into: &Workspace, follow: &mut dyn Follow) -> Result<()> {
         self.make(into)?;
         let mut control = self.session()?;
-        control.set_timeout(Some(PATIENCE));
-        follow.working(control.canceller());
+        control.link.set_timeout(Some(PATIENCE));
+        follow.working(control.link.cancel());
         let mut command = self.program(1, into)?;
         command.stdin(tool::whole(file)?).stdout(Stdio::null());
         follow.stage(TABLES)?;
@@ -141,8 +137,8 @@ impl Transfer for MySqlTransfer {
     fn copy(&mut self, from: &Workspace, to: &Workspace, _way: &str, follow: &mut dyn Follow) -> Result<()> {
         self.make(to)?;
         let (mut connection, mut control) = (self.session()?, self.session()?);
-        follow.working(connection.canceller());
-        control.set_timeout(Some(PATIENCE));
+        follow.working(connection.link.cancel());
+        control.link.set_timeout(Some(PATIENCE));
         let sql = format!(
             "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{from}' AND TABLE_NAME <> '{MARK_TABLE}' \
              ORDER BY 1"

@@ -3,41 +3,15 @@
 
 use std::time::Duration;
 
-use plimsoll_engine::error::{Error, ErrorKind, Result};
+use plimsoll_engine::server::tls::Protection;
 use plimsoll_engine::server::url::{self, Parts, host_and_port, unknown_parameter};
-use plimsoll_engine::target::{Secret, Target};
+use plimsoll_engine::{Error, ErrorKind, Result, Secret, Target};
 
 const KNOWN: &str = "ssl-mode, ssl-ca, socket, connect-timeout, defaults-file";
 
-/// How much the connection is to be protected, by the names of the client's `--ssl-mode`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SslMode {
-    /// No TLS.
-    Disabled,
-    /// TLS if the server has it; nothing is verified.
-    Preferred,
-    /// TLS; nothing is verified.
-    Required,
-    /// TLS with a certificate from a trusted authority.
-    VerifyCa,
-    /// That, and the certificate is for this host.
-    VerifyIdentity,
-}
+/// The names of [`Protection`] in the client's `--ssl-mode`.
+const SSL_MODES: [&str; 5] = ["DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY"];
 
-impl SslMode {
-    fn from_name(name: &str) -> Option<Self> {
-        Some(match name.to_ascii_uppercase().replace('-', "_").as_str() {
-            "DISABLED" => Self::Disabled,
-            "PREFERRED" => Self::Preferred,
-            "REQUIRED" => Self::Required,
-            "VERIFY_CA" => Self::VerifyCa,
-            "VERIFY_IDENTITY" => Self::VerifyIdentity,
-            _ => return None,
-        })
-    }
-}
-
-/// A URL taken apart and decoded.
 #[derive(Debug, Default)]
 pub(super) struct Location {
     pub(super) user: Option<String>,
@@ -46,7 +20,7 @@ pub(super) struct Location {
     pub(super) port: Option<u16>,
     pub(super) database: Option<String>,
     pub(super) socket: Option<String>,
-    pub(super) ssl_mode: Option<SslMode>,
+    pub(super) ssl_mode: Option<Protection>,
     pub(super) ssl_ca: Option<String>,
     pub(super) connect_timeout: Option<Duration>,
     pub(super) defaults_file: Option<String>,
@@ -57,7 +31,6 @@ fn usage(message: impl Into<String>) -> Error {
 }
 
 impl Location {
-    /// Takes a target apart.
     pub(super) fn parse(target: &Target) -> Result<Self> {
         let url = target.url().expose();
         let start = "a MySQL target starts with mysql://, a MariaDB target with mariadb://";
@@ -78,7 +51,8 @@ impl Location {
     fn parameter(&mut self, key: &str, value: String, doubtful: bool) -> Result<()> {
         match key {
             "ssl-mode" => {
-                self.ssl_mode = Some(SslMode::from_name(&value).ok_or_else(|| {
+                let name = value.to_ascii_uppercase().replace('-', "_");
+                self.ssl_mode = Some(Protection::of(&name, &SSL_MODES).ok_or_else(|| {
                     Error::new(ErrorKind::Usage, "the URL's ssl-mode is none that exists")
                         .hint("ssl-mode is DISABLED, PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY")
                 })?);
@@ -117,7 +91,7 @@ mod tests {
         assert_eq!(location.password.unwrap().expose(), "p/w");
         assert_eq!((location.port, location.database.as_deref()), (Some(3307), Some("my db")));
         assert_eq!(location.connect_timeout, Some(Duration::from_secs(3)));
-        assert_eq!(location.ssl_mode, Some(SslMode::VerifyCa));
+        assert_eq!(location.ssl_mode, Some(Protection::Authority));
         let location = parse("mariadb://u@/?socket=/tmp/x&ssl-ca=/c&defaults-file=/d").unwrap();
         assert_eq!((location.host, location.database, location.socket.as_deref()), (None, None, Some("/tmp/x")));
         assert_eq!((location.ssl_ca.as_deref(), location.defaults_file.as_deref()), (Some("/c"), Some("/d")));

@@ -1,9 +1,7 @@
 //! Connections that work for a run.
 
-use plimsoll_engine::database::Workspace;
-use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::request::RequestAccess;
 use plimsoll_engine::server::place::WORK;
+use plimsoll_engine::{Error, ErrorKind, RequestAccess, Result, Workspace};
 
 use super::connect::Connector;
 use super::connection::Connection;
@@ -16,7 +14,7 @@ pub(super) fn connect(
     run: &Workspace,
     access: RequestAccess,
 ) -> Result<Connection> {
-    // Whoever may only read is where the user's sessions are; a session that writes is in our own place, and reaches others
+    // A session that may only read is where the user's sessions are; one that writes is in our own place, and reaches others
     // by their names with the database in front.
     let usual = connector.database().filter(|_| access.read_only());
     let database = usual.unwrap_or_else(|| workspace.name());

@@ -8,16 +8,15 @@
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{Workspace, WorkspaceKind, WorkspaceStatus};
-use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::place::{Keeper, Keepers, Owner, without_others};
+use plimsoll_engine::{Error, ErrorKind, Result, Workspace, WorkspaceKind, WorkspaceStatus};
 
 use super::connect::Connector;
 use super::connection::Connection;
 use super::error::{Errors, statement};
 
-/// A table of this name and comment is in each of our databases: whoever finds one knows what it is, and we never touch one
-/// without it.
+/// A table of this name and comment is in each of our databases. It says what a database is for, and we never touch one without
+/// it.
 pub(super) const MARK_TABLE: &str = "plimsoll_mark";
 const MARK: &str = "plimsoll: measurement data, may be removed";
 /// Most leases that share a place.
@@ -26,7 +25,6 @@ const SHARES: u32 = 32;
 const GATE_SECONDS: u32 = 30;
 /// So long a session that holds locks may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Tables dropped by one statement.
 const TABLES_PER_DROP: usize = 64;
 /// A name that a statement asked for isn't there any more.
 pub(super) const NO_SUCH_TABLE: u16 = 1146;
@@ -55,7 +53,7 @@ pub(super) fn settings(connection: &Connection) -> String {
         ("wait_timeout", "31536000"),
         ("net_read_timeout", "3600"),
         ("net_write_timeout", "3600"),
-        // Whoever stands in the way of a DROP should not hold it up for ever.
+        // A session in the way of a DROP should not hold it up for ever.
         ("lock_wait_timeout", "60"),
         ("autocommit", "1"),
         // What doesn't fit is an error and no other value.
@@ -193,15 +191,15 @@ impl Keeper for Connection {
     }
 
     fn leave(&mut self, _: &Workspace) {
-        self.set_timeout(Some(PATIENCE));
+        self.link.set_timeout(Some(PATIENCE));
         // If it fails the session is dead and its locks with it.
         let _ = self.run("SELECT RELEASE_ALL_LOCKS()");
     }
 
     fn answers(&mut self) -> bool {
-        self.set_timeout(Some(PATIENCE));
+        self.link.set_timeout(Some(PATIENCE));
         let answers = self.ping();
-        self.set_timeout(None);
+        self.link.set_timeout(None);
         answers
     }
 
@@ -280,13 +278,10 @@ pub(super) fn drop_database(connection: &mut Connection, workspace: &Workspace) 
 
 fn dropping(errors: &Errors, workspace: &Workspace, error: Error) -> Error {
     if error.kind == ErrorKind::Permission {
-        let message = format!(
-            "the database {workspace} can't be removed by this user of {}: {}",
-            errors.address(),
-            error.message
-        );
+        let message =
+            format!("the database {workspace} can't be removed by this user of {}: {}", errors.address, error.message);
         return Error::new(ErrorKind::Permission, message)
-            .hint("run plimsoll clean as the user who made it, or as one with the right to drop databases");
+            .hint("run plimsoll clean as the user that made it, or as one with the right to drop databases");
     }
     error
 }

@@ -1,13 +1,11 @@
 //! How much data content a row brings, without taking its values apart.
 
-use plimsoll_engine::error::Result;
-use plimsoll_engine::table::ColumnType;
+use plimsoll_engine::{ColumnType, Result};
 use postgres_types::Type;
 
 use super::error::statement;
 use super::wire;
 
-/// What a value of a column counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Size {
     /// So many bytes.

@@ -2,14 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use plimsoll_engine::database::{Cold, ColdFollower, Workspace};
-use plimsoll_engine::error::{ErrorKind, Result};
 use plimsoll_engine::process;
-use plimsoll_engine::request::RequestAccess;
 use plimsoll_engine::server::cold::forget;
 use plimsoll_engine::server::place::CONTROL;
 use plimsoll_engine::server::restart::restart;
-use plimsoll_engine::table::Table;
+use plimsoll_engine::{Cold, ColdFollower, ErrorKind, RequestAccess, Result, Table, Workspace};
 
 use super::connect::Connector;
 use super::connection::Connection;
@@ -18,7 +15,6 @@ use super::{displace, session};
 /// The forks of a relation, by the ends of their files' names.
 const FORKS: [&str; 3] = ["", "_vm", "_fsm"];
 
-/// Makes tables cold.
 pub(super) struct ColdMaker<'a> {
     pub(super) connector: &'a Connector,
     pub(super) data_directory: Option<&'a Path>,
@@ -27,8 +23,8 @@ pub(super) struct ColdMaker<'a> {
 }
 
 impl ColdMaker<'_> {
-    /// By a restart if a command is given, else by writing the tables anew where nobody else reads them, and displacing
-    /// what stays cached; then out of the operating system's cache.
+    /// By a restart if a command is given. Else the tables are written anew where nobody else reads them, and what stays cached
+    /// is displaced. Then they leave the operating system's cache.
     pub(super) fn make_cold(
         &mut self,
         workspace: &Workspace,
@@ -39,11 +35,12 @@ impl ColdMaker<'_> {
         let mut done = Vec::new();
         self.follower.check()?;
         if let Some(command) = &cold.restart_command {
-            self.restart(command)?;
+            let connector = self.connector;
+            restart(command, connector.clock.as_ref(), self.follower, || started_at(connector))?;
             done.push("restart".to_owned());
         }
         let mut connection = session::connect(self.connector, workspace, run, RequestAccess::OWN)?;
-        self.follower.working(connection.canceller());
+        self.follower.working(connection.link.cancel());
         if cold.restart_command.is_none() {
             if !cold.shared {
                 for table in tables {
@@ -69,12 +66,6 @@ impl ColdMaker<'_> {
         Ok(done)
     }
 
-    /// Runs the command and waits for the restarted server.
-    fn restart(&mut self, command: &str) -> Result<()> {
-        let connector = self.connector;
-        restart(command, connector.clock.as_ref(), self.follower, || started_at(connector))
-    }
-
     /// Writes back and forgets all files of the tables; false if not all of them are ours to read.
     fn drop_from_os_cache(&mut self, connection: &mut Connection, tables: &[Table]) -> Result<bool> {
         let Some(directory) = self.data_directory else { return Ok(false) };
@@ -98,8 +89,8 @@ impl ColdMaker<'_> {
     }
 }
 
-/// True if rewriting leaves a noticeable part of one of the tables in shared buffers: all of it where a scan keeps it
-/// there, else the rings of the index build and of ANALYZE, some 600 KB, which count in a table below 80 MB.
+/// True if rewriting leaves a noticeable part of one of the tables in shared buffers. That is all of it where a scan keeps it
+/// there. Else it is the rings of the index build and of ANALYZE, some 600 KB, which count in a table below 80 MB.
 fn any_stays_cached(connection: &mut Connection, tables: &[Table]) -> Result<bool> {
     let sql = "SELECT pg_relation_size($1::text::regclass) / current_setting('block_size')::int8 < greatest(setting::int8 / 4 + 1, 10000) \
                FROM pg_settings WHERE name = 'shared_buffers'";

@@ -1,4 +1,4 @@
-//! Connections: where to, as whom, how protected, and under which name.
+//! Connections: where to, as which user, how protected, and under which name.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -11,18 +11,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::canceller::{CANCEL_PATIENCE, Canceller};
+use plimsoll_engine::server::errors::unreachable;
 use plimsoll_engine::server::lines::Pulse;
+use plimsoll_engine::server::link::Refused;
 use plimsoll_engine::server::socket::{Address, KeepAlive};
-use plimsoll_engine::server::tls::{self, Trust};
-use plimsoll_engine::target::{Credentials, Secret};
+use plimsoll_engine::server::tls::{self, Protection, Trust};
+use plimsoll_engine::server::url;
+use plimsoll_engine::{Credentials, Environment, Error, ErrorKind, Result, Secret};
 
 use super::connection::Connection;
 use super::error::Errors;
-use super::login::{self, ChannelRule, Login, Refused, Route};
-use super::password::{self, Environment};
-use super::url::{Location, SslMode};
+use super::login::{self, ChannelRule, Login, Route};
+use super::password;
+use super::url::{Location, SSL_MODES};
 use super::wire_connection::WireConnection;
 
 /// How long a server may take to answer and let us in, if the URL doesn't say.
@@ -36,7 +38,6 @@ pub(super) const KEEPALIVE_RETRIES: u32 = 3;
 /// Folders where servers put their sockets.
 const SOCKET_FOLDERS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
 
-/// A server that may be there.
 #[derive(Debug, Clone)]
 struct Host {
     /// Its name, or the folder of its socket.
@@ -59,7 +60,6 @@ impl Host {
     }
 }
 
-/// Makes connections to one database.
 #[derive(Clone)]
 pub(super) struct Connector {
     pub(super) clock: Arc<dyn Clock>,
@@ -78,7 +78,7 @@ pub(super) struct Connector {
     pub(super) warnings: Vec<String>,
     /// What libpq's programs are to be told, as their environment; it may hold the password.
     tool_environment: Vec<(&'static str, String)>,
-    /// Who let us in last.
+    /// The server that let us in last.
     reached: Arc<Mutex<Option<(Address, Host)>>>,
 }
 
@@ -122,26 +122,20 @@ impl Connector {
             }
         }
 
-        // Verified by default; on this machine there is nobody in between, and a server there seldom has a certificate.
-        let mode = location.ssl_mode.unwrap_or(if loopback { SslMode::Prefer } else { SslMode::VerifyFull });
+        let mode = location.ssl_mode.unwrap_or(Protection::usual(loopback));
         // A root certificate makes `require` verify the authority, as in libpq.
         let trust = match (mode, &location.ssl_root_cert) {
-            (SslMode::VerifyFull, _) => Trust::Host,
-            (SslMode::VerifyCa, _) | (SslMode::Require, Some(_)) => Trust::Authority,
-            (SslMode::Require | SslMode::Prefer | SslMode::Disable, _) => Trust::Anybody,
+            (Protection::Encrypted, Some(_)) => Trust::Authority,
+            (mode, _) => mode.trust(),
         };
         let is_direct = one_of(&location, "sslnegotiation", &[("postgres", false), ("direct", true)])?.unwrap_or(false);
-        if is_direct && mode == SslMode::Prefer {
+        if is_direct && mode == Protection::IfPossible {
             return Err(unfit("sslnegotiation"));
         }
         let seconds = |key, usual| {
             let given: Option<i64> = number(&location, key)?;
-            Ok::<_, Error>(
-                given
-                    .and_then(|given| u64::try_from(given).ok())
-                    .filter(|given| *given > 0)
-                    .map_or(usual, Duration::from_secs),
-            )
+            let given = given.and_then(|given| u64::try_from(given).ok()).filter(|given| *given > 0);
+            Ok::<_, Error>(given.map_or(usual, Duration::from_secs))
         };
         let keep_alive = KeepAlive {
             idle: seconds("keepalives_idle", KEEPALIVE_IDLE)?,
@@ -174,9 +168,9 @@ impl Connector {
         ];
         let mut tool_environment: Vec<(&str, String)> =
             libpq.iter().filter_map(|(name, key)| Some((*name, location.get(key)?.to_owned()))).collect();
-        tool_environment.extend([("PGUSER", user.clone()), ("PGSSLMODE", mode.name().to_owned())]);
+        tool_environment.extend([("PGUSER", user.clone()), ("PGSSLMODE", SSL_MODES[mode as usize].to_owned())]);
         // Our certificates are those that the system trusts; libpq has to be told, and can be from version 16 on.
-        let verified = (mode == SslMode::VerifyFull).then(|| "system".to_owned());
+        let verified = (mode == Protection::Host).then(|| "system".to_owned());
         tool_environment.extend(location.ssl_root_cert.clone().or(verified).map(|file| ("PGSSLROOTCERT", file)));
         Ok(Self {
             clock,
@@ -187,7 +181,7 @@ impl Connector {
             route,
             login,
             timeout: seconds("connect_timeout", CONNECT_TIMEOUT)?,
-            errors: Errors::new(address(&host, &port), database.clone(), user),
+            errors: Errors { address: address(&host, &port), database: database.clone(), user },
             database,
             loopback,
             warnings,
@@ -198,18 +192,18 @@ impl Connector {
 
     /// The same server's connections to another database.
     pub(super) fn to(&self, database: &str) -> Self {
-        let (errors, warnings) = (self.errors.at(database), Vec::new());
-        Self { database: database.to_owned(), errors, warnings, ..self.clone() }
+        let errors = Errors { database: database.to_owned(), ..self.errors.clone() };
+        Self { database: database.to_owned(), errors, warnings: Vec::new(), ..self.clone() }
     }
 
     /// The same user's connections to a server of ours that has nothing but a socket in this folder.
     pub(super) fn at_socket(&self, folder: &Path, port: u16) -> Self {
         let name = folder.display().to_string();
         Self {
-            errors: Errors::new(name.clone(), self.database.clone(), self.login.user.clone()),
+            errors: Errors { address: name.clone(), ..self.errors.clone() },
             hosts: vec![Host { name, address: None, port }],
             writes: None,
-            route: Route { mode: SslMode::Disable, ..self.route.clone() },
+            route: Route { mode: Protection::Off, ..self.route.clone() },
             login: Login { options: None, ..self.login.clone() },
             loopback: true,
             warnings: Vec::new(),
@@ -238,20 +232,22 @@ impl Connector {
     /// A connection that waits no longer than this for anything.
     pub(super) fn connect_hurried(&self, name: &str, patience: Duration) -> Result<Connection> {
         let connection = self.connect_within(name, self.timeout.min(patience))?;
-        connection.set_timeout(Some(patience));
+        connection.link.set_timeout(Some(patience));
         Ok(connection)
     }
 
     /// Connects to the first host that lets us in; each of their addresses may take so long.
     fn connect_within(&self, name: &str, timeout: Duration) -> Result<Connection> {
-        let mut failed = self.errors.unreachable("no host is named");
+        let refused = |refused: Refused| refused.into_error(&self.errors.address, timeout);
+        let unfit = |cause: &str| unreachable(&self.errors.address, cause);
+        let mut failed = unfit("no host is named");
         let count = self.hosts.len();
         let first = if self.any_first { RandomState::new().build_hasher().finish() as usize % count.max(1) } else { 0 };
         for host in self.hosts.iter().cycle().skip(first).take(count) {
             let addresses = match host.addresses() {
                 Ok(addresses) => addresses,
                 Err(error) => {
-                    failed = self.errors.unreachable(&error.to_string());
+                    failed = refused(error.into());
                     continue;
                 }
             };
@@ -263,17 +259,10 @@ impl Connector {
                             *self.reached.lock().unwrap_or_else(PoisonError::into_inner) = reached;
                             return Ok(connection);
                         }
-                        Ok(false) => {
-                            let cause = "the server is not one of the target_session_attrs asked for";
-                            failed = self.errors.unreachable(cause);
-                        }
+                        Ok(false) => failed = unfit("the server is not one of the target_session_attrs asked for"),
                         Err(error) => failed = error,
                     },
-                    Err(Refused::Error(error)) => failed = error,
-                    Err(Refused::Wire(error)) if error.kind() == io::ErrorKind::TimedOut => {
-                        failed = self.errors.too_slow(timeout.as_secs());
-                    }
-                    Err(Refused::Wire(error)) => failed = self.errors.unreachable(&error.to_string()),
+                    Err(error) => failed = refused(error),
                 }
             }
         }
@@ -286,11 +275,8 @@ impl Connector {
         Pulse::new(&self.route.lines, move || {
             let reached = connector.reached.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let Some((address, host)) = reached else { return Ok(()) };
-            match connector.enter(&address, &host, "plimsoll cancel", CANCEL_PATIENCE) {
-                Ok(_) => Ok(()),
-                Err(Refused::Wire(error)) => Err(error),
-                Err(Refused::Error(error)) => Err(io::Error::other(error.message)),
-            }
+            let entered = connector.enter(&address, &host, "plimsoll cancel", CANCEL_PATIENCE);
+            entered.map(drop).map_err(Refused::into_io)
         })
     }
 
@@ -349,14 +335,12 @@ fn hosts(location: &Location) -> Result<Vec<Host>> {
     (0..count).map(host).collect()
 }
 
-/// What a word of the URL stands for.
 fn one_of<T: Copy>(location: &Location, key: &str, words: &[(&str, T)]) -> Result<Option<T>> {
     let Some(given) = location.get(key) else { return Ok(None) };
     let found = words.iter().find(|(word, _)| *word == given).ok_or_else(|| unfit(key))?;
     Ok(Some(found.1))
 }
 
-/// A number of the URL.
 fn number<T: FromStr>(location: &Location, key: &str) -> Result<Option<T>> {
     location.get(key).map(|given| given.parse().map_err(|_| unfit(key))).transpose()
 }
@@ -374,16 +358,14 @@ fn usual_host(port: &str) -> String {
 }
 
 fn is_loopback(host: &str) -> bool {
-    host.starts_with('/') || host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    host.starts_with('/') || url::is_loopback(host)
 }
 
 /// `host:port` of every host; sockets by their folder.
 fn address(hosts: &str, ports: &str) -> String {
     let ports: Vec<&str> = ports.split(',').collect();
     let port = |index: usize| ports.get(index).or(ports.first()).copied().unwrap_or("5432");
-    let name = |host: &str| if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-    let all: Vec<String> =
-        hosts.split(',').enumerate().map(|(i, host)| format!("{}:{}", name(host), port(i))).collect();
+    let all: Vec<String> = hosts.split(',').enumerate().map(|(i, host)| url::address(host, port(i))).collect();
     all.join(",")
 }
 
@@ -405,12 +387,12 @@ mod tests {
     #[test]
     fn tls_is_verified_unless_the_server_is_here() {
         let far = connector("postgres://db.example/d");
-        assert!(!far.loopback && far.route.mode == SslMode::VerifyFull);
+        assert!(!far.loopback && far.route.mode == Protection::Host);
         for near in
             ["postgres://127.0.0.1/d", "postgres://localhost/d", "postgres://[::1]/d", "postgres:///d?host=/tmp"]
         {
             let near = connector(near);
-            assert!(near.loopback && near.route.mode == SslMode::Prefer);
+            assert!(near.loopback && near.route.mode == Protection::IfPossible);
         }
         assert!(!connector("postgres://localhost,db.example/d").loopback);
         assert!(!connector("postgres://localhost/d?hostaddr=10.0.0.1").loopback);
@@ -419,7 +401,7 @@ mod tests {
     #[test]
     fn what_is_not_said_has_a_default() {
         let connector = connector("postgres://h1:1,h2/?application_name=x");
-        assert_eq!(connector.errors.address(), "h1:1,h2:5432");
+        assert_eq!(connector.errors.address, "h1:1,h2:5432");
         assert_eq!(connector.login.user, "ann");
         assert_eq!(connector.timeout, CONNECT_TIMEOUT);
         assert_eq!(connector.warnings.len(), 1);

@@ -2,14 +2,10 @@
 
 use std::io;
 use std::str::FromStr;
-use std::sync::Arc;
-use std::time::Duration;
 
-use plimsoll_engine::database::Cancel;
-use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::request::Traffic;
 use plimsoll_engine::server::canceller::Canceller;
-use plimsoll_engine::value::Value;
+use plimsoll_engine::server::link::{self, Link};
+use plimsoll_engine::{Error, ErrorKind, Result, Value};
 use postgres_protocol::message::backend::{
     COMMAND_COMPLETE_TAG, COPY_DATA_TAG, COPY_IN_RESPONSE_TAG, DATA_ROW_TAG, ERROR_RESPONSE_TAG,
     PARAMETER_DESCRIPTION_TAG, READY_FOR_QUERY_TAG, ROW_DESCRIPTION_TAG,
@@ -26,28 +22,10 @@ use super::wire_connection::{HEADER, Reader, WireConnection, malformed};
 /// Formats by their numbers in the protocol.
 pub(super) const TEXT: i16 = 0;
 pub(super) const BINARY: i16 = 1;
-/// How long a server may take to hear that we go.
-const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Why an exchange came to nothing.
-pub(super) enum Failed {
-    /// The line broke, and stays broken.
-    Wire(io::Error),
-    /// The server refused; the connection works on.
-    Server(Box<ServerError>),
-    /// Who was handed a row had enough; the rest of the answer is still to come.
-    Receiver(Error),
-    /// It is our own fault, or that of whoever gave rows; the connection works on.
-    Ours(Error),
-}
+pub(super) type Failed = link::Failed<Box<ServerError>>;
 
-impl From<io::Error> for Failed {
-    fn from(error: io::Error) -> Self {
-        Self::Wire(error)
-    }
-}
-
-/// What comes of an exchange.
 pub(super) type Outcome<T> = std::result::Result<T, Failed>;
 
 /// A row of a small answer, as texts.
@@ -71,13 +49,11 @@ impl Texts {
         self.text(index)?.parse().ok()
     }
 
-    /// True for a boolean that is.
     pub(super) fn is_true(&self, index: usize) -> bool {
         self.text(index) == Some("t")
     }
 }
 
-/// A prepared statement.
 #[derive(Debug)]
 pub(super) struct Prepared {
     name: String,
@@ -85,65 +61,24 @@ pub(super) struct Prepared {
     pub(super) columns: Box<[Type]>,
 }
 
-/// A connection.
 pub(super) struct Connection {
-    line: WireConnection,
+    pub(super) link: Link<WireConnection>,
     pub(super) errors: Errors,
-    canceller: Arc<Canceller>,
     pub(super) is_in_transaction: bool,
-    /// Why there is no line any more.
-    lost: Option<Error>,
 }
 
 impl Connection {
     pub(super) fn new(line: WireConnection, errors: Errors, canceller: Canceller) -> Self {
-        Self { line, errors, canceller: Arc::new(canceller), is_in_transaction: false, lost: None }
+        Self { link: Link::new(line, canceller), errors, is_in_transaction: false }
     }
 
-    /// Cancels its statements from another thread.
-    pub(super) fn canceller(&self) -> Arc<dyn Cancel> {
-        Arc::clone(&self.canceller) as Arc<dyn Cancel>
-    }
-
-    /// From now on answers may take so long, or as long as they take: a server that is frozen must not hold up those who can do
-    /// without it.
-    pub(super) fn set_timeout(&self, timeout: Option<Duration>) {
-        // A line that is gone needs no hurry.
-        let _ = self.line.stream.socket().set_timeout(timeout);
-    }
-
-    /// What went over it.
-    pub(super) fn traffic(&self) -> Traffic {
-        self.line.stream.socket().traffic()
-    }
-
-    /// Gives memory back that a large answer or load took.
-    pub(super) fn shrink(&mut self) {
-        self.line.shrink();
-    }
-
-    /// An error if the line is gone.
-    pub(super) fn alive(&self) -> Result<()> {
-        self.lost.as_ref().map_or(Ok(()), |error| Err(error.clone()))
-    }
-
-    /// An exchange's failure as an error; a line that broke stays broken, and so does one that the server gave up.
     pub(super) fn fail(&mut self, failed: Failed) -> Error {
-        let error = match failed {
-            Failed::Receiver(error) | Failed::Ours(error) => return error,
-            Failed::Server(server_error) => self.errors.answered(&server_error),
-            Failed::Wire(error) => self.errors.lost(&error.to_string()),
-        };
-        if error.kind == ErrorKind::Lost {
-            self.lost = Some(error.clone());
-            self.canceller.end();
-        }
-        error
+        self.link.fail(failed, &self.errors.address, |server_error| self.errors.answered(server_error))
     }
 
     /// Puts messages into the line's buffer: all of them, or none.
     fn put(&mut self, messages: impl FnOnce(&mut BytesMut) -> std::result::Result<(), BindError>) -> Outcome<()> {
-        let out = &mut self.line.out;
+        let out = &mut self.link.line.out;
         messages(out).map_err(|error| {
             out.clear();
             Failed::Ours(match error {
@@ -154,29 +89,29 @@ impl Connection {
     }
 
     fn send(&mut self) -> io::Result<()> {
-        self.canceller.begin();
-        self.line.send()
+        self.link.canceller.begin();
+        self.link.line.send()
     }
 
     /// Reads until the server is ready again; each message but the last goes to `each`.
     fn answer(&mut self, mut each: impl FnMut(u8, &[u8]) -> Outcome<()>) -> Outcome<()> {
         let mut server_error = None;
         loop {
-            match self.line.receive() {
+            match self.link.line.receive() {
                 Ok((READY_FOR_QUERY_TAG, message)) => {
                     self.is_in_transaction = message.get(HEADER) != Some(&b'I');
-                    self.canceller.end();
+                    self.link.canceller.end();
                     return server_error.map_or(Ok(()), |server_error| Err(Failed::Server(server_error)));
                 }
                 Ok((ERROR_RESPONSE_TAG, message)) => server_error = Some(Box::new(ServerError::of(message)?)),
                 Ok((COPY_IN_RESPONSE_TAG, _)) => {
                     // Here there is nothing to copy, and Sync was not heard.
-                    frontend::copy_fail("no rows were given", &mut self.line.out)?;
-                    frontend::sync(&mut self.line.out);
-                    self.line.send()?;
+                    frontend::copy_fail("no rows were given", &mut self.link.line.out)?;
+                    frontend::sync(&mut self.link.line.out);
+                    self.link.line.send()?;
                 }
                 Ok((tag, message)) => each(tag, message)?,
-                // Who is sent away is told why before the line breaks.
+                // A server that refuses us says why before the line breaks.
                 Err(error) => return Err(server_error.map_or(Failed::Wire(error), Failed::Server)),
             }
         }
@@ -194,7 +129,7 @@ impl Connection {
     /// Gives up the rest of an answer of which a part was read: it would still be sent, and the next statement would have to
     /// wait for all of it.
     pub(super) fn abandon(&mut self) {
-        self.canceller.cancel();
+        self.link.cancel().cancel();
         if let Err(failed @ Failed::Wire(_)) = self.answer(|_, _| Ok(())) {
             self.fail(failed);
         }
@@ -202,7 +137,7 @@ impl Connection {
 
     /// Runs statements as a text and gives the rows that the last one changed; rows that they return are passed over.
     pub(super) fn run(&mut self, sql: &str) -> Result<u64> {
-        self.alive()?;
+        self.link.alive()?;
         self.try_run(sql).map_err(|failed| self.fail(failed))
     }
 
@@ -221,7 +156,7 @@ impl Connection {
 
     /// Asks something small: all values are texts, the parameters' too.
     pub(super) fn rows(&mut self, sql: &str, parameters: &[&str]) -> Result<Vec<Texts>> {
-        self.alive()?;
+        self.link.alive()?;
         let put = self.put(|out| {
             frontend::parse("", sql, [], out)?;
             bind_texts("", parameters, out)
@@ -260,24 +195,23 @@ impl Connection {
             }
             Ok(())
         });
-        put.and_then(|()| Ok(self.send()?)).map_err(|failed| self.fail(failed))?;
-        self.answers(count)
+        self.answers(put, count)
     }
 
     /// Asks the first of the prepared questions. An inner error is the server's, after which the line goes on.
     pub(super) fn ask(&mut self, count: usize) -> Result<Vec<Result<Vec<Texts>>>> {
         let put = self.put(|out| (0..count).try_for_each(|number| bind_texts(&format!("q{number}"), &[], out)));
-        put.and_then(|()| Ok(self.send()?)).map_err(|failed| self.fail(failed))?;
-        self.answers(count)
+        self.answers(put, count)
     }
 
-    fn answers(&mut self, count: usize) -> Result<Vec<Result<Vec<Texts>>>> {
+    fn answers(&mut self, put: Outcome<()>, count: usize) -> Result<Vec<Result<Vec<Texts>>>> {
+        put.and_then(|()| Ok(self.send()?)).map_err(|failed| self.fail(failed))?;
         let mut answers = Vec::with_capacity(count);
         for _ in 0..count {
             let mut rows = Vec::new();
             let answer = self.answer(|tag, message| keep(&mut rows, tag, message));
             answers.push(answer.map(|()| rows).map_err(|failed| self.fail(failed)));
-            self.alive()?;
+            self.link.alive()?;
         }
         Ok(answers)
     }
@@ -368,7 +302,7 @@ impl Connection {
     /// Runs a COPY statement: sends what `fill` appends to its buffer, a piece at a time, until it says that this was all. An
     /// error of it ends the statement without an effect.
     pub(super) fn copy(&mut self, sql: &str, fill: &mut dyn FnMut(&mut BytesMut) -> Result<bool>) -> Result<()> {
-        self.alive()?;
+        self.link.alive()?;
         self.try_copy(sql, fill).map_err(|failed| self.fail(failed))
     }
 
@@ -377,18 +311,18 @@ impl Connection {
         self.send()?;
         let mut server_error = None;
         loop {
-            match self.line.receive()? {
+            match self.link.line.receive()? {
                 (COPY_IN_RESPONSE_TAG, _) => break,
                 (ERROR_RESPONSE_TAG, message) => server_error = Some(Box::new(ServerError::of(message)?)),
                 (READY_FOR_QUERY_TAG, _) => {
-                    self.canceller.end();
+                    self.link.canceller.end();
                     return Err(server_error.map_or_else(|| malformed().into(), Failed::Server));
                 }
                 _ => {}
             }
         }
         let filled = loop {
-            let out = &mut self.line.out;
+            let out = &mut self.link.line.out;
             out.extend_from_slice(&[COPY_DATA_TAG, 0, 0, 0, 0]);
             let more = fill(out);
             if more.is_ok() {
@@ -396,7 +330,7 @@ impl Connection {
                 out[1..HEADER].copy_from_slice(&length.to_be_bytes());
             }
             match more {
-                Ok(true) => self.line.send()?,
+                Ok(true) => self.link.line.send()?,
                 Ok(false) => {
                     frontend::copy_done(out);
                     break Ok(());
@@ -408,22 +342,10 @@ impl Connection {
                 }
             }
         };
-        let sent = self.line.send();
+        let sent = self.link.line.send();
         let ended = self.answer(|_, _| Ok(()));
         filled?;
         ended.and_then(|()| Ok(sent?))
-    }
-}
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        // The server would notice anyhow, and say so in its log.
-        if self.lost.is_none() {
-            self.set_timeout(Some(FAREWELL));
-            self.line.out.clear();
-            frontend::terminate(&mut self.line.out);
-            let _ = self.line.send();
-        }
     }
 }
 

@@ -1,17 +1,16 @@
 //! Databases of our own, by which whole ones are copied: how they are known, listed and dropped.
 
-use plimsoll_engine::database::{Workspace, WorkspaceStatus};
-use plimsoll_engine::error::{Error, ErrorKind, Result};
+use plimsoll_engine::{Error, ErrorKind, Result, Workspace, WorkspaceStatus};
 
 use super::connection::Connection;
 use super::workspace;
 
-/// The limit of connections that our databases have, and by which they are known: unlike a comment it is there from the
-/// moment in which the database is. ("Plim" on a telephone, cut to what nobody would choose.)
+/// The limit of connections that our databases have, and by which they are known. Unlike a comment it is there from the moment
+/// in which the database is. ("Plim" on a telephone, cut to what nobody would choose.)
 pub(super) const MARK: u32 = 7546;
 
-/// The condition that a row of `pg_database` with a name of ours bears it. A database whose removal was cut short has -2 instead
-/// and can only be dropped (`DATCONNLIMIT_INVALID_DB` in PostgreSQL's `pg_database.h`).
+/// The condition that a row of `pg_database` with a name of ours bears it. After a removal that was cut short there is -2 instead,
+/// and the database can only be dropped (`DATCONNLIMIT_INVALID_DB` in PostgreSQL's `pg_database.h`).
 const BEARS_MARK: &str = "datconnlimit IN (7546, -2)";
 
 /// First version with `WITH (FORCE)`.

@@ -1,12 +1,9 @@
 //! Loading by `COPY ... FROM STDIN (FORMAT binary)`: no conversion on the server, and no allocation by row here.
 //!
-//! One transaction, several COPY statements: an error is heard only at the end of one, and a full disk must not
+//! One transaction, several COPY statements: an error is heard only at the end of one. A full disk must not
 //! be found out when a hundred gigabytes have been sent in vain.
 
-use plimsoll_engine::database::RowSource;
-use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::table::{ColumnType, Table};
-use plimsoll_engine::value::{Row, RowSummary, Value};
+use plimsoll_engine::{ColumnType, Error, ErrorKind, Result, Row, RowSource, RowSummary, Table, Value};
 use postgres_types::private::BytesMut;
 
 use super::connection::Connection;
@@ -29,7 +26,7 @@ pub(super) fn load(connection: &mut Connection, table: &Table, rows: &mut dyn Ro
     let loaded = pieces(connection, &sql, &table.types(), rows);
     // After an error the server takes COMMIT for ROLLBACK, without a complaint.
     let ended = connection.run(if loaded.is_ok() { "COMMIT" } else { "ROLLBACK" });
-    connection.shrink();
+    connection.link.line.shrink();
     loaded.and_then(|row_summary| ended.map(|_| row_summary))
 }
 

@@ -1,14 +1,11 @@
-//! Counters: what the server says of its cache and its log, and what Linux says of its processes.
+//! Counters: what the server says of its cache and its log, and which of its processes is on this machine.
 
 use std::fs;
-use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::{Clock, windowed};
-use plimsoll_engine::database::{Sampler, Workspace};
-use plimsoll_engine::error::Result;
 use plimsoll_engine::process;
-use plimsoll_engine::table::Table;
+use plimsoll_engine::{Result, Table, Workspace};
 use plimsoll_measurement::{Counter, FileRow, Reading};
 
 use super::connection::Connection;
@@ -20,8 +17,6 @@ pub(super) const LOG_VIEW_VERSION: u32 = 140_000;
 pub(super) const IO_VIEW_VERSION: u32 = 180_000;
 /// Before [`FLUSH_VERSION`], it publishes at most every half second, at the end of a statement.
 const PUBLISH_PAUSE: Duration = Duration::from_millis(600);
-/// Processes come and go while they are read; after so many disturbed readings the last one counts.
-const READ_ATTEMPTS: u32 = 3;
 
 /// Makes this session's counts visible in the statistics views.
 pub(super) fn flush(connection: &mut Connection, clock: &dyn Clock, server_version: u32) -> Result<()> {
@@ -51,13 +46,8 @@ pub(super) fn sample(connection: &mut Connection, clock: &dyn Clock, workspace: 
                THEN (pg_current_wal_lsn() - '0/0'::pg_lsn)::float8 END";
     let (row, window) = windowed(clock, || connection.row(sql, &[workspace.name()]));
     let row = row?;
-    let mut readings = Vec::with_capacity(2);
-    for (index, metric) in [Counter::CacheMissPages, Counter::LogWriteBytes].into_iter().enumerate() {
-        if let Some(value) = row.get(index) {
-            readings.push(Reading { metric, value, window });
-        }
-    }
-    Ok(readings)
+    let metrics = [Counter::CacheMissPages, Counter::LogWriteBytes].into_iter().enumerate();
+    Ok(metrics.filter_map(|(index, metric)| Some(Reading { metric, value: row.get(index)?, window })).collect())
 }
 
 /// The question for [`file_rows`]: the log as the whole server wrote and synced it, with times where the server takes them
@@ -107,103 +97,9 @@ pub(super) fn postmaster(connection: &mut Connection, loopback: bool) -> Option<
     if !loopback {
         return None;
     }
-    let backend: i32 = connection.value("SELECT pg_backend_pid()", &[]).ok()?;
-    // A loopback address may lead into a container, whose process ids mean nothing here.
+    let backend: u32 = connection.value("SELECT pg_backend_pid()", &[]).ok()?;
+    // A loopback address may lead into a container, which has process ids of its own.
     let name = fs::read_to_string(format!("/proc/{backend}/comm")).ok()?;
     (name.trim() == "postgres").then_some(())?;
-    let stat = fs::read_to_string(format!("/proc/{backend}/stat")).ok()?;
-    // Behind the name in parentheses: state, parent.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
-}
-
-/// Sums over the server's processes. A process that ends passes its counts on to its parent, so the sums only rise.
-pub(super) struct ProcessSampler {
-    clock: Arc<dyn Clock>,
-    postmaster: u32,
-    last: Sums,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Sums {
-    device_read_bytes: Option<u64>,
-    device_write_bytes: Option<u64>,
-    cpu_seconds: Option<f64>,
-}
-
-impl ProcessSampler {
-    /// A sampler of the server with this postmaster; `None` without the right to read anything of it.
-    pub(super) fn new(clock: Arc<dyn Clock>, postmaster: u32) -> Option<Self> {
-        let sums = read(postmaster);
-        (sums != Sums::default()).then_some(Self { clock, postmaster, last: sums })
-    }
-}
-
-impl Sampler for ProcessSampler {
-    /// Leaves out what can't be read any more, such as everything when the server was restarted.
-    fn sample(&mut self) -> Result<Vec<Reading>> {
-        let clock = Arc::clone(&self.clock);
-        let (sums, window) = windowed(clock.as_ref(), || read(self.postmaster));
-        // Somebody who was counted and then ended is in the parent's counts as well; later readings have it once.
-        let sums = Sums {
-            device_read_bytes: sums
-                .device_read_bytes
-                .max(self.last.device_read_bytes.filter(|_| sums.device_read_bytes.is_some())),
-            device_write_bytes: sums
-                .device_write_bytes
-                .max(self.last.device_write_bytes.filter(|_| sums.device_write_bytes.is_some())),
-            cpu_seconds: sums.cpu_seconds.map(|seconds| seconds.max(self.last.cpu_seconds.unwrap_or(0.0))),
-        };
-        self.last = sums;
-        let values = [
-            (Counter::DeviceReadBytes, sums.device_read_bytes.map(|bytes| bytes as f64)),
-            (Counter::DeviceWriteBytes, sums.device_write_bytes.map(|bytes| bytes as f64)),
-            (Counter::EngineCpuSeconds, sums.cpu_seconds),
-        ];
-        Ok(values.into_iter().filter_map(|(metric, value)| Some(Reading { metric, value: value?, window })).collect())
-    }
-}
-
-/// Reads all processes, children before parents, so that nobody's counts are passed over; again if one that was counted
-/// has ended by then, as its counts might be there twice.
-fn read(postmaster: u32) -> Sums {
-    let mut sums = Sums::default();
-    for _ in 0..READ_ATTEMPTS {
-        let tree = process::tree(postmaster);
-        sums = Sums::default();
-        for pid in tree.iter().rev() {
-            if let Some(counters) = process::of_process(*pid) {
-                *sums.device_read_bytes.get_or_insert(0) += counters.device_read_bytes;
-                *sums.device_write_bytes.get_or_insert(0) += counters.device_write_bytes;
-            }
-            if let Some(seconds) = process::cpu_seconds(*pid) {
-                *sums.cpu_seconds.get_or_insert(0.0) += seconds;
-            }
-        }
-        let now = process::tree(postmaster);
-        if tree.iter().all(|pid| now.contains(pid)) {
-            break;
-        }
-    }
-    sums
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sums_hold_what_ended_children_did() {
-        let own = std::process::id();
-        let before = read(own).cpu_seconds.unwrap();
-        // Work that the counter, which goes in hundredths of a second, must notice.
-        let mut child = std::process::Command::new("sh");
-        child.args(["-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"]);
-        assert!(child.status().unwrap().success());
-        assert!(read(own).cpu_seconds.unwrap() > before);
-    }
-
-    #[test]
-    fn of_nobody_nothing_is_known() {
-        assert_eq!(read(u32::MAX), Sums::default());
-    }
+    process::parent(backend)
 }

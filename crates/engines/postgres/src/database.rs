@@ -3,20 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_engine::capability::Capability;
-use plimsoll_engine::database::{
-    Cancel, ClaimMode, Cold, ColdFollower, Database, Description, Lease, Moves, Sampler, Session, Sessions, Telemetry,
-    Transfer, Workspace, WorkspaceKind, WorkspaceStatus, Workspaces,
-};
-use plimsoll_engine::error::Result;
 use plimsoll_engine::process;
-use plimsoll_engine::request::{RequestAccess, Requester};
 use plimsoll_engine::server::place::{self, CONTROL, Keepers as _, ServerLease};
-use plimsoll_engine::table::Table;
+use plimsoll_engine::server::processes::ProcessSampler;
+use plimsoll_engine::{
+    Cancel, Capability, ClaimMode, Cold, ColdFollower, Database, Description, Lease, Moves, RequestAccess, Requester,
+    Result, Sampler, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceKind, WorkspaceStatus,
+    Workspaces,
+};
 use plimsoll_measurement::Ceiling;
 
 use super::connect::Connector;
-use super::counters::{self, ProcessSampler};
+use super::counters;
 use super::describe::{self, Server};
 use super::requester::WireRequester;
 use super::sampler::ServerSampler;
@@ -24,14 +22,14 @@ use super::session::PostgresSession;
 use super::transfer::PostgresTransfer;
 use super::{capabilities, cold, copies, workspace};
 
-/// Holds no connection: whoever asks something of the database gets a fresh one, which a restart can't have broken.
+/// Holds no connection: each question to the database gets a fresh one, which a restart can't have broken.
 pub(super) struct PostgresDatabase {
     connector: Arc<Connector>,
     server: Server,
 }
 
 impl PostgresDatabase {
-    /// Connects and asks the server who it is.
+    /// Connects and asks the server for its identity.
     pub(super) fn open(connector: Connector) -> Result<Self> {
         let server = describe::describe(&mut connector.connect(CONTROL)?, &connector)?;
         Ok(Self { connector: Arc::new(connector), server })
@@ -149,10 +147,7 @@ impl Telemetry for PostgresDatabase {
     }
 
     fn process_sampler(&self) -> Option<Box<dyn Sampler>> {
-        let mut connection = self.connector.connect(CONTROL).ok()?;
-        let postmaster = counters::postmaster(&mut connection, self.connector.loopback)?;
-        let sampler = ProcessSampler::new(Arc::clone(&self.connector.clock), postmaster)?;
-        Some(Box::new(sampler))
+        ProcessSampler::of(&self.connector.clock, &self.server_pids())
     }
 }
 

@@ -1,43 +1,21 @@
-//! Who the server says it is.
+//! The identity that the server states.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::thread::available_parallelism;
 
-use std::time::Duration;
-
-use plimsoll_engine::database::{Description, WeakIsolation};
-use plimsoll_engine::error::Result;
+use plimsoll_engine::{Description, Result, WeakIsolation, cpus_of_machine};
 use plimsoll_measurement::Ceiling;
 
 use super::connect::Connector;
-use super::connection::Connection;
+use super::connection::{Connection, Texts};
 use super::counters;
 
 /// Name of the engine in run records.
 pub(super) const NAME: &str = "postgresql";
 
-/// Settings that matter for a measurement.
-const SETTINGS: &[&str] = &[
-    "autovacuum",
-    "block_size",
-    "checkpoint_timeout",
-    "data_checksums",
-    "effective_cache_size",
-    "effective_io_concurrency",
-    "fsync",
-    "full_page_writes",
-    "huge_pages",
-    "jit",
-    "maintenance_work_mem",
-    "max_parallel_workers_per_gather",
-    "max_wal_size",
-    "shared_buffers",
-    "synchronous_commit",
-    "wal_compression",
-    "wal_level",
-    "work_mem",
-];
+const SETTINGS: &str = "{autovacuum,block_size,checkpoint_timeout,data_checksums,effective_cache_size,effective_io_concurrency,\
+                        fsync,full_page_writes,huge_pages,jit,maintenance_work_mem,max_parallel_workers_per_gather,max_wal_size,\
+                        shared_buffers,synchronous_commit,wal_compression,wal_level,work_mem}";
 
 /// What a crash can cost if one of these is off.
 const DURABLE: &[(&str, &str)] = &[
@@ -65,16 +43,12 @@ pub(super) struct Server {
     pub(super) ceilings: Vec<Ceiling>,
 }
 
-/// Asks the server.
 pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Result<Server> {
     // current_setting shows units.
     let sql = "SELECT name, current_setting(name) FROM pg_settings WHERE name = ANY($1)";
-    let mut settings = BTreeMap::new();
-    for row in connection.rows(sql, &[&format!("{{{}}}", SETTINGS.join(","))])? {
-        if let (Some(name), Some(value)) = (row.text(0), row.text(1)) {
-            settings.insert(name.to_owned(), value.to_owned());
-        }
-    }
+    let rows = connection.rows(sql, &[SETTINGS])?;
+    let pair = |row: &Texts| Some((row.text(0)?.to_owned(), row.text(1)?.to_owned()));
+    let settings: BTreeMap<String, String> = rows.iter().filter_map(pair).collect();
     let sql = "SELECT current_setting('server_version'), current_setting('server_version_num')::int4, current_database()::text";
     let row = connection.row(sql, &[])?;
     let (version, database) = (row.text(0).unwrap_or_default().to_owned(), row.text(2).unwrap_or_default());
@@ -88,25 +62,17 @@ pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Re
     let table_directory = tablespace.or_else(|| data_directory.clone());
 
     let mut warnings = connector.warnings.clone();
-    let off = |name: &str| settings.get(name).is_some_and(|value: &String| value == "off");
+    let off = |name: &str| settings.get(name).is_some_and(|value| value == "off");
     warnings.extend(DURABLE.iter().filter(|(name, _)| off(name)).map(|(_, text)| (*text).to_owned()));
     let page_bytes = settings.get("block_size").and_then(|size| size.parse().ok()).unwrap_or(8_192);
+    let weak_isolation = WeakIsolation::NoEffect("PostgreSQL treats READ UNCOMMITTED as READ COMMITTED".to_owned());
     let description = Description {
-        engine: NAME.to_owned(),
-        relative: None,
-        version,
         settings,
-        page_bytes,
         local,
-        embedded: false,
-        cpus: if local { available_parallelism().ok().and_then(|cpus| u32::try_from(cpus.get()).ok()) } else { None },
-        weak_isolation: WeakIsolation::NoEffect("PostgreSQL treats READ UNCOMMITTED as READ COMMITTED".to_owned()),
-        scale: 1,
-        edition: None,
-        rest_before_reuse: Duration::ZERO,
-        memory_report_age: Duration::ZERO,
-        fingerprint: format!("{}/{database}", system.unwrap_or_else(|| connector.errors.address().to_owned())),
+        cpus: cpus_of_machine().filter(|_| local),
+        fingerprint: format!("{}/{database}", system.unwrap_or_else(|| connector.errors.address.clone())),
         warnings,
+        ..Description::new(NAME, version, page_bytes, weak_isolation)
     };
     let ceilings = ceilings(connection);
     Ok(Server { description, version: row.get(1).unwrap_or(0), data_directory, table_directory, ceilings })

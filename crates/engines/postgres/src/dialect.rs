@@ -1,9 +1,7 @@
 //! PostgreSQL's SQL, as far as it differs.
 
-use plimsoll_engine::dialect::{Dialect, MOST_SAMPLED};
-use plimsoll_engine::table::{ColumnType, Table};
+use plimsoll_engine::{ColumnType, Dialect, MOST_SAMPLED};
 
-/// The SQL of PostgreSQL.
 #[derive(Debug)]
 pub(super) struct PostgresDialect;
 
@@ -31,12 +29,6 @@ impl Dialect for PostgresDialect {
         format!("{place}::bigint")
     }
 
-    fn money_literal(&self, units: i64) -> String {
-        let sign = if units < 0 { "-" } else { "" };
-        let units = units.unsigned_abs();
-        format!("{sign}{}.{:04}", units / 10_000, units % 10_000)
-    }
-
     fn without_parallelism(&self) -> Option<&'static str> {
         Some("SET max_parallel_workers_per_gather = 0")
     }
@@ -54,19 +46,8 @@ impl Dialect for PostgresDialect {
     /// Full pages, and no autovacuum that would start in the middle of a test: [`settle_table`] does its work before.
     ///
     /// [`settle_table`]: plimsoll_engine::Session::settle_table
-    fn create_table(&self, table: &Table) -> String {
-        let columns: Vec<String> = table
-            .columns
-            .iter()
-            .map(|column| format!("{} {} NOT NULL", column.name, self.type_name(column.kind)))
-            .collect();
-        format!(
-            "CREATE TABLE {} ({}, PRIMARY KEY ({})) \
-             WITH (fillfactor = 100, autovacuum_enabled = false, toast.autovacuum_enabled = false)",
-            table.name,
-            columns.join(", "),
-            table.key()
-        )
+    fn table_options(&self) -> &'static str {
+        " WITH (fillfactor = 100, autovacuum_enabled = false, toast.autovacuum_enabled = false)"
     }
 }
 

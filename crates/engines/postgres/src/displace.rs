@@ -7,9 +7,8 @@
 //! takes a free buffer or moves the sweep on by at least one. Pages that were used more often, as those of tables that
 //! were not rewritten may be, can outlast that.
 
-use plimsoll_engine::database::Workspace;
-use plimsoll_engine::error::Result;
 use plimsoll_engine::server::cold::{DISPLACER, fits};
+use plimsoll_engine::{Result, Workspace};
 
 use super::connection::Connection;
 

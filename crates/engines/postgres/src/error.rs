@@ -1,6 +1,5 @@
 //! What the server's errors mean for us: a table by SQLSTATE (PostgreSQL manual, appendix A).
 
-use std::sync::Arc;
 use std::{fmt, io};
 
 use plimsoll_engine::error::{Error, ErrorKind};
@@ -70,46 +69,28 @@ impl ServerError {
 
 /// Makes errors that name the server, and nothing secret.
 #[derive(Debug, Clone)]
-pub(super) struct Errors(Arc<Names>);
-
-#[derive(Debug)]
-struct Names {
-    address: String,
-    database: String,
-    user: String,
+pub(super) struct Errors {
+    /// `host:port`.
+    pub(super) address: String,
+    pub(super) database: String,
+    pub(super) user: String,
 }
 
 impl Errors {
-    /// Errors of the connections to this address (`host:port`) and database.
-    pub(super) fn new(address: String, database: String, user: String) -> Self {
-        Self(Arc::new(Names { address, database, user }))
-    }
-
-    /// Errors of the connections to another database there.
-    pub(super) fn at(&self, database: &str) -> Self {
-        let Names { address, user, .. } = self.0.as_ref();
-        Self::new(address.clone(), database.to_owned(), user.clone())
-    }
-
-    /// `host:port`.
-    pub(super) fn address(&self) -> &str {
-        &self.0.address
-    }
-
-    /// What the server says to somebody whom it doesn't let in.
+    /// What the server says when it refuses a log-in.
     pub(super) fn connecting(&self, server_error: &ServerError) -> Error {
         let kind = match meaning(&server_error.code) {
             // Nobody has been connected yet, so nothing can have been lost.
             ErrorKind::Lost => ErrorKind::Connect,
             kind => kind,
         };
-        let message = format!("{} refuses the connection: {}", self.address(), sentence(&server_error.message));
+        let message = format!("{} refuses the connection: {}", self.address, sentence(&server_error.message));
         self.with_hint(Error::new(kind, message), &server_error.code, server_error.hint.as_deref())
     }
 
     /// The server wants a password, and there is none.
     pub(super) fn password_needed(&self) -> Error {
-        let message = format!("{} asks user '{}' for a password", self.address(), self.0.user);
+        let message = format!("{} asks user '{}' for a password", self.address, self.user);
         Error::new(ErrorKind::PasswordNeeded, message).hint(
             "give it by --password-file, by PLIMSOLL_PASSWORD or PGPASSWORD, by ~/.pgpass (mode 0600) or at the prompt",
         )
@@ -117,42 +98,30 @@ impl Errors {
 
     /// What the server wants to have proved can't be, or not like that.
     pub(super) fn no_way_in(&self, cause: &str) -> Error {
-        let message = format!("{} and we agree on no way to log in: {}", self.address(), sentence(cause));
+        let message = format!("{} and we agree on no way to log in: {}", self.address, sentence(cause));
         Error::new(ErrorKind::Authenticate, message)
     }
 
-    /// Nobody there, or nobody who answers as a server would.
-    pub(super) fn unreachable(&self, cause: &str) -> Error {
-        errors::unreachable(self.address(), cause)
-    }
-
-    /// A connection that was not made in time.
-    pub(super) fn too_slow(&self, seconds: u64) -> Error {
-        errors::too_slow(self.address(), seconds)
-    }
-
-    /// What the server answered to a statement.
     pub(super) fn answered(&self, server_error: &ServerError) -> Error {
         let error = Error::new(meaning(&server_error.code), sentence(&server_error.message));
         self.with_hint(error, &server_error.code, server_error.hint.as_deref())
     }
 
-    /// The connection is gone.
     pub(super) fn lost(&self, cause: &str) -> Error {
-        errors::lost(self.address(), &sentence(cause))
+        errors::lost(&self.address, &sentence(cause))
     }
 
     /// The line can't be protected as it should be.
     pub(super) fn unsafe_line(&self, cause: &str) -> Error {
-        let message = format!("no safe connection to {}: {}", self.address(), sentence(cause));
+        let message = format!("no safe connection to {}: {}", self.address, sentence(cause));
         Error::new(ErrorKind::Connect, message).hint(
             "name the server's authority by sslrootcert=FILE; or, at your own risk, sslmode=require encrypts without \
-             verifying who answers and sslmode=disable does not encrypt",
+             verifying the server and sslmode=disable does not encrypt",
         )
     }
 
     fn with_hint(&self, error: Error, code: &str, from_server: Option<&str>) -> Error {
-        let Names { database, user, .. } = self.0.as_ref();
+        let Self { database, user, .. } = self;
         let hint = match code {
             "3D000" => format!("CREATE DATABASE \"{database}\" makes it; psql --list shows those that exist"),
             "3F000" => "the place was removed while it was in use".to_owned(),
@@ -179,7 +148,6 @@ impl Errors {
     }
 }
 
-/// The class of a SQLSTATE.
 fn meaning(code: &str) -> ErrorKind {
     let found = MEANINGS.iter().find(|(prefix, _)| code == *prefix || (prefix.len() == 2 && code.starts_with(prefix)));
     found.map_or(ErrorKind::Statement, |(_, kind)| *kind)
@@ -205,7 +173,7 @@ mod tests {
 
     #[test]
     fn whoever_can_do_something_hears_what() {
-        let errors = Errors::new("h:1".to_owned(), "d".to_owned(), "u".to_owned());
+        let errors = Errors { address: "h:1".to_owned(), database: "d".to_owned(), user: "u".to_owned() };
         let kinds = [ErrorKind::DiskFull, ErrorKind::Busy, ErrorKind::Lost, ErrorKind::Permission];
         for (code, kind) in MEANINGS.iter().filter(|(_, kind)| kinds.contains(kind)) {
             let error = errors.with_hint(Error::new(*kind, "x"), code, None);

@@ -5,17 +5,16 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 
 use plimsoll_engine::server::canceller::Canceller;
+use plimsoll_engine::server::link::Refused;
 use plimsoll_engine::server::socket::Socket;
 use plimsoll_engine::server::stream::Stream;
-use plimsoll_engine::table::ColumnType;
-use plimsoll_engine::target::{Secret, Target};
-use plimsoll_engine::value::Row;
+use plimsoll_engine::{ColumnType, Row, Secret, Target};
 use postgres_types::Type;
 
 use crate::answer;
 use crate::connection::{BINARY, Connection, Failed, Outcome};
 use crate::error::{Errors, statement};
-use crate::login::{ChannelRule, Login, Refused, log_in};
+use crate::login::{ChannelRule, Login, log_in};
 use crate::url::Location;
 use crate::wire;
 use crate::wire_connection::WireConnection;
@@ -73,7 +72,7 @@ fn answers() {
         let socket = Socket::from(client);
         let canceller = Canceller::new(socket.breaker(), || Ok(()));
         let mut line = WireConnection::new(Stream::new(socket));
-        let errors = Errors::new("here".to_owned(), "d".to_owned(), "ann".to_owned());
+        let errors = Errors { address: "here".to_owned(), database: "d".to_owned(), user: "ann".to_owned() };
         let kind = KINDS[usize::from(*kind) % KINDS.len()];
         if kind == "login" {
             let password = Some(Secret::new("secret"));

@@ -31,9 +31,7 @@ mod workspace;
 use std::sync::Arc;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{Database, Engine};
-use plimsoll_engine::error::Result;
-use plimsoll_engine::target::{Credentials, Notation, Target};
+use plimsoll_engine::{Credentials, Database, Engine, Notation, Result, Target};
 
 /// The engine PostgreSQL, version 12 or later.
 #[derive(Debug, Clone, Copy, Default)]
@@ -51,18 +49,7 @@ impl Engine for Postgres {
     fn notation(&self) -> Notation {
         Notation {
             schemes: self.schemes(),
-            shown: &[
-                "application_name",
-                "connect_timeout",
-                "dbname",
-                "host",
-                "hostaddr",
-                "passfile",
-                "port",
-                "sslmode",
-                "sslrootcert",
-                "user",
-            ],
+            shown: "application_name connect_timeout dbname host hostaddr passfile port sslmode sslrootcert user",
             ..Notation::default()
         }
     }

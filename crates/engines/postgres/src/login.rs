@@ -4,10 +4,11 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_engine::error::Error;
 use plimsoll_engine::server::lines::Lines;
+use plimsoll_engine::server::link::Refused;
 use plimsoll_engine::server::socket::{Address, KeepAlive, Socket};
 use plimsoll_engine::server::stream::Stream;
+use plimsoll_engine::server::tls::Protection;
 use plimsoll_engine::target::Secret;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256};
@@ -20,13 +21,11 @@ use ring::digest::{self, digest};
 use rustls::ClientConfig;
 
 use super::error::{Errors, ServerError};
-use super::url::SslMode;
 use super::wire_connection::{Reader, WireConnection, malformed};
 
-/// How the line to a server is made.
 #[derive(Clone)]
 pub(super) struct Route {
-    pub(super) mode: SslMode,
+    pub(super) mode: Protection,
     pub(super) tls: Arc<ClientConfig>,
     /// TLS from the first byte on, without asking.
     pub(super) is_direct: bool,
@@ -44,25 +43,12 @@ pub(super) enum ChannelRule {
     Always,
 }
 
-/// Who logs in.
 #[derive(Clone)]
 pub(super) struct Login {
     pub(super) user: String,
     pub(super) password: Option<Secret>,
     pub(super) options: Option<String>,
     pub(super) channel: ChannelRule,
-}
-
-/// Why nobody got in.
-pub(super) enum Refused {
-    Wire(io::Error),
-    Error(Error),
-}
-
-impl From<io::Error> for Refused {
-    fn from(error: io::Error) -> Self {
-        Self::Wire(error)
-    }
 }
 
 type Outcome<T> = Result<T, Refused>;
@@ -75,7 +61,7 @@ impl Route {
         let mut stream = Stream::new(socket);
         // Nobody can listen at a socket of this machine, and servers have no TLS there.
         let is_local = matches!(address, Address::Unix(_));
-        if self.mode == SslMode::Disable || (self.mode == SslMode::Prefer && is_local) {
+        if self.mode == Protection::Off || (self.mode == Protection::IfPossible && is_local) {
             return Ok(stream);
         }
         if !self.is_direct {
@@ -85,16 +71,13 @@ impl Route {
             let mut answer = [0];
             stream.read_exact(&mut answer)?;
             if answer != *b"S" {
-                if self.mode == SslMode::Prefer {
+                if self.mode == Protection::IfPossible {
                     return Ok(stream);
                 }
                 return Err(Refused::Error(errors.unsafe_line("server does not support TLS")));
             }
         }
-        stream.protect(&self.tls, host).map_err(|error| match error.kind() {
-            io::ErrorKind::TimedOut => Refused::Wire(error),
-            _ => Refused::Error(errors.unsafe_line(&error.to_string())),
-        })?;
+        stream.protect(&self.tls, host).map_err(|error| Refused::of_tls(error, |cause| errors.unsafe_line(cause)))?;
         Ok(stream)
     }
 
@@ -106,11 +89,7 @@ impl Route {
         patience: Duration,
         errors: &Errors,
     ) -> io::Result<()> {
-        let mut stream = match self.open(address, host, patience, errors) {
-            Ok(stream) => stream,
-            Err(Refused::Wire(error)) => return Err(error),
-            Err(Refused::Error(error)) => return Err(io::Error::other(error.message)),
-        };
+        let mut stream = self.open(address, host, patience, errors).map_err(Refused::into_io)?;
         let mut out = BytesMut::new();
         frontend::cancel_request(process, key, &mut out);
         stream.write_all(&out)?;
@@ -176,7 +155,7 @@ fn prove(line: &mut WireConnection, login: &Login, errors: &Errors) -> Outcome<(
             0 if login.channel == ChannelRule::Always && !is_bound => {
                 return Err(no_way("server did not use channel binding"));
             }
-            // Whoever asked for a proof has to prove that he knows the password as well.
+            // A server that asked for a proof has to prove that it knows the password as well.
             0 if !is_known => return Err(malformed().into()),
             0 => return Ok(()),
             3 | 5 | 10 if login.channel == ChannelRule::Always && !offers_binding(message) => {
@@ -238,7 +217,7 @@ fn offers_binding(message: &[u8]) -> bool {
 fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01];
     const ECDSA: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03];
-    // Certificate, in it what is signed, then the algorithm, whose first field is its number.
+    // Certificate, in it what is signed, then the algorithm with its number as first field.
     let (certificate_fields, _) = der(certificate)?;
     let (_, behind) = der(certificate_fields)?;
     let (number, _) = der(der(behind)?.0)?;

@@ -4,12 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::{fs, io};
 
-use plimsoll_engine::target::{Credentials, Secret};
+use plimsoll_engine::target::{Credentials, Environment, Secret};
 
-/// Reads a variable of the environment.
-pub(super) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
-
-/// Whom a password is for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Login<'a> {
     pub(super) host: &'a str,
@@ -25,7 +21,7 @@ pub(super) struct Found {
     pub(super) warning: Option<String>,
 }
 
-/// Searches everywhere but in the URL, whose password goes before all others.
+/// Searches everywhere but in the URL: a password there goes before all others.
 pub(super) fn find(
     login: Login<'_>,
     credentials: &Credentials,

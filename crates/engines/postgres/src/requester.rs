@@ -1,14 +1,13 @@
-//! Requests over a line of our own. The first use of a statement prepares it; from then on a request is one write of
-//! Bind, Execute and Sync, and an answer whose rows are counted and not decoded. A driver that decodes them costs three
+//! Requests over a line of our own. The first use of a statement prepares it. From then on a request is one write of
+//! Bind, Execute and Sync, and an answer with rows that are counted and not decoded. A driver that decodes them costs three
 //! times as much CPU, which would be taken for the server's.
 
 use std::sync::Arc;
 
-use plimsoll_engine::database::{Cancel, RowSource, Sampler, Workspace};
-use plimsoll_engine::error::Result;
-use plimsoll_engine::request::{Answer, RequestAccess, Requester, Statement, Traffic};
-use plimsoll_engine::table::Table;
-use plimsoll_engine::value::{RowSummary, Value};
+use plimsoll_engine::{
+    Answer, Cancel, RequestAccess, Requester, Result, RowSource, RowSummary, Sampler, Statement, Table, Traffic, Value,
+    Workspace,
+};
 
 use super::answer::{self, Size};
 use super::connect::Connector;
@@ -17,7 +16,7 @@ use super::error::ServerError;
 use super::wire_connection::{HEADER, malformed};
 use super::{copy, session};
 
-/// SQLSTATEs of statements whose prepared form is no longer one: it is gone, or its table was made anew with other columns.
+/// SQLSTATEs of statements without a valid prepared form: it is gone, or its table was made anew with other columns.
 const NO_SUCH_STATEMENT: &str = "26000";
 const REVALIDATE: &str = "RevalidateCachedQuery";
 
@@ -29,14 +28,12 @@ struct Ready {
     returns_rows: bool,
 }
 
-/// Makes requests.
 pub(super) struct WireRequester {
     connection: Connection,
     prepared: Vec<Option<Box<Ready>>>,
 }
 
 impl WireRequester {
-    /// Connects under the name of the run.
     pub(super) fn open(
         connector: &Connector,
         workspace: &Workspace,
@@ -44,11 +41,10 @@ impl WireRequester {
         access: RequestAccess,
     ) -> Result<Self> {
         let mut connection = session::connect(connector, workspace, run, access)?;
-        connection.shrink();
+        connection.link.line.shrink();
         Ok(Self { connection, prepared: Vec::new() })
     }
 
-    /// Prepares a statement and learns its types.
     fn prepare(&mut self, statement: &Statement) -> Result<()> {
         let prepared = self.connection.prepare(&format!("s{}", statement.number), &statement.sql);
         let prepared = prepared.map_err(|failed| self.connection.fail(failed))?;
@@ -67,7 +63,6 @@ impl WireRequester {
         Ok(())
     }
 
-    /// Makes a request of a prepared statement.
     fn request(&mut self, ready: &Ready, parameters: &[Value<'_>]) -> Outcome<Answer> {
         let mut answer = Answer::default();
         let changed = self.connection.execute(&ready.prepared, parameters, ready.result_format, |message| {
@@ -83,7 +78,7 @@ impl Sampler for WireRequester {}
 
 impl Requester for WireRequester {
     fn ask(&mut self, statement: &Statement, parameters: &[Value<'_>]) -> Result<Answer> {
-        self.connection.alive()?;
+        self.connection.link.alive()?;
         let number = statement.number as usize;
         let mut was_stale = false;
         loop {
@@ -92,7 +87,7 @@ impl Requester for WireRequester {
                 continue;
             };
             let outcome = self.request(&ready, parameters);
-            self.connection.shrink();
+            self.connection.link.line.shrink();
             match outcome {
                 Ok(answer) => {
                     self.prepared[number] = Some(ready);
@@ -115,16 +110,16 @@ impl Requester for WireRequester {
     }
 
     fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
-        self.connection.alive()?;
+        self.connection.link.alive()?;
         copy::load(&mut self.connection, table, rows)
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {
-        self.connection.canceller()
+        self.connection.link.cancel()
     }
 
     fn traffic(&self) -> Option<Traffic> {
-        Some(self.connection.traffic())
+        Some(self.connection.link.traffic())
     }
 }
 

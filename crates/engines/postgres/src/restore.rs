@@ -1,16 +1,14 @@
-//! Physical backups by `pg_basebackup`, which takes the whole cluster, and a server of our own that is started on one: by a
-//! socket in our folder alone, with small settings of its own, and as whom we log in at the first.
+//! Physical backups by `pg_basebackup`, which takes the whole cluster, and a server of our own that is started on one. It has a
+//! socket in our folder alone, small settings of its own, and the user of the first server.
 
-use std::any::Any;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use plimsoll_engine::database::{Database, Restored, Workspace};
-use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::restored::{BACKUP, Site, folder_bytes};
 use plimsoll_engine::server::tool;
-use plimsoll_engine::transfer::{Follow, RESTORE, START};
+use plimsoll_engine::transfer::{RESTORE, START};
+use plimsoll_engine::{Database, Error, ErrorKind, Follow, Restored, Result, Workspace};
 
 use super::connect::Connector;
 use super::connection::Connection;
@@ -24,7 +22,6 @@ const PORT: u16 = 5432;
 /// Files of the backup that would make the server follow another one.
 const FOLLOWING: [&str; 2] = ["standby.signal", "recovery.signal"];
 
-/// Opens the database of a server.
 pub(super) type Open = fn(Connector) -> Result<Box<dyn Database>>;
 
 /// What was found on this machine and at the server.
@@ -52,7 +49,6 @@ impl Restorer {
         Ok((Self { base_backup, server, prepared_transactions }, versions))
     }
 
-    /// Backs up the cluster.
     pub(super) fn back_up(&self, connector: &Connector, folder: &Path, follow: &mut dyn Follow) -> Result<()> {
         let mut command = Command::new(&self.base_backup);
         connector.configure(&mut command);
@@ -90,13 +86,7 @@ impl Restorer {
         let mut command = Command::new(&self.server);
         command.arg("-D").arg(site.data()).env("LC_ALL", "C");
         let socket = site.socket_folder();
-        let open = || open(connector.at_socket(&socket, PORT));
-        let (server, database) = site.start(command, &connector.clock, follow, open)?;
-        Ok(Restored {
-            elsewhere: Some(database),
-            workspace: workspace.clone(),
-            keeper: Some(Box::new(server) as Box<dyn Any + Send>),
-        })
+        site.start(command, &connector.clock, follow, workspace, || open(connector.at_socket(&socket, PORT)))
     }
 
     /// Among them that no worker follows a publication: it would take the first server's changes from under it.
@@ -134,7 +124,7 @@ fn check(connection: &mut Connection) -> Result<String> {
     }
     if text(5) != "0" {
         return Err(Error::new(ErrorKind::Unsupported, "this cluster has tablespaces in other folders")
-            .hint("a cluster whose files lie in several places can't be restored yet"));
+            .hint("a cluster with files in several places can't be restored yet"));
     }
     Ok(text(4).to_owned())
 }
@@ -155,7 +145,6 @@ pub(super) fn cluster_bytes(connection: &mut Connection) -> Option<u64> {
     connection.value(sql, &[]).ok()
 }
 
-/// Folders with the programs of a version.
 pub(super) fn version_folders() -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = FOLDERS
         .iter()

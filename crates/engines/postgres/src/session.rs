@@ -4,14 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{Cancel, RowSource, Sampler, Session, TableSize, Workspace};
-use plimsoll_engine::dialect::Dialect;
-use plimsoll_engine::error::{ErrorKind, Result};
-use plimsoll_engine::request::{self, Answer, RequestAccess, Requester};
+use plimsoll_engine::request::{self};
 use plimsoll_engine::server::place::WORK;
-use plimsoll_engine::session::ask_for;
-use plimsoll_engine::table::{ColumnType, Table};
-use plimsoll_engine::value::{Row, RowSummary, Value};
+use plimsoll_engine::{
+    Answer, Cancel, ColumnType, Dialect, ErrorKind, RequestAccess, Requester, Result, Row, RowSource, RowSummary,
+    Sampler, Session, Table, TableSize, Value, Workspace, ask_for,
+};
 use plimsoll_measurement::{Reading, Views};
 use postgres_types::Type;
 use xxhash_rust::xxh3::xxh3_64;
@@ -27,7 +25,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("jit", "off"),
     // Scans that start where another one is would be served by that one's reads.
     ("synchronize_seqscans", "off"),
-    // Only VACUUM FULL and DROP wait for strong locks; whoever stands in their way should not hold them up for ever.
+    // Only VACUUM FULL and DROP wait for strong locks; a session in their way should not hold them up for ever.
     ("lock_timeout", "60000"),
     // A statement of a client that died ends within seconds and not at its end.
     ("client_connection_check_interval", "5000"),
@@ -61,7 +59,7 @@ fn preparation(workspace: &Workspace, access: RequestAccess) -> String {
     format!("{}; SELECT set_config('search_path', '{workspace}'{usual}, false)", workspace::setting(&settings))
 }
 
-/// A connection whose statements work in one place.
+/// A connection with statements that work in one place.
 pub(super) struct PostgresSession {
     connection: Connection,
     clock: Arc<dyn Clock>,
@@ -71,7 +69,6 @@ pub(super) struct PostgresSession {
 }
 
 impl PostgresSession {
-    /// Connects under the name of the run.
     pub(super) fn open(
         connector: &Connector,
         workspace: &Workspace,
@@ -118,7 +115,7 @@ impl Session for PostgresSession {
         if parameters.is_empty() {
             return self.connection.run(sql);
         }
-        self.connection.alive()?;
+        self.connection.link.alive()?;
         let changed = self.execute_prepared(sql, parameters, |_, _| Ok(()));
         changed.map_err(|failed| self.connection.fail(failed))
     }
@@ -130,7 +127,7 @@ impl Session for PostgresSession {
         types: &[ColumnType],
         each: &mut dyn FnMut(&mut Row) -> Result<()>,
     ) -> Result<()> {
-        self.connection.alive()?;
+        self.connection.link.alive()?;
         let mut row = Row::default();
         let hand_over = |columns: &[Type], message: &[u8]| {
             wire::decode(message, columns, types, &mut row).and_then(|()| each(&mut row)).map_err(Failed::Receiver)
@@ -143,17 +140,13 @@ impl Session for PostgresSession {
         if let Err(Failed::Receiver(_)) = &outcome {
             self.connection.abandon();
         }
-        self.connection.shrink();
+        self.connection.link.line.shrink();
         outcome.map_err(|failed| self.connection.fail(failed))
     }
 
     fn check(&mut self, sql: &str) -> Result<()> {
-        self.connection.alive()?;
+        self.connection.link.alive()?;
         self.connection.prepare("check", sql).map(drop).map_err(|failed| self.connection.fail(failed))
-    }
-
-    fn create_table(&mut self, table: &Table) -> Result<()> {
-        self.connection.run(&PostgresDialect.create_table(table)).map(drop)
     }
 
     fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
@@ -196,7 +189,7 @@ impl Requester for PostgresSession {
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {
-        self.connection.canceller()
+        self.connection.link.cancel()
     }
 }
 

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use plimsoll_engine::database::{Restored, Transfer, Workspace};
-use plimsoll_engine::error::Result;
 use plimsoll_engine::server::place::{Keeper as _, Keepers as _, Owner, WORK};
 use plimsoll_engine::server::tool;
-use plimsoll_engine::transfer::{COPY, DEFINITIONS, Follow, INDEXES, Move, Program, TABLES};
+use plimsoll_engine::transfer::{COPY, DEFINITIONS, INDEXES, TABLES};
+use plimsoll_engine::{Follow, Move, Program, Restored, Result, Transfer, Workspace};
 
 use super::connect::Connector;
 use super::connection::Connection;
@@ -22,7 +21,6 @@ const STRATEGY_SINCE: u32 = 150_000;
 /// By writing each page to the log, or by copying files between two checkpoints.
 const WAYS: [&str; 2] = ["wal-log", "file-copy"];
 
-/// Makes and moves databases of one run.
 pub(super) struct PostgresTransfer {
     connector: Arc<Connector>,
     run: Workspace,
@@ -49,7 +47,7 @@ impl PostgresTransfer {
         let mut connection = self.connection()?;
         drop_database(&mut connection, copy, self.version)?;
         if let Some(follow) = follow {
-            follow.working(connection.canceller());
+            follow.working(connection.link.cancel());
             follow.stage(COPY)?;
         }
         connection.run(&format!("CREATE DATABASE {copy} CONNECTION LIMIT {MARK}{more}")).map(drop)
@@ -128,7 +126,7 @@ impl Transfer for PostgresTransfer {
         // The dump brings the schema of the run's place.
         self.create(into, " TEMPLATE template0", None)?;
         let mut control = self.connection()?;
-        follow.working(control.canceller());
+        follow.working(control.link.cancel());
         let mut size = || bytes(&mut control, into);
         for (stage, section) in [(DEFINITIONS, "pre-data"), (TABLES, "data"), (INDEXES, "post-data")] {
             let mut command = self.program(1, into)?;

@@ -1,66 +1,22 @@
-//! Connection URLs in libpq's forms (PostgreSQL manual, 34.1.1.2), taken apart by ourselves: the driver takes the first
-//! `@` for the end of the password, and would then repeat the rest of it as the name of a host.
+//! Connection URLs in libpq's forms (PostgreSQL manual, 34.1.1.2), taken apart here. The driver takes the first
+//! `@` for the end of the password. It would then repeat the rest of it as the name of a host.
 
-use plimsoll_engine::error::{Error, ErrorKind, Result};
+use plimsoll_engine::server::tls::Protection;
 use plimsoll_engine::server::url::{Parts, host_and_port, unknown_parameter};
-use plimsoll_engine::target::Target;
+use plimsoll_engine::{Error, ErrorKind, Result, Target};
 
 /// Parameters that the driver understands as libpq does.
-const KNOWN: &[&str] = &[
-    "user",
-    "password",
-    "dbname",
-    "host",
-    "hostaddr",
-    "port",
-    "options",
-    "connect_timeout",
-    "tcp_user_timeout",
-    "keepalives",
-    "keepalives_idle",
-    "keepalives_interval",
-    "keepalives_retries",
-    "target_session_attrs",
-    "channel_binding",
-    "load_balance_hosts",
-    "sslnegotiation",
-];
+const KNOWN: &str = "user, password, dbname, host, hostaddr, port, options, connect_timeout, tcp_user_timeout, keepalives, \
+                     keepalives_idle, keepalives_interval, keepalives_retries, target_session_attrs, channel_binding, \
+                     load_balance_hosts, sslnegotiation";
 
-/// How much the connection is to be protected, by libpq's names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SslMode {
-    /// No TLS.
-    Disable,
-    /// TLS if the server has it; nothing is verified.
-    Prefer,
-    /// TLS; nothing is verified unless a root certificate is named.
-    Require,
-    /// TLS with a certificate from a trusted authority.
-    VerifyCa,
-    /// That, and the certificate is for this host.
-    VerifyFull,
-}
+/// libpq's names of [`Protection`].
+pub(super) const SSL_MODES: [&str; 5] = ["disable", "prefer", "require", "verify-ca", "verify-full"];
 
-impl SslMode {
-    const ALL: [Self; 5] = [Self::Disable, Self::Prefer, Self::Require, Self::VerifyCa, Self::VerifyFull];
-
-    /// libpq's name.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Disable => "disable",
-            Self::Prefer => "prefer",
-            Self::Require => "require",
-            Self::VerifyCa => "verify-ca",
-            Self::VerifyFull => "verify-full",
-        }
-    }
-}
-
-/// A URL taken apart and decoded.
 pub(super) struct Location {
     /// What the driver is told, in order; it holds the password if the URL does, so it has no `Debug`.
     pub(super) parameters: Vec<(String, String)>,
-    pub(super) ssl_mode: Option<SslMode>,
+    pub(super) ssl_mode: Option<Protection>,
     pub(super) ssl_root_cert: Option<String>,
     pub(super) passfile: Option<String>,
     /// True if the URL names its sessions itself, which is not heeded.
@@ -74,7 +30,6 @@ fn usage(message: impl Into<String>) -> Error {
 }
 
 impl Location {
-    /// Takes a target apart.
     pub(super) fn parse(target: &Target) -> Result<Self> {
         let url = target.url().expose();
         let parts = Parts::of(url, "a PostgreSQL target starts with postgres://", usage)?;
@@ -120,8 +75,7 @@ impl Location {
     fn parameter(&mut self, key: &str, value: String, doubtful: bool) -> Result<()> {
         match key {
             "sslmode" => {
-                let mode = SslMode::ALL.into_iter().find(|mode| mode.name() == value);
-                self.ssl_mode = Some(mode.ok_or_else(|| {
+                self.ssl_mode = Some(Protection::of(&value, &SSL_MODES).ok_or_else(|| {
                     Error::new(ErrorKind::Usage, "the URL's sslmode is none that exists here")
                         .hint("sslmode is disable, prefer, require, verify-ca or verify-full")
                 })?);
@@ -129,10 +83,10 @@ impl Location {
             "sslrootcert" => self.ssl_root_cert = Some(value),
             "passfile" => self.passfile = Some(value),
             "application_name" => self.named = true,
-            known if KNOWN.contains(&known) => self.push(known, value),
+            known if KNOWN.split(", ").any(|name| name == known) => self.push(known, value),
             other => {
                 let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
-                let known = format!("sslmode, sslrootcert, passfile, {}", KNOWN.join(", "));
+                let known = format!("sslmode, sslrootcert, passfile, {KNOWN}");
                 return Err(unknown_parameter(other, doubtful, is_plain, &known));
             }
         }
@@ -156,7 +110,7 @@ mod tests {
         let get = |key: &str| location.get(key);
         assert_eq!((get("user"), get("password")), (Some("us@er"), Some("p/w")));
         assert_eq!((get("host"), get("port"), get("dbname")), (Some("db.example"), Some("5433"), Some("my db")));
-        assert_eq!((get("connect_timeout"), location.ssl_mode), (Some("3"), Some(SslMode::VerifyCa)));
+        assert_eq!((get("connect_timeout"), location.ssl_mode), (Some("3"), Some(Protection::Authority)));
         let location = parse("postgres://u@/d?host=/tmp/x&port=6000&passfile=/p").unwrap();
         assert_eq!((location.get("host"), location.get("port")), (Some("/tmp/x"), Some("6000")));
         assert_eq!(location.passfile.as_deref(), Some("/p"));

@@ -1,9 +1,7 @@
 //! Values in PostgreSQL's binary form: numbers big endian, numeric in digits of base 10,000 (`numeric_send` in
 //! `utils/adt/numeric.c`), timestamps in microseconds since 2000-01-01.
 
-use plimsoll_engine::error::Result;
-use plimsoll_engine::table::ColumnType;
-use plimsoll_engine::value::{Row, Value};
+use plimsoll_engine::{ColumnType, Result, Row, Value};
 use postgres_protocol::IsNull;
 use postgres_types::Type;
 use postgres_types::private::BytesMut;

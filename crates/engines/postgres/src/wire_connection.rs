@@ -4,11 +4,12 @@
 use std::io::{self, Read, Write};
 
 use plimsoll_engine::server::inbox::{Inbox, KEPT_BYTES};
+use plimsoll_engine::server::link::Line;
 use plimsoll_engine::server::stream::Stream;
 use postgres_protocol::message::backend::Header;
+use postgres_protocol::message::frontend;
 use postgres_types::private::BytesMut;
 
-/// A line.
 pub(super) struct WireConnection {
     pub(super) stream: Stream,
     /// What the next [`WireConnection::send`] sends.
@@ -55,6 +56,18 @@ impl WireConnection {
         if self.out.capacity() > KEPT_BYTES && self.out.is_empty() {
             self.out = BytesMut::new();
         }
+    }
+}
+
+impl Line for WireConnection {
+    fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    fn leave(&mut self) -> io::Result<()> {
+        self.out.clear();
+        frontend::terminate(&mut self.out);
+        self.send()
     }
 }
 
@@ -115,7 +128,6 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A message that is not as it should be.
 pub(super) fn malformed() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "a message is not as it should be")
 }

@@ -3,15 +3,14 @@
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{Workspace, WorkspaceKind, WorkspaceStatus};
-use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::place::{Keeper, Keepers, Owner, WORK, without_others};
+use plimsoll_engine::{Error, ErrorKind, Result, Workspace, WorkspaceKind, WorkspaceStatus};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::connect::{Connector, KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_RETRIES};
 use super::connection::{Connection, Failed};
 
-/// The comment on our schemas: whoever finds one knows what it is, and we never touch one without it.
+/// The comment on our schemas. It says what a schema is for, and we never touch one without it.
 const MARK: &str = "plimsoll: measurement data, may be removed";
 /// Tables dropped in one transaction: each takes some locks (table, TOAST table, indexes) of a table of a few thousand.
 const TABLES_PER_DROP: usize = 64;
@@ -76,7 +75,7 @@ impl Keeper for Connection {
     const NOUN: &'static str = "schema";
     const RENEW_PATIENCE: Duration = Duration::from_secs(5);
 
-    /// Removal asks for the owner of a whole database, whose mark is looked at when it is dropped.
+    /// Removal asks for the owner of a whole database; its mark is looked at when it is dropped.
     fn owner(&mut self, workspace: &Workspace) -> Result<Owner> {
         if workspace.kind() == WorkspaceKind::Copy {
             return Ok(Owner::We);
@@ -119,15 +118,15 @@ impl Keeper for Connection {
     }
 
     fn leave(&mut self, _: &Workspace) {
-        self.set_timeout(Some(PATIENCE));
+        self.link.set_timeout(Some(PATIENCE));
         // If it fails the session is dead and its locks with it.
         let _ = self.run("SELECT pg_advisory_unlock_all()");
     }
 
     fn answers(&mut self) -> bool {
-        self.set_timeout(Some(PATIENCE));
+        self.link.set_timeout(Some(PATIENCE));
         let answers = self.run("").is_ok();
-        self.set_timeout(None);
+        self.link.set_timeout(None);
         answers
     }
 
@@ -187,9 +186,9 @@ pub(super) fn drop_schema(connection: &mut Connection, workspace: &Workspace) ->
     drop_own(connection, workspace, &format!("DROP SCHEMA {workspace} RESTRICT"))
 }
 
-/// What is not ours and would have to go with the place: everything in the schema but its owner's tables and the sequences
-/// that belong to their columns, and everything
-/// that depends on one of these, their indexes or row types (`pg_depend` of kind `n`, which RESTRICT heeds).
+/// What is not ours and would have to go with the place. That is everything in the schema but its owner's tables and the
+/// sequences of their columns. It is also everything that depends on one of these, their indexes or row types (`pg_depend` of
+/// kind `n`, which RESTRICT heeds).
 fn unowned_objects(connection: &mut Connection, workspace: &Workspace) -> Result<Vec<String>> {
     let sql = "WITH place AS (SELECT oid, nspowner FROM pg_namespace WHERE nspname = $1), \
                tables AS (SELECT c.oid, c.reltype FROM pg_class c JOIN place ON c.relnamespace = place.oid \
@@ -226,7 +225,7 @@ fn drop_own(connection: &mut Connection, workspace: &Workspace, sql: &str) -> Re
         return Err(error);
     }
     Err(Error::new(ErrorKind::Permission, format!("the schema {workspace} is another user's and can't be removed"))
-        .hint("run plimsoll clean as the user who made it, or as a superuser"))
+        .hint("run plimsoll clean as the user that made it, or as a superuser"))
 }
 
 #[cfg(test)]

@@ -3,15 +3,11 @@
 use std::fs::{self, File};
 use std::sync::Arc;
 
-use plimsoll_engine::capability::Capability;
-use plimsoll_engine::database::{
-    ClaimMode, Cold, ColdFollower, Database, Description, Lease, Moves, Session, Sessions, Telemetry, Transfer,
-    Workspace, WorkspaceKind, WorkspaceStatus, Workspaces,
-};
-use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::process;
-use plimsoll_engine::request::RequestAccess;
-use plimsoll_engine::table::Table;
+use plimsoll_engine::{
+    Capability, ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Lease, Moves, RequestAccess,
+    Result, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceKind, WorkspaceStatus, Workspaces,
+};
 
 use super::errors::{from_io, from_sqlite};
 use super::existing;

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_engine::database::{Description, WeakIsolation};
-use plimsoll_engine::error::Result;
+use plimsoll_engine::{Description, Result, WeakIsolation, cpus_of_machine};
 use rusqlite::Connection;
 
 use super::errors::from_sqlite;
 use super::location::Location;
-use super::options::Options;
+use super::options::{Options, survives_a_kill};
 
 /// What the sessions will use: SQLite is asked through a connection without a file, the rest is made sure of when a
 /// session opens.
@@ -28,10 +27,10 @@ pub(super) fn describe(location: &Location, options: &Options) -> Result<Descrip
         .map_err(failed)?;
     let settings = BTreeMap::from([
         ("cache_size".to_owned(), pragma("cache_size").map_err(failed)?),
-        ("journal_mode".to_owned(), options.journal_mode.name().to_owned()),
+        ("journal_mode".to_owned(), options.journal_mode.to_owned()),
         ("mmap_size".to_owned(), options.mmap_bytes.to_string()),
         ("page_size".to_owned(), options.page_bytes.to_string()),
-        ("synchronous".to_owned(), options.synchronous().to_owned()),
+        ("synchronous".to_owned(), options.synchronous.to_owned()),
         ("temp_store".to_owned(), "memory".to_owned()),
         ("threadsafe".to_owned(), threadsafe.trim_start_matches("THREADSAFE=").to_owned()),
         ("wal_autocheckpoint".to_owned(), pragma("wal_autocheckpoint").map_err(failed)?),
@@ -42,7 +41,7 @@ pub(super) fn describe(location: &Location, options: &Options) -> Result<Descrip
         settings,
         local: true,
         embedded: true,
-        cpus: std::thread::available_parallelism().ok().and_then(|cpus| u32::try_from(cpus.get()).ok()),
+        cpus: cpus_of_machine(),
         fingerprint: location.fingerprint()?,
         warnings: warnings(location, options),
         ..Description::new("sqlite", rusqlite::version().to_owned(), options.page_bytes, weak_isolation)
@@ -51,11 +50,11 @@ pub(super) fn describe(location: &Location, options: &Options) -> Result<Descrip
 
 fn warnings(location: &Location, options: &Options) -> Vec<String> {
     let mut warnings = Vec::new();
-    if options.synchronous() == "off" {
+    if options.synchronous == "off" {
         warnings.push("synchronous=off: a crash of the machine may damage the file or lose commits".to_owned());
     }
-    if !options.journal_mode.survives_a_kill() {
-        let mode = options.journal_mode.name();
+    if !survives_a_kill(options.journal_mode) {
+        let mode = options.journal_mode;
         warnings.push(format!("journal_mode={mode}: a crash within a transaction damages the file"));
     }
     if location.in_memory() {

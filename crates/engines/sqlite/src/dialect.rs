@@ -1,7 +1,6 @@
 //! SQLite's SQL.
 
-use plimsoll_engine::dialect::{Dialect, MOST_SAMPLED};
-use plimsoll_engine::table::{ColumnType, Table};
+use plimsoll_engine::{ColumnType, Dialect, MOST_SAMPLED, Table};
 
 /// SQLite's SQL. It stores whole numbers in as many bytes as they need, whatever the column says.
 ///

@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::request::RequestAccess;
+use plimsoll_engine::{Error, ErrorKind, RequestAccess, Result};
 use rusqlite::Connection;
 
 use super::errors::from_sqlite;
@@ -20,7 +19,6 @@ pub(super) fn refuse_writes(access: RequestAccess) -> Result<()> {
         .hint("make tables of your own under [setup] and leave out 'existing' and 'writes'"))
 }
 
-/// Attaches the user's file.
 pub(super) fn attach(connection: &Connection, file: &Path) -> Result<()> {
     if !file.is_file() {
         let text = format!("{} does not exist, so it has no tables to make requests of", file.display());

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{ClaimMode, Description, Workspace, WorkspaceKind};
-use plimsoll_engine::error::{Error, ErrorKind, Result};
+use plimsoll_engine::{ClaimMode, Description, Error, ErrorKind, Result, Workspace, WorkspaceKind};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::describe::describe;
@@ -60,16 +59,6 @@ impl SqliteDatabase {
     /// The file of a place.
     pub fn path(&self, workspace: &Workspace) -> PathBuf {
         self.location.database(workspace)
-    }
-
-    /// The folder of our files.
-    pub(super) fn folder(&self) -> &Path {
-        self.location.folder()
-    }
-
-    /// The time it lives by.
-    pub(super) fn clock(&self) -> &Arc<dyn Clock> {
-        &self.clock
     }
 
     pub(super) fn connect(&self, path: &Path, flags: OpenFlags) -> Result<Connection> {
@@ -213,7 +202,7 @@ impl SqliteDatabase {
         let failed = |error| from_sqlite(error, self.location.folder());
         let mode = self.options.journal_mode;
         if !set_journal_mode(connection, mode).map_err(failed)? {
-            let text = format!("{} does not accept journal_mode={}", path.display(), mode.name());
+            let text = format!("{} does not accept journal_mode={}", path.display(), mode);
             return Err(Error::new(ErrorKind::Unsupported, text)
                 .hint("give journal_mode=delete, or a file on a local disk: a log needs memory that programs share"));
         }
@@ -227,7 +216,7 @@ impl SqliteDatabase {
     }
 }
 
-/// Whose file it is; an error if it is not ours. An unfinished one is ours if it was locked before.
+/// The owner of a file; an error if it is not ours. An unfinished one is ours if it was locked before.
 fn owner(path: &Path, locked_before: bool) -> Result<Ownership> {
     match ownership(path)? {
         Ownership::Foreign => Err(foreign(path)),

@@ -5,8 +5,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use plimsoll_engine::database::{ClaimMode, Lease};
-use plimsoll_engine::error::{Error, ErrorKind, Result};
+use plimsoll_engine::{ClaimMode, Error, ErrorKind, Lease, Result};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 

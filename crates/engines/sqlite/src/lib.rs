@@ -44,9 +44,7 @@ use plimsoll_clock::Clock;
 pub use dialect::SqliteDialect;
 pub use files::SqliteDatabase;
 
-use plimsoll_engine::database::{Database, Engine};
-use plimsoll_engine::error::Result;
-use plimsoll_engine::target::{Credentials, Notation, Target};
+use plimsoll_engine::{Credentials, Database, Engine, Notation, Result, Target};
 
 /// The engine in this process.
 #[derive(Debug, Clone, Copy, Default)]
@@ -65,7 +63,7 @@ impl Engine for Sqlite {
         Notation {
             schemes: self.schemes(),
             is_path: true,
-            shown: &["cache_size", "journal_mode", "mmap_size", "page_size", "synchronous"],
+            shown: "cache_size journal_mode mmap_size page_size synchronous",
             pairs: None,
         }
     }

@@ -7,15 +7,12 @@
 
 use std::sync::atomic::Ordering;
 
-use plimsoll_engine::database::RowSource;
-use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::table::Table;
-use plimsoll_engine::value::{Row, RowSummary};
+use plimsoll_engine::{Error, ErrorKind, Result, Row, RowSource, RowSummary, Table};
 use rusqlite::{ErrorCode, StatementStatus};
 
 use super::modelled::Follower;
 use super::native::cache_writes;
-use super::options::{JournalMode, set_journal_mode};
+use super::options::{DELETE, WAL, set_journal_mode, survives_a_kill};
 use super::statements::SqliteSession;
 use super::values::bind;
 
@@ -60,10 +57,10 @@ pub(super) fn batch(
 /// Changes to a rollback journal if that is better for a load; true if the mode was changed.
 fn leave_mode(session: &SqliteSession) -> Result<bool> {
     let mode = session.options.journal_mode;
-    if mode != JournalMode::Wal && mode.survives_a_kill() {
+    if mode != WAL && survives_a_kill(mode) {
         return Ok(false);
     }
-    match set_journal_mode(&session.connection, JournalMode::Delete) {
+    match set_journal_mode(&session.connection, DELETE) {
         Ok(changed) => Ok(changed),
         // Somebody else has the file open: the log will do.
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(false),
@@ -77,7 +74,7 @@ fn in_transaction(session: &SqliteSession, table: &Table, rows: &mut dyn RowSour
     run("BEGIN IMMEDIATE")?;
     let outcome = insert(session, table, rows).and_then(|row_summary| run("COMMIT").map(|()| row_summary));
     if outcome.is_err() && !session.connection.is_autocommit() {
-        // The first error tells the reason; what can't be rolled back now is rolled back by whoever opens the file next.
+        // The first error tells the reason; what can't be rolled back now is rolled back when the file is opened next.
         let _ = run("ROLLBACK");
     }
     outcome

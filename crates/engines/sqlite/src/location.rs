@@ -6,8 +6,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use plimsoll_engine::database::Workspace;
-use plimsoll_engine::error::{Error, ErrorKind, Result};
+use plimsoll_engine::{Error, ErrorKind, Result, Workspace};
 use rustix::fs::{Access, access};
 
 use super::errors::from_io;
@@ -15,7 +14,6 @@ use super::errors::from_io;
 /// What every SQLite file begins with ("The Database Header" in SQLite's description of its file format).
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// Length of the database header.
 pub(super) const HEADER_BYTES: usize = 100;
 
 /// The `application_id` that marks a file as ours: "Plim". It stands in the header at offset 68, big endian.
@@ -32,7 +30,6 @@ pub(super) struct Location {
     name: OsString,
 }
 
-/// The owner of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ownership {
     /// There is none.
@@ -87,7 +84,6 @@ impl Location {
         self.folder.join(&self.name)
     }
 
-    /// The place's database file.
     pub(super) fn database(&self, workspace: &Workspace) -> PathBuf {
         self.file(workspace, ".db")
     }
@@ -117,14 +113,9 @@ impl Location {
 
     /// True if the folder is in memory: then nothing is read from a device, and nothing survives a restart.
     pub(super) fn in_memory(&self) -> bool {
-        #[cfg(target_os = "linux")]
-        {
-            /// `TMPFS_MAGIC` and `RAMFS_MAGIC` of Linux, as statfs(2) lists them.
-            const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
-            rustix::fs::statfs(&self.folder).is_ok_and(|stat| IN_MEMORY.contains(&stat.f_type))
-        }
-        #[cfg(not(target_os = "linux"))]
-        false
+        /// `TMPFS_MAGIC` and `RAMFS_MAGIC` of Linux, as statfs(2) lists them.
+        const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
+        rustix::fs::statfs(&self.folder).is_ok_and(|stat| IN_MEMORY.contains(&stat.f_type))
     }
 
     fn file(&self, workspace: &Workspace, ending: &str) -> PathBuf {
@@ -176,7 +167,6 @@ pub(super) fn delete_database(path: &Path) -> Result<()> {
     COMPANIONS.iter().try_for_each(|ending| delete(&companion(path, ending)))
 }
 
-/// Deletes a file that may be gone already.
 pub(super) fn delete(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(from_io(&error, "delete", path)),
@@ -184,7 +174,6 @@ pub(super) fn delete(path: &Path) -> Result<()> {
     }
 }
 
-/// The write-ahead log of a database file.
 pub(super) fn wal(path: &Path) -> PathBuf {
     companion(path, "-wal")
 }

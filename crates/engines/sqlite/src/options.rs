@@ -10,38 +10,16 @@ const NAMES: [&str; 5] = ["cache_size", "journal_mode", "mmap_size", "page_size"
 /// The largest map that SQLite makes (its compile-time limit `SQLITE_MAX_MMAP_SIZE`).
 const MAX_MMAP_BYTES: u64 = 0x7fff_0000;
 
-/// Page size that SQLite gives to new files.
 const DEFAULT_PAGE_BYTES: u64 = 4096;
 
-/// How a transaction is made to be all or nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum JournalMode {
-    Wal,
-    Delete,
-    Truncate,
-    Persist,
-    Memory,
-    Off,
-}
+/// How a transaction is made to be all or nothing: SQLite's names of the ways.
+const JOURNAL_MODES: [&str; 6] = [WAL, DELETE, "truncate", "persist", "memory", "off"];
+pub(super) const WAL: &str = "wal";
+pub(super) const DELETE: &str = "delete";
 
-impl JournalMode {
-    const ALL: [Self; 6] = [Self::Wal, Self::Delete, Self::Truncate, Self::Persist, Self::Memory, Self::Off];
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Wal => "wal",
-            Self::Delete => "delete",
-            Self::Truncate => "truncate",
-            Self::Persist => "persist",
-            Self::Memory => "memory",
-            Self::Off => "off",
-        }
-    }
-
-    /// True if a file survives the death of a process in the midst of a transaction.
-    pub(super) const fn survives_a_kill(self) -> bool {
-        !matches!(self, Self::Memory | Self::Off)
-    }
+/// True if a file survives the death of a process in the midst of a transaction.
+pub(super) fn survives_a_kill(journal_mode: &str) -> bool {
+    !matches!(journal_mode, "memory" | "off")
 }
 
 /// The names of SQLite's `synchronous` levels; a level's number is its position.
@@ -51,21 +29,15 @@ const SYNCHRONOUS: [&str; 4] = ["off", "normal", "full", "extra"];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Options {
     pub(super) page_bytes: u64,
-    pub(super) journal_mode: JournalMode,
+    pub(super) journal_mode: &'static str,
     pub(super) cache_size: Option<i32>,
-    synchronous: usize,
+    pub(super) synchronous: &'static str,
     pub(super) mmap_bytes: u64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            page_bytes: DEFAULT_PAGE_BYTES,
-            journal_mode: JournalMode::Wal,
-            cache_size: None,
-            synchronous: 2,
-            mmap_bytes: 0,
-        }
+        Self { page_bytes: DEFAULT_PAGE_BYTES, journal_mode: WAL, cache_size: None, synchronous: "full", mmap_bytes: 0 }
     }
 }
 
@@ -119,12 +91,12 @@ impl Options {
                     .ok_or_else(|| wrong("a power of two from 512 to 65536"))?;
             }
             "journal_mode" => {
-                let mode = JournalMode::ALL.into_iter().find(|mode| mode.name().eq_ignore_ascii_case(value));
+                let mode = JOURNAL_MODES.into_iter().find(|mode| mode.eq_ignore_ascii_case(value));
                 self.journal_mode = mode.ok_or_else(|| wrong("wal, delete, truncate, persist, memory or off"))?;
             }
             "synchronous" => {
-                let number = value.parse().ok().filter(|number| *number < SYNCHRONOUS.len());
-                let level = number.or_else(|| SYNCHRONOUS.iter().position(|level| level.eq_ignore_ascii_case(value)));
+                let number = value.parse().ok().and_then(|number: usize| SYNCHRONOUS.get(number).copied());
+                let level = number.or_else(|| SYNCHRONOUS.into_iter().find(|level| level.eq_ignore_ascii_case(value)));
                 self.synchronous = level.ok_or_else(|| wrong("off, normal, full or extra"))?;
             }
             "mmap_size" => {
@@ -136,15 +108,10 @@ impl Options {
         Ok(())
     }
 
-    /// The name of the `synchronous` level.
-    pub(super) fn synchronous(&self) -> &'static str {
-        SYNCHRONOUS[self.synchronous]
-    }
-
     /// Gives a connection its pragmas, all but the page size and the journal mode, which belong to the file.
     pub(super) fn apply(&self, connection: &Connection) -> rusqlite::Result<()> {
         connection.pragma_update(None, "temp_store", "memory")?;
-        connection.pragma_update(None, "synchronous", self.synchronous())?;
+        connection.pragma_update(None, "synchronous", self.synchronous)?;
         connection.pragma_update(None, "mmap_size", self.mmap_bytes as i64)?;
         if let Some(size) = self.cache_size {
             connection.pragma_update(None, "cache_size", size)?;
@@ -154,9 +121,9 @@ impl Options {
 }
 
 /// Sets the journal mode and says whether the file has it now: SQLite keeps the old mode where it can't change it.
-pub(super) fn set_journal_mode(connection: &Connection, mode: JournalMode) -> rusqlite::Result<bool> {
-    let actual: String = connection.pragma_update_and_check(None, "journal_mode", mode.name(), |row| row.get(0))?;
-    Ok(actual.eq_ignore_ascii_case(mode.name()))
+pub(super) fn set_journal_mode(connection: &Connection, mode: &str) -> rusqlite::Result<bool> {
+    let actual: String = connection.pragma_update_and_check(None, "journal_mode", mode, |row| row.get(0))?;
+    Ok(actual.eq_ignore_ascii_case(mode))
 }
 
 fn usage(message: impl Into<String>) -> Error {
@@ -196,11 +163,11 @@ mod tests {
         let (_, options) = parse(url).unwrap();
         assert_eq!(options.cache_size, Some(-64));
         assert_eq!(options.page_bytes, 8192);
-        assert_eq!(options.journal_mode, JournalMode::Truncate);
-        assert_eq!(options.synchronous(), "normal");
+        assert_eq!(options.journal_mode, "truncate");
+        assert_eq!(options.synchronous, "normal");
         assert_eq!(options.mmap_bytes, 1 << 20);
         assert_eq!(parse("sqlite:f").unwrap().1, Options::default());
-        assert_eq!(Options::default().synchronous(), "full");
+        assert_eq!(Options::default().synchronous, "full");
     }
 
     #[test]

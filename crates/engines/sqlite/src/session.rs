@@ -5,19 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::windowed;
-use plimsoll_engine::database::{Cancel, RowSource, Sampler, Session, TableSize};
-use plimsoll_engine::dialect::Dialect;
-use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::process;
-use plimsoll_engine::request::{Answer, Requester, Statement};
-use plimsoll_engine::session::ask_for;
-use plimsoll_engine::table::{ColumnType, Table};
-use plimsoll_engine::value::{Row, RowSummary, Value};
+use plimsoll_engine::{
+    Answer, Cancel, ColumnType, Dialect, Error, ErrorKind, Requester, Result, Row, RowSource, RowSummary, Sampler,
+    Session, Statement, Table, TableSize, Value, ask_for,
+};
 use plimsoll_measurement::{Counter, FileRow, Reading, Views};
 
 use super::location::wal;
 use super::native::cache_misses;
-use super::options::JournalMode;
+use super::options::WAL;
 use super::statements::{Canceller, SqliteSession, schema_and_name};
 use super::values::{content_bytes, decode};
 use super::{SqliteDialect, load};
@@ -99,7 +96,7 @@ impl Session for SqliteSession {
 
     /// Empties the log into the file; without a log a commit has done it already.
     fn checkpoint(&mut self) -> Result<bool> {
-        if self.options.journal_mode == JournalMode::Wal {
+        if self.options.journal_mode == WAL {
             let blocked = || -> Result<bool> {
                 let query = "PRAGMA wal_checkpoint(TRUNCATE)";
                 self.connection.query_row(query, [], |row| row.get(0)).map_err(|error| self.failed(error))
@@ -186,26 +183,28 @@ impl Sampler for SqliteSession {
             return Ok(follower.sample());
         }
         let mut readings = Vec::with_capacity(5);
+        let mut put = |metric, value: f64, window| readings.push(Reading { metric, value, window });
         let clock = self.clock.as_ref();
         if self.options.mmap_bytes == 0 {
             let (misses, window) = windowed(clock, || cache_misses(&self.connection));
-            let reading = |pages| Reading { metric: Counter::CacheMissPages, value: pages as f64, window };
-            readings.extend(misses.map(reading));
+            if let Some(pages) = misses {
+                put(Counter::CacheMissPages, pages as f64, window);
+            }
         }
-        if self.options.journal_mode == JournalMode::Wal {
+        if self.options.journal_mode == WAL {
             let (frames, window) = windowed(clock, || self.frames());
             let bytes = frames.map(|frames| frames * (self.options.page_bytes + FRAME_HEADER_BYTES));
-            let reading = |bytes| Reading { metric: Counter::LogWriteBytes, value: bytes as f64, window };
-            readings.extend(bytes.map(reading));
+            if let Some(bytes) = bytes {
+                put(Counter::LogWriteBytes, bytes as f64, window);
+            }
         }
         let (device, window) = windowed(clock, process::this_thread);
         if let Some(device) = device {
-            let (read, written) = (device.device_read_bytes as f64, device.device_write_bytes as f64);
-            readings.push(Reading { metric: Counter::DeviceReadBytes, value: read, window });
-            readings.push(Reading { metric: Counter::DeviceWriteBytes, value: written, window });
+            put(Counter::DeviceReadBytes, device.device_read_bytes as f64, window);
+            put(Counter::DeviceWriteBytes, device.device_write_bytes as f64, window);
         }
         let (seconds, window) = windowed(clock, process::thread_cpu_seconds);
-        readings.push(Reading { metric: Counter::EngineCpuSeconds, value: seconds, window });
+        put(Counter::EngineCpuSeconds, seconds, window);
         Ok(readings)
     }
 
@@ -215,7 +214,7 @@ impl Sampler for SqliteSession {
             return Ok(follower.views());
         }
         let mut views = Views::default();
-        if self.options.journal_mode == JournalMode::Wal
+        if self.options.journal_mode == WAL
             && let (Some(frames), Some(name)) = (self.frames(), wal(&self.path).file_name())
         {
             views.files.push(FileRow {

@@ -1,4 +1,4 @@
-//! What a session is made of: a connection, the statements on it, and whoever follows them.
+//! What a session is made of: a connection, the statements on it, and their follower.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
@@ -6,23 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::Cancel;
-use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::table::Table;
-use plimsoll_engine::value::Value;
+use plimsoll_engine::{Cancel, Error, ErrorKind, Result, Table, Value};
 use rusqlite::{CachedStatement, Connection, InterruptHandle, OpenFlags, StatementStatus};
 
 use super::errors::from_sqlite;
 use super::modelled::{Follower, Modelled};
 use super::native::{cache_writes, read_file};
-use super::options::{JournalMode, Options};
+use super::options::{Options, WAL};
 use super::tree;
 use super::values::bind;
 
-/// Statements that a session keeps.
 const KEPT_STATEMENTS: usize = 64;
 
-/// A session.
 #[derive(Debug)]
 pub(super) struct SqliteSession {
     /// Charges statements to modelled hardware. It goes before the connection does.
@@ -44,7 +39,6 @@ impl SqliteSession {
         Self { follower: None, connection, options: options.clone(), clock, path, cancelled, pages_past_the_log: 0 }
     }
 
-    /// Lets modelled hardware follow the session.
     pub(super) fn follow(&mut self, modelled: &dyn Modelled) -> Result<()> {
         let follower = modelled.follow(&self.path, &mut self.connection, &self.cancelled)?;
         self.follower = Some(follower);
@@ -128,7 +122,7 @@ impl SqliteSession {
 
     /// Copies what a commit left in the log into the file, which mostly is nothing; true if all of it is there.
     pub(super) fn log_is_in_the_file(&self) -> rusqlite::Result<bool> {
-        if self.options.journal_mode != JournalMode::Wal {
+        if self.options.journal_mode != WAL {
             return Ok(true);
         }
         self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| {

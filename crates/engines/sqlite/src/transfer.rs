@@ -8,10 +8,9 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_engine::database::{Restored, Transfer, Workspace};
-use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::tool;
-use plimsoll_engine::transfer::{COPY, Follow, Move, RESTORE, TABLES};
+use plimsoll_engine::transfer::{COPY, RESTORE, TABLES};
+use plimsoll_engine::{Error, ErrorKind, Follow, Move, Restored, Result, Transfer, Workspace};
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 
@@ -24,7 +23,6 @@ use super::statements::Canceller;
 /// By SQLite's backup API, by the file system, or by writing all anew without gaps.
 const WAYS: [&str; 3] = ["backup", "file-copy", "vacuum-into"];
 
-/// The file of a physical backup.
 const BACKUP: &str = "backup.db";
 
 /// Pages that a backup copies, and bytes of a file, before anybody is asked whether it is to go on.
@@ -34,7 +32,6 @@ const STEP_BYTES: usize = 4 << 20;
 /// A backup waits so long for a page that somebody has locked.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Makes and moves files of one run.
 pub(super) struct SqliteTransfer {
     database: SqliteDatabase,
     shell: Option<PathBuf>,
@@ -57,7 +54,7 @@ impl SqliteTransfer {
         let connection = self.database.connect_to_ours(&path)?;
         let busy: i64 = connection
             .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
-            .map_err(|error| from_sqlite(error, self.database.folder()))?;
+            .map_err(|error| from_sqlite(error, self.database.location.folder()))?;
         if busy != 0 {
             return Err(Error::new(ErrorKind::Busy, format!("{} is still being used", path.display())));
         }
@@ -74,7 +71,7 @@ impl SqliteTransfer {
             match backup.step(STEP_PAGES).map_err(failed)? {
                 StepResult::Done => return Ok(()),
                 StepResult::More => {}
-                _ => self.database.clock().sleep(PAUSE),
+                _ => self.database.clock.sleep(PAUSE),
             }
             follow.look(&mut || Some(bytes_of(target)))?;
         }
@@ -110,7 +107,7 @@ impl Transfer for SqliteTransfer {
         let mut command = self.shell()?;
         command.arg(uri(&self.database.path(from), "ro")).arg(".dump");
         command.stdin(Stdio::null()).stdout(tool::whole(file)?);
-        let clock = self.database.clock().as_ref();
+        let clock = self.database.clock.as_ref();
         tool::run(command, clock, || follow.look(&mut || Some(file.metadata().ok()?.len())))
     }
 
@@ -120,7 +117,7 @@ impl Transfer for SqliteTransfer {
         let mut command = self.shell()?;
         // Should it outlive us, it makes no file where we or somebody else has cleaned up.
         command.arg(uri(&path, "rw")).stdin(tool::whole(file)?).stdout(Stdio::null());
-        let clock = self.database.clock().as_ref();
+        let clock = self.database.clock.as_ref();
         follow.stage(TABLES)?;
         tool::run(command, clock, || follow.look(&mut || Some(bytes_of(&path))))
     }
@@ -128,7 +125,7 @@ impl Transfer for SqliteTransfer {
     fn copy(&mut self, from: &Workspace, to: &Workspace, way: &str, follow: &mut dyn Follow) -> Result<()> {
         let (source, target) = (self.closed(from)?, self.database.path(to));
         location::delete_database(&target)?;
-        let failed = |error| from_sqlite(error, self.database.folder());
+        let failed = |error| from_sqlite(error, self.database.location.folder());
         let mut size = || Some(bytes_of(&target));
         match way {
             "file-copy" => {
@@ -162,13 +159,11 @@ impl Transfer for SqliteTransfer {
     }
 }
 
-/// Size of a file with its log.
 fn bytes_of(path: &Path) -> u64 {
     let length = |path: &Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
     length(path) + length(&location::wal(path))
 }
 
-/// Copies a file and brings it to the disk.
 fn copy_file(from: &Path, to: &Path, look: &mut dyn FnMut() -> Result<()>) -> Result<()> {
     let mut source = File::open(from).map_err(|error| from_io(&error, "read", from))?;
     let failed = |error: std::io::Error| from_io(&error, "write", to);

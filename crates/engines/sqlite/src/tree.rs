@@ -2,8 +2,7 @@
 //! some hundreds). The reason is that asking for a size must neither warm a cache nor take the time of a scan. The
 //! layout is that of "B-tree Pages" in SQLite's description of its file format.
 
-use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::table::{ColumnType, Table};
+use plimsoll_engine::{ColumnType, Error, ErrorKind, Result, Table};
 
 const INNER_PAGE: u8 = 5;
 const LEAF_PAGE: u8 = 13;

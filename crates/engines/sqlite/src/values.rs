@@ -1,8 +1,6 @@
 //! Values on their way into SQLite and back.
 
-use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::table::ColumnType;
-use plimsoll_engine::value::Value;
+use plimsoll_engine::{ColumnType, Error, ErrorKind, Result, Value};
 use rusqlite::Statement;
 use rusqlite::types::{Null, ValueRef};
 

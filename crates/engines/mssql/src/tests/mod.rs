@@ -13,10 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::database::{ClaimMode, Lease, Session, WeakIsolation, Workspace};
-use plimsoll_engine::error::{ErrorKind, Result};
-use plimsoll_engine::request::RequestAccess;
 use plimsoll_engine::value::Value::{self, BigInt, Float, Null, Text};
+use plimsoll_engine::{ClaimMode, ErrorKind, Lease, RequestAccess, Result, Session, WeakIsolation, Workspace};
 use plimsoll_measurement::Counter;
 use scripted::{Counted, Said, Script, refusal};
 

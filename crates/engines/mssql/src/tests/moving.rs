@@ -6,11 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_engine::database::{Cancel, Transfer, Workspace, Workspaces as _};
-use plimsoll_engine::error::{Error, ErrorKind, Result};
-use plimsoll_engine::level::Levels;
-use plimsoll_engine::transfer::{COPY, Follow, Move, RESTORE};
+use plimsoll_engine::transfer::{COPY, RESTORE};
 use plimsoll_engine::value::Value::{BigInt, Float, Null, Text};
+use plimsoll_engine::{Cancel, Error, ErrorKind, Follow, Levels, Move, Result, Transfer, Workspace, Workspaces as _};
 
 use super::scripted::{Said, Script};
 use super::{URL, clock, refusal};

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use plimsoll_engine::database::{Cancel, Cold, ColdFollower, Session, Workspace};
-use plimsoll_engine::error::{ErrorKind, Result};
-use plimsoll_engine::request::RequestAccess;
 use plimsoll_engine::value::Value::{self, BigInt, Null, Text};
+use plimsoll_engine::{Cancel, Cold, ColdFollower, ErrorKind, RequestAccess, Result, Session, Workspace};
 
 use super::scripted::{Said, Script, refusal};
 use super::{URL, azure, clock, control, described, everything, granting};

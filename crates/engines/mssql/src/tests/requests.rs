@@ -1,10 +1,7 @@
 //! Requests by procedure, and the plans of statements.
 
-use plimsoll_engine::database::{Session, Workspace};
-use plimsoll_engine::dialect::{Dialect, SingleRow};
-use plimsoll_engine::request::{RequestAccess, Requester, Statement};
-use plimsoll_engine::table::{ColumnType, Table};
 use plimsoll_engine::value::Value::{self, BigInt, Text};
+use plimsoll_engine::{ColumnType, Dialect, RequestAccess, Requester, Session, SingleRow, Statement, Table, Workspace};
 
 use super::scripted::{Said, Script};
 use super::{URL, clock, described, everything, granting};

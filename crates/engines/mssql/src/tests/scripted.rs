@@ -6,11 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plimsoll_clock::{Clock, Departure, RealClock, Ticket, Waiter};
-use plimsoll_engine::database::{Cancel, RowSource};
-use plimsoll_engine::request::Answer;
-use plimsoll_engine::table::ColumnType;
-use plimsoll_engine::target::{Credentials, Target};
-use plimsoll_engine::value::{Row, RowSummary, Value};
+use plimsoll_engine::{Answer, Cancel, ColumnType, Credentials, Row, RowSource, RowSummary, Target, Value};
 use plimsoll_measurement::Moment;
 
 use crate::connect::{Connector, Dial};

@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plimsoll_engine::dialect::{Dialect, SingleRow};
-use plimsoll_engine::table::{ColumnType, Table};
+use plimsoll_engine::{ColumnType, Dialect, SingleRow, Table};
 use toml::Table as Toml;
 
 use crate::dialect::MssqlDialect;
@@ -179,8 +178,8 @@ fn every_text_is_a_golden_file() {
         ("take a lease alone", sql::take_lock("plimsoll lease plimsoll_run_x", false, 0)),
         ("take a lease with others", sql::take_lock("plimsoll lease plimsoll_run_x", true, 0)),
         ("give a lease back", sql::give_lock_back("plimsoll lease plimsoll_run_x")),
-        ("drop tables", sql::drop_tables("plimsoll_run_x", &["a".to_owned(), "b]c".to_owned()])),
-        ("drop procedures", sql::drop_procedures("plimsoll_run_x", &["plimsoll_read_t".to_owned()])),
+        ("drop tables", sql::drop_objects("TABLE", "plimsoll_run_x", &["a".to_owned(), "b]c".to_owned()])),
+        ("drop procedures", sql::drop_objects("PROCEDURE", "plimsoll_run_x", &["plimsoll_read_t".to_owned()])),
         ("drop a procedure", sql::drop_procedure("[plimsoll_run_x].[plimsoll_read_t]")),
         ("create a database", sql::create_database("plimsoll_copy_xa", "o'clock")),
         ("back up a database", sql::back_up("plimsoll_copy_xa")),

@@ -9,9 +9,7 @@ use mssql_tds::connection::bulk_copy::BulkLoadRow;
 use mssql_tds::core::TdsResult;
 use mssql_tds::datatypes::bulk_copy_metadata::BulkCopyColumnMetadata;
 use mssql_tds::message::bulk_load::StreamingBulkLoadWriter;
-use plimsoll_engine::database::RowSource;
-use plimsoll_engine::error::Error;
-use plimsoll_engine::value::{Row, RowSummary, Value};
+use plimsoll_engine::{Error, Row, RowSource, RowSummary, Value};
 
 use super::cancel::Canceller;
 use super::values;
@@ -165,7 +163,7 @@ impl BulkLoadRow for Encoded {
 /// Why a load ended early.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// Whoever makes the rows had to give up.
+    /// The source of the rows had to give up.
     Source(Error),
     /// A value is none of its column.
     Value(usize),
@@ -180,7 +178,6 @@ pub(super) struct Progress {
     pub(super) stop: RefCell<Option<Stop>>,
 }
 
-/// Encodes rows as they are asked for.
 pub(super) struct Rows<'a> {
     pub(super) source: &'a mut dyn RowSource,
     pub(super) forms: Vec<Form>,

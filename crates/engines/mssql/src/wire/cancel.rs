@@ -1,4 +1,4 @@
-//! Cancelling from another thread: whoever cancels when nothing runs does no harm to what comes next.
+//! Cancelling from another thread: to cancel when nothing runs does no harm to what comes next.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -65,12 +65,10 @@ impl Canceller {
         state.is_cancelled
     }
 
-    /// True if somebody has cancelled what runs.
     pub(super) fn is_cancelled(&self) -> bool {
         self.state().is_cancelled
     }
 
-    /// True if somebody has broken the line.
     pub(super) fn is_severed(&self) -> bool {
         self.state().is_severed
     }
@@ -123,7 +121,7 @@ impl Cancel for Canceller {
         }
     }
 
-    /// Whoever works on the connection, now or later, learns that it is broken, and closes it.
+    /// The thread that works on the connection, now or later, learns that it is broken, and closes it.
     fn sever(&self) {
         let mut state = self.state();
         state.is_severed = true;

@@ -12,11 +12,7 @@ use mssql_tds::connection::tds_client::{
 use mssql_tds::connection_provider::tds_connection_provider::TdsConnectionProvider;
 use mssql_tds::core::{CancelHandle, TdsResult};
 use mssql_tds::error::Error as DriverError;
-use plimsoll_engine::database::{Cancel, RowSource};
-use plimsoll_engine::error::{Error, ErrorKind};
-use plimsoll_engine::request::Answer;
-use plimsoll_engine::table::ColumnType;
-use plimsoll_engine::value::{Row, RowSummary, Value};
+use plimsoll_engine::{Answer, Cancel, ColumnType, Error, ErrorKind, Row, RowSource, RowSummary, Value};
 use tokio::runtime::{Builder, Runtime};
 
 use super::bulk::{self, Form, Progress, Rows, Stop};
@@ -26,9 +22,8 @@ use super::sink::{IntoCount, IntoRow, Sink};
 use super::{EachRow, Fault, Loading, Outcome, ServerError, Wire, values};
 use crate::dialect::CALL;
 
-/// A connection and what was prepared on it.
 pub(crate) struct Client {
-    // Goes before the runtime whose socket it has.
+    // Goes before the runtime that has its socket.
     driver: TdsClient,
     runtime: Runtime,
     statements: Statements,
@@ -42,7 +37,6 @@ struct Prepared {
     statement: PreparedStatement,
 }
 
-/// Statements by their texts.
 #[derive(Default)]
 struct Statements {
     numbers: HashMap<String, usize>,
@@ -152,7 +146,6 @@ impl Client {
         }
     }
 
-    /// Starts a statement.
     fn start(&mut self, sql: &str, parameters: &[Value<'_>], handle: &CancelHandle) -> Outcome<StatementResult> {
         let Self { driver, runtime, statements, canceller, command_timeout_s } = self;
         let options = ExecuteOptions::new().timeout_secs(*command_timeout_s).cancel(handle);
@@ -184,7 +177,6 @@ impl Client {
         }
     }
 
-    /// Reads the rows of the result at hand.
     fn rows(&mut self, row: &mut Row, columns: &[ColumnType], each: EachRow<'_>) -> Outcome<()> {
         loop {
             row.clear();
@@ -295,8 +287,13 @@ impl Client {
         })
     }
 
-    /// Brings the line to rest after a fault: what is still to come is cancelled.
-    fn settle(&mut self) {
+    /// Runs a statement that can be cancelled. After a fault the line is brought to rest, where what is still to come is cancelled, and
+    /// the statement is forgotten.
+    fn settled<T>(&mut self, sql: &str, work: impl FnOnce(&mut Self, &CancelHandle) -> Outcome<T>) -> Outcome<T> {
+        let outcome = self.cancellable(work);
+        if outcome.is_ok() {
+            return outcome;
+        }
         if !self.driver.is_connection_dead() && self.driver.has_open_batch() {
             // If that fails the connection is given up, which is seen by asking whether it is dead.
             let settling = self.canceller.patiently(SETTLE_SECONDS, self.driver.cancel_query(SETTLE_SECONDS));
@@ -304,6 +301,8 @@ impl Client {
                 self.give_up();
             }
         }
+        self.forget(sql);
+        outcome
     }
 }
 
@@ -315,21 +314,11 @@ impl Wire for Client {
         columns: &[ColumnType],
         each: EachRow<'_>,
     ) -> Outcome<u64> {
-        let outcome = self.cancellable(|client, handle| client.stream(sql, parameters, columns, each, handle));
-        if outcome.is_err() {
-            self.settle();
-            self.forget(sql);
-        }
-        outcome
+        self.settled(sql, |client, handle| client.stream(sql, parameters, columns, each, handle))
     }
 
     fn ask(&mut self, sql: &str, parameters: &[Value<'_>], columns: Option<&[ColumnType]>) -> Outcome<Answer> {
-        let outcome = self.cancellable(|client, handle| client.count(sql, parameters, columns, handle));
-        if outcome.is_err() {
-            self.settle();
-            self.forget(sql);
-        }
-        outcome
+        self.settled(sql, |client, handle| client.count(sql, parameters, columns, handle))
     }
 
     fn load(&mut self, table: &str, loading: Loading, source: &mut dyn RowSource) -> Outcome<RowSummary> {
@@ -420,7 +409,6 @@ fn load(
     })
 }
 
-/// What an error of the driver is for us.
 fn fault(error: DriverError) -> Fault {
     match error {
         DriverError::SqlServerError { diagnostics } if diagnostics.has_errors() => {

@@ -12,11 +12,7 @@ mod values;
 
 use std::sync::Arc;
 
-use plimsoll_engine::database::{Cancel, RowSource};
-use plimsoll_engine::error::Error;
-use plimsoll_engine::request::Answer;
-use plimsoll_engine::table::ColumnType;
-use plimsoll_engine::value::{Row, RowSummary, Value};
+use plimsoll_engine::{Answer, Cancel, ColumnType, Error, Row, RowSource, RowSummary, Value};
 
 pub(super) use client::Client;
 pub(super) use login::{Auth, Encrypt, Endpoint, Login};
@@ -36,7 +32,7 @@ pub(super) enum Fault {
     Cancelled,
     /// The driver is not content: a value or a message that it can't read.
     Driver(String),
-    /// Whoever receives rows, or gives them, has had enough.
+    /// The receiver of rows, or their source, has had enough.
     Ours(Error),
 }
 

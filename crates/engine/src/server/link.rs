@@ -1,0 +1,150 @@
+//! The link of a session to its server: the line, what cancels on it, and what came of an exchange or of a log-in.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::canceller::Canceller;
+use super::errors::{lost, sentence, too_slow, unreachable};
+use super::stream::Stream;
+use crate::error::{Error, ErrorKind, Result};
+use crate::request::{Cancel, Traffic};
+
+/// How long a server may take to hear that we go.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Why an exchange came to nothing.
+#[derive(Debug)]
+pub enum Failed<S> {
+    /// The line broke, and stays broken.
+    Wire(io::Error),
+    /// The server refused; the connection works on.
+    Server(S),
+    /// The receiver of the rows had enough; the rest of the answer is still to come.
+    Receiver(Error),
+    /// A fault of ours, or of the source of the rows; the connection works on.
+    Ours(Error),
+}
+
+impl<S> From<io::Error> for Failed<S> {
+    fn from(error: io::Error) -> Self {
+        Self::Wire(error)
+    }
+}
+
+/// Why a log-in failed.
+#[derive(Debug)]
+pub enum Refused {
+    /// The line broke.
+    Wire(io::Error),
+    /// The server refused, or we did.
+    Error(Error),
+}
+
+impl From<io::Error> for Refused {
+    fn from(error: io::Error) -> Self {
+        Self::Wire(error)
+    }
+}
+
+impl Refused {
+    /// Of a handshake that failed: `unsafe_line` makes an error of its cause, unless only its time was over.
+    pub fn of_tls(error: io::Error, unsafe_line: impl FnOnce(&str) -> Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::TimedOut => Self::Wire(error),
+            _ => Self::Error(unsafe_line(&error.to_string())),
+        }
+    }
+
+    /// For callers that only ask whether the server hears.
+    pub fn into_io(self) -> io::Error {
+        match self {
+            Self::Wire(error) => error,
+            Self::Error(error) => io::Error::other(error.message),
+        }
+    }
+
+    /// For callers that wanted a connection to this address within this time.
+    pub fn into_error(self, address: &str, patience: Duration) -> Error {
+        match self {
+            Self::Wire(error) if matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock) => {
+                too_slow(address, patience.as_secs())
+            }
+            Self::Wire(error) => unreachable(address, &error.to_string()),
+            Self::Error(error) => error,
+        }
+    }
+}
+
+/// A line on which a driver speaks its server's protocol.
+pub trait Line {
+    /// The bytes beneath.
+    fn stream(&self) -> &Stream;
+
+    /// Tells the server that we go.
+    fn leave(&mut self) -> io::Result<()>;
+}
+
+/// A line after the log-in.
+pub struct Link<L: Line> {
+    /// The line itself.
+    pub line: L,
+    /// Cancels its statements.
+    pub canceller: Arc<Canceller>,
+    /// Why there is no line any more.
+    lost: Option<Error>,
+}
+
+impl<L: Line> Link<L> {
+    /// By this line.
+    pub fn new(line: L, canceller: Canceller) -> Self {
+        Self { line, canceller: Arc::new(canceller), lost: None }
+    }
+
+    /// Cancels its statements from another thread.
+    pub fn cancel(&self) -> Arc<dyn Cancel> {
+        Arc::clone(&self.canceller) as Arc<dyn Cancel>
+    }
+
+    /// From now on answers may take so long, or as long as they take: a server that is frozen must not hold up callers
+    /// that can do without it.
+    pub fn set_timeout(&self, timeout: Option<Duration>) {
+        // A line that is gone needs no hurry.
+        let _ = self.line.stream().socket().set_timeout(timeout);
+    }
+
+    /// What went over it.
+    pub fn traffic(&self) -> Traffic {
+        self.line.stream().socket().traffic()
+    }
+
+    /// An error if the line is gone.
+    pub fn alive(&self) -> Result<()> {
+        self.lost.as_ref().map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    /// An exchange's failure as an error; `answered` makes one of what the server said. A line that broke stays broken, and so does
+    /// one that the server gave up.
+    pub fn fail<S>(&mut self, failed: Failed<S>, address: &str, answered: impl FnOnce(&S) -> Error) -> Error {
+        let error = match failed {
+            Failed::Receiver(error) | Failed::Ours(error) => return error,
+            Failed::Server(server_error) => answered(&server_error),
+            Failed::Wire(error) => lost(address, &sentence(&error.to_string())),
+        };
+        if error.kind == ErrorKind::Lost {
+            self.lost = Some(error.clone());
+            self.canceller.end();
+        }
+        error
+    }
+}
+
+impl<L: Line> Drop for Link<L> {
+    fn drop(&mut self) {
+        // The server would notice anyhow, and say so in its log or count an aborted client.
+        if self.lost.is_none() {
+            self.set_timeout(Some(FAREWELL));
+            let _ = self.line.leave();
+        }
+    }
+}
