@@ -6,21 +6,20 @@ use crate::model::{Basis, Edition, Metric};
 use crate::parse::{File, Problem, check_positive, check_text};
 use crate::sourced::QuantilesMs;
 use serde::Deserialize;
-use toml::Spanned;
 
 /// The additions for one service; see the head of the file in `data/`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Assumptions {
     pub service: String,
-    pub scan_cpu: Option<Spanned<ScanCpu>>,
+    pub scan_cpu: Option<ScanCpu>,
     #[serde(default)]
-    pub statements: Vec<Spanned<Statement>>,
+    pub statements: Vec<Statement>,
     #[serde(default)]
-    pub values: Vec<Spanned<Assumption>>,
+    pub values: Vec<Assumption>,
     #[serde(default)]
-    pub neighbours: Vec<Spanned<Neighbour>>,
-    pub tiers: Vec<Spanned<TierAssumption>>,
+    pub neighbours: Vec<Neighbour>,
+    pub tiers: Vec<TierAssumption>,
 }
 
 /// The figure that gives the CPU cost of reading.
@@ -104,7 +103,7 @@ pub(crate) struct IopsPerDtu {
 impl Assumptions {
     /// The tier's entry.
     pub fn tier(&self, tier: &str) -> Option<&TierAssumption> {
-        self.tiers.iter().map(Spanned::get_ref).find(|entry| entry.tiers.iter().any(|name| name == tier))
+        self.tiers.iter().find(|entry| entry.tiers.iter().any(|name| name == tier))
     }
 }
 
@@ -129,21 +128,21 @@ fn check(file: &File<'_>, read: &Assumptions, editions: &[Edition]) -> Result<()
         return Err(file.invalid(0, format!("no edition of service '{}'", read.service)));
     }
     if let Some(scan) = &read.scan_cpu {
-        file.at(scan, check_scan(scan.get_ref(), &of_service))?;
+        file.at("scan_cpu", check_scan(scan, &of_service))?;
     }
-    for statement in &read.statements {
-        file.at(statement, check_statement(statement.get_ref(), &of_service))?;
-    }
-    for assumption in &read.values {
-        file.at(assumption, check_assumption(assumption.get_ref(), &of_service))?;
-    }
-    for neighbour in &read.neighbours {
-        file.at(neighbour, check_neighbour(neighbour.get_ref(), &of_service))?;
-    }
-    for tier in &read.tiers {
-        file.at(tier, check_tier(tier.get_ref()))?;
-    }
-    Ok(())
+    check_all(file, "statements", &read.statements, |statement| check_statement(statement, &of_service))?;
+    check_all(file, "values", &read.values, |assumption| check_assumption(assumption, &of_service))?;
+    check_all(file, "neighbours", &read.neighbours, |neighbour| check_neighbour(neighbour, &of_service))?;
+    check_all(file, "tiers", &read.tiers, check_tier)
+}
+
+fn check_all<T>(
+    file: &File<'_>,
+    key: &str,
+    all: &[T],
+    check: impl Fn(&T) -> Result<(), Problem>,
+) -> Result<(), CatalogError> {
+    all.iter().zip(0..).try_for_each(|(one, at)| file.at(&format!("{key}.{at}"), check(one)))
 }
 
 /// The level, by its own name.

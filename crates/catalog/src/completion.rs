@@ -8,7 +8,6 @@ use crate::limit::{amount, limit};
 use crate::model::{Basis, Edition, Level, Metric};
 use crate::sourced::Sourced;
 use std::cmp::Reverse;
-use toml::Spanned;
 
 /// The rules over the editions of one service.
 pub(crate) struct Completion<'a> {
@@ -59,8 +58,7 @@ impl<'a> Completion<'a> {
         let applies = |statement: &&Statement| {
             statement.quantity == quantity && statement.edition == at.edition.name && statement.level == at.level.name
         };
-        let Statement { factor, of, basis, rule, source, .. } =
-            self.assumptions?.statements.iter().map(Spanned::get_ref).find(applies)?;
+        let Statement { factor, of, basis, rule, source, .. } = self.assumptions?.statements.iter().find(applies)?;
         let edition = self.editions.iter().find(|edition| edition.name == of.edition)?;
         let base = limit(edition.levels.iter().find(|level| level.name == of.level)?.figure(metric)?, edition.as_of)?;
         Some(Sourced {
@@ -133,7 +131,7 @@ impl<'a> Completion<'a> {
 
     /// Rule 5: what the file assumes for the level, else for its tier.
     fn assumed(&self, at: LevelAt<'_>, quantity: Quantity) -> Option<Sourced> {
-        let all = || self.assumptions.iter().flat_map(|file| &file.values).map(Spanned::get_ref);
+        let all = || self.assumptions.iter().flat_map(|file| &file.values);
         let mut of_quantity = all().filter(|entry| entry.quantity == quantity);
         let of_level = of_quantity.find(|entry| entry.level.as_ref() == Some(&at.level.name));
         let of_tier = || {
@@ -154,8 +152,7 @@ impl<'a> Completion<'a> {
     /// The neighbours that disturb the level: seen in one edition, taken for all that have the level. The factors are
     /// the two rates over the mean of that edition.
     pub fn neighbour(&self, at: LevelAt<'_>) -> Option<NeighbourFigures> {
-        let all = self.assumptions?.neighbours.iter().map(Spanned::get_ref);
-        let seen = all.into_iter().find(|entry| entry.level == at.level.name)?;
+        let seen = self.assumptions?.neighbours.iter().find(|entry| entry.level == at.level.name)?;
         let edition = self.editions.iter().find(|edition| edition.name == seen.edition)?;
         let level = edition.levels.iter().find(|level| level.name == seen.level)?;
         let mean = limit(level.figure(seen.metric)?, edition.as_of)?.value;

@@ -79,7 +79,6 @@ impl Catalog {
         let editions = self.editions_of(service)?;
         let scan = self.assumptions_of(service).and_then(|assumptions| assumptions.scan_cpu.as_ref());
         let found = scan.and_then(|scan| {
-            let scan = scan.get_ref();
             let edition = editions.iter().find(|edition| edition.name == scan.edition)?;
             let level = edition.levels.iter().find(|level| level.name == scan.level)?;
             let (figure, dtu) = (level.figure(Metric::ReadRate)?, level.dtu.as_ref()?);

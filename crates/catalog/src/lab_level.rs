@@ -4,6 +4,7 @@ use crate::Date;
 use crate::model::{Basis, Figure, Metric};
 use crate::sourced::{LatencyQuantiles, Sourced};
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 /// Which way the data goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -16,8 +17,9 @@ pub enum Access {
 }
 
 /// What the lab needs of a level.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Quantity {
     /// Data content read a minute with data IO at its limit.
     ReadRate,
@@ -44,14 +46,8 @@ impl Quantity {
     }
 
     /// The name in files and errors.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ReadRate => "read_rate",
-            Self::WriteRate => "write_rate",
-            Self::Memory => "memory",
-            Self::Dtu => "dtu",
-            Self::MovementRate => "movement_rate",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

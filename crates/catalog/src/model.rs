@@ -3,9 +3,11 @@
 use crate::Date;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use strum::IntoStaticStr;
 
 /// One dated state of a service.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Edition {
     /// The service, as targets name it: `azure-sql-db`.
     pub service: String,
@@ -25,6 +27,7 @@ pub struct Edition {
     /// The author of the measurement or publication, and the place.
     pub source: String,
     /// What holds for all levels.
+    #[serde(default)]
     pub notes: Vec<String>,
     /// The levels, in the order of the file.
     pub levels: Vec<Level>,
@@ -34,11 +37,13 @@ pub struct Edition {
 }
 
 /// One level that could be bought.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Level {
     /// Its name, as targets name it: `S2`.
     pub name: String,
     /// Other names by which it is found: `W/B`, `Business`.
+    #[serde(default)]
     pub aliases: Vec<String>,
     /// The tier it belongs to: `basic`, `standard`, `premium`, `web-business`.
     pub tier: String,
@@ -46,8 +51,10 @@ pub struct Level {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dtu: Option<Dtu>,
     /// Statements that carry no number, and what a reader should know.
+    #[serde(default)]
     pub notes: Vec<String>,
     /// The figures, in the order of the file.
+    #[serde(default)]
     pub figures: Vec<Figure>,
 }
 
@@ -148,8 +155,9 @@ impl fmt::Display for Figure {
 }
 
 /// What a figure says about a level.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Metric {
     /// Reads from storage, cold.
     ReadRate,
@@ -173,18 +181,8 @@ pub enum Metric {
 
 impl Metric {
     /// The name in files and for scripts.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ReadRate => "read_rate",
-            Self::WeakReadRate => "weak_read_rate",
-            Self::TheoreticalReadRate => "theoretical_read_rate",
-            Self::ClientReadRate => "client_read_rate",
-            Self::WriteRate => "write_rate",
-            Self::ImportRate => "import_rate",
-            Self::RestoreRate => "restore_rate",
-            Self::Memory => "memory",
-            Self::CpuSeconds => "cpu_seconds",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The one unit its figures are in, so that they can be compared without conversion.
@@ -198,8 +196,9 @@ impl Metric {
 }
 
 /// How a number is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Basis {
     /// Stands in the source, at most converted to the unit.
     Printed,
@@ -211,12 +210,8 @@ pub enum Basis {
 
 impl Basis {
     /// The name in files and for scripts.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Printed => "printed",
-            Self::Derived => "derived",
-            Self::Assumed => "assumed",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -238,7 +233,8 @@ pub enum Counts {
 
 /// CPU time of the forced loop join at a level of known DTU: T(N) = coefficient x N^2. Other levels and machines are
 /// expressed in DTU against it (reference 2.11, 3.7).
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CpuFit {
     /// Seconds per pair of rows.
     pub coefficient_seconds: f64,
@@ -247,8 +243,10 @@ pub struct CpuFit {
     /// The level.
     pub level: String,
     /// Its service.
+    #[serde(skip_deserializing)]
     pub service: String,
     /// The edition.
+    #[serde(skip_deserializing)]
     pub edition: String,
     /// How it is known.
     pub basis: Basis,

@@ -11,7 +11,6 @@ use plimsoll_measurement::{Counter, FileLimit, FileRow, Files, Moment, Reading, 
 use crate::server::{Server, log_path};
 use crate::state::{MEMORY_INTERVAL_NANOS, State};
 use crate::truth::Device;
-use crate::waits::Wait;
 
 /// The counters of the whole server.
 #[derive(Debug)]
@@ -47,7 +46,7 @@ impl Sampler for ServerSampler {
             reading(Counter::DataWriteStallSeconds, counters.data_writes.stall.as_secs_f64()),
             reading(Counter::LogWriteStallSeconds, counters.log_writes.stall.as_secs_f64()),
         ];
-        readings.extend(Wait::ALL.map(|wait| reading(wait.metric(), counters.waits.of(wait).1.as_secs_f64())));
+        readings.extend(counters.waits.readings(window));
         if state.spec.client.is_some() {
             readings.push(reading(Counter::ClientWaitSeconds, counters.client_wait.as_secs_f64()));
             readings.push(reading(Counter::ClientCpuSeconds, counters.client_cpu_nanos as f64 / 1e9));

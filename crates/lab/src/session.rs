@@ -282,7 +282,7 @@ impl Follower for LabSession {
             reading(Counter::LogWriteBytes, work.log_bytes as f64),
             reading(Counter::EngineCpuSeconds, work.cpu_nanos as f64 / 1e9),
         ];
-        readings.extend(Wait::ALL.map(|wait| reading(wait.metric(), work.waits.of(wait).1.as_secs_f64())));
+        readings.extend(work.waits.readings(window));
         readings
     }
 
