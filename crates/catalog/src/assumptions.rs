@@ -45,7 +45,6 @@ pub(crate) struct Statement {
     pub source: String,
 }
 
-/// A level in an edition.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Place {
@@ -101,7 +100,6 @@ pub(crate) struct IopsPerDtu {
 }
 
 impl Assumptions {
-    /// The tier's entry.
     pub fn tier(&self, tier: &str) -> Option<&TierAssumption> {
         self.tiers.iter().find(|entry| entry.tiers.iter().any(|name| name == tier))
     }
@@ -145,7 +143,6 @@ fn check_all<T>(
     all.iter().zip(0..).try_for_each(|(one, at)| file.at(&format!("{key}.{at}"), check(one)))
 }
 
-/// The level, by its own name.
 fn level_at<'a>(editions: &[&'a Edition], edition: &str, level: &str) -> Result<&'a crate::Level, Problem> {
     let edition = editions
         .iter()

@@ -7,7 +7,6 @@ use crate::{CatalogError, Date};
 use serde::Deserialize;
 use std::collections::HashSet;
 
-/// An edition as written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct EditionText {

@@ -65,7 +65,6 @@ pub struct Cap {
     pub limits: Limits,
 }
 
-/// A cap at work.
 #[derive(Debug, Clone)]
 pub(crate) struct CapState {
     pub name: String,

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use plimsoll_clock::{Clock, Waiter};
 
-/// Releases the lock when it is dropped.
 #[derive(Debug)]
 #[must_use = "dropped, it releases the lock"]
 pub struct Guard<'a>(&'a FairLock);
@@ -41,7 +40,6 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// A lock with a queue.
 #[derive(Debug, Default)]
 pub struct FairLock {
     queue: Mutex<Queue>,

@@ -3,7 +3,6 @@
 //! the rate that was published for that, or as fast as the devices on both sides let it. Sessions stay open over a
 //! change. (A real service cuts them when it switches over; what that does to a client is a matter of faults.)
 
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -22,7 +21,6 @@ use crate::truth;
 /// How far ahead of the present I/Os of a move are booked.
 const AHEAD: Duration = Duration::from_millis(50);
 
-/// The changes of level of a target.
 #[derive(Debug)]
 pub struct Changes {
     state: Mutex<State>,
@@ -47,7 +45,6 @@ struct Asked {
 }
 
 impl Changes {
-    /// None yet, on this level.
     pub fn new(level: &Level) -> Self {
         let name = level.published.as_ref().map_or_else(|| level.name.clone(), |level| level.level.clone());
         let tier = level.published.as_ref().map(|level| level.tier.clone()).unwrap_or_default();
@@ -87,26 +84,15 @@ fn name_of(level: &Level) -> Option<&str> {
     level.published.as_ref().map(|level| level.level.as_str())
 }
 
-/// Asks for levels of one target.
+#[derive(Debug)]
 pub struct LabLevels {
-    inner: SqliteDatabase,
-    server: Arc<Server>,
-    address: Address,
-    changes: Arc<Changes>,
-}
-
-impl fmt::Debug for LabLevels {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LabLevels").field("changes", &self.changes).finish_non_exhaustive()
-    }
+    pub inner: SqliteDatabase,
+    pub server: Arc<Server>,
+    pub address: Address,
+    pub changes: Arc<Changes>,
 }
 
 impl LabLevels {
-    /// For a target at this address.
-    pub fn new(inner: SqliteDatabase, server: Arc<Server>, address: Address, changes: Arc<Changes>) -> Self {
-        Self { inner, server, address, changes }
-    }
-
     /// A level of the same service and edition.
     fn find(&self, name: &str) -> Result<Level> {
         let Subject::Level { service, edition, .. } = &self.address.subject else {

@@ -15,7 +15,6 @@ pub struct Locks(Arc<Mutex<BTreeMap<i64, Arc<FairLock>>>>);
 /// A lock that is given back when this is dropped.
 #[derive(Debug)]
 pub struct Lock {
-    /// What is locked.
     pub key: i64,
     queue: Arc<FairLock>,
     locks: Locks,

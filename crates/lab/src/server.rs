@@ -295,7 +295,6 @@ impl Server {
     /// is that of a frame of the log; without one the page comes from the file itself.
     pub fn read_page(&self, file: u32, page: u32, version: Option<Version>, stream: Option<&mut Stream>) {
         charge::with(|work| {
-            let Some(work) = work else { return };
             let now = self.clock.now();
             let mut state = self.state();
             if work.copies && state.pool.holds_any(PageOf { file, page }) {
@@ -421,15 +420,10 @@ impl Server {
         if bytes == 0 {
             // In real time a checkpoint may just have synced what a session wrote, which waits for it all the same.
             let durable = log.log_durable;
-            charge::with(|work| {
-                if let Some(work) = work {
-                    work.durable = work.durable.max(durable);
-                }
-            });
+            charge::with(|work| work.durable = work.durable.max(durable));
             return;
         }
         let durable = charge::with(|work| {
-            let Some(work) = work else { return now };
             let done = state.machine.submit(now, device, Io { kind: Kind::Write, offset, bytes });
             let at = self.faults.delay(now, done.at).max(log.log_durable).max(log.gate);
             state.counters.log_writes.add(bytes, at.since(now));
@@ -439,6 +433,7 @@ impl Server {
             work.durable = work.durable.max(at);
             at
         });
+        let durable = durable.unwrap_or(now);
         log.log_durable = log.log_durable.max(durable);
         if (offset, bytes) == (0, HEADER_BYTES) {
             // A log that starts over: were frames in it before its header is, the old header would vouch for what is left

@@ -41,7 +41,6 @@ pub const PRIVATE_PAGES: i32 = 2;
 pub struct Hardware {
     /// Opens files. It goes first: it holds on to the server.
     pub vfs: Registered,
-    /// The server.
     pub server: Arc<Server>,
 }
 
@@ -93,7 +92,6 @@ impl Modelled for Hardware {
 /// A long statement has done [`STEPS`] more steps.
 fn charge_steps(server: &Server) {
     charge::with(|work| {
-        let Some(work) = work else { return };
         work.owed_steps += STEPS as u64;
         if work.owed_steps * server.prices.step_ps() >= CPU_SLICE_PS {
             let steps = std::mem::take(&mut work.owed_steps);
@@ -114,7 +112,6 @@ fn pay(server: &Server, work: &mut Work, cpu: CpuWork) {
     server.wait(work, done, Wait::Cpu);
 }
 
-/// A session.
 #[derive(Debug)]
 struct LabSession {
     server: Arc<Server>,
@@ -136,7 +133,6 @@ struct LabSession {
 }
 
 impl LabSession {
-    /// The number by which a statement is counted.
     fn number(&mut self, sql: &str) -> Option<usize> {
         if let Some((_, number)) = self.known.iter().find(|(text, _)| text == sql) {
             return Some(*number);

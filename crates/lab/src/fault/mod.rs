@@ -133,7 +133,7 @@ impl Faults {
         if state.lost.is_some() {
             return Act::Fail(code);
         }
-        if !charge::with(|work| work.is_some()) || purpose == Purpose::Temporary {
+        if !charge::is_on() || purpose == Purpose::Temporary {
             return Act::Go;
         }
         state.operations += 1;
@@ -165,13 +165,7 @@ impl Faults {
         for fault in &self.list {
             match *fault {
                 Fault::LatencySpike(probability, times) if self.state().strikes(probability) => factor *= times,
-                Fault::ThrottleStorm(every, lasts, times) => {
-                    let within = u128::from(now.as_nanos()) % every.as_nanos();
-                    // The last part of every period, so that a run begins in calm.
-                    if within >= every.as_nanos() - lasts.as_nanos() {
-                        factor *= times;
-                    }
-                }
+                Fault::ThrottleStorm(every, lasts, times) if left(now, every, lasts).is_some() => factor *= times,
                 _ => {}
             }
         }
@@ -188,12 +182,7 @@ impl Faults {
         for fault in &self.list {
             let Fault::DeviceFreeze(every, lasts) = *fault else { continue };
             for moment in [now, at] {
-                let within = u128::from(moment.as_nanos()) % every.as_nanos();
-                // The last part of every period, so that a run begins in calm.
-                if within >= every.as_nanos() - lasts.as_nanos() {
-                    let left = u64::try_from(every.as_nanos() - within).unwrap_or(u64::MAX);
-                    done = done.max(moment.after(Duration::from_nanos(left)));
-                }
+                done = left(moment, every, lasts).map_or(done, |left| done.max(moment.after(left)));
             }
         }
         done
@@ -301,6 +290,13 @@ impl Faults {
         state.spent = true;
         state.writes.clear();
     }
+}
+
+/// What is left at a moment of what comes every so often for so long: in the last part of every period, so that a run begins in
+/// calm. `None` while it is not there.
+fn left(at: Moment, every: Duration, lasts: Duration) -> Option<Duration> {
+    let left = every.as_nanos() - u128::from(at.as_nanos()) % every.as_nanos();
+    (left <= lasts.as_nanos()).then(|| Duration::from_nanos(u64::try_from(left).unwrap_or(u64::MAX)))
 }
 
 impl State {

@@ -15,7 +15,6 @@ const AMPLE: f64 = 4.0;
 /// What one request of a workload demands, on average.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Demand {
-    /// Statements.
     pub statements: f64,
     /// Steps of SQLite's virtual machine.
     pub steps: f64,
@@ -116,7 +115,6 @@ impl Headroom {
         *place = to(*place);
     }
 
-    /// All of them times this.
     pub fn times(&mut self, factor: f64) {
         for place in [&mut self.cpu, &mut self.iops, &mut self.bandwidth, &mut self.log] {
             *place *= factor;
@@ -149,7 +147,6 @@ fn latency(ms: f64) -> String {
 }
 
 impl Hardware {
-    /// The file.
     pub fn text(&self, name: &str) -> String {
         let Self { rate, demand, prices, room, .. } = self;
         let mut text = format!(

@@ -12,7 +12,6 @@ use super::workload::Workload;
 use super::{SECONDS, Scenario};
 use crate::fault::Fault;
 
-/// The most sessions.
 const MOST_SESSIONS: f64 = 64.0;
 
 /// What is drawn beside the rest, by which no other number changes.
@@ -174,7 +173,6 @@ impl Family {
     }
 }
 
-/// How requests are made.
 #[derive(Debug, Clone, Copy)]
 enum Pace {
     /// As fast as possible from enough sessions for a limit to bind.

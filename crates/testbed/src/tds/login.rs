@@ -22,7 +22,6 @@ const END: u8 = 0xFF;
 /// The feature of a federated log-in.
 const FEDERATED_FEATURE: u8 = 0x02;
 
-/// What a PRELOGIN asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Prelogin {
     pub(super) encryption: u8,

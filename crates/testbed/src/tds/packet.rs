@@ -21,7 +21,6 @@ pub(super) mod kind {
 /// The last packet of a message.
 const END_OF_MESSAGE: u8 = 0x01;
 
-/// A whole message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Message {
     pub(super) kind: u8,
@@ -64,7 +63,6 @@ pub(super) fn read_keeping(stream: &mut dyn Read, keeps: impl Fn(u8) -> bool) ->
     }
 }
 
-/// How messages are cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cutting {
     /// Most bytes of a packet with its header.
@@ -99,7 +97,6 @@ impl<'a> Writer<'a> {
         self.cutting.first_bytes.filter(|_| self.number == 0).map_or(usual, |first| first.clamp(1, usual))
     }
 
-    /// Appends to the message.
     pub(super) fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.pending.extend_from_slice(bytes);
         // A full packet waits until something follows: it may be the last.
@@ -109,7 +106,6 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Sends the last packet.
     pub(super) fn end(mut self) -> io::Result<()> {
         self.send(true)?;
         self.stream.flush()

@@ -72,7 +72,6 @@ fn send(pipe: &mut Pipe, cutting: Cutting, body: &[u8]) -> io::Result<()> {
     writer.end()
 }
 
-/// A client that has logged in.
 struct Session<'a> {
     shared: &'a Shared,
     pipe: Pipe,
@@ -90,7 +89,6 @@ struct Framing {
     handle: Option<i64>,
 }
 
-/// What became of an answer.
 enum Ended {
     Whole,
     Cancelled,

@@ -209,7 +209,6 @@ impl Kind {
         })
     }
 
-    /// Appends a value.
     pub(super) fn put_value(self, value: &Datum, out: &mut Vec<u8>) -> io::Result<()> {
         let short = |bytes: &[u8], out: &mut Vec<u8>| {
             if self.can_be_null() {
@@ -265,7 +264,6 @@ impl Kind {
         Ok(())
     }
 
-    /// Reads a value.
     pub(super) fn read_value(self, reader: &mut Reader<'_>) -> io::Result<Datum> {
         if matches!(self, Self::VarChar(_) | Self::NVarChar(_) | Self::VarBinary(_) | Self::Char(_)) {
             let bytes = match self {
