@@ -3,7 +3,7 @@
 use crate::CatalogError;
 use crate::lab_level::{Access, Quantity};
 use crate::model::{Basis, Edition, Metric};
-use crate::parse::{File, Problem, check_positive, check_text};
+use crate::parse::{File, Problem, check_positive, check_text, check_texts};
 use crate::sourced::QuantilesMs;
 use serde::Deserialize;
 
@@ -166,8 +166,7 @@ fn check_scan(scan: &ScanCpu, editions: &[&Edition]) -> Result<(), Problem> {
 
 fn check_statement(statement: &Statement, editions: &[&Edition]) -> Result<(), Problem> {
     check_positive("factor", statement.factor)?;
-    check_text("rule", &statement.rule)?;
-    check_text("source", &statement.source)?;
+    check_texts(&[("rule", &statement.rule), ("source", &statement.source)])?;
     let metric = statement.quantity.metric().ok_or("a DTU is not stated but assumed")?;
     if level_at(editions, &statement.edition, &statement.level)?.figure(metric).is_some() {
         return Err(format!("level '{}' has a figure, which a statement must not replace", statement.level));
@@ -180,8 +179,7 @@ fn check_statement(statement: &Statement, editions: &[&Edition]) -> Result<(), P
 
 fn check_assumption(assumption: &Assumption, editions: &[&Edition]) -> Result<(), Problem> {
     check_positive("value", assumption.value)?;
-    check_text("rule", &assumption.rule)?;
-    check_text("source", &assumption.source)?;
+    check_texts(&[("rule", &assumption.rule), ("source", &assumption.source)])?;
     let mut levels = editions.iter().flat_map(|edition| &edition.levels);
     match (&assumption.level, &assumption.tier) {
         (Some(name), None) if levels.any(|level| level.name == *name) => Ok(()),
@@ -206,8 +204,7 @@ fn check_neighbour(neighbour: &Neighbour, editions: &[&Edition]) -> Result<(), P
 }
 
 fn check_tier(tier: &TierAssumption) -> Result<(), Problem> {
-    check_text("rule", &tier.rule)?;
-    check_text("source", &tier.source)?;
+    check_texts(&[("rule", &tier.rule), ("source", &tier.source)])?;
     for (key, quantiles) in [
         ("data_read_ms", tier.data_read_ms),
         ("data_write_ms", tier.data_write_ms),

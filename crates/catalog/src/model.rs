@@ -1,12 +1,12 @@
 //! The shape of a fact: edition, level, figure. Plain values that serialise as they stand.
 
 use crate::Date;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::fmt;
 use strum::IntoStaticStr;
 
 /// One dated state of a service.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Edition {
     /// The service, as targets name it: `azure-sql-db`.
@@ -15,12 +15,10 @@ pub struct Edition {
     #[serde(rename = "edition")]
     pub name: String,
     /// The generation of the service: `v11`. What one generation delivered says little about the next.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<String>,
     /// The day for which the figures stand.
     pub as_of: Date,
     /// Why the day is not exact, where the source doesn't state it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub as_of_note: Option<String>,
     /// One line for people.
     pub description: String,
@@ -32,12 +30,11 @@ pub struct Edition {
     /// The levels, in the order of the file.
     pub levels: Vec<Level>,
     /// The fit of CPU time that anchors DTU multiples, if this edition has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_fit: Option<CpuFit>,
 }
 
 /// One level that could be bought.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Level {
     /// Its name, as targets name it: `S2`.
@@ -48,7 +45,6 @@ pub struct Level {
     /// The tier it belongs to: `basic`, `standard`, `premium`, `web-business`.
     pub tier: String,
     /// Its capacity in the vendor's unit; absent where none is stated for that date.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub dtu: Option<Dtu>,
     /// Statements that carry no number, and what a reader should know.
     #[serde(default)]
@@ -76,7 +72,7 @@ impl Level {
 }
 
 /// A capacity in DTU. It belongs to a level at a date: P1 had 100, then 125.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dtu {
     /// How many.
@@ -86,12 +82,11 @@ pub struct Dtu {
     /// Where it is stated.
     pub source: String,
     /// What a reader should know.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
 /// One published or derived number. Exactly one of `value`, `low` with `high`, and `at_least` is given.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
     /// What it is.
@@ -99,45 +94,35 @@ pub struct Figure {
     /// The test that measured it: `read-scan`, `write-chunk`, `bulk-load`...
     pub test: String,
     /// Which run or case, where a level has several figures of one metric.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Rows joined with as many rows; for `cpu_seconds` only.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub join_rows: Option<u64>,
     /// The one value, in the metric's unit.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
     /// Lower end of a range.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
     /// Upper end of a range.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
     /// A lower bound of which no more is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
     /// `MB/min`, `MB` (of 2^20 bytes) or `s`: always the metric's own unit.
     pub unit: String,
     /// What the source prints, where that isn't the value in this unit.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub printed: Option<String>,
     /// The source says "about".
     #[serde(default)]
     pub approximate: bool,
     /// Sessions that worked at once, where stated.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub sessions: Option<u32>,
     /// What is counted.
     pub counts: Counts,
     /// How far the limit was used while the figure was read, in percent as the service reported it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub utilisation_percent: Option<f64>,
     /// How it is known.
     pub basis: Basis,
     /// The source: author and publication.
     pub source: String,
     /// What a reader should know.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
@@ -155,7 +140,7 @@ impl fmt::Display for Figure {
 }
 
 /// What a figure says about a level.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Metric {
@@ -196,7 +181,7 @@ impl Metric {
 }
 
 /// How a number is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Basis {
@@ -216,7 +201,7 @@ impl Basis {
 }
 
 /// What a figure counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counts {
     /// Sum of the sizes of the values: no pages, no log overhead.
@@ -233,7 +218,7 @@ pub enum Counts {
 
 /// CPU time of the forced loop join at a level of known DTU: T(N) = coefficient x N^2. Other levels and machines are
 /// expressed in DTU against it (reference 2.11, 3.7).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CpuFit {
     /// Seconds per pair of rows.
@@ -243,10 +228,10 @@ pub struct CpuFit {
     /// The level.
     pub level: String,
     /// Its service.
-    #[serde(skip_deserializing)]
+    #[serde(skip)]
     pub service: String,
     /// The edition.
-    #[serde(skip_deserializing)]
+    #[serde(skip)]
     pub edition: String,
     /// How it is known.
     pub basis: Basis,

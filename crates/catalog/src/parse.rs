@@ -112,9 +112,7 @@ fn check_level(level: &Level, names: &mut HashSet<String>) -> Result<(), Problem
 }
 
 fn check_figure(figure: &Figure, before: &[Figure]) -> Result<(), Problem> {
-    for (key, text) in [("test", &figure.test), ("source", &figure.source)] {
-        check_text(key, text)?;
-    }
+    check_texts(&[("test", &figure.test), ("source", &figure.source)])?;
     let amounts = [("value", figure.value), ("low", figure.low), ("high", figure.high), ("at_least", figure.at_least)];
     for (key, amount) in amounts {
         amount.map_or(Ok(()), |amount| check_positive(key, amount))?;
@@ -171,6 +169,10 @@ pub(crate) fn check_name(what: &str, name: &str) -> Result<(), Problem> {
 
 pub(crate) fn check_text(key: &str, text: &str) -> Result<(), Problem> {
     if text.trim().is_empty() { Err(format!("{key} is empty")) } else { Ok(()) }
+}
+
+pub(crate) fn check_texts(texts: &[(&str, &str)]) -> Result<(), Problem> {
+    texts.iter().try_for_each(|(key, text)| check_text(key, text))
 }
 
 pub(crate) fn check_positive(key: &str, amount: f64) -> Result<(), Problem> {

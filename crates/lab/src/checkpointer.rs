@@ -1,8 +1,9 @@
 //! The checkpointer as sessions know it: they ask for a checkpoint, and one of them ends it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use plimsoll_clock::{Spawned, Waiter};
 
 /// Frames of log at which a checkpoint begins, as SQLite's own `wal_autocheckpoint`.
@@ -55,7 +56,7 @@ impl Checkpointer {
 
 impl Orders {
     fn wake(&self) {
-        if let Some(waiter) = &*self.waiter.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(waiter) = &*self.waiter.lock() {
             waiter.wake();
         }
     }

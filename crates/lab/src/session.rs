@@ -108,7 +108,7 @@ fn pay(server: &Server, work: &mut Work, cpu: CpuWork) {
         return;
     }
     let since = work.computing_since;
-    let done = server.cpu(&mut server.state(), work, since, cpu);
+    let done = server.state().compute(work, since, cpu);
     server.wait(work, done, Wait::Cpu);
 }
 

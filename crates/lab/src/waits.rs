@@ -25,7 +25,6 @@ pub enum Wait {
 }
 
 impl Wait {
-    /// All of them, in order.
     pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Its name in the server's views.
@@ -51,7 +50,6 @@ impl Wait {
 pub struct Waits([(u64, Duration); Wait::ALL.len()]);
 
 impl Waits {
-    /// Counts a wait.
     pub fn add(&mut self, reason: Wait, time: Duration) {
         if !time.is_zero() {
             let (count, sum) = &mut self.0[reason as usize];
@@ -68,7 +66,6 @@ impl Waits {
         }
     }
 
-    /// Time of all of them together.
     pub fn total(&self) -> Duration {
         self.0.iter().map(|(_, time)| *time).sum()
     }

@@ -159,10 +159,10 @@ impl Family {
             (_, Pace::Latency) => room.times(5.0),
             (_, Pace::Thinking(_)) => room.times(1.3),
             // Two that bind together.
-            (Class::Memory, _) => room.set(Class::DataIops, |_| 1.0),
+            (Class::Memory, _) => room.set(Class::DataIops, 1.0),
             (Class::Device, _) => {
                 let other = if demand.log_bytes > 0.0 { Class::LogWrite } else { Class::Cpu };
-                room.set(other, |_| 1.0);
+                room.set(other, 1.0);
             }
             _ => {}
         }
