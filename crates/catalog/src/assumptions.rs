@@ -3,24 +3,23 @@
 use crate::CatalogError;
 use crate::lab_level::{Access, Quantity};
 use crate::model::{Basis, Edition, Metric};
-use crate::parse::{File, Problem, check_positive, check_text};
+use crate::parse::{File, Problem, check_positive, check_text, check_texts};
 use crate::sourced::QuantilesMs;
 use serde::Deserialize;
-use toml::Spanned;
 
 /// The additions for one service; see the head of the file in `data/`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Assumptions {
     pub service: String,
-    pub scan_cpu: Option<Spanned<ScanCpu>>,
+    pub scan_cpu: Option<ScanCpu>,
     #[serde(default)]
-    pub statements: Vec<Spanned<Statement>>,
+    pub statements: Vec<Statement>,
     #[serde(default)]
-    pub values: Vec<Spanned<Assumption>>,
+    pub values: Vec<Assumption>,
     #[serde(default)]
-    pub neighbours: Vec<Spanned<Neighbour>>,
-    pub tiers: Vec<Spanned<TierAssumption>>,
+    pub neighbours: Vec<Neighbour>,
+    pub tiers: Vec<TierAssumption>,
 }
 
 /// The figure that gives the CPU cost of reading.
@@ -46,7 +45,6 @@ pub(crate) struct Statement {
     pub source: String,
 }
 
-/// A level in an edition.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Place {
@@ -102,9 +100,8 @@ pub(crate) struct IopsPerDtu {
 }
 
 impl Assumptions {
-    /// The tier's entry.
     pub fn tier(&self, tier: &str) -> Option<&TierAssumption> {
-        self.tiers.iter().map(Spanned::get_ref).find(|entry| entry.tiers.iter().any(|name| name == tier))
+        self.tiers.iter().find(|entry| entry.tiers.iter().any(|name| name == tier))
     }
 }
 
@@ -129,24 +126,23 @@ fn check(file: &File<'_>, read: &Assumptions, editions: &[Edition]) -> Result<()
         return Err(file.invalid(0, format!("no edition of service '{}'", read.service)));
     }
     if let Some(scan) = &read.scan_cpu {
-        file.at(scan, check_scan(scan.get_ref(), &of_service))?;
+        file.at("scan_cpu", check_scan(scan, &of_service))?;
     }
-    for statement in &read.statements {
-        file.at(statement, check_statement(statement.get_ref(), &of_service))?;
-    }
-    for assumption in &read.values {
-        file.at(assumption, check_assumption(assumption.get_ref(), &of_service))?;
-    }
-    for neighbour in &read.neighbours {
-        file.at(neighbour, check_neighbour(neighbour.get_ref(), &of_service))?;
-    }
-    for tier in &read.tiers {
-        file.at(tier, check_tier(tier.get_ref()))?;
-    }
-    Ok(())
+    check_all(file, "statements", &read.statements, |statement| check_statement(statement, &of_service))?;
+    check_all(file, "values", &read.values, |assumption| check_assumption(assumption, &of_service))?;
+    check_all(file, "neighbours", &read.neighbours, |neighbour| check_neighbour(neighbour, &of_service))?;
+    check_all(file, "tiers", &read.tiers, check_tier)
 }
 
-/// The level, by its own name.
+fn check_all<T>(
+    file: &File<'_>,
+    key: &str,
+    all: &[T],
+    check: impl Fn(&T) -> Result<(), Problem>,
+) -> Result<(), CatalogError> {
+    all.iter().zip(0..).try_for_each(|(one, at)| file.at(&format!("{key}.{at}"), check(one)))
+}
+
 fn level_at<'a>(editions: &[&'a Edition], edition: &str, level: &str) -> Result<&'a crate::Level, Problem> {
     let edition = editions
         .iter()
@@ -170,8 +166,7 @@ fn check_scan(scan: &ScanCpu, editions: &[&Edition]) -> Result<(), Problem> {
 
 fn check_statement(statement: &Statement, editions: &[&Edition]) -> Result<(), Problem> {
     check_positive("factor", statement.factor)?;
-    check_text("rule", &statement.rule)?;
-    check_text("source", &statement.source)?;
+    check_texts(&[("rule", &statement.rule), ("source", &statement.source)])?;
     let metric = statement.quantity.metric().ok_or("a DTU is not stated but assumed")?;
     if level_at(editions, &statement.edition, &statement.level)?.figure(metric).is_some() {
         return Err(format!("level '{}' has a figure, which a statement must not replace", statement.level));
@@ -184,8 +179,7 @@ fn check_statement(statement: &Statement, editions: &[&Edition]) -> Result<(), P
 
 fn check_assumption(assumption: &Assumption, editions: &[&Edition]) -> Result<(), Problem> {
     check_positive("value", assumption.value)?;
-    check_text("rule", &assumption.rule)?;
-    check_text("source", &assumption.source)?;
+    check_texts(&[("rule", &assumption.rule), ("source", &assumption.source)])?;
     let mut levels = editions.iter().flat_map(|edition| &edition.levels);
     match (&assumption.level, &assumption.tier) {
         (Some(name), None) if levels.any(|level| level.name == *name) => Ok(()),
@@ -210,8 +204,7 @@ fn check_neighbour(neighbour: &Neighbour, editions: &[&Edition]) -> Result<(), P
 }
 
 fn check_tier(tier: &TierAssumption) -> Result<(), Problem> {
-    check_text("rule", &tier.rule)?;
-    check_text("source", &tier.source)?;
+    check_texts(&[("rule", &tier.rule), ("source", &tier.source)])?;
     for (key, quantiles) in [
         ("data_read_ms", tier.data_read_ms),
         ("data_write_ms", tier.data_write_ms),

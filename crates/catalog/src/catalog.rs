@@ -2,7 +2,7 @@
 
 use crate::assumptions::{self, Assumptions};
 use crate::disk::DiskEdition;
-use crate::model::{CpuFit, Edition, Figure, Level, Metric};
+use crate::model::{CpuFit, Edition, Level};
 use crate::{CatalogError, disk_parse, parse};
 use std::sync::LazyLock;
 
@@ -130,24 +130,6 @@ impl Catalog {
                 elsewhere: all.iter().map(|found| found.edition.name.clone()).collect(),
             }
         })
-    }
-
-    /// Every figure of one metric at one level over all editions, oldest first: how a level changed, and where a figure
-    /// stands that the newest edition lacks.
-    ///
-    /// # Errors
-    /// [`CatalogError::UnknownService`] or [`CatalogError::UnknownLevel`].
-    pub fn history(
-        &self,
-        service: &str,
-        level: &str,
-        metric: Metric,
-    ) -> Result<Vec<(&Edition, &Figure)>, CatalogError> {
-        let mut history = Vec::new();
-        for LevelAt { edition, level } in self.levels_named(service, level)? {
-            history.extend(level.figures_of(metric).map(|figure| (edition, figure)));
-        }
-        Ok(history)
     }
 
     /// The anchor of DTU multiples: the newest edition's fit of CPU time at a level of known DTU (reference 3.7).

@@ -8,7 +8,6 @@ use crate::limit::{amount, limit};
 use crate::model::{Basis, Edition, Level, Metric};
 use crate::sourced::Sourced;
 use std::cmp::Reverse;
-use toml::Spanned;
 
 /// The rules over the editions of one service.
 pub(crate) struct Completion<'a> {
@@ -59,18 +58,11 @@ impl<'a> Completion<'a> {
         let applies = |statement: &&Statement| {
             statement.quantity == quantity && statement.edition == at.edition.name && statement.level == at.level.name
         };
-        let Statement { factor, of, basis, rule, source, .. } =
-            self.assumptions?.statements.iter().map(Spanned::get_ref).find(applies)?;
+        let Statement { factor, of, basis, rule, source, .. } = self.assumptions?.statements.iter().find(applies)?;
         let edition = self.editions.iter().find(|edition| edition.name == of.edition)?;
         let base = limit(edition.levels.iter().find(|level| level.name == of.level)?.figure(metric)?, edition.as_of)?;
-        Some(Sourced {
-            value: base.value * factor,
-            basis: *basis,
-            rule: format!("{rule}: {factor} x {} {} ({} {})", amount(base.value), metric.unit(), of.level, of.edition),
-            source: source.clone(),
-            as_of: Some(at.edition.as_of),
-            published_here: false,
-        })
+        let rule = format!("{rule}: {factor} x {} {} ({} {})", amount(base.value), metric.unit(), of.level, of.edition);
+        Some(Sourced::of(base.value * factor, *basis, rule, source, Some(at.edition.as_of)))
     }
 
     /// Rules 3 and 6: the level in the nearest edition of the same generation, or of the others.
@@ -120,8 +112,7 @@ impl<'a> Completion<'a> {
             ),
             (None, None) => return None,
         };
-        let as_of = Some(at.edition.as_of);
-        Some(Sourced { value, basis: Basis::Assumed, rule, source, as_of, published_here: false })
+        Some(Sourced::of(value, Basis::Assumed, rule, &source, Some(at.edition.as_of)))
     }
 
     fn rung<'b>(&self, edition: &Edition, level: &'b Level, quantity: Quantity) -> Option<Rung<'b>> {
@@ -133,29 +124,17 @@ impl<'a> Completion<'a> {
 
     /// Rule 5: what the file assumes for the level, else for its tier.
     fn assumed(&self, at: LevelAt<'_>, quantity: Quantity) -> Option<Sourced> {
-        let all = || self.assumptions.iter().flat_map(|file| &file.values).map(Spanned::get_ref);
-        let mut of_quantity = all().filter(|entry| entry.quantity == quantity);
-        let of_level = of_quantity.find(|entry| entry.level.as_ref() == Some(&at.level.name));
-        let of_tier = || {
-            let mut of_quantity = all().filter(|entry| entry.quantity == quantity);
-            of_quantity.find(|entry| entry.tier.as_ref() == Some(&at.level.tier))
-        };
-        let found = of_level.or_else(of_tier)?;
-        Some(Sourced {
-            value: found.value,
-            basis: Basis::Assumed,
-            rule: found.rule.clone(),
-            source: found.source.clone(),
-            as_of: None,
-            published_here: false,
-        })
+        let values = self.assumptions.iter().flat_map(|file| &file.values);
+        let all = || values.clone().filter(|entry| entry.quantity == quantity);
+        let of_level = all().find(|entry| entry.level.as_ref() == Some(&at.level.name));
+        let found = of_level.or_else(|| all().find(|entry| entry.tier.as_ref() == Some(&at.level.tier)))?;
+        Some(Sourced::of(found.value, Basis::Assumed, found.rule.clone(), &found.source, None))
     }
 
     /// The neighbours that disturb the level: seen in one edition, taken for all that have the level. The factors are
     /// the two rates over the mean of that edition.
     pub fn neighbour(&self, at: LevelAt<'_>) -> Option<NeighbourFigures> {
-        let all = self.assumptions?.neighbours.iter().map(Spanned::get_ref);
-        let seen = all.into_iter().find(|entry| entry.level == at.level.name)?;
+        let seen = self.assumptions?.neighbours.iter().find(|entry| entry.level == at.level.name)?;
         let edition = self.editions.iter().find(|edition| edition.name == seen.edition)?;
         let level = edition.levels.iter().find(|level| level.name == seen.level)?;
         let mean = limit(level.figure(seen.metric)?, edition.as_of)?.value;

@@ -1,11 +1,11 @@
 //! A calendar date, as TOML writes it without quotes.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::fmt;
 
 /// A day of the Gregorian calendar. Dates order as time does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "toml::value::Datetime", into = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(try_from = "toml::value::Datetime")]
 pub struct Date {
     /// Year, four digits.
     pub year: u16,
@@ -26,12 +26,6 @@ impl TryFrom<toml::value::Datetime> for Date {
             }
             other => Err(format!("'{other}' is not a date, expected one like 2015-01-31")),
         }
-    }
-}
-
-impl From<Date> for String {
-    fn from(date: Date) -> Self {
-        date.to_string()
     }
 }
 

@@ -2,16 +2,15 @@
 
 use crate::Date;
 use crate::model::Basis;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::fmt;
 
 /// One dated state of a service that sells disks.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct DiskEdition {
     /// The service: `azure-managed-disk`.
     pub service: String,
     /// The edition's name: `2026-08`.
-    #[serde(rename = "edition")]
     pub name: String,
     /// The day for which it stands; a class may be older.
     pub as_of: Date,
@@ -28,7 +27,7 @@ pub struct DiskEdition {
 }
 
 /// A disk, or a blob, that can be had.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct DiskLevel {
     /// The service.
     pub service: String,
@@ -37,12 +36,10 @@ pub struct DiskLevel {
     /// The kind of disk: `premium-ssd`.
     pub class: String,
     /// Its name: `P30`.
-    #[serde(rename = "level")]
     pub name: String,
     /// Other names by which it is found.
     pub aliases: Vec<String>,
     /// The smallest size in bytes, where all sizes from there to `size_bytes` have the same limits.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub size_min_bytes: Option<u64>,
     /// Its size in bytes.
     pub size_bytes: u64,
@@ -53,13 +50,10 @@ pub struct DiskLevel {
     /// Bytes in a MB of this level's bandwidths: 10^6 or 2^20.
     pub mb_bytes: u64,
     /// What it reaches above its limits.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<Burst>,
     /// An I/O above this size counts as several.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub io_unit_bytes: Option<u64>,
     /// What is said of its latency.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub latency: Option<DiskLatency>,
     /// The day for which the numbers stand.
     pub as_of: Date,
@@ -72,7 +66,7 @@ pub struct DiskLevel {
 }
 
 /// What a disk reaches above its limits.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Burst {
     /// How it is paid for.
@@ -82,12 +76,11 @@ pub struct Burst {
     /// Bandwidth, in the level's MB.
     pub mb_per_second: f64,
     /// How long a full bucket lasts at the full burst; absent where there is no end.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
 }
 
 /// How a burst is paid for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BurstKind {
     /// From a bucket, full at first, that fills with what is unused of the limit.
@@ -97,28 +90,22 @@ pub enum BurstKind {
 }
 
 /// What is said of a latency. Bounds are in milliseconds and absent where not stated.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DiskLatency {
     /// The publisher's words.
     pub claim: String,
     /// Reads take at least this.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub read_ms_low: Option<f64>,
     /// Reads take at most this.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub read_ms_high: Option<f64>,
     /// Writes take at least this.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub write_ms_low: Option<f64>,
     /// Writes take at most this.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub write_ms_high: Option<f64>,
     /// Mean of small writes as somebody measured it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub measured_write_ms: Option<f64>,
     /// The author of the measurement, and the machine.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub measured_source: Option<String>,
 }
 

@@ -6,23 +6,21 @@ use crate::parse::{File, Problem, check_name, check_positive, check_text};
 use crate::{CatalogError, Date};
 use serde::Deserialize;
 use std::collections::HashSet;
-use toml::Spanned;
 
-/// An edition as written; the spans lead back to the lines.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct EditionText {
-    service: Spanned<String>,
-    edition: Spanned<String>,
+    service: String,
+    edition: String,
     as_of: Date,
-    description: Spanned<String>,
-    source: Spanned<String>,
-    mb_bytes: Spanned<u64>,
+    description: String,
+    source: String,
+    mb_bytes: u64,
     #[serde(default)]
     snaps_up: bool,
     #[serde(default)]
     notes: Vec<String>,
-    classes: Vec<Spanned<ClassText>>,
+    classes: Vec<ClassText>,
 }
 
 #[derive(Deserialize)]
@@ -35,8 +33,8 @@ struct ClassText {
     io_unit_kib: Option<u64>,
     #[serde(default)]
     notes: Vec<String>,
-    latency: Option<Spanned<DiskLatency>>,
-    levels: Vec<Spanned<LevelText>>,
+    latency: Option<DiskLatency>,
+    levels: Vec<LevelText>,
 }
 
 #[derive(Deserialize)]
@@ -57,51 +55,30 @@ pub(crate) fn editions(files: &[(&str, &str)]) -> Result<Vec<DiskEdition>, Catal
     let mut editions: Vec<DiskEdition> = Vec::with_capacity(files.len());
     for (name, text) in files {
         let file = File { name, text };
-        let raw: EditionText = file.read()?;
-        let (service, edition) = (raw.service.get_ref(), raw.edition.get_ref());
-        if editions.iter().any(|known| known.service == *service && known.name == *edition) {
-            let problem = format!("duplicate edition '{edition}' of service '{service}'");
-            return Err(file.invalid(raw.edition.span().start, problem));
+        let EditionText { service, edition: name, as_of, description, source, mb_bytes, snaps_up, notes, classes } =
+            file.read()?;
+        let before = editions.iter().map(|known| (&known.service, &known.name));
+        file.check_edition([&service, &name, &description, &source], before)?;
+        if ![1_000_000, 1 << 20].contains(&mb_bytes) {
+            file.at("mb_bytes", Err(format!("mb_bytes {mb_bytes} is neither 1000000 nor 1048576")))?;
         }
-        editions.push(disk_edition(&file, raw)?);
+        let mut edition =
+            DiskEdition { service, name, as_of, description, source, snaps_up, notes, levels: Vec::new() };
+        let mut names = HashSet::new();
+        for (class, at) in classes.iter().zip(0..) {
+            file.at(&format!("classes.{at}"), check_class(class))?;
+            if let Some(latency) = &class.latency {
+                file.at(&format!("classes.{at}.latency"), check_latency(latency))?;
+            }
+            for (level, index) in class.levels.iter().zip(0..) {
+                file.at(&format!("classes.{at}.levels.{index}"), check_level(level, &mut names))?;
+                edition.levels.push(disk_level(&edition, class, level, mb_bytes));
+            }
+        }
+        editions.push(edition);
     }
     editions.sort_by(|a, b| (&a.service, a.as_of, &a.name).cmp(&(&b.service, b.as_of, &b.name)));
     Ok(editions)
-}
-
-fn disk_edition(file: &File<'_>, raw: EditionText) -> Result<DiskEdition, CatalogError> {
-    file.at(&raw.service, check_name("service", raw.service.get_ref()))?;
-    file.at(&raw.edition, check_name("edition", raw.edition.get_ref()))?;
-    file.at(&raw.description, check_text("description", raw.description.get_ref()))?;
-    file.at(&raw.source, check_text("source", raw.source.get_ref()))?;
-    let mb_bytes = *raw.mb_bytes.get_ref();
-    if ![1_000_000, 1 << 20].contains(&mb_bytes) {
-        let problem = format!("mb_bytes {mb_bytes} is neither 1000000 nor 1048576");
-        return Err(file.invalid(raw.mb_bytes.span().start, problem));
-    }
-    let mut edition = DiskEdition {
-        service: raw.service.into_inner(),
-        name: raw.edition.into_inner(),
-        as_of: raw.as_of,
-        description: raw.description.into_inner(),
-        source: raw.source.into_inner(),
-        snaps_up: raw.snaps_up,
-        notes: raw.notes,
-        levels: Vec::new(),
-    };
-    let mut names = HashSet::new();
-    for spanned in raw.classes {
-        file.at(&spanned, check_class(spanned.get_ref()))?;
-        let class = spanned.into_inner();
-        if let Some(latency) = &class.latency {
-            file.at(latency, check_latency(latency.get_ref()))?;
-        }
-        for level in &class.levels {
-            file.at(level, check_level(level.get_ref(), &mut names))?;
-            edition.levels.push(disk_level(&edition, &class, level.get_ref(), mb_bytes));
-        }
-    }
-    Ok(edition)
 }
 
 fn disk_level(edition: &DiskEdition, class: &ClassText, level: &LevelText, mb_bytes: u64) -> DiskLevel {
@@ -118,7 +95,7 @@ fn disk_level(edition: &DiskEdition, class: &ClassText, level: &LevelText, mb_by
         mb_bytes,
         burst: level.burst,
         io_unit_bytes: class.io_unit_kib.map(|kib| kib << 10),
-        latency: class.latency.as_ref().map(|latency| latency.get_ref().clone()),
+        latency: class.latency.clone(),
         as_of: class.as_of,
         basis: class.basis,
         source: class.source.clone(),

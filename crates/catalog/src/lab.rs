@@ -40,7 +40,6 @@ impl Catalog {
         let completion = Completion::new(self, at.edition);
         let tier = completion.tier(at)?;
         let dtu = completion.complete(at, Quantity::Dtu)?;
-        let own = |metric| at.level.figure(metric).cloned();
         Ok(LabLevel {
             service: at.edition.service.clone(),
             level: at.level.name.clone(),
@@ -48,9 +47,7 @@ impl Catalog {
             as_of: at.edition.as_of,
             tier: at.level.tier.clone(),
             read_rate: completion.complete(at, Quantity::ReadRate)?,
-            read_figure: own(Metric::ReadRate),
             write_rate: completion.complete(at, Quantity::WriteRate)?,
-            write_figure: own(Metric::WriteRate),
             memory_mb: completion.complete(at, Quantity::Memory)?,
             movement_rate: completion.movement_rate(at),
             data_read_latency: tier.latency(tier.data_read_ms),
@@ -79,18 +76,12 @@ impl Catalog {
         let editions = self.editions_of(service)?;
         let scan = self.assumptions_of(service).and_then(|assumptions| assumptions.scan_cpu.as_ref());
         let found = scan.and_then(|scan| {
-            let scan = scan.get_ref();
             let edition = editions.iter().find(|edition| edition.name == scan.edition)?;
             let level = edition.levels.iter().find(|level| level.name == scan.level)?;
             let (figure, dtu) = (level.figure(Metric::ReadRate)?, level.dtu.as_ref()?);
-            Some(Sourced {
-                value: figure.value? * 100.0 / dtu.value,
-                basis: Basis::Derived,
-                rule: format!("{figure} at {} DTU ({} {}): {}", dtu.value, level.name, edition.name, scan.rule),
-                source: figure.source.clone(),
-                as_of: Some(edition.as_of),
-                published_here: false,
-            })
+            let rule = format!("{figure} at {} DTU ({} {}): {}", dtu.value, level.name, edition.name, scan.rule);
+            let value = figure.value? * 100.0 / dtu.value;
+            Some(Sourced::of(value, Basis::Derived, rule, &figure.source, Some(edition.as_of)))
         });
         found.ok_or_else(|| CatalogError::Incomplete {
             service: service.to_owned(),
@@ -108,13 +99,7 @@ impl TierAssumption {
 
     fn iops(&self, dtu: &Sourced) -> Option<Sourced> {
         let per_dtu = self.iops_per_dtu.as_ref()?;
-        Some(Sourced {
-            value: per_dtu.value * dtu.value,
-            basis: Basis::Assumed,
-            rule: format!("{} DTU x {}", dtu.value, per_dtu.rule),
-            source: self.source.clone(),
-            as_of: None,
-            published_here: false,
-        })
+        let rule = format!("{} DTU x {}", dtu.value, per_dtu.rule);
+        Some(Sourced::of(per_dtu.value * dtu.value, Basis::Assumed, rule, &self.source, None))
     }
 }

@@ -1,12 +1,13 @@
 //! What the lab needs to know of a level, each number with where it comes from.
 
 use crate::Date;
-use crate::model::{Basis, Figure, Metric};
+use crate::model::{Basis, Metric};
 use crate::sourced::{LatencyQuantiles, Sourced};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use strum::IntoStaticStr;
 
 /// Which way the data goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
     /// From the device.
@@ -16,8 +17,9 @@ pub enum Access {
 }
 
 /// What the lab needs of a level.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Quantity {
     /// Data content read a minute with data IO at its limit.
     ReadRate,
@@ -44,19 +46,13 @@ impl Quantity {
     }
 
     /// The name in files and errors.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ReadRate => "read_rate",
-            Self::WriteRate => "write_rate",
-            Self::Memory => "memory",
-            Self::Dtu => "dtu",
-            Self::MovementRate => "movement_rate",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
 /// A complete level.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LabLevel {
     /// The service, as targets name it.
     pub service: String,
@@ -70,21 +66,14 @@ pub struct LabLevel {
     pub tier: String,
     /// MB of data content a minute at 100 % of the data IO limit.
     pub read_rate: Sourced,
-    /// The read figure of this level and edition with its utilisation, for display.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub read_figure: Option<Figure>,
     /// MB of data content a minute at 100 % of the log limit.
     pub write_rate: Sourced,
-    /// The write figure of this level and edition with its utilisation, for display.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub write_figure: Option<Figure>,
     /// MB of memory for cached data.
     pub memory_mb: Sourced,
     /// CPU capacity relative to 50 for S2.
     pub dtu: Sourced,
     /// MB of database a minute that the service moves when it restores one or gives it another level; absent where nobody
     /// has published that of this generation.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub movement_rate: Option<Sourced>,
     /// Reads of data files.
     pub data_read_latency: LatencyQuantiles,
@@ -93,15 +82,13 @@ pub struct LabLevel {
     /// Writes of the log.
     pub log_write_latency: LatencyQuantiles,
     /// Operations a second on data files; absent where the tier has no such rule.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub iops: Option<Sourced>,
     /// Who disturbs the level, if that was seen.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub neighbour: Option<NeighbourFigures>,
 }
 
 /// A neighbour that switches a limit between two rates.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct NeighbourFigures {
     /// Share of the limit while the neighbour works.
     pub low_factor: f64,

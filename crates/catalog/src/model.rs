@@ -1,11 +1,13 @@
 //! The shape of a fact: edition, level, figure. Plain values that serialise as they stand.
 
 use crate::Date;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::fmt;
+use strum::IntoStaticStr;
 
 /// One dated state of a service.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Edition {
     /// The service, as targets name it: `azure-sql-db`.
     pub service: String,
@@ -13,41 +15,42 @@ pub struct Edition {
     #[serde(rename = "edition")]
     pub name: String,
     /// The generation of the service: `v11`. What one generation delivered says little about the next.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<String>,
     /// The day for which the figures stand.
     pub as_of: Date,
     /// Why the day is not exact, where the source doesn't state it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub as_of_note: Option<String>,
     /// One line for people.
     pub description: String,
     /// The author of the measurement or publication, and the place.
     pub source: String,
     /// What holds for all levels.
+    #[serde(default)]
     pub notes: Vec<String>,
     /// The levels, in the order of the file.
     pub levels: Vec<Level>,
     /// The fit of CPU time that anchors DTU multiples, if this edition has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_fit: Option<CpuFit>,
 }
 
 /// One level that could be bought.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Level {
     /// Its name, as targets name it: `S2`.
     pub name: String,
     /// Other names by which it is found: `W/B`, `Business`.
+    #[serde(default)]
     pub aliases: Vec<String>,
     /// The tier it belongs to: `basic`, `standard`, `premium`, `web-business`.
     pub tier: String,
     /// Its capacity in the vendor's unit; absent where none is stated for that date.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub dtu: Option<Dtu>,
     /// Statements that carry no number, and what a reader should know.
+    #[serde(default)]
     pub notes: Vec<String>,
     /// The figures, in the order of the file.
+    #[serde(default)]
     pub figures: Vec<Figure>,
 }
 
@@ -69,7 +72,7 @@ impl Level {
 }
 
 /// A capacity in DTU. It belongs to a level at a date: P1 had 100, then 125.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dtu {
     /// How many.
@@ -79,12 +82,11 @@ pub struct Dtu {
     /// Where it is stated.
     pub source: String,
     /// What a reader should know.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
 /// One published or derived number. Exactly one of `value`, `low` with `high`, and `at_least` is given.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
     /// What it is.
@@ -92,45 +94,35 @@ pub struct Figure {
     /// The test that measured it: `read-scan`, `write-chunk`, `bulk-load`...
     pub test: String,
     /// Which run or case, where a level has several figures of one metric.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Rows joined with as many rows; for `cpu_seconds` only.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub join_rows: Option<u64>,
     /// The one value, in the metric's unit.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
     /// Lower end of a range.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
     /// Upper end of a range.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
     /// A lower bound of which no more is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
     /// `MB/min`, `MB` (of 2^20 bytes) or `s`: always the metric's own unit.
     pub unit: String,
     /// What the source prints, where that isn't the value in this unit.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub printed: Option<String>,
     /// The source says "about".
     #[serde(default)]
     pub approximate: bool,
     /// Sessions that worked at once, where stated.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub sessions: Option<u32>,
     /// What is counted.
     pub counts: Counts,
     /// How far the limit was used while the figure was read, in percent as the service reported it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub utilisation_percent: Option<f64>,
     /// How it is known.
     pub basis: Basis,
     /// The source: author and publication.
     pub source: String,
     /// What a reader should know.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
@@ -148,8 +140,9 @@ impl fmt::Display for Figure {
 }
 
 /// What a figure says about a level.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Metric {
     /// Reads from storage, cold.
     ReadRate,
@@ -173,18 +166,8 @@ pub enum Metric {
 
 impl Metric {
     /// The name in files and for scripts.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ReadRate => "read_rate",
-            Self::WeakReadRate => "weak_read_rate",
-            Self::TheoreticalReadRate => "theoretical_read_rate",
-            Self::ClientReadRate => "client_read_rate",
-            Self::WriteRate => "write_rate",
-            Self::ImportRate => "import_rate",
-            Self::RestoreRate => "restore_rate",
-            Self::Memory => "memory",
-            Self::CpuSeconds => "cpu_seconds",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The one unit its figures are in, so that they can be compared without conversion.
@@ -198,8 +181,9 @@ impl Metric {
 }
 
 /// How a number is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Basis {
     /// Stands in the source, at most converted to the unit.
     Printed,
@@ -211,17 +195,13 @@ pub enum Basis {
 
 impl Basis {
     /// The name in files and for scripts.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Printed => "printed",
-            Self::Derived => "derived",
-            Self::Assumed => "assumed",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
 /// What a figure counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counts {
     /// Sum of the sizes of the values: no pages, no log overhead.
@@ -238,7 +218,8 @@ pub enum Counts {
 
 /// CPU time of the forced loop join at a level of known DTU: T(N) = coefficient x N^2. Other levels and machines are
 /// expressed in DTU against it (reference 2.11, 3.7).
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CpuFit {
     /// Seconds per pair of rows.
     pub coefficient_seconds: f64,
@@ -247,8 +228,10 @@ pub struct CpuFit {
     /// The level.
     pub level: String,
     /// Its service.
+    #[serde(skip)]
     pub service: String,
     /// The edition.
+    #[serde(skip)]
     pub edition: String,
     /// How it is known.
     pub basis: Basis,

@@ -1,51 +1,10 @@
 //! From TOML text to editions, refusing whatever breaks a rule, with file and line.
 
-use crate::model::{Basis, CpuFit, Dtu, Edition, Figure, Level, Metric};
-use crate::{CatalogError, Date};
-use serde::Deserialize;
+use crate::CatalogError;
+use crate::model::{CpuFit, Edition, Figure, Level, Metric};
 use std::collections::HashSet;
 use toml::Spanned;
-
-/// An edition as written; the spans lead back to the lines.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct EditionText {
-    service: Spanned<String>,
-    edition: Spanned<String>,
-    generation: Option<String>,
-    as_of: Date,
-    as_of_note: Option<String>,
-    description: Spanned<String>,
-    source: Spanned<String>,
-    #[serde(default)]
-    notes: Vec<String>,
-    levels: Vec<Spanned<LevelText>>,
-    cpu_fit: Option<Spanned<CpuFitText>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LevelText {
-    name: String,
-    #[serde(default)]
-    aliases: Vec<String>,
-    tier: String,
-    dtu: Option<Dtu>,
-    #[serde(default)]
-    notes: Vec<String>,
-    #[serde(default)]
-    figures: Vec<Spanned<Figure>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CpuFitText {
-    level: String,
-    coefficient_seconds: f64,
-    dtu: f64,
-    basis: Basis,
-    source: String,
-}
+use toml::de::{DeTable, DeValue};
 
 /// What is wrong, before it is known where.
 pub(crate) type Problem = String;
@@ -63,7 +22,7 @@ impl File<'_> {
         CatalogError::Invalid { file: self.name.to_owned(), line, problem }
     }
 
-    /// Reads the text into its raw shape, with the place where it does not fit.
+    /// Reads the text into its shape, with the place where it does not fit.
     pub(crate) fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, CatalogError> {
         toml::from_str(self.text).map_err(|error| {
             let offset = error.span().map_or(0, |span| span.start);
@@ -71,9 +30,39 @@ impl File<'_> {
         })
     }
 
-    /// Passes a check on, placed at the start of what was checked.
-    pub(crate) fn at<T>(&self, place: &Spanned<T>, check: Result<(), Problem>) -> Result<(), CatalogError> {
-        check.map_err(|problem| self.invalid(place.span().start, problem))
+    /// Passes a check on, placed where the value of a path such as `levels.0.name` begins.
+    pub(crate) fn at(&self, path: &str, check: Result<(), Problem>) -> Result<(), CatalogError> {
+        check.map_err(|problem| self.invalid(self.offset(path), problem))
+    }
+
+    fn offset(&self, path: &str) -> usize {
+        let Ok(root) = DeTable::parse(self.text) else { return 0 };
+        let (root, mut offset) = (DeValue::Table(root.into_inner()), 0);
+        let mut value = Some(&root);
+        for step in path.split('.') {
+            let found =
+                value.and_then(|value| step.parse().map_or_else(|_| value.get(step), |at: usize| value.get(at)));
+            offset = found.map_or(offset, |found| found.span().start);
+            value = found.map(Spanned::get_ref);
+        }
+        offset
+    }
+
+    /// Checks what is said of an edition as a whole: service and name, a pair that none of `before` may have, description, source.
+    pub(crate) fn check_edition<'e>(
+        &self,
+        [service, name, description, source]: [&str; 4],
+        mut before: impl Iterator<Item = (&'e String, &'e String)>,
+    ) -> Result<(), CatalogError> {
+        let is_same =
+            |known: (&String, &String)| known.0.eq_ignore_ascii_case(service) && known.1.eq_ignore_ascii_case(name);
+        if before.any(is_same) {
+            self.at("edition", Err(format!("duplicate edition '{name}' of service '{service}'")))?;
+        }
+        self.at("service", check_name("service", service))?;
+        self.at("edition", check_name("edition", name))?;
+        self.at("description", check_text("description", description))?;
+        self.at("source", check_text("source", source))
     }
 }
 
@@ -82,72 +71,31 @@ pub(crate) fn editions(files: &[(&str, &str)]) -> Result<Vec<Edition>, CatalogEr
     let mut editions: Vec<Edition> = Vec::with_capacity(files.len());
     for (name, text) in files {
         let file = File { name, text };
-        let raw: EditionText = file.read()?;
-        let taken = editions.iter().any(|known| {
-            known.service.eq_ignore_ascii_case(raw.service.get_ref())
-                && known.name.eq_ignore_ascii_case(raw.edition.get_ref())
-        });
-        if taken {
-            let problem =
-                format!("duplicate edition '{}' of service '{}'", raw.edition.get_ref(), raw.service.get_ref());
-            return Err(file.invalid(raw.edition.span().start, problem));
+        let mut edition: Edition = file.read()?;
+        let Edition { service, name, description, source, .. } = &edition;
+        let before = editions.iter().map(|known| (&known.service, &known.name));
+        file.check_edition([service, name, description, source], before)?;
+        let mut names = HashSet::new();
+        for (level, at) in edition.levels.iter().zip(0..) {
+            file.at(&format!("levels.{at}"), check_level(level, &mut names))?;
+            for (index, figure) in level.figures.iter().enumerate() {
+                let check = check_figure(figure, &level.figures[..index])
+                    .map_err(|problem| format!("{} of level '{}': {problem}", figure.metric.name(), level.name));
+                file.at(&format!("levels.{at}.figures.{index}"), check)?;
+            }
         }
-        editions.push(edition(&file, raw)?);
+        if let Some(fit) = &mut edition.cpu_fit {
+            file.at("cpu_fit", check_cpu_fit(fit, &edition.levels))?;
+            (fit.service, fit.edition) = (edition.service.clone(), edition.name.clone());
+        }
+        editions.push(edition);
     }
     // Oldest first; names decide between editions of one day, so the order never depends on that of the files.
     editions.sort_by(|a, b| (&a.service, a.as_of, &a.name).cmp(&(&b.service, b.as_of, &b.name)));
     Ok(editions)
 }
 
-fn edition(file: &File<'_>, raw: EditionText) -> Result<Edition, CatalogError> {
-    file.at(&raw.service, check_name("service", raw.service.get_ref()))?;
-    file.at(&raw.edition, check_name("edition", raw.edition.get_ref()))?;
-    file.at(&raw.description, check_text("description", raw.description.get_ref()))?;
-    file.at(&raw.source, check_text("source", raw.source.get_ref()))?;
-
-    let mut names = HashSet::new();
-    let mut levels = Vec::with_capacity(raw.levels.len());
-    for spanned in raw.levels {
-        file.at(&spanned, check_level(spanned.get_ref(), &mut names))?;
-        levels.push(level(file, spanned.into_inner())?);
-    }
-    let (service, name) = (raw.service.into_inner(), raw.edition.into_inner());
-    let cpu_fit = match raw.cpu_fit {
-        None => None,
-        Some(spanned) => {
-            file.at(&spanned, check_cpu_fit(spanned.get_ref(), &levels))?;
-            let CpuFitText { level, coefficient_seconds, dtu, basis, source } = spanned.into_inner();
-            let (service, edition) = (service.clone(), name.clone());
-            Some(CpuFit { coefficient_seconds, dtu, level, service, edition, basis, source })
-        }
-    };
-    Ok(Edition {
-        service,
-        name,
-        generation: raw.generation,
-        as_of: raw.as_of,
-        as_of_note: raw.as_of_note,
-        description: raw.description.into_inner(),
-        source: raw.source.into_inner(),
-        notes: raw.notes,
-        levels,
-        cpu_fit,
-    })
-}
-
-fn level(file: &File<'_>, raw: LevelText) -> Result<Level, CatalogError> {
-    let LevelText { name, aliases, tier, dtu, notes, figures: spanned } = raw;
-    let mut figures: Vec<Figure> = Vec::with_capacity(spanned.len());
-    for figure in spanned {
-        let check = check_figure(figure.get_ref(), &figures)
-            .map_err(|problem| format!("{} of level '{name}': {problem}", figure.get_ref().metric.name()));
-        file.at(&figure, check)?;
-        figures.push(figure.into_inner());
-    }
-    Ok(Level { name, aliases, tier, dtu, notes, figures })
-}
-
-fn check_level(level: &LevelText, names: &mut HashSet<String>) -> Result<(), Problem> {
+fn check_level(level: &Level, names: &mut HashSet<String>) -> Result<(), Problem> {
     check_name("level", &level.name)?;
     check_text("tier", &level.tier)?;
     for name in std::iter::once(&level.name).chain(&level.aliases) {
@@ -164,9 +112,7 @@ fn check_level(level: &LevelText, names: &mut HashSet<String>) -> Result<(), Pro
 }
 
 fn check_figure(figure: &Figure, before: &[Figure]) -> Result<(), Problem> {
-    for (key, text) in [("test", &figure.test), ("source", &figure.source)] {
-        check_text(key, text)?;
-    }
+    check_texts(&[("test", &figure.test), ("source", &figure.source)])?;
     let amounts = [("value", figure.value), ("low", figure.low), ("high", figure.high), ("at_least", figure.at_least)];
     for (key, amount) in amounts {
         amount.map_or(Ok(()), |amount| check_positive(key, amount))?;
@@ -200,7 +146,7 @@ fn check_figure(figure: &Figure, before: &[Figure]) -> Result<(), Problem> {
     Ok(())
 }
 
-fn check_cpu_fit(fit: &CpuFitText, levels: &[Level]) -> Result<(), Problem> {
+fn check_cpu_fit(fit: &CpuFit, levels: &[Level]) -> Result<(), Problem> {
     check_positive("coefficient_seconds", fit.coefficient_seconds)?;
     check_positive("dtu", fit.dtu)?;
     check_text("source", &fit.source)?;
@@ -223,6 +169,10 @@ pub(crate) fn check_name(what: &str, name: &str) -> Result<(), Problem> {
 
 pub(crate) fn check_text(key: &str, text: &str) -> Result<(), Problem> {
     if text.trim().is_empty() { Err(format!("{key} is empty")) } else { Ok(()) }
+}
+
+pub(crate) fn check_texts(texts: &[(&str, &str)]) -> Result<(), Problem> {
+    texts.iter().try_for_each(|(key, text)| check_text(key, text))
 }
 
 pub(crate) fn check_positive(key: &str, amount: f64) -> Result<(), Problem> {

@@ -1,10 +1,10 @@
 //! A number that says where it comes from.
 
 use crate::{Basis, Date};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 /// A number with where it comes from.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Sourced {
     /// The number, in the unit its field names.
     pub value: f64,
@@ -15,19 +15,24 @@ pub struct Sourced {
     /// The source of what it rests on.
     pub source: String,
     /// The day for which it stands: that of the edition that it rests on. Absent where it is an assumption without a day.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub as_of: Option<Date>,
     /// Whether it rests on a figure printed for this very level and edition. Only such numbers belong in a table of
     /// accuracy.
     pub published_here: bool,
 }
 
+impl Sourced {
+    /// A number that was not published here.
+    pub(crate) fn of(value: f64, basis: Basis, rule: String, source: &str, as_of: Option<Date>) -> Self {
+        Self { value, basis, rule, source: source.to_owned(), as_of, published_here: false }
+    }
+}
+
 /// Service times of one kind of I/O: quantiles in milliseconds, none of them zero. Between two quantiles the
 /// distribution is taken as uniform.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LatencyQuantiles {
     /// The quantiles.
-    #[serde(flatten)]
     pub ms: QuantilesMs,
     /// How they are known.
     pub basis: Basis,
@@ -38,7 +43,7 @@ pub struct LatencyQuantiles {
 }
 
 /// Five quantiles in milliseconds, rising.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QuantilesMs {
     /// The shortest.

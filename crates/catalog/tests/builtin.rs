@@ -181,14 +181,6 @@ fn without_an_edition_the_newest_that_has_the_level_answers() {
 }
 
 #[test]
-fn history_runs_over_the_editions_oldest_first() {
-    let history = catalog().history(SERVICE, "S2", Metric::Memory).unwrap();
-    let history: Vec<_> =
-        history.iter().map(|(edition, figure)| (edition.name.as_str(), figure.value.unwrap())).collect();
-    assert_eq!(history, [("v11-2014-11", 512.0), ("v12-preview-2014-12", 2560.0), ("v12-retest", 2252.8)]);
-}
-
-#[test]
 fn what_is_unknown_is_answered_with_what_is_known() {
     let message = |error: CatalogError| error.to_string();
     assert_eq!(

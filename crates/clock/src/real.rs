@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use jiff::Timestamp;
 use plimsoll_measurement::Moment;
 
+use crate::handles::Wakes;
 use crate::signal::Signal;
 use crate::{Clock, Departure, Ticket, Waiter};
 
@@ -71,13 +72,13 @@ impl Clock for RealClock {
     }
 
     fn register(&self, ticket: Ticket) {
-        assert!(ticket.is_real(), "a ticket of a virtual clock was shown to a real one");
+        assert!(ticket.0.is_none(), "a ticket of a virtual clock was shown to a real one");
     }
 
     fn leave(&self) {}
 
     fn waiter(&self) -> Waiter {
-        Waiter::real(PERMIT.with(Arc::clone))
+        Waiter(Wakes::Real(PERMIT.with(Arc::clone)))
     }
 
     fn park(&self) {

@@ -1,7 +1,6 @@
 //! Threads on a clock: started in order, ended with their results, and off the clock whatever becomes of them.
 
 use std::any::Any;
-use std::fmt;
 use std::io;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -10,6 +9,7 @@ use std::thread::{self, Builder, JoinHandle};
 use crate::{Clock, Departure, Ticket};
 
 /// The calling thread is on the clock until this is dropped, be it by a panic.
+#[derive(Debug)]
 #[must_use = "dropped, it takes the thread off the clock"]
 pub struct OnClock {
     clock: Arc<dyn Clock>,
@@ -27,12 +27,6 @@ impl OnClock {
 impl Drop for OnClock {
     fn drop(&mut self) {
         self.clock.leave();
-    }
-}
-
-impl fmt::Debug for OnClock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "OnClock({:?})", self.clock)
     }
 }
 

@@ -16,7 +16,6 @@ use crate::time::Ps;
 /// One unit as work: 1000 thousandths times 10^12 picoseconds a second.
 const UNIT: u128 = 1_000_000_000_000_000;
 
-/// One limit's state.
 #[derive(Debug, Clone)]
 pub(crate) struct Bucket {
     timeline: Timeline,

@@ -17,7 +17,6 @@ use crate::meter::{Busy, Meter};
 use crate::neighbour::Timeline;
 use crate::time::{PS_PER_SECOND, Ps, from_moment, to_moment};
 
-/// The most cores a machine may have.
 pub(crate) const MOST_CORES: f64 = 1024.0;
 /// The most a step may cost: a millisecond.
 pub(crate) const LONGEST_STEP: u64 = 1_000_000_000;
@@ -87,7 +86,6 @@ impl CpuSpec {
     }
 }
 
-/// The quota at work.
 #[derive(Debug, Clone)]
 pub(crate) struct Cpu {
     spec: CpuSpec,

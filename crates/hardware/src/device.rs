@@ -65,26 +65,20 @@ pub struct Cap {
     pub limits: Limits,
 }
 
-/// A cap at work.
 #[derive(Debug, Clone)]
 pub(crate) struct CapState {
     pub name: String,
     limits: Governor,
-    /// What all devices together take of it.
-    pub meter: Meter,
 }
 
 impl CapState {
     pub(crate) fn new(spec: &Cap) -> Self {
-        let limits = Governor::new(&spec.limits, None, 0);
-        let meter = Meter::new(!limits.is_unlimited());
-        Self { name: spec.name.clone(), limits, meter }
+        Self { name: spec.name.clone(), limits: Governor::new(&spec.limits, None, 0) }
     }
 
     /// Starts at `now` with what was booked on another.
     pub(crate) fn take_over(&mut self, now: Moment, other: &Self) {
         self.limits.take_over(from_moment(now), &other.limits);
-        self.meter.take_over(&other.meter);
     }
 }
 
@@ -161,12 +155,8 @@ impl Device {
         }
         let below = Load { ios: self.parts.iter().flatten().map(|part| ios(*part, LARGEST_IO_BYTES)).sum(), ..load };
         for (place, cap) in self.caps.iter().enumerate() {
-            let CapState { limits, meter: shared, .. } = &mut caps[*cap];
             let lanes = Governor::LANES * (1 + self.disks.len() + place);
-            let through = limits.book(start, below, |lane, span| {
-                shared.add(start, lane, span);
-                meter.add(start, lanes + lane, span);
-            });
+            let through = caps[*cap].limits.book(start, below, |lane, span| meter.add(start, lanes + lane, span));
             end = end.max(through);
         }
         end

@@ -93,7 +93,6 @@ pub(crate) fn ios(bytes: u64, largest: u64) -> u64 {
     bytes.div_ceil(largest.max(1)).max(1)
 }
 
-/// A disk at work.
 #[derive(Debug, Clone)]
 pub(crate) struct DiskState {
     spec: Disk,

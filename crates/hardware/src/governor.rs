@@ -43,9 +43,7 @@ impl Throttle {
         let to = peak.book(now, units).max(self.sustained.book(now, units));
         Busy { from, to, work: self.sustained.cost(units) }
     }
-}
 
-impl Throttle {
     /// Starts at `now` with what was booked on another.
     fn take_over(&mut self, now: Ps, other: Option<&Self>) {
         self.sustained.skip_to(now);

@@ -173,6 +173,13 @@ impl Limits {
         ]
     }
 
+    /// Those that are set, with their kinds, to change them.
+    pub fn set_mut(&mut self) -> impl Iterator<Item = (LimitKind, &mut Limit)> {
+        let Self { iops, read_iops, write_iops, bandwidth, read_bandwidth, write_bandwidth } = self;
+        let all = [iops, read_iops, write_iops, bandwidth, read_bandwidth, write_bandwidth];
+        LimitKind::ALL.into_iter().zip(all).filter_map(|(kind, limit)| Some((kind, limit.as_mut()?)))
+    }
+
     /// The limit of a kind.
     pub fn of(&self, kind: LimitKind) -> Option<Limit> {
         self.named()[kind as usize].1

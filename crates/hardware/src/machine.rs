@@ -115,11 +115,6 @@ impl Machine {
             Resource::LogWrite => &self.devices[self.device(Role::Log).0].meter,
         }
     }
-
-    /// How much of a shared cap all its devices together used; `None` if there is no cap of this name.
-    pub fn cap_meter(&self, name: &str) -> Option<&Meter> {
-        self.caps.iter().find(|cap| cap.name == name).map(|cap| &cap.meter)
-    }
 }
 
 /// What tells the random streams of a machine's devices apart. Those of the roles have a number each, so that another device

@@ -105,12 +105,6 @@ impl Meter {
     }
 }
 
-impl Default for Meter {
-    fn default() -> Self {
-        Self::new(false)
-    }
-}
-
 /// Busy picoseconds by slot, from slot `first` on.
 #[derive(Debug, Clone)]
 struct Slots {
@@ -240,7 +234,7 @@ mod tests {
 
     #[test]
     fn an_unlimited_resource_has_no_rows_and_absurd_spans_no_cost() {
-        assert_eq!(Meter::default().rows(at(1_000), Grain::Fine).count(), 0);
+        assert_eq!(Meter::new(false).rows(at(1_000), Grain::Fine).count(), 0);
         let mut meter = Meter::new(true);
         meter.add(0, 0, Busy { from: 0, to: Ps::MAX, work: Ps::MAX });
         meter.add(from_moment(Moment::from_nanos(u64::MAX)), 0, busy(0, 1));

@@ -81,7 +81,6 @@ impl Neighbour {
     }
 }
 
-/// A factor as billionths.
 fn billionths(factor: f64) -> u64 {
     (factor * WHOLE as f64).round() as u64
 }

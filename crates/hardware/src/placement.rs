@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr};
 
 /// What a file is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Role {
     /// The database itself.
     Data,
@@ -22,18 +24,13 @@ impl Role {
     pub const ALL: [Self; 4] = [Self::Data, Self::Log, Self::Temp, Self::Movement];
 
     /// The name in files and for scripts.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Data => "data",
-            Self::Log => "log",
-            Self::Temp => "temp",
-            Self::Movement => "movement",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The role of this name.
     pub fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.name() == name)
+        name.parse().ok()
     }
 }
 

@@ -85,7 +85,6 @@ impl Volume {
     }
 }
 
-/// A layout at work.
 #[derive(Debug, Clone)]
 pub(crate) struct Map {
     layout: Layout,

@@ -122,8 +122,6 @@ fn a_cap_binds_all_devices_that_share_it() {
     let percent = |resource| machine.meter(resource).percent(0, Grain::Fine);
     // Its own disk is busier (5,000 of 800 a second in 15 s) than its share of the cap.
     assert!((percent(Resource::DataIo) - 5_000.0 / 800.0 / 15.0 * 100.0).abs() < 1e-9);
-    assert!((machine.cap_meter("vm").unwrap().percent(0, Grain::Fine) - 10.0 / 15.0 * 100.0).abs() < 1e-9);
-    assert!(machine.cap_meter("account").is_none());
 }
 
 #[test]

@@ -18,7 +18,6 @@ use crate::fault::Fault;
 
 const OPTIONS: [&str; 6] = ["clock", "scale", "seed", "neighbour", "file", "fault"];
 
-/// The largest divisor of a scale.
 const LARGEST_SCALE: u64 = 4096;
 
 /// Which hardware.
@@ -26,14 +25,11 @@ const LARGEST_SCALE: u64 = 4096;
 pub enum Subject {
     /// A level of the catalogue.
     Level {
-        /// The service.
         service: String,
-        /// The level.
         level: String,
         /// The edition; the newest that has the level if `None`.
         edition: Option<String>,
     },
-    /// A file of the user's.
     File(PathBuf),
 }
 
@@ -85,14 +81,11 @@ impl Address {
     fn set(&mut self, name: &str, value: &str) -> Result<()> {
         let wrong =
             |expected: &str| usage(format!("{name} can't be '{value}'")).hint(format!("{name} takes {expected}"));
+        let either = |yes: &str, no: &str| {
+            [yes, no].contains(&value).then_some(value == yes).ok_or_else(|| wrong(&format!("{yes} or {no}")))
+        };
         match name {
-            "clock" => {
-                self.is_virtual = match value {
-                    "virtual" => true,
-                    "real" => false,
-                    _ => return Err(wrong("virtual or real")),
-                };
-            }
+            "clock" => self.is_virtual = either("virtual", "real")?,
             "scale" => {
                 let divisor =
                     if value == "1" { Some(1) } else { value.strip_prefix("1/").and_then(|n| n.parse().ok()) };
@@ -101,13 +94,7 @@ impl Address {
                     .ok_or_else(|| wrong("1, or 1/N with N up to 4096"))?;
             }
             "seed" => self.seed = value.parse().map_err(|_| wrong("a whole number"))?,
-            "neighbour" => {
-                self.neighbour = match value {
-                    "on" => true,
-                    "off" => false,
-                    _ => return Err(wrong("on or off")),
-                };
-            }
+            "neighbour" => self.neighbour = either("on", "off")?,
             "file" if value.is_empty() => return Err(wrong("a path")),
             "file" => self.file = Some(PathBuf::from(value)),
             "fault" => {

@@ -39,8 +39,8 @@ pub fn of(spec: &Spec, file_bytes: u64, scale: u64) -> Vec<Ceiling> {
     let mut ceilings: Vec<Ceiling> = Vec::new();
     ceilings.extend(whole("cpu", cpu, &LimitHolder::Cpu, &[]));
     ceilings.extend(whole("client_cpu", client, &LimitHolder::Client, &[]));
-    let data = (Role::Data, Device::data(spec, file_bytes), file_bytes, &DATA[..]);
-    for (role, device, bytes, resources) in [data, (Role::Log, Device::log(spec), 0, &LOG[..])] {
+    let data = (Role::Data, Device::of(spec, Role::Data, file_bytes), file_bytes, &DATA[..]);
+    for (role, device, bytes, resources) in [data, (Role::Log, Device::of(spec, Role::Log, 0), 0, &LOG[..])] {
         let way = spec.way(spec.device_for(role), bytes);
         for (resource, kinds) in resources {
             let Some(smallest) = way.smallest(kinds) else { continue };

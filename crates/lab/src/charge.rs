@@ -30,7 +30,6 @@ pub struct Work {
     pub computing_since: Moment,
     /// `pages_read` when the running statement began.
     pub pages_before: u64,
-    /// Bytes written to the log.
     pub log_bytes: u64,
     /// CPU time charged, in nanoseconds.
     pub cpu_nanos: u64,
@@ -54,7 +53,6 @@ pub struct Work {
     pub locks: Vec<Lock>,
     /// True while the right to write is the session's.
     pub may_write: bool,
-    /// Set by a cancellation.
     pub cancelled: Arc<AtomicBool>,
 }
 
@@ -75,8 +73,13 @@ pub fn take() -> Option<Box<Work>> {
 }
 
 /// Calls `action` with the account of the running statement, if one runs.
-pub fn with<T>(action: impl FnOnce(Option<&mut Work>) -> T) -> T {
-    CURRENT.with(|current| action(current.borrow_mut().as_deref_mut()))
+pub fn with<T>(action: impl FnOnce(&mut Work) -> T) -> Option<T> {
+    CURRENT.with(|current| current.borrow_mut().as_deref_mut().map(action))
+}
+
+/// Whether a statement runs.
+pub fn is_on() -> bool {
+    with(|_| ()).is_some()
 }
 
 /// Notes that a frame of a file's log was read: a checkpoint writes its page into the file next.

@@ -4,8 +4,8 @@
 //! before what it wrote is.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use plimsoll_clock::spawn;
 use plimsoll_measurement::Moment;
@@ -31,7 +31,7 @@ pub fn start(
 }
 
 fn work(server: &Server, vfs: &str, path: &std::path::Path, writer_lock: &FairLock, orders: &Orders) {
-    *orders.waiter.lock().unwrap_or_else(PoisonError::into_inner) = Some(server.clock.waiter());
+    *orders.waiter.lock() = Some(server.clock.waiter());
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let Ok(connection) = Connection::open_with_flags_and_vfs(path, flags, vfs) else { return };
     if connection.pragma_update(None, "cache_size", 2).is_err() {

@@ -1,8 +1,9 @@
 //! The checkpointer as sessions know it: they ask for a checkpoint, and one of them ends it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use plimsoll_clock::{Spawned, Waiter};
 
 /// Frames of log at which a checkpoint begins, as SQLite's own `wal_autocheckpoint`.
@@ -11,23 +12,17 @@ const FRAMES: usize = 1000;
 /// Fewest frames, however small the pool.
 const FEWEST_FRAMES: usize = 64;
 
-/// What the thread and the sessions share.
 #[derive(Debug, Default)]
 pub struct Orders {
-    /// A checkpoint is wanted.
     pub wanted: AtomicBool,
-    /// The thread shall end.
     pub stop: AtomicBool,
     /// Wakes the thread, once it runs.
     pub waiter: Mutex<Option<Waiter>>,
 }
 
-/// A running checkpointer.
 #[derive(Debug)]
 pub struct Checkpointer {
-    /// What it is to do.
     pub orders: Arc<Orders>,
-    /// The thread.
     pub thread: Spawned,
 }
 
@@ -44,7 +39,6 @@ pub const fn is_last(begins_at: u64, came: u64, in_log: u64) -> bool {
 }
 
 impl Checkpointer {
-    /// Asks for a checkpoint.
     pub fn request(&self) {
         if !self.orders.wanted.swap(true, Ordering::AcqRel) {
             self.orders.wake();
@@ -62,7 +56,7 @@ impl Checkpointer {
 
 impl Orders {
     fn wake(&self) {
-        if let Some(waiter) = &*self.waiter.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(waiter) = &*self.waiter.lock() {
             waiter.wake();
         }
     }

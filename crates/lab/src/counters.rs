@@ -11,16 +11,13 @@ const MOST_STATEMENTS: usize = 5000;
 /// Operations of one kind at a device.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Operations {
-    /// How many.
     pub count: u64,
-    /// Their bytes.
     pub bytes: u64,
     /// Sum of the times from asking to done.
     pub stall: Duration,
 }
 
 impl Operations {
-    /// Counts one.
     pub fn add(&mut self, bytes: u64, stall: Duration) {
         self.count += 1;
         self.bytes += bytes;
@@ -35,7 +32,6 @@ pub struct Counters {
     pub data_reads: Operations,
     /// Writes of database files and of temporary ones.
     pub data_writes: Operations,
-    /// Writes of logs.
     pub log_writes: Operations,
     /// Pages that were not in the pool, or were read ahead.
     pub pages_read: u64,
@@ -49,18 +45,15 @@ pub struct Counters {
     pub client_wait: Duration,
     /// CPU time of the clients, in nanoseconds.
     pub client_cpu_nanos: u64,
-    /// Waits of all sessions.
     pub waits: Waits,
 }
 
 /// What a statement's text came to over all its executions.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StatementCounters {
-    /// Executions.
     pub count: u64,
     /// Sum of the times from begin to end. On hardware without a CPU limit in real time computing counts as no time.
     pub time: Duration,
-    /// Longest time.
     pub longest: Duration,
     /// Pages that were read from a device for it.
     pub pages_read: u64,

@@ -119,9 +119,9 @@ fn describe(level: &Level, address: &Address, sqlite: &Description) -> Descripti
     let scale = if address.scale == 1 { "1".to_owned() } else { format!("1/{}", address.scale) };
     settings.insert("scale".to_owned(), scale);
     settings.insert("seed".to_owned(), address.seed.to_string());
-    let pages =
-        level.spec.memory.map_or("without limit".to_owned(), |bytes| (bytes / level.spec.page_bytes).to_string());
-    settings.insert("buffer pool pages".to_owned(), pages);
+    let pages = level.spec.memory.map(|bytes| bytes / level.spec.page_bytes);
+    let limit = pages.map_or("without limit".to_owned(), |pages| pages.to_string());
+    settings.insert("buffer pool pages".to_owned(), limit);
     settings.insert("private cache pages of a session".to_owned(), PRIVATE_PAGES.to_string());
     for name in ["journal_mode", "synchronous", "page_size", "threadsafe"] {
         if let Some(value) = sqlite.settings.get(name) {
@@ -129,9 +129,7 @@ fn describe(level: &Level, address: &Address, sqlite: &Description) -> Descripti
         }
     }
     let mut warnings = Vec::new();
-    if let Some(pages) =
-        level.spec.memory.map(|bytes| bytes / level.spec.page_bytes).filter(|pages| *pages < FEWEST_PAGES)
-    {
+    if let Some(pages) = pages.filter(|pages| *pages < FEWEST_PAGES) {
         warnings.push(format!(
             "the memory is only {pages} pages at this scale, and figures suffer below {FEWEST_PAGES}: a larger scale such as \
              ?scale=1/{} has more",
@@ -266,7 +264,7 @@ impl Telemetry for LabDatabase {
     }
 
     fn process_sampler(&self) -> Option<Box<dyn Sampler>> {
-        Some(Box::new(ServerSampler::new(Arc::clone(&self.hardware.server))))
+        Some(Box::new(ServerSampler(Arc::clone(&self.hardware.server))))
     }
 }
 
@@ -279,7 +277,8 @@ impl Moves for LabDatabase {
     fn levels(&self) -> Result<Option<Box<dyn Levels>>> {
         let levels = || {
             let (inner, server) = (self.inner.clone(), Arc::clone(&self.hardware.server));
-            Box::new(LabLevels::new(inner, server, self.address.clone(), Arc::clone(&self.changes))) as Box<dyn Levels>
+            let (address, changes) = (self.address.clone(), Arc::clone(&self.changes));
+            Box::new(LabLevels { inner, server, address, changes }) as Box<dyn Levels>
         };
         Ok(self.level.published.is_some().then(levels))
     }

@@ -2,13 +2,13 @@
 //! time, and sessions of the lab queue here before SQLite takes a snapshot. A writer that waited inside SQLite would hold a stale one.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use plimsoll_clock::{Clock, Waiter};
 
-/// Releases the lock when it is dropped.
 #[derive(Debug)]
 #[must_use = "dropped, it releases the lock"]
 pub struct Guard<'a>(&'a FairLock);
@@ -32,7 +32,7 @@ impl Drop for Waiting<'_> {
         if self.is_left {
             return;
         }
-        let mut queue = self.lock.queue();
+        let mut queue = self.lock.queue.lock();
         queue.waiting.retain(|(granted, _)| !Arc::ptr_eq(granted, &self.granted));
         drop(queue);
         if self.granted.load(Ordering::Acquire) {
@@ -41,7 +41,6 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// A lock with a queue.
 #[derive(Debug, Default)]
 pub struct FairLock {
     queue: Mutex<Queue>,
@@ -54,14 +53,10 @@ struct Queue {
 }
 
 impl FairLock {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits until the lock is ours, and returns how long that took. The first to ask is the first to get it.
     pub fn take(&self, clock: &dyn Clock) -> Duration {
         let mut waiting = {
-            let mut queue = self.queue();
+            let mut queue = self.queue.lock();
             if !queue.taken {
                 queue.taken = true;
                 return Duration::ZERO;
@@ -86,7 +81,7 @@ impl FairLock {
 
     /// Gives the lock to the next in the queue.
     pub fn release(&self) {
-        let mut queue = self.queue();
+        let mut queue = self.queue.lock();
         match queue.waiting.pop_front() {
             Some((granted, waiter)) => {
                 granted.store(true, Ordering::Release);

@@ -23,7 +23,6 @@ use crate::wal::{Part, page_number};
 /// Log that is held back at most, before it goes to the real file in one write: as much as stays in a core's own cache.
 const LARGEST_PENDING: usize = 64 << 10;
 
-/// An open file.
 #[derive(Debug)]
 pub struct OpenFile {
     purpose: Purpose,
@@ -92,11 +91,7 @@ impl OpenFile {
         if let Err(Some(frame)) = part {
             charge::frame_read(self.file, frame);
             // Whoever reads what is not durable yet may not report it before it is.
-            charge::with(|work| {
-                if let (Some(work), Some(durable)) = (work, frame.durable) {
-                    work.durable = work.durable.max(durable);
-                }
-            });
+            charge::with(|work| work.durable = work.durable.max(frame.durable.unwrap_or_default()));
             self.server.read_page(self.file, frame.page, Some(frame.version), None);
         }
         let code = self.copy(raw, into, offset);
@@ -133,7 +128,7 @@ impl OpenFile {
     }
 
     fn write_log(&mut self, raw: &mut dyn Raw, data: &[u8], offset: u64) -> c_int {
-        let charged = charge::with(|work| work.is_some());
+        let charged = charge::is_on();
         let mut guard = self.server.state();
         let state = &mut *guard;
         let log = &mut state.files[self.file as usize];
@@ -177,7 +172,7 @@ impl OpenFile {
     fn write_page(&mut self, raw: &mut dyn Raw, data: &[u8], offset: u64) -> c_int {
         if self.server.faults.may_lose_power() {
             let all = self.server.state().files[self.file as usize].log_durable;
-            let not_before = charge::with(|work| work.map_or(all, |work| work.durable));
+            let not_before = charge::with(|work| work.durable).unwrap_or(all);
             self.server.faults.before_write(raw, (self.file, false), data, offset, not_before);
         }
         let code = raw.write(data, offset);
@@ -192,11 +187,7 @@ impl OpenFile {
         if let Some(frame) = charge::frame_of(of) {
             let now = self.server.clock.now();
             self.server.state().files[self.file as usize].copied(frame, now);
-            charge::with(|work| {
-                if let Some(work) = work {
-                    self.checkpoint_page(work, of.page);
-                }
-            });
+            charge::with(|work| self.checkpoint_page(work, of.page));
         } else {
             // Past the log: a load that is provisioned, or SQLite's first page of a new file.
             let mut state = self.server.state();
@@ -223,7 +214,6 @@ impl OpenFile {
     /// Reads or writes a temporary file or a journal. Writes are not waited for beyond a short queue.
     fn temporary(&self, io: Io) {
         charge::with(|work| {
-            let Some(work) = work else { return };
             let now = self.server.clock.now();
             let mut state = self.server.state();
             let role = if self.purpose == Purpose::Journal { Role::Log } else { Role::Temp };
@@ -262,13 +252,12 @@ impl OpenFile {
             Purpose::Main => {
                 let start = self.server.clock.now();
                 let due = charge::with(|work| {
-                    let Some(work) = work else { return start };
                     self.server.write_run(self.file, work);
                     let due = work.due.max(start);
                     self.server.wait(work, due, Wait::WriterLock);
                     due
                 });
-                self.server.faults.synced((self.file, false), start, due);
+                self.server.faults.synced((self.file, false), start, due.unwrap_or(start));
                 ffi::SQLITE_OK
             }
             Purpose::Journal | Purpose::Temporary => ffi::SQLITE_OK,
@@ -297,7 +286,6 @@ impl OpenFile {
         raw.truncate(length)
     }
 
-    /// Length of the file.
     pub fn size(&mut self, raw: &mut dyn Raw) -> Result<u64, c_int> {
         match self.flush(raw) {
             ffi::SQLITE_OK => raw.size(),

@@ -13,7 +13,6 @@ use tempfile::TempDir;
 const PREFIX: &str = "plimsoll-lab-";
 const LOCK: &str = "lock";
 
-/// A folder of a lab.
 #[derive(Debug)]
 pub struct Home {
     folder: TempDir,

@@ -20,7 +20,7 @@ pub fn register(connection: &Connection, server: Arc<Server>) -> rusqlite::Resul
     connection.create_scalar_function("lab_lock", 1, flags, move |arguments| {
         let key: i64 = arguments.get(0)?;
         let refused = |why: String| rusqlite::Error::UserFunctionError(why.into());
-        match charge::guard(|| charge::with(|work| work.map_or(Ok(()), |work| lock(&server, work, key)))) {
+        match charge::guard(|| charge::with(|work| lock(&server, work, key)).unwrap_or(Ok(()))) {
             Some(taken) => taken.map(|()| key).map_err(refused),
             // Its panic goes on as soon as SQLite has returned.
             None => Err(refused("lab_lock was broken off".to_owned())),

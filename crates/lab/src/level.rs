@@ -150,12 +150,12 @@ pub fn cpu_costs(catalog: &Catalog, service: &str, dtu: f64) -> Result<(u64, u64
 }
 
 fn of_service(catalog: &Catalog, level: LabLevel) -> Result<Level> {
-    let bytes = |rate: &Sourced, factor: f64| limit(rate.value * MB as f64 / 60.0 * factor);
+    let bytes = |rate: &Sourced, factor: f64| Limit::per_second(rate.value * MB as f64 / 60.0 * factor);
     let (step_ps, page_ps) = cpu_costs(catalog, &level.service, level.dtu.value)?;
     let data = Disk {
         limits: Limits {
             bandwidth: bytes(&level.read_rate, READ_BYTES_PER_CONTENT),
-            iops: level.iops.as_ref().and_then(|iops| limit(iops.value)),
+            iops: level.iops.as_ref().and_then(|iops| Limit::per_second(iops.value)),
             ..Limits::default()
         },
         read_latency: latency(&level.data_read_latency),
@@ -321,10 +321,6 @@ fn disk_latencies(stated: Option<&DiskLatency>) -> [(f64, Basis, &'static str); 
         read.unwrap_or_else(|| from(write, "assumed: as for writes")),
         write.unwrap_or_else(|| from(read, "assumed: as for reads")),
     ]
-}
-
-fn limit(units: f64) -> Option<Limit> {
-    Limit::per_second(units)
 }
 
 fn latency(quantiles: &LatencyQuantiles) -> Latency {

@@ -3,11 +3,11 @@
 //! the rate that was published for that, or as fast as the devices on both sides let it. Sessions stay open over a
 //! change. (A real service cuts them when it switches over; what that does to a client is a matter of faults.)
 
-use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use plimsoll_clock::{Spawned, spawn};
 use plimsoll_engine::{Error, ErrorKind, Expected, Levels, Result, Workspaces as _};
 use plimsoll_hardware::{Io, Kind, LARGEST_IO_BYTES, Machine, Role};
@@ -22,7 +22,6 @@ use crate::truth;
 /// How far ahead of the present I/Os of a move are booked.
 const AHEAD: Duration = Duration::from_millis(50);
 
-/// The changes of level of a target.
 #[derive(Debug)]
 pub struct Changes {
     state: Mutex<State>,
@@ -47,7 +46,6 @@ struct Asked {
 }
 
 impl Changes {
-    /// None yet, on this level.
     pub fn new(level: &Level) -> Self {
         let name = level.published.as_ref().map_or_else(|| level.name.clone(), |level| level.level.clone());
         let tier = level.published.as_ref().map(|level| level.tier.clone()).unwrap_or_default();
@@ -55,14 +53,10 @@ impl Changes {
         Self { state: Mutex::new(state), stop: AtomicBool::new(false) }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Ends a change that is under way, and waits for its end.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
-        let coming = self.state().coming.take();
+        let coming = self.state.lock().coming.take();
         if let Some((_, Some(thread))) = coming {
             // A panic in there has been reported where it happened.
             let _ = thread.join();
@@ -72,7 +66,7 @@ impl Changes {
     /// How long a change from one level to another should have taken: what had to move is known, how long that takes is
     /// computed.
     pub fn expect(&self, from: &Level, to: &str) -> Option<Expected> {
-        let state = self.state();
+        let state = self.state.lock();
         let asked: Vec<(&Level, u64)> = state
             .asked
             .iter()
@@ -87,26 +81,15 @@ fn name_of(level: &Level) -> Option<&str> {
     level.published.as_ref().map(|level| level.level.as_str())
 }
 
-/// Asks for levels of one target.
+#[derive(Debug)]
 pub struct LabLevels {
-    inner: SqliteDatabase,
-    server: Arc<Server>,
-    address: Address,
-    changes: Arc<Changes>,
-}
-
-impl fmt::Debug for LabLevels {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LabLevels").field("changes", &self.changes).finish_non_exhaustive()
-    }
+    pub inner: SqliteDatabase,
+    pub server: Arc<Server>,
+    pub address: Address,
+    pub changes: Arc<Changes>,
 }
 
 impl LabLevels {
-    /// For a target at this address.
-    pub fn new(inner: SqliteDatabase, server: Arc<Server>, address: Address, changes: Arc<Changes>) -> Self {
-        Self { inner, server, address, changes }
-    }
-
     /// A level of the same service and edition.
     fn find(&self, name: &str) -> Result<Level> {
         let Subject::Level { service, edition, .. } = &self.address.subject else {
@@ -133,13 +116,13 @@ impl LabLevels {
     }
 
     fn has_to_move(&self, level: &Level) -> bool {
-        level.published.as_ref().is_none_or(|level| level.tier != self.changes.state().tier)
+        level.published.as_ref().is_none_or(|level| level.tier != self.changes.state.lock().tier)
     }
 }
 
 impl Levels for LabLevels {
     fn current(&mut self) -> Result<Option<String>> {
-        Ok(Some(self.changes.state().present.clone()))
+        Ok(Some(self.changes.state.lock().present.clone()))
     }
 
     fn ask(&mut self, level: &str) -> Result<()> {
@@ -147,7 +130,7 @@ impl Levels for LabLevels {
         let moves = self.has_to_move(&to);
         let bytes = if moves { self.bytes()? } else { 0 };
         let name = name_of(&to).unwrap_or(level).to_owned();
-        let mut state = self.changes.state();
+        let mut state = self.changes.state.lock();
         if let Some((coming, _)) = &state.coming {
             return Err(Error::new(ErrorKind::Busy, format!("the level is being changed to {coming}"))
                 .hint("wait until that is in effect, then ask again"));
@@ -169,11 +152,11 @@ impl Levels for LabLevels {
             if move_pages(&server, &to, bytes, &changes.stop) {
                 let tier = to.published.as_ref().map(|level| level.tier.clone()).unwrap_or_default();
                 server.become_like(to.spec, true);
-                let mut state = changes.state();
+                let mut state = changes.state.lock();
                 (state.present, state.tier, state.coming) = (name, tier, None);
             }
         });
-        let mut state = self.changes.state();
+        let mut state = self.changes.state.lock();
         match thread {
             Ok(thread) => {
                 if let Some((_, bringing)) = &mut state.coming {

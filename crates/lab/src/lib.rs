@@ -2,15 +2,15 @@
 //! read, write and sync to devices with queues. Its statements pay for CPU, its sessions share one buffer pool, and all
 //! of it runs in real or in virtual time. `docs/LAB.md` says what is modelled, what is left out, and how exact it is.
 
-pub mod address;
+mod address;
 mod ceilings;
 mod charge;
 mod checkpoint;
 mod checkpointer;
-pub mod counters;
+mod counters;
 mod database;
 mod fair_lock;
-pub mod fault;
+mod fault;
 mod file;
 mod fingerprint;
 mod home;
@@ -24,14 +24,14 @@ mod readahead;
 mod sampler;
 mod scale;
 pub mod scenario;
-pub mod server;
+mod server;
 mod session;
-pub mod state;
+mod state;
 mod transfer;
 mod truth;
 
 mod vfs;
-pub mod waits;
+mod waits;
 mod wal;
 
 use std::sync::Arc;

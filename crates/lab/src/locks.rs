@@ -1,9 +1,10 @@
 //! Locks by key, as row locks are. Sessions wait in order and without polling ([`FairLock`]).
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use plimsoll_clock::Clock;
 
 use crate::fair_lock::FairLock;
@@ -15,20 +16,15 @@ pub struct Locks(Arc<Mutex<BTreeMap<i64, Arc<FairLock>>>>);
 /// A lock that is given back when this is dropped.
 #[derive(Debug)]
 pub struct Lock {
-    /// What is locked.
     pub key: i64,
     queue: Arc<FairLock>,
     locks: Locks,
 }
 
 impl Locks {
-    fn held(&self) -> MutexGuard<'_, BTreeMap<i64, Arc<FairLock>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits until the lock is ours, and says how long.
     pub fn take(&self, key: i64, clock: &dyn Clock) -> (Lock, Duration) {
-        let lock = Arc::clone(self.held().entry(key).or_default());
+        let lock = Arc::clone(self.0.lock().entry(key).or_default());
         let waited = lock.take(clock);
         (Lock { key, queue: lock, locks: self.clone() }, waited)
     }
@@ -37,7 +33,7 @@ impl Locks {
 impl Drop for Lock {
     fn drop(&mut self) {
         self.queue.release();
-        let mut held = self.locks.held();
+        let mut held = self.locks.0.lock();
         // Ours and the map's own: nobody has it or waits for it.
         if Arc::strong_count(&self.queue) == 2 {
             held.remove(&self.key);

@@ -11,9 +11,7 @@ use plimsoll_measurement::Moment;
 /// A page of a file, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PageOf {
-    /// The file's number.
     pub file: u32,
-    /// The page's number within it.
     pub page: u32,
 }
 
@@ -36,7 +34,6 @@ struct Entry {
     unread: bool,
 }
 
-/// A page that is in the pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
     /// When its read is done.
@@ -45,7 +42,6 @@ pub struct Found {
     pub unread: bool,
 }
 
-/// The pool.
 #[derive(Debug, Default)]
 pub struct Pool {
     /// Most entries; `None` is without limit.
@@ -65,7 +61,6 @@ impl Pool {
         Self { limit: limit.map(|pages| (pages as usize).max(1)), ..Self::default() }
     }
 
-    /// Pages in the pool.
     pub fn pages(&self) -> usize {
         self.entries.len() - self.free.len()
     }
@@ -89,7 +84,6 @@ impl Pool {
         Some(Found { ready: entry.ready, unread: std::mem::take(&mut entry.unread) })
     }
 
-    /// Takes a page in that is read ahead.
     pub fn insert_ahead(&mut self, of: PageOf, version: Version, ready: Moment) {
         self.insert(of, version, ready);
         if let Some(index) = self.slot(of) {
@@ -153,7 +147,6 @@ impl Pool {
         }
     }
 
-    /// Forgets all pages of a file.
     pub fn forget_file(&mut self, file: u32) {
         let indices: Vec<u32> = (0..self.entries.len() as u32)
             .filter(|index| self.is_live(*index) && self.entries[*index as usize].of.file == file)

@@ -6,23 +6,17 @@ use std::ffi::c_int;
 pub trait Raw {
     /// Reads; what lies behind the end is zero and gives `SQLITE_IOERR_SHORT_READ`.
     fn read(&mut self, into: &mut [u8], offset: u64) -> c_int;
-    /// Writes.
     fn write(&mut self, data: &[u8], offset: u64) -> c_int;
-    /// Cuts the file.
     fn truncate(&mut self, length: u64) -> c_int;
-    /// Length of the file.
     fn size(&mut self) -> Result<u64, c_int>;
 }
 
 /// What a file is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// The database.
     Main,
     /// Its write-ahead log.
     Log,
-    /// A rollback journal.
     Journal,
-    /// A temporary file.
     Temporary,
 }

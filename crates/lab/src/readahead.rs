@@ -32,9 +32,7 @@ pub struct Stream {
 /// How far is read ahead, and in which steps, with pages of this size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
-    /// Pages of one I/O.
     pub io_pages: u32,
-    /// Pages that are asked for ahead.
     pub window_pages: u32,
 }
 
@@ -49,9 +47,7 @@ impl Sizes {
         let window_pages = ((WINDOW_BYTES / page_bytes) as u32).max(half_fan_out).next_multiple_of(io_pages);
         Self { io_pages, window_pages: window_pages.min(room / io_pages * io_pages).max(io_pages) }
     }
-}
 
-impl Sizes {
     /// The window of a scan that has read so many pages since it counts as one. It is an I/O at first, and twice as
     /// much after each, so that a short range does not push out what others need.
     pub fn window_after(self, pages: u32) -> u32 {

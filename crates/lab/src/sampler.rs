@@ -11,26 +11,16 @@ use plimsoll_measurement::{Counter, FileLimit, FileRow, Files, Moment, Reading, 
 use crate::server::{Server, log_path};
 use crate::state::{MEMORY_INTERVAL_NANOS, State};
 use crate::truth::Device;
-use crate::waits::Wait;
 
-/// The counters of the whole server.
+/// The counters of this server.
 #[derive(Debug)]
-pub struct ServerSampler {
-    server: Arc<Server>,
-}
-
-impl ServerSampler {
-    /// A sampler of this server.
-    pub fn new(server: Arc<Server>) -> Self {
-        Self { server }
-    }
-}
+pub struct ServerSampler(pub Arc<Server>);
 
 impl Sampler for ServerSampler {
     fn sample(&mut self) -> Result<Vec<Reading>> {
-        let ((), window) = windowed(self.server.clock.as_ref(), || ());
+        let ((), window) = windowed(self.0.clock.as_ref(), || ());
         let reading = |metric, value| Reading { metric, value, window };
-        let state = self.server.state();
+        let state = self.0.state();
         let counters = &state.counters;
         let mut readings = vec![
             reading(Counter::CacheMissPages, counters.pages_read as f64),
@@ -47,7 +37,7 @@ impl Sampler for ServerSampler {
             reading(Counter::DataWriteStallSeconds, counters.data_writes.stall.as_secs_f64()),
             reading(Counter::LogWriteStallSeconds, counters.log_writes.stall.as_secs_f64()),
         ];
-        readings.extend(Wait::ALL.map(|wait| reading(wait.metric(), counters.waits.of(wait).1.as_secs_f64())));
+        readings.extend(counters.waits.readings(window));
         if state.spec.client.is_some() {
             readings.push(reading(Counter::ClientWaitSeconds, counters.client_wait.as_secs_f64()));
             readings.push(reading(Counter::ClientCpuSeconds, counters.client_cpu_nanos as f64 / 1e9));
@@ -68,11 +58,11 @@ impl Sampler for ServerSampler {
     }
 
     fn files(&mut self) -> Option<Files> {
-        let ((), window) = windowed(self.server.clock.as_ref(), || ());
-        let state = self.server.state();
+        let ((), window) = windowed(self.0.clock.as_ref(), || ());
+        let state = self.0.state();
         let files = || state.numbers.iter().map(|(path, number)| file_rows(&state, path, *number));
-        let data = Device::data(&state.spec, state.file_bytes());
-        let log = Device::log(&state.spec);
+        let data = Device::of(&state.spec, Role::Data, state.file_bytes());
+        let log = Device::of(&state.spec, Role::Log, 0);
         let way = |role, bytes| state.spec.way(state.spec.device_for(role), bytes);
         let methods = [way(Role::Data, state.file_bytes()), way(Role::Log, 0)];
         // All data files are on the same blob here, so that its limits are those of a file that is alone there.
@@ -90,8 +80,8 @@ impl Sampler for ServerSampler {
     }
 
     fn views(&mut self) -> Result<Views> {
-        let now = self.server.clock.now();
-        let state = self.server.state();
+        let now = self.0.clock.now();
+        let state = self.0.state();
         let statements = state.statements.iter().map(|(text, counters)| StatementRow {
             text: text.clone(),
             count: counters.count,

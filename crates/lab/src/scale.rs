@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use plimsoll_hardware::{Disk, Limit, Limits, Neighbour, Spec};
+use plimsoll_hardware::{Disk, Limits, Neighbour, Spec};
 
 /// The smallest pool: 16 pages of 4 KiB.
 const LEAST_MEMORY: u64 = 64 << 10;
@@ -57,11 +57,8 @@ fn shorten(stays: &mut [Duration], divisor: u64) {
 
 /// The credit of a burst is a volume.
 fn shrink_limits(limits: &mut Limits, divisor: u64) {
-    let Limits { iops, read_iops, write_iops, bandwidth, read_bandwidth, write_bandwidth } = limits;
-    for limit in [iops, read_iops, write_iops, bandwidth, read_bandwidth, write_bandwidth] {
-        if let Some(Limit { burst: Some(burst), .. }) = limit {
-            burst.credit = (burst.credit / divisor).max(1);
-        }
+    for burst in limits.set_mut().filter_map(|(_, limit)| limit.burst.as_mut()) {
+        burst.credit = (burst.credit / divisor).max(1);
     }
 }
 

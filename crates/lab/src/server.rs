@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use plimsoll_clock::Clock;
 use plimsoll_hardware::{CpuWork, Io, Kind, Machine, Role, Spec};
 use plimsoll_measurement::Moment;
@@ -32,10 +33,8 @@ const CPU_SLICE_PAGES: u64 = 16;
 /// next read.
 pub const CHECKPOINT_QUEUE: Duration = Duration::from_millis(10);
 
-/// The server.
 #[derive(Debug)]
 pub struct Server {
-    /// Time.
     pub clock: Arc<dyn Clock>,
     /// Bytes of a page, on whatever hardware.
     pub page_bytes: u64,
@@ -45,7 +44,6 @@ pub struct Server {
     pub seed: u64,
     /// Whether time is virtual: then a wait is never cut.
     is_virtual: bool,
-    /// Faults to inject.
     pub faults: Faults,
     /// Locks that transactions take by key.
     pub locks: Locks,
@@ -97,7 +95,6 @@ pub fn log_path(path: &Path) -> PathBuf {
 }
 
 impl Server {
-    /// A server on this hardware.
     pub fn new(spec: Spec, seed: u64, clock: Arc<dyn Clock>, faults: Faults) -> Self {
         let machine = Machine::new(&spec, seed);
         let pages = spec.memory.map(|bytes| bytes / spec.page_bytes);
@@ -127,9 +124,8 @@ impl Server {
         }
     }
 
-    /// The state, locked.
     pub fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// From now on the server has this hardware. Sessions stay, and what they wait for already comes when it was to come;
@@ -150,7 +146,6 @@ impl Server {
         state.spec = spec;
     }
 
-    /// The number of the file at `path`.
     pub fn file(&self, path: &Path) -> u32 {
         let mut state = self.state();
         if let Some(number) = state.numbers.get(path) {
@@ -295,7 +290,6 @@ impl Server {
     /// is that of a frame of the log; without one the page comes from the file itself.
     pub fn read_page(&self, file: u32, page: u32, version: Option<Version>, stream: Option<&mut Stream>) {
         charge::with(|work| {
-            let Some(work) = work else { return };
             let now = self.clock.now();
             let mut state = self.state();
             if work.copies && state.pool.holds_any(PageOf { file, page }) {
@@ -322,7 +316,7 @@ impl Server {
             work.uncharged_pages += work.pages_read - pages_before;
             if work.uncharged_pages >= CPU_SLICE_PAGES {
                 let pages = std::mem::take(&mut work.uncharged_pages);
-                let done = self.cpu(&mut state, work, now, CpuWork { pages, ..CpuWork::default() });
+                let done = state.compute(work, now, CpuWork { pages, ..CpuWork::default() });
                 ready = ready.max(done);
             }
             drop(state);
@@ -399,16 +393,6 @@ impl Server {
         self.wait(work, latest, Wait::WriterLock);
     }
 
-    /// Books CPU time; gives when it is done.
-    pub fn cpu(&self, state: &mut State, work: &mut Work, now: Moment, cpu: CpuWork) -> Moment {
-        // Others wait for whoever may write: he goes first.
-        let done = if work.may_write { state.machine.compute_first(now, cpu) } else { state.machine.compute(now, cpu) };
-        let nanos = u64::try_from(state.spec.cpu.time_ps(cpu) / 1000).unwrap_or(u64::MAX);
-        work.cpu_nanos += nanos;
-        state.counters.cpu_nanos += nanos;
-        done
-    }
-
     /// Books a write of log that is to be durable; it is not so before what went before it, nor before a checkpoint
     /// that it overwrites the log of.
     pub fn sync_log(&self, file: u32) {
@@ -421,15 +405,10 @@ impl Server {
         if bytes == 0 {
             // In real time a checkpoint may just have synced what a session wrote, which waits for it all the same.
             let durable = log.log_durable;
-            charge::with(|work| {
-                if let Some(work) = work {
-                    work.durable = work.durable.max(durable);
-                }
-            });
+            charge::with(|work| work.durable = work.durable.max(durable));
             return;
         }
         let durable = charge::with(|work| {
-            let Some(work) = work else { return now };
             let done = state.machine.submit(now, device, Io { kind: Kind::Write, offset, bytes });
             let at = self.faults.delay(now, done.at).max(log.log_durable).max(log.gate);
             state.counters.log_writes.add(bytes, at.since(now));
@@ -439,6 +418,7 @@ impl Server {
             work.durable = work.durable.max(at);
             at
         });
+        let durable = durable.unwrap_or(now);
         log.log_durable = log.log_durable.max(durable);
         if (offset, bytes) == (0, HEADER_BYTES) {
             // A log that starts over: were frames in it before its header is, the old header would vouch for what is left

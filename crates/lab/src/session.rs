@@ -41,7 +41,6 @@ pub const PRIVATE_PAGES: i32 = 2;
 pub struct Hardware {
     /// Opens files. It goes first: it holds on to the server.
     pub vfs: Registered,
-    /// The server.
     pub server: Arc<Server>,
 }
 
@@ -93,7 +92,6 @@ impl Modelled for Hardware {
 /// A long statement has done [`STEPS`] more steps.
 fn charge_steps(server: &Server) {
     charge::with(|work| {
-        let Some(work) = work else { return };
         work.owed_steps += STEPS as u64;
         if work.owed_steps * server.prices.step_ps() >= CPU_SLICE_PS {
             let steps = std::mem::take(&mut work.owed_steps);
@@ -110,11 +108,10 @@ fn pay(server: &Server, work: &mut Work, cpu: CpuWork) {
         return;
     }
     let since = work.computing_since;
-    let done = server.cpu(&mut server.state(), work, since, cpu);
+    let done = server.state().compute(work, since, cpu);
     server.wait(work, done, Wait::Cpu);
 }
 
-/// A session.
 #[derive(Debug)]
 struct LabSession {
     server: Arc<Server>,
@@ -136,7 +133,6 @@ struct LabSession {
 }
 
 impl LabSession {
-    /// The number by which a statement is counted.
     fn number(&mut self, sql: &str) -> Option<usize> {
         if let Some((_, number)) = self.known.iter().find(|(text, _)| text == sql) {
             return Some(*number);
@@ -282,7 +278,7 @@ impl Follower for LabSession {
             reading(Counter::LogWriteBytes, work.log_bytes as f64),
             reading(Counter::EngineCpuSeconds, work.cpu_nanos as f64 / 1e9),
         ];
-        readings.extend(Wait::ALL.map(|wait| reading(wait.metric(), work.waits.of(wait).1.as_secs_f64())));
+        readings.extend(work.waits.readings(window));
         readings
     }
 

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
-use plimsoll_hardware::{Done, Io, Machine, Role, Spec};
+use plimsoll_hardware::{CpuWork, Done, Io, Machine, Role, Spec};
 use plimsoll_measurement::Moment;
 
+use crate::charge::Work;
 use crate::checkpointer::Checkpointer;
 use crate::counters::{Counters, Operations, Statements};
 use crate::fair_lock::FairLock;
@@ -24,11 +25,9 @@ const MEMORY_INTERVALS: usize = 14 * 24 * 60 * 4;
 pub struct State {
     /// What the hardware is at present.
     pub spec: Spec,
-    /// How much is read ahead.
     pub read_ahead: Sizes,
     /// The hardware with its queues.
     pub machine: Machine,
-    /// Pages in memory.
     pub pool: Pool,
     /// The files, by number.
     pub files: Vec<FileState>,
@@ -36,18 +35,15 @@ pub struct State {
     pub(crate) numbers: BTreeMap<PathBuf, u32>,
     /// The last version that was given to a page.
     pub version: Version,
-    /// What is counted.
     pub counters: Counters,
     /// Pages in memory at the end of each interval, by number of the interval.
     pub(crate) memory: BTreeMap<u64, usize>,
-    /// What is counted by statement.
     pub statements: Statements,
 }
 
 /// A database file with its log.
 #[derive(Debug)]
 pub struct FileState {
-    /// The frames of the log.
     pub wal: Wal,
     /// Log that was written by SQLite and not yet to the file, and where it begins.
     pub pending: (u64, Vec<u8>),
@@ -67,7 +63,6 @@ pub struct FileState {
     pub log_map: Weak<Map>,
     /// Reads of the file, writes of the file, and writes of its log.
     pub operations: [Operations; 3],
-    /// What its sessions share.
     pub shared: Shared,
 }
 
@@ -76,7 +71,6 @@ pub struct FileState {
 pub struct Shared {
     /// The right to write.
     pub writer_lock: Arc<FairLock>,
-    /// Sessions on the file.
     pub sessions: u32,
     /// The checkpointer, once there was something for it to do.
     pub checkpointer: Option<Checkpointer>,
@@ -87,6 +81,16 @@ impl State {
     pub fn submit(&mut self, now: Moment, role: Role, io: Io) -> Done {
         let device = self.machine.device(role);
         self.machine.submit(now, device, io)
+    }
+
+    /// Books CPU time; gives when it is done.
+    pub fn compute(&mut self, work: &mut Work, now: Moment, cpu: CpuWork) -> Moment {
+        // Others wait for whoever may write: he goes first.
+        let done = if work.may_write { self.machine.compute_first(now, cpu) } else { self.machine.compute(now, cpu) };
+        let nanos = u64::try_from(self.spec.cpu.time_ps(cpu) / 1000).unwrap_or(u64::MAX);
+        work.cpu_nanos += nanos;
+        self.counters.cpu_nanos += nanos;
+        done
     }
 
     /// Bytes of the open files together.
@@ -105,7 +109,6 @@ impl State {
 }
 
 impl FileState {
-    /// A file without a log.
     pub fn new(page_bytes: u64) -> Self {
         Self {
             wal: Wal::new(page_bytes),

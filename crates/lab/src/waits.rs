@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use plimsoll_measurement::{Counter, WaitRow};
+use plimsoll_measurement::{Counter, Reading, WaitRow, Window};
+use strum::{IntoStaticStr, VariantArray};
 
 /// Why a session waited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Wait {
     /// For a page to come from a device, or for a temporary file's device to take one.
     DataRead,
@@ -16,26 +18,18 @@ pub enum Wait {
     /// For others' locks.
     Lock,
     /// For the right to write, which one session has at a time.
+    #[strum(serialize = "write_turn")]
     WriterLock,
     /// For CPU, its own work included.
     Cpu,
 }
 
 impl Wait {
-    /// All of them, in order.
-    pub const ALL: [Self; 6] =
-        [Self::DataRead, Self::LogWrite, Self::LogRateGovernor, Self::Lock, Self::WriterLock, Self::Cpu];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Its name in the server's views.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::DataRead => "data_read",
-            Self::LogWrite => "log_write",
-            Self::LogRateGovernor => "log_rate_governor",
-            Self::Lock => "lock",
-            Self::WriterLock => "write_turn",
-            Self::Cpu => "cpu",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The counter under which samplers give it.
@@ -56,7 +50,6 @@ impl Wait {
 pub struct Waits([(u64, Duration); Wait::ALL.len()]);
 
 impl Waits {
-    /// Counts a wait.
     pub fn add(&mut self, reason: Wait, time: Duration) {
         if !time.is_zero() {
             let (count, sum) = &mut self.0[reason as usize];
@@ -73,18 +66,24 @@ impl Waits {
         }
     }
 
-    /// Time of all of them together.
     pub fn total(&self) -> Duration {
         self.0.iter().map(|(_, time)| *time).sum()
     }
 
     /// All of them as views show them.
     pub fn rows(&self) -> Vec<WaitRow> {
-        let row = |wait: Wait| {
-            let (count, time) = self.of(wait);
+        let row = |wait: &Wait| {
+            let (count, time) = self.of(*wait);
             WaitRow { name: wait.name().to_owned(), count, seconds: time.as_secs_f64() }
         };
-        Wait::ALL.map(row).to_vec()
+        Wait::ALL.iter().map(row).collect()
+    }
+
+    /// The same as readings in this window.
+    pub fn readings(&self, window: Window) -> impl Iterator<Item = Reading> {
+        let reading =
+            move |wait: &Wait| Reading { metric: wait.metric(), value: self.of(*wait).1.as_secs_f64(), window };
+        Wait::ALL.iter().map(reading)
     }
 
     /// How often and how long was waited for this reason.

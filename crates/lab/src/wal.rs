@@ -5,24 +5,18 @@ use plimsoll_measurement::Moment;
 
 use crate::pool::Version;
 
-/// Bytes of the log's header.
 pub const HEADER_BYTES: u64 = 32;
 
-/// Bytes of a frame's header.
 pub const FRAME_HEADER_BYTES: u64 = 24;
 
-/// A frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
-    /// The page it holds.
     pub page: u32,
-    /// The version of the page.
     pub version: Version,
     /// When it is durable; `None` until the log was synced.
     pub durable: Option<Moment>,
 }
 
-/// What a stretch of the log is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// The log's header: a new generation of frames begins.
@@ -33,7 +27,6 @@ pub enum Part {
     Page(usize),
     /// Header and page of frame `index` together, as recovery reads them.
     Whole(usize),
-    /// Anything else.
     Other,
 }
 
@@ -49,7 +42,6 @@ pub struct Wal {
 }
 
 impl Wal {
-    /// A log of pages of this size.
     pub fn new(page_bytes: u64) -> Self {
         Self { page_bytes, ..Self::default() }
     }
@@ -91,7 +83,6 @@ impl Wal {
         self.synced = self.synced.min(index);
     }
 
-    /// The frame at `index`.
     pub fn frame(&self, index: usize) -> Option<Frame> {
         self.frames.get(index).copied().flatten()
     }
@@ -111,7 +102,6 @@ impl Wal {
         self.announced = None;
     }
 
-    /// Frames of this generation.
     pub fn len(&self) -> usize {
         self.frames.len()
     }

@@ -10,8 +10,8 @@ mod interval;
 mod limit;
 mod machine;
 
-pub use group::{GroupDelta, Throttling};
-pub use interval::Interval;
+pub use group::GroupDelta;
+pub use interval::seconds_between;
 pub use limit::{Limit, Limited, Scope};
 pub use machine::{CpuDelta, DiskDelta, InterfaceDelta};
 
@@ -45,11 +45,12 @@ impl HostDelta {
         let stall = interval::both(&before.io_stall, &after.io_stall);
         Self {
             cpu: machine::cpu(&before.cpu, &after.cpu),
-            kernel_cpus: kernel.and_then(|(time, old, new)| time.rate(interval::grown_seconds(*old, *new))),
+            kernel_cpus: kernel.and_then(|(seconds, old, new)| Some(interval::grown_seconds(*old, *new)? / seconds)),
             shows_kernel: before.kernel.is_ok() && after.kernel.is_ok(),
             disks: machine::disks(&before.disks, &after.disks),
             interfaces: machine::interfaces(&before.network, &after.network),
-            io_stall_percent: stall.and_then(|(time, old, new)| time.percent(interval::grown_seconds(*old, *new))),
+            io_stall_percent: stall
+                .and_then(|(seconds, old, new)| interval::percent(interval::grown_seconds(*old, *new), seconds)),
             cpus: after.cpu.as_ref().ok().and_then(|times| times.value.cpus),
             groups: group::groups(&before.groups, &after.groups),
         }

@@ -4,7 +4,7 @@
 use plimsoll_catalog::Catalog;
 use plimsoll_measurement::{Ceiling, FileLimit, FileRow, FileUse, Files, Moment};
 
-use crate::deltas::Interval;
+use crate::deltas::seconds_between;
 use crate::look::Look;
 
 const MB: f64 = (1 << 20) as f64;
@@ -70,7 +70,7 @@ fn done(file: &FileRow, before: &Files, after: &Files) -> Option<Done> {
         let sum = |row: &FileRow| of.iter().filter_map(|of| of(row)).reduce(u64::saturating_add);
         Some(sum(&new)?.checked_sub(sum(&old)?)? as f64)
     };
-    let seconds = Interval::between(before.window, after.window)?.seconds();
+    let seconds = seconds_between(before.window, after.window)?;
     Some(Done {
         iops: grown([|row| row.reads, |row| row.writes])? / seconds,
         mb_per_second: grown([|row| row.read_bytes, |row| row.write_bytes])? / seconds / MB,

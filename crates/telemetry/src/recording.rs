@@ -4,10 +4,11 @@
 //! However long it goes on, memory and record stay small: of too many looks every second one is dropped, and the time between
 //! two of them doubles. As counters are cumulative, nothing is lost by that but detail.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use plimsoll_clock::{Clock, spawn};
 use plimsoll_engine::{Sampler, process};
 use plimsoll_measurement::{Ceiling, FileUse, Moment, Samples, Views};
@@ -104,7 +105,7 @@ impl Recording {
 
     /// What the machine holds the server to, else ourselves where the engine works in our process.
     pub fn ceilings(&self) -> Vec<Ceiling> {
-        let state = self.shared.state();
+        let state = self.shared.state.lock();
         let Some(snapshot) = state.looks.first().and_then(|look| look.host.as_ref()) else { return Vec::new() };
         let has_server = snapshot.groups.iter().any(|group| group.name == SERVER);
         ceilings::of_group(snapshot, if has_server { SERVER } else { CLIENT })
@@ -112,18 +113,18 @@ impl Recording {
 
     /// What files are held to by the catalogue, where each has limits by its size.
     pub fn file_ceilings(&self) -> Vec<Ceiling> {
-        let state = self.shared.state();
+        let state = self.shared.state.lock();
         state.looks.first().and_then(|look| look.files.as_ref()).map(files::ceilings).unwrap_or_default()
     }
 
     /// CPUs of the machine that we work on, which all processes share.
     pub fn machine_cpus(&self) -> Option<Ceiling> {
-        ceilings::of_machine(self.shared.state().looks.first()?.host.as_ref()?)
+        ceilings::of_machine(self.shared.state.lock().looks.first()?.host.as_ref()?)
     }
 
     /// CPUs that we may use ourselves.
     pub fn client_cpus(&self) -> Option<Ceiling> {
-        let state = self.shared.state();
+        let state = self.shared.state.lock();
         let own = ceilings::of_group(state.looks.first()?.host.as_ref()?, CLIENT);
         let cpu = own.into_iter().find(|ceiling| ceiling.resource == "cpu")?;
         Ceiling::new("client_cpu", cpu.value, cpu.source)
@@ -131,7 +132,7 @@ impl Recording {
 
     /// The samples since the last part, or since the start; none before [`PART_EVERY`] has passed.
     pub fn part(&mut self, from: Moment) -> Option<Samples> {
-        let state = self.shared.state();
+        let state = self.shared.state.lock();
         let last = state.looks.last()?.at;
         if last.since(self.told) < PART_EVERY {
             return None;
@@ -145,14 +146,14 @@ impl Recording {
     pub fn finish(mut self, from: Moment) -> Recorded {
         self.shared.over.store(true, Ordering::Relaxed);
         self.shared.look();
-        let sources = self.shared.state().sources.take();
+        let sources = self.shared.state.lock().sources.take();
         let elapsed_seconds = self.shared.clock.now().since(self.start).as_secs_f64();
         // Without an answer at the end nothing has grown, as far as we know.
         let (before, after) = match sources {
             Some(mut sources) => (std::mem::take(&mut self.before), sources.views()),
             None => <(Views, Views)>::default(),
         };
-        let state = self.shared.state();
+        let state = self.shared.state.lock();
         Recorded {
             samples: columns::of(&state.looks, from),
             files: files::used(&state.looks, from),
@@ -168,20 +169,16 @@ impl Drop for Recording {
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::Relaxed);
         // They may hold a connection, which is closed here and outside of the lock.
-        let sources = self.shared.state().sources.take();
+        let sources = self.shared.state.lock().sources.take();
         drop(sources);
     }
 }
 
 impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn work(&self) {
         let mut next = self.clock.now();
         while !self.over.load(Ordering::Relaxed) {
-            let (every, now) = (self.state().every, self.clock.now());
+            let (every, now) = (self.state.lock().every, self.clock.now());
             next = next.after(every);
             if next < now {
                 // Who takes longer than the pause has the pause all the same.
@@ -195,7 +192,7 @@ impl Shared {
     }
 
     fn look(&self) {
-        let Some(mut sources) = self.state().sources.take() else { return };
+        let Some(mut sources) = self.state.lock().sources.take() else { return };
         let before = process::thread_cpu_seconds();
         let look = Look {
             at: self.clock.now(),
@@ -204,7 +201,7 @@ impl Shared {
             host: sources.host.as_mut().map(host::Sampler::read),
         };
         let cost = process::thread_cpu_seconds() - before;
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.looked += 1;
         state.cpu_seconds += cost;
         state.looks.push(look);

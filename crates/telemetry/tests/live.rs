@@ -51,7 +51,7 @@ fn sampler() -> Sampler {
 }
 
 fn cpu_seconds(group: &GroupSnapshot) -> f64 {
-    group.processes.as_ref().map_or(0.0, |sampled| sampled.value.cpu_seconds())
+    group.processes.as_ref().map_or(0.0, |sampled| sampled.value.cpu_seconds)
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_quota_is_found_and_its_throttling_seen() {
     assert!(limited.limit_cpus.unwrap() <= 0.2 + 1e-9);
     let held = |snapshot: &Snapshot| {
         let delta = HostDelta::between(&before, snapshot);
-        delta.groups[0].throttling.iter().any(|held| held.periods_percent.is_some_and(|percent| percent > 0.0))
+        delta.groups[0].throttled_percent.iter().flatten().any(|percent| *percent > 0.0)
     };
     until(&mut sampler, "throttling", held);
 }

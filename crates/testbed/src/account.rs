@@ -1,8 +1,10 @@
 //! The user a server runs as: ourselves, or somebody without power when we are root.
 
-use std::fs;
+use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
+use std::{fs, io};
 
 use crate::TestbedError;
 
@@ -34,6 +36,11 @@ impl Account {
             Some(Self { uid, gid })
         })
     }
+}
+
+/// Makes a file this user's.
+pub(crate) fn give_to(account: Option<Account>, path: &Path) -> io::Result<()> {
+    account.map_or(Ok(()), |Account { uid, gid }| chown(path, Some(uid), Some(gid)))
 }
 
 /// A command that will run as this user; std clears the supplementary groups as well.

@@ -1,20 +1,15 @@
 //! A private MariaDB or MySQL server.
 
 use std::ffi::OsString;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use tempfile::TempDir;
-
 use crate::account::{Account, command_as};
-use crate::builder::{PORT_ATTEMPTS, free_port, make_directory, random_word};
 use crate::error::run;
-use crate::guard::Guard;
 use crate::programs::Programs;
-use crate::server::{SUPERUSER, end_of, quote};
-use crate::{Installation, Product, TestbedError};
+use crate::server::SUPERUSER;
+use crate::{Builder, Product, Server, TestbedError};
 
 /// Starts, stops and kills the server of a directory: `$1` is what is to be done, `$2` the directory, `$3` the server's
 /// program, `$4` the client program that asks whether it answers. A killed server may stay a zombie, as nobody may wait for it; MySQL
@@ -45,103 +40,50 @@ esac"#;
 /// What the guard does: `$1` is the server's directory.
 const STOP: &str = r#"sh "$1/control" kill "$1""#;
 
-/// Describes a MariaDB or MySQL server; [`MariaDbBuilder::start`] makes it.
-#[derive(Debug, Clone, Default)]
-pub struct MariaDbBuilder {
-    durable: bool,
-    parent: Option<PathBuf>,
-    settings: Vec<(String, String)>,
-    installation: Option<Installation>,
-}
+/// A private MariaDB or MySQL.
+pub type MariaDb = Server<Programs>;
 
-impl MariaDbBuilder {
-    /// The server of this installation, whatever the environment chooses.
-    #[must_use]
-    pub fn installed(mut self, installation: Installation) -> Self {
-        self.installation = Some(installation);
-        self
-    }
-
+impl Builder<Programs> {
     /// Memory for the server's own cache, in MB (2^20 bytes). Without it the server's default applies.
     #[must_use]
     pub fn buffer_pool_mb(self, megabytes: u32) -> Self {
         self.setting("innodb_buffer_pool_size", &format!("{megabytes}M"))
     }
 
-    /// Any setting of the server's option file, as text; the last one of a name counts, also against the defaults made here.
-    #[must_use]
-    pub fn setting(mut self, name: &str, value: &str) -> Self {
-        self.settings.push((name.to_owned(), value.to_owned()));
-        self
-    }
-
-    /// The folder in which the server's directory is made, instead of the system's temporary folder. An empty server needs
-    /// about 150 MB. The path must be short, as a socket's name has at most 107 bytes.
-    #[must_use]
-    pub fn data_dir_in(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.parent = Some(folder.into());
-        self
-    }
-
-    /// Whether commits have to reach the disk. Off by default: then they survive a crash of the server, not of the machine.
-    #[must_use]
-    pub fn durable(mut self, durable: bool) -> Self {
-        self.durable = durable;
-        self
-    }
-
     /// Makes the server and returns when it answers. There is an empty database `test`.
     pub fn start(self) -> Result<MariaDb, TestbedError> {
         let programs = self.installation.as_ref().map_or_else(Programs::find, Programs::of)?;
-        let account = Account::for_server("mysql")?;
-        let directory = make_directory(self.parent.as_deref(), account)?;
-        write(&directory.path().join("control"), CONTROL)?;
-        let guard = Guard::new(account, STOP, &programs.server, directory.path())?;
-        let mut install = programs.install(account, directory.path());
-        run(install.current_dir(directory.path()))?;
-        let mut server = MariaDb { guard, directory, programs, account, password: random_word(), port: 0 };
-        let mut attempt = 1;
-        loop {
-            server.port = free_port()?;
-            write(&server.directory.path().join("my.cnf"), &self.options(&server))?;
-            match server.control("start") {
-                Ok(()) => break,
-                Err(_) if attempt < PORT_ATTEMPTS && server.log().contains("Address already in use") => attempt += 1,
-                Err(error) => return Err(error),
-            }
-        }
+        let (account, program) = (Account::for_server("mysql")?, programs.server.clone());
+        let mut server = self.place(account, programs, STOP, &program)?;
+        write(&server.path("control"), CONTROL)?;
+        run(server.programs.install(account, server.directory()).current_dir(server.directory()))?;
+        let configure = |server: &MariaDb| write(&server.path("my.cnf"), &self.options(server));
+        server.start_at_free_port(configure, |server| server.control("start"))?;
         server.make_users()?;
         Ok(server)
     }
 
-    /// The server's option file.
+    /// The server's option file. Commits that don't have to reach the disk survive a crash of the server, not of the machine.
     fn options(&self, server: &MariaDb) -> String {
-        let directory = server.directory.path();
-        let path = |name: &str| directory.join(name).to_string_lossy().into_owned();
-        let flush = if self.durable { "1" } else { "2" };
-        let ours = [
-            ("datadir", path("data")),
-            ("socket", path("socket")),
-            ("pid-file", path("pid")),
-            ("tmpdir", directory.to_string_lossy().into_owned()),
-            ("bind-address", "127.0.0.1".to_owned()),
-            ("port", server.port.to_string()),
+        let [data, socket, pid] = ["data", "socket", "pid"].map(|name| server.path(name).display().to_string());
+        let (folder, port) = (server.directory().display().to_string(), server.port.to_string());
+        let mut ours = vec![
+            ("datadir", data.as_str()),
+            ("socket", &socket),
+            ("pid-file", &pid),
+            ("tmpdir", &folder),
+            ("bind-address", "127.0.0.1"),
+            ("port", &port),
             // With it an account of localhost is one of the socket only.
-            ("skip-name-resolve", "ON".to_owned()),
-            ("innodb_flush_log_at_trx_commit", flush.to_owned()),
+            ("skip-name-resolve", "ON"),
+            ("innodb_flush_log_at_trx_commit", if self.durable { "1" } else { "2" }),
             // A restart is for a cold start.
-            ("innodb_buffer_pool_dump_at_shutdown", "OFF".to_owned()),
-            ("innodb_buffer_pool_load_at_startup", "OFF".to_owned()),
-            ("max_connections", "400".to_owned()),
+            ("innodb_buffer_pool_dump_at_shutdown", "OFF"),
+            ("innodb_buffer_pool_load_at_startup", "OFF"),
+            ("max_connections", "400"),
         ];
-        let theirs = self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let products = server.programs.product_settings(self.durable);
-        let all = ours.iter().map(|(name, value)| (*name, value.as_str())).chain(products).chain(theirs);
-        all.fold("[mysqld]\n".to_owned(), |mut text, (name, value)| {
-            // Writing to a String can't fail.
-            let _ = writeln!(text, "{name} = {value}");
-            text
-        })
+        ours.extend(server.programs.product_settings(self.durable));
+        format!("[mysqld]\n{}", self.lines(&ours, |name, value| format!("{name} = {value}\n")))
     }
 }
 
@@ -149,27 +91,7 @@ fn write(path: &Path, text: &str) -> Result<(), TestbedError> {
     fs::write(path, text).map_err(TestbedError::io(format!("write {}", path.display())))
 }
 
-/// A private MariaDB or MySQL. Dropped, it is stopped at once and its directory removed.
-///
-/// Over the socket the superuser is trusted; over TCP (127.0.0.1 only) a password is asked for.
-#[derive(Debug)]
-pub struct MariaDb {
-    // Fields are dropped in this order: the guard needs the directory.
-    #[expect(dead_code, reason = "it is held for what its drop does")]
-    guard: Guard,
-    directory: TempDir,
-    programs: Programs,
-    account: Option<Account>,
-    password: String,
-    port: u16,
-}
-
-impl MariaDb {
-    /// A server to be described further.
-    pub fn builder() -> MariaDbBuilder {
-        MariaDbBuilder::default()
-    }
-
+impl Server<Programs> {
     /// What the server is.
     pub fn product(&self) -> Product {
         self.programs.product
@@ -197,34 +119,14 @@ impl MariaDb {
         format!("{}://{user}:{password}@127.0.0.1:{}/{database}", self.product().name(), self.port)
     }
 
-    /// Name of the superuser.
-    pub fn superuser(&self) -> &'static str {
-        SUPERUSER
-    }
-
-    /// The superuser's password over TCP.
-    pub fn password(&self) -> &str {
-        &self.password
-    }
-
-    /// The port on 127.0.0.1.
-    pub fn port(&self) -> u16 {
-        self.port
-    }
-
     /// The socket.
     pub fn socket(&self) -> PathBuf {
-        self.directory.path().join("socket")
-    }
-
-    /// The folder with all that is the server's.
-    pub fn directory(&self) -> &Path {
-        self.directory.path()
+        self.path("socket")
     }
 
     /// Process id of the server; `None` if it isn't running.
     pub fn pid(&self) -> Option<u32> {
-        fs::read_to_string(self.directory.path().join("pid")).ok()?.trim().parse().ok()
+        fs::read_to_string(self.path("pid")).ok()?.trim().parse().ok()
     }
 
     /// Runs SQL in the database `test`; columns are separated by tabs, without headings.
@@ -256,38 +158,19 @@ impl MariaDb {
 
     /// A line for a POSIX shell, to be run by whoever made the server, that does what [`MariaDb::restart`] does.
     pub fn restart_command(&self) -> String {
-        let mut words = Vec::new();
-        if let Some(Account { uid, gid }) = self.account {
-            words.extend(["setpriv".to_owned(), format!("--reuid={uid}"), format!("--regid={gid}")]);
-            words.push("--clear-groups".to_owned());
-        }
-        words.push("sh".to_owned());
-        words.extend(self.control_words("restart").iter().map(|word| word.to_string_lossy().into_owned()));
-        let quoted: Vec<String> = words.iter().map(|word| quote(word)).collect();
-        format!("cd / && {}", quoted.join(" "))
-    }
-
-    /// What the server wrote to its log.
-    pub fn log(&self) -> String {
-        fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
+        let words = self.control_words("restart").map(|word| word.to_string_lossy().into_owned());
+        self.shell_line(["sh".to_owned()].into_iter().chain(words))
     }
 
     fn control_words(&self, what: &str) -> [OsString; 5] {
-        let directory = self.directory.path();
-        let script = directory.join("control");
-        [&script, Path::new(what), directory, &self.programs.server, &self.programs.client].map(Into::into)
+        let Programs { server, client, .. } = &self.programs;
+        [&self.path("control"), Path::new(what), self.directory(), server, client].map(Into::into)
     }
 
     fn control(&self, what: &str) -> Result<(), TestbedError> {
         let mut command = command_as(self.account, "sh");
-        command.args(self.control_words(what)).current_dir(self.directory.path()).stdin(Stdio::null());
-        run(&mut command).map(drop).map_err(|error| match error {
-            TestbedError::Command { message, .. } => {
-                let message = format!("{message}\n{}", end_of(&self.log()));
-                TestbedError::Command { program: format!("{} ({what})", self.programs.server.display()), message }
-            }
-            other => other,
-        })
+        command.args(self.control_words(what)).stdin(Stdio::null());
+        self.work(&mut command, format!("{} ({what})", self.programs.server.display()))
     }
 
     /// The superuser: trusted over the socket, with a password over TCP. Nobody else gets in.

@@ -9,9 +9,9 @@ use crate::{Installation, Product, TestbedError};
 /// Where distributions put servers beside PATH, which for others than root often leaves these out.
 const FOLDERS: [&str; 4] = ["/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/usr/local/mariadb/bin"];
 
-/// The programs of one of the two.
+/// The programs of one of the two on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Programs {
+pub struct Programs {
     pub(crate) product: Product,
     pub(crate) server: PathBuf,
     pub(crate) client: PathBuf,

@@ -1,56 +1,52 @@
-//! A running test server.
+//! A running test server, of whatever product.
 
 use std::fs;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::account::{Account, command_as};
+use crate::account::Account;
 use crate::error::run;
 use crate::guard::Guard;
-use crate::{Binaries, Builder, TestbedError};
+use crate::{Builder, TestbedError};
 
 /// The superuser of every test server.
 pub(crate) const SUPERUSER: &str = "plimsoll";
 
-/// A server that is down is started by it just so, once it has been up.
-const RESTART: [&str; 5] = ["restart", "--silent", "--wait", "--timeout=60", "--mode=fast"];
-const FIRST_START: [&str; 4] = ["start", "--silent", "--wait", "--timeout=60"];
+/// Somebody else may take the port between its choice and the server's start; then another one is tried.
+const PORT_ATTEMPTS: u32 = 3;
 
 /// Lines of the server's log that an error quotes.
 const LOG_LINES_QUOTED: usize = 12;
 
-/// A private PostgreSQL. Dropped, it is stopped at once and its directory removed.
+/// A private server of the product with the programs `P`. Dropped, it is stopped at once and its directory removed.
 ///
-/// Over the socket every role is trusted; over TCP (127.0.0.1 only) a password is asked for (`scram-sha-256`).
+/// Over the socket its superuser is trusted; over TCP (127.0.0.1 only) a password is asked for.
 #[derive(Debug)]
-pub struct Postgres {
+pub struct Server<P> {
     // Fields are dropped in this order: the guard needs the directory.
     #[expect(dead_code, reason = "it is held for what its drop does")]
-    pub(crate) guard: Guard,
-    pub(crate) directory: TempDir,
-    pub(crate) binaries: Binaries,
+    guard: Guard,
+    directory: TempDir,
+    pub(crate) programs: P,
     pub(crate) account: Option<Account>,
     pub(crate) password: String,
     pub(crate) port: u16,
 }
 
-impl Postgres {
+impl<P> Server<P> {
     /// A server to be described further.
-    pub fn builder() -> Builder {
+    pub fn builder() -> Builder<P> {
         Builder::default()
     }
 
-    /// URL of a database for the superuser over the socket, without a password.
-    pub fn socket_url(&self, database: &str) -> String {
-        let host = self.directory.path().display();
-        format!("postgres://{SUPERUSER}@/{database}?host={host}&port={}", self.port)
-    }
-
-    /// URL of a database over TCP.
-    pub fn tcp_url(&self, user: &str, password: &str, database: &str) -> String {
-        format!("postgres://{user}:{password}@127.0.0.1:{}/{database}", self.port)
+    pub(crate) fn new(guard: Guard, directory: TempDir, programs: P, account: Option<Account>) -> Self {
+        // Sixteen hexadecimal digits that differ from server to server: enough for one that only this machine can reach.
+        let password = format!("{:016x}", RandomState::new().build_hasher().finish());
+        Self { guard, directory, programs, account, password, port: 0 }
     }
 
     /// Name of the superuser.
@@ -63,101 +59,71 @@ impl Postgres {
         &self.password
     }
 
-    /// The port on 127.0.0.1, which is also part of the socket's name.
+    /// The port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The folder that holds the socket.
-    pub fn socket_directory(&self) -> &Path {
+    /// The folder with all that is the server's, the socket too.
+    pub fn directory(&self) -> &Path {
         self.directory.path()
-    }
-
-    /// The cluster's folder.
-    pub fn data_directory(&self) -> PathBuf {
-        self.directory.path().join("data")
-    }
-
-    /// Process id of the postmaster; `None` if the server isn't running.
-    pub fn pid(&self) -> Option<u32> {
-        let text = fs::read_to_string(self.data_directory().join("postmaster.pid")).ok()?;
-        text.lines().next()?.trim().parse().ok()
-    }
-
-    /// Runs SQL in the database `postgres`; the result unaligned, without headings.
-    pub fn psql(&self, sql: &str) -> Result<String, TestbedError> {
-        self.psql_in("postgres", sql)
-    }
-
-    /// Runs SQL in a database; the result unaligned, without headings.
-    pub fn psql_in(&self, database: &str, sql: &str) -> Result<String, TestbedError> {
-        let mut psql = Command::new(&self.binaries.psql);
-        psql.args(["--no-psqlrc", "--quiet", "--no-align", "--tuples-only", "--set=ON_ERROR_STOP=1"]);
-        run(psql.arg("--dbname").arg(self.socket_url(database)).arg("--command").arg(sql))
-    }
-
-    /// Stops the server if it runs, ending its sessions, and starts it again; returns when it answers.
-    pub fn restart(&self) -> Result<(), TestbedError> {
-        self.pg_ctl(&RESTART)
-    }
-
-    pub(crate) fn first_start(&self) -> Result<(), TestbedError> {
-        self.pg_ctl(&FIRST_START)
-    }
-
-    /// Kills the server like a crash would: no checkpoint, sessions lost. [`Postgres::restart`] brings it back.
-    pub fn stop_immediate(&self) -> Result<(), TestbedError> {
-        self.pg_ctl(&["stop", "--silent", "--wait", "--mode=immediate"])
-    }
-
-    /// A line for a POSIX shell, to be run by whoever made the server, that does what [`Postgres::restart`] does.
-    pub fn restart_command(&self) -> String {
-        let mut words = Vec::new();
-        if let Some(Account { uid, gid }) = self.account {
-            words.extend(["setpriv".to_owned(), format!("--reuid={uid}"), format!("--regid={gid}")]);
-            words.push("--clear-groups".to_owned());
-        }
-        words.push(self.binaries.pg_ctl.to_string_lossy().into_owned());
-        words.extend(RESTART.map(str::to_owned));
-        words.push(format!("--pgdata={}", self.data_directory().display()));
-        words.push(format!("--log={}", self.log_file().display()));
-        let quoted: Vec<String> = words.iter().map(|word| quote(word)).collect();
-        format!("cd / && {}", quoted.join(" "))
     }
 
     /// What the server wrote to its log.
     pub fn log(&self) -> String {
-        fs::read_to_string(self.log_file()).unwrap_or_default()
+        fs::read_to_string(self.path("log")).unwrap_or_default()
     }
 
-    fn pg_ctl(&self, arguments: &[&str]) -> Result<(), TestbedError> {
-        let mut command = command_as(self.account, &self.binaries.pg_ctl);
-        command.args(arguments).arg("--pgdata").arg(self.data_directory()).arg("--log").arg(self.log_file());
-        run(command.current_dir(self.directory.path())).map(drop).map_err(|error| self.with_log(error))
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory().join(name)
     }
 
-    fn log_file(&self) -> PathBuf {
-        self.directory.path().join("log")
-    }
-
-    fn with_log(&self, error: TestbedError) -> TestbedError {
-        match error {
-            TestbedError::Command { program, message } => {
-                TestbedError::Command { program, message: format!("{message}\n{}", end_of(&self.log())) }
+    /// Starts the server for the first time, at a port that nobody uses at the moment.
+    pub(crate) fn start_at_free_port(
+        &mut self,
+        configure: impl Fn(&Self) -> Result<(), TestbedError>,
+        start: impl Fn(&Self) -> Result<(), TestbedError>,
+    ) -> Result<(), TestbedError> {
+        let mut attempt = 1;
+        loop {
+            let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
+            self.port = free.map_err(TestbedError::io("find a free port"))?.port();
+            configure(self)?;
+            match start(self) {
+                Err(_) if attempt < PORT_ATTEMPTS && self.log().contains("Address already in use") => attempt += 1,
+                outcome => return outcome,
             }
-            other => other,
         }
     }
-}
 
-/// The last lines of a log.
-pub(crate) fn end_of(log: &str) -> String {
-    let lines: Vec<&str> = log.lines().collect();
-    lines[lines.len().saturating_sub(LOG_LINES_QUOTED)..].join("\n")
+    /// Runs a command in the server's directory. Its error names this program and quotes the end of the server's log.
+    pub(crate) fn work(&self, command: &mut Command, program: String) -> Result<(), TestbedError> {
+        run(command.current_dir(self.directory())).map(drop).map_err(|error| match error {
+            TestbedError::Command { message, .. } => {
+                let log = self.log();
+                let lines: Vec<&str> = log.lines().collect();
+                let end = lines[lines.len().saturating_sub(LOG_LINES_QUOTED)..].join("\n");
+                TestbedError::Command { program, message: format!("{message}\n{end}") }
+            }
+            other => other,
+        })
+    }
+
+    /// A line for a POSIX shell that runs these words as the user that the server runs as.
+    pub(crate) fn shell_line(&self, words: impl IntoIterator<Item = String>) -> String {
+        let mut all = Vec::new();
+        if let Some(Account { uid, gid }) = self.account {
+            all.extend(["setpriv".to_owned(), format!("--reuid={uid}"), format!("--regid={gid}")]);
+            all.push("--clear-groups".to_owned());
+        }
+        all.extend(words);
+        let quoted: Vec<String> = all.iter().map(|word| quote(word)).collect();
+        format!("cd / && {}", quoted.join(" "))
+    }
 }
 
 /// A word for a POSIX shell: what is between single quotes means itself.
-pub(crate) fn quote(word: &str) -> String {
+fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/-_.=".contains(c);
     if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }

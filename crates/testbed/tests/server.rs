@@ -24,7 +24,7 @@ fn a_server_answers_and_is_gone_after_drop() {
     assert_eq!(server.psql("show shared_buffers").unwrap(), "16MB");
     assert_eq!(server.psql("show work_mem").unwrap(), "3MB");
     assert_eq!(server.psql("show fsync").unwrap(), "off");
-    let (port, directory) = (server.port(), server.socket_directory().to_owned());
+    let (port, directory) = (server.port(), server.directory().to_owned());
     assert!(answers(port) && directory.exists() && server.pid().is_some());
     drop(server);
     assert!(!answers(port));

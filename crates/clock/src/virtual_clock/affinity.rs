@@ -10,7 +10,6 @@ mod system {
     /// The cores that a thread may run on.
     pub type Affinity = CpuSet;
 
-    /// The core that the calling thread runs on.
     pub fn present_core() -> usize {
         sched_getcpu()
     }

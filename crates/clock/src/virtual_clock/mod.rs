@@ -9,12 +9,12 @@ mod registered;
 mod schedule;
 mod shared;
 
-use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use plimsoll_measurement::Moment;
 
+use crate::handles::Wakes;
 use crate::watchdog::Watchdog;
 use crate::{Clock, Departure, Ticket, Waiter, Watch};
 pub(crate) use schedule::Task;
@@ -23,6 +23,7 @@ pub(crate) use shared::{Shared, Voucher};
 /// A clock that jumps from event to event. Its epoch is fixed, so timestamps are the same in every run.
 ///
 /// `now`, `timestamp` and [`Waiter::wake`] may be called by any thread; a thread that waits must be on the clock.
+#[derive(Debug)]
 pub struct VirtualClock {
     shared: Arc<Shared>,
     watchdog: Option<Watchdog>,
@@ -62,12 +63,6 @@ impl Default for VirtualClock {
     }
 }
 
-impl fmt::Debug for VirtualClock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VirtualClock").field("now", &self.now()).finish_non_exhaustive()
-    }
-}
-
 impl Clock for VirtualClock {
     fn now(&self) -> Moment {
         self.shared.now()
@@ -91,11 +86,11 @@ impl Clock for VirtualClock {
     }
 
     fn ticket(&self, name: &str) -> Ticket {
-        Ticket::to_virtual(Voucher::draw(&self.shared, name))
+        Ticket(Some(Voucher::draw(&self.shared, name)))
     }
 
     fn register(&self, ticket: Ticket) {
-        let voucher = ticket.into_voucher().filter(|voucher| Arc::ptr_eq(voucher.clock(), &self.shared));
+        let voucher = ticket.0.filter(|voucher| Arc::ptr_eq(&voucher.clock, &self.shared));
         let voucher = voucher.expect("a ticket of another clock was shown to a virtual one");
         let present = registered::task_on(&self.shared);
         assert!(
@@ -120,7 +115,7 @@ impl Clock for VirtualClock {
     }
 
     fn waiter(&self) -> Waiter {
-        Waiter::on_virtual(self.shared.clone(), self.own_task("be woken").number)
+        Waiter(Wakes::Virtual { clock: self.shared.clone(), number: self.own_task("be woken").number })
     }
 
     fn park(&self) {
@@ -129,9 +124,9 @@ impl Clock for VirtualClock {
     }
 
     fn await_departure(&self, departure: &Departure) {
-        let Some((clock, of)) = departure.on_virtual() else { return };
+        let Some((clock, of)) = &departure.0 else { return };
         assert!(Arc::ptr_eq(clock, &self.shared), "a departure from another clock was awaited on a virtual one");
         let Some(task) = registered::task_on(&self.shared) else { return };
-        self.shared.rely_on_others(&task, |schedule| schedule.await_departure(of, task.number));
+        self.shared.rely_on_others(&task, |schedule| schedule.await_departure(*of, task.number));
     }
 }

@@ -48,7 +48,7 @@ struct Place {
 /// calls in equal order give equal turns.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
-    now: Moment,
+    pub(super) now: Moment,
     /// Moment, order of queueing, number.
     queue: BinaryHeap<Reverse<(Moment, u64, u64)>>,
     queued: u64,
@@ -60,11 +60,6 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// The present moment.
-    pub(crate) fn now(&self) -> Moment {
-        self.now
-    }
-
     /// The thread that has the turn, and how many turns or jumps there were before: a thread that has not moved on has
     /// the same number.
     pub(crate) fn turn(&self) -> (u64, Option<&Arc<Task>>) {

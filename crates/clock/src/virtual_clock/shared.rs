@@ -25,7 +25,7 @@ impl Shared {
     pub(crate) fn with<T>(&self, act: impl FnOnce(&mut Schedule) -> T) -> T {
         let mut schedule = self.schedule.lock().unwrap_or_else(PoisonError::into_inner);
         let result = act(&mut schedule);
-        self.now.store(schedule.now().as_nanos(), Ordering::Release);
+        self.now.store(schedule.now.as_nanos(), Ordering::Release);
         result
     }
 
@@ -47,10 +47,6 @@ impl Shared {
         assert!(abandoned.is_none(), "{}", abandoned.unwrap_or_default());
     }
 
-    pub(crate) fn wake(&self, number: u64) {
-        self.with(|schedule| schedule.wake(number));
-    }
-
     /// A thread leaves, or its ticket is given up.
     pub(super) fn depart(&self, number: u64) {
         if let Some(next) = self.with(|schedule| schedule.depart(number)) {
@@ -60,10 +56,11 @@ impl Shared {
 }
 
 /// What a ticket holds: a task that is queued for, until it is taken or the voucher is dropped.
+#[derive(Debug)]
 pub(crate) struct Voucher {
-    clock: Arc<Shared>,
+    pub(crate) clock: Arc<Shared>,
     task: Option<Arc<Task>>,
-    number: u64,
+    pub(crate) number: u64,
 }
 
 impl Voucher {
@@ -74,14 +71,6 @@ impl Voucher {
             next.turn.raise();
         }
         Self { clock: clock.clone(), number: task.number, task: Some(task) }
-    }
-
-    pub(crate) fn number(&self) -> u64 {
-        self.number
-    }
-
-    pub(crate) fn clock(&self) -> &Arc<Shared> {
-        &self.clock
     }
 
     /// Takes the task. Its thread must also leave it.

@@ -444,7 +444,7 @@ fn a_line_may_be_under_tls() {
 #[test]
 fn hosts_are_tried_in_order_and_by_what_is_asked_of_them() {
     let server = server();
-    let folder = server.socket_directory().display();
+    let folder = server.directory().display();
     let port = server.port();
     let workspace = Workspace::run("reqhosts").unwrap();
     let database = open(&format!(

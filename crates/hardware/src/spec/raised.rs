@@ -53,9 +53,8 @@ impl Spec {
     /// Raises every limit of bytes, of I/Os or of both on the way to the device of a role.
     fn raise(&mut self, role: Role, of_bytes: &[bool], factor: f64) {
         let change = |limits: &mut Limits| {
-            for of_bytes in of_bytes {
-                raise(if *of_bytes { bytes(limits) } else { ios(limits) }, factor);
-            }
+            let meant = limits.set_mut().filter(|(kind, _)| of_bytes.contains(&kind.is_of_bytes()));
+            meant.for_each(|(_, limit)| raise(limit, factor));
         };
         let device = self.device_mut(role);
         change(&mut device.governor);
@@ -76,21 +75,11 @@ impl Spec {
     }
 }
 
-fn ios(limits: &mut Limits) -> [&mut Option<Limit>; 3] {
-    [&mut limits.iops, &mut limits.read_iops, &mut limits.write_iops]
-}
-
-fn bytes(limits: &mut Limits) -> [&mut Option<Limit>; 3] {
-    [&mut limits.bandwidth, &mut limits.read_bandwidth, &mut limits.write_bandwidth]
-}
-
-fn raise(limits: [&mut Option<Limit>; 3], factor: f64) {
+fn raise(limit: &mut Limit, factor: f64) {
     let rate = |rate: Rate| Rate::per_second(rate.as_per_second() * factor).unwrap_or(Rate::MAX);
-    for limit in limits.into_iter().flatten() {
-        let credit = |credit: u64| (credit as f64 * factor).round() as u64;
-        limit.burst = limit.burst.map(|burst| Burst { peak: rate(burst.peak), credit: credit(burst.credit) });
-        limit.rate = rate(limit.rate);
-    }
+    let credit = |credit: u64| (credit as f64 * factor).round() as u64;
+    limit.burst = limit.burst.map(|burst| Burst { peak: rate(burst.peak), credit: credit(burst.credit) });
+    limit.rate = rate(limit.rate);
 }
 
 #[cfg(test)]

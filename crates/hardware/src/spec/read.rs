@@ -20,7 +20,6 @@ const DISK: [&str; 6] = ["read_latency", "write_latency", "neighbour", "largest_
 const DEVICE: [&str; 7] = ["disks", "disk", "layout", "columns", "stripe_unit", "governor", "caps"];
 /// What a cap can be about.
 const CAPPED: [LimitScope; 3] = [LimitScope::Vm, LimitScope::Account, LimitScope::Instance];
-/// The most disks a volume may have.
 const MOST_DISKS: usize = 1_000;
 /// A stripe unit where none is given: the interleave that Storage Spaces takes by default.
 const STRIPE_UNIT: u64 = 256 * 1024;
@@ -134,8 +133,9 @@ fn spec(file: &str, stem: &str, text: &str) -> Result<Spec, SpecError> {
     if let Some(name) = root.read("name", name)? {
         spec.name = name;
     }
-    spec.page_bytes = root.read("page_size", page_size)?.unwrap_or(spec.page_bytes);
-    spec.memory = root.read("memory", memory)?;
+    spec.page_bytes =
+        root.read("page_size", |field| field.checked(size(field)?, check_page))?.unwrap_or(spec.page_bytes);
+    spec.memory = root.read("memory", |field| field.checked(size(field)?, |bytes| check_memory(Some(bytes))))?;
     if let Some(cpu) = root.read("cpu", cpu)? {
         spec.cpu = cpu;
     }
@@ -204,51 +204,27 @@ fn name(field: &Field<'_>) -> Result<String, SpecError> {
     }
 }
 
-fn page_size(field: &Field<'_>) -> Result<u64, SpecError> {
-    let bytes = size(field)?;
-    field.check(check_page(bytes))?;
-    Ok(bytes)
-}
-
-fn memory(field: &Field<'_>) -> Result<u64, SpecError> {
-    let bytes = size(field)?;
-    field.check(check_memory(Some(bytes)))?;
-    Ok(bytes)
-}
-
 fn cpu(field: &Field<'_>) -> Result<CpuSpec, SpecError> {
     let table = field.table()?;
     table.known(&["cores", "step_time", "page_time", "statement_time"])?;
-    let cores = table.read("cores", |field| {
-        let cores = field.number()?;
-        field.check(CpuSpec { cores, ..CpuSpec::unlimited() }.check())?;
-        Ok(cores)
-    })?;
-    let statement_ps = table.read("statement_time", |field| {
-        let statement_ps = span_ps(field, "the time of a statement", "40us")?;
-        field.check(CpuSpec { statement_ps, ..CpuSpec::unlimited() }.check())?;
-        Ok(statement_ps)
-    })?;
-    let step_ps = table.read("step_time", |step| {
-        let step_ps = span_ps(step, "the time of a step", "25ns")?;
-        step.check(CpuSpec { step_ps: Some(step_ps), ..CpuSpec::unlimited() }.check())?;
-        Ok(step_ps)
-    })?;
+    let none = CpuSpec::unlimited();
+    let cores =
+        table.read("cores", |field| field.checked(field.number()?, |cores| CpuSpec { cores, ..none }.check()))?;
+    let price = |key: &str, what: &str, example: &str, at: fn(u64) -> CpuSpec| {
+        table.read(key, |field| field.checked(span_ps(field, what, example)?, |ps| at(ps).check()))
+    };
+    let at_statement = |statement_ps| CpuSpec { statement_ps, ..CpuSpec::unlimited() };
+    let statement_ps = price("statement_time", "the time of a statement", "40us", at_statement)?;
+    let at_step = |ps| CpuSpec { step_ps: Some(ps), ..CpuSpec::unlimited() };
+    let step_ps = price("step_time", "the time of a step", "25ns", at_step)?;
     if step_ps.is_none() && statement_ps.is_none_or(|statement_ps| statement_ps == 0) {
         let error = field.error("'step_time' is missing, so the CPU would not be limited");
         return Err(error.hint("say step_time = \"25ns\" or statement_time = \"40us\", or leave [cpu] out"));
     }
-    let page_ps = table.read("page_time", |field| {
-        let page_ps = span_ps(field, "the time of a page", "10us")?;
-        field.check(CpuSpec { page_ps, ..CpuSpec::unlimited() }.check())?;
-        Ok(page_ps)
-    })?;
-    Ok(CpuSpec {
-        cores: cores.unwrap_or(1.0),
-        step_ps,
-        page_ps: page_ps.unwrap_or(0),
-        statement_ps: statement_ps.unwrap_or(0),
-    })
+    let at_page = |page_ps| CpuSpec { page_ps, ..CpuSpec::unlimited() };
+    let page_ps = price("page_time", "the time of a page", "10us", at_page)?;
+    let (page_ps, statement_ps) = (page_ps.unwrap_or(0), statement_ps.unwrap_or(0));
+    Ok(CpuSpec { cores: cores.unwrap_or(1.0), step_ps, page_ps, statement_ps })
 }
 
 fn client(field: &Field<'_>) -> Result<ClientSpec, SpecError> {

@@ -19,7 +19,6 @@ impl Document<'_> {
     }
 }
 
-/// A value with its key.
 #[derive(Debug, Clone)]
 pub(super) struct Field<'a> {
     document: Document<'a>,
@@ -42,6 +41,15 @@ impl<'a> Field<'a> {
     /// Passes a check on, placed here.
     pub(super) fn check(&self, check: Result<(), String>) -> Result<(), SpecError> {
         check.map_err(|problem| self.error(problem))
+    }
+
+    /// A value that was read here, if it passes a check.
+    pub(super) fn checked<T: Copy>(
+        &self,
+        value: T,
+        check: impl FnOnce(T) -> Result<(), String>,
+    ) -> Result<T, SpecError> {
+        self.check(check(value)).map(|()| value)
     }
 
     pub(super) fn value(&self) -> &'a DeValue<'a> {
@@ -93,7 +101,6 @@ impl<'a> Field<'a> {
     }
 }
 
-/// A table and where it stands.
 #[derive(Debug, Clone)]
 pub(super) struct Table<'a> {
     pub field: Field<'a>,

@@ -9,8 +9,6 @@ use super::error::SpecError;
 use super::table::Field;
 use crate::{Burst, Latency, Limit, Neighbour, Rate};
 
-type Parse<T> = fn(&str) -> Result<T, UnitError>;
-
 /// A number and its unit: what stands before and what from the first character on that is no part of a number.
 fn split(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_'))).unwrap_or(text.len());
@@ -18,7 +16,13 @@ fn split(text: &str) -> (&str, &str) {
 }
 
 /// Reads a text with a unit as a number of the unit's smallest part, unrounded, so that `0.8MiB` keeps its fraction.
-fn scaled(field: &Field<'_>, text: &str, what: &str, example: &str, unit: Parse<f64>) -> Result<f64, SpecError> {
+fn scaled(
+    field: &Field<'_>,
+    text: &str,
+    what: &str,
+    example: &str,
+    unit: impl Fn(&str) -> Result<f64, UnitError>,
+) -> Result<f64, SpecError> {
     let text = text.trim();
     if text.starts_with('-') {
         return Err(field.error(format!("'{text}' must not be negative")));
@@ -69,24 +73,24 @@ pub(super) fn size(field: &Field<'_>) -> Result<u64, SpecError> {
 
 /// A span in picoseconds: `"25ns"`.
 pub(super) fn span_ps(field: &Field<'_>, what: &str, example: &str) -> Result<u64, SpecError> {
-    let text = with_unit(field, what, example)?;
-    let ps = scaled(field, text, what, example, |one| parse_duration(one).map(|span| span.as_nanos() as f64 * 1e3))?;
-    if ps < (1_u64 << 63) as f64 {
-        Ok(ps.round() as u64)
-    } else {
-        Err(field.error(format!("'{text}' is longer than the model can say")))
-    }
+    span_in(1e3, field, what, example)
 }
 
 /// A span: `"60s"`.
 pub(super) fn span(field: &Field<'_>, example: &str) -> Result<Duration, SpecError> {
-    let nanos = |one: &str| parse_duration(one).map(|span| span.as_nanos() as f64);
-    let text = with_unit(field, "a time", example)?;
-    let nanos = scaled(field, text, "a time", example, nanos)?;
-    if nanos < (1_u64 << 63) as f64 {
-        Ok(Duration::from_nanos(nanos.round() as u64))
-    } else {
+    span_in(1.0, field, "a time", example).map(Duration::from_nanos)
+}
+
+/// A span in units of which a nanosecond has so many.
+fn span_in(units: f64, field: &Field<'_>, what: &str, example: &str) -> Result<u64, SpecError> {
+    let text = with_unit(field, what, example)?;
+    let one = |one: &str| parse_duration(one).map(|span| span.as_nanos() as f64 * units);
+    let span = scaled(field, text, what, example, one)?;
+    let is_too_long = span >= (1_u64 << 63) as f64;
+    if is_too_long {
         Err(field.error(format!("'{text}' is longer than the model can say")))
+    } else {
+        Ok(span.round() as u64)
     }
 }
 

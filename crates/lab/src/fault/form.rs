@@ -47,19 +47,21 @@ impl Fault {
         let (name, arguments) = text.split_once(':').unwrap_or((text, ""));
         let arguments: Vec<&str> = arguments.split(':').collect();
         let argument = |index: usize| arguments.get(index).copied().unwrap_or("");
-        let probability = |index: usize| {
+        let number = |index: usize, what: &str, fits: fn(f64) -> bool| {
             let value: Option<f64> = argument(index).parse().ok();
-            let wrong = || format!("'{}' is no probability between 0 and 1", argument(index));
-            value.filter(|value| *value > 0.0 && *value <= 1.0).ok_or_else(wrong)
+            value.filter(|value| fits(*value)).ok_or_else(|| format!("'{}' is no {what}", argument(index)))
         };
-        let factor = |index: usize| {
-            let value: Option<f64> = argument(index).parse().ok();
-            let wrong = || format!("'{}' is no factor between 1 and 1,000,000", argument(index));
-            value.filter(|value| (1.0..=1e6).contains(value)).ok_or_else(wrong)
-        };
+        let probability = |index| number(index, "probability between 0 and 1", |value| value > 0.0 && value <= 1.0);
+        let factor = |index| number(index, "factor between 1 and 1,000,000", |value| (1.0..=1e6).contains(&value));
         let duration = |index: usize| {
             let time = units::parse_duration(argument(index)).map_err(|error| error.to_string())?;
             if time.is_zero() { Err("a time of 0".to_owned()) } else { Ok(time) }
+        };
+        let every_so_often = |what: &str| {
+            let (every, lasts) = (duration(0)?, duration(1)?);
+            let fits = lasts < every;
+            fits.then_some((every, lasts))
+                .ok_or_else(|| format!("a {what} of {} does not end before the next", argument(1)))
         };
         let expected = |count: usize, fault: Self| {
             let form = Self::FORMS.iter().find(|form| form.starts_with(name)).copied().unwrap_or(name);
@@ -80,17 +82,11 @@ impl Fault {
             }
             "latency-spike" => expected(2, Self::LatencySpike(probability(0)?, factor(1)?)),
             "throttle-storm" => {
-                let (every, lasts) = (duration(0)?, duration(1)?);
-                if lasts >= every {
-                    return Err(format!("a storm of {} does not end before the next", argument(1)));
-                }
+                let (every, lasts) = every_so_often("storm")?;
                 expected(3, Self::ThrottleStorm(every, lasts, factor(2)?))
             }
             "device-freeze" => {
-                let (every, lasts) = (duration(0)?, duration(1)?);
-                if lasts >= every {
-                    return Err(format!("a freeze of {} does not end before the next", argument(1)));
-                }
+                let (every, lasts) = every_so_often("freeze")?;
                 expected(2, Self::DeviceFreeze(every, lasts))
             }
             "freeze" => expected(2, Self::Freeze(duration(0)?, duration(1)?)),

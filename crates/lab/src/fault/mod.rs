@@ -11,9 +11,10 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use plimsoll_clock::Clock;
 use plimsoll_measurement::Moment;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -31,18 +32,15 @@ const SECTOR_BYTES: usize = 512;
 /// An I/O that is about to happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
-    /// A read.
     Read,
     /// A write of so many bytes.
     Write(u64),
-    /// A sync.
     Sync,
 }
 
 /// What becomes of it. Codes are SQLite's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
-    /// It goes on.
     Go,
     /// It fails and changes nothing.
     Fail(c_int),
@@ -67,7 +65,6 @@ struct Write {
     durable: Option<Moment>,
 }
 
-/// The faults of a server.
 #[derive(Debug)]
 pub struct Faults {
     list: Vec<Fault>,
@@ -80,7 +77,6 @@ struct State {
     random: Xoshiro256PlusPlus,
     operations: u64,
     written: u64,
-    /// When the power was lost.
     lost: Option<Moment>,
     writes: Vec<Write>,
     spent: bool,
@@ -100,10 +96,6 @@ impl Faults {
         Self { list: faults, clock, state: Mutex::new(state) }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// True if power may be lost: then writes are noted.
     pub fn may_lose_power(&self) -> bool {
         self.list.iter().any(|fault| matches!(fault, Fault::PowerLoss(_)))
@@ -111,12 +103,11 @@ impl Faults {
 
     /// True if the power was lost before `moment`.
     pub fn power_was_lost_before(&self, moment: Moment) -> bool {
-        !self.list.is_empty() && self.state().lost.is_some_and(|lost| lost < moment)
+        !self.list.is_empty() && self.state.lock().lost.is_some_and(|lost| lost < moment)
     }
 
-    /// True while the power is lost.
     pub fn is_dark(&self) -> bool {
-        self.may_lose_power() && self.state().lost.is_some()
+        self.may_lose_power() && self.state.lock().lost.is_some()
     }
 
     /// Asks before an I/O what becomes of it.
@@ -124,7 +115,7 @@ impl Faults {
         if self.list.is_empty() {
             return Act::Go;
         }
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let code = match what {
             What::Read => ffi::SQLITE_IOERR_READ,
             What::Write(_) => ffi::SQLITE_IOERR_WRITE,
@@ -133,7 +124,7 @@ impl Faults {
         if state.lost.is_some() {
             return Act::Fail(code);
         }
-        if !charge::with(|work| work.is_some()) || purpose == Purpose::Temporary {
+        if !charge::is_on() || purpose == Purpose::Temporary {
             return Act::Go;
         }
         state.operations += 1;
@@ -164,14 +155,8 @@ impl Faults {
         let mut factor = 1.0;
         for fault in &self.list {
             match *fault {
-                Fault::LatencySpike(probability, times) if self.state().strikes(probability) => factor *= times,
-                Fault::ThrottleStorm(every, lasts, times) => {
-                    let within = u128::from(now.as_nanos()) % every.as_nanos();
-                    // The last part of every period, so that a run begins in calm.
-                    if within >= every.as_nanos() - lasts.as_nanos() {
-                        factor *= times;
-                    }
-                }
+                Fault::LatencySpike(probability, times) if self.state.lock().strikes(probability) => factor *= times,
+                Fault::ThrottleStorm(every, lasts, times) if left(now, every, lasts).is_some() => factor *= times,
                 _ => {}
             }
         }
@@ -188,12 +173,7 @@ impl Faults {
         for fault in &self.list {
             let Fault::DeviceFreeze(every, lasts) = *fault else { continue };
             for moment in [now, at] {
-                let within = u128::from(moment.as_nanos()) % every.as_nanos();
-                // The last part of every period, so that a run begins in calm.
-                if within >= every.as_nanos() - lasts.as_nanos() {
-                    let left = u64::try_from(every.as_nanos() - within).unwrap_or(u64::MAX);
-                    done = done.max(moment.after(Duration::from_nanos(left)));
-                }
+                done = left(moment, every, lasts).map_or(done, |left| done.max(moment.after(left)));
             }
         }
         done
@@ -222,7 +202,7 @@ impl Faults {
         let mut before = vec![0; length.saturating_sub(offset).min(data.len() as u64) as usize];
         raw.read(&mut before, offset);
         let write = Write { of, offset, data: data.to_vec(), before, not_before, durable: None };
-        self.state().writes.push(write);
+        self.state.lock().writes.push(write);
     }
 
     /// Everything that was written to the file is durable at `durable`.
@@ -230,7 +210,7 @@ impl Faults {
         if !self.may_lose_power() {
             return;
         }
-        let mut state = self.state();
+        let mut state = self.state.lock();
         for write in state.writes.iter_mut().filter(|write| write.of == of) {
             write.durable.get_or_insert(durable);
         }
@@ -246,7 +226,7 @@ impl Faults {
         if !self.may_lose_power() {
             return;
         }
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.writes.retain(|write| write.of != of || write.offset < length);
         if let ((file, true), 0) = (of, length) {
             let now = self.clock.now();
@@ -259,14 +239,14 @@ impl Faults {
     /// The file is gone, and another may come in its place.
     pub fn forget(&self, file: u32) {
         if self.may_lose_power() {
-            self.state().writes.retain(|write| write.of.0 != file);
+            self.state.lock().writes.retain(|write| write.of.0 != file);
         }
     }
 
     /// Decides what is left in a file after the power was lost. Durable data stays, data that the device had not begun
     /// is gone, and in between each write is kept, lost or torn: any of its sectors may be there.
     pub fn settle(&self, path: &Path, of: Of) -> io::Result<()> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let Some(now) = state.lost else { return Ok(()) };
         let (ours, others): (Vec<Write>, Vec<Write>) =
             std::mem::take(&mut state.writes).into_iter().partition(|write| write.of == of);
@@ -296,11 +276,18 @@ impl Faults {
 
     /// The power is back, and is not lost again.
     pub fn power_on(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.lost = None;
         state.spent = true;
         state.writes.clear();
     }
+}
+
+/// What is left at a moment of what comes every so often for so long: in the last part of every period, so that a run begins in
+/// calm. `None` while it is not there.
+fn left(at: Moment, every: Duration, lasts: Duration) -> Option<Duration> {
+    let left = every.as_nanos() - u128::from(at.as_nanos()) % every.as_nanos();
+    (left <= lasts.as_nanos()).then(|| Duration::from_nanos(u64::try_from(left).unwrap_or(u64::MAX)))
 }
 
 impl State {

@@ -1,7 +1,10 @@
 //! What may bind, and the halves of the scenarios.
 
+use strum::{IntoStaticStr, VariantArray};
+
 /// Which half of the scenarios: rules are made on one and tried on the other, which has other workloads and other seeds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Half {
     /// Rules are made by these.
     Developing,
@@ -14,16 +17,14 @@ impl Half {
     pub const ALL: [Self; 2] = [Self::Developing, Self::HeldOut];
 
     /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Developing => "developing",
-            Self::HeldOut => "held-out",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
 /// What may bind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Class {
     /// Log writes.
     LogWrite,
@@ -42,35 +43,16 @@ pub enum Class {
     /// The client.
     Client,
     /// Nothing that can be raised.
+    #[strum(serialize = "none")]
     Nothing,
 }
 
 impl Class {
     /// All of them; the last is what is left when none of the others binds.
-    pub const ALL: [Self; 9] = [
-        Self::LogWrite,
-        Self::DataIops,
-        Self::DataBandwidth,
-        Self::Cpu,
-        Self::Memory,
-        Self::Device,
-        Self::Locks,
-        Self::Client,
-        Self::Nothing,
-    ];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Its name, as a verdict has it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::LogWrite => "log_write",
-            Self::DataIops => "data_iops",
-            Self::DataBandwidth => "data_bandwidth",
-            Self::Cpu => "cpu",
-            Self::Memory => "memory",
-            Self::Device => "device",
-            Self::Locks => "locks",
-            Self::Client => "client",
-            Self::Nothing => "none",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }

@@ -15,7 +15,6 @@ const AMPLE: f64 = 4.0;
 /// What one request of a workload demands, on average.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Demand {
-    /// Statements.
     pub statements: f64,
     /// Steps of SQLite's virtual machine.
     pub steps: f64,
@@ -95,28 +94,26 @@ impl Headroom {
         };
         let others: Vec<Class> = used.iter().copied().filter(|class| *class != aims_at).collect();
         // In use by 60 to 90 %, or close to binding.
-        room.set(draw.one(&others), |_| draw.between(1.12, 1.6));
+        room.set(draw.one(&others), draw.between(1.12, 1.6));
         if draw.chance(0.7) {
-            room.set(draw.one(&others), |_| draw.between(1.06, 1.1));
+            room.set(draw.one(&others), draw.between(1.06, 1.1));
         }
-        room.set(aims_at, |_| 1.0);
+        room.set(aims_at, 1.0);
         room
     }
 
     /// Sets the headroom of a resource; a client that is none stays none unless it is aimed at.
-    pub fn set(&mut self, class: Class, to: impl FnOnce(f64) -> f64) {
-        let place = match class {
+    pub fn set(&mut self, class: Class, to: f64) {
+        *match class {
             Class::Cpu => &mut self.cpu,
             Class::DataIops => &mut self.iops,
             Class::DataBandwidth => &mut self.bandwidth,
             Class::LogWrite => &mut self.log,
             Class::Client => self.client.get_or_insert(1.0),
             Class::Memory | Class::Device | Class::Locks | Class::Nothing => return,
-        };
-        *place = to(*place);
+        } = to;
     }
 
-    /// All of them times this.
     pub fn times(&mut self, factor: f64) {
         for place in [&mut self.cpu, &mut self.iops, &mut self.bandwidth, &mut self.log] {
             *place *= factor;
@@ -149,7 +146,6 @@ fn latency(ms: f64) -> String {
 }
 
 impl Hardware {
-    /// The file.
     pub fn text(&self, name: &str) -> String {
         let Self { rate, demand, prices, room, .. } = self;
         let mut text = format!(

@@ -3,7 +3,6 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
-/// A source of numbers.
 #[derive(Debug)]
 pub struct Draw {
     seed: u64,
@@ -11,7 +10,6 @@ pub struct Draw {
 }
 
 impl Draw {
-    /// Numbers of this seed.
     pub fn new(seed: u64) -> Self {
         Self { seed, numbers: Xoshiro256PlusPlus::seed_from_u64(seed) }
     }
@@ -21,7 +19,6 @@ impl Draw {
         Self::new(self.seed ^ what)
     }
 
-    /// From 0 to 1.
     fn unit(&mut self) -> f64 {
         (self.numbers.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
@@ -36,7 +33,6 @@ impl Draw {
         (self.between(low.ln(), high.ln())).exp()
     }
 
-    /// True with this probability.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }

@@ -12,7 +12,6 @@ use super::workload::Workload;
 use super::{SECONDS, Scenario};
 use crate::fault::Fault;
 
-/// The most sessions.
 const MOST_SESSIONS: f64 = 64.0;
 
 /// What is drawn beside the rest, by which no other number changes.
@@ -160,10 +159,10 @@ impl Family {
             (_, Pace::Latency) => room.times(5.0),
             (_, Pace::Thinking(_)) => room.times(1.3),
             // Two that bind together.
-            (Class::Memory, _) => room.set(Class::DataIops, |_| 1.0),
+            (Class::Memory, _) => room.set(Class::DataIops, 1.0),
             (Class::Device, _) => {
                 let other = if demand.log_bytes > 0.0 { Class::LogWrite } else { Class::Cpu };
-                room.set(other, |_| 1.0);
+                room.set(other, 1.0);
             }
             _ => {}
         }
@@ -174,7 +173,6 @@ impl Family {
     }
 }
 
-/// How requests are made.
 #[derive(Debug, Clone, Copy)]
 enum Pace {
     /// As fast as possible from enough sessions for a limit to bind.

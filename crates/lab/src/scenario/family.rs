@@ -1,9 +1,12 @@
 //! Kinds of workloads.
 
+use strum::{IntoStaticStr, VariantArray};
+
 use super::class::{Class, Half};
 
 /// A kind of workload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Family {
     /// Rows by key, all keys alike.
     PointReads,
@@ -36,42 +39,9 @@ pub enum Family {
 }
 
 impl Family {
-    /// All of them.
-    pub const ALL: [Self; 14] = [
-        Self::PointReads,
-        Self::RangeScans,
-        Self::Updates,
-        Self::HotRows,
-        Self::Mixed,
-        Self::Lookups,
-        Self::LargePages,
-        Self::Inserts,
-        Self::Transfers,
-        Self::IndexReads,
-        Self::Documents,
-        Self::IndexedUpdates,
-        Self::Reservations,
-        Self::Feed,
-    ];
-
     /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::PointReads => "point-reads",
-            Self::RangeScans => "range-scans",
-            Self::Updates => "updates",
-            Self::HotRows => "hot-rows",
-            Self::Mixed => "mixed",
-            Self::Lookups => "lookups",
-            Self::LargePages => "large-pages",
-            Self::Inserts => "inserts",
-            Self::Transfers => "transfers",
-            Self::IndexReads => "index-reads",
-            Self::Documents => "documents",
-            Self::IndexedUpdates => "indexed-updates",
-            Self::Reservations => "reservations",
-            Self::Feed => "feed",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The half it belongs to.
@@ -86,7 +56,7 @@ impl Family {
 
     /// Those of a half.
     pub fn of(half: Half) -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(move |family| family.half() == half)
+        Self::VARIANTS.iter().copied().filter(move |family| family.half() == half)
     }
 
     /// Whether its scenarios can aim at a class.

@@ -120,7 +120,7 @@ mod tests {
 
     fn all() -> impl Iterator<Item = Scenario> {
         Half::ALL.into_iter().flat_map(|half| {
-            Class::ALL.into_iter().flat_map(move |class| (0..12).map(move |number| case(half, class, number, 0)))
+            Class::ALL.iter().flat_map(move |class| (0..12).map(move |number| case(half, *class, number, 0)))
         })
     }
 
@@ -144,7 +144,7 @@ mod tests {
         for scenario in all() {
             let aim = scenario.aims_at;
             assert_eq!(scenario.without(aim).is_some(), aim != Class::Nothing, "{scenario:?}");
-            for class in Class::ALL {
+            for class in Class::ALL.iter().copied() {
                 let Some(changed) = scenario.without(class) else { continue };
                 let differs = [
                     changed.spec != scenario.spec,

@@ -5,15 +5,10 @@ use super::demand::{Demand, FRAME, PAGE};
 use super::draw::Draw;
 use super::family::Family;
 
-/// A workload.
 pub struct Workload {
-    /// What a request demands.
     pub demand: Demand,
-    /// Bytes of a page.
     pub page_bytes: u64,
-    /// Pages that memory has.
     pub memory_pages: f64,
-    /// Set-up and requests.
     pub text: String,
     /// How many copies `{n}` stands for.
     pub copies: u64,

@@ -33,10 +33,8 @@ pub const IMPORT_ROWS: u64 = 2000;
 /// The way in which the lab copies: as the server would, from the data device to the data device.
 const WAYS: [&str; 1] = ["pages"];
 
-/// The backup, in its folder.
 const BACKUP: &str = "pages.backup";
 
-/// Makes and moves databases of one run.
 pub struct LabTransfer {
     inner: SqliteDatabase,
     hardware: Arc<Hardware>,

@@ -30,13 +30,10 @@ const FEWEST: usize = 2;
 /// The devices that pages come from and go to; past no device nothing takes time.
 #[derive(Debug, Clone, Copy)]
 pub struct Way {
-    /// What they are read from.
     pub read: Option<Role>,
-    /// What they are written to.
     pub write: Option<Role>,
 }
 
-/// Stops a move.
 pub struct Flag(pub Arc<AtomicBool>);
 
 impl Cancel for Flag {

@@ -49,7 +49,6 @@ pub struct Statements<'a> {
 }
 
 impl<'a> Statements<'a> {
-    /// From the beginning of a dump.
     pub fn new(reader: &'a mut dyn BufRead) -> Self {
         Self { reader, next: String::new(), is_at_end: false }
     }

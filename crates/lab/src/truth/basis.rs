@@ -1,8 +1,7 @@
 //! Where an expectation comes from: the basis of the limit that it rests on, and who disturbs it.
 
-use std::fmt::Write as _;
-
 use plimsoll_catalog::Sourced;
+use plimsoll_engine::Expected;
 
 use super::device::Device;
 use crate::level::Level;
@@ -44,9 +43,22 @@ pub(super) fn basis_of_limit(level: &Level, limit: &str, reads: bool) -> (String
     }
 }
 
-pub(super) fn add_neighbour(reason: &mut String, device: &Device<'_>) {
-    if let Some(factor) = device.neighbour() {
-        // Writing into a string can't fail.
-        let _ = write!(reason, "; a neighbour leaves {factor:.2} of the limit on average over time");
-    }
+/// What reads or writes of a level should show at a device, held back by this limit.
+pub(super) fn by_limit(
+    level: &Level,
+    device: &Device<'_>,
+    metric: &'static str,
+    value: f64,
+    (limit, reads): (&'static str, bool),
+    reason: String,
+) -> Expected {
+    let (basis, published) = basis_of_limit(level, limit, reads);
+    on_device(device, Expected { metric, value, basis, limit, reason, published })
+}
+
+/// What a device should show. What a neighbour takes from it is said, and was not published.
+pub(super) fn on_device(device: &Device<'_>, expected: Expected) -> Expected {
+    let Some(factor) = device.neighbour() else { return expected };
+    let reason = format!("{}; a neighbour leaves {factor:.2} of the limit on average over time", expected.reason);
+    Expected { reason, published: false, ..expected }
 }

@@ -15,7 +15,6 @@ const PAYLOAD_BYTES: u64 = 2;
 /// Steps of an insert at most.
 const MOST_STEPS: u64 = 20;
 
-/// So many commits.
 pub fn commits(count: u64, page_bytes: u64) -> Chunks {
     let (mut tree, mut frames) = (Tree::new(page_bytes), Vec::new());
     for key in 1..=count {

@@ -2,26 +2,20 @@
 //! specification; the buckets of the hardware at work have no part in it.
 
 use plimsoll_hardware::{
-    Cap, DeviceSpec, Kind, LARGEST_IO_BYTES, Latency, Layout, Limit, Limits, Neighbour, Role, Spec,
+    Cap, DeviceSpec, Kind, LARGEST_IO_BYTES, Latency, Layout, Limit, LimitKind, Limits, Neighbour, Role, Spec,
 };
 
 /// A load: bytes in I/Os of one size.
 #[derive(Debug, Clone, Copy)]
 pub struct Load {
-    /// Its direction.
     pub kind: Kind,
-    /// All its bytes.
     pub bytes: f64,
-    /// Bytes of one I/O.
     pub io_bytes: f64,
 }
 
-/// What a limit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counts {
-    /// Bytes.
     Bytes,
-    /// I/Os.
     Ios,
 }
 
@@ -35,12 +29,10 @@ pub struct Span {
 }
 
 impl Span {
-    /// The slowest of all.
     pub const fn seconds(self) -> f64 {
         self.bytes.max(self.ios)
     }
 
-    /// What the slowest counts.
     pub fn counts(self) -> Counts {
         if self.ios > self.bytes { Counts::Ios } else { Counts::Bytes }
     }
@@ -60,28 +52,13 @@ pub struct Device<'a> {
 }
 
 impl<'a> Device<'a> {
-    /// The device of the data with a file of this size.
-    pub fn data(spec: &'a Spec, file_bytes: u64) -> Self {
-        Self { spec: spec.device(Role::Data), caps: &spec.caps, file_bytes }
-    }
-
-    /// The device of the log.
-    pub fn log(spec: &'a Spec) -> Self {
-        Self { spec: spec.device(Role::Log), caps: &spec.caps, file_bytes: 0 }
-    }
-
-    /// What the service moves whole databases by: that of the data unless it has another.
-    pub fn movement(spec: &'a Spec, file_bytes: u64) -> Self {
-        Self { spec: spec.device(Role::Movement), caps: &spec.caps, file_bytes }
-    }
-
-    /// Time for a load that is asked for in time.
-    pub fn span(&self, load: Load) -> Span {
-        self.span_of_all(&[load])
+    /// The device of a role with a file of this size.
+    pub fn of(spec: &'a Spec, role: Role, file_bytes: u64) -> Self {
+        Self { spec: spec.device(role), caps: &spec.caps, file_bytes }
     }
 
     /// Time for loads that are asked for in time and go on beside each other. Limits of both directions count all of them.
-    pub fn span_of_all(&self, loads: &[Load]) -> Span {
+    pub fn span(&self, loads: &[Load]) -> Span {
         let mut all: Vec<Gate> = Vec::new();
         for load in loads {
             let gates = self.gates(*load);
@@ -194,20 +171,16 @@ impl Gate {
 
 /// Limits of the other direction stand there and nothing of them is taken.
 fn gates_of(limits: &Limits, load: Load, ios: f64, factor: f64) -> Vec<Gate> {
-    let Limits { iops, read_iops, write_iops, bandwidth, read_bandwidth, write_bandwidth } = *limits;
-    let if_kind = |kind: Kind| f64::from(u8::from(kind == load.kind));
-    let [reads, writes] = [Kind::Read, Kind::Write].map(if_kind);
-    let gate =
-        |limit: Option<Limit>, counts: Counts, units: f64| limit.map(|limit| Gate { limit, counts, factor, units });
-    let gates = [
-        gate(iops, Counts::Ios, ios),
-        gate(read_iops, Counts::Ios, ios * reads),
-        gate(write_iops, Counts::Ios, ios * writes),
-        gate(bandwidth, Counts::Bytes, load.bytes),
-        gate(read_bandwidth, Counts::Bytes, load.bytes * reads),
-        gate(write_bandwidth, Counts::Bytes, load.bytes * writes),
-    ];
-    gates.into_iter().flatten().collect()
+    let gate = |kind: LimitKind| {
+        let (counts, units) = if kind.is_of_bytes() { (Counts::Bytes, load.bytes) } else { (Counts::Ios, ios) };
+        let is_taken = match kind {
+            LimitKind::Iops | LimitKind::Bandwidth => true,
+            LimitKind::ReadIops | LimitKind::ReadBandwidth => load.kind == Kind::Read,
+            LimitKind::WriteIops | LimitKind::WriteBandwidth => load.kind == Kind::Write,
+        };
+        Some(Gate { limit: limits.of(kind)?, counts, factor, units: if is_taken { units } else { 0.0 } })
+    };
+    LimitKind::ALL.into_iter().filter_map(gate).collect()
 }
 
 /// With a burst: at its peak until the credit is spent, full at the start and filled at the base rate all the while.
@@ -241,7 +214,7 @@ mod tests {
     /// The time that a load takes and what decides, for a file of no size.
     fn takes(text: &str, kind: Kind, (bytes, io_bytes): (f64, f64), (seconds, counts): (f64, Counts)) {
         let spec = Spec::parse("t.toml", text).unwrap();
-        let span = Device::data(&spec, 0).span(Load { kind, bytes, io_bytes });
+        let span = Device::of(&spec, Role::Data, 0).span(&[Load { kind, bytes, io_bytes }]);
         assert!((span.seconds() - seconds).abs() < 1e-9 && span.counts() == counts, "{span:?} on {text}");
     }
 
@@ -284,7 +257,10 @@ mod tests {
         let spec = Spec::parse("t.toml", blob).unwrap();
         let load = Load { kind: Kind::Read, bytes: 100.0 * IO, io_bytes: IO };
         for (file_bytes, seconds) in [(0, 10.0), (3 << 30, 5.0)] {
-            assert!((Device::data(&spec, file_bytes).span(load).seconds() - seconds).abs() < 1e-9, "{file_bytes}");
+            assert!(
+                (Device::of(&spec, Role::Data, file_bytes).span(&[load]).seconds() - seconds).abs() < 1e-9,
+                "{file_bytes}"
+            );
         }
     }
 
@@ -292,10 +268,10 @@ mod tests {
     fn reads_and_writes_beside_each_other_share_what_counts_both() {
         let text = "[data]\nbandwidth = \"10MiB/s\"\nread_bandwidth = \"4MiB/s\"\nwrite_iops = 16";
         let spec = Spec::parse("t.toml", text).unwrap();
-        let device = Device::data(&spec, 0);
+        let device = Device::of(&spec, Role::Data, 0);
         let span = |reads: f64, writes: f64| {
             let load = |kind, bytes: f64| Load { kind, bytes: bytes * MIB, io_bytes: IO };
-            device.span_of_all(&[load(Kind::Read, reads), load(Kind::Write, writes)])
+            device.span(&[load(Kind::Read, reads), load(Kind::Write, writes)])
         };
         assert_eq!((span(30.0, 70.0).seconds(), span(30.0, 70.0).ios), (17.5, 17.5));
         assert_eq!((span(10.0, 30.0).bytes, span(60.0, 10.0).bytes), (4.0, 15.0));
@@ -306,7 +282,7 @@ mod tests {
         let text =
             "[data]\nread_latency = { min = \"1ms\", p50 = \"2ms\", p90 = \"3ms\", p99 = \"8ms\", max = \"20ms\" }";
         let spec = Spec::parse("t.toml", text).unwrap();
-        let device = Device::data(&spec, 0);
+        let device = Device::of(&spec, Role::Data, 0);
         let sum: f64 = (0..10_000).map(|step| device.read_quantile((f64::from(step) + 0.5) / 1e4)).sum();
         assert!((sum / 1e4 - device.read_latency()).abs() < 1e-7, "{sum} {}", device.read_latency());
         assert!((device.read_quantile(0.99) - 0.008).abs() < 1e-12);

@@ -18,13 +18,13 @@ mod write;
 
 use plimsoll_engine::work::{TableData, Work};
 use plimsoll_engine::{Expected, Result};
-use plimsoll_hardware::Spec;
+use plimsoll_hardware::{Role, Spec};
 use plimsoll_measurement::units::{MB, mb_per_minute};
 
 pub use device::Device;
 pub use moves::level_change;
 
-use basis::{add_neighbour, basis, basis_of_limit};
+use basis::{basis, by_limit};
 
 use crate::level::{Level, STEPS_PER_PAIR, STEPS_PER_SCANNED_ROW};
 
@@ -59,10 +59,9 @@ fn scan(level: &Level, tables: Vec<TableData<'_>>, row_steps: f64) -> Result<Opt
     let content: u64 = shapes.iter().map(|shape| shape.content_bytes).sum();
     let pages: u64 = shapes.iter().map(|shape| shape.pages).sum();
     let Some(value) = mb_per_minute(content, time.seconds) else { return Ok(None) };
-    let (basis, published) = basis_of_limit(level, time.limit, true);
-    let device = Device::data(spec, pages * spec.page_bytes);
+    let device = Device::of(spec, Role::Data, pages * spec.page_bytes);
     let mib_a_second = (pages * spec.page_bytes) as f64 / time.bound_seconds / MB as f64;
-    let mut reason = format!(
+    let reason = format!(
         "{pages} pages of {} bytes at {mib_a_second:.2} MB/s take {:.2} s, and {} pages of {:.1} ms that are waited for \
          one by one make it {:.2} s",
         spec.page_bytes,
@@ -71,9 +70,7 @@ fn scan(level: &Level, tables: Vec<TableData<'_>>, row_steps: f64) -> Result<Opt
         1e3 * device.read_latency(),
         time.seconds
     );
-    add_neighbour(&mut reason, &device);
-    let published = published && device.neighbour().is_none();
-    Ok(Some(Expected { metric: "read_rate", value, basis, limit: time.limit, reason, published }))
+    Ok(Some(by_limit(level, &device, "read_rate", value, (time.limit, true), reason)))
 }
 
 fn write(level: &Level, source: TableData<'_>, times: u64, chunks: u64) -> Result<Option<Expected>> {
@@ -81,8 +78,7 @@ fn write(level: &Level, source: TableData<'_>, times: u64, chunks: u64) -> Resul
     let Some(made) = write::chunks(source, times, chunks, spec.page_bytes)? else { return Ok(None) };
     let time = write::time(spec, &made);
     let Some(value) = mb_per_minute(made.content_bytes, time.seconds) else { return Ok(None) };
-    let (basis, published) = basis_of_limit(level, time.limit, false);
-    let log = Device::log(spec);
+    let log = Device::of(spec, Role::Log, 0);
     let frames: u64 = made.frames.iter().sum();
     let mut reason = format!(
         "{frames} pages of {} bytes with their headers take {:.2} s in the log, {chunks} commits {:.1} ms each and {} \
@@ -97,9 +93,7 @@ fn write(level: &Level, source: TableData<'_>, times: u64, chunks: u64) -> Resul
     if time.limit == "data_io" {
         reason.push_str(", because checkpoints keep the log waiting");
     }
-    add_neighbour(&mut reason, &log);
-    let published = published && log.neighbour().is_none();
-    Ok(Some(Expected { metric: "write_rate", value, basis, limit: time.limit, reason, published }))
+    Ok(Some(by_limit(level, &log, "write_rate", value, (time.limit, false), reason)))
 }
 
 fn commits(level: &Level, count: u64) -> Option<Expected> {
@@ -109,9 +103,8 @@ fn commits(level: &Level, count: u64) -> Option<Expected> {
     if commits::hidden_seconds(spec, count) > 0.01 * time.seconds {
         return None;
     }
-    let (basis, published) = basis_of_limit(level, time.limit, false);
-    let log = Device::log(spec);
-    let mut reason = format!(
+    let log = Device::of(spec, Role::Log, 0);
+    let reason = format!(
         "{count} commits of {:.3} ms each, {} pages with their headers take {:.2} s in the log, and the statements {:.2} s \
          of CPU",
         1e3 * log.write_latency(),
@@ -119,9 +112,7 @@ fn commits(level: &Level, count: u64) -> Option<Expected> {
         time.log_seconds,
         time.cpu_seconds
     );
-    add_neighbour(&mut reason, &log);
-    let published = published && log.neighbour().is_none();
-    Some(Expected { metric: "insert_time", value: time.seconds, basis, limit: time.limit, reason, published })
+    Some(by_limit(level, &log, "insert_time", time.seconds, (time.limit, false), reason))
 }
 
 fn join(level: &Level, rows: u64) -> Option<Expected> {

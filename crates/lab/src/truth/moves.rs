@@ -7,7 +7,7 @@ use plimsoll_engine::{Expected, Result};
 use plimsoll_hardware::{Kind, LARGEST_IO_BYTES, Role};
 use plimsoll_measurement::units::{MB, mb_per_minute};
 
-use super::basis::{add_neighbour, basis, basis_of_limit};
+use super::basis::{basis, basis_of_limit, by_limit, on_device};
 use super::device::{Counts, Device, Load};
 use super::rows::each;
 use super::steps::inserted_row;
@@ -49,8 +49,7 @@ pub fn import(level: &Level, tables: Vec<TableData<'_>>) -> Result<Option<Expect
     }
     let time = write::time(spec, &made);
     let Some(value) = mb_per_minute(made.content_bytes, time.seconds) else { return Ok(None) };
-    let (basis, published) = basis_of_limit(level, time.limit, false);
-    let log = Device::log(spec);
+    let log = Device::of(spec, Role::Log, 0);
     let mut reason = format!(
         "{} rows in {} pages of {} bytes with their headers take {:.2} s in the log, {} commits {:.1} ms each and {:.2} s \
          of CPU, {:.2} s in all",
@@ -66,9 +65,7 @@ pub fn import(level: &Level, tables: Vec<TableData<'_>>) -> Result<Option<Expect
     if time.limit == "data_io" {
         reason.push_str(", because checkpoints keep the log waiting");
     }
-    add_neighbour(&mut reason, &log);
-    let published = published && log.neighbour().is_none();
-    Ok(Some(Expected { metric: "import_rate", value, basis, limit: time.limit, reason, published }))
+    Ok(Some(by_limit(level, &log, "import_rate", value, (time.limit, false), reason)))
 }
 
 /// How fast the log takes the rows of an import while nothing else holds them back.
@@ -76,13 +73,10 @@ pub fn import_log(level: &Level, tables: Vec<TableData<'_>>) -> Result<Option<Ex
     let Some(made) = transactions(tables, level.spec.page_bytes)? else { return Ok(None) };
     let time = write::time(&level.spec, &made);
     let Some(value) = mb_per_minute(made.content_bytes, time.log_seconds) else { return Ok(None) };
-    let (basis, published) = basis_of_limit(level, "log_write", false);
-    let mut reason =
+    let reason =
         format!("{} bytes of log for {} of content take {:.2} s", time.log_bytes, made.content_bytes, time.log_seconds);
-    let log = Device::log(&level.spec);
-    add_neighbour(&mut reason, &log);
-    let published = published && log.neighbour().is_none();
-    Ok(Some(Expected { metric: "log_rate_limit", value, basis, limit: "log_write", reason, published }))
+    let log = Device::of(&level.spec, Role::Log, 0);
+    Ok(Some(by_limit(level, &log, "log_rate_limit", value, ("log_write", false), reason)))
 }
 
 /// Content and pages of a database; `None` if rows do not fit into a page.
@@ -100,6 +94,11 @@ fn size(tables: Vec<TableData<'_>>, page_bytes: u64) -> Result<Option<(u64, u64)
     Ok(fits.then_some((all_content, pages)))
 }
 
+/// Pages on their way past the log.
+fn pages_of(kind: Kind, bytes: u64) -> Load {
+    Load { kind, bytes: bytes as f64, io_bytes: LARGEST_IO_BYTES.min(bytes) as f64 }
+}
+
 /// That a service moves databases through the data device of a level is assumed, whatever is known of that device.
 fn basis_by_devices(level: &Level, limit: &str) -> String {
     if level.published.is_some() { "assumed".to_owned() } else { basis_of_limit(level, limit, false).0 }
@@ -109,9 +108,8 @@ pub fn copy(level: &Level, tables: Vec<TableData<'_>>) -> Result<Option<Expected
     let spec = &level.spec;
     let Some((content, pages)) = size(tables, spec.page_bytes)? else { return Ok(None) };
     let bytes = pages * spec.page_bytes;
-    let data = Device::data(spec, bytes);
-    let load = |kind| Load { kind, bytes: bytes as f64, io_bytes: LARGEST_IO_BYTES.min(bytes) as f64 };
-    let span = data.span_of_all(&[load(Kind::Read), load(Kind::Write)]);
+    let data = Device::of(spec, Role::Data, bytes);
+    let span = data.span(&[Kind::Read, Kind::Write].map(|kind| pages_of(kind, bytes)));
     // Reads go on while the first is under way; the last write is waited for.
     let seconds = span.seconds() + data.write_latency();
     let Some(value) = mb_per_minute(content, seconds) else { return Ok(None) };
@@ -121,23 +119,22 @@ pub fn copy(level: &Level, tables: Vec<TableData<'_>>) -> Result<Option<Expected
         Counts::Ios => "data_iops",
     };
     let basis = basis_by_devices(level, limit);
-    let mut reason = format!(
+    let reason = format!(
         "{pages} pages of {} bytes are read from the data device and written to it in {:.2} s, {seconds:.2} s with the \
          latency of the last",
         spec.page_bytes,
         span.seconds()
     );
-    add_neighbour(&mut reason, &data);
-    Ok(Some(Expected { metric: "copy_rate", value, basis, limit, reason, published: false }))
+    let expected = Expected { metric: "copy_rate", value, basis, limit, reason, published: false };
+    Ok(Some(on_device(&data, expected)))
 }
 
 pub fn restore(level: &Level, tables: Vec<TableData<'_>>) -> Result<Option<Expected>> {
     let spec = &level.spec;
     let Some((content, pages)) = size(tables, spec.page_bytes)? else { return Ok(None) };
     let bytes = pages * spec.page_bytes;
-    let device = Device::movement(spec, bytes);
-    let span =
-        device.span(Load { kind: Kind::Write, bytes: bytes as f64, io_bytes: LARGEST_IO_BYTES.min(bytes) as f64 });
+    let device = Device::of(spec, Role::Movement, bytes);
+    let span = device.span(&[pages_of(Kind::Write, bytes)]);
     let seconds = span.seconds() + device.write_latency();
     let Some(value) = mb_per_minute(content, seconds) else { return Ok(None) };
     let by_service = spec.is_apart(Role::Movement);
@@ -152,14 +149,13 @@ pub fn restore(level: &Level, tables: Vec<TableData<'_>>) -> Result<Option<Expec
         _ => (basis_by_devices(level, limit), false),
     };
     let what = if by_service { "the service moves" } else { "the data device takes" };
-    let mut reason = format!(
+    let reason = format!(
         "{what} {pages} pages of {} bytes at {:.2} MB/min in {seconds:.2} s",
         spec.page_bytes,
         bytes as f64 / MB as f64 / seconds * 60.0
     );
-    add_neighbour(&mut reason, &device);
-    let published = published && device.neighbour().is_none();
-    Ok(Some(Expected { metric: "restore_rate", value, basis, limit, reason, published }))
+    let expected = Expected { metric: "restore_rate", value, basis, limit, reason, published };
+    Ok(Some(on_device(&device, expected)))
 }
 
 /// The time for changes to levels, each of which had so many bytes to move, on average over them; `None` if there were none.
@@ -187,12 +183,12 @@ fn change_seconds(from: &Level, to: &Level, bytes: u64) -> f64 {
     if bytes == 0 {
         return 0.0;
     }
-    let load = |kind| Load { kind, bytes: bytes as f64, io_bytes: LARGEST_IO_BYTES.min(bytes) as f64 };
+    let load = |kind| [pages_of(kind, bytes)];
     if from.spec.is_apart(Role::Movement) {
-        let device = Device::movement(&from.spec, bytes);
-        return device.span(load(Kind::Write)).seconds() + device.write_latency();
+        let device = Device::of(&from.spec, Role::Movement, bytes);
+        return device.span(&load(Kind::Write)).seconds() + device.write_latency();
     }
-    let (source, target) = (Device::data(&from.spec, bytes), Device::data(&to.spec, bytes));
-    let reads = source.span(load(Kind::Read)).seconds() + source.read_latency();
-    reads.max(target.span(load(Kind::Write)).seconds() + target.write_latency())
+    let (source, target) = (Device::of(&from.spec, Role::Data, bytes), Device::of(&to.spec, Role::Data, bytes));
+    let reads = source.span(&load(Kind::Read)).seconds() + source.read_latency();
+    reads.max(target.span(&load(Kind::Write)).seconds() + target.write_latency())
 }

@@ -12,7 +12,7 @@
 
 use plimsoll_engine::Result;
 use plimsoll_engine::work::TableData;
-use plimsoll_hardware::{Kind, Spec};
+use plimsoll_hardware::{Kind, Role, Spec};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
@@ -28,11 +28,8 @@ const SCANS: u64 = 64;
 /// A table as the file has it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Shape {
-    /// Pages of the table.
     pub pages: u64,
-    /// Rows.
     pub rows: u64,
-    /// Data content in bytes.
     pub content_bytes: u64,
     /// Inner pages below the root, in the order of a scan.
     pub detours: Vec<Detour>,
@@ -99,7 +96,6 @@ struct Scan<'a> {
     /// Transfer of a page among others, and of one alone.
     page: Span,
     page_alone: Span,
-    /// Mean latency.
     latency: f64,
     /// CPU for the rows of a page, when they are read; for the page itself, when it is asked for.
     cpu_row_part: f64,
@@ -115,10 +111,10 @@ impl<'a> Scan<'a> {
         let sizes = Sizes::of(spec.page_bytes, spec.memory);
         let pages: u64 = tables.iter().map(|table| table.pages).sum();
         let rows: u64 = tables.iter().map(|table| table.rows).sum();
-        let device = Device::data(spec, pages * spec.page_bytes);
+        let device = Device::of(spec, Role::Data, pages * spec.page_bytes);
         let span = |pages: f64, io_pages: f64| {
             let page_bytes = spec.page_bytes as f64;
-            device.span(Load { kind: Kind::Read, bytes: pages * page_bytes, io_bytes: io_pages * page_bytes })
+            device.span(&[Load { kind: Kind::Read, bytes: pages * page_bytes, io_bytes: io_pages * page_bytes }])
         };
         let all = span(pages as f64, f64::from(sizes.io_pages));
         Self {
@@ -224,7 +220,6 @@ impl Walk<'_> {
         self.through.seconds()
     }
 
-    /// Reads one page and waits for it.
     fn wait_for_page(&mut self) {
         let through = self.transfer(self.scan.page_alone);
         self.now = through + self.scan.latency + self.scan.cpu_page;

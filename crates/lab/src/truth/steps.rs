@@ -21,7 +21,6 @@ const STEPS_PER_VALUE: u64 = 2;
 /// and going on.
 pub const STEPS_PER_READ_ROW: f64 = 29.0;
 
-/// Steps for a row that is copied.
 pub fn copied_row(table: &Table) -> u64 {
     let others = table.columns.iter().skip(1);
     let floats = others.clone().filter(|column| column.kind == ColumnType::Float).count() as u64;

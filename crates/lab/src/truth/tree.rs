@@ -29,7 +29,6 @@ struct Inner {
 pub struct Detour {
     /// The page that was read before it.
     pub after: u64,
-    /// The inner page.
     pub page: u64,
 }
 
@@ -39,13 +38,11 @@ impl Inner {
     }
 }
 
-/// A table's tree.
 #[derive(Debug)]
 pub struct Tree {
     page_bytes: u64,
     /// Pages of the leaves.
     leaves: Vec<u64>,
-    /// Room in the last leaf.
     room: u64,
     last_key: u64,
     /// Inner pages by level, from above the leaves to the root; empty as long as the root is a leaf.
@@ -57,7 +54,6 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// An empty table.
     pub fn new(page_bytes: u64) -> Self {
         Self {
             page_bytes,
@@ -97,7 +93,6 @@ impl Tree {
         self.inner.iter().map(|level| level.len() as u64).sum()
     }
 
-    /// All pages.
     pub fn pages(&self) -> u64 {
         self.leaves.len() as u64 + self.inner()
     }

@@ -27,9 +27,7 @@ pub struct Chunks {
     pub frames: Vec<u64>,
     /// Pages of the table in the end.
     pub pages: u64,
-    /// Rows of all chunks.
     pub rows: u64,
-    /// Data content of all chunks in bytes.
     pub content_bytes: u64,
     /// Steps of SQLite's virtual machine for a row.
     pub steps_per_row: u64,
@@ -42,11 +40,9 @@ pub struct WriteTime {
     pub seconds: f64,
     /// What binds: `log_write`, `cpu`, `data_io` or `latency`.
     pub limit: &'static str,
-    /// Bytes of log.
     pub log_bytes: f64,
     /// Seconds that the log takes for them without latency.
     pub log_seconds: f64,
-    /// Seconds of CPU.
     pub cpu_seconds: f64,
 }
 
@@ -73,20 +69,19 @@ pub fn chunks(source: TableData<'_>, times: u64, count: u64, page_bytes: u64) ->
     Ok(fits.then_some(chunks))
 }
 
-/// The time for chunks.
 pub fn time(spec: &Spec, chunks: &Chunks) -> WriteTime {
     let frame_bytes = (spec.page_bytes + FRAME_HEADER_BYTES) as f64;
     let frames: u64 = chunks.frames.iter().sum();
     let count = chunks.frames.len() as f64;
-    let (log, data) = (Device::log(spec), Device::data(spec, chunks.pages * spec.page_bytes));
+    let (log, data) = (Device::of(spec, Role::Log, 0), Device::of(spec, Role::Data, chunks.pages * spec.page_bytes));
     let log_bytes = frames as f64 * frame_bytes;
     let of_log = Load { kind: Kind::Write, bytes: log_bytes, io_bytes: log_bytes / count };
-    let log_seconds = log.span(of_log).seconds();
+    let log_seconds = log.span(&[of_log]).seconds();
     let page_bytes = spec.page_bytes as f64;
     let io_bytes = f64::from(Sizes::of(spec.page_bytes, spec.memory).io_pages) * page_bytes;
     let all_data = frames as f64 * page_bytes;
     let of_data = Load { kind: Kind::Write, bytes: all_data, io_bytes };
-    let data_frame = data.span(of_data).seconds() / frames.max(1) as f64;
+    let data_frame = data.span(&[of_data]).seconds() / frames.max(1) as f64;
     let steps = (chunks.rows * chunks.steps_per_row) as f64;
     let cpu = cpu_seconds(spec, steps, 0.0) / count + statement_seconds(spec);
 
@@ -115,7 +110,7 @@ pub fn time(spec: &Spec, chunks: &Chunks) -> WriteTime {
 
 /// Time for the log and the checkpoints together at what they share: caps, or the device that both lie on.
 fn shared(spec: &Spec, data: &Device<'_>, [of_log, of_data]: [Load; 2]) -> f64 {
-    let on_device = if spec.is_apart(Role::Log) { 0.0 } else { data.span_of_all(&[of_log, of_data]).seconds() };
+    let on_device = if spec.is_apart(Role::Log) { 0.0 } else { data.span(&[of_log, of_data]).seconds() };
     let behind = |role, cap: &Cap| spec.device(role).caps.contains(&cap.name);
     let caps = spec.caps.iter().filter(|cap| behind(Role::Log, cap) && behind(Role::Data, cap));
     let bytes = of_log.bytes + of_data.bytes;

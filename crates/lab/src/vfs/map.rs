@@ -10,7 +10,6 @@ use memmap2::{MmapOptions, MmapRaw};
 /// may have only so much of it, less will do.
 const RESERVED_BYTES: [u64; 3] = [64 << 30, 1 << 30, 64 << 20];
 
-/// A file, mapped for reading.
 #[derive(Debug)]
 pub struct Map {
     /// `None` where nothing can be mapped, which costs speed only: what is modelled does not depend on it.
@@ -33,7 +32,6 @@ impl Map {
         Some(Self { memory: RESERVED_BYTES.into_iter().find_map(map), length: AtomicU64::new(length) })
     }
 
-    /// Bytes that the file has.
     pub fn len(&self) -> u64 {
         self.length.load(Ordering::Acquire)
     }
@@ -43,7 +41,6 @@ impl Map {
         self.length.fetch_max(end, Ordering::AcqRel);
     }
 
-    /// The file was cut.
     pub fn cut(&self, length: u64) {
         self.length.fetch_min(length, Ordering::AcqRel);
     }

@@ -42,6 +42,7 @@ struct Context {
 }
 
 /// A registered VFS; it is unregistered when this is dropped.
+#[derive(Debug)]
 pub struct Registered {
     name: CString,
     vfs: Box<ffi::sqlite3_vfs>,
@@ -53,12 +54,6 @@ pub struct Registered {
 unsafe impl Send for Registered {}
 // SAFETY: no method of a shared `Registered` writes to what it owns.
 unsafe impl Sync for Registered {}
-
-impl std::fmt::Debug for Registered {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Registered").field("name", &self.name).finish_non_exhaustive()
-    }
-}
 
 impl Registered {
     /// Registers a VFS for the server's files. `None` if SQLite has no VFS to put it in front of.
@@ -103,7 +98,6 @@ impl Registered {
         (code == ffi::SQLITE_OK).then_some(registered)
     }
 
-    /// Its name.
     pub fn name(&self) -> &str {
         self.name.to_str().unwrap_or_default()
     }

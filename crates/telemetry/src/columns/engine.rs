@@ -25,7 +25,7 @@ const PER_MB: f64 = 1.0 / (1 << 20) as f64;
 /// Name, unit, and where it comes from: the first that is known. Waits by the second are sessions: a session that waits
 /// all the time counts as one. An engine that doesn't add them up counts the sessions that wait at the end of the
 /// interval.
-const COLUMNS: [(&str, &str, &[Make]); 28] = [
+const COLUMNS: [(&str, &str, &[Make]); 29] = [
     ("cpu", "cores", &[Rate(Counter::EngineCpuSeconds, 1.0)]),
     ("client_cpu", "cores", &[Rate(Counter::ClientCpuSeconds, 1.0)]),
     ("cpu_percent", "%", &[Now(Counter::CpuPercent)]),
@@ -66,10 +66,8 @@ const COLUMNS: [(&str, &str, &[Make]); 28] = [
     ("sleeping", "sessions", &[Rate(Counter::SleepWaitSeconds, 1.0), Seen(Counter::SessionsAsleep)]),
     ("on_cpu", "sessions", &[Rate(Counter::CpuWaitSeconds, 1.0), Seen(Counter::SessionsOnCpu)]),
     ("sessions_of_others", "sessions", &[Seen(Counter::SessionsOfOthers)]),
+    ("waiting_for_others", "sessions", &[Seen(Counter::SessionsWaitingForOthers)]),
 ];
-
-/// Waits for anything else are of now alone.
-const OTHERS: (&str, Counter) = ("waiting_for_others", Counter::SessionsWaitingForOthers);
 
 impl Make {
     /// The value of an interval, where it is known.
@@ -102,9 +100,8 @@ fn said(look: &Look) -> Option<&[Reading]> {
 
 /// All columns, those without a value too.
 pub(super) fn columns(looks: &[&Look]) -> Vec<SampleColumn> {
-    let others: &[Make] = &[Seen(OTHERS.1)];
-    let table = COLUMNS.into_iter().chain([(OTHERS.0, "sessions", others)]);
-    table
+    COLUMNS
+        .into_iter()
         .map(|(metric, unit, makes)| {
             let value = |pair: &[&Look]| {
                 let (before, after) = (said(pair[0])?, said(pair[1])?);

@@ -77,10 +77,7 @@ pub(super) fn columns(looks: &[&Look]) -> Vec<SampleColumn> {
     {
         let find = |host: &HostDelta| host.groups.iter().find(|found| found.name == group).cloned();
         columns.push(column(cpu, "host", "cores", values(&|host| find(host)?.used_cpus)));
-        let held_back = |host: &HostDelta| {
-            let periods = find(host)?.throttling.into_iter().filter_map(|throttling| throttling.periods_percent);
-            periods.reduce(f64::max)
-        };
+        let held_back = |host: &HostDelta| find(host)?.throttled_percent.into_iter().flatten().reduce(f64::max);
         columns.push(column(throttled, "host", "%", values(&held_back)));
     }
     columns.push(column("other_cpu", "host", "cores", values(&others)));
@@ -95,7 +92,6 @@ pub(super) fn columns(looks: &[&Look]) -> Vec<SampleColumn> {
     columns
 }
 
-/// The device that is watched.
 fn busiest(snapshots: &[Option<&Snapshot>]) -> Option<String> {
     let mut known = snapshots.iter().flatten();
     let (first, last) = (known.next()?, known.next_back()?);
@@ -123,16 +119,13 @@ fn busiest_of<'d>(disks: &'d [DiskDelta], limits: &[&Limit]) -> Option<&'d DiskD
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_measurement::Moment;
-
     use super::*;
-    use crate::deltas::{CpuDelta, Interval, Limited};
+    use crate::deltas::{CpuDelta, Limited};
     use crate::host::{DeviceNumber, IoKind};
 
     #[test]
     fn what_nobody_watched_used_is_others_or_the_kernels() {
         let cpu = CpuDelta {
-            interval: Interval { start: Moment::default(), end: Moment::from_nanos(1) },
             cpus: Some(4),
             user_cpus: Some(1.0),
             system_cpus: Some(2.0),
@@ -162,7 +155,6 @@ mod tests {
         let disk = |name: &str, minor, busy| DiskDelta {
             name: name.to_owned(),
             device: DeviceNumber { major: 8, minor },
-            interval: None,
             read_iops: None,
             write_iops: None,
             read_bytes_per_second: None,

@@ -1,19 +1,8 @@
 //! A watched group of processes between two readings.
 
-use super::interval::{Interval, both, grown, grown_seconds};
+use super::interval::{both, grown, grown_seconds};
 use super::limit::{Limit, Limited, Scope};
 use crate::host::{Cgroup, GroupSnapshot};
-
-/// How a CPU quota held a control group back.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Throttling {
-    /// The group that has the quota.
-    pub path: String,
-    /// When.
-    pub interval: Interval,
-    /// Periods in which the quota was used up, in percent of those in which somebody was ready to run; `None` also if there were none.
-    pub periods_percent: Option<f64>,
-}
 
 /// A group of processes. Between other processes of the same name, as after a restart of the server, there is a gap in everything.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -24,8 +13,9 @@ pub struct GroupDelta {
     pub used_cpus: Option<f64>,
     /// Its limits, which all that share them have together.
     pub limits: Vec<Limit>,
-    /// For each CPU quota, how it held back.
-    pub throttling: Vec<Throttling>,
+    /// For each CPU quota the periods in which it was used up, in percent of those in which somebody was ready to run; `None`
+    /// also if there were none.
+    pub throttled_percent: Vec<Option<f64>>,
 }
 
 pub(super) fn groups(before: &[GroupSnapshot], after: &[GroupSnapshot]) -> Vec<GroupDelta> {
@@ -55,9 +45,9 @@ fn group(before: &GroupSnapshot, after: &GroupSnapshot) -> GroupDelta {
     GroupDelta {
         name: after.name.clone(),
         used_cpus: processes
-            .and_then(|(interval, old, new)| interval.rate(grown_seconds(old.cpu_seconds(), new.cpu_seconds()))),
+            .and_then(|(seconds, old, new)| Some(grown_seconds(old.cpu_seconds, new.cpu_seconds)? / seconds)),
         limits: affinity.into_iter().chain(limits(&after.cgroup)).collect(),
-        throttling: throttling(&before.cgroup, &after.cgroup),
+        throttled_percent: throttled_percent(&before.cgroup, &after.cgroup),
     }
 }
 
@@ -76,16 +66,15 @@ fn limits(cgroup: &Cgroup) -> impl Iterator<Item = Limit> {
     cpu.chain(io)
 }
 
-fn throttling(before: &Cgroup, after: &Cgroup) -> Vec<Throttling> {
-    let Some((interval, olds, news)) = both(&before.cpu, &after.cpu) else { return Vec::new() };
+fn throttled_percent(before: &Cgroup, after: &Cgroup) -> Vec<Option<f64>> {
+    let Some((_, olds, news)) = both(&before.cpu, &after.cpu) else { return Vec::new() };
     let limited = news.iter().filter(|new| new.limit_cpus.is_some());
     limited
         .filter_map(|new| {
             let old = olds.iter().find(|old| old.path == new.path)?;
             let periods = grown(old.periods, new.periods).filter(|periods| *periods > 0.0);
             let throttled = grown(old.throttled_periods, new.throttled_periods);
-            let percent = |(throttled, periods): (f64, f64)| (100.0 * throttled / periods).min(100.0);
-            Some(Throttling { path: new.path.clone(), interval, periods_percent: throttled.zip(periods).map(percent) })
+            Some(throttled.zip(periods).map(|(throttled, periods)| (100.0 * throttled / periods).min(100.0)))
         })
         .collect()
 }

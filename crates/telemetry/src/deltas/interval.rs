@@ -1,50 +1,26 @@
 //! The time between two readings, and what grew in it.
 
-use plimsoll_measurement::{Moment, Window};
+use plimsoll_measurement::Window;
 
 use crate::host::{Sampled, Source};
 
-/// The time between two readings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Interval {
-    /// The middle of the first reading's window.
-    pub start: Moment,
-    /// The middle of the second one's.
-    pub end: Moment,
+/// Seconds between the middles of two windows; never zero. `None` if the second doesn't come after the first.
+pub fn seconds_between(before: Window, after: Window) -> Option<f64> {
+    let middle = |window: Window| window.start.after(window.end.since(window.start) / 2);
+    let (start, end) = (middle(before), middle(after));
+    (after.start >= before.end && end > start).then(|| end.since(start).as_nanos() as f64 / 1e9)
 }
 
-impl Interval {
-    /// The time from one window to another. `None` if the second doesn't come after the first.
-    pub fn between(before: Window, after: Window) -> Option<Self> {
-        let interval = Self { start: middle(before), end: middle(after) };
-        (after.start >= before.end && interval.end > interval.start).then_some(interval)
-    }
-
-    /// How long it is; never zero.
-    pub fn seconds(self) -> f64 {
-        self.end.since(self.start).as_nanos() as f64 / 1e9
-    }
-
-    /// What grew, for a second of it.
-    pub(super) fn rate(self, growth: Option<f64>) -> Option<f64> {
-        Some(growth? / self.seconds())
-    }
-
-    /// A time within it in percent; by the inaccuracy of its ends it might be a little more than all.
-    pub(super) fn percent(self, seconds: Option<f64>) -> Option<f64> {
-        Some((100.0 * seconds? / self.seconds()).min(100.0))
-    }
+/// A part of a time in percent; by the inaccuracy of its ends it might be a little more than all.
+pub(super) fn percent(part: Option<f64>, seconds: f64) -> Option<f64> {
+    Some((100.0 * part? / seconds).min(100.0))
 }
 
-fn middle(window: Window) -> Moment {
-    window.start.after(window.end.since(window.start) / 2)
-}
-
-/// Both values of a source with the time between them. `None` where there are not both.
-pub(super) fn both<'s, T>(before: &'s Source<T>, after: &'s Source<T>) -> Option<(Interval, &'s T, &'s T)> {
+/// Both values of a source with the seconds between them. `None` where there are not both.
+pub(super) fn both<'s, T>(before: &'s Source<T>, after: &'s Source<T>) -> Option<(f64, &'s T, &'s T)> {
     let (Sampled { value: old, window: first }, Sampled { value: new, window: second }) =
         (before.as_ref().ok()?, after.as_ref().ok()?);
-    Some((Interval::between(*first, *second)?, old, new))
+    Some((seconds_between(*first, *second)?, old, new))
 }
 
 /// Growth of a counter; `None` if it went backwards or is missing on a side.

@@ -1,13 +1,11 @@
 //! The whole machine between two readings.
 
-use super::interval::{Interval, both, grown, grown_seconds};
+use super::interval::{both, grown, grown_seconds, percent};
 use crate::host::{CpuTimes, DeviceNumber, DiskCounters, InterfaceCounters, Source};
 
 /// CPUs. What is in CPUs is time of all of them for a second of the interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CpuDelta {
-    /// When.
-    pub interval: Interval,
     /// CPUs that are online; `None` if that changed meanwhile.
     pub cpus: Option<u32>,
     /// CPUs at work for programs.
@@ -30,11 +28,10 @@ impl CpuDelta {
 }
 
 pub(super) fn cpu(before: &Source<CpuTimes>, after: &Source<CpuTimes>) -> Option<CpuDelta> {
-    let (interval, old, new) = both(before, after)?;
+    let (seconds, old, new) = both(before, after)?;
     let cpus = new.cpus.filter(|_| new.cpus == old.cpus);
-    let rate = |of: fn(&CpuTimes) -> Option<f64>| interval.rate(grown_seconds(of(old), of(new)));
+    let rate = |of: fn(&CpuTimes) -> Option<f64>| Some(grown_seconds(of(old), of(new))? / seconds);
     let mut delta = CpuDelta {
-        interval,
         cpus,
         user_cpus: rate(|times| Some(times.user_seconds)),
         system_cpus: rate(|times| Some(times.system_seconds)),
@@ -54,8 +51,6 @@ pub struct DiskDelta {
     pub name: String,
     /// Its number.
     pub device: DeviceNumber,
-    /// When.
-    pub interval: Option<Interval>,
     /// Reads in a second.
     pub read_iops: Option<f64>,
     /// Writes in a second.
@@ -79,27 +74,25 @@ pub(super) fn disks(before: &Source<Vec<DiskCounters>>, after: &Source<Vec<DiskC
     matched(before, after, same, disk)
 }
 
-fn disk(pair: &Pair<'_, DiskCounters>) -> DiskDelta {
-    let known = pair.both().filter(|(_, old, new)| {
+fn disk(any: &DiskCounters, known: Known<'_, DiskCounters>) -> DiskDelta {
+    let known = known.filter(|(_, old, new)| {
         // These are 64 bits wide and never wrap: if one went backwards, it is another device.
         let counts = |disk: &DiskCounters| [disk.reads, disk.writes, disk.read_bytes, disk.write_bytes];
         counts(old).iter().zip(counts(new)).all(|(old, new)| new >= *old)
     });
-    let count = |of: fn(&DiskCounters) -> Option<u64>| known.and_then(|(_, old, new)| grown(of(old), of(new)));
+    let count = |of: fn(&DiskCounters) -> u64| known.and_then(|(_, old, new)| grown(of(old), of(new)));
     let time = |of: fn(&DiskCounters) -> Option<f64>| known.and_then(|(_, old, new)| grown_seconds(of(old), of(new)));
-    let interval = known.map(|(interval, _, _)| interval);
-    let rate = |growth: Option<f64>| interval?.rate(growth);
+    let rate = |growth: Option<f64>| Some(growth? / known?.0);
     let each_ms = |seconds: Option<f64>, count: Option<f64>| Some(1e3 * seconds? / count.filter(|count| *count > 0.0)?);
-    let (reads, writes) = (count(|disk| Some(disk.reads)), count(|disk| Some(disk.writes)));
+    let (reads, writes) = (count(|disk| disk.reads), count(|disk| disk.writes));
     DiskDelta {
-        name: pair.any.name.clone(),
-        device: pair.any.device,
-        interval,
+        name: any.name.clone(),
+        device: any.device,
         read_iops: rate(reads),
         write_iops: rate(writes),
-        read_bytes_per_second: rate(count(|disk| Some(disk.read_bytes))),
-        write_bytes_per_second: rate(count(|disk| Some(disk.write_bytes))),
-        utilisation_percent: interval.and_then(|interval| interval.percent(time(|disk| disk.busy_seconds))),
+        read_bytes_per_second: rate(count(|disk| disk.read_bytes)),
+        write_bytes_per_second: rate(count(|disk| disk.write_bytes)),
+        utilisation_percent: known.and_then(|(seconds, ..)| percent(time(|disk| disk.busy_seconds), seconds)),
         mean_queue: rate(time(|disk| disk.weighted_seconds)),
         read_await_ms: each_ms(time(|disk| disk.read_seconds), reads),
         write_await_ms: each_ms(time(|disk| disk.write_seconds), writes),
@@ -113,8 +106,6 @@ pub struct InterfaceDelta {
     pub name: String,
     /// True for the one that leads back to this machine.
     pub loopback: bool,
-    /// When.
-    pub interval: Option<Interval>,
     /// Bytes received in a second.
     pub received_bytes_per_second: Option<f64>,
     /// Bytes sent in a second.
@@ -128,54 +119,38 @@ pub(super) fn interfaces(
     matched(before, after, |a, b| a.name == b.name, interface)
 }
 
-fn interface(pair: &Pair<'_, InterfaceCounters>) -> InterfaceDelta {
-    let known = pair
-        .both()
-        .filter(|(_, old, new)| new.received_bytes >= old.received_bytes && new.sent_bytes >= old.sent_bytes);
-    let rate = |of: fn(&InterfaceCounters) -> u64| {
-        known.and_then(|(interval, old, new)| interval.rate(grown(of(old), of(new))))
-    };
+fn interface(any: &InterfaceCounters, known: Known<'_, InterfaceCounters>) -> InterfaceDelta {
+    let known =
+        known.filter(|(_, old, new)| new.received_bytes >= old.received_bytes && new.sent_bytes >= old.sent_bytes);
+    let rate =
+        |of: fn(&InterfaceCounters) -> u64| known.and_then(|(time, old, new)| Some(grown(of(old), of(new))? / time));
     InterfaceDelta {
-        name: pair.any.name.clone(),
-        loopback: pair.any.loopback,
-        interval: known.map(|(interval, _, _)| interval),
+        name: any.name.clone(),
+        loopback: any.loopback,
         received_bytes_per_second: rate(|counters| counters.received_bytes),
         sent_bytes_per_second: rate(|counters| counters.sent_bytes),
     }
 }
 
-/// A thing on the sides where it was there, with the time between.
-#[derive(Debug)]
-pub(super) struct Pair<'s, T> {
-    interval: Option<Interval>,
-    old: Option<&'s T>,
-    new: Option<&'s T>,
-    /// It, as it was last.
-    any: &'s T,
-}
+/// A thing before and after so many seconds; `None` unless it was there on both sides.
+type Known<'s, T> = Option<(f64, &'s T, &'s T)>;
 
-impl<'s, T> Pair<'s, T> {
-    fn both(&self) -> Option<(Interval, &'s T, &'s T)> {
-        Some((self.interval?, self.old?, self.new?))
-    }
-}
-
-/// Makes a delta of everything that was on either side, in the order of the later one.
+/// Makes a delta of everything that was on either side, as it was last, in the order of the later one.
 fn matched<T, D>(
     before: &Source<Vec<T>>,
     after: &Source<Vec<T>>,
     same: fn(&T, &T) -> bool,
-    delta: fn(&Pair<'_, T>) -> D,
+    delta: fn(&T, Known<'_, T>) -> D,
 ) -> Vec<D> {
-    let interval = both(before, after).map(|(interval, _, _)| interval);
+    let seconds = both(before, after).map(|(seconds, ..)| seconds);
     let (olds, news) = (listed(before), listed(after));
-    let find = |among: &[&T], one: &T| among.iter().position(|other| same(other, one));
-    let mut deltas: Vec<D> = news
-        .iter()
-        .map(|new| delta(&Pair { interval, old: find(&olds, new).map(|at| olds[at]), new: Some(new), any: new }))
-        .collect();
-    let gone = olds.iter().filter(|old| find(&news, old).is_none());
-    deltas.extend(gone.map(|old| delta(&Pair { interval, old: Some(old), new: None, any: old })));
+    let known = |new: &&T| {
+        let old = olds.iter().find(|old| same(old, new));
+        delta(new, seconds.zip(old).map(|(seconds, old)| (seconds, *old, *new)))
+    };
+    let mut deltas: Vec<D> = news.iter().map(known).collect();
+    let gone = olds.iter().filter(|old| !news.iter().any(|new| same(new, old)));
+    deltas.extend(gone.map(|old| delta(old, None)));
     deltas
 }
 

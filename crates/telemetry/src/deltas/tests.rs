@@ -74,7 +74,7 @@ fn group(second: u64, pid: u32, used: f64) -> GroupSnapshot {
     GroupSnapshot {
         name: "server".to_owned(),
         roots: vec![ProcessId { pid, start_ticks: 7 }],
-        processes: at(second, ProcessUse { processes: 3, user_seconds: used, system_seconds: used }),
+        processes: at(second, ProcessUse { processes: 3, cpu_seconds: 2.0 * used }),
         allowed_cpus: at(second, 2),
         cgroup: Cgroup { cpu: at(second, vec![quota("/db", 0.5), quota("/", 2.0)]), io: at(second, vec![io]) },
     }
@@ -99,7 +99,6 @@ fn near(a: Option<f64>, b: f64) {
 fn rates_are_over_the_time_between() {
     let delta = HostDelta::between(&snapshot(10), &snapshot(14));
     let cpu = delta.cpu.unwrap();
-    near(Some(cpu.interval.seconds()), 4.0);
     near(cpu.user_cpus, 2.0);
     near(cpu.system_cpus, 1.0);
     near(cpu.interrupt_cpus, 0.1);
@@ -137,7 +136,7 @@ fn limits_are_those_of_the_later_reading() {
         (&Scope::CgroupDevice("/db".to_owned(), DeviceNumber { major: 9, minor: 9 }), 7.0),
     ];
     assert_eq!(found, expected);
-    near(server.throttling[0].periods_percent, 50.0);
+    near(server.throttled_percent[0], 50.0);
 }
 
 #[test]
@@ -161,9 +160,9 @@ fn a_missing_side_is_a_gap() {
         }
         let delta = HostDelta::between(&before, &after);
         assert_eq!((delta.cpu, delta.io_stall_percent, delta.groups[0].used_cpus), (None, None, None));
-        assert!(delta.disks.iter().all(|disk| disk.read_iops.is_none() && disk.interval.is_none()));
+        assert!(delta.disks.iter().all(|disk| disk.read_iops.is_none()));
         assert!(delta.interfaces.iter().all(|interface| interface.sent_bytes_per_second.is_none()));
-        assert_eq!(delta.groups[0].throttling, []);
+        assert_eq!(delta.groups[0].throttled_percent, []);
     }
 }
 
@@ -180,7 +179,7 @@ fn what_went_backwards_is_a_gap() {
     // Another disk under the same name.
     before.disks.as_mut().unwrap().value[0].writes = 6;
     let sda = &HostDelta::between(&before, &after).disks[0];
-    assert_eq!((sda.read_iops, sda.utilisation_percent, sda.interval), (None, None, None));
+    assert_eq!((sda.read_iops, sda.utilisation_percent), (None, None));
     before.cpu.as_mut().unwrap().value.steal_seconds = Some(1e6);
     let cpu = HostDelta::between(&before, &after).cpu.unwrap();
     assert_eq!(cpu.steal_cpus, None);
@@ -188,7 +187,7 @@ fn what_went_backwards_is_a_gap() {
     // A control group that was made anew under its old name.
     before.groups[0].cgroup.cpu.as_mut().unwrap().value[0].periods = Some(1_000_000);
     let server = &HostDelta::between(&before, &after).groups[0];
-    assert_eq!(server.throttling[0].periods_percent, None);
+    assert_eq!(server.throttled_percent[0], None);
     near(Some(server.limits[1].value), 0.5);
 }
 
@@ -215,7 +214,7 @@ fn a_server_that_was_restarted_is_a_gap() {
     after.groups[0] = group(14, 99, 1000.0);
     let server = &HostDelta::between(&before, &after).groups[0];
     assert_eq!(server.used_cpus, None);
-    assert_eq!((&server.limits[..], &server.throttling[..]), (&[][..], &[][..]));
+    assert_eq!((&server.limits[..], &server.throttled_percent[..]), (&[][..], &[][..]));
 }
 
 #[test]
@@ -249,7 +248,7 @@ fn figures(delta: &HostDelta) -> Vec<Option<f64>> {
     }
     for group in &delta.groups {
         all.push(group.used_cpus);
-        all.extend(group.throttling.iter().map(|held| held.periods_percent));
+        all.extend(&group.throttled_percent);
     }
     all
 }

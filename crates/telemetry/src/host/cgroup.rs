@@ -7,12 +7,12 @@
 mod limits;
 mod place;
 
-use plimsoll_clock::{Clock, windowed};
+use plimsoll_clock::Clock;
 
+use super::Source;
 use super::machine::{Machine, Missing};
 use super::mounts;
 use super::text::{Buffer, KeptFile, failure};
-use super::{Sampled, Source};
 
 use limits::{CPU_ONE, CPU_TWO, IO_ONE, IO_TWO, Texts, cpu_one, cpu_two, io_one, io_two};
 pub use limits::{CpuGroup, IoGroup, IoKind, IoLimit};
@@ -41,7 +41,6 @@ impl Cgroup {
     }
 }
 
-/// Files of a group, by name.
 #[derive(Debug)]
 struct Level {
     path: String,
@@ -132,7 +131,7 @@ fn groups<T>(
     (one, two): (ReadGroup<T>, ReadGroup<T>),
     limits: fn(&T) -> bool,
 ) -> Source<Vec<T>> {
-    let read = || {
+    known.unless(clock, || {
         let (version, levels) = levels.as_mut().map_err(|reason| reason.clone())?;
         let group = if *version == Version::One { one } else { two };
         let mut groups = Vec::new();
@@ -144,9 +143,7 @@ fn groups<T>(
             }
         }
         Ok(groups)
-    };
-    let (value, window) = windowed(clock, read);
-    value.map(|value| Sampled { value, window }).map_err(|reason: String| known.because(reason))
+    })
 }
 
 impl Level {

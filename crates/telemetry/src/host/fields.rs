@@ -7,7 +7,6 @@ use std::str::SplitAsciiWhitespace;
 pub(crate) struct Fields<'t>(SplitAsciiWhitespace<'t>);
 
 impl<'t> Fields<'t> {
-    /// All fields of a line.
     pub(crate) fn of(line: &'t str) -> Self {
         Self(line.split_ascii_whitespace())
     }
@@ -17,7 +16,6 @@ impl<'t> Fields<'t> {
         (self.0.next()? == name).then_some(self)
     }
 
-    /// The next field.
     pub(crate) fn word(&mut self) -> Option<&'t str> {
         self.0.next()
     }

@@ -6,13 +6,11 @@
 use std::collections::{BTreeMap, HashSet};
 use std::io;
 
-use plimsoll_clock::windowed;
-
+use super::Source;
 use super::machine::{Machine, Missing};
 use super::paced::Paced;
 use super::process::{ProcessId, ProcessUse, parse_stat};
 use super::text::{KeptFile, failure, unlike};
-use super::{Sampled, Source};
 
 /// Processes whose files stay open; those of further ones are opened each time.
 const KEPT_OPEN: usize = 64;
@@ -24,12 +22,6 @@ const READ_EACH_TIME: usize = 64;
 
 const USE: Missing = Missing { name: "CPU time of processes", cost: "how much CPU the processes used is unknown" };
 const AFFINITY: Missing = Missing { name: "CPU affinity", cost: "whether the processes may use all CPUs is unknown" };
-
-/// What was read of a group.
-pub(super) struct GroupUse {
-    pub(super) processes: Source<ProcessUse>,
-    pub(super) allowed_cpus: Source<u32>,
-}
 
 /// The processes of a group between readings.
 #[derive(Debug)]
@@ -59,23 +51,16 @@ impl Group {
     }
 
     /// Reads what the group used. The processes of the machine have been listed before.
-    pub(super) fn read(&mut self, machine: &mut Machine) -> GroupUse {
+    pub(super) fn read(&mut self, machine: &mut Machine) -> (Source<ProcessUse>, Source<u32>) {
         if let Err(reason) = self.find_roots(machine) {
-            let missing = |known: &Missing| known.because(reason.clone());
-            return GroupUse { processes: Err(missing(&USE)), allowed_cpus: Err(missing(&AFFINITY)) };
+            return (Err(USE.because(reason.clone())), Err(AFFINITY.because(reason)));
         }
         let clock = machine.clock.clone();
         let mut last = std::mem::take(&mut self.last_use);
-        let processes = last.read(clock.as_ref(), READ_EACH_TIME, || {
-            let (sum, count) = self.sum(machine);
-            (sum.map(|sum| sum.in_units_of(machine)), count)
-        });
+        let processes = last.read(clock.as_ref(), READ_EACH_TIME, || self.sum(machine));
         self.last_use = last;
-        let (allowed, window) = windowed(clock.as_ref(), || allowed_cpus(&self.pids));
-        GroupUse {
-            processes: processes.map_err(|reason| USE.because(reason)),
-            allowed_cpus: allowed.map(|value| Sampled { value, window }).map_err(|reason| AFFINITY.because(reason)),
-        }
+        let allowed_cpus = AFFINITY.unless(clock.as_ref(), || allowed_cpus(&self.pids));
+        (processes.map_err(|reason| USE.because(reason)), allowed_cpus)
     }
 
     /// The roots are those of the first reading for ever: a new process of the same number is another one.
@@ -99,7 +84,7 @@ impl Group {
     }
 
     /// Adds up what each process used. Gives how many there were, too.
-    fn sum(&mut self, machine: &mut Machine) -> (Result<Counted, String>, usize) {
+    fn sum(&mut self, machine: &mut Machine) -> (Result<ProcessUse, String>, usize) {
         let mut count = 0;
         for _ in 0..ATTEMPTS {
             // An earlier attempt may have noticed it.
@@ -110,7 +95,8 @@ impl Group {
             let there: HashSet<&ProcessId> = found.iter().collect();
             self.stats.retain(|process, _| there.contains(process));
             count = found.len();
-            let (mut sum, mut complete) = (Counted::default(), true);
+            // In the kernel's whole numbers: the sum must not depend on its order, as it would in fractions.
+            let (mut ticks, mut complete) = (0_u64, true);
             for process in found {
                 let kept = self.stats.len() < KEPT_OPEN;
                 let stat = self.stats.entry(process).or_insert_with(|| {
@@ -118,7 +104,7 @@ impl Group {
                     if kept { KeptFile::new(path) } else { KeptFile::unkept(path) }
                 });
                 match read_use(stat, process, machine) {
-                    Ok(used) => sum = sum.plus(used),
+                    Ok(more) => ticks = ticks.saturating_add(more),
                     Err(Failure::Unreadable(reason)) => return (Err(reason), count),
                     Err(Failure::Gone) => {
                         machine.tree.forget(process);
@@ -127,47 +113,21 @@ impl Group {
                 }
             }
             if complete {
-                return (Ok(sum), count);
+                let cpu_seconds = ticks as f64 / machine.ticks_per_second as f64;
+                return (Ok(ProcessUse { processes: count as u32, cpu_seconds }), count);
             }
         }
         (Err("processes end faster than they can be read".to_owned()), count)
     }
 }
 
-fn read_use(stat: &mut KeptFile, process: ProcessId, machine: &mut Machine) -> Result<Counted, Failure> {
+fn read_use(stat: &mut KeptFile, process: ProcessId, machine: &mut Machine) -> Result<u64, Failure> {
     let text = stat.read_same(&mut machine.buffer).map_err(|error| failed(stat, &error))?;
     let line = parse_stat(&text).ok_or_else(|| Failure::Unreadable(unlike(stat.path())))?;
     if line.start_ticks != process.start_ticks {
         return Err(Failure::Gone);
     }
-    Ok(Counted { processes: 1, user_ticks: line.user_ticks, system_ticks: line.system_ticks })
-}
-
-/// What processes used, in the kernel's whole numbers: their sum must not depend on its order, as it would in fractions.
-#[derive(Debug, Clone, Copy, Default)]
-struct Counted {
-    processes: u32,
-    user_ticks: u64,
-    system_ticks: u64,
-}
-
-impl Counted {
-    fn plus(self, other: Self) -> Self {
-        Self {
-            processes: self.processes + other.processes,
-            user_ticks: self.user_ticks.saturating_add(other.user_ticks),
-            system_ticks: self.system_ticks.saturating_add(other.system_ticks),
-        }
-    }
-
-    fn in_units_of(self, machine: &Machine) -> ProcessUse {
-        let seconds = |ticks: u64| ticks as f64 / machine.ticks_per_second as f64;
-        ProcessUse {
-            processes: self.processes,
-            user_seconds: seconds(self.user_ticks),
-            system_seconds: seconds(self.system_ticks),
-        }
-    }
+    Ok(line.cpu_ticks)
 }
 
 /// CPUs that at least one of the processes may run on, by its first thread.

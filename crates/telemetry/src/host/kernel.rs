@@ -16,7 +16,6 @@ const READ_EACH_TIME: usize = 64;
 const KERNEL: Missing =
     Missing { name: "CPU time of the kernel's threads", cost: "whether they or other processes used CPU is unknown" };
 
-/// The kernel's threads between readings.
 #[derive(Debug, Default)]
 pub(super) struct KernelThreads {
     threads: BTreeMap<ProcessId, Thread>,
@@ -80,7 +79,7 @@ impl Thread {
     fn read(&mut self, process: ProcessId, machine: &mut Machine) -> bool {
         let Ok(text) = self.stat.read_same(&mut machine.buffer) else { return false };
         let Some(line) = parse_stat(&text).filter(|line| line.start_ticks == process.start_ticks) else { return false };
-        self.ticks = line.user_ticks.saturating_add(line.system_ticks);
+        self.ticks = line.cpu_ticks;
         true
     }
 }

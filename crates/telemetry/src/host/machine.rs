@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use plimsoll_clock::Clock;
+use plimsoll_clock::{Clock, windowed};
 use plimsoll_engine::Capability;
 
 use super::text::{Buffer, failure};
 use super::tree::Tree;
+use super::{Sampled, Source};
 
-/// The machine as its files show it.
 #[derive(Debug)]
 pub(super) struct Machine {
     pub(super) clock: Arc<dyn Clock>,
@@ -48,7 +48,6 @@ impl Machine {
     }
 }
 
-/// Clock ticks in a second.
 #[cfg(target_os = "linux")]
 fn ticks_per_second() -> u64 {
     rustix::param::clock_ticks_per_second()
@@ -63,15 +62,19 @@ fn ticks_per_second() -> u64 {
 /// What is lost without a source.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Missing {
-    /// What it is.
     pub(super) name: &'static str,
     /// What is lost, as a part of a sentence.
     pub(super) cost: &'static str,
 }
 
 impl Missing {
-    /// It is missing for this reason.
     pub(super) fn because(&self, reason: String) -> Capability {
         Capability { name: self.name, works: false, cost: self.cost, remedy: Some(reason) }
+    }
+
+    /// What `read` gives, with the window in which it did, unless it gives a reason.
+    pub(super) fn unless<T>(&self, clock: &dyn Clock, read: impl FnOnce() -> Result<T, String>) -> Source<T> {
+        let (value, window) = windowed(clock, read);
+        value.map(|value| Sampled { value, window }).map_err(|reason| self.because(reason))
     }
 }

@@ -1,15 +1,12 @@
 //! What is mounted where, from `/proc/self/mountinfo`: proc(5).
 
-/// A mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
     /// Which folder of the file system is mounted.
     pub root: String,
-    /// Where.
     pub folder: String,
     /// Kind of file system: `ext4`, `cgroup2`.
     pub kind: String,
-    /// Options of the file system.
     pub options: Vec<String>,
 }
 

@@ -12,55 +12,40 @@ pub struct ProcessId {
     pub start_ticks: u64,
 }
 
-/// What processes used: cumulative CPU time, and what they have now.
+/// What processes used: cumulative CPU time, and how many there are now.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ProcessUse {
     /// Processes now.
     pub processes: u32,
-    /// CPU time as a program.
-    pub user_seconds: f64,
-    /// CPU time in the kernel.
-    pub system_seconds: f64,
-}
-
-impl ProcessUse {
     /// CPU time.
-    pub fn cpu_seconds(&self) -> f64 {
-        self.user_seconds + self.system_seconds
-    }
+    pub cpu_seconds: f64,
 }
 
 /// The line of `/proc/PID/stat`, as far as it is used here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StatLine {
-    /// Number of the parent.
     pub parent: u32,
     /// Whether it is a thread of the kernel itself.
     pub is_kernel: bool,
-    /// CPU time as a program, with that of ended children, in clock ticks.
-    pub user_ticks: u64,
-    /// CPU time in the kernel, with that of ended children.
-    pub system_ticks: u64,
-    /// When it was started.
+    /// CPU time as a program and in the kernel, with that of ended children, in clock ticks.
+    pub cpu_ticks: u64,
     pub start_ticks: u64,
 }
 
 /// `PF_KTHREAD` of the kernel's `include/linux/sched.h`; programs get that bit to see since 2.6.27.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
-/// Reads the text of `/proc/PID/stat`.
 pub fn parse_stat(text: &str) -> Option<StatLine> {
     // The second field is the command in parentheses and may hold blanks and parentheses: count from behind the last one.
     let (_, fields) = text.rsplit_once(')')?;
     let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
     let number = |position: usize| fields.get(position)?.parse::<u64>().ok();
     // Times of children are signed in the kernel.
-    let with_children = |own: usize, children: usize| number(own)?.checked_add(number(children)?);
+    let cpu_ticks = (11..=14).try_fold(0_u64, |sum, position| sum.checked_add(number(position)?))?;
     Some(StatLine {
         parent: fields.get(1)?.parse().ok()?,
         is_kernel: number(6)? & KERNEL_THREAD != 0,
-        user_ticks: with_children(11, 13)?,
-        system_ticks: with_children(12, 14)?,
+        cpu_ticks,
         start_ticks: number(19)?,
     })
 }
@@ -76,7 +61,7 @@ mod tests {
     #[test]
     fn a_command_may_hold_anything() {
         let line = parse_stat(STAT).unwrap();
-        assert_eq!((line.parent, line.user_ticks, line.system_ticks), (4700, 1250, 350));
+        assert_eq!((line.parent, line.cpu_ticks), (4700, 1600));
         assert_eq!(line.start_ticks, 987_654);
         assert!(!line.is_kernel && parse_stat(&STAT.replace("4194560", "69238880")).unwrap().is_kernel);
         for text in ["", "1 (a", "1 (a) S 2 3", ")", &STAT[..60], &STAT.replace(" 1200 ", " -5 ")] {

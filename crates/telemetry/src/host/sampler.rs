@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use plimsoll_clock::{Clock, windowed};
+use plimsoll_clock::Clock;
 
 use super::cgroup::{CancelGuard, Cgroup};
 use super::group::Group;
 use super::kernel::KernelThreads;
 use super::machine::{Machine, Missing};
 use super::text::{KeptFile, failure, unlike};
-use super::{CpuTimes, DiskCounters, GroupSnapshot, InterfaceCounters, Sampled, Snapshot, Source};
+use super::{CpuTimes, DiskCounters, GroupSnapshot, InterfaceCounters, Snapshot, Source};
 use super::{cpu, disk, network, pressure};
 
 const CPU: Missing = Missing { name: "CPU time of this machine", cost: "whether its CPUs were busy is unknown" };
@@ -104,12 +104,12 @@ impl Sampler {
     fn read_groups(&mut self) -> Vec<GroupSnapshot> {
         let machine = &mut self.machine;
         let read = |watch: &mut Watch| {
-            let found = watch.group.read(machine);
+            let (processes, allowed_cpus) = watch.group.read(machine);
             GroupSnapshot {
                 name: watch.name.clone(),
                 roots: watch.group.roots().to_vec(),
-                processes: found.processes,
-                allowed_cpus: found.allowed_cpus,
+                processes,
+                allowed_cpus,
                 cgroup: match &mut watch.cgroup {
                     Some(cgroup) => cgroup.read(machine),
                     None => Cgroup::unknown("no process was named"),
@@ -133,12 +133,10 @@ fn parsed<T>(
     parse: impl FnOnce(&str) -> Option<T>,
 ) -> Source<T> {
     let Machine { clock, buffer, .. } = machine;
-    let read = || {
+    known.unless(clock.as_ref(), || {
         let text = file.read(buffer).map_err(|error| failure(file.path(), &error))?;
         parse(&text).ok_or_else(|| unlike(file.path()))
-    };
-    let (value, window) = windowed(clock.as_ref(), read);
-    value.map(|value| Sampled { value, window }).map_err(|reason: String| known.because(reason))
+    })
 }
 
 #[cfg(test)]

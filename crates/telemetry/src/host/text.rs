@@ -42,7 +42,6 @@ impl KeptFile {
         Self { path, file: None, keep: false }
     }
 
-    /// Where it is.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

@@ -52,7 +52,6 @@ impl Tree {
         Ok(())
     }
 
-    /// Looks for new processes.
     fn list(&mut self, proc: &Path, buffer: &mut Buffer) -> io::Result<()> {
         self.listings += 1;
         let listing = self.listings;
@@ -90,7 +89,6 @@ impl Tree {
         self.known.retain(|pid, known| (*pid, known.start_ticks) != (process.pid, process.start_ticks));
     }
 
-    /// The process of that number.
     pub(super) fn get(&self, pid: u32) -> Option<ProcessId> {
         Some(ProcessId { pid, start_ticks: self.known.get(&pid)?.start_ticks })
     }

@@ -1,16 +1,15 @@
 //! Settings of a server to be, its start, and what it was asked.
 
-use std::fmt;
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
 use super::login::LoginRequest;
-use super::packet::{self, Cutting};
+use super::packet;
 use super::pipe::Identity;
 use super::request::Request;
 use super::server::serve;
-use super::settings::{Admission, Attention, Encryption, Record, Shared, Tables, locked};
+use super::settings::{Attention, Encryption, Record, Settings, Shared, locked};
 use super::token::{Refusal, Reply};
 use super::types::Column;
 use crate::TestbedError;
@@ -55,73 +54,45 @@ impl TdsServer {
 }
 
 /// Settings of a server to be.
+#[derive(Default)]
 pub struct TdsBuilder {
-    encryption: Encryption,
+    settings: Settings,
     identity: Option<Identity>,
-    attention: Attention,
-    cutting: Cutting,
-    admission: Arc<Admission>,
-    tables: Arc<Tables>,
-    next: Option<(String, u16)>,
-    forgets: bool,
-    stalls_loads: bool,
-}
-
-impl Default for TdsBuilder {
-    fn default() -> Self {
-        Self {
-            encryption: Encryption::None,
-            identity: None,
-            attention: Attention::Confirmed,
-            cutting: Cutting { packet_bytes: 4096, first_bytes: None, trickles: false },
-            admission: Arc::new(|_| Ok(())),
-            tables: Arc::new(|_| None),
-            next: None,
-            forgets: false,
-            stalls_loads: false,
-        }
-    }
-}
-
-impl fmt::Debug for TdsBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TdsBuilder").field("encryption", &self.encryption).finish_non_exhaustive()
-    }
 }
 
 impl TdsBuilder {
     /// What is encrypted, and the certificate for it.
     #[must_use]
     pub fn encryption(mut self, encryption: Encryption, identity: Identity) -> Self {
-        (self.encryption, self.identity) = (encryption, Some(identity));
+        (self.settings.encryption, self.identity) = (encryption, Some(identity));
         self
     }
 
     /// What becomes of attentions.
     #[must_use]
     pub fn attention(mut self, attention: Attention) -> Self {
-        self.attention = attention;
+        self.settings.attention = attention;
         self
     }
 
     /// Bytes of a packet with its header.
     #[must_use]
     pub fn packet_bytes(mut self, bytes: usize) -> Self {
-        self.cutting.packet_bytes = bytes.clamp(packet::HEADER_BYTES + 1, 32_767);
+        self.settings.cutting.packet_bytes = bytes.clamp(packet::HEADER_BYTES + 1, 32_767);
         self
     }
 
     /// The first packet of each answer ends after so many bytes.
     #[must_use]
     pub fn first_packet_ends_after(mut self, bytes: usize) -> Self {
-        self.cutting.first_bytes = Some(bytes);
+        self.settings.cutting.first_bytes = Some(bytes);
         self
     }
 
     /// Every byte is written by itself.
     #[must_use]
     pub fn trickles(mut self) -> Self {
-        self.cutting.trickles = true;
+        self.settings.cutting.trickles = true;
         self
     }
 
@@ -129,35 +100,35 @@ impl TdsBuilder {
     /// larger than memory, and where the server is not to be what takes the time.
     #[must_use]
     pub fn forgets(mut self) -> Self {
-        self.forgets = true;
+        self.settings.forgets = true;
         self
     }
 
     /// A bulk load is let begin, and then its client is not listened to any more.
     #[must_use]
     pub fn stalls_loads(mut self) -> Self {
-        self.stalls_loads = true;
+        self.settings.stalls_loads = true;
         self
     }
 
     /// The users that are let in.
     #[must_use]
     pub fn admission(mut self, admit: impl Fn(&LoginRequest) -> Result<(), Refusal> + Send + Sync + 'static) -> Self {
-        self.admission = Arc::new(admit);
+        self.settings.admission = Box::new(admit);
         self
     }
 
     /// The server that users are sent on to after the log-in.
     #[must_use]
     pub fn sends_on_to(mut self, host: &str, port: u16) -> Self {
-        self.next = Some((host.to_owned(), port));
+        self.settings.next = Some((host.to_owned(), port));
         self
     }
 
     /// The columns of tables, by the names under which rows are loaded into them.
     #[must_use]
     pub fn tables(mut self, tables: impl Fn(&str) -> Option<Vec<Column>> + Send + Sync + 'static) -> Self {
-        self.tables = Arc::new(tables);
+        self.settings.tables = Box::new(tables);
         self
     }
 
@@ -168,22 +139,11 @@ impl TdsBuilder {
     ) -> Result<TdsServer, TestbedError> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(TestbedError::io("listen"))?;
         let port = listener.local_addr().map_err(TestbedError::io("listen"))?.port();
-        let is_strict = self.encryption == Encryption::Strict;
-        let tls = self.identity.as_ref().map(|identity| identity.config(is_strict)).transpose()?;
+        let Self { settings, identity } = self;
+        let is_strict = settings.encryption == Encryption::Strict;
+        let tls = identity.map(|identity| identity.config(is_strict)).transpose()?;
         let record = Arc::new(Mutex::new(Record::default()));
-        let shared = Arc::new(Shared {
-            encryption: self.encryption,
-            tls,
-            attention: self.attention,
-            cutting: self.cutting,
-            admission: self.admission,
-            tables: self.tables,
-            next: self.next,
-            forgets: self.forgets,
-            stalls_loads: self.stalls_loads,
-            script: Arc::new(script),
-            record: Arc::clone(&record),
-        });
+        let shared = Arc::new(Shared { settings, tls, script: Box::new(script), record: Arc::clone(&record) });
         let accept = move || {
             for socket in listener.incoming().flatten() {
                 let shared = Arc::clone(&shared);

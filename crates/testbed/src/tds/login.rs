@@ -22,7 +22,6 @@ const END: u8 = 0xFF;
 /// The feature of a federated log-in.
 const FEDERATED_FEATURE: u8 = 0x02;
 
-/// What a PRELOGIN asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Prelogin {
     pub(super) encryption: u8,
@@ -157,9 +156,7 @@ pub(super) fn granted(login: &LoginRequest, packet_bytes: usize, next: Option<(&
     let mut body = vec![1, 0x74, 0, 0, 4];
     put_short_text(&mut body, "Microsoft SQL Server");
     body.extend_from_slice(&[16, 0, 0x10, 0]);
-    out.push(0xAD);
-    out.extend_from_slice(&(body.len() as u16).to_le_bytes());
-    out.extend_from_slice(&body);
+    token::put_counted(0xAD, &body, &mut out);
     token::put_change(4, &packet_bytes.to_string(), "4096", &mut out);
     if let Some((host, port)) = next {
         token::put_route(host, port, &mut out);

@@ -18,12 +18,9 @@ pub(super) mod kind {
     pub(in super::super) const PRELOGIN: u8 = 0x12;
 }
 
-/// A request to stop.
-const ATTENTION: u8 = kind::ATTENTION;
 /// The last packet of a message.
 const END_OF_MESSAGE: u8 = 0x01;
 
-/// A whole message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Message {
     pub(super) kind: u8,
@@ -52,12 +49,12 @@ pub(super) fn read(stream: &mut dyn Read) -> io::Result<Option<Message>> {
 pub(super) fn read_keeping(stream: &mut dyn Read, keeps: impl Fn(u8) -> bool) -> io::Result<Option<Message>> {
     let mut whole: Option<Message> = None;
     loop {
-        let Some((kind, status, body)) = read_packet(stream)? else { return Ok(None) };
-        if kind == ATTENTION {
-            return Ok(Some(Message { kind, body }));
+        let Some((of, status, body)) = read_packet(stream)? else { return Ok(None) };
+        if of == kind::ATTENTION {
+            return Ok(Some(Message { kind: of, body }));
         }
-        let message = whole.get_or_insert_with(|| Message { kind, body: Vec::new() });
-        if keeps(kind) {
+        let message = whole.get_or_insert_with(|| Message { kind: of, body: Vec::new() });
+        if keeps(of) {
             message.body.extend_from_slice(&body);
         }
         if status & END_OF_MESSAGE != 0 {
@@ -66,7 +63,6 @@ pub(super) fn read_keeping(stream: &mut dyn Read, keeps: impl Fn(u8) -> bool) ->
     }
 }
 
-/// How messages are cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cutting {
     /// Most bytes of a packet with its header.
@@ -75,6 +71,11 @@ pub(super) struct Cutting {
     pub(super) first_bytes: Option<usize>,
     /// Every byte is written by itself.
     pub(super) trickles: bool,
+}
+
+impl Cutting {
+    /// As servers cut.
+    pub(super) const PLAIN: Self = Self { packet_bytes: 4096, first_bytes: None, trickles: false };
 }
 
 /// Writes messages that may be longer than memory: packets go out as they fill.
@@ -96,7 +97,6 @@ impl<'a> Writer<'a> {
         self.cutting.first_bytes.filter(|_| self.number == 0).map_or(usual, |first| first.clamp(1, usual))
     }
 
-    /// Appends to the message.
     pub(super) fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.pending.extend_from_slice(bytes);
         // A full packet waits until something follows: it may be the last.
@@ -106,7 +106,6 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Sends the last packet.
     pub(super) fn end(mut self) -> io::Result<()> {
         self.send(true)?;
         self.stream.flush()

@@ -105,7 +105,6 @@ impl Write for Wrapped {
     }
 }
 
-/// What messages go over.
 pub(super) enum Pipe {
     Plain(TcpStream),
     Tls(Box<StreamOwned<ServerConnection, Wrapped>>),

@@ -13,7 +13,6 @@ pub(super) mod procedure {
     pub(in super::super) const UNPREPARE: u16 = 15;
 }
 
-/// A parameter of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Parameter {
     pub(super) name: String,
@@ -80,7 +79,6 @@ fn skip_headers(reader: &mut Reader<'_>) -> io::Result<()> {
     reader.take(total.checked_sub(4).ok_or_else(|| bad("headers are shorter than their length"))?).map(drop)
 }
 
-/// A text.
 pub(super) fn batch(body: &[u8]) -> io::Result<String> {
     let mut reader = Reader(body);
     skip_headers(&mut reader)?;

@@ -24,9 +24,10 @@ const MUCH: usize = 256 * 1024;
 
 /// Serves a client until it goes.
 pub(super) fn serve(shared: &Shared, socket: TcpStream) -> io::Result<()> {
+    let settings = &shared.settings;
     socket.set_nodelay(true)?;
     let tls = || shared.tls.as_ref().ok_or_else(|| bad("TLS is wanted and there is no certificate"));
-    let mut pipe = match shared.encryption {
+    let mut pipe = match settings.encryption {
         Encryption::Strict => Pipe::secure(socket, tls()?, false)?,
         _ => Pipe::Plain(socket),
     };
@@ -35,14 +36,13 @@ pub(super) fn serve(shared: &Shared, socket: TcpStream) -> io::Result<()> {
         return Err(bad("the first message is no PRELOGIN"));
     }
     let prelogin = Prelogin::read(&first.body)?;
-    let encryption = match (shared.encryption, prelogin.encryption) {
+    let encryption = match (settings.encryption, prelogin.encryption) {
         (Encryption::None | Encryption::Strict, _) => encrypt::NOT_SUPPORTED,
         (Encryption::LoginOnly, encrypt::OFF) => encrypt::OFF,
         (Encryption::LoginOnly | Encryption::Full, encrypt::ON) => encrypt::ON,
         _ => encrypt::REQUIRED,
     };
-    let plain = Cutting { packet_bytes: 4096, first_bytes: None, trickles: false };
-    send(&mut pipe, plain, &prelogin.answer(encryption))?;
+    send(&mut pipe, Cutting::PLAIN, &prelogin.answer(encryption))?;
     if encryption != encrypt::NOT_SUPPORTED {
         let Pipe::Plain(socket) = pipe else { return Err(bad("TLS within TLS")) };
         pipe = Pipe::secure(socket, tls()?, true)?;
@@ -57,18 +57,12 @@ pub(super) fn serve(shared: &Shared, socket: TcpStream) -> io::Result<()> {
         pipe = Pipe::Plain(pipe.socket().try_clone()?);
     }
     locked(&shared.record).logins.push(login.clone());
-    if let Err(refusal) = (shared.admission)(&login) {
-        return send(&mut pipe, shared.cutting, &login::refused(&refusal));
+    if let Err(refusal) = (settings.admission)(&login) {
+        return send(&mut pipe, settings.cutting, &login::refused(&refusal));
     }
-    send(
-        &mut pipe,
-        shared.cutting,
-        &login::granted(
-            &login,
-            shared.cutting.packet_bytes.max(512),
-            shared.next.as_ref().map(|(host, port)| (host.as_str(), *port)),
-        ),
-    )?;
+    let next = settings.next.as_ref().map(|(host, port)| (host.as_str(), *port));
+    let granted = login::granted(&login, settings.cutting.packet_bytes.max(512), next);
+    send(&mut pipe, settings.cutting, &granted)?;
     Session { shared, pipe, login, statements: HashMap::new(), next_handle: 1, announcement: String::new() }.run()
 }
 
@@ -78,7 +72,6 @@ fn send(pipe: &mut Pipe, cutting: Cutting, body: &[u8]) -> io::Result<()> {
     writer.end()
 }
 
-/// A client that has logged in.
 struct Session<'a> {
     shared: &'a Shared,
     pipe: Pipe,
@@ -96,7 +89,6 @@ struct Framing {
     handle: Option<i64>,
 }
 
-/// What became of an answer.
 enum Ended {
     Whole,
     Cancelled,
@@ -105,7 +97,7 @@ enum Ended {
 
 impl Session<'_> {
     fn run(mut self) -> io::Result<()> {
-        let forgets = self.shared.forgets;
+        let forgets = self.shared.settings.forgets;
         while let Some(message) = packet::read_keeping(&mut self.pipe, |kind| !forgets || kind != kind::BULK)? {
             match self.answer(&message)? {
                 Ended::Whole => {}
@@ -133,7 +125,7 @@ impl Session<'_> {
                 if sql.trim_start().to_ascii_uppercase().starts_with("INSERT BULK") {
                     self.announcement = sql;
                     let ended = self.reply(Reply(vec![Outcome::Done]), Framing::default())?;
-                    if self.shared.stalls_loads {
+                    if self.shared.settings.stalls_loads {
                         loop {
                             thread::park();
                         }
@@ -144,7 +136,7 @@ impl Session<'_> {
             }
             kind::BULK => {
                 let (columns, rows) =
-                    if self.shared.forgets { Default::default() } else { request::bulk(&message.body)? };
+                    if self.shared.settings.forgets { Default::default() } else { request::bulk(&message.body)? };
                 let announcement = std::mem::take(&mut self.announcement);
                 self.ask(Request::Bulk(Bulk { announcement, columns, rows }), Framing::default())
             }
@@ -160,7 +152,7 @@ impl Session<'_> {
         if !sql.starts_with("SELECT @@TRANCOUNT") {
             return None;
         }
-        let Some(columns) = (self.shared.tables)(name) else {
+        let Some(columns) = (self.shared.settings.tables)(name) else {
             return Some(Reply::error(Refusal::new(208, &format!("Invalid object name '{name}'."))));
         };
         let collation = |column: &Column| match column.kind {
@@ -238,7 +230,7 @@ impl Session<'_> {
 
     fn ask(&mut self, request: Request, framing: Framing) -> io::Result<Ended> {
         let reply = (self.shared.script)(&request, &self.login);
-        if !self.shared.forgets {
+        if !self.shared.settings.forgets {
             locked(&self.shared.record).requests.push(request);
         }
         self.reply(reply, framing)
@@ -247,33 +239,25 @@ impl Session<'_> {
     /// Sends what a request comes to. Every statement but the last says that there is more.
     fn reply(&mut self, reply: Reply, framing: Framing) -> io::Result<Ended> {
         let Self { shared, pipe, .. } = self;
-        let mut sending = Sending { cut_after: None, sent: 0, cutting: shared.cutting, body: Vec::new() };
+        let mut sending = Sending { cut_after: None, sent: 0, cutting: shared.settings.cutting, body: Vec::new() };
         let statement_end = if framing.is_call { DONE_IN_PROC } else { DONE };
         let mut outcomes = reply.0.into_iter().peekable();
         let mut had_error = false;
         while let Some(outcome) = outcomes.next() {
             let more = if framing.is_call || outcomes.peek().is_some() { done::MORE } else { 0 };
             let mut out = Vec::new();
+            let put = if matches!(outcome, Outcome::Rows(..)) { token::put_row } else { token::put_row_without_nulls };
             match outcome {
-                Outcome::Rows(columns, rows) => {
+                Outcome::Rows(columns, rows) | Outcome::RowsWithoutNulls(columns, rows) => {
                     token::put_columns(&columns, &mut out);
                     let mut count = 0;
                     for row in rows {
-                        token::put_row(&columns, &row, &mut out)?;
+                        put(&columns, &row, &mut out)?;
                         count += 1;
                         if out.len() > MUCH && sending.put(&out) {
                             out.clear();
                             sending.break_off(pipe)?;
                         }
-                    }
-                    token::put_done(statement_end, more | done::COUNT, token::SELECT, count, &mut out);
-                }
-                Outcome::RowsWithoutNulls(columns, rows) => {
-                    token::put_columns(&columns, &mut out);
-                    let mut count = 0;
-                    for row in rows {
-                        token::put_row_without_nulls(&columns, &row, &mut out)?;
-                        count += 1;
                     }
                     token::put_done(statement_end, more | done::COUNT, token::SELECT, count, &mut out);
                 }
@@ -294,26 +278,19 @@ impl Session<'_> {
                 Outcome::CutAfter(bytes) => sending.cut_after = Some(sending.sent + sending.body.len() + bytes),
                 Outcome::Wait(time) => {
                     sending.break_off(pipe)?;
-                    let mut left = time;
-                    loop {
-                        match glance(shared, pipe)? {
-                            Some(Ended::Whole) | None => {}
-                            Some(ended) => return Ok(ended),
-                        }
-                        match left.as_mut() {
-                            Some(left) if *left <= GLANCE => break,
-                            Some(left) => *left -= GLANCE,
-                            None => {}
-                        }
+                    let mut waited = Duration::ZERO;
+                    let is_over = || {
+                        waited += GLANCE;
+                        time.is_some_and(|time| waited > time)
+                    };
+                    if let Some(ended) = wait(shared, pipe, is_over)? {
+                        return Ok(ended);
                     }
                 }
                 Outcome::WaitForFile(path) => {
                     sending.break_off(pipe)?;
-                    while !path.exists() {
-                        match glance(shared, pipe)? {
-                            Some(Ended::Whole) | None => {}
-                            Some(ended) => return Ok(ended),
-                        }
+                    if let Some(ended) = wait(shared, pipe, || path.exists())? {
+                        return Ok(ended);
                     }
                 }
             }
@@ -346,15 +323,25 @@ impl Session<'_> {
 
     /// Confirms an attention, as the script wants it.
     fn confirm(&mut self) -> io::Result<()> {
-        match self.shared.attention {
+        match self.shared.settings.attention {
             Attention::Ignored => return Ok(()),
             Attention::Late(time) => thread::sleep(time),
             Attention::Confirmed => {}
         }
         let mut out = Vec::new();
         token::put_done(DONE, done::ATTENTION, 0, 0, &mut out);
-        send(&mut self.pipe, self.shared.cutting, &out)
+        send(&mut self.pipe, self.shared.settings.cutting, &out)
     }
+}
+
+/// Looks at the client until the wait is over; what ended it before, if anything did.
+fn wait(shared: &Shared, pipe: &mut Pipe, mut is_over: impl FnMut() -> bool) -> io::Result<Option<Ended>> {
+    while !is_over() {
+        if let Some(ended) = glance(shared, pipe)? {
+            return Ok(Some(ended));
+        }
+    }
+    Ok(None)
 }
 
 /// Looks whether an attention has come, or the client has gone; `None` if nothing has happened.
@@ -366,7 +353,7 @@ fn glance(shared: &Shared, pipe: &mut Pipe) -> io::Result<Option<Ended>> {
     match read {
         Ok(Some(message)) if message.kind == kind::ATTENTION => {
             locked(&shared.record).attentions += 1;
-            Ok(Some(if shared.attention == Attention::Ignored { Ended::Whole } else { Ended::Cancelled }))
+            Ok((shared.settings.attention != Attention::Ignored).then_some(Ended::Cancelled))
         }
         Ok(Some(_)) => Err(bad("a client asks while it waits")),
         Ok(None) => Ok(Some(Ended::Gone)),

@@ -39,6 +39,33 @@ pub(super) type Admission = dyn Fn(&LoginRequest) -> Result<(), Refusal> + Send 
 pub(super) type Script = dyn Fn(&Request, &LoginRequest) -> Reply + Send + Sync;
 pub(super) type Tables = dyn Fn(&str) -> Option<Vec<Column>> + Send + Sync;
 
+/// How a server behaves.
+pub(super) struct Settings {
+    pub(super) encryption: Encryption,
+    pub(super) attention: Attention,
+    pub(super) cutting: Cutting,
+    pub(super) admission: Box<Admission>,
+    pub(super) tables: Box<Tables>,
+    pub(super) next: Option<(String, u16)>,
+    pub(super) forgets: bool,
+    pub(super) stalls_loads: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            encryption: Encryption::None,
+            attention: Attention::Confirmed,
+            cutting: Cutting::PLAIN,
+            admission: Box::new(|_| Ok(())),
+            tables: Box::new(|_| None),
+            next: None,
+            forgets: false,
+            stalls_loads: false,
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Record {
     pub(super) requests: Vec<Request>,
@@ -52,15 +79,8 @@ pub(super) fn locked(record: &Mutex<Record>) -> MutexGuard<'_, Record> {
 }
 
 pub(super) struct Shared {
-    pub(super) encryption: Encryption,
+    pub(super) settings: Settings,
     pub(super) tls: Option<Arc<ServerConfig>>,
-    pub(super) attention: Attention,
-    pub(super) cutting: Cutting,
-    pub(super) admission: Arc<Admission>,
-    pub(super) tables: Arc<Tables>,
-    pub(super) next: Option<(String, u16)>,
-    pub(super) forgets: bool,
-    pub(super) stalls_loads: bool,
-    pub(super) script: Arc<Script>,
+    pub(super) script: Box<Script>,
     pub(super) record: Arc<Mutex<Record>>,
 }

@@ -1,6 +1,5 @@
 //! What a server says (MS-TDS 2.2.7): results, counts, errors and the ends of them.
 
-use std::fmt;
 use std::io;
 use std::time::Duration;
 
@@ -68,23 +67,8 @@ pub enum Outcome {
     WaitForFile(std::path::PathBuf),
 }
 
-impl fmt::Debug for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Rows(..) | Self::RowsWithoutNulls(..) => "Rows",
-            Self::Count(_) => "Count",
-            Self::Done => "Done",
-            Self::Message(_) => "Message",
-            Self::Error(_) => "Error",
-            Self::Wait(_) => "Wait",
-            Self::CutAfter(_) => "CutAfter",
-            Self::WaitForFile(_) => "WaitForFile",
-        })
-    }
-}
-
 /// What a request comes to, statement by statement.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Reply(pub Vec<Outcome>);
 
 impl Reply {
@@ -144,18 +128,22 @@ pub(super) fn put_done(token: u8, state: u16, command: u16, count: u64, out: &mu
     out.extend_from_slice(&count.to_le_bytes());
 }
 
+/// A token behind which its length stands.
+pub(super) fn put_counted(token: u8, body: &[u8], out: &mut Vec<u8>) {
+    out.push(token);
+    out.extend_from_slice(&(body.len() as u16).to_le_bytes());
+    out.extend_from_slice(body);
+}
+
 /// `ERROR` (0xAA) or `INFO` (0xAB).
 pub(super) fn put_message(token: u8, refusal: &Refusal, out: &mut Vec<u8>) {
-    let mut body = Vec::new();
-    body.extend_from_slice(&refusal.number.to_le_bytes());
+    let mut body = refusal.number.to_le_bytes().to_vec();
     body.extend_from_slice(&[refusal.state, refusal.class]);
     put_text(&mut body, &refusal.message);
     put_short_text(&mut body, "testbed");
     put_short_text(&mut body, "");
     body.extend_from_slice(&1_u32.to_le_bytes());
-    out.push(token);
-    out.extend_from_slice(&(body.len() as u16).to_le_bytes());
-    out.extend_from_slice(&body);
+    put_counted(token, &body, out);
 }
 
 /// `ENVCHANGE` of a text.
@@ -163,9 +151,7 @@ pub(super) fn put_change(kind: u8, new: &str, old: &str, out: &mut Vec<u8>) {
     let mut body = vec![kind];
     put_short_text(&mut body, new);
     put_short_text(&mut body, old);
-    out.push(0xE3);
-    out.extend_from_slice(&(body.len() as u16).to_le_bytes());
-    out.extend_from_slice(&body);
+    put_counted(0xE3, &body, out);
 }
 
 /// `ENVCHANGE` that sends the client on to another server (type 20: TCP, port, name).
@@ -173,13 +159,10 @@ pub(super) fn put_route(host: &str, port: u16, out: &mut Vec<u8>) {
     let mut value = vec![0];
     value.extend_from_slice(&port.to_le_bytes());
     put_text(&mut value, host);
-    let mut body = vec![20];
-    body.extend_from_slice(&(value.len() as u16).to_le_bytes());
-    body.extend_from_slice(&value);
+    let mut body = Vec::new();
+    put_counted(20, &value, &mut body);
     body.extend_from_slice(&[0, 0]);
-    out.push(0xE3);
-    out.extend_from_slice(&(body.len() as u16).to_le_bytes());
-    out.extend_from_slice(&body);
+    put_counted(0xE3, &body, out);
 }
 
 /// `ENVCHANGE` of the collation.

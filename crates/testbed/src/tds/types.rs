@@ -53,6 +53,20 @@ pub enum Kind {
     Guid,
 }
 
+/// Types that a byte says all of.
+const OF_ONE_BYTE: [(u8, Kind); 10] = [
+    (0x30, Kind::Integer(1)),
+    (0x34, Kind::Integer(2)),
+    (0x38, Kind::Integer(4)),
+    (0x7F, Kind::Integer(8)),
+    (0x32, Kind::Bit),
+    (0x3B, Kind::Float(4)),
+    (0x3E, Kind::Float(8)),
+    (0x3C, Kind::Money),
+    (0x3D, Kind::DateTime),
+    (0x28, Kind::Date),
+];
+
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Datum {
@@ -125,22 +139,11 @@ impl Kind {
     pub(super) fn put(self, out: &mut Vec<u8>) {
         let mut with_length = |token: u8, length: u8| out.extend_from_slice(&[token, length]);
         match self {
-            Self::Integer(bytes) => out.push(match bytes {
-                1 => 0x30,
-                2 => 0x34,
-                4 => 0x38,
-                _ => 0x7F,
-            }),
             Self::IntegerNull(bytes) => with_length(0x26, bytes),
-            Self::Bit => out.push(0x32),
             Self::BitNull => with_length(0x68, 1),
-            Self::Float(bytes) => out.push(if bytes == 4 { 0x3B } else { 0x3E }),
             Self::FloatNull(bytes) => with_length(0x6D, bytes),
-            Self::Money => out.push(0x3C),
             Self::MoneyNull(bytes) => with_length(0x6E, bytes),
-            Self::DateTime => out.push(0x3D),
             Self::DateTimeNull => with_length(0x6F, 8),
-            Self::Date => out.push(0x28),
             Self::DateTime2(scale) => with_length(0x2A, scale),
             Self::Decimal(precision, scale) => {
                 out.extend_from_slice(&[0x6A, decimal_bytes(precision), precision, scale]);
@@ -153,43 +156,33 @@ impl Kind {
                 out.extend_from_slice(&length.unwrap_or(NO_LENGTH).to_le_bytes());
             }
             Self::Guid => with_length(0x24, 16),
+            _ => out.extend(OF_ONE_BYTE.iter().filter(|(_, kind)| *kind == self).map(|(token, _)| *token)),
         }
     }
 
     /// Reads `TYPE_INFO`.
     pub(super) fn read(reader: &mut Reader<'_>) -> io::Result<Self> {
         let token = reader.u8()?;
+        if let Some((_, kind)) = OF_ONE_BYTE.iter().find(|(of, _)| *of == token) {
+            return Ok(*kind);
+        }
         let mut length = || reader.u8();
         Ok(match token {
-            0x30 => Self::Integer(1),
-            0x34 => Self::Integer(2),
-            0x38 => Self::Integer(4),
-            0x7F => Self::Integer(8),
             0x26 => Self::IntegerNull(length()?),
-            0x32 => Self::Bit,
-            0x68 => {
-                length()?;
-                Self::BitNull
-            }
-            0x3B => Self::Float(4),
-            0x3E => Self::Float(8),
             0x6D => Self::FloatNull(length()?),
-            0x3C => Self::Money,
             0x6E => Self::MoneyNull(length()?),
-            0x3D => Self::DateTime,
-            0x6F => {
-                length()?;
-                Self::DateTimeNull
-            }
-            0x28 => Self::Date,
             0x2A => Self::DateTime2(length()?),
             0x6A | 0x6C => {
                 length()?;
                 Self::Decimal(length()?, length()?)
             }
-            0x24 => {
+            0x24 | 0x68 | 0x6F => {
                 length()?;
-                Self::Guid
+                match token {
+                    0x24 => Self::Guid,
+                    0x68 => Self::BitNull,
+                    _ => Self::DateTimeNull,
+                }
             }
             0xA7 | 0xAF | 0xE7 | 0xEF => {
                 let length = reader.u16()?;
@@ -209,7 +202,6 @@ impl Kind {
         })
     }
 
-    /// Appends a value.
     pub(super) fn put_value(self, value: &Datum, out: &mut Vec<u8>) -> io::Result<()> {
         let short = |bytes: &[u8], out: &mut Vec<u8>| {
             if self.can_be_null() {
@@ -265,7 +257,6 @@ impl Kind {
         Ok(())
     }
 
-    /// Reads a value.
     pub(super) fn read_value(self, reader: &mut Reader<'_>) -> io::Result<Datum> {
         if matches!(self, Self::VarChar(_) | Self::NVarChar(_) | Self::VarBinary(_) | Self::Char(_)) {
             let bytes = match self {

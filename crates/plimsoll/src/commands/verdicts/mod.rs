@@ -35,7 +35,7 @@ pub fn verdicts(options: &Verify, halves: Halves, printer: &Printer) -> Result<u
     signals::listen(&interrupt, printer)?;
     // Classes take turns, so that the first few are of all kinds.
     let cases = (0..CASES).flat_map(|number| {
-        Half::ALL.into_iter().flat_map(move |half| Class::ALL.into_iter().map(move |class| (half, class, number)))
+        Half::ALL.into_iter().flat_map(move |half| Class::ALL.iter().map(move |class| (half, *class, number)))
     });
     let wanted = |half: Half| {
         matches!(

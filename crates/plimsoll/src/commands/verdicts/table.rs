@@ -109,7 +109,7 @@ impl Table {
             let right = self.count(|outcome| is(outcome) && !is_wrong(outcome) && !abstains(outcome));
             format!("{} {right} of {}", class.name(), self.count(is))
         };
-        Class::ALL.map(of).join(", ")
+        Class::ALL.iter().copied().map(of).collect::<Vec<_>>().join(", ")
     }
 
     /// Rows are truths, columns verdicts.

@@ -132,7 +132,7 @@ impl Runner {
         let other_rate = self::rate(&self.run(&other)?)?;
         let by_chance = other_rate / rate - 1.0;
         let mut gains = Vec::new();
-        for class in Class::ALL {
+        for class in Class::ALL.iter().copied() {
             let Some(changed) = scenario.without(class) else { continue };
             let mut gain = self::rate(&self.run(&changed)?)? / rate - 1.0;
             if DECIDED_TWICE.contains(&gain) {

@@ -67,16 +67,13 @@ impl<'t> Texts<'t> {
         self.get(file)?.trim().parse().ok()
     }
 
-    /// The number behind a name in a file.
     fn named(self, file: &str, name: &str) -> Option<u64> {
         named(self.get(file)?, name)
     }
 }
 
-/// CPU in version 2: files.
 pub const CPU_TWO: &[&str] = &["cpu.max", "cpu.stat"];
 
-/// CPU in version 2.
 pub fn cpu_two(path: &str, texts: Texts) -> CpuGroup {
     let limit = texts.get("cpu.max").and_then(|text| {
         let mut fields = Fields::of(text);
@@ -93,9 +90,7 @@ pub fn cpu_two(path: &str, texts: Texts) -> CpuGroup {
     }
 }
 
-/// CPU in version 1: files.
 pub const CPU_ONE: &[&str] = &["cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.stat"];
-/// CPU in version 1.
 pub fn cpu_one(path: &str, texts: Texts) -> CpuGroup {
     // No limit is -1.
     let quota = texts.number("cpu.cfs_quota_us");
@@ -109,10 +104,8 @@ pub fn cpu_one(path: &str, texts: Texts) -> CpuGroup {
     }
 }
 
-/// I/O in version 2: files.
 pub const IO_TWO: &[&str] = &["io.max"];
 
-/// I/O in version 2.
 pub fn io_two(path: &str, texts: Texts) -> IoGroup {
     const LIMITS: [(&str, IoKind); 4] = [
         ("rbps", IoKind::ReadBytes),
@@ -141,7 +134,6 @@ fn keyed(text: &str, kinds: &[(&str, IoKind)]) -> Vec<IoLimit> {
     figures
 }
 
-/// I/O in version 1: files.
 pub const IO_ONE: &[&str] = &[
     "blkio.throttle.read_bps_device",
     "blkio.throttle.write_bps_device",
@@ -149,7 +141,6 @@ pub const IO_ONE: &[&str] = &[
     "blkio.throttle.write_iops_device",
 ];
 
-/// I/O in version 1.
 pub fn io_one(path: &str, texts: Texts) -> IoGroup {
     const KINDS: [IoKind; 4] = [IoKind::ReadBytes, IoKind::WriteBytes, IoKind::Reads, IoKind::Writes];
     let text = |file: &str| texts.get(file).unwrap_or_default();

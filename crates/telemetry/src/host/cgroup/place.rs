@@ -30,22 +30,16 @@ fn parse_line(line: &str) -> Option<Membership> {
 /// Which of the two interfaces a controller has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
-    /// A tree for each controller.
     One,
-    /// One tree for all.
     Two,
 }
 
-/// The group of a process for one controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// Which interface its files have.
     pub version: Version,
-    /// Where the tree is mounted.
     pub mount_point: String,
     /// First part of the group's path, which the mount leaves out as it shows only what is below; empty where it shows all.
     pub hidden: String,
-    /// The rest of the path.
     pub visible: String,
 }
 

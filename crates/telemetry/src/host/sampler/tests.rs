@@ -127,7 +127,7 @@ fn a_group_is_the_roots_and_all_below_them() {
     let first = sampler.read();
     let ticks = |snapshot: &Snapshot| {
         let used = snapshot.groups[0].processes.as_ref().unwrap().value;
-        (used.cpu_seconds() * per_second).round()
+        (used.cpu_seconds * per_second).round()
     };
     let server = &first.groups[0];
     let used = server.processes.as_ref().unwrap().value;
