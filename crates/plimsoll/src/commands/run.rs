@@ -99,7 +99,7 @@ impl Session<'_> {
         plan: &Plan<'_>,
         target: &Target,
         opened: &Opened,
-        store: &Arc<dyn RunStore>,
+        store: &Arc<RunStore>,
     ) -> Result<RunRecord, Failure> {
         match &opened.database {
             Ok(database) => {
