@@ -209,12 +209,13 @@ impl LiveKeys {
     }
 }
 
-fn unit(random: &mut Xoshiro256PlusPlus) -> f64 {
+/// A number from 0 on and below 1.
+pub fn unit(random: &mut Xoshiro256PlusPlus) -> f64 {
     (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// A number below `bound` by multiplication (Lemire 2019, without the rejection: the bias is below 2^-32 here).
-fn below(random: &mut Xoshiro256PlusPlus, bound: u64) -> u64 {
+/// A number below `bound` by multiplication (Lemire 2019, without the rejection: the bias is below 2^-20 for all that is drawn).
+pub fn below(random: &mut Xoshiro256PlusPlus, bound: u64) -> u64 {
     ((u128::from(random.next_u64()) * u128::from(bound)) >> 64) as u64
 }
 

@@ -103,7 +103,7 @@ impl Phase {
             drained: sums.drained,
             errors: sums.failed,
             rate: if seconds > 0.0 { sums.answered as f64 / seconds } else { 0.0 },
-            mb_per_minute: units::mb_per_minute(sums.content_bytes, seconds),
+            mb_per_minute: units::mb_per_minute(sums.amount.content_bytes, seconds),
             backlog,
             times: times.to_data(),
             times_without_waits: without_waits.as_ref().map(LatencyHistogram::to_data),

@@ -150,7 +150,7 @@ fn run<L: Lane>(shared: &Shared<'_>, lane: &mut L, first: u64, requests: &mut u6
                 shared.clock.sleep_until(due);
                 now = shared.clock.now();
             }
-            // Who is late for the schedule still makes the operation; only the end of the time ends it.
+            // A session that is late for the schedule still makes the operation; only the end of the time ends it.
             if now >= shared.end || shared.state.is_stopped() {
                 shared.schedule.inspect(|schedule| schedule.give_up());
                 is_over = true;
@@ -158,7 +158,7 @@ fn run<L: Lane>(shared: &Shared<'_>, lane: &mut L, first: u64, requests: &mut u6
             }
             free.pop();
             let slot = &mut slots[number];
-            // Of pauses nobody is late: what counts is the start.
+            // A pause makes no session late: what counts is the start.
             slot.intended = if shared.schedule.is_some() { due } else { now };
             (slot.started, slot.slept) = (now, slept);
             *requests += 1;

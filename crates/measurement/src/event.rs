@@ -1,7 +1,7 @@
 //! Events of a run: what happened, in the order in which a source tells it. The record of a run is a pure fold of them
-//! ([`crate::fold`]); whoever follows a run, keeps it or joins parts of it reads them and nothing else.
+//! ([`crate::fold`]); what follows a run, keeps it or joins parts of it reads them and nothing else.
 //!
-//! A source numbers its events from 0. Numbers of events that nobody needs any more may be missing in what is kept.
+//! A source numbers its events from 0. Numbers of events that are no longer needed may be missing in what is kept.
 
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Serialize};

@@ -18,7 +18,7 @@ use plimsoll_measurement::{Event, Host, RunRecord, Subject};
 use plimsoll_store::RunStore;
 
 /// The line.
-const KINDS: Kinds = Kinds(&[&modelled_device::ModelledDevice]);
+const KINDS: Kinds = Kinds(&[&modelled_device::KIND]);
 
 const DEFINITION: &str = r#"name = "device-read"
 title = "Reads of a modelled device"

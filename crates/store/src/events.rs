@@ -48,7 +48,7 @@ pub(crate) fn append(connection: &Connection, path: &Path, rows: &[(&Event, Stri
     Ok(added)
 }
 
-/// Brings a run's columns of lists up to date. Of a run that is over, events are dropped that nobody needs any more.
+/// Brings a run's columns of lists up to date. Of a run that is over, events are dropped that are no longer needed.
 fn list(connection: &Connection, path: &Path, run_id: &str) -> Result<(), StoreError> {
     let kept = page(connection, path, run_id, 0, ALL)?;
     let fold = Fold::of(run_id, kept.iter().map(|kept| kept.event.clone()));

@@ -4,7 +4,7 @@
 //! that was kept. Beside the events stand the columns of lists, so that a list reads no events.
 //!
 //! Run ids are unique across machines and sort by time. "The newest run" means the highest id, not the latest
-//! `started_at`, which in virtual time is whatever the model's calendar says.
+//! `started_at`. In virtual time that is whatever the model's calendar says.
 
 mod error;
 mod events;
@@ -24,7 +24,7 @@ pub const LATEST: &str = "latest";
 /// Shortest beginning of a run id that stands for the whole.
 pub const SHORTEST_PREFIX: usize = 4;
 
-/// An event and where it stands in the store: later ones of the same store have higher positions, whoever told them.
+/// An event and where it stands in the store: later ones of the same store have higher positions, from whatever source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kept {
     /// The position, above 0.

@@ -115,7 +115,7 @@ impl RunStore {
         let (opened, may_write) = match Self::to_be_written(&path) {
             Ok(opened) => (opened, true),
             Err(error @ (StoreError::Permission { .. } | StoreError::Failed { .. })) => {
-                // Damage is damage, whoever looks.
+                // Damage is damage for every reader.
                 (Self::unchanging(&path).ok_or(error)?, false)
             }
             Err(other) => return Err(other),
@@ -154,8 +154,8 @@ impl RunStore {
         if is_readonly { Err(StoreError::permission(path)) } else { Ok(opened) }
     }
 
-    /// A store beside which we may make no files, as SQLite does for a log even to read. Where somebody's log lies beside it, that
-    /// is read too; where there is none, nobody writes, and the file stays as it is.
+    /// A store beside which we may make no files, as SQLite does for a log even to read. Where another process's log lies beside it, that
+    /// is read too; where there is none, no process writes, and the file stays as it is.
     fn unchanging(path: &Path) -> Option<Opened> {
         let mut log = path.as_os_str().to_owned();
         log.push("-wal");

@@ -9,6 +9,7 @@ use toml::de::{DeTable, DeValue};
 use super::reader::{Read, Reader, entries, find, float, integer};
 use crate::parameters::hint;
 use crate::step::kind::Steps;
+use crate::workload::custom::draw::is_variable;
 use crate::workload::custom::{ANY, Asked, CustomWorkload, Draw, Request, Text, text};
 
 /// Keys of a `[[request]]`, with a sentence for the documentation.
@@ -42,7 +43,7 @@ impl Reader<'_> {
                 None => Ok(None),
             };
         };
-        if !matches!(&steps[..], [step] if step.makes_requests()) {
+        if !matches!(&steps[..], [step] if step.makes_requests) {
             return Err(self.error(Some(span), "[[request]] belongs to steps = [\"requests\"] alone"));
         }
         let list = value.get_ref().as_array().filter(|list| !list.is_empty());
@@ -75,9 +76,10 @@ impl Reader<'_> {
         let Some((_, span, value)) = find(document, "variables") else { return Ok(variables) };
         let table = self.table(span, value, "variables")?;
         for (name, span, value) in entries(table) {
-            let is_word = name.starts_with(|c: char| c.is_ascii_lowercase())
-                && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-            if !is_word || name == "n" || self.kinds.parameters().iter().any(|parameter| parameter.name == name) {
+            if !is_variable(name)
+                || name == "n"
+                || self.kinds.parameters().iter().any(|parameter| parameter.name == name)
+            {
                 let problem =
                     format!("'{name}' can't name a variable: lower-case letters, digits and _, no parameter and not n");
                 return Err(self.error(Some(span), problem));

@@ -43,9 +43,8 @@ impl Reader<'_> {
     }
 
     pub fn string(&self, document: &DeTable<'_>, key: &str) -> Read<String> {
-        let Some((_, _, value)) = entries(document).find(|(name, ..)| *name == key) else {
-            return Err(self.error(None, format!("the key '{key}' is missing")));
-        };
+        let missing = || self.error(None, format!("the key '{key}' is missing"));
+        let (_, _, value) = find(document, key).ok_or_else(missing)?;
         let text = value
             .get_ref()
             .as_str()
@@ -59,11 +58,7 @@ impl Reader<'_> {
     }
 
     pub fn repetitions(&self, document: &DeTable<'_>) -> Read<u32> {
-        let Some((_, _, value)) = entries(document).find(|(name, ..)| *name == "repetitions") else { return Ok(3) };
-        let number = value.get_ref().as_integer().and_then(|integer| integer.as_str().parse::<u32>().ok());
-        number
-            .filter(|number| (1..=26).contains(number))
-            .ok_or_else(|| self.error(Some(value.span()), "'repetitions' must be a whole number from 1 to 26"))
+        Ok(self.number(document, "repetitions", 3, 26)? as u32)
     }
 
     pub fn flag(&self, table: &DeTable<'_>, key: &str, default: bool) -> Read<bool> {
@@ -92,6 +87,22 @@ impl Reader<'_> {
 
     pub fn table<'a>(&self, span: Range<usize>, value: &'a Spanned<DeValue<'a>>, name: &str) -> Read<&'a DeTable<'a>> {
         value.get_ref().as_table().ok_or_else(|| self.error(Some(span), format!("'{name}' must be a table")))
+    }
+
+    /// The value of a parameter, as `--set` would have it.
+    pub fn text(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Read<String> {
+        Ok(match value.get_ref() {
+            DeValue::String(text) => text.to_string(),
+            DeValue::Integer(number) => number.as_str().to_owned(),
+            DeValue::Float(number) => number.as_str().to_owned(),
+            DeValue::Array(list) => {
+                let number = |item: &Spanned<DeValue<'_>>| Some(item.get_ref().as_integer()?.as_str().to_owned());
+                let texts: Option<Vec<String>> = list.iter().map(number).collect();
+                let not_numbers = || self.error(Some(value.span()), format!("'{key}' must hold whole numbers"));
+                texts.ok_or_else(not_numbers)?.join(",")
+            }
+            _ => return Err(self.error(Some(value.span()), format!("'{key}' must be a number or a text"))),
+        })
     }
 
     pub fn known(&self, table: &DeTable<'_>, known: &[&str], of: &str) -> Read<()> {

@@ -1,5 +1,5 @@
-//! A session as a lane of one slot: it makes a request again after errors that pass, and one that loses the server comes
-//! back as soon as that answers again: a gap in the series, not the end of it.
+//! A session as a lane of one slot. It makes a request again after errors that pass. If it loses the server, it comes back as
+//! soon as that answers again: a gap in the series, not the end of it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -68,7 +68,7 @@ impl Losses {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// After so many losses the lease is ours again, and those who came back may go on.
+    /// After so many losses the lease is ours again, and sessions that came back may go on.
     pub fn renewed(&self, losses: u64) {
         self.renewed.store(losses, Ordering::Relaxed);
     }
@@ -216,7 +216,7 @@ impl SessionLane<'_> {
         Err(Error::new(ErrorKind::Statement, message).hint(hint))
     }
 
-    /// Connects again, and again until the phase ends. Nobody writes before the lease is ours again.
+    /// Connects again, and again until the phase ends. No session writes before the lease is ours again.
     fn come_back(&mut self) -> Result<()> {
         let Sessions { clock, interrupt, connect, end, losses, .. } = self.sessions;
         let loss = losses.count.fetch_add(1, Ordering::Relaxed) + 1;

@@ -126,8 +126,8 @@ pub(super) fn run(
         }
         watched = std::mem::replace(&mut watched, Ok(())).and(await_answers(shared, interrupt, lasts));
     });
-    // A session that waits for its last answer may outlast the phase, and one that has nothing more to do may be done before: the
-    // phase ends when it was to end, but where it was stopped.
+    // A session that waits for its last answer may outlast the phase, and one without more to do may be done before. The phase
+    // ends when it was to end, but where it was stopped.
     if !shared.state.is_stopped() {
         clock.sleep_until(end);
     }

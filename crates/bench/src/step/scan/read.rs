@@ -1,4 +1,4 @@
-//! Tables read whole into the client (reference, 2.8): one session or several, each takes the next table that nobody has
+//! Tables read whole into the client (reference, 2.8): one session or several, each takes the next table that is not
 //! begun, in no order of its rows.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

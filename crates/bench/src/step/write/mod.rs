@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use plimsoll_engine::value::RowSummary;
 use plimsoll_engine::work::{Expected, TableData, Work};
-use plimsoll_engine::{Error, ErrorKind, Result, Row, Session, Table, Workspace};
+use plimsoll_engine::{Error, ErrorKind, Result, Session, Table, Workspace};
 use plimsoll_measurement::{Counter, Metric, Point, units};
 
-use crate::figures::series::{Measured, Series, rate};
+use crate::figures::series::rate;
 use crate::generate::{Family, Rows};
 use crate::parameters::shared::{CHUNK, DAY, ROW, SEED, SOURCE, VOLUME};
 use crate::parameters::{Kind, Parameter, Parameters};
@@ -31,56 +31,40 @@ const MOST_VOLUMES: u64 = 20;
 /// Most parts of one statement: SQLite takes 500 in a compound select.
 const MOST_PARTS: u64 = 400;
 
+const AT_LEAST: Parameter = Parameter::new(
+    "at_least",
+    Kind::Duration(Duration::ZERO, DAY),
+    "Shortest time of a repetition. A fast target writes more chunks than the volume asks for.",
+);
+
 /// Chunked writes (2.10).
-pub(super) struct Writes;
-
-impl StepKind for Writes {
-    fn name(&self) -> &'static str {
-        "write"
-    }
-
-    fn parameters(&self) -> &'static [&'static Parameter] {
-        const AT_LEAST: Parameter = Parameter::new(
-            "at_least",
-            Kind::Duration(Duration::ZERO, DAY),
-            "Shortest time of a repetition. A fast target writes more chunks than the volume asks for.",
-        );
-        &[&VOLUME, &ROW, &CHUNK, &SOURCE, &AT_LEAST, &SEED]
-    }
-
-    fn measure(&self) -> Measures {
-        Measures::AtDatabase(Box::<Write>::default())
-    }
-
-    fn figures(&self, measured: &Measured<'_>) -> Vec<Series> {
-        vec![rate("write_rate", &measured.points)]
-    }
-
-    fn expects(&self, ran: &Ran<'_>, ask: Ask<'_>) -> Result<Vec<Expected>> {
-        let (table, rows) = source_rows(ran.parameters, None);
-        let (mut counted, mut row, mut row_summary) = (rows.clone(), Row::default(), RowSummary::default());
-        while counted.fill(&mut row) {
-            row_summary.add(&mut row);
-        }
-        // A target that could not keep this source was given a smaller one.
-        let used = ran.record.parameters.get("source_bytes").and_then(serde_json::Value::as_u64);
-        if used != Some(row_summary.content_bytes) {
-            return Ok(Vec::new());
-        }
-        let Shape { times, chunks, .. } = Shape::of(ran.parameters, row_summary);
-        let source = TableData { table, rows: Box::new(rows) };
-        Ok(ask(Work::Write { source, times, chunks })?.into_iter().collect())
-    }
-
-    fn space_bytes(&self, parameters: &Parameters, _: bool) -> u64 {
+pub(super) const KIND: StepKind = StepKind {
+    expects,
+    space_bytes: |parameters, _| {
         let chunks = parameters.bytes("volume").max(10 * parameters.bytes("chunk"));
         let logs = parameters.bytes("chunk").saturating_mul(2);
         pages(chunks).saturating_add(pages(logs)).saturating_add(parameters.bytes("source").saturating_mul(2))
-    }
+    },
+    compares_volumes: true,
+    ..StepKind::new(
+        "write",
+        &[&VOLUME, &ROW, &CHUNK, &SOURCE, &AT_LEAST, &SEED],
+        || Measures::AtDatabase(Box::<Write>::default()),
+        |measured| vec![rate("write_rate", &measured.points)],
+    )
+};
 
-    fn compares_volumes(&self) -> bool {
-        true
+fn expects(ran: &Ran<'_>, ask: Ask<'_>) -> Result<Vec<Expected>> {
+    let (table, rows) = source_rows(ran.parameters, None);
+    let row_summary = rows.clone().summary();
+    // A target that could not keep this source was given a smaller one.
+    let used = ran.record.parameters.get("source_bytes").and_then(serde_json::Value::as_u64);
+    if used != Some(row_summary.content_bytes) {
+        return Ok(Vec::new());
     }
+    let Shape { times, chunks, .. } = Shape::of(ran.parameters, row_summary);
+    let source = TableData { table, rows: Box::new(rows) };
+    Ok(ask(Work::Write { source, times, chunks })?.into_iter().collect())
 }
 
 #[derive(Default)]
@@ -94,7 +78,7 @@ pub(super) struct Write {
 }
 
 impl Write {
-    /// A write within another step, whose repetition has begun.
+    /// A write within another step, in a repetition that has begun.
     pub(super) fn within(workspace: Workspace, beside: Option<Size>) -> Self {
         Self { within: Some((workspace, beside)), ..Self::default() }
     }
