@@ -272,23 +272,21 @@ impl Reader<'_> {
         let wanted = steps.iter().any(|step| step.makes_requests);
         if own {
             return found.map_or(Ok(Mix::default()), |(_, span, _)| {
-                Err(self.error(Some(span), "a definition has a mix or requests of its own, not both"))
+                self.fail(Some(span), "a definition has a mix or requests of its own, not both")
             });
         }
         let (span, value) = match found {
             None if wanted => {
-                return Err(
-                    self.error(None, "the key 'mix' is missing: which requests are made, how often; or [[request]]")
-                );
+                return self.fail(None, "the key 'mix' is missing: which requests are made, how often; or [[request]]");
             }
             None => return Ok(Mix::default()),
             Some((_, span, _)) if !wanted => {
-                return Err(self.error(Some(span), "'mix' belongs to the step 'requests', which is not there"));
+                return self.fail(Some(span), "'mix' belongs to the step 'requests', which is not there");
             }
             Some((_, span, value)) => (span, value),
         };
         let Some(table) = value.get_ref().as_table() else {
-            return Err(self.error(Some(span), "'mix' must be a table such as [mix] insert = 20"));
+            return self.fail(Some(span), "'mix' must be a table such as [mix] insert = 20");
         };
         let mut weights = Vec::new();
         for (name, span, value) in entries(table) {
@@ -306,7 +304,7 @@ impl Reader<'_> {
 
     fn steps(&self, document: &DeTable<'_>) -> Read<Steps> {
         let Some((_, key_span, value)) = find(document, "steps") else {
-            return Err(self.error(None, "the key 'steps' is missing"));
+            return self.fail(None, "the key 'steps' is missing");
         };
         let list = value.get_ref().as_array().filter(|list| !list.is_empty());
         let list = list.ok_or_else(|| self.error(Some(key_span), "'steps' must be a list such as [\"scan\"]"))?;
@@ -318,7 +316,7 @@ impl Reader<'_> {
                 self.error(Some(item.span()), format!("unknown step '{word}', {}", hint(word, &names, "there is none")))
             })?;
             if steps.contains(&step) {
-                return Err(self.error(Some(item.span()), format!("the step '{word}' stands there twice")));
+                return self.fail(Some(item.span()), format!("the step '{word}' stands there twice"));
             }
             steps.push(step);
         }
@@ -332,7 +330,7 @@ impl Reader<'_> {
         for (key, key_span, value) in entries(table) {
             if is_own && OF_LOADED_TABLES.contains(&key) {
                 let problem = format!("'{key}' is of tables that a test loads, and requests of your own have none");
-                return Err(self.error(Some(key_span), problem));
+                return self.fail(Some(key_span), problem);
             }
             let text = self.text(key, value)?;
             parameters.set(key, &text, steps).map_err(|problem| self.error(Some(key_span), problem))?;
@@ -345,8 +343,7 @@ impl Reader<'_> {
         match steps.own().into_iter().find(|parameter| !parameters.contains(parameter.name)) {
             None => Ok(()),
             Some(parameter) => {
-                Err(self
-                    .error(None, format!("[parameters] lacks '{}' ({})", parameter.name, parameter.kind.describe())))
+                self.fail(None, format!("[parameters] lacks '{}' ({})", parameter.name, parameter.kind.describe()))
             }
         }
     }

@@ -95,7 +95,6 @@ pub fn execute<'a>(
 /// A place of the run's own, and the lease on it.
 type Place = (Workspace, Box<dyn Lease>);
 
-/// A run under way.
 #[derive(Clone, Copy)]
 struct Run<'a> {
     plan: &'a Plan<'a>,

@@ -104,7 +104,6 @@ fn failed(parent: &Path, error: &io::Error) -> Error {
         .hint("let TMPDIR name a folder with room in it")
 }
 
-/// Starts to watch over a folder.
 fn guard(folder: &Path) -> io::Result<Child> {
     let mut shell = Command::new("sh");
     shell.args(["-c", GUARD, "plimsoll-guard"]).arg(folder).current_dir("/");
@@ -113,7 +112,6 @@ fn guard(folder: &Path) -> io::Result<Child> {
     shell.process_group(0).spawn()
 }
 
-/// The owner of our process, and so of our files.
 fn our_user() -> Option<u32> {
     fs::metadata("/proc/self").ok().map(|metadata| metadata.uid())
 }

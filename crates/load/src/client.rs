@@ -37,7 +37,6 @@ pub struct ClientMonitor {
     requests: u64,
     slept: LatencyHistogram,
     pickup: LatencyHistogram,
-    /// Bytes sent and received.
     traffic: Option<(u64, u64)>,
 }
 
@@ -56,7 +55,6 @@ pub struct Told {
     pub held: Option<bool>,
 }
 
-/// What a phase needed of the client.
 #[derive(Debug)]
 struct Need {
     of: Told,

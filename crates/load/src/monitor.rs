@@ -32,7 +32,6 @@ pub struct Monitor<'a> {
     pub percentiles: Vec<(Option<f64>, Option<f64>)>,
 }
 
-/// A minute that is not over yet.
 struct Minute {
     number: u32,
     start: Moment,
@@ -135,7 +134,7 @@ impl<'a> Monitor<'a> {
         .with_content(sums.amount.content_bytes)
         .with(Metric::Operations, sums.answered)
         .with(Metric::Errors, sums.failed)
-        .with(Metric::Sessions, self.phase.sessions as u32)
+        .with(Metric::Sessions, self.phase.sessions)
         .with(Metric::AskedPerSecond, self.phase.rate.map(Rate::mean))
         .with(Metric::LatencyUsP50, us(50.0))
         .with(Metric::LatencyUsP99, us(99.0));

@@ -108,7 +108,7 @@ impl Phase {
             times: times.to_data(),
             times_without_waits: without_waits.as_ref().map(LatencyHistogram::to_data),
             times_uncorrected: uncorrected.as_ref().map(LatencyHistogram::to_data),
-            start_lag: recorder.lag().map(|lag| lag.all.to_data()),
+            start_lag: recorder.lag.as_ref().map(|lag| lag.all.to_data()),
             holds: None,
         }
     }

@@ -89,10 +89,10 @@ pub struct Recorder {
     slots: Slots,
     /// Times since they were taken; see [`Recorder::take_recent`].
     recent: LatencyHistogram,
-    /// Only beside a schedule.
-    lag: Option<Box<Lag>>,
+    /// How late requests started; only beside a schedule.
+    pub lag: Option<Box<Lag>>,
     /// How late answers were picked up, where that was measured.
-    pickup: Option<Box<LatencyHistogram>>,
+    pub pickup: Option<Box<LatencyHistogram>>,
 }
 
 impl Recorder {
@@ -164,11 +164,6 @@ impl Recorder {
         self.pickup.get_or_insert_default().record(lag);
     }
 
-    /// How late answers were picked up, where that was measured.
-    pub fn pickup(&self) -> Option<&LatencyHistogram> {
-        self.pickup.as_deref()
-    }
-
     /// Adds the times since the last call to `sum`.
     pub fn take_recent(&mut self, sum: &mut LatencyHistogram) {
         sum.merge(&self.recent);
@@ -217,11 +212,6 @@ impl Recorder {
     /// schedule `due` says how many requests were due up to a second.
     pub fn stalls(&self, from_seconds: f64, to_seconds: f64, due: Option<&dyn Fn(f64) -> f64>) -> Vec<Stall> {
         self.slots.stalls(from_seconds, to_seconds, due)
-    }
-
-    /// How late requests started; only beside a schedule.
-    pub fn lag(&self) -> Option<&Lag> {
-        self.lag.as_deref()
     }
 
     /// The sums so far.
@@ -348,7 +338,7 @@ mod tests {
         assert_eq!(one.seconds(&[]).errors, [0, 1, 0]);
         assert_eq!(one.seconds(&[]).errors_by_class["busy"], [0, 1]);
         // A session that was busy until after the intended start is no delay of the client.
-        let lag = one.lag().unwrap();
+        let lag = one.lag.as_ref().unwrap();
         assert_eq!((lag.all.count(), lag.slept.count()), (2, 1));
         assert!(lag.slept.percentile(100.0).unwrap() < Duration::from_micros(1));
         assert_eq!((one.times().times.count(), one.times().uncorrected.unwrap().count()), (2, 2));

@@ -31,7 +31,6 @@ impl Goal {
         }
     }
 
-    /// The longest that a try lasts.
     fn longest(&self) -> Duration {
         self.usual.saturating_mul(MOST_TIMES_USUAL)
     }

@@ -18,7 +18,6 @@ const MOST_SLOTS: u64 = 7 * 24 * 3600 * 1000 / SLOT_MS;
 #[derive(Debug, Clone, Default)]
 pub struct Slots {
     bits: Vec<u64>,
-    /// Answers in all.
     count: u64,
 }
 

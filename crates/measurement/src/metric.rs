@@ -135,18 +135,6 @@ impl From<u64> for Value {
     }
 }
 
-impl From<u32> for Value {
-    fn from(value: u32) -> Self {
-        Self(Some(f64::from(value)))
-    }
-}
-
-impl From<i32> for Value {
-    fn from(value: i32) -> Self {
-        Self(Some(f64::from(value)))
-    }
-}
-
 impl<T: Into<Self>> From<Option<T>> for Value {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self(None), Into::into)

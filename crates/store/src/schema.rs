@@ -98,7 +98,6 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     DROP TABLE run_1;",
 ];
 
-/// The version this release writes.
 pub(crate) const VERSION: i32 = MIGRATIONS.len() as i32;
 
 /// Another process writes one point at a time, which takes milliseconds; a merge of thousands of runs takes seconds.

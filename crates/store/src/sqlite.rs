@@ -25,11 +25,9 @@ pub struct RunStore {
     path: PathBuf,
     writer: Mutex<Connection>,
     readers: Mutex<Vec<Connection>>,
-    /// How readers open it.
     address: Address,
 }
 
-/// What SQLite is told to open.
 #[derive(Debug, Clone)]
 struct Address {
     name: PathBuf,
@@ -49,7 +47,6 @@ impl Address {
     }
 }
 
-/// A file that was opened, and its owner.
 struct Opened {
     connection: Connection,
     owner: Owner,

@@ -240,7 +240,7 @@ mod tests {
         let point = |step: &str, rows: u64| {
             Point { phase: Some(step.to_owned()), seconds: 10.0, ..Point::default() }
                 .with(Metric::Rows, rows)
-                .with(Metric::Sessions, 8_u32)
+                .with(Metric::Sessions, 8_u64)
         };
         let disk = [("data_reads", 499.0), ("waiting_for_data_read", 7.0), ("cpu", 0.1)];
         let cpu = [("data_reads", 1.0), ("waiting_for_data_read", 0.0), ("cpu", 2.0)];

@@ -38,20 +38,20 @@ impl Reader<'_> {
         let Some((_, span, value)) = find(document, "request") else {
             return match entries(document).find(|(key, ..)| OWN_KEYS.contains(key)) {
                 Some((key, span, _)) => {
-                    Err(self.error(Some(span), format!("'{key}' belongs to [[request]], which is not there")))
+                    self.fail(Some(span), format!("'{key}' belongs to [[request]], which is not there"))
                 }
                 None => Ok(None),
             };
         };
         if !matches!(&steps[..], [step] if step.makes_requests) {
-            return Err(self.error(Some(span), "[[request]] belongs to steps = [\"requests\"] alone"));
+            return self.fail(Some(span), "[[request]] belongs to steps = [\"requests\"] alone");
         }
         let list = value.get_ref().as_array().filter(|list| !list.is_empty());
         let list = list.ok_or_else(|| self.error(Some(span.clone()), "requests are written as [[request]]"))?;
         let variables = self.variables(document)?;
         let (existing, writes) = (self.flag(document, "existing", false)?, self.flag(document, "writes", false)?);
         if let Some((_, span, _)) = find(document, "writes").filter(|_| writes && !existing) {
-            return Err(self.error(Some(span), "'writes' belongs to 'existing = true': other tables are ours to write"));
+            return self.fail(Some(span), "'writes' belongs to 'existing = true': other tables are ours to write");
         }
         let copies = self.number(document, "copies", 1, MOST_COPIES)?;
         let mut own = CustomWorkload { existing, writes, variables, copies, ..CustomWorkload::default() };
@@ -61,12 +61,12 @@ impl Reader<'_> {
             let request = self.request(item, &own, list.len())?;
             if own.requests.iter().any(|other: &Request| other.name == request.name) {
                 let span = item.get_ref().as_table().and_then(|table| find(table, "name")).map(|(_, span, _)| span);
-                return Err(self.error(span, format!("two requests are called '{}'", request.name)));
+                return self.fail(span, format!("two requests are called '{}'", request.name));
             }
             own.requests.push(request);
         }
         if own.requests.iter().all(|request| request.weight <= 0.0) {
-            return Err(self.error(Some(span), "no request has a weight above 0"));
+            return self.fail(Some(span), "no request has a weight above 0");
         }
         Ok(Some(own))
     }
@@ -82,7 +82,7 @@ impl Reader<'_> {
             {
                 let problem =
                     format!("'{name}' can't name a variable: lower-case letters, digits and _, no parameter and not n");
-                return Err(self.error(Some(span), problem));
+                return self.fail(Some(span), problem);
             }
             let number = integer(value).and_then(|number| u64::try_from(number).ok());
             let number = number
@@ -96,7 +96,7 @@ impl Reader<'_> {
         let Some((_, span, value)) = find(document, section) else { return Ok(Vec::new()) };
         if own.existing && !own.writes {
             let problem = format!("[{section}] writes, and existing tables are only read unless 'writes = true'");
-            return Err(self.error(Some(span), problem));
+            return self.fail(Some(span), problem);
         }
         let table = self.table(span, value, section)?;
         self.known(table, &["statements"], section)?;
@@ -106,11 +106,11 @@ impl Reader<'_> {
             if let Some(name) =
                 text.texts().find_map(|sql| text::parameters(sql).first().map(|name| (*name).to_owned()))
             {
-                return Err(self
-                    .error(Some(item.span()), format!("':{name}': the statements of [{section}] have no parameters")));
+                return self
+                    .fail(Some(item.span()), format!("':{name}': the statements of [{section}] have no parameters"));
             }
             if times != 1 {
-                return Err(self.error(Some(item.span()), format!("'times' belongs to requests, not to [{section}]")));
+                return self.fail(Some(item.span()), format!("'times' belongs to requests, not to [{section}]"));
             }
             texts.push(text);
         }
@@ -123,7 +123,7 @@ impl Reader<'_> {
         self.known(table, &keys, "request")?;
         let name = match find(table, "name") {
             None if of == 1 => "request".to_owned(),
-            None => return Err(self.error(Some(item.span()), "one of several requests needs a 'name'")),
+            None => return self.fail(Some(item.span()), "one of several requests needs a 'name'"),
             Some(_) => self.string(table, "name")?,
         };
         let mut asked = Vec::new();
@@ -134,7 +134,7 @@ impl Reader<'_> {
                 let problem = format!(
                     "a statement that begins with '{first}' may write, and existing tables are only read unless 'writes = true'"
                 );
-                return Err(self.error(Some(statement.span()), problem));
+                return self.fail(Some(statement.span()), problem);
             }
             asked.push((statement.span(), Asked { text, times }));
         }
@@ -145,10 +145,10 @@ impl Reader<'_> {
             for used in one.text.texts().flat_map(text::parameters) {
                 if !names.contains(&used) {
                     let hint = hint(used, &names, "no parameters are given");
-                    return Err(self.error(
+                    return self.fail(
                         Some(span.clone()),
                         format!("':{used}' has no parameter that says how it is drawn, {hint}"),
-                    ));
+                    );
                 }
             }
         }
@@ -160,7 +160,7 @@ impl Reader<'_> {
                 parameters.iter().any(|(_, _, draw)| matches!(draw, Draw::Plus(other, _) if other == name))
             };
             if !is_used(name) && !is_base(name) {
-                return Err(self.error(Some(span.clone()), format!("no statement uses the parameter ':{name}'")));
+                return self.fail(Some(span.clone()), format!("no statement uses the parameter ':{name}'"));
             }
             if let Draw::Plus(other, _) = draw {
                 let base = parameters.iter().find(|(name, ..)| name == other);
@@ -172,7 +172,7 @@ impl Reader<'_> {
                         "'{other}' is no parameter that is drawn as a whole number, {}",
                         hint(other, &others, "there is no other")
                     );
-                    return Err(self.error(Some(span.clone()), problem));
+                    return self.fail(Some(span.clone()), problem);
                 }
             }
         }
@@ -197,7 +197,7 @@ impl Reader<'_> {
             let problem = format!(
                 "{name} is not in the run's own place, and written to only with 'existing = true' and 'writes = true'"
             );
-            return Err(self.error(Some(item.span()), problem));
+            return self.fail(Some(item.span()), problem);
         }
         Ok((text, times))
     }

@@ -16,7 +16,6 @@ const GROUPS: &[&str] = &[
     include_str!("../../definitions/groups/scale.toml"),
 ];
 
-/// Parameters as they are written, by name.
 type Written = BTreeMap<String, toml::Value>;
 
 /// A group of tests.

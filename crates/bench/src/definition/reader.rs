@@ -42,6 +42,10 @@ impl Reader<'_> {
         DefinitionError { file: self.file.to_owned(), line, problem: problem.into() }
     }
 
+    pub fn fail<T>(&self, span: Option<Range<usize>>, problem: impl Into<String>) -> Read<T> {
+        Err(self.error(span, problem))
+    }
+
     pub fn string(&self, document: &DeTable<'_>, key: &str) -> Read<String> {
         let missing = || self.error(None, format!("the key '{key}' is missing"));
         let (_, _, value) = find(document, key).ok_or_else(missing)?;
@@ -52,7 +56,7 @@ impl Reader<'_> {
         let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if text.is_empty() || (key == "name" && !text.chars().all(allowed)) {
             let problem = format!("'{key}' must not be empty; a name has lower-case letters, digits and hyphens only");
-            return Err(self.error(Some(value.span()), problem));
+            return self.fail(Some(value.span()), problem);
         }
         Ok(text.to_owned())
     }
@@ -101,7 +105,7 @@ impl Reader<'_> {
                 let not_numbers = || self.error(Some(value.span()), format!("'{key}' must hold whole numbers"));
                 texts.ok_or_else(not_numbers)?.join(",")
             }
-            _ => return Err(self.error(Some(value.span()), format!("'{key}' must be a number or a text"))),
+            _ => return self.fail(Some(value.span()), format!("'{key}' must be a number or a text")),
         })
     }
 
@@ -110,7 +114,7 @@ impl Reader<'_> {
             None => Ok(()),
             Some((key, span, _)) => {
                 let of = if of.is_empty() { String::new() } else { format!(" in {of}") };
-                Err(self.error(Some(span), format!("unknown key '{key}'{of}, {}", hint(key, known, "none is known"))))
+                self.fail(Some(span), format!("unknown key '{key}'{of}, {}", hint(key, known, "none is known")))
             }
         }
     }

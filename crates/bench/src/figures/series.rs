@@ -144,7 +144,6 @@ pub fn latencies(repetitions: &[&Repetition]) -> [Series; 3] {
     })
 }
 
-/// The mean of some values.
 pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }

@@ -114,8 +114,7 @@ pub enum Measures {
 /// Measures without a database.
 pub trait Alone {
     /// Makes what is measured. Called once.
-    fn prepare(&mut self, parameters: &Parameters, keep: &mut Keep<'_>) -> Result<()> {
-        let _ = (parameters, keep);
+    fn prepare(&mut self, _: &Parameters, _: &mut Keep<'_>) -> Result<()> {
         Ok(())
     }
 
@@ -126,8 +125,7 @@ pub trait Alone {
 /// Measures at a database.
 pub trait Measure {
     /// Makes and checks the data. Called once.
-    fn prepare(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
-        let _ = context;
+    fn prepare(&mut self, _: &mut Context<'_, '_>) -> Result<()> {
         Ok(())
     }
 
@@ -135,8 +133,7 @@ pub trait Measure {
     fn repeat(&mut self, context: &mut Context<'_, '_>) -> Result<()>;
 
     /// Gives back what it holds at the target beside the run's own place. Called once, whatever happened before.
-    fn finish(&mut self, database: &dyn Database, workspace: &Workspace) -> Result<()> {
-        let _ = (database, workspace);
+    fn finish(&mut self, _: &dyn Database, _: &Workspace) -> Result<()> {
         Ok(())
     }
 }

@@ -38,7 +38,6 @@ pub struct Target {
 }
 
 impl Target {
-    /// Statements that a table has.
     const STATEMENTS: u32 = 5 + OTHER_COLUMNS.len() as u32;
 
     /// A table with rows 1 to `rows`; new ones with keys up to `remembered` may be asked for later. Single rows are asked for by
@@ -114,7 +113,6 @@ impl Workload for OnRows<'_> {
     }
 }
 
-/// A session's own part.
 struct Session<'a> {
     work: &'a OnRows<'a>,
     kinds: Vec<Kind>,

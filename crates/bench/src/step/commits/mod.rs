@@ -14,10 +14,8 @@ use crate::step::context::{Context, Keep, Time};
 use crate::step::kind::{Measure, Measures, StepKind};
 use plimsoll_telemetry::views;
 
-/// Points of a repetition.
 const POINTS: u64 = 10;
 
-/// Content of a row.
 const ROW_BYTES: u64 = 4;
 
 const COMMITS: Parameter =
@@ -103,7 +101,6 @@ fn files(server: &mut Option<Box<dyn Sampler>>, session: &mut dyn Session) -> Re
     Ok(session.views()?.files)
 }
 
-/// What the inserts came to.
 #[derive(Default)]
 struct Prepared {
     times: LatencyHistogram,
@@ -145,7 +142,7 @@ impl Prepared {
                     keep.from_to(label, start, now)
                         .with(Metric::Rows, inserted)
                         .with(Metric::Operations, inserted)
-                        .with(Metric::Sessions, 1)
+                        .with(Metric::Sessions, 1_u64)
                         .with(Metric::LatencyUsP50, us(50.0))
                         .with(Metric::LatencyUsP99, us(99.0)),
                 )?;

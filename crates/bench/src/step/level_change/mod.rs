@@ -59,7 +59,6 @@ pub(super) const KIND: StepKind = StepKind {
     )
 };
 
-/// Changes the level there and back.
 #[derive(Default)]
 struct LevelChange {
     levels: Option<Box<dyn Levels>>,
@@ -159,7 +158,6 @@ fn probe(target: &Target<'_>, parameters: &Parameters, keep: &mut Keep<'_>, name
 /// After an interrupt, how long to look whether the level before is in effect again.
 const LOOK_AROUND: Duration = Duration::from_secs(5);
 
-/// A change of the level, there or back.
 #[derive(Clone, Copy)]
 struct Change<'a> {
     level: &'a str,
@@ -179,7 +177,7 @@ impl Change<'_> {
         keep.log.activity(&format!("{stage}: {level}"));
         self.ask(keep.time, levels, start)?;
         keep.mark(format!("level {level} was asked for"));
-        let mut looks = 0;
+        let mut looks = 0_u64;
         loop {
             let effective = in_effect(levels, level)?;
             looks += 1;

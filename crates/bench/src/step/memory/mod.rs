@@ -35,8 +35,7 @@ const WIDTH: Width = Width::Seeds;
 /// Keys read by one statement. More would only save round trips; fewer would make them the test.
 const KEYS_PER_STATEMENT: usize = 64;
 
-/// Most passes over one set.
-const MOST_PASSES: u32 = 8;
+const MOST_PASSES: u64 = 8;
 
 const FIRST_SET: Parameter =
     Parameter::new("first_set", Kind::Bytes(1 << 16, 1 << 50), "Smallest working set of the memory test.").scaling();
@@ -180,7 +179,7 @@ impl Memory {
         let mut probe = Probe::with_memory(target.database);
         let start = time.clock.now();
         let mut seconds;
-        let (mut passes, mut last_misses) = (0, u64::MAX);
+        let (mut passes, mut last_misses) = (0_u64, u64::MAX);
         let rest = target.database.description().rest_before_reuse;
         let (misses, accesses) = loop {
             let keys = order.shuffled(rows, stride);

@@ -9,7 +9,7 @@ mod tables;
 
 use std::time::Duration;
 
-use plimsoll_engine::{Database, Error, ErrorKind, RequestAccess, Requester, Result, Workspace};
+use plimsoll_engine::{Database, Error, ErrorKind, RequestAccess, Result, Workspace};
 use plimsoll_load::client::{ClientMonitor, Told, Where};
 use plimsoll_load::recorder::{Recorder, Sums};
 use plimsoll_measurement::{Moment, RequestKind};
@@ -27,12 +27,10 @@ use crate::workload::custom::Ready;
 use crate::workload::mix::Kind as Class;
 use crate::workload::rehearsal::rehearse;
 use crate::workload::request::Workload;
-use crate::workload::session::Slot;
 
 /// A run in which more requests fail is not valid (reference, A20).
 const MOST_FAILED_PERCENT: f64 = 1.0;
 
-/// What the phases of a test are made of.
 const PARAMETERS: &[&Parameter] = &[
     &VOLUME,
     &TABLES,
@@ -171,7 +169,7 @@ impl Measure for Requests {
         let phases = plan(parameters).map_err(contradiction)?;
         let most = phases.iter().map(|phase| phase.sessions).max().unwrap_or(1);
         let connect = target.requesters(target.workspace, access);
-        let mut slots = (0..most).map(|_| connect().map(Slot::new)).collect::<Result<Vec<_>>>()?;
+        let mut slots = (0..most).map(|_| connect().map(Some)).collect::<Result<Vec<_>>>()?;
         keep.begin(Some(target.database));
         let names = match own {
             Some(own) => own.kinds(),
@@ -225,7 +223,7 @@ impl Measure for Requests {
             let rank = if are_batches { record.mb_per_minute.unwrap_or(0.0) } else { record.rate };
             let repetition = keep.repetition.label.clone();
             let told = Told { repetition, phase: keep.repetition.phases.len(), seconds: record.seconds, rank, held };
-            let lags = [recorder.lag().map(|lag| &lag.slept), recorder.pickup()];
+            let lags = [recorder.lag.as_ref().map(|lag| &lag.slept), recorder.pickup.as_deref()];
             self.client.phase(told, &of_phase.needed, lags);
             if search.is_none() || record.holds == Some(true) {
                 judged = judged.plus(recorder.sums());
@@ -246,7 +244,7 @@ impl Measure for Requests {
             search.unseen().into_iter().for_each(|unseen| keep.warn(unseen));
         }
         for slot in &slots {
-            let traffic = slot.requester.as_deref().and_then(Requester::traffic);
+            let traffic = slot.as_ref().and_then(|(requester, _)| requester.traffic());
             self.client.traffic(traffic.map(|traffic| (traffic.sent_bytes, traffic.received_bytes)));
         }
         drop(slots);
@@ -269,7 +267,6 @@ impl Measure for Requests {
     }
 }
 
-/// Says of which requests most touched no row.
 fn warn_of_untouched(own: &Ready, keep: &mut Keep<'_>) {
     for kind in own.seeking() {
         let found = keep.repetition.requests.iter().find(|found| found.kind == kind);

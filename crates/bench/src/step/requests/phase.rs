@@ -52,7 +52,6 @@ pub(super) struct Conditions<'a> {
     pub is_bulk: bool,
 }
 
-/// What a phase came to.
 pub(super) struct Ran {
     pub recorder: Recorder,
     pub record: PhaseRecord,

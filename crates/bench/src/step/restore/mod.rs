@@ -109,7 +109,6 @@ fn at_density(content: u64, own: u64, bytes: u64) -> u64 {
     (content as f64 * (bytes as f64 / own.max(1) as f64)) as u64
 }
 
-/// Bytes of the files in a folder.
 fn folder_bytes(folder: &Path) -> u64 {
     let of = |entry: fs::DirEntry| match entry.metadata() {
         Ok(metadata) if metadata.is_dir() => folder_bytes(&entry.path()),

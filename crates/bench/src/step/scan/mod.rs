@@ -149,7 +149,6 @@ impl Measure for Scan {
 }
 
 impl Scan {
-    /// Table after table, in one session.
     fn scan(
         &self,
         dataset: &Dataset,

@@ -5,8 +5,7 @@ use plimsoll_engine::work::{Expected, TableData, Work};
 use plimsoll_engine::{Database, Error, ErrorKind, Result, Transfer, Workspace};
 use plimsoll_measurement::units;
 
-use super::size::Size;
-use super::source::Source;
+use super::source::{Size, Source};
 use crate::dataset::DatasetSpec;
 use crate::figures::series::{Measured, Series};
 use crate::parameters::shared::{LARGEST, ROW, SEED, TABLES, VOLUME};
@@ -48,7 +47,6 @@ pub(crate) struct Moving {
     pub move_one: fn(&mut At<'_, '_>, &mut Keep<'_>, &Source, &mut Option<Scratch>) -> Result<()>,
 }
 
-/// Where databases are moved.
 pub(crate) struct At<'a, 'b> {
     pub target: &'a mut Target<'b>,
     pub parameters: &'a Parameters,
@@ -84,14 +82,12 @@ pub(crate) fn expects<'a>(
     works.iter().filter_map(|work| ask(work(wanted.whole())).transpose()).collect()
 }
 
-/// What is moved, and how.
 struct Moves {
     how: &'static Moving,
     transfer: Option<Box<dyn Transfer>>,
     sources: Vec<Source>,
 }
 
-/// Moves databases in this way.
 pub(crate) fn measure(how: &'static Moving) -> Measures {
     Measures::AtDatabase(Box::new(Moves { how, transfer: None, sources: Vec::new() }))
 }

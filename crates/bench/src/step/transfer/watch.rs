@@ -8,8 +8,7 @@ use plimsoll_engine::{Cancel, Error, ErrorKind, Follow, Result, process};
 use plimsoll_measurement::{Metric, Moment, Point, units};
 
 use super::evidence::Evidence;
-use super::size::Size;
-use super::source::{FREE_RESERVE, Source};
+use super::source::{FREE_RESERVE, Size, Source};
 use crate::interrupt::CancelGuard;
 use crate::step::context::{Keep, Target};
 
@@ -25,7 +24,6 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Stages with the moved content in their points: what is in a dump is counted when it is loaded.
 const MOVING: [&str; 4] = [TABLES, COPY, BACKUP, RESTORE];
 
-/// Follows a move.
 pub(crate) struct Watch<'a, 'b, 'c> {
     target: &'a Target<'b>,
     keep: &'a mut Keep<'c>,
@@ -72,12 +70,10 @@ impl<'a, 'b, 'c> Watch<'a, 'b, 'c> {
         (self.content_bytes, self.page_bytes) = (content_bytes, page_bytes.max(1));
     }
 
-    /// The first stage begins.
     pub(crate) fn begin(&mut self, name: &'static str) -> Result<()> {
         self.stage(name)
     }
 
-    /// The last stage ends now.
     pub(crate) fn end(&mut self) -> Result<()> {
         let now = self.keep.time.clock.now();
         self.watched = None;

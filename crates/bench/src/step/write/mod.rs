@@ -17,7 +17,7 @@ use crate::schema::{self, Width};
 use crate::step::context::{Context, Keep, Target, Time};
 use crate::step::kind::{Ask, Measure, Measures, Ran, StepKind, contradiction, pages};
 use crate::step::probe::Probe;
-use crate::step::transfer::size::Size;
+use crate::step::transfer::source::Size;
 
 /// Stage of the scan of what was written.
 pub(crate) const SCAN: &str = "scan";
@@ -73,7 +73,6 @@ pub(super) struct Write {
     source_bytes: Option<u64>,
     /// Where it writes within another step, and beside the move of which of several databases.
     within: Option<(Workspace, Option<Size>)>,
-    /// Whether the chunks are read again by a scan.
     scans: bool,
 }
 
@@ -190,7 +189,9 @@ impl Write {
             interrupt.check()?;
             let first_key = chunk * rows + 1;
             let sql = session.dialect().copy_chunk(&table, &source.name, source.row_summary.rows, times, first_key);
-            let source_reads = SourceReads::start(session, &source)?;
+            // Where the engine counts by table, those of the chunk itself; elsewhere those of a scan of the source just before it.
+            let misses_before = session.table_misses(&source.table)?;
+            let of_a_read = misses_before.map_or_else(|| misses_of_a_read(session, &source).map(Some), |_| Ok(None))?;
             probe.start(session)?;
             let start = clock.now();
             let written = session.execute(&sql, &[])?;
@@ -199,7 +200,10 @@ impl Write {
             if written != rows {
                 return Err(contradiction(format!("a chunk of {rows} rows wrote {written}")));
             }
-            let source_miss_pages = source_reads.stop(session, &source)?;
+            let source_miss_pages = match misses_before {
+                Some(before) => session.table_misses(&source.table)?.and_then(|after| after.checked_sub(before)),
+                None => of_a_read,
+            };
             let size_before = std::mem::replace(&mut size, session.table_size(&table)?);
             let grown = |after: u64, before: u64| after.checked_sub(before);
             let label = Size::label(beside.as_ref(), &format!("chunk {}", chunk + 1));
@@ -320,29 +324,4 @@ fn source_misses(session: &mut dyn Session, source: &Source) -> Result<u64> {
             "the engine does not count cache misses, so the source can't be proved cached",
         )
     })
-}
-
-/// Reads of the source for one chunk. Where the engine counts by table, those of the chunk itself; elsewhere those of a
-/// scan of the source just before it, outside the measured time.
-enum SourceReads {
-    Before(u64),
-    Measured(u64),
-}
-
-impl SourceReads {
-    fn start(session: &mut dyn Session, source: &Source) -> Result<Self> {
-        match session.table_misses(&source.table)? {
-            Some(pages) => Ok(Self::Before(pages)),
-            None => Ok(Self::Measured(misses_of_a_read(session, source)?)),
-        }
-    }
-
-    fn stop(self, session: &mut dyn Session, source: &Source) -> Result<Option<u64>> {
-        match self {
-            Self::Measured(pages) => Ok(Some(pages)),
-            Self::Before(before) => {
-                Ok(session.table_misses(&source.table)?.and_then(|after| after.checked_sub(before)))
-            }
-        }
-    }
 }

@@ -40,7 +40,6 @@ struct Kind {
     transaction: bool,
     /// True if its transaction needs the right to write from its begin.
     needs_right: bool,
-    /// Names of the parameters, and where their values come from.
     names: Vec<String>,
     sources: Vec<Source>,
     copies: u64,
@@ -168,7 +167,6 @@ impl Workload for Ready {
     }
 }
 
-/// A session's own part.
 struct Session<'a> {
     work: &'a Ready,
     random: Xoshiro256PlusPlus,
