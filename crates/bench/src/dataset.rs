@@ -53,7 +53,7 @@ impl DatasetSpec {
         Self { tables, rows, width, seed: parameters.count("seed"), page_bytes }
     }
 
-    /// Its tables with their rows, as whoever knows limits is told of them.
+    /// Its tables with their rows, for a target that knows its limits.
     pub(crate) fn table_data<'a>(self) -> impl Iterator<Item = TableData<'a>> {
         (0..self.tables).map(move |number| {
             let rows = Box::new(self.generator(number, 1, self.rows));
@@ -61,7 +61,7 @@ impl DatasetSpec {
         })
     }
 
-    /// All of the database that holds it: a list of its tables comes first, whose few bytes are no part of a figure.
+    /// All of the database that holds it: first the list of its tables. The few bytes of that list are no part of a figure.
     pub(crate) fn whole<'a>(self) -> Vec<TableData<'a>> {
         let list = Manifest { next: 0, tables: self.tables };
         let list = TableData { table: manifest(), rows: Box::new(list) };
@@ -91,31 +91,26 @@ impl DatasetSpec {
     }
 }
 
-/// Finds, completes or makes the data set. `alone` asks for a kept set that nobody else reads meanwhile, because it will be
-/// written anew to make it cold; if others read it, it is shared and that can't be done.
+/// Finds, completes or makes the data set. `alone` asks for a kept set that no other run reads, because it will be written anew
+/// to make it cold. If others read it, it is shared and that can't be done.
 pub fn prepare(target: &Target<'_>, keep: &mut Keep<'_>, wanted: DatasetSpec, alone: bool) -> Result<Dataset> {
     let kept = wanted.workspace();
     let exists = target.database.workspaces()?.iter().any(|status| status.workspace == kept);
     if exists || target.keep_data {
         if let Some(mut lease) = target.database.claim(&kept, ClaimMode::Exclusive)? {
             let reused = if exists { verify(target, keep, &kept, wanted)? } else { None };
-            let tables = match (&reused, target.keep_data) {
-                (Some(tables), _) => Some(tables.clone()),
-                // Incomplete or damaged: whoever keeps data repairs it, everybody else leaves it alone.
-                (None, true) => Some(load(target, keep, &kept, wanted)?),
-                (None, false) => None,
+            let is_reused = reused.is_some();
+            let tables = match reused {
+                // Incomplete or damaged: a run that keeps data repairs it, every other leaves it alone.
+                None if target.keep_data => Some(load(target, keep, &kept, wanted)?),
+                reused => reused,
             };
             if let Some(tables) = tables {
                 if !alone {
                     lease.share()?;
                 }
-                return Ok(Dataset {
-                    workspace: kept,
-                    tables,
-                    lease: Some(lease),
-                    reused: reused.is_some(),
-                    shared: !alone,
-                });
+                let lease = Some(lease);
+                return Ok(Dataset { workspace: kept, tables, lease, reused: is_reused, shared: !alone });
             }
         } else if let Some(lease) = target.database.claim(&kept, ClaimMode::Shared)?
             && let Some(tables) = verify(target, keep, &kept, wanted)?
@@ -202,10 +197,8 @@ pub fn load(
     let mut tables = Vec::with_capacity(known.len());
     for (number, known) in (0..wanted.tables).zip(known) {
         let table = wanted.table(number);
-        if let Some(row_summary) = known
-            && stretches_agree(session, wanted, number, &table)?
-        {
-            tables.push((table, row_summary));
+        if let Some(kept) = kept(session, wanted, number, known)? {
+            tables.push(kept);
             continue;
         }
         session.execute(&format!("DROP TABLE IF EXISTS {}", table.name), &[])?;
@@ -230,7 +223,7 @@ pub fn load(
     Ok(tables)
 }
 
-/// The tables of a complete set whose samples agree with the generator; `None` if it is anything else.
+/// The tables of a complete set, if its samples agree with the generator.
 pub fn verify(
     target: &Target<'_>,
     keep: &mut Keep<'_>,
@@ -240,22 +233,25 @@ pub fn verify(
     keep.log.activity("verifying the kept data set");
     let (mut session, _watched) = target.session(workspace)?;
     let Some(known) = finished(session.as_mut(), wanted.tables)? else { return Ok(None) };
-    let mut tables = Vec::with_capacity(known.len());
-    for (number, known) in (0..wanted.tables).zip(known) {
-        let table = wanted.table(number);
-        match known {
-            Some(row_summary) if stretches_agree(session.as_mut(), wanted, number, &table)? => {
-                tables.push((table, row_summary));
-            }
-            _ => return Ok(None),
-        }
-    }
-    Ok(Some(tables))
+    let session = session.as_mut();
+    (0..wanted.tables).zip(known).map(|(number, known)| kept(session, wanted, number, known)).collect()
 }
 
-/// Compares the row count and three stretches of a kept table (first, middle, last) with what the generator makes.
-fn stretches_agree(session: &mut dyn Session, wanted: DatasetSpec, number: u64, table: &Table) -> Result<bool> {
-    const STRETCH: u64 = 500;
+/// A table with what the list says of it, if that is there and agrees with the generator.
+fn kept(
+    session: &mut dyn Session,
+    wanted: DatasetSpec,
+    number: u64,
+    known: Option<RowSummary>,
+) -> Result<Option<(Table, RowSummary)>> {
+    let table = wanted.table(number);
+    let agrees = known.is_some() && segments_agree(session, wanted, number, &table)?;
+    Ok(known.filter(|_| agrees).map(|row_summary| (table, row_summary)))
+}
+
+/// Compares the row count and three segments of a kept table (first, middle, last) with what the generator makes.
+fn segments_agree(session: &mut dyn Session, wanted: DatasetSpec, number: u64, table: &Table) -> Result<bool> {
+    const SEGMENT: u64 = 500;
     let count = match session.query_count(&format!("SELECT count(*) FROM {}", table.name), &[]) {
         Ok(count) => count,
         Err(error) if is_no_answer(&error) => return Err(error),
@@ -264,15 +260,9 @@ fn stretches_agree(session: &mut dyn Session, wanted: DatasetSpec, number: u64, 
     if count != wanted.rows {
         return Ok(false);
     }
-    for first in [1, (wanted.rows / 2).max(1), wanted.rows.saturating_sub(STRETCH).max(1)] {
-        let last = (first + STRETCH - 1).min(wanted.rows);
-        let there = checksum(session, table, first, last)?;
-        let (mut rows, mut row, mut made) =
-            (wanted.generator(number, first, last), Row::default(), RowSummary::default());
-        while rows.fill(&mut row) {
-            made.add(&mut row);
-        }
-        if there != made {
+    for first in [1, (wanted.rows / 2).max(1), wanted.rows.saturating_sub(SEGMENT).max(1)] {
+        let last = (first + SEGMENT - 1).min(wanted.rows);
+        if checksum(session, table, first, last)? != wanted.generator(number, first, last).summary() {
             return Ok(false);
         }
     }

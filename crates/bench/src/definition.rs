@@ -7,7 +7,8 @@ mod group;
 mod reader;
 
 use plimsoll_measurement::units;
-use toml::de::{DeTable, DeValue};
+use plimsoll_measurement::vocabulary::Vocabulary as _;
+use toml::de::DeTable;
 use xxhash_rust::xxh3::xxh3_64;
 
 pub use self::custom::REQUEST_KEYS;
@@ -107,7 +108,7 @@ pub struct Definition {
     pub parameters: Parameters,
     /// What its short form has in their place.
     pub short: Parameters,
-    /// What a target whose volumes shrink has in their place.
+    /// What a target with smaller volumes has in their place.
     pub scaled: Parameters,
     /// The group as part of which it is run.
     pub group: Option<String>,
@@ -190,7 +191,7 @@ impl Definition {
     /// # Errors
     /// A sentence if they contradict each other.
     pub fn check(&self, parameters: &Parameters) -> Result<(), String> {
-        self.steps.iter().try_for_each(|step| step.check(parameters))
+        self.steps.iter().try_for_each(|step| (step.check)(parameters))
     }
 
     /// The hash of the text, as the run record keeps it.
@@ -268,31 +269,29 @@ impl Reader<'_> {
     /// Without a mix the requests are the definition's own.
     fn mix(&self, document: &DeTable<'_>, steps: &Steps, own: bool) -> Read<Mix> {
         let found = find(document, "mix");
-        let wanted = steps.iter().any(|step| step.makes_requests());
+        let wanted = steps.iter().any(|step| step.makes_requests);
         if own {
             return found.map_or(Ok(Mix::default()), |(_, span, _)| {
-                Err(self.error(Some(span), "a definition has a mix or requests of its own, not both"))
+                self.fail(Some(span), "a definition has a mix or requests of its own, not both")
             });
         }
         let (span, value) = match found {
             None if wanted => {
-                return Err(
-                    self.error(None, "the key 'mix' is missing: which requests are made, how often; or [[request]]")
-                );
+                return self.fail(None, "the key 'mix' is missing: which requests are made, how often; or [[request]]");
             }
             None => return Ok(Mix::default()),
             Some((_, span, _)) if !wanted => {
-                return Err(self.error(Some(span), "'mix' belongs to the step 'requests', which is not there"));
+                return self.fail(Some(span), "'mix' belongs to the step 'requests', which is not there");
             }
             Some((_, span, value)) => (span, value),
         };
         let Some(table) = value.get_ref().as_table() else {
-            return Err(self.error(Some(span), "'mix' must be a table such as [mix] insert = 20"));
+            return self.fail(Some(span), "'mix' must be a table such as [mix] insert = 20");
         };
         let mut weights = Vec::new();
         for (name, span, value) in entries(table) {
-            let kind = Kind::from_name(name).ok_or_else(|| {
-                let hint = hint(name, &Kind::ALL.map(Kind::name), "there is none");
+            let kind = Kind::named(name).ok_or_else(|| {
+                let hint = hint(name, &Kind::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>(), "there is none");
                 self.error(Some(span.clone()), format!("unknown request '{name}', {hint}"))
             })?;
             let number = float(value);
@@ -305,19 +304,19 @@ impl Reader<'_> {
 
     fn steps(&self, document: &DeTable<'_>) -> Read<Steps> {
         let Some((_, key_span, value)) = find(document, "steps") else {
-            return Err(self.error(None, "the key 'steps' is missing"));
+            return self.fail(None, "the key 'steps' is missing");
         };
         let list = value.get_ref().as_array().filter(|list| !list.is_empty());
         let list = list.ok_or_else(|| self.error(Some(key_span), "'steps' must be a list such as [\"scan\"]"))?;
         let mut steps = Vec::new();
         for item in list {
             let word = item.get_ref().as_str().unwrap_or_default();
-            let step = self.kinds.0.iter().copied().find(|step| step.name() == word).ok_or_else(|| {
-                let names: Vec<&str> = self.kinds.0.iter().map(|step| step.name()).collect();
+            let step = self.kinds.0.iter().copied().find(|step| step.name == word).ok_or_else(|| {
+                let names: Vec<&str> = self.kinds.0.iter().map(|step| step.name).collect();
                 self.error(Some(item.span()), format!("unknown step '{word}', {}", hint(word, &names, "there is none")))
             })?;
             if steps.contains(&step) {
-                return Err(self.error(Some(item.span()), format!("the step '{word}' stands there twice")));
+                return self.fail(Some(item.span()), format!("the step '{word}' stands there twice"));
             }
             steps.push(step);
         }
@@ -325,43 +324,26 @@ impl Reader<'_> {
     }
 
     fn fill(&self, document: &DeTable<'_>, section: &str, steps: &Steps, parameters: &mut Parameters) -> Read<()> {
-        let Some((_, _, value)) = find(document, section) else { return Ok(()) };
-        let Some(table) = value.get_ref().as_table() else {
-            return Err(self.error(Some(value.span()), format!("'{section}' must be a table")));
-        };
+        let Some((_, span, value)) = find(document, section) else { return Ok(()) };
+        let table = self.table(span, value, section)?;
         let is_own = find(document, "request").is_some();
         for (key, key_span, value) in entries(table) {
-            let text = match value.get_ref() {
-                DeValue::String(text) => text.to_string(),
-                DeValue::Integer(number) => number.as_str().to_owned(),
-                DeValue::Float(number) => number.as_str().to_owned(),
-                DeValue::Array(list) => {
-                    let texts = list.iter().map(|item| match item.get_ref() {
-                        DeValue::Integer(number) => Some(number.as_str()),
-                        _ => None,
-                    });
-                    let texts: Option<Vec<&str>> = texts.collect();
-                    let not_numbers = || self.error(Some(value.span()), format!("'{key}' must hold whole numbers"));
-                    texts.ok_or_else(not_numbers)?.join(",")
-                }
-                _ => return Err(self.error(Some(value.span()), format!("'{key}' must be a number or a text"))),
-            };
             if is_own && OF_LOADED_TABLES.contains(&key) {
                 let problem = format!("'{key}' is of tables that a test loads, and requests of your own have none");
-                return Err(self.error(Some(key_span), problem));
+                return self.fail(Some(key_span), problem);
             }
+            let text = self.text(key, value)?;
             parameters.set(key, &text, steps).map_err(|problem| self.error(Some(key_span), problem))?;
         }
         Ok(())
     }
 
-    /// A parameter without a value would be 0 and mean something nobody asked for.
+    /// A parameter without a value would be 0, which means something else.
     fn all_given(&self, steps: &Steps, parameters: &Parameters) -> Read<()> {
         match steps.own().into_iter().find(|parameter| !parameters.contains(parameter.name)) {
             None => Ok(()),
             Some(parameter) => {
-                Err(self
-                    .error(None, format!("[parameters] lacks '{}' ({})", parameter.name, parameter.kind.describe())))
+                self.fail(None, format!("[parameters] lacks '{}' ({})", parameter.name, parameter.kind.describe()))
             }
         }
     }

@@ -1,6 +1,6 @@
-//! The events of a run that is measured here: one log numbers them, folds them, has them kept, and tells whoever follows.
+//! The events of a run that is measured here: one log numbers them, folds them, has them kept, and feeds followers.
 //!
-//! What keeps them may refuse, which stops the run: a point that can't be kept must not be followed by another. Who follows
+//! What keeps them may refuse, which stops the run: a point that can't be kept must not be followed by another. A follower
 //! never holds the run up: events that find no room in a feed are skipped, and are there where events are kept.
 
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const MOST_WAITING: usize = 10;
 /// The same in virtual time, where a second takes no time and a disk does.
 const MOST_WAITING_VIRTUAL: usize = 500;
 
-/// Events that a feed holds for who is slow.
+/// Events that a feed holds for a slow follower.
 const FEED: usize = 4096;
 
 /// Progress is told at least so often.
@@ -42,7 +42,7 @@ pub struct Sinks {
     pub feeds: Vec<Feed>,
 }
 
-/// Events for somebody who may be slow.
+/// Events for a follower that may be slow.
 #[derive(Debug)]
 pub struct Feed(SyncSender<Event>);
 
@@ -62,14 +62,8 @@ pub struct EventLog {
     waiting: Vec<Event>,
     /// What a call that can't fail has met; the next that can tells it.
     refused: Option<Error>,
-    told: Told,
-}
-
-/// The progress that was told last.
-#[derive(Default)]
-struct Told {
-    done_bytes: u64,
-    at: Moment,
+    /// The progress that was told last, in bytes, and when.
+    told: (u64, Moment),
 }
 
 impl EventLog {
@@ -83,7 +77,7 @@ impl EventLog {
             sinks,
             waiting: Vec::new(),
             refused: None,
-            told: Told::default(),
+            told: (0, Moment::default()),
         }
     }
 
@@ -99,7 +93,7 @@ impl EventLog {
         let kept = self.keep(&event);
         if kept.is_ok() {
             for feed in &self.sinks.feeds {
-                // Who is slow or gone does not hear of it.
+                // A follower that is slow or gone misses it.
                 let _ = feed.0.try_send(event.clone());
             }
         }
@@ -126,22 +120,22 @@ impl EventLog {
 
     /// Something else is being done now.
     pub fn activity(&mut self, text: &str) {
-        self.told = Told { done_bytes: 0, at: self.clock.now() };
+        self.told = (0, self.clock.now());
         self.note(Kind::Activity(Activity { text: text.to_owned(), ..Activity::default() }));
     }
 
     /// It has come so far. May be called as often as one likes: a percent or a second is told, and nothing in between.
     pub fn progress(&mut self, text: &str, done_bytes: u64, total_bytes: u64) {
         let now = self.clock.now();
-        let has_moved = done_bytes.saturating_sub(self.told.done_bytes) > total_bytes / 100;
-        if has_moved || now.since(self.told.at) >= PROGRESS_EVERY {
-            self.told = Told { done_bytes, at: now };
+        let has_moved = done_bytes.saturating_sub(self.told.0) > total_bytes / 100;
+        if has_moved || now.since(self.told.1) >= PROGRESS_EVERY {
+            self.told = (done_bytes, now);
             let (done_bytes, total_bytes) = (Some(done_bytes), Some(total_bytes));
             self.note(Kind::Activity(Activity { text: text.to_owned(), done_bytes, total_bytes }));
         }
     }
 
-    /// True if somebody keeps the events, so that what a killed program leaves is worth telling.
+    /// True if the events are kept, so that what a killed program leaves is worth telling.
     pub fn is_kept(&self) -> bool {
         self.sinks.keeper.is_some()
     }

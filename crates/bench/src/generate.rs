@@ -1,7 +1,9 @@
-//! Test rows from a seed. Every row depends on (seed, table, key) alone, so any part of a table can be made again: to
-//! go on with an interrupted load, or to verify a stretch of a kept one.
+//! Test rows from a seed. Every row depends on (seed, table, key) alone, so any part of a table can be made again. That serves to
+//! go on with an interrupted load, or to verify a segment of a kept one.
 
+use plimsoll_engine::value::RowSummary;
 use plimsoll_engine::{Result, Row, RowSource, Value};
+use plimsoll_load::keys::{below, unit};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng};
 
@@ -47,6 +49,15 @@ impl Rows {
         }
         true
     }
+
+    /// What is in the rows that are left.
+    pub fn summary(mut self) -> RowSummary {
+        let (mut row, mut summary) = (Row::default(), RowSummary::default());
+        while self.fill(&mut row) {
+            summary.add(&mut row);
+        }
+        summary
+    }
 }
 
 impl RowSource for Rows {
@@ -72,8 +83,8 @@ fn typed(random: &mut Xoshiro256PlusPlus, row: &mut Row, width: Width) {
     row.push(Value::Int((two as u32 >> 1) as i32));
     row.push(Value::Int((two >> 32) as i32));
     row.push(Value::Int((three >> 32) as i32));
-    row.push(Value::Float(unit_interval(random) * 1e6));
-    row.push(Value::Float((unit_interval(random) - 0.5) * 1e12));
+    row.push(Value::Float(unit(random) * 1e6));
+    row.push(Value::Float((unit(random) - 0.5) * 1e12));
     row.push(Value::Money(below(random, 2_000_000_000_000) as i64 - 1_000_000_000_000));
     row.push(Value::Money(below(random, 105_000_000_000) as i64));
     row.push(Value::Money(below(random, 2_000_000) as i64 - 1_000_000));
@@ -129,15 +140,6 @@ fn push_text<const ROOM: usize>(random: &mut Xoshiro256PlusPlus, length: usize, 
     buffer.push_str(str::from_utf8(&text[..length]).unwrap_or_default());
 }
 
-fn unit_interval(random: &mut Xoshiro256PlusPlus) -> f64 {
-    (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
-}
-
-/// A number below `bound` by multiplication (Lemire 2019, without the rejection: the bias is below 2^-20 here).
-fn below(random: &mut Xoshiro256PlusPlus, bound: u64) -> u64 {
-    ((u128::from(random.next_u64()) * u128::from(bound)) >> 64) as u64
-}
-
 /// The finaliser of `SplitMix64` (Steele, Lea, Flood 2014): spreads neighbouring seeds over all bits.
 pub(crate) fn mix(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -150,15 +152,9 @@ pub(crate) fn mix(value: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::schema;
-    use plimsoll_engine::value::RowSummary;
 
     fn row_summary(family: Family, seed: u64, table: u64, first: u64, last: u64) -> RowSummary {
-        let (mut rows, mut row, mut row_summary) =
-            (Rows::new(family, seed, table, first, last), Row::default(), RowSummary::default());
-        while rows.fill(&mut row) {
-            row_summary.add(&mut row);
-        }
-        row_summary
+        Rows::new(family, seed, table, first, last).summary()
     }
 
     const TYPED: Family = Family::Typed(Width::Seeds);

@@ -8,7 +8,7 @@ use plimsoll_engine::{Cancel, Error, ErrorKind, Result};
 /// So many sessions are cancelled at the same time.
 const AT_ONCE: usize = 32;
 
-/// A request to stop, shared by whoever may ask for it and whoever has to listen.
+/// A request to stop, shared by those that may ask for it and those that have to listen.
 #[derive(Clone, Default)]
 pub struct Interrupt(Arc<Inner>);
 
@@ -71,8 +71,8 @@ impl Interrupt {
         self.sever_running();
     }
 
-    /// Settles whether anything can still be done at the target after an interrupt: not if it didn't hear of that or does not
-    /// answer, nor where nobody wants to wait for it.
+    /// Settles whether anything can still be done at the target after an interrupt: not if it didn't hear of that, does not
+    /// answer, or is not to be waited for.
     pub fn settle_silence(&self, answers: impl FnOnce() -> bool) -> bool {
         let is = |past: &AtomicBool| past.load(Ordering::SeqCst);
         let doubtful = self.signal().is_some() || is(&self.0.severed);
@@ -99,7 +99,7 @@ impl Interrupt {
         }
     }
 
-    /// An error if somebody asked to stop.
+    /// An error after a request to stop.
     pub fn check(&self) -> Result<()> {
         match self.signal() {
             None => Ok(()),

@@ -21,7 +21,7 @@ pub struct Parameter {
     pub kind: Kind,
     /// One sentence.
     pub about: &'static str,
-    /// True for a volume: it is divided by the scale of a target whose volumes are.
+    /// True for a volume: it is divided by the scale of the target.
     pub scales: bool,
     /// Its value where a definition gives none; one without a default has to be given.
     pub default: Option<&'static str>,
@@ -76,7 +76,7 @@ impl Parameter {
     }
 }
 
-/// Who knows parameters.
+/// Knows parameters.
 pub trait Known {
     /// The parameters of a test.
     fn own(&self) -> Vec<&'static Parameter>;
@@ -89,9 +89,9 @@ pub trait Known {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Parameters {
     values: BTreeMap<&'static str, (&'static Parameter, ParameterValue)>,
-    /// Those that somebody chose for this run.
+    /// Those that the user chose for this run.
     by_hand: BTreeSet<&'static str>,
-    /// Those that somebody knows by an older name.
+    /// Those that the user gave by an older name.
     by_old_name: BTreeSet<&'static str>,
 }
 
@@ -113,7 +113,7 @@ impl Parameters {
         Ok(parameter.name)
     }
 
-    /// The same with a value that somebody chose for this run: it is taken as it is or refused, never fitted to a target.
+    /// The same with a value that the user chose for this run: it is taken as it is or refused, never fitted to a target.
     ///
     /// # Errors
     /// Those of [`Self::set`].
@@ -204,8 +204,8 @@ impl Parameters {
         self.by_old_name.extend(&others.by_old_name);
     }
 
-    /// The parameters for a target whose volumes are divided by `scale`: sizes are divided too, as far as each allows, and
-    /// spread over as many tables as the whole volume.
+    /// The parameters for a target with volumes divided by `scale`: sizes are divided too, as far as each allows, and spread
+    /// over as many tables as the whole volume.
     #[must_use]
     pub fn scaled(&self, scale: u64) -> Self {
         let mut scaled = self.clone();
@@ -237,8 +237,8 @@ impl Parameters {
     }
 
     /// # Errors
-    /// If sizes of a series, or a size that was set by hand, would become smaller than they may be on a target whose volumes
-    /// are divided by `scale`: two of a series could become one.
+    /// If a size of a series, or one that was set by hand, would be too small on a target with volumes divided by `scale`. Two
+    /// of a series could become one.
     pub(crate) fn check_scale(&self, scale: u64) -> plimsoll_engine::Result<()> {
         for (parameter, value) in self.values.values().filter(|(parameter, _)| scale > 1 && parameter.scales) {
             let (least, sizes) = match (parameter.kind, value) {
@@ -364,7 +364,7 @@ mod tests {
         };
         assert!((seconds(&[]) - 1800.0 / 64.0).abs() < 1e-9);
         assert!((seconds(&[("duration", "30s")]) - 30.0).abs() < 1e-9);
-        // Who says so as well gets it, in either order.
+        // Both together scale the duration, in either order.
         assert!((seconds(&[("duration", "64s"), ("scale_duration", "yes")]) - 1.0).abs() < 1e-9);
         assert!((seconds(&[("scale_duration", "yes"), ("duration", "64s")]) - 1.0).abs() < 1e-9);
         let checked = |volume: &str, scale: u64| {

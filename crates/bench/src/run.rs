@@ -16,7 +16,7 @@ use plimsoll_engine::{ClaimMode, Database, Description, Error, ErrorKind, Lease,
 use plimsoll_measurement::event::{Kind, head, repetition_head};
 use plimsoll_measurement::{AbsentFigure, Client, Expected, Repetition, RunRecord};
 
-use self::place::{answers, give_back, guard_space, remove_leftovers, remove_own};
+use self::place::{ANSWER_PATIENCE, give_back, guard_space, remove_leftovers, remove_own};
 use self::record::{failure, new_record};
 use crate::definition::Definition;
 use crate::events::{EventLog, Sinks};
@@ -25,7 +25,7 @@ use crate::figures::series::Series;
 use crate::interrupt::Interrupt;
 use crate::parameters::Parameters;
 use crate::sampling::Sampling;
-use crate::step::context::{Context, Course, Keep, Requests, Target, Time};
+use crate::step::context::{Context, Keep, Requests, Target, Time};
 use crate::step::kind::{Measures, Ran, Step, contradiction};
 
 pub use self::plan::{On, Plan};
@@ -54,7 +54,8 @@ pub fn execute<'a>(
     });
     record.repetitions = log.record().map(|so_far| so_far.repetitions).unwrap_or_default();
     let outcome = outcome.and_then(|()| {
-        let mut invalid = plan.definition.steps.iter().filter_map(|step| step.invalid(parameters, &record.repetitions));
+        let mut invalid =
+            plan.definition.steps.iter().filter_map(|step| (step.invalid)(parameters, &record.repetitions));
         invalid.next().map_or(Ok(()), Err)
     });
     if interrupt.signal().is_some() {
@@ -85,7 +86,7 @@ pub fn execute<'a>(
     if let Err(error) = log.tell(Kind::Finished(Box::new(head(&record)))) {
         let failure = failure(&error, interrupt, &record.repetitions);
         record.error.get_or_insert(failure);
-        // Perhaps there is room now. If not, nobody but the caller learns of it.
+        // Perhaps there is room now. If not, only the caller learns of it.
         let _ = log.tell(Kind::Finished(Box::new(head(&record))));
     }
     log.record().unwrap_or(record)
@@ -94,7 +95,6 @@ pub fn execute<'a>(
 /// A place of the run's own, and the lease on it.
 type Place = (Workspace, Box<dyn Lease>);
 
-/// A run under way.
 #[derive(Clone, Copy)]
 struct Run<'a> {
     plan: &'a Plan<'a>,
@@ -133,7 +133,7 @@ impl Run<'_> {
         }
         let reference = plan.reference.as_ref().map(|(id, repetitions)| (id.as_str(), repetitions.as_slice()));
         let mut steps = plan.definition.steps.iter();
-        record.cpu_table = steps.find_map(|step| step.cpu_table(&record.repetitions, reference, plan.anchor));
+        record.cpu_table = steps.find_map(|step| (step.cpu_table)(&record.repetitions, reference, plan.anchor));
         match record.repetitions.iter().filter(|repetition| repetition.complete).count() {
             1 => record.warnings.push("one complete repetition only: the figures have no interval".to_owned()),
             2 => record
@@ -155,7 +155,7 @@ impl Run<'_> {
         let mut all = Vec::new();
         for step in plan.definition.steps.iter() {
             let ran = Ran { parameters, record, page_bytes: on.description.page_bytes };
-            all.extend(step.expects(&ran, &mut ask)?);
+            all.extend((step.expects)(&ran, &mut ask)?);
         }
         for expected in all {
             let own = record.results.iter_mut().find(|figure| figure.metric == expected.metric);
@@ -181,7 +181,7 @@ impl Run<'_> {
         plan.parameters.check_scale(description.scale)?;
         let steps = &plan.definition.steps;
         let pulse = on.database.and_then(Database::pulse).map(|pulse| interrupt.watch(pulse));
-        let mut measures: Vec<(Step, Measures)> = steps.iter().map(|step| (*step, step.measure())).collect();
+        let mut measures: Vec<(Step, Measures)> = steps.iter().map(|step| (*step, (step.measure)())).collect();
         let needs_place = measures.iter().any(|(_, measures)| matches!(measures, Measures::AtDatabase(_)));
         let database = on.database.filter(|_| needs_place);
         let mut place = match database {
@@ -220,13 +220,13 @@ impl Run<'_> {
                     log: &mut *log,
                     repetition: &mut repetition,
                     repetition_start: time_zero,
-                    phase: (steps.len() > 1).then(|| step.name()),
+                    phase: (steps.len() > 1).then_some(step.name),
                     warnings: &mut record.warnings,
                     host_warnings: &mut record.host.warnings,
                     facts: &mut facts,
                     sampling: &mut sampling,
                 };
-                if number > 0 && !plan.settle.is_zero() && !step.settles_itself(parameters) {
+                if number > 0 && !plan.settle.is_zero() && !(step.settles_itself)(parameters) {
                     keep.log.activity("settling");
                     time.wait(plan.settle)?;
                 }
@@ -252,8 +252,8 @@ impl Run<'_> {
                 break;
             }
         }
-        let is_silent = interrupt.settle_silence(|| database.is_none_or(answers));
-        // What is waited for from here on is not for an interrupt to break, but where nobody answers.
+        let is_silent = interrupt.settle_silence(|| database.is_none_or(|database| database.answers(ANSWER_PATIENCE)));
+        // From here on an interrupt breaks a wait only where the server does not answer.
         let _pulse = pulse.filter(|_| is_silent);
         // A measure that can't give anything back leaves its sessions to their end.
         for (_, measures) in measures.iter_mut().filter(|_| !is_silent) {
@@ -285,7 +285,7 @@ impl Run<'_> {
         keep: &mut Keep<'_>,
         (cpus, client): (u32, &mut Option<Client>),
     ) -> Result<()> {
-        let (Self { plan, parameters, interrupt, .. }, time) = (self, keep.time);
+        let Self { plan, parameters, interrupt, .. } = self;
         match (measures, at) {
             (Measures::AtDatabase(measure), Some((database, (workspace, lease)))) => {
                 let Plan { cold, keep_data, .. } = plan;
@@ -293,12 +293,15 @@ impl Run<'_> {
                 let target = Target { database, workspace, lease, cold, keep_data: *keep_data, interrupt };
                 let Definition { mix, own, .. } = plan.definition;
                 let requests = Requests { mix, own: own.as_ref(), cpus, client };
-                let mut context = Context { target, parameters, time, keep, requests, levels: plan.levels.as_ref() };
+                let mut context = Context { target, parameters, keep, requests, levels: plan.levels.as_ref() };
                 if prepares { measure.prepare(&mut context) } else { measure.repeat(&mut context) }
             }
             (Measures::Alone(alone), _) => {
-                let mut course = Course { parameters, time, keep };
-                if prepares { alone.prepare(&mut course) } else { alone.repeat(&mut course) }
+                if prepares {
+                    alone.prepare(parameters, keep)
+                } else {
+                    alone.repeat(parameters, keep)
+                }
             }
             (Measures::AtDatabase(_), None) => Err(contradiction("a step has no place")),
         }
@@ -308,7 +311,7 @@ impl Run<'_> {
     fn claim(self, database: &dyn Database, log: &mut EventLog, record: &mut RunRecord) -> Result<Place> {
         guard_space(self.plan, self.parameters, database)?;
         log.activity("looking for leftovers of killed runs");
-        self.plan.definition.steps.iter().for_each(|step| step.tidy_machine());
+        self.plan.definition.steps.iter().for_each(|step| (step.tidy_machine)());
         let is_virtual = self.clock.kind() == "virtual";
         // What others left or do at a target is of this machine and this moment: no part of a run in virtual time.
         remove_leftovers(database, if is_virtual { &mut record.host.warnings } else { &mut record.warnings })?;

@@ -15,7 +15,7 @@ pub struct Sampling {
     recording: Option<Recording>,
     seconds: f64,
     cost: SamplingCost,
-    /// True if the target works on another machine, whose disks we don't see.
+    /// True if the target works on another machine, so that its disks can't be seen.
     is_remote: bool,
     /// What figures are held against, by all that is known so far.
     pub ceilings: Vec<Ceiling>,
@@ -35,7 +35,7 @@ impl Sampling {
         }
         let (sources, warnings) = sources(database, clock);
         let own = database.ceilings();
-        // Whose CPU is modelled has nothing of the machine's.
+        // A modelled CPU has no part of the machine's.
         let is_modelled = own.iter().any(|ceiling| ceiling.resource == "cpu") && database.description().embedded;
         self.add_ceilings(own);
         if !Sources::is_empty(&sources) {
@@ -104,7 +104,7 @@ impl Sampling {
         warnings
     }
 
-    /// What it cost; `None` where nobody looked.
+    /// What it cost; `None` without a look.
     pub fn cost(&self) -> Option<SamplingCost> {
         let core_percent = 100.0 * self.cost.cpu_seconds / self.seconds;
         (self.cost.looks > 0 && core_percent.is_finite()).then_some(SamplingCost { core_percent, ..self.cost })

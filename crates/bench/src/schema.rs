@@ -1,7 +1,7 @@
 //! The built-in tables: the seeds' typed family of about 410 bytes a row, the same with longer texts, and the small table
 //! of the CPU ladder.
 
-use plimsoll_engine::{ColumnType, Table};
+use plimsoll_engine::{Column, ColumnType, Table};
 
 /// Data content of the family's columns that are no texts.
 const NUMBERS_BYTES: u64 = 90;
@@ -45,36 +45,21 @@ impl Width {
 pub fn family(name: &str, width: Width) -> Table {
     use ColumnType::{Bit, DateTime, Float, Int, Money, SmallInt, Text, TinyInt};
     let text = Text(width.text_bytes().1);
-    Table::new(
-        name,
-        &[
-            ("RowId", Int),
-            ("Bit1", Bit),
-            ("Bit2", Bit),
-            ("Bit3", Bit),
-            ("Bit4", Bit),
-            ("TinyInt1", TinyInt),
-            ("TinyInt2", TinyInt),
-            ("SmallInt1", SmallInt),
-            ("SmallInt2", SmallInt),
-            ("Int1", Int),
-            ("Int2", Int),
-            ("Int3", Int),
-            ("Int4", Int),
-            ("Int5", Int),
-            ("Float1", Float),
-            ("Float2", Float),
-            ("Money1", Money),
-            ("Money2", Money),
-            ("Money3", Money),
-            ("DateTime1", DateTime),
-            ("DateTime2", DateTime),
-            ("VarChar1", text),
-            ("VarChar2", text),
-            ("VarChar3", text),
-            ("VarChar4", text),
-        ],
-    )
+    let groups = [
+        ("Bit", Bit, 4),
+        ("TinyInt", TinyInt, 2),
+        ("SmallInt", SmallInt, 2),
+        ("Int", Int, 5),
+        ("Float", Float, 2),
+        ("Money", Money, 3),
+        ("DateTime", DateTime, 2),
+        ("VarChar", text, 4),
+    ];
+    let mut table = Table::new(name, &[("RowId", Int)]);
+    for (name, kind, count) in groups {
+        table.columns.extend((1..=count).map(|number| Column { name: format!("{name}{number}"), kind }));
+    }
+    table
 }
 
 /// The table of the CPU ladder (reference, 2.11): integers only, so that joining it costs nothing but CPU.

@@ -1,7 +1,7 @@
 //! A folder of ours on this machine, for what a test puts beside its target: backups, and servers that run on them. It goes
-//! when it is dropped, and also when this process is killed: a shell that waits for the end of a pipe stops the servers in
-//! it and removes it. Should that shell be killed too, the next run or `plimsoll clean` does the same, as a locked file in
-//! the folder tells whether its process lives.
+//! when it is dropped, and also when this process is killed. A shell waits for the end of a pipe, stops the servers in the
+//! folder and removes it. If that shell is killed too, the next run or `plimsoll clean` does the same: a locked file in the
+//! folder tells whether its process lives.
 
 use std::fs::{self, File};
 use std::io;
@@ -20,8 +20,8 @@ const INSIDE: &str = "in";
 /// Names of the engine's programs, each with the signal that ends it, in the folder.
 const PROGRAMS: &str = "programs";
 
-/// Waits until nobody holds the pipe any more, stops the engine's programs that work in the folder `$1`, and removes it. A
-/// program is known by its name and its working directory, which nothing of anybody else's shares.
+/// Waits until no process holds the pipe, stops the engine's programs that work in the folder `$1`, and removes it. A program
+/// is known by its name and its working directory, which no other program shares.
 const GUARD: &str = r#"cat >/dev/null
 ours() {
     for process in /proc/[0-9]*; do
@@ -61,17 +61,17 @@ impl Scratch {
         let parent = std::env::temp_dir();
         remove_abandoned(&parent);
         let failed = |error: io::Error| failed(&parent, &error);
-        // Links in the name would hide who works in it.
+        // Links in the name would hide the programs that work in it.
         let real = fs::canonicalize(&parent).map_err(failed)?;
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(real).map_err(failed)?;
         let line = |program: &Program| format!("{} {}\n", program.name, if program.is_asked { "QUIT" } else { "KILL" });
         fs::write(folder.path().join(PROGRAMS), programs.iter().map(line).collect::<String>()).map_err(failed)?;
         let guard = guard(folder.path()).map_err(failed)?;
         let (folder, unnamed) = (folder.keep(), "lock.new");
-        // A root's server runs as somebody else, who must get through to what is his.
+        // A root's server runs as another user, which must get through to its files.
         let mode = fs::Permissions::from_mode(if our_user() == Some(0) { 0o711 } else { 0o700 });
         fs::set_permissions(&folder, mode.clone()).map_err(failed)?;
-        // It gets its name once it is held: a lock by that name which nobody holds is a dead process's.
+        // It gets its name once it is held: a lock by that name which no process holds is a dead process's.
         let lock = File::create(folder.join(unnamed)).map_err(failed)?;
         lock.lock().map_err(failed)?;
         fs::rename(folder.join(unnamed), folder.join(LOCK)).map_err(failed)?;
@@ -104,7 +104,6 @@ fn failed(parent: &Path, error: &io::Error) -> Error {
         .hint("let TMPDIR name a folder with room in it")
 }
 
-/// Starts to watch over a folder.
 fn guard(folder: &Path) -> io::Result<Child> {
     let mut shell = Command::new("sh");
     shell.args(["-c", GUARD, "plimsoll-guard"]).arg(folder).current_dir("/");
@@ -113,7 +112,6 @@ fn guard(folder: &Path) -> io::Result<Child> {
     shell.process_group(0).spawn()
 }
 
-/// Whose our files are: whoever our process belongs to.
 fn our_user() -> Option<u32> {
     fs::metadata("/proc/self").ok().map(|metadata| metadata.uid())
 }
@@ -170,7 +168,7 @@ mod tests {
         fs::create_dir_all(folder.join(INSIDE)).unwrap();
         File::create(folder.join(LOCK)).unwrap();
         fs::write(folder.join(PROGRAMS), "other QUIT\nmariadbd KILL\n").unwrap();
-        // A program under an engine's name, and somebody's shell who looks around.
+        // A program under an engine's name, and another user's shell.
         let shell = Command::new("sh").args(["-c", "command -v sh"]).output().unwrap();
         let program = parent.path().join("mariadbd");
         fs::copy(String::from_utf8(shell.stdout).unwrap().trim(), &program).unwrap();

@@ -2,7 +2,7 @@
 //! ours while it computes or waits for a CPU. The larger our part, the more a faster client would have got.
 //!
 //! Where the engine works in our own threads, CPU time does not show which part is ours. There our part is what a
-//! request costs on nobody, which is measured at the start.
+//! request costs without a server, which is measured at the start.
 
 use plimsoll_measurement::{Client, ClientPhase, LatencyHistogram, units};
 
@@ -37,15 +37,14 @@ pub struct ClientMonitor {
     requests: u64,
     slept: LatencyHistogram,
     pickup: LatencyHistogram,
-    /// Bytes sent and received.
     traffic: Option<(u64, u64)>,
 }
 
 /// A phase with a known need.
-#[derive(Debug, Clone, Copy)]
-pub struct Told<'a> {
+#[derive(Debug, Clone)]
+pub struct Told {
     /// The repetition.
-    pub repetition: &'a str,
+    pub repetition: String,
     /// Its place in the repetition, from 0.
     pub phase: usize,
     /// How long it took.
@@ -56,26 +55,22 @@ pub struct Told<'a> {
     pub held: Option<bool>,
 }
 
-/// What a phase needed of the client.
 #[derive(Debug)]
 struct Need {
-    repetition: String,
-    phase: usize,
-    rank: f64,
-    held: Option<bool>,
+    of: Told,
     busy_percent: f64,
     thread_percent: f64,
     cpu_percent: f64,
 }
 
 impl ClientMonitor {
-    /// A client of which nothing is known but where it works, and what a request costs it on nobody, in nanoseconds.
+    /// A client by the place where it works, and by what a request costs it without a server, in nanoseconds.
     pub fn new(place: Where, idle_ns: Option<f64>) -> Self {
         Self { place, idle_ns, ..Self::default() }
     }
 
     /// Adds what the sessions of a phase needed, how late those began that had slept, and how late answers were picked up.
-    pub fn phase(&mut self, told: Told<'_>, needed: &[Needed], lags: [Option<&LatencyHistogram>; 2]) {
+    pub fn phase(&mut self, told: Told, needed: &[Needed], lags: [Option<&LatencyHistogram>; 2]) {
         let seconds = told.seconds.max(1e-9);
         let cpu: f64 = needed.iter().map(|needed| needed.cpu_seconds).sum();
         let queue: Option<f64> = needed.iter().map(|needed| needed.run_queue_seconds).sum();
@@ -85,10 +80,7 @@ impl ClientMonitor {
         };
         let most = |part: &dyn Fn(&Needed) -> f64| needed.iter().map(part).fold(0.0, f64::max) * 100.0 / seconds;
         self.phases.push(Need {
-            repetition: told.repetition.to_owned(),
-            phase: told.phase,
-            rank: told.rank,
-            held: told.held,
+            of: told,
             busy_percent: most(&own).min(100.0),
             thread_percent: most(&|needed| needed.cpu_seconds),
             cpu_percent: 100.0 * cpu / seconds / f64::from(self.place.cpus.max(1)),
@@ -111,13 +103,13 @@ impl ClientMonitor {
     /// What each phase needed, where there are several.
     fn told(&self) -> Vec<ClientPhase> {
         let told = |need: &Need| ClientPhase {
-            repetition: need.repetition.clone(),
-            phase: need.phase as u32,
+            repetition: need.of.repetition.clone(),
+            phase: need.of.phase as u32,
             busy_percent: need.busy_percent,
             cpu_percent: need.cpu_percent,
             was_the_limit: self.is_limit(need.busy_percent, need.cpu_percent),
         };
-        let several = self.phases.iter().any(|need| need.phase > 0);
+        let several = self.phases.iter().any(|need| need.of.phase > 0);
         if several { self.phases.iter().map(told).collect() } else { Vec::new() }
     }
 
@@ -132,18 +124,20 @@ impl ClientMonitor {
     /// The phases that the headline is from: of a search the highest rate of each repetition that held in all its tries, else what
     /// was best over the repetitions.
     fn headline(&self) -> Vec<&Need> {
-        if self.phases.iter().any(|need| need.held.is_some()) {
-            let held = |need: &&Need| need.held == Some(true);
+        if self.phases.iter().any(|need| need.of.held.is_some()) {
+            let held = |need: &&Need| need.of.held == Some(true);
             let is_best = |need: &&Need| {
-                let mut others = self.phases.iter().filter(held).filter(|other| other.repetition == need.repetition);
-                others.all(|other| other.rank <= need.rank)
+                let mut others =
+                    self.phases.iter().filter(held).filter(|other| other.of.repetition == need.of.repetition);
+                others.all(|other| other.of.rank <= need.of.rank)
             };
             return self.phases.iter().filter(held).filter(is_best).collect();
         }
-        let sum =
-            |phase: usize| -> f64 { self.phases.iter().filter(|need| need.phase == phase).map(|need| need.rank).sum() };
-        let best = self.phases.iter().map(|need| need.phase).max_by(|a, b| sum(*a).total_cmp(&sum(*b)));
-        self.phases.iter().filter(|need| Some(need.phase) == best).collect()
+        let sum = |phase: usize| -> f64 {
+            self.phases.iter().map(|need| &need.of).filter(|of| of.phase == phase).map(|of| of.rank).sum()
+        };
+        let best = self.phases.iter().map(|need| need.of.phase).max_by(|a, b| sum(*a).total_cmp(&sum(*b)));
+        self.phases.iter().filter(|need| Some(need.of.phase) == best).collect()
     }
 
     fn is_limit(&self, busy_percent: f64, cpu_percent: f64) -> bool {
@@ -208,8 +202,8 @@ impl ClientMonitor {
 mod tests {
     use super::*;
 
-    fn told(phase: usize, rank: f64) -> Told<'static> {
-        Told { repetition: "a", phase, seconds: 10.0, rank, held: None }
+    fn told(phase: usize, rank: f64) -> Told {
+        Told { repetition: "a".to_owned(), phase, seconds: 10.0, rank, held: None }
     }
 
     #[test]

@@ -162,19 +162,21 @@ impl LiveKeys {
 
     /// A row with this key exists now.
     pub fn insert(&self, key: u64) {
-        if let Some(word) = self.bits.get((key / 64) as usize)
-            && word.fetch_or(1 << (key % 64), Ordering::Relaxed) >> (key % 64) & 1 == 0
-        {
+        let (word, bit) = self.bit(key);
+        if word.is_some_and(|word| word.fetch_or(bit, Ordering::Relaxed) & bit == 0) {
             self.live.fetch_add(1, Ordering::Relaxed);
         }
     }
 
+    /// The word with the bit of a key, if it is remembered, and that bit.
+    fn bit(&self, key: u64) -> (Option<&AtomicU64>, u64) {
+        (self.bits.get((key / 64) as usize), 1 << (key % 64))
+    }
+
     /// Takes a key away for a session that wants to delete its row; false if another session was faster.
     pub fn take(&self, key: u64) -> bool {
-        let taken = self
-            .bits
-            .get((key / 64) as usize)
-            .is_some_and(|word| word.fetch_and(!(1 << (key % 64)), Ordering::Relaxed) >> (key % 64) & 1 == 1);
+        let (word, bit) = self.bit(key);
+        let taken = word.is_some_and(|word| word.fetch_and(!bit, Ordering::Relaxed) & bit != 0);
         if taken {
             self.live.fetch_sub(1, Ordering::Relaxed);
         }
@@ -183,7 +185,8 @@ impl LiveKeys {
 
     /// True if a row with this key exists.
     pub fn lives(&self, key: u64) -> bool {
-        self.bits.get((key / 64) as usize).is_some_and(|word| word.load(Ordering::Relaxed) >> (key % 64) & 1 == 1)
+        let (word, bit) = self.bit(key);
+        word.is_some_and(|word| word.load(Ordering::Relaxed) & bit != 0)
     }
 
     /// How many keys exist.
@@ -209,12 +212,13 @@ impl LiveKeys {
     }
 }
 
-fn unit(random: &mut Xoshiro256PlusPlus) -> f64 {
+/// A number from 0 on and below 1.
+pub fn unit(random: &mut Xoshiro256PlusPlus) -> f64 {
     (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// A number below `bound` by multiplication (Lemire 2019, without the rejection: the bias is below 2^-32 here).
-fn below(random: &mut Xoshiro256PlusPlus, bound: u64) -> u64 {
+/// A number below `bound` by multiplication (Lemire 2019, without the rejection: the bias is below 2^-20 for all that is drawn).
+pub fn below(random: &mut Xoshiro256PlusPlus, bound: u64) -> u64 {
     ((u128::from(random.next_u64()) * u128::from(bound)) >> 64) as u64
 }
 

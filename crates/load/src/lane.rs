@@ -1,6 +1,7 @@
 //! A lane: so many slots that operations are submitted to and complete in. A session that blocks is a lane of one slot.
 //! An event loop, a ring of I/Os and a modelled device are others, with many operations under way on one thread.
 
+use std::ops::AddAssign;
 use std::time::Duration;
 
 use plimsoll_measurement::Moment;
@@ -14,6 +15,26 @@ pub struct Amount {
     pub rows: u64,
     /// Their data content.
     pub content_bytes: u64,
+}
+
+impl AddAssign for Amount {
+    fn add_assign(&mut self, more: Self) {
+        self.rows_examined += more.rows_examined;
+        self.rows += more.rows;
+        self.content_bytes += more.content_bytes;
+    }
+}
+
+impl Amount {
+    /// What was added since an earlier look.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            rows_examined: self.rows_examined - earlier.rows_examined,
+            rows: self.rows - earlier.rows,
+            content_bytes: self.content_bytes - earlier.content_bytes,
+        }
+    }
 }
 
 /// How an operation ended.

@@ -3,7 +3,8 @@
 use std::fmt::Display;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::Rng as _;
+
+use crate::keys::unit;
 
 /// Kinds with their weights.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,7 +39,7 @@ impl<K: Copy + Display> Mix<K> {
     /// The index of the kind of the next operation.
     pub fn draw(&self, random: &mut Xoshiro256PlusPlus) -> usize {
         let sum: f64 = self.0.iter().map(|(_, weight)| weight).sum();
-        let mut draw = (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64 * sum;
+        let mut draw = unit(random) * sum;
         for (index, (_, weight)) in self.0.iter().enumerate() {
             draw -= weight;
             if draw < 0.0 {

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use plimsoll_measurement::event::{Second, repetition_head};
-use plimsoll_measurement::{LatencyHistogram, Metric, Moment, Point, Repetition, units};
+use plimsoll_measurement::{LatencyHistogram, Metric, Moment, Point, Repetition};
 
 use crate::phases::Phase;
 use crate::recorder::{Recorder, Sums};
@@ -32,7 +32,6 @@ pub struct Monitor<'a> {
     pub percentiles: Vec<(Option<f64>, Option<f64>)>,
 }
 
-/// A minute that is not over yet.
 struct Minute {
     number: u32,
     start: Moment,
@@ -55,7 +54,7 @@ impl<'a> Monitor<'a> {
 
     /// Data content of what was answered so far.
     pub fn content_bytes(&self) -> u64 {
-        self.seen.content_bytes
+        self.seen.amount.content_bytes
     }
 
     /// Looks, at the end of a second. The point is there when a minute is over, or `is_over` the whole phase.
@@ -79,9 +78,9 @@ impl<'a> Monitor<'a> {
             phase: self.phase.label.clone().unwrap_or_default(),
             elapsed_seconds: now.since(self.start).as_secs_f64(),
             operations: news.answered,
-            rows_examined: news.rows_examined,
-            rows: news.rows,
-            content_bytes: news.content_bytes,
+            rows_examined: news.amount.rows_examined,
+            rows: news.amount.rows,
+            content_bytes: news.amount.content_bytes,
             errors: news.failed,
             errors_so_far: sums.failed,
             rate: if passed > 0.0 { news.answered as f64 / passed } else { 0.0 },
@@ -131,12 +130,11 @@ impl<'a> Monitor<'a> {
             seconds,
             ..Point::default()
         }
-        .with(Metric::Rows, sums.rows)
-        .with(Metric::ContentBytes, sums.content_bytes)
-        .with(Metric::MbPerMinute, units::mb_per_minute(sums.content_bytes, seconds))
+        .with(Metric::Rows, sums.amount.rows)
+        .with_content(sums.amount.content_bytes)
         .with(Metric::Operations, sums.answered)
         .with(Metric::Errors, sums.failed)
-        .with(Metric::Sessions, self.phase.sessions as u32)
+        .with(Metric::Sessions, self.phase.sessions)
         .with(Metric::AskedPerSecond, self.phase.rate.map(Rate::mean))
         .with(Metric::LatencyUsP50, us(50.0))
         .with(Metric::LatencyUsP99, us(99.0));

@@ -103,12 +103,12 @@ impl Phase {
             drained: sums.drained,
             errors: sums.failed,
             rate: if seconds > 0.0 { sums.answered as f64 / seconds } else { 0.0 },
-            mb_per_minute: units::mb_per_minute(sums.content_bytes, seconds),
+            mb_per_minute: units::mb_per_minute(sums.amount.content_bytes, seconds),
             backlog,
             times: times.to_data(),
             times_without_waits: without_waits.as_ref().map(LatencyHistogram::to_data),
             times_uncorrected: uncorrected.as_ref().map(LatencyHistogram::to_data),
-            start_lag: recorder.lag().map(|lag| lag.all.to_data()),
+            start_lag: recorder.lag.as_ref().map(|lag| lag.all.to_data()),
             holds: None,
         }
     }

@@ -29,16 +29,10 @@ pub struct Answered {
 #[derive(Debug, Clone)]
 struct OfKind {
     name: String,
-    times: LatencyHistogram,
+    times: AllTimes,
     /// Of these so many were answered after the end.
     drained: u64,
-    /// Without the waits between attempts; only where there was one.
-    without_waits: Option<LatencyHistogram>,
-    /// From the real start; only where requests have a schedule.
-    uncorrected: Option<LatencyHistogram>,
-    rows_examined: u64,
-    rows: u64,
-    content_bytes: u64,
+    amount: Amount,
     errors: BTreeMap<&'static str, u64>,
     retries: u64,
 }
@@ -52,7 +46,7 @@ pub struct Lag {
     pub slept: LatencyHistogram,
 }
 
-/// Response times of all kinds.
+/// Response times.
 #[derive(Debug, Clone)]
 pub struct AllTimes {
     /// From the intended start, as a user sees them.
@@ -63,6 +57,28 @@ pub struct AllTimes {
     pub uncorrected: Option<LatencyHistogram>,
 }
 
+impl AllTimes {
+    fn new(scheduled: bool) -> Self {
+        let uncorrected = scheduled.then(LatencyHistogram::new);
+        Self { times: LatencyHistogram::new(), without_waits: None, uncorrected }
+    }
+
+    /// Times without waits, where any are told apart from now on: up to now both were the same.
+    fn split(&mut self) -> &mut LatencyHistogram {
+        self.without_waits.get_or_insert_with(|| self.times.clone())
+    }
+
+    fn merge(&mut self, other: &Self) {
+        if self.without_waits.is_some() || other.without_waits.is_some() {
+            self.split().merge(other.without_waits.as_ref().unwrap_or(&other.times));
+        }
+        self.times.merge(&other.times);
+        if let (Some(sum), Some(more)) = (&mut self.uncorrected, &other.uncorrected) {
+            sum.merge(more);
+        }
+    }
+}
+
 /// Records requests.
 #[derive(Debug, Clone)]
 pub struct Recorder {
@@ -71,12 +87,12 @@ pub struct Recorder {
     kinds: Vec<OfKind>,
     seconds: Seconds,
     slots: Slots,
-    /// Times since somebody took them; see [`Recorder::take_recent`].
+    /// Times since they were taken; see [`Recorder::take_recent`].
     recent: LatencyHistogram,
-    /// Only beside a schedule.
-    lag: Option<Box<Lag>>,
+    /// How late requests started; only beside a schedule.
+    pub lag: Option<Box<Lag>>,
     /// How late answers were picked up, where that was measured.
-    pickup: Option<Box<LatencyHistogram>>,
+    pub pickup: Option<Box<LatencyHistogram>>,
 }
 
 impl Recorder {
@@ -85,13 +101,9 @@ impl Recorder {
     pub fn new(start: Moment, end: Moment, kinds: &[String], scheduled: bool) -> Self {
         let of_kind = |name: &String| OfKind {
             name: name.clone(),
-            times: LatencyHistogram::new(),
+            times: AllTimes::new(scheduled),
             drained: 0,
-            without_waits: None,
-            uncorrected: scheduled.then(LatencyHistogram::new),
-            rows_examined: 0,
-            rows: 0,
-            content_bytes: 0,
+            amount: Amount::default(),
             errors: BTreeMap::new(),
             retries: 0,
         };
@@ -111,15 +123,11 @@ impl Recorder {
     pub fn answered(&mut self, index: usize, answer: &Answered) {
         let kind = &mut self.kinds[index];
         let time = answer.ended.since(answer.intended);
-        if !answer.waited.is_zero() && kind.without_waits.is_none() {
-            // Up to now both were the same.
-            kind.without_waits = Some(kind.times.clone());
+        if !answer.waited.is_zero() || kind.times.without_waits.is_some() {
+            kind.times.split().record(time.saturating_sub(answer.waited));
         }
-        if let Some(without) = &mut kind.without_waits {
-            without.record(time.saturating_sub(answer.waited));
-        }
-        kind.times.record(time);
-        if let (Some(uncorrected), Some(lag)) = (&mut kind.uncorrected, &mut self.lag) {
+        kind.times.times.record(time);
+        if let (Some(uncorrected), Some(lag)) = (&mut kind.times.uncorrected, &mut self.lag) {
             uncorrected.record(answer.ended.since(answer.started));
             let late = answer.started.since(answer.intended);
             lag.all.record(late);
@@ -133,9 +141,7 @@ impl Recorder {
         }
         self.recent.record(time);
         let made = answer.amount;
-        kind.rows_examined += made.rows_examined;
-        kind.rows += made.rows;
-        kind.content_bytes += made.content_bytes;
+        kind.amount += made;
         self.seconds.answered(second(self.start, answer.ended), made.rows_examined, made.rows, made.content_bytes);
         self.slots.answered(u64::try_from(answer.ended.since(self.start).as_nanos()).unwrap_or(u64::MAX));
     }
@@ -156,11 +162,6 @@ impl Recorder {
     /// An answer lay there so long before it was picked up.
     pub fn picked_up(&mut self, lag: Duration) {
         self.pickup.get_or_insert_default().record(lag);
-    }
-
-    /// How late answers were picked up, where that was measured.
-    pub fn pickup(&self) -> Option<&LatencyHistogram> {
-        self.pickup.as_deref()
     }
 
     /// Adds the times since the last call to `sum`.
@@ -185,18 +186,9 @@ impl Recorder {
     /// Counts its requests and seconds alone, which takes no longer for a long run.
     pub fn merge_answers(&mut self, other: &Self) {
         for (kind, more) in self.kinds.iter_mut().zip(&other.kinds) {
-            if kind.without_waits.is_some() || more.without_waits.is_some() {
-                let sum = kind.without_waits.get_or_insert_with(|| kind.times.clone());
-                sum.merge(more.without_waits.as_ref().unwrap_or(&more.times));
-            }
             kind.times.merge(&more.times);
             kind.drained += more.drained;
-            if let (Some(sum), Some(more)) = (&mut kind.uncorrected, &more.uncorrected) {
-                sum.merge(more);
-            }
-            kind.rows_examined += more.rows_examined;
-            kind.rows += more.rows;
-            kind.content_bytes += more.content_bytes;
+            kind.amount += more.amount;
             kind.retries += more.retries;
             for (class, count) in &more.errors {
                 *kind.errors.entry(class).or_default() += count;
@@ -216,62 +208,45 @@ impl Recorder {
         seconds
     }
 
-    /// Times between two moments, in seconds after the start, in which nobody was answered although somebody waited. Beside a
+    /// Times between two moments, in seconds after the start, in which no session was answered although one waited. Beside a
     /// schedule `due` says how many requests were due up to a second.
     pub fn stalls(&self, from_seconds: f64, to_seconds: f64, due: Option<&dyn Fn(f64) -> f64>) -> Vec<Stall> {
         self.slots.stalls(from_seconds, to_seconds, due)
-    }
-
-    /// How late requests started; only beside a schedule.
-    pub fn lag(&self) -> Option<&Lag> {
-        self.lag.as_deref()
     }
 
     /// The sums so far.
     pub fn sums(&self) -> Sums {
         let mut sums = Sums::default();
         for kind in &self.kinds {
-            sums.answered += kind.times.count() - kind.drained;
+            sums.answered += kind.times.times.count() - kind.drained;
             sums.drained += kind.drained;
             sums.failed += kind.errors.values().sum::<u64>();
-            sums.rows_examined += kind.rows_examined;
-            sums.rows += kind.rows;
-            sums.content_bytes += kind.content_bytes;
+            sums.amount += kind.amount;
         }
         sums
     }
 
     /// Response times of all kinds.
     pub fn times(&self) -> AllTimes {
-        let mut times = LatencyHistogram::new();
-        let mut uncorrected = self.lag.is_some().then(LatencyHistogram::new);
-        let mut without_waits = self.kinds.iter().any(|kind| kind.without_waits.is_some()).then(LatencyHistogram::new);
-        for kind in &self.kinds {
-            times.merge(&kind.times);
-            if let Some(sum) = &mut without_waits {
-                sum.merge(kind.without_waits.as_ref().unwrap_or(&kind.times));
-            }
-            if let (Some(sum), Some(more)) = (&mut uncorrected, &kind.uncorrected) {
-                sum.merge(more);
-            }
-        }
-        AllTimes { times, without_waits, uncorrected }
+        let mut sum = AllTimes::new(self.lag.is_some());
+        self.kinds.iter().for_each(|kind| sum.merge(&kind.times));
+        sum
     }
 
     /// The kinds as a record keeps them.
     pub fn kinds(&self) -> Vec<RequestKind> {
         let kind = |kind: &OfKind| RequestKind {
             kind: kind.name.clone(),
-            operations: kind.times.count() - kind.drained,
+            operations: kind.times.times.count() - kind.drained,
             drained: kind.drained,
-            rows_examined: kind.rows_examined,
-            rows: kind.rows,
-            content_bytes: kind.content_bytes,
+            rows_examined: kind.amount.rows_examined,
+            rows: kind.amount.rows,
+            content_bytes: kind.amount.content_bytes,
             errors: kind.errors.iter().map(|(class, count)| ((*class).to_owned(), *count)).collect(),
             retries: kind.retries,
-            times: kind.times.to_data(),
-            times_without_waits: kind.without_waits.as_ref().map(LatencyHistogram::to_data),
-            times_uncorrected: kind.uncorrected.as_ref().map(LatencyHistogram::to_data),
+            times: kind.times.times.to_data(),
+            times_without_waits: kind.times.without_waits.as_ref().map(LatencyHistogram::to_data),
+            times_uncorrected: kind.times.uncorrected.as_ref().map(LatencyHistogram::to_data),
         };
         self.kinds.iter().map(kind).collect()
     }
@@ -286,12 +261,8 @@ pub struct Sums {
     pub drained: u64,
     /// Failed requests.
     pub failed: u64,
-    /// Rows that the target had to look at, as far as requests say.
-    pub rows_examined: u64,
-    /// Rows that came back or were changed.
-    pub rows: u64,
-    /// Their data content.
-    pub content_bytes: u64,
+    /// What those moved that were answered before the end.
+    pub amount: Amount,
 }
 
 impl Sums {
@@ -302,23 +273,18 @@ impl Sums {
             answered: self.answered - earlier.answered,
             drained: self.drained - earlier.drained,
             failed: self.failed - earlier.failed,
-            rows_examined: self.rows_examined - earlier.rows_examined,
-            rows: self.rows - earlier.rows,
-            content_bytes: self.content_bytes - earlier.content_bytes,
+            amount: self.amount.since(earlier.amount),
         }
     }
 
     /// The sums of two recorders.
     #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        Self {
-            answered: self.answered + other.answered,
-            drained: self.drained + other.drained,
-            failed: self.failed + other.failed,
-            rows_examined: self.rows_examined + other.rows_examined,
-            rows: self.rows + other.rows,
-            content_bytes: self.content_bytes + other.content_bytes,
-        }
+    pub fn plus(mut self, other: Self) -> Self {
+        self.answered += other.answered;
+        self.drained += other.drained;
+        self.failed += other.failed;
+        self.amount += other.amount;
+        self
     }
 
     /// Failed requests in percent of all.
@@ -360,7 +326,8 @@ mod tests {
         one.merge(&two);
         let kinds = one.kinds();
         assert_eq!((kinds[0].operations, kinds[1].operations), (1, 1));
-        let sums = Sums { answered: 2, drained: 0, failed: 1, rows_examined: 20, rows: 4, content_bytes: 1640 };
+        let amount = Amount { rows_examined: 20, rows: 4, content_bytes: 1640 };
+        let sums = Sums { answered: 2, drained: 0, failed: 1, amount };
         assert_eq!(one.sums(), sums);
         // The schedule's time counts; the other is kept beside it.
         let us = |times: &plimsoll_measurement::LatencyHistogramData| times.sum_us / times.count as f64;
@@ -370,8 +337,8 @@ mod tests {
         assert_eq!(one.seconds(&[]).operations, [1, 0, 1]);
         assert_eq!(one.seconds(&[]).errors, [0, 1, 0]);
         assert_eq!(one.seconds(&[]).errors_by_class["busy"], [0, 1]);
-        // Who was busy until after the intended start is not the client's delay.
-        let lag = one.lag().unwrap();
+        // A session that was busy until after the intended start is no delay of the client.
+        let lag = one.lag.as_ref().unwrap();
         assert_eq!((lag.all.count(), lag.slept.count()), (2, 1));
         assert!(lag.slept.percentile(100.0).unwrap() < Duration::from_micros(1));
         assert_eq!((one.times().times.count(), one.times().uncorrected.unwrap().count()), (2, 2));

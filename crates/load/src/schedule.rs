@@ -100,7 +100,7 @@ impl Schedule {
         self.rate.from * seconds + self.growth * seconds * seconds / 2.0
     }
 
-    /// The next intended start, for whoever asks first; `None` when the time is up.
+    /// The next intended start, for the session that asks first; `None` when the time is up.
     pub fn next(&self) -> Option<Moment> {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let starts = match self.arrivals {

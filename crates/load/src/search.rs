@@ -31,7 +31,6 @@ impl Goal {
         }
     }
 
-    /// The longest that a try lasts.
     fn longest(&self) -> Duration {
         self.usual.saturating_mul(MOST_TIMES_USUAL)
     }
@@ -68,7 +67,7 @@ pub struct Search {
 const CLOSE_ENOUGH: f64 = 1.03;
 /// ... or after so many tries.
 const MOST_TRIES: u32 = 40;
-/// Where a search begins if nobody says.
+/// Where a search begins if no rate is given.
 const FIRST_RATE: f64 = 100.0;
 /// A try lasts so many times as long as usual at most.
 const MOST_TIMES_USUAL: u32 = 10;

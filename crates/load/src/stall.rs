@@ -1,4 +1,4 @@
-//! Times in which nobody was answered. A device that stands still for a tenth of a second is not seen in rates by the
+//! Times in which no session was answered. A device that stands still for a tenth of a second is not seen in rates by the
 //! second. But samples show that no session at all had an answer for so long.
 
 use plimsoll_measurement::Stall;
@@ -14,16 +14,15 @@ const MOST: usize = 1000;
 /// Slots beyond which nothing is noted: a week, in which a bit for each takes 7 MB.
 const MOST_SLOTS: u64 = 7 * 24 * 3600 * 1000 / SLOT_MS;
 
-/// In which slots somebody was answered, a bit for each.
+/// In which slots a session was answered, a bit for each.
 #[derive(Debug, Clone, Default)]
 pub struct Slots {
     bits: Vec<u64>,
-    /// Answers in all.
     count: u64,
 }
 
 impl Slots {
-    /// Somebody was answered so many nanoseconds after the start.
+    /// A session was answered so many nanoseconds after the start.
     pub fn answered(&mut self, nanos: u64) {
         let slot = (nanos / (SLOT_MS * 1_000_000)).min(MOST_SLOTS);
         let word = (slot / 64) as usize;

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use plimsoll_clock::{Clock, cpu};
 use plimsoll_measurement::Moment;
@@ -150,7 +150,7 @@ fn run<L: Lane>(shared: &Shared<'_>, lane: &mut L, first: u64, requests: &mut u6
                 shared.clock.sleep_until(due);
                 now = shared.clock.now();
             }
-            // Who is late for the schedule still makes the operation; only the end of the time ends it.
+            // A session that is late for the schedule still makes the operation; only the end of the time ends it.
             if now >= shared.end || shared.state.is_stopped() {
                 shared.schedule.inspect(|schedule| schedule.give_up());
                 is_over = true;
@@ -158,7 +158,7 @@ fn run<L: Lane>(shared: &Shared<'_>, lane: &mut L, first: u64, requests: &mut u6
             }
             free.pop();
             let slot = &mut slots[number];
-            // Of pauses nobody is late: what counts is the start.
+            // A pause makes no session late: what counts is the start.
             slot.intended = if shared.schedule.is_some() { due } else { now };
             (slot.started, slot.slept) = (now, slept);
             *requests += 1;
@@ -186,7 +186,7 @@ fn run<L: Lane>(shared: &Shared<'_>, lane: &mut L, first: u64, requests: &mut u6
 fn record(recorder: &Mutex<Recorder>, slot: &Slot, completion: &Completion) {
     let Completion { kind, outcome, ended, retries, waited, pickup_lag, .. } = *completion;
     let Slot { intended, started, slept, .. } = *slot;
-    let mut recorder = locked(recorder);
+    let mut recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
     if retries > 0 {
         recorder.retried(kind, retries);
     }
@@ -200,8 +200,4 @@ fn record(recorder: &Mutex<Recorder>, slot: &Slot, completion: &Completion) {
         Outcome::Failed(class) => recorder.failed(kind, ended, class),
         Outcome::Nothing => {}
     }
-}
-
-fn locked(recorder: &Mutex<Recorder>) -> MutexGuard<'_, Recorder> {
-    recorder.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,17 +1,17 @@
 //! Events of a run: what happened, in the order in which a source tells it. The record of a run is a pure fold of them
-//! ([`crate::fold`]); whoever follows a run, keeps it or joins parts of it reads them and nothing else.
+//! ([`crate::fold`]); what follows a run, keeps it or joins parts of it reads them and nothing else.
 //!
-//! A source numbers its events from 0. Numbers of events that nobody needs any more may be missing in what is kept.
+//! A source numbers its events from 0. Numbers of events that are no longer needed may be missing in what is kept.
 
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, from_str};
 
 use crate::point::Point;
 use crate::requests::Phase;
 use crate::run::{Repetition, RunRecord};
 use crate::samples::{SampleGap, Samples};
-use crate::version::{VersionError, upgrade_point, upgrade_record, upgrade_repetition};
+use crate::version::{upgrade_point, upgrade_record, upgrade_repetition};
 
 /// The source that a run has where one program measures alone.
 pub const MAIN: &str = "main";
@@ -31,38 +31,80 @@ pub struct Event {
     pub kind: Kind,
 }
 
-/// What happened, with all that belongs to it.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Kind {
+/// Declares the kinds of events: each with its document, its name, and how that document is read.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident($what:ty) = $name:literal, $read:path;)*) => {
+        /// What happened, with all that belongs to it.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Kind {
+            $($(#[$doc])* $kind($what),)*
+            /// A kind of a later release. It is kept and changes no record.
+            Other {
+                /// Its name.
+                name: String,
+                /// What belongs to it.
+                document: Value,
+            },
+        }
+
+        impl Kind {
+            /// Its name in documents.
+            pub fn name(&self) -> &str {
+                match self {
+                    $(Self::$kind(_) => $name,)*
+                    Self::Other { name, .. } => name,
+                }
+            }
+
+            /// What belongs to it, as JSON.
+            ///
+            /// # Errors
+            /// If it could not be read back: JSON has no number that is infinite or none.
+            pub fn document(&self) -> serde_json::Result<String> {
+                match self {
+                    $(Self::$kind(document) => written(document),)*
+                    Self::Other { document, .. } => written(document),
+                }
+            }
+
+            /// Reads what [`Kind::name`] and [`Kind::document`] gave, in this release or an earlier one. A name that isn't
+            /// known here is no error.
+            ///
+            /// # Errors
+            /// If the document is none of that kind, or of a record that a later release has written.
+            pub fn read(name: &str, document: &str) -> serde_json::Result<Self> {
+                Ok(match name {
+                    $($name => Self::$kind($read(document)?),)*
+                    other => Self::Other { name: other.to_owned(), document: from_str(document)? },
+                })
+            }
+        }
+    };
+}
+
+kinds! {
     /// The run exists: its record without repetitions.
-    Begun(Box<RunRecord>),
+    Begun(Box<RunRecord>) = "begun", read_record;
     /// Something else is done now, or it has come further.
-    Activity(Activity),
+    Activity(Activity) = "activity", from_str;
     /// A repetition has begun, goes on or is over: the newest tells all of it but points, phases and samples.
-    Repetition(Box<Repetition>),
+    Repetition(Box<Repetition>) = "repetition", read_repetition;
     /// A phase of requests is over.
-    Phase(PhaseEnded),
+    Phase(PhaseEnded) = "phase", from_str;
     /// A point is measured.
-    Point(PointMeasured),
+    Point(PointMeasured) = "point", read_point;
     /// A second of requests has passed, or a part of one: what is told of one second is added.
-    Second(Second),
+    Second(Second) = "second", from_str;
     /// What the engine and its machine said of themselves.
-    Samples(SamplesTaken),
+    Samples(SamplesTaken) = "samples", from_str;
     /// Something that explains what is seen in figures.
-    Mark(Mark),
+    Mark(Mark) = "mark", from_str;
     /// A time of which a source says nothing.
-    Gap(Gap),
+    Gap(Gap) = "gap", from_str;
     /// What a reader has to know before trusting the figures.
-    Warning(Warning),
+    Warning(Warning) = "warning", from_str;
     /// The run is over: its record with all that its end computed, without repetitions.
-    Finished(Box<RunRecord>),
-    /// A kind of a later release. It is kept and changes no record.
-    Other {
-        /// Its name.
-        name: String,
-        /// What belongs to it.
-        document: Value,
-    },
+    Finished(Box<RunRecord>) = "finished", read_record;
 }
 
 /// What is being done.
@@ -182,73 +224,6 @@ pub struct Warning {
 }
 
 impl Kind {
-    /// Its name in documents.
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Begun(_) => "begun",
-            Self::Activity(_) => "activity",
-            Self::Repetition(_) => "repetition",
-            Self::Phase(_) => "phase",
-            Self::Point(_) => "point",
-            Self::Second(_) => "second",
-            Self::Samples(_) => "samples",
-            Self::Mark(_) => "mark",
-            Self::Gap(_) => "gap",
-            Self::Warning(_) => "warning",
-            Self::Finished(_) => "finished",
-            Self::Other { name, .. } => name,
-        }
-    }
-
-    /// What belongs to it, as JSON.
-    ///
-    /// # Errors
-    /// If it could not be read back: JSON has no number that is infinite or none.
-    pub fn document(&self) -> serde_json::Result<String> {
-        match self {
-            Self::Begun(record) | Self::Finished(record) => written(record),
-            Self::Activity(activity) => written(activity),
-            Self::Repetition(repetition) => written(repetition),
-            Self::Phase(phase) => written(phase),
-            Self::Point(point) => written(point),
-            Self::Second(second) => written(second),
-            Self::Samples(samples) => written(samples),
-            Self::Mark(mark) => written(mark),
-            Self::Gap(gap) => written(gap),
-            Self::Warning(warning) => written(warning),
-            Self::Other { document, .. } => written(document),
-        }
-    }
-
-    /// Reads what [`Kind::name`] and [`Kind::document`] gave, in this release or an earlier one. A name that isn't known here is
-    /// no error.
-    ///
-    /// # Errors
-    /// If the document is none of that kind, or of a record that a later release has written.
-    pub fn read(name: &str, document: &str) -> serde_json::Result<Self> {
-        use serde_json::from_str;
-        Ok(match name {
-            "begun" => Self::Begun(upgraded(document, upgrade_record)?),
-            "activity" => Self::Activity(from_str(document)?),
-            "repetition" => Self::Repetition(upgraded(document, |repetition| {
-                upgrade_repetition(repetition);
-                Ok(())
-            })?),
-            "phase" => Self::Phase(from_str(document)?),
-            "point" => Self::Point(upgraded(document, |measured| {
-                measured.get_mut("point").into_iter().for_each(upgrade_point);
-                Ok(())
-            })?),
-            "second" => Self::Second(from_str(document)?),
-            "samples" => Self::Samples(from_str(document)?),
-            "mark" => Self::Mark(from_str(document)?),
-            "gap" => Self::Gap(from_str(document)?),
-            "warning" => Self::Warning(from_str(document)?),
-            "finished" => Self::Finished(upgraded(document, upgrade_record)?),
-            other => Self::Other { name: other.to_owned(), document: from_str(document)? },
-        })
-    }
-
     /// True if a loss of it would lose something measured or the run itself: it has to be kept before anything else is done.
     pub fn is_urgent(&self) -> bool {
         matches!(
@@ -266,18 +241,29 @@ impl Kind {
 fn written<T: Serialize + DeserializeOwned>(document: &T) -> serde_json::Result<String> {
     let text = serde_json::to_string(document)?;
     // A number that JSON has not would stand there as null.
-    serde_json::from_str::<T>(&text)?;
+    from_str::<T>(&text)?;
     Ok(text)
 }
 
 /// Reads a document of this release or an earlier one.
-fn upgraded<T: DeserializeOwned>(
-    document: &str,
-    upgrade: impl FnOnce(&mut Value) -> Result<(), VersionError>,
-) -> serde_json::Result<T> {
-    let mut document = serde_json::from_str(document)?;
-    upgrade(&mut document).map_err(serde_json::Error::custom)?;
+fn upgraded<T: DeserializeOwned>(document: &str, upgrade: impl FnOnce(&mut Value)) -> serde_json::Result<T> {
+    let mut document = from_str(document)?;
+    upgrade(&mut document);
     serde_json::from_value(document)
+}
+
+fn read_record(document: &str) -> serde_json::Result<Box<RunRecord>> {
+    let mut document = from_str(document)?;
+    upgrade_record(&mut document).map_err(serde_json::Error::custom)?;
+    serde_json::from_value(document)
+}
+
+fn read_repetition(document: &str) -> serde_json::Result<Box<Repetition>> {
+    upgraded(document, upgrade_repetition)
+}
+
+fn read_point(document: &str) -> serde_json::Result<PointMeasured> {
+    upgraded(document, |measured| measured.get_mut("point").into_iter().for_each(upgrade_point))
 }
 
 /// A record without its repetitions, as the first and the last event of a run have it.

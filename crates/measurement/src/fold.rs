@@ -220,7 +220,7 @@ impl Parts {
         all
     }
 
-    /// The seconds as they were seen while they passed. Those that nobody tells of have counts of zero.
+    /// The seconds as they were seen while they passed. Those that no event tells of have counts of zero.
     fn seconds(&self) -> Seconds {
         let Some(((last, _), _)) = self.seconds.last_key_value() else { return Seconds::default() };
         let all = *last as usize + 1;

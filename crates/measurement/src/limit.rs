@@ -4,47 +4,27 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a limit holds back as a whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum LimitScope {
-    /// One disk.
-    Device,
-    /// All disks of a volume together.
-    Volume,
-    /// All volumes of a virtual machine together.
-    Vm,
-    /// All disks of a storage account together.
-    Account,
-    /// All databases of a server or an instance together.
-    Instance,
-    /// One file of a database.
-    File,
-    /// One database.
-    Database,
-}
+use crate::vocabulary;
 
-impl LimitScope {
-    /// All of them, in the order in which an I/O meets them.
-    pub const ALL: [Self; 7] =
-        [Self::Device, Self::Volume, Self::Vm, Self::Account, Self::Instance, Self::File, Self::Database];
-
-    /// The name in files and for scripts.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Device => "device",
-            Self::Volume => "volume",
-            Self::Vm => "vm",
-            Self::Account => "account",
-            Self::Instance => "instance",
-            Self::File => "file",
-            Self::Database => "database",
-        }
-    }
-
-    /// The scope of this name.
-    pub fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|scope| scope.name() == name)
+vocabulary! {
+    /// What a limit holds back as a whole.
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    LimitScope {
+        /// One disk.
+        Device = "device",
+        /// All disks of a volume together.
+        Volume = "volume",
+        /// All volumes of a virtual machine together.
+        Vm = "vm",
+        /// All disks of a storage account together.
+        Account = "account",
+        /// All databases of a server or an instance together.
+        Instance = "instance",
+        /// One file of a database.
+        File = "file",
+        /// One database.
+        Database = "database",
     }
 }
 

@@ -11,25 +11,15 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::vocabulary;
 use crate::vocabulary::{Name, Vocabulary};
 
-/// Which direction of a metric is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Better {
-    /// More is better.
-    Higher,
-    /// Less is better.
-    Lower,
-    /// Neither: it describes the work or the conditions.
-    Neither,
-}
-
-impl Better {
-    /// `higher`, `lower` or `neither`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Higher => "higher",
-            Self::Lower => "lower",
-            Self::Neither => "neither",
-        }
+vocabulary! {
+    /// Which direction of a metric is better.
+    Better {
+        /// More is better.
+        Higher = "higher",
+        /// Less is better.
+        Lower = "lower",
+        /// Neither: it describes the work or the conditions.
+        Neither = "neither",
     }
 }
 
@@ -50,47 +40,34 @@ pub struct Declared {
 
 /// Declares the metrics: the enum with its names, and the table.
 macro_rules! metrics {
-    ($($group:ident {
-        $($(#[$doc:meta])* $one:ident = $name:literal, $label:literal, $unit:literal, $better:ident, $kind:ident, $page:literal;)*
-    })*) => {
+    ($($(#[$doc:meta])* $one:ident = $name:literal, $label:literal, $unit:literal, $better:ident, $kind:ident, $page:literal;)*) => {
         vocabulary! {
             /// Something that a point or a figure has a value of.
             Metric {
-                $($($(#[$doc])* $one = $name,)*)*
+                $($(#[$doc])* $one = $name,)*
             }
         }
 
         impl Metric {
-            $(metrics!(@group $group $($one)*);)*
-
             /// What is declared of it.
             pub const fn declared(self) -> Declared {
                 match self {
-                    $($(Self::$one => Declared {
+                    $(Self::$one => Declared {
                         label: $label,
                         unit: $unit,
                         better: Better::$better,
                         is_whole: metrics!(@is_whole $kind),
                         page: $page,
-                    },)*)*
+                    },)*
                 }
             }
         }
-    };
-    (@group points $($one:ident)*) => {
-        /// The metrics of points, in the order of their columns.
-        pub const OF_POINTS: &'static [Self] = &[$(Self::$one),*];
-    };
-    (@group figures $($one:ident)*) => {
-        /// The metrics of figures.
-        pub const OF_FIGURES: &'static [Self] = &[$(Self::$one),*];
     };
     (@is_whole whole) => { true };
     (@is_whole real) => { false };
 }
 
 metrics! {
-points {
     /// Rows read, written or matched over.
     Rows = "rows", "Rows", "rows", Neither, whole, "TESTS.md#what-a-point-holds";
     /// Data content: the sum of the values' sizes in the canonical encoding.
@@ -136,7 +113,6 @@ points {
     /// Memory: what the engine reports as used, in percent of its limit, at the end of the point.
     MemoryPercent = "memory_percent", "Memory in use", "%", Neither, real, "TESTS.md#what-a-point-holds";
 }
-}
 
 /// The metrics of a point: unknown ones are absent, never zero.
 #[derive(Debug, Clone, PartialEq, Default, JsonSchema)]
@@ -156,18 +132,6 @@ impl From<f64> for Value {
 impl From<u64> for Value {
     fn from(value: u64) -> Self {
         Self(Some(value as f64))
-    }
-}
-
-impl From<u32> for Value {
-    fn from(value: u32) -> Self {
-        Self(Some(f64::from(value)))
-    }
-}
-
-impl From<i32> for Value {
-    fn from(value: i32) -> Self {
-        Self(Some(f64::from(value)))
     }
 }
 

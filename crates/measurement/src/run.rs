@@ -17,7 +17,7 @@ use crate::verdict::Verdict;
 pub const SCHEMA_VERSION: &str = "2.0";
 
 /// One execution of a test on a target.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RunRecord {
     /// Version of this schema, `major.minor`.
     pub schema_version: String,
@@ -124,7 +124,7 @@ pub enum Basis {
 }
 
 /// The definition a run was made from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Definition {
     /// XXH3-64 hash of the text, 16 hexadecimal digits.
     pub hash: String,

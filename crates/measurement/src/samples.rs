@@ -118,7 +118,7 @@ impl Ceiling {
     /// Resources that have ceilings, with their units. A ceiling of reads (or writes) alone has `data_read_` (`data_write_`).
     pub const RESOURCES: [(&str, &str); 16] = [
         ("cpu", "cores"),
-        // What the server shares with everybody on its machine.
+        // What the server shares with all on its machine.
         ("machine_cpu", "cores"),
         ("data_iops", "1/s"),
         ("data_read_iops", "1/s"),

@@ -34,7 +34,7 @@ pub enum VersionError {
 /// Brings a whole record, or one without its repetitions, to this release's version.
 ///
 /// # Errors
-/// If a later release has written it, or nobody can tell.
+/// If a later release has written it, or that is not known.
 pub fn upgrade_record(record: &mut Value) -> Result<(), VersionError> {
     let said = record.get("schema_version").cloned().unwrap_or_default();
     let major = said.as_str().and_then(|said| said.split('.').next()?.parse().ok());

@@ -100,7 +100,7 @@ mod tests {
         let written = std::fs::write("/dev/full", "text").unwrap_err();
         let failure = Failure::writing(Path::new("full/r.html"), &written);
         assert_eq!((failure.message.as_str(), failure.exit_code), ("cannot write full/r.html: the disk is full", 7));
-        let store = Failure::from(StoreError::Full { message: "the disk with runs.db is full".to_owned() });
+        let store = Failure::from(StoreError::Full("the disk with runs.db is full".to_owned()));
         assert_eq!(store.exit_code, 7);
         assert!(store.hint.unwrap().starts_with("free some space"));
     }

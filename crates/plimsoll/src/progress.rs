@@ -17,7 +17,7 @@ use crate::printer::Printer;
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// Keeps a run's events in the result store.
-pub struct InStore(pub Arc<dyn RunStore>);
+pub struct InStore(pub Arc<RunStore>);
 
 impl Keeper for InStore {
     fn keep(&mut self, events: &[Event]) -> Result<()> {

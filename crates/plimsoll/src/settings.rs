@@ -47,12 +47,12 @@ impl Settings {
     }
 
     /// Opens the result store, making it if it isn't there.
-    pub fn open_store(&self) -> Result<Arc<dyn RunStore>, Failure> {
-        Ok(plimsoll_store::open(&self.store)?)
+    pub fn open_store(&self) -> Result<Arc<RunStore>, Failure> {
+        Ok(Arc::new(RunStore::open(&self.store)?))
     }
 
     /// Opens the result store for its runs to be read: nothing is made, and no right to write is needed.
-    pub fn read_store(&self) -> Result<Arc<dyn RunStore>, Failure> {
-        Ok(plimsoll_store::open_to_read(&self.store)?)
+    pub fn read_store(&self) -> Result<Arc<RunStore>, Failure> {
+        Ok(Arc::new(RunStore::open_to_read(&self.store)?))
     }
 }

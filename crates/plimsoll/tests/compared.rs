@@ -9,7 +9,7 @@ use plimsoll_bench::definition::find_builtin;
 use plimsoll_measurement::event::{MAIN, events_of};
 use plimsoll_measurement::units::MB;
 use plimsoll_measurement::{Metric, Point, Repetition, RunRecord};
-use plimsoll_store::{RunStore as _, SqliteStore};
+use plimsoll_store::RunStore;
 
 const TARGET: &str = "sqlite:./data.db";
 
@@ -38,7 +38,7 @@ fn run(number: u32, test: &str, rates: &[f64]) -> RunRecord {
 }
 
 fn keep(scene: &Scene, runs: &[RunRecord]) {
-    let store = SqliteStore::open(scene.store()).unwrap();
+    let store = RunStore::open(scene.store()).unwrap();
     for run in runs {
         store.append(&events_of(run, MAIN)).unwrap();
     }
@@ -155,7 +155,7 @@ fn runs_that_cannot_be_held_together_are_left_out_and_named() {
 fn few_runs_no_runs_and_wrong_words() {
     let scene = Scene::new();
     scene.say(&["history", "read-scan"]).failed(4, &["no result store"]);
-    drop(SqliteStore::open(scene.store()).unwrap());
+    drop(RunStore::open(scene.store()).unwrap());
     scene.say(&["history", "read-scan"]).failed(2, &["no run of read-scan"]);
     keep(&scene, &[run(0, "read-scan", &[])]);
     scene.say(&["history", "read-scan"]).failed(7, &["complete repetition"]);

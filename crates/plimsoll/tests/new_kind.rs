@@ -15,10 +15,10 @@ use plimsoll_bench::{Definition, Interrupt, Keeper, On, Plan, Sinks, execute};
 use plimsoll_clock::{Clock, VirtualClock, enter};
 use plimsoll_engine::{Cold, Description, Error, ErrorKind, WeakIsolation};
 use plimsoll_measurement::{Event, Host, RunRecord, Subject};
-use plimsoll_store::{RunStore, SqliteStore};
+use plimsoll_store::RunStore;
 
 /// The line.
-const KINDS: Kinds = Kinds(&[&modelled_device::ModelledDevice]);
+const KINDS: Kinds = Kinds(&[&modelled_device::KIND]);
 
 const DEFINITION: &str = r#"name = "device-read"
 title = "Reads of a modelled device"
@@ -29,7 +29,7 @@ repetitions = 3
 lasts = "90s"
 "#;
 
-struct InStore(Arc<SqliteStore>);
+struct InStore(Arc<RunStore>);
 
 impl Keeper for InStore {
     fn keep(&mut self, events: &[Event]) -> plimsoll_engine::Result<()> {
@@ -49,7 +49,7 @@ fn description() -> Description {
 }
 
 /// Runs the test in virtual time, with its events in a store.
-fn run(store: &Arc<SqliteStore>, (name, value): (&str, &str)) -> RunRecord {
+fn run(store: &Arc<RunStore>, (name, value): (&str, &str)) -> RunRecord {
     let definition = Definition::parse_of(KINDS, "device.toml", DEFINITION).unwrap();
     let mut parameters = definition.parameters(false);
     parameters.set_by_hand(name, value, &definition.steps).unwrap();
@@ -81,7 +81,7 @@ fn run(store: &Arc<SqliteStore>, (name, value): (&str, &str)) -> RunRecord {
 #[test]
 fn a_modelled_device_is_one_folder_and_one_line() {
     let scene = Scene::new();
-    let store = Arc::new(SqliteStore::open(scene.store()).unwrap());
+    let store = Arc::new(RunStore::open(scene.store()).unwrap());
     let [fast, slow, half] = [("seed", "1"), ("seed", "2"), ("in_flight", "16")].map(|set| run(&store, set));
     drop(store);
     assert_eq!((&fast.error, fast.subject, fast.clock.as_str()), (&None, Subject::Volume, "virtual"));
@@ -93,12 +93,12 @@ fn a_modelled_device_is_one_folder_and_one_line() {
     assert!((expected.value - 3200.0).abs() < 1e-9 && expected.error_percent.unwrap().abs() < 1.0, "{expected:?}");
     // It is a function of definition and seed.
     let (again, mut before) =
-        (run(&Arc::new(SqliteStore::open(scene.path("again.db")).unwrap()), ("seed", "1")), fast.clone());
+        (run(&Arc::new(RunStore::open(scene.path("again.db")).unwrap()), ("seed", "1")), fast.clone());
     (before.run_id, before.host) = (again.run_id.clone(), again.host.clone());
     assert_eq!(before, again);
 
     // Stored: what comes out of the store is what was measured.
-    let store = SqliteStore::open(scene.store()).unwrap();
+    let store = RunStore::open(scene.store()).unwrap();
     assert_eq!(store.record(&fast.run_id).unwrap(), fast);
     drop(store);
     let say = |words: &[&str]| {

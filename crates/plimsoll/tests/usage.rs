@@ -8,7 +8,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 
 use common::{Scene, Tmpfs};
-use plimsoll_store::SqliteStore;
+use plimsoll_store::RunStore;
 
 #[test]
 fn help_version_completions_and_manual_are_results() {
@@ -114,7 +114,7 @@ fn stores_that_cannot_be_used_are_refused_and_left_alone() {
     show(&scene.path("text.db")).failed(7, &["text.db", "not an SQLite file"]);
     show(scene.folder()).failed(7, &["directory"]);
     let newer = scene.path("newer.db");
-    drop(SqliteStore::open(&newer).unwrap());
+    drop(RunStore::open(&newer).unwrap());
     assert_eq!(show(&newer).code, 0);
     rusqlite::Connection::open(&newer).unwrap().pragma_update(None, "user_version", 99).unwrap();
     show(&newer).failed(7, &["newer release", "99"]);

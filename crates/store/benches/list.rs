@@ -7,12 +7,12 @@ use std::time::Instant;
 
 use common::finished;
 use plimsoll_measurement::event::events_of;
-use plimsoll_store::{Filter, RunStore as _, SqliteStore};
+use plimsoll_store::{Filter, RunStore};
 
 #[expect(clippy::print_stdout, reason = "a benchmark says what it found")]
 fn main() {
     let folder = tempfile::tempdir().expect("a folder");
-    let store = SqliteStore::open(folder.path().join("runs.db")).expect("a store");
+    let store = RunStore::open(folder.path().join("runs.db")).expect("a store");
     for hundred in 0..100 {
         let runs = (0..100).map(|n| finished(&format!("0190-{hundred:03}-{n:03}")));
         store.append(&runs.flat_map(|run| events_of(&run, "main")).collect::<Vec<_>>()).expect("an append");

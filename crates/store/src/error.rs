@@ -10,41 +10,23 @@ use rusqlite::ErrorCode;
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// A store to be read doesn't exist.
-    #[error("{message}")]
-    Missing {
-        /// Names the store.
-        message: String,
-    },
+    #[error("{0}")]
+    Missing(String),
     /// Something else is in its place, which was left as it is.
-    #[error("{message}")]
-    NotAStore {
-        /// Says what there is.
-        message: String,
-    },
+    #[error("{0}")]
+    NotAStore(String),
     /// It was written by another release, and can't be used by this one as it is.
-    #[error("{message}")]
-    Version {
-        /// Says what to do.
-        message: String,
-    },
+    #[error("{0}")]
+    Version(String),
     /// We may not read or write it.
-    #[error("{message}")]
-    Permission {
-        /// Names the store.
-        message: String,
-    },
+    #[error("{0}")]
+    Permission(String),
     /// No room for what was measured.
-    #[error("{message}")]
-    Full {
-        /// Names the store.
-        message: String,
-    },
-    /// Somebody else has been writing for longer than we wait.
-    #[error("{message}")]
-    Busy {
-        /// Names the store.
-        message: String,
-    },
+    #[error("{0}")]
+    Full(String),
+    /// Another process has been writing for longer than we wait.
+    #[error("{0}")]
+    Busy(String),
     /// It can't be reached, or is damaged.
     #[error("{message}")]
     Failed {
@@ -99,54 +81,50 @@ fn newest_runs(newest: &[String]) -> String {
 
 impl StoreError {
     pub(crate) fn directory(path: &Path) -> Self {
-        Self::NotAStore { message: format!("{} is a directory, not a result store", path.display()) }
+        Self::NotAStore(format!("{} is a directory, not a result store", path.display()))
     }
 
     pub(crate) fn not_sqlite(path: &Path) -> Self {
         let path = path.display();
-        let message = format!("{path} is not an SQLite file, so not a result store; it was left as it is");
-        Self::NotAStore { message }
+        Self::NotAStore(format!("{path} is not an SQLite file, so not a result store; it was left as it is"))
     }
 
     /// `application_id` is what the file says it belongs to; 0 if it says nothing.
     pub(crate) fn foreign(path: &Path, application_id: i32) -> Self {
         let path = path.display();
-        let message = format!(
+        Self::NotAStore(format!(
             "{path} is an SQLite database of another program (application id {application_id}), not a result store; it was \
              left as it is"
-        );
-        Self::NotAStore { message }
+        ))
     }
 
     pub(crate) fn newer(path: &Path, found: i32, known: i32) -> Self {
         let path = path.display();
-        let message = format!(
+        Self::Version(format!(
             "{path} has schema version {found}, written by a newer release; this one knows versions up to {known}: update \
              plimsoll, or name another store"
-        );
-        Self::Version { message }
+        ))
     }
 
     pub(crate) fn older(path: &Path, found: i32, known: i32) -> Self {
         let path = path.display();
-        let message = format!(
+        Self::Version(format!(
             "{path} has schema version {found}, and {known} is needed: list its runs once with this release where it may be \
              written, which brings it up to date"
-        );
-        Self::Version { message }
+        ))
     }
 
     pub(crate) fn missing(path: &Path, is_empty: bool) -> Self {
         let only = if is_empty { ", only an empty file" } else { "" };
-        Self::Missing { message: format!("there is no result store at {}{only}", path.display()) }
+        Self::Missing(format!("there is no result store at {}{only}", path.display()))
     }
 
     pub(crate) fn permission(path: &Path) -> Self {
-        Self::Permission { message: format!("no permission to read and write {}", path.display()) }
+        Self::Permission(format!("no permission to read and write {}", path.display()))
     }
 
     fn full(path: &Path) -> Self {
-        Self::Full { message: format!("the disk with {} is full", path.display()) }
+        Self::Full(format!("the disk with {} is full", path.display()))
     }
 
     /// Says what an error of SQLite's means for a store; made for `map_err`.
@@ -162,9 +140,10 @@ impl StoreError {
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Self::permission(&path),
             Some(ErrorCode::CannotOpen) => Self::cannot_open(&path, source),
             Some(ErrorCode::DiskFull) => Self::full(&path),
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy {
-                message: format!("{} is in use: another process has been writing to it for too long", path.display()),
-            },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                let path = path.display();
+                Self::Busy(format!("{path} is in use: another process has been writing to it for too long"))
+            }
             _ => Self::failed(&path, source),
         }
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use plimsoll_measurement::event::{Event, Kind};
 use plimsoll_measurement::fold::Fold;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 
 use crate::{Kept, StoreError, summary};
 
@@ -48,7 +48,7 @@ pub(crate) fn append(connection: &Connection, path: &Path, rows: &[(&Event, Stri
     Ok(added)
 }
 
-/// Brings a run's columns of lists up to date. Of a run that is over, events are dropped that nobody needs any more.
+/// Brings a run's columns of lists up to date. Of a run that is over, events are dropped that are no longer needed.
 fn list(connection: &Connection, path: &Path, run_id: &str) -> Result<(), StoreError> {
     let kept = page(connection, path, run_id, 0, ALL)?;
     let fold = Fold::of(run_id, kept.iter().map(|kept| kept.event.clone()));
@@ -64,10 +64,12 @@ fn list(connection: &Connection, path: &Path, run_id: &str) -> Result<(), StoreE
     Ok(())
 }
 
-/// All that is known of a run.
 pub(crate) fn fold(connection: &Connection, path: &Path, run_id: &str) -> Result<Fold, StoreError> {
     Ok(Fold::of(run_id, page(connection, path, run_id, 0, ALL)?.into_iter().map(|kept| kept.event)))
 }
+
+/// Position, source, sequence number, time, kind and document of an event.
+type Columns = (i64, String, i64, String, String, String);
 
 /// Events of a run behind a position, at most so many.
 pub(crate) fn page(
@@ -79,26 +81,16 @@ pub(crate) fn page(
 ) -> Result<Vec<Kept>, StoreError> {
     let sql = "SELECT position, source, sequence, at, kind, document FROM event
         WHERE run_id = ?1 AND position > ?2 ORDER BY position LIMIT ?3";
-    let query = || -> rusqlite::Result<Vec<Result<Kept, StoreError>>> {
+    let query = || -> rusqlite::Result<Vec<Columns>> {
         let mut statement = connection.prepare_cached(sql)?;
         let after = i64::try_from(after).unwrap_or(i64::MAX);
-        statement.query_map(params![run_id, after, limit.into()], |row| kept(run_id, row))?.collect()
+        statement.query_map(params![run_id, after, limit.into()], |row| row.try_into())?.collect()
     };
-    query().map_err(StoreError::sqlite(path))?.into_iter().collect()
-}
-
-fn kept(run_id: &str, row: &Row<'_>) -> rusqlite::Result<Result<Kept, StoreError>> {
-    let (name, document): (String, String) = (row.get(4)?, row.get(5)?);
-    let kind = match Kind::read(&name, &document) {
-        Ok(kind) => kind,
-        Err(source) => return Ok(Err(StoreError::Document { kind: name, run_id: run_id.to_owned(), source })),
+    let kept = |(position, source, sequence, at, name, document): Columns| {
+        let refused = |source| StoreError::Document { kind: name.clone(), run_id: run_id.to_owned(), source };
+        let kind = Kind::read(&name, &document).map_err(refused)?;
+        let event = Event { run_id: run_id.to_owned(), source, sequence: sequence as u64, at, kind };
+        Ok(Kept { position: position as u64, event })
     };
-    let event = Event {
-        run_id: run_id.to_owned(),
-        source: row.get(1)?,
-        sequence: row.get::<_, i64>(2)? as u64,
-        at: row.get(3)?,
-        kind,
-    };
-    Ok(Ok(Kept { position: row.get::<_, i64>(0)? as u64, event }))
+    query().map_err(StoreError::sqlite(path))?.into_iter().map(kept).collect()
 }

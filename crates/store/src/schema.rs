@@ -98,7 +98,6 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     DROP TABLE run_1;",
 ];
 
-/// The version this release writes.
 pub(crate) const VERSION: i32 = MIGRATIONS.len() as i32;
 
 /// Another process writes one point at a time, which takes milliseconds; a merge of thousands of runs takes seconds.
@@ -107,7 +106,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// The owner of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// Nobody's: an empty file.
+    /// None: an empty file.
     Nobody,
     /// Ours, in this version.
     Plimsoll(i32),
@@ -132,7 +131,7 @@ pub(crate) fn owner(connection: &Connection) -> rusqlite::Result<Owner> {
 /// Settings that write nothing, made before the file is looked at.
 pub(crate) fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
-    // A store may come from somebody else: its schema must not be able to call functions with side effects.
+    // A store may come from another user: its schema must not be able to call functions with side effects.
     connection.pragma_update(None, "trusted_schema", false)?;
     // A finished point is on disk before the call returns: NORMAL would lose the last ones with the power.
     connection.pragma_update(None, "synchronous", "FULL")?;
@@ -143,8 +142,8 @@ pub(crate) fn prepare(connection: &Connection) -> rusqlite::Result<()> {
 /// How often the change to a log is tried while other processes make the same store.
 const ATTEMPTS: u32 = 100;
 
-/// Changes the file to a write-ahead log. SQLite does not wait for others there, so whoever meets one waits for the right to
-/// write, which it does wait for, and tries again.
+/// Changes the file to a write-ahead log. SQLite does not wait for others there, so a process that meets one waits for the right to
+/// write, and tries again.
 fn use_log(connection: &mut Connection) -> rusqlite::Result<()> {
     for _ in 1..ATTEMPTS {
         match connection.pragma_update(None, "journal_mode", "WAL") {

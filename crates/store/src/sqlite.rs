@@ -1,6 +1,7 @@
 //! The store in one SQLite file: how it is opened, and which process may use it when. One connection writes; each
 //! reader has its own, and neither waits for the other.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -10,22 +11,23 @@ use plimsoll_measurement::{Event, RunRecord};
 use rusqlite::{Connection, MAIN_DB, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::schema::{self, Owner};
-use crate::{Filter, Kept, RunStore, RunSummary, StoreError, events, summary};
+use crate::{Filter, Kept, RunSummary, StoreError, events, summary};
+
+/// Runs or events that are read at a time where there may be many.
+const PAGE: u32 = 1000;
 
 /// Connections of readers that are kept for the next.
 const MOST_IDLE: usize = 4;
 
 /// Runs in one SQLite file. Threads share it, and several processes may use it at the same time.
 #[derive(Debug)]
-pub struct SqliteStore {
+pub struct RunStore {
     path: PathBuf,
     writer: Mutex<Connection>,
     readers: Mutex<Vec<Connection>>,
-    /// How readers open it.
     address: Address,
 }
 
-/// What SQLite is told to open.
 #[derive(Debug, Clone)]
 struct Address {
     name: PathBuf,
@@ -45,7 +47,6 @@ impl Address {
     }
 }
 
-/// A file that was opened, and its owner.
 struct Opened {
     connection: Connection,
     owner: Owner,
@@ -64,11 +65,11 @@ impl Opened {
     }
 
     /// The store, if the file is ours and of no newer release.
-    fn store(self, path: &Path) -> Result<SqliteStore, StoreError> {
+    fn store(self, path: &Path) -> Result<RunStore, StoreError> {
         match self.owner {
             Owner::Plimsoll(found) if found > schema::VERSION => Err(StoreError::newer(path, found, schema::VERSION)),
             Owner::Other(application_id) => Err(StoreError::foreign(path, application_id)),
-            Owner::Nobody | Owner::Plimsoll(_) => Ok(SqliteStore {
+            Owner::Nobody | Owner::Plimsoll(_) => Ok(RunStore {
                 path: path.to_owned(),
                 writer: Mutex::new(self.connection),
                 readers: Mutex::default(),
@@ -78,7 +79,7 @@ impl Opened {
     }
 }
 
-impl SqliteStore {
+impl RunStore {
     /// Opens the store, and makes it with its folder if there is none. An empty file counts as none.
     ///
     /// # Errors
@@ -100,7 +101,7 @@ impl SqliteStore {
     ///
     /// # Errors
     /// [`StoreError::Missing`] if there is none, [`StoreError::Version`] if one of an earlier release may not be changed; else
-    /// those of [`SqliteStore::open`].
+    /// those of [`RunStore::open`].
     pub fn open_to_read(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
         let path = path.into();
         match path.metadata() {
@@ -111,7 +112,7 @@ impl SqliteStore {
         let (opened, may_write) = match Self::to_be_written(&path) {
             Ok(opened) => (opened, true),
             Err(error @ (StoreError::Permission { .. } | StoreError::Failed { .. })) => {
-                // Damage is damage, whoever looks.
+                // Damage is damage for every reader.
                 (Self::unchanging(&path).ok_or(error)?, false)
             }
             Err(other) => return Err(other),
@@ -129,7 +130,7 @@ impl SqliteStore {
     /// Opens a store that has to be there already, in this release's version, and never writes to it.
     ///
     /// # Errors
-    /// As [`SqliteStore::open_to_read`]; [`StoreError::Version`] for any store of an earlier release.
+    /// As [`RunStore::open_to_read`]; [`StoreError::Version`] for any store of an earlier release.
     pub fn open_unchanged(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
         let path = path.into();
         if !path.try_exists().map_err(StoreError::io(&path))? {
@@ -150,8 +151,8 @@ impl SqliteStore {
         if is_readonly { Err(StoreError::permission(path)) } else { Ok(opened) }
     }
 
-    /// A store beside which we may make no files, as SQLite does for a log even to read. Where somebody's log lies beside it, that
-    /// is read too; where there is none, nobody writes, and the file stays as it is.
+    /// A store beside which we may make no files, as SQLite does for a log even to read. Where another process's log lies beside it, that
+    /// is read too; where there is none, no process writes, and the file stays as it is.
     fn unchanging(path: &Path) -> Option<Opened> {
         let mut log = path.as_os_str().to_owned();
         log.push("-wal");
@@ -203,8 +204,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl RunStore for SqliteStore {
-    fn append(&self, events: &[Event]) -> Result<usize, StoreError> {
+impl RunStore {
+    /// Keeps events, all or none; how many of them were not known. They are safe when it returns, and come back to the last bit.
+    ///
+    /// # Errors
+    /// [`StoreError::Document`] for an event that could not be read again; others if there is no room or no right to write.
+    pub fn append(&self, events: &[Event]) -> Result<usize, StoreError> {
         let rows = events::rows(events)?;
         if rows.is_empty() {
             return Ok(0);
@@ -212,7 +217,11 @@ impl RunStore for SqliteStore {
         self.change(|transaction| events::append(transaction, &self.path, &rows))
     }
 
-    fn record(&self, run_id_or_prefix: &str) -> Result<RunRecord, StoreError> {
+    /// The record of a run, by its id, by a beginning of it that no other run has, or by [`LATEST`](crate::LATEST).
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownRun`], [`StoreError::AmbiguousRun`] or [`StoreError::PrefixTooShort`] if that isn't one run.
+    pub fn record(&self, run_id_or_prefix: &str) -> Result<RunRecord, StoreError> {
         self.look(|transaction| {
             let run_id = summary::resolve(transaction, &self.path, run_id_or_prefix)?;
             let fold = events::fold(transaction, &self.path, &run_id)?;
@@ -220,12 +229,51 @@ impl RunStore for SqliteStore {
         })
     }
 
-    fn summaries(&self, filter: &Filter) -> Result<Vec<RunSummary>, StoreError> {
+    /// The runs that a filter lets through, the newest first.
+    pub fn summaries(&self, filter: &Filter) -> Result<Vec<RunSummary>, StoreError> {
         self.look(|transaction| summary::page(transaction, &self.path, filter))
     }
 
-    fn events(&self, run_id: &str, after: u64, limit: u32) -> Result<Vec<Kept>, StoreError> {
+    /// Events of a run behind a position (0 for all), at most so many. A reader that has seen the earlier ones catches
+    /// up by them: what was dropped meanwhile changes no record.
+    pub fn events(&self, run_id: &str, after: u64, limit: u32) -> Result<Vec<Kept>, StoreError> {
         self.look(|transaction| events::page(transaction, &self.path, run_id, after, limit))
+    }
+
+    /// Takes over the runs of another store that are not here, or not finished here; how many. The other store is not
+    /// changed. Each run comes whole.
+    ///
+    /// # Errors
+    /// Those of both stores; what came before stays, and the next try takes the rest.
+    pub fn merge_from(&self, other: &Self) -> Result<usize, StoreError> {
+        let own = self.all_runs()?;
+        let finished: BTreeSet<&str> =
+            own.iter().filter(|run| run.ended_at.is_some()).map(|run| run.run_id.as_str()).collect();
+        let mut taken = 0;
+        for run in other.all_runs()?.into_iter().filter(|run| !finished.contains(run.run_id.as_str())) {
+            let mut events = Vec::new();
+            let mut position = 0;
+            loop {
+                let page = other.events(&run.run_id, position, PAGE)?;
+                let Some(last) = page.last() else { break };
+                position = last.position;
+                events.extend(page.into_iter().map(|kept| kept.event));
+            }
+            taken += usize::from(self.append(&events)? > 0);
+        }
+        Ok(taken)
+    }
+
+    fn all_runs(&self) -> Result<Vec<RunSummary>, StoreError> {
+        let mut all: Vec<RunSummary> = Vec::new();
+        loop {
+            let after = all.last().map(|run| run.run_id.clone());
+            let page = self.summaries(&Filter { after, limit: Some(PAGE), ..Filter::default() })?;
+            if page.is_empty() {
+                return Ok(all);
+            }
+            all.extend(page);
+        }
     }
 }
 

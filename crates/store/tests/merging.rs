@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use common::{begun, finished, keep};
 use plimsoll_measurement::RunRecord;
-use plimsoll_store::{Filter, RunStore, SqliteStore, StoreError, open_unchanged};
+use plimsoll_store::{Filter, RunStore, StoreError};
 use tempfile::TempDir;
 
 struct Stores {
@@ -23,8 +23,8 @@ impl Stores {
         self.folder.path().join(name)
     }
 
-    fn with(&self, name: &str, runs: &[RunRecord]) -> SqliteStore {
-        let store = SqliteStore::open(self.path(name)).expect("a store");
+    fn with(&self, name: &str, runs: &[RunRecord]) -> RunStore {
+        let store = RunStore::open(self.path(name)).expect("a store");
         for run in runs {
             keep(&store, run).expect("a new run");
         }
@@ -32,7 +32,7 @@ impl Stores {
     }
 }
 
-fn ids(store: &SqliteStore) -> Vec<String> {
+fn ids(store: &RunStore) -> Vec<String> {
     store.summaries(&Filter::default()).expect("a list").into_iter().map(|run| run.run_id).collect()
 }
 
@@ -65,7 +65,7 @@ fn what_is_here_wins_unless_it_is_unfinished() {
 #[test]
 fn the_other_has_to_be_a_store_of_this_version() {
     let stores = Stores::new();
-    let open = |name: &str| open_unchanged(&stores.path(name)).map(drop);
+    let open = |name: &str| RunStore::open_unchanged(stores.path(name)).map(drop);
     assert!(matches!(open("nowhere"), Err(StoreError::Missing { .. })));
     assert!(!stores.path("nowhere").exists());
     fs::write(stores.path("empty"), "").unwrap();
@@ -77,7 +77,7 @@ fn the_other_has_to_be_a_store_of_this_version() {
         let connection = rusqlite::Connection::open(stores.path("other")).unwrap();
         connection.pragma_update(None, "user_version", version).unwrap();
         match open("other") {
-            Err(StoreError::Version { message }) => {
+            Err(StoreError::Version(message)) => {
                 assert!(message.contains(&format!("schema version {version},")), "{message}");
             }
             other => panic!("{version}: {other:?}"),

@@ -8,21 +8,21 @@ use std::path::Path;
 use common::{begun, finished, keep};
 use plimsoll_measurement::RunRecord;
 use plimsoll_measurement::event::Kind;
-use plimsoll_store::{Filter, RunStore, RunSummary, SqliteStore, StoreError};
+use plimsoll_store::{Filter, RunStore, RunSummary, StoreError};
 use rusqlite::Connection;
 
 #[test]
 fn a_missing_store_is_made_with_its_folder_and_kept() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("some/where/runs.db");
-    keep(&SqliteStore::open(&path).unwrap(), &finished("run-1")).unwrap();
-    assert_eq!(SqliteStore::open(&path).unwrap().record("run-1").unwrap(), finished("run-1"));
+    keep(&RunStore::open(&path).unwrap(), &finished("run-1")).unwrap();
+    assert_eq!(RunStore::open(&path).unwrap().record("run-1").unwrap(), finished("run-1"));
 }
 
 #[test]
 fn an_empty_file_is_a_new_store() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let store = SqliteStore::open(file.path()).unwrap();
+    let store = RunStore::open(file.path()).unwrap();
     assert_eq!(store.summaries(&Filter::default()).unwrap(), []);
 }
 
@@ -30,26 +30,26 @@ fn an_empty_file_is_a_new_store() {
 fn who_only_reads_makes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("some/where/runs.db");
-    assert!(matches!(SqliteStore::open_to_read(&path), Err(StoreError::Missing { .. })));
+    assert!(matches!(RunStore::open_to_read(&path), Err(StoreError::Missing { .. })));
     assert!(!folder.path().join("some").exists());
     let empty = folder.path().join("empty.db");
     fs::write(&empty, "").unwrap();
-    assert!(matches!(SqliteStore::open_to_read(&empty), Err(StoreError::Missing { .. })));
+    assert!(matches!(RunStore::open_to_read(&empty), Err(StoreError::Missing { .. })));
     assert_eq!(empty.metadata().unwrap().len(), 0);
-    keep(&SqliteStore::open(&path).unwrap(), &finished("run-1")).unwrap();
-    let reader = SqliteStore::open_to_read(&path).unwrap();
+    keep(&RunStore::open(&path).unwrap(), &finished("run-1")).unwrap();
+    let reader = RunStore::open_to_read(&path).unwrap();
     // While others write.
-    keep(&SqliteStore::open(&path).unwrap(), &begun("run-2")).unwrap();
+    keep(&RunStore::open(&path).unwrap(), &begun("run-2")).unwrap();
     assert_eq!(reader.summaries(&Filter::default()).unwrap().len(), 2);
     drop(reader);
     let left: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["runs.db"]);
     for (name, content) in [("text.db", "a long note\n".repeat(1000)), ("short.db", "a note".to_owned())] {
         fs::write(folder.path().join(name), content).unwrap();
-        let refused = SqliteStore::open_to_read(folder.path().join(name));
+        let refused = RunStore::open_to_read(folder.path().join(name));
         assert!(matches!(refused, Err(StoreError::NotAStore { .. })), "{refused:?}");
     }
-    assert!(matches!(SqliteStore::open_to_read(folder.path()), Err(StoreError::NotAStore { .. })));
+    assert!(matches!(RunStore::open_to_read(folder.path()), Err(StoreError::NotAStore { .. })));
 }
 
 #[test]
@@ -59,19 +59,19 @@ fn many_may_make_the_store_at_once() {
     std::thread::scope(|scope| {
         for n in 0..8 {
             let path = &path;
-            scope.spawn(move || keep(&SqliteStore::open(path).unwrap(), &begun(&format!("run-{n}"))).unwrap());
+            scope.spawn(move || keep(&RunStore::open(path).unwrap(), &begun(&format!("run-{n}"))).unwrap());
         }
     });
-    assert_eq!(SqliteStore::open(&path).unwrap().summaries(&Filter::default()).unwrap().len(), 8);
+    assert_eq!(RunStore::open(&path).unwrap().summaries(&Filter::default()).unwrap().len(), 8);
 }
 
 #[test]
 fn a_store_of_a_newer_release_is_refused_with_advice() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
-    drop(SqliteStore::open(&path).unwrap());
+    drop(RunStore::open(&path).unwrap());
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
-    let error = SqliteStore::open(&path).unwrap_err();
+    let error = RunStore::open(&path).unwrap_err();
     assert!(matches!(error, StoreError::Version { .. }));
     let text = error.to_string();
     assert!(text.contains("99") && text.contains("newer release") && text.contains("update plimsoll"), "{text}");
@@ -83,7 +83,7 @@ fn a_file_of_another_kind_is_left_as_it_is() {
     for (name, content) in [("short", "a note".to_owned()), ("long", "a long note\n".repeat(1000))] {
         let path = folder.path().join(name);
         fs::write(&path, &content).unwrap();
-        assert!(matches!(SqliteStore::open(&path), Err(StoreError::NotAStore { .. })), "{name}");
+        assert!(matches!(RunStore::open(&path), Err(StoreError::NotAStore { .. })), "{name}");
         assert_eq!(fs::read_to_string(&path).unwrap(), content);
     }
 }
@@ -95,7 +95,7 @@ fn a_database_of_another_program_is_left_as_it_is() {
     let sql = "CREATE TABLE letters (text TEXT); PRAGMA application_id = 252006674";
     Connection::open(&path).unwrap().execute_batch(sql).unwrap();
     let before = fs::read(&path).unwrap();
-    let refused = SqliteStore::open(&path);
+    let refused = RunStore::open(&path);
     let said = refused.unwrap_err();
     assert!(matches!(said, StoreError::NotAStore { .. }) && said.to_string().contains("252006674"), "{said}");
     assert_eq!(fs::read(&path).unwrap(), before);
@@ -104,7 +104,7 @@ fn a_database_of_another_program_is_left_as_it_is() {
 #[test]
 fn a_directory_is_no_store() {
     let folder = tempfile::tempdir().unwrap();
-    let said = SqliteStore::open(folder.path()).unwrap_err().to_string();
+    let said = RunStore::open(folder.path()).unwrap_err().to_string();
     assert_eq!(said, format!("{} is a directory, not a result store", folder.path().display()));
 }
 
@@ -112,10 +112,10 @@ fn a_directory_is_no_store() {
 fn a_folder_that_can_not_be_made_is_told_from_one_that_may_not() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let below_a_file = file.path().join("runs.db");
-    assert!(matches!(SqliteStore::open(&below_a_file), Err(StoreError::Failed { .. })));
+    assert!(matches!(RunStore::open(&below_a_file), Err(StoreError::Failed { .. })));
     // Nobody may make folders there, not even root.
     let kernel = if cfg!(target_os = "linux") { "/sys/plimsoll" } else { "/plimsoll" };
-    let refused = SqliteStore::open(Path::new(kernel).join("runs.db"));
+    let refused = RunStore::open(Path::new(kernel).join("runs.db"));
     assert!(matches!(refused, Err(StoreError::Permission { .. })), "{refused:?}");
 }
 
@@ -123,11 +123,11 @@ fn a_folder_that_can_not_be_made_is_told_from_one_that_may_not() {
 fn a_damaged_store_is_an_error_not_an_empty_list() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
-    keep(&SqliteStore::open(&path).unwrap(), &finished("run-1")).unwrap();
+    keep(&RunStore::open(&path).unwrap(), &finished("run-1")).unwrap();
     let connection = Connection::open(&path).unwrap();
     connection.execute("UPDATE event SET document = '{}' WHERE kind = 'finished'", []).unwrap();
     connection.execute("UPDATE run SET figure = '{}'", []).unwrap();
-    let store = SqliteStore::open(&path).unwrap();
+    let store = RunStore::open(&path).unwrap();
     assert!(matches!(store.record("run-1"), Err(StoreError::Document { .. })));
     assert!(matches!(store.summaries(&Filter::default()), Err(StoreError::Document { .. })));
 }
@@ -139,8 +139,8 @@ fn a_store_of_an_earlier_release_is_brought_up_to_date() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
     fs::copy(data.join("version-1.db"), &path).unwrap();
-    assert!(matches!(SqliteStore::open_unchanged(&path), Err(StoreError::Version { .. })));
-    let store = SqliteStore::open_to_read(&path).unwrap();
+    assert!(matches!(RunStore::open_unchanged(&path), Err(StoreError::Version { .. })));
+    let store = RunStore::open_to_read(&path).unwrap();
 
     // What that release showed of them, the newest first.
     let shown = fs::read_to_string(data.join("version-1.jsonl")).unwrap();
@@ -159,7 +159,7 @@ fn a_store_of_an_earlier_release_is_brought_up_to_date() {
     assert!(runs[0].repetitions[0].requests[0].operations > 0, "what was kept of the one that was killed");
 
     // They go on as others do: an event that comes late, a merge into a new store.
-    let new = SqliteStore::open(folder.path().join("new.db")).unwrap();
+    let new = RunStore::open(folder.path().join("new.db")).unwrap();
     assert_eq!(new.merge_from(&store).unwrap(), runs.len());
     for run in &runs {
         assert_eq!(new.record(&run.run_id).unwrap(), *run);
@@ -174,7 +174,7 @@ fn a_damaged_run_of_an_earlier_release_keeps_nobody_from_the_others() {
     fs::copy(data, &path).unwrap();
     let damage = "UPDATE run SET document = 'ruined' WHERE test = 'cpu-join'";
     assert_eq!(Connection::open(&path).unwrap().execute(damage, []).unwrap(), 1);
-    let store = SqliteStore::open(&path).unwrap();
+    let store = RunStore::open(&path).unwrap();
     let runs = store.summaries(&Filter::default()).unwrap();
     assert_eq!(runs.len(), 5);
     for run in runs {

@@ -6,7 +6,7 @@ use plimsoll_measurement::{
     ColdStart, CpuRow, CpuTable, Expected, Metric, Minute, Point, Repetition, RequestKind, RunFailure, RunRecord,
     Seconds, Verdict,
 };
-use plimsoll_store::{RunStore, SqliteStore};
+use plimsoll_store::RunStore;
 use proptest::option::of;
 use proptest::prelude::*;
 
@@ -119,9 +119,9 @@ proptest! {
     fn a_record_is_loaded_as_it_was_stored(run in a_record()) {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("runs.db");
-        let store = SqliteStore::open(&path)?;
+        let store = RunStore::open(&path)?;
         common::keep(&store, &run)?;
-        prop_assert_eq!(&SqliteStore::open(&path)?.record("run-1")?, &run);
+        prop_assert_eq!(&RunStore::open(&path)?.record("run-1")?, &run);
 
         // The same run, kept step by step as it happens.
         let step = RunRecord { run_id: "run-2".into(), ended_at: Some("at last".into()), ..run };

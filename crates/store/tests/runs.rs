@@ -5,23 +5,23 @@ mod common;
 use common::{begun, finished, keep, step_by_step};
 use plimsoll_measurement::event::{Event, Kind};
 use plimsoll_measurement::{Fold, RunFailure, RunRecord};
-use plimsoll_store::{Filter, RunStore, SqliteStore, StoreError};
+use plimsoll_store::{Filter, RunStore, StoreError};
 use tempfile::TempDir;
 
-fn store() -> (TempDir, SqliteStore) {
+fn store() -> (TempDir, RunStore) {
     let folder = tempfile::tempdir().expect("a folder");
-    let store = SqliteStore::open(folder.path().join("runs.db")).expect("a store");
+    let store = RunStore::open(folder.path().join("runs.db")).expect("a store");
     (folder, store)
 }
 
-fn ids(store: &SqliteStore, filter: &Filter) -> Vec<String> {
+fn ids(store: &RunStore, filter: &Filter) -> Vec<String> {
     store.summaries(filter).expect("a list").into_iter().map(|run| run.run_id).collect()
 }
 
 #[test]
 fn a_finished_point_is_there_for_others_before_the_next_begins() {
     let (_folder, writer) = store();
-    let reader = SqliteStore::open(writer.path()).unwrap();
+    let reader = RunStore::open(writer.path()).unwrap();
     let events = step_by_step(&finished("run-1"));
     for (told, event) in events.iter().enumerate() {
         assert_eq!(writer.append(std::slice::from_ref(event)).unwrap(), 1);
@@ -112,7 +112,7 @@ fn an_event_that_could_not_be_read_again_changes_nothing() {
 #[test]
 fn a_run_is_found_by_its_id_its_beginning_or_as_the_latest() {
     let (_folder, store) = store();
-    let error = |store: &SqliteStore, wanted: &str| store.record(wanted).unwrap_err().to_string();
+    let error = |store: &RunStore, wanted: &str| store.record(wanted).unwrap_err().to_string();
     assert_eq!(error(&store, "latest"), "no run 'latest' in the store; it holds none yet");
     for id in ["0190-aaaa", "0190-aabb", "0191-cccc", "019"] {
         keep(&store, &begun(id)).unwrap();
@@ -173,7 +173,7 @@ fn an_incomplete_repetition_makes_a_run_incomplete_in_lists() {
 fn many_write_and_read_at_the_same_time() {
     const RUNS: usize = 20;
     let (_folder, store) = store();
-    let other = SqliteStore::open(store.path()).unwrap();
+    let other = RunStore::open(store.path()).unwrap();
     std::thread::scope(|scope| {
         // Two threads that share a store, and one that has it open itself.
         for (writer, store) in [("left", &store), ("middle", &store), ("right", &other)] {

@@ -26,7 +26,7 @@ struct Part {
     between: (f64, f64),
     /// Work a second, by which the phases of one step are ranked; steps are never ranked, as their work differs in kind.
     rate: f64,
-    /// False of a rate that did not meet the goal of a search.
+    /// False of a try in a search that did not hold, or was not judged.
     counts: bool,
     judged: Judged,
 }
@@ -113,6 +113,7 @@ fn agreed(parts: &[&Part]) -> Option<Vec<&'static str>> {
 /// The segments of a repetition.
 fn parts(record: &RunRecord, repetition: &Repetition, client: Option<&Client>) -> Vec<Part> {
     let mut parts = Vec::new();
+    let is_search = record.repetitions.iter().flat_map(|one| &one.phases).any(|phase| phase.holds.is_some());
     for samples in repetition.samples.iter().filter(|samples| !samples.is_empty()) {
         let makes_requests =
             !repetition.seconds.is_empty() && repetition.phases.iter().any(|phase| phase.seconds > 0.0);
@@ -131,7 +132,7 @@ fn parts(record: &RunRecord, repetition: &Repetition, client: Option<&Client>) -
                 None => done / (between.1 - between.0).max(f64::MIN_POSITIVE),
             };
             let (label, step) = (repetition.label.clone(), samples.phase.clone());
-            let counts = of.is_none_or(|phase| phase.holds != Some(false));
+            let counts = of.is_none_or(|phase| !is_search || phase.holds == Some(true));
             parts.push(Part { repetition: label, step, phase, between, rate, counts, judged });
         };
         if makes_requests && phases().next().is_some() {
@@ -225,10 +226,7 @@ mod tests {
     }
 
     fn record(repetition: Repetition) -> RunRecord {
-        let text = r#"{"schema_version": "2.0", "subject": "database", "basis": "measured", "run_id": "", "test": "", "target": "", "engine": "", "clock": "real",
-            "started_at": "", "parameters": {}, "definition": {"hash": "", "text": ""}, "build": "", "repetitions": [],
-            "verdict": {"limit": null, "evidence": []}, "warnings": [], "host": {"platform": "", "cpus": 1}}"#;
-        let mut record: RunRecord = serde_json::from_str(text).unwrap();
+        let mut record = RunRecord { clock: "real".to_owned(), ..RunRecord::default() };
         let ceilings = [("data_iops", 500.0), ("cpu", 2.0)];
         record.ceilings =
             ceilings.iter().map(|(resource, value)| Ceiling::new(resource, *value, "the test").unwrap()).collect();
@@ -242,7 +240,7 @@ mod tests {
         let point = |step: &str, rows: u64| {
             Point { phase: Some(step.to_owned()), seconds: 10.0, ..Point::default() }
                 .with(Metric::Rows, rows)
-                .with(Metric::Sessions, 8_u32)
+                .with(Metric::Sessions, 8_u64)
         };
         let disk = [("data_reads", 499.0), ("waiting_for_data_read", 7.0), ("cpu", 0.1)];
         let cpu = [("data_reads", 1.0), ("waiting_for_data_read", 0.0), ("cpu", 2.0)];
@@ -285,5 +283,32 @@ mod tests {
         // As it was: the need of the other phase was held against all.
         run.host.client.as_mut().unwrap().phases.clear();
         assert_eq!(verdict(&run).limit.as_deref(), Some("client"));
+    }
+
+    #[test]
+    fn a_try_of_a_search_that_was_not_judged_is_no_rival() {
+        let phase = |started_seconds: f64, rate: f64, holds: Option<bool>| Phase {
+            started_seconds,
+            seconds: 10.0,
+            sessions: 8,
+            operations: (rate * 10.0) as u64,
+            rate,
+            holds,
+            ..Phase::default()
+        };
+        let mut one = Repetition { label: "a".to_owned(), ..Repetition::default() };
+        // The first rate held at a full device. The second had too few response times for the goal, and full CPUs.
+        one.phases = vec![phase(0.0, 400.0, Some(true)), phase(10.0, 900.0, None)];
+        one.seconds.operations = [vec![400; 10], vec![900; 10]].concat();
+        let columns = [("data_reads", [499.0, 1.0]), ("waiting_for_data_read", [7.0, 0.0]), ("cpu", [0.1, 2.0])];
+        let mut both = samples(None, 20, &columns.map(|(metric, _)| (metric, 0.0)));
+        for (column, (_, [first, second])) in both.columns.iter_mut().zip(columns) {
+            column.values = [[Some(first); 10], [Some(second); 10]].concat();
+        }
+        one.samples = vec![both];
+        let mut run = record(one);
+        assert_eq!(verdict(&run).limit.as_deref(), Some("data_iops"), "the fastest that held");
+        run.repetitions[0].phases[0].holds = None;
+        assert_eq!(verdict(&run).limit.as_deref(), Some("cpu"), "where nothing is sought the fastest counts");
     }
 }

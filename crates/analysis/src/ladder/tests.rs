@@ -10,7 +10,7 @@ const S2: [(u64, f64); 3] = [(5000, 22.0), (7500, 49.0), (10_000, 86.0)];
 fn timing(join_rows: u64, sessions: u32, seconds: f64) -> Point {
     Point { seconds, ..Point::default() }
         .with(Metric::JoinRows, join_rows)
-        .with(Metric::Sessions, sessions)
+        .with(Metric::Sessions, u64::from(sessions))
         .with(Metric::Matches, join_rows / 100)
         .with(Metric::CpuPercent, 99.0)
 }

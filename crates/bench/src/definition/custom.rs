@@ -9,6 +9,7 @@ use toml::de::{DeTable, DeValue};
 use super::reader::{Read, Reader, entries, find, float, integer};
 use crate::parameters::hint;
 use crate::step::kind::Steps;
+use crate::workload::custom::draw::is_variable;
 use crate::workload::custom::{ANY, Asked, CustomWorkload, Draw, Request, Text, text};
 
 /// Keys of a `[[request]]`, with a sentence for the documentation.
@@ -37,20 +38,20 @@ impl Reader<'_> {
         let Some((_, span, value)) = find(document, "request") else {
             return match entries(document).find(|(key, ..)| OWN_KEYS.contains(key)) {
                 Some((key, span, _)) => {
-                    Err(self.error(Some(span), format!("'{key}' belongs to [[request]], which is not there")))
+                    self.fail(Some(span), format!("'{key}' belongs to [[request]], which is not there"))
                 }
                 None => Ok(None),
             };
         };
-        if !matches!(&steps[..], [step] if step.makes_requests()) {
-            return Err(self.error(Some(span), "[[request]] belongs to steps = [\"requests\"] alone"));
+        if !matches!(&steps[..], [step] if step.makes_requests) {
+            return self.fail(Some(span), "[[request]] belongs to steps = [\"requests\"] alone");
         }
         let list = value.get_ref().as_array().filter(|list| !list.is_empty());
         let list = list.ok_or_else(|| self.error(Some(span.clone()), "requests are written as [[request]]"))?;
         let variables = self.variables(document)?;
         let (existing, writes) = (self.flag(document, "existing", false)?, self.flag(document, "writes", false)?);
         if let Some((_, span, _)) = find(document, "writes").filter(|_| writes && !existing) {
-            return Err(self.error(Some(span), "'writes' belongs to 'existing = true': other tables are ours to write"));
+            return self.fail(Some(span), "'writes' belongs to 'existing = true': other tables are ours to write");
         }
         let copies = self.number(document, "copies", 1, MOST_COPIES)?;
         let mut own = CustomWorkload { existing, writes, variables, copies, ..CustomWorkload::default() };
@@ -60,12 +61,12 @@ impl Reader<'_> {
             let request = self.request(item, &own, list.len())?;
             if own.requests.iter().any(|other: &Request| other.name == request.name) {
                 let span = item.get_ref().as_table().and_then(|table| find(table, "name")).map(|(_, span, _)| span);
-                return Err(self.error(span, format!("two requests are called '{}'", request.name)));
+                return self.fail(span, format!("two requests are called '{}'", request.name));
             }
             own.requests.push(request);
         }
         if own.requests.iter().all(|request| request.weight <= 0.0) {
-            return Err(self.error(Some(span), "no request has a weight above 0"));
+            return self.fail(Some(span), "no request has a weight above 0");
         }
         Ok(Some(own))
     }
@@ -75,12 +76,13 @@ impl Reader<'_> {
         let Some((_, span, value)) = find(document, "variables") else { return Ok(variables) };
         let table = self.table(span, value, "variables")?;
         for (name, span, value) in entries(table) {
-            let is_word = name.starts_with(|c: char| c.is_ascii_lowercase())
-                && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-            if !is_word || name == "n" || self.kinds.parameters().iter().any(|parameter| parameter.name == name) {
+            if !is_variable(name)
+                || name == "n"
+                || self.kinds.parameters().iter().any(|parameter| parameter.name == name)
+            {
                 let problem =
                     format!("'{name}' can't name a variable: lower-case letters, digits and _, no parameter and not n");
-                return Err(self.error(Some(span), problem));
+                return self.fail(Some(span), problem);
             }
             let number = integer(value).and_then(|number| u64::try_from(number).ok());
             let number = number
@@ -94,7 +96,7 @@ impl Reader<'_> {
         let Some((_, span, value)) = find(document, section) else { return Ok(Vec::new()) };
         if own.existing && !own.writes {
             let problem = format!("[{section}] writes, and existing tables are only read unless 'writes = true'");
-            return Err(self.error(Some(span), problem));
+            return self.fail(Some(span), problem);
         }
         let table = self.table(span, value, section)?;
         self.known(table, &["statements"], section)?;
@@ -104,11 +106,11 @@ impl Reader<'_> {
             if let Some(name) =
                 text.texts().find_map(|sql| text::parameters(sql).first().map(|name| (*name).to_owned()))
             {
-                return Err(self
-                    .error(Some(item.span()), format!("':{name}': the statements of [{section}] have no parameters")));
+                return self
+                    .fail(Some(item.span()), format!("':{name}': the statements of [{section}] have no parameters"));
             }
             if times != 1 {
-                return Err(self.error(Some(item.span()), format!("'times' belongs to requests, not to [{section}]")));
+                return self.fail(Some(item.span()), format!("'times' belongs to requests, not to [{section}]"));
             }
             texts.push(text);
         }
@@ -121,7 +123,7 @@ impl Reader<'_> {
         self.known(table, &keys, "request")?;
         let name = match find(table, "name") {
             None if of == 1 => "request".to_owned(),
-            None => return Err(self.error(Some(item.span()), "one of several requests needs a 'name'")),
+            None => return self.fail(Some(item.span()), "one of several requests needs a 'name'"),
             Some(_) => self.string(table, "name")?,
         };
         let mut asked = Vec::new();
@@ -132,7 +134,7 @@ impl Reader<'_> {
                 let problem = format!(
                     "a statement that begins with '{first}' may write, and existing tables are only read unless 'writes = true'"
                 );
-                return Err(self.error(Some(statement.span()), problem));
+                return self.fail(Some(statement.span()), problem);
             }
             asked.push((statement.span(), Asked { text, times }));
         }
@@ -143,10 +145,10 @@ impl Reader<'_> {
             for used in one.text.texts().flat_map(text::parameters) {
                 if !names.contains(&used) {
                     let hint = hint(used, &names, "no parameters are given");
-                    return Err(self.error(
+                    return self.fail(
                         Some(span.clone()),
                         format!("':{used}' has no parameter that says how it is drawn, {hint}"),
-                    ));
+                    );
                 }
             }
         }
@@ -158,7 +160,7 @@ impl Reader<'_> {
                 parameters.iter().any(|(_, _, draw)| matches!(draw, Draw::Plus(other, _) if other == name))
             };
             if !is_used(name) && !is_base(name) {
-                return Err(self.error(Some(span.clone()), format!("no statement uses the parameter ':{name}'")));
+                return self.fail(Some(span.clone()), format!("no statement uses the parameter ':{name}'"));
             }
             if let Draw::Plus(other, _) = draw {
                 let base = parameters.iter().find(|(name, ..)| name == other);
@@ -170,7 +172,7 @@ impl Reader<'_> {
                         "'{other}' is no parameter that is drawn as a whole number, {}",
                         hint(other, &others, "there is no other")
                     );
-                    return Err(self.error(Some(span.clone()), problem));
+                    return self.fail(Some(span.clone()), problem);
                 }
             }
         }
@@ -195,7 +197,7 @@ impl Reader<'_> {
             let problem = format!(
                 "{name} is not in the run's own place, and written to only with 'existing = true' and 'writes = true'"
             );
-            return Err(self.error(Some(item.span()), problem));
+            return self.fail(Some(item.span()), problem);
         }
         Ok((text, times))
     }

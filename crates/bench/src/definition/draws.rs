@@ -24,18 +24,18 @@ impl Reader<'_> {
         self.known(table, &keys, name)?;
         let mut kinds = entries(table).filter(|(key, ..)| *key != "theta");
         let (Some((kind, span, drawn)), None) = (kinds.next(), kinds.next()) else {
-            return Err(self.error(
+            return self.fail(
                 Some(value.span()),
                 format!("'{name}' is drawn in one way: {}", keys[..keys.len() - 1].join(", ")),
-            ));
+            );
         };
         if let Some((_, span, _)) = find(table, "theta").filter(|_| kind != "zipf") {
-            return Err(self.error(Some(span), format!("'theta' belongs to zipf, not to {kind}")));
+            return self.fail(Some(span), format!("'theta' belongs to zipf, not to {kind}"));
         }
-        let fail = |problem: &str| Err(self.error(Some(span.clone()), format!("{kind} {problem}")));
+        let fail = |problem: &str| self.fail(Some(span.clone()), format!("{kind} {problem}"));
         let range = || match drawn.get_ref().as_array().map(|ends| ends.iter().collect::<Vec<_>>()).as_deref() {
             Some([low, high]) => Ok((self.sum(low, own)?, self.sum(high, own)?)),
-            _ => Err(self.error(Some(span.clone()), format!("{kind} takes two numbers such as [1, 100000]"))),
+            _ => self.fail(Some(span.clone()), format!("{kind} takes two numbers such as [1, 100000]")),
         };
         Ok(match kind {
             "uniform" => range().map(|(low, high)| Draw::Uniform(low, high))?,
@@ -88,15 +88,14 @@ impl Reader<'_> {
             return Ok(Number::plain(number));
         }
         let Some(text) = value.get_ref().as_str() else {
-            return Err(
-                self.error(Some(value.span()), "a whole number is wanted here, or a text such as \"100000 * scale\"")
-            );
+            return self
+                .fail(Some(value.span()), "a whole number is wanted here, or a text such as \"100000 * scale\"");
         };
         let number = Number::parse(text).map_err(|problem| self.error(Some(value.span()), problem))?;
         let known: Vec<&str> = own.variables.keys().map(String::as_str).collect();
         if let Some(name) = number.variables().find(|name| !known.contains(name)) {
             let hint = hint(name, &known, "there is no [variables]");
-            return Err(self.error(Some(value.span()), format!("unknown variable '{name}', {hint}")));
+            return self.fail(Some(value.span()), format!("unknown variable '{name}', {hint}"));
         }
         Ok(number)
     }

@@ -1,29 +1,26 @@
 //! Groups of tests: which belong together, and what they have in common that differs from the tests alone. They are data,
 //! like the tests.
 
-use toml::de::{DeTable, DeValue};
+use std::collections::BTreeMap;
 
-use super::reader::{DefinitionError, Entry, Read, Reader, entries};
-use super::{BUILTIN, Definition, find_builtin};
+use serde::Deserialize;
+
+use super::{Definition, find_builtin};
 use crate::parameters::hint;
-use crate::step::kinds::BUILT_IN;
 
 /// The groups, in the order in which they are listed.
-const GROUPS: &[(&str, &str)] = &[
-    ("quick.toml", include_str!("../../definitions/groups/quick.toml")),
-    ("unlimited.toml", include_str!("../../definitions/groups/unlimited.toml")),
-    ("limited.toml", include_str!("../../definitions/groups/limited.toml")),
-    ("scale.toml", include_str!("../../definitions/groups/scale.toml")),
+const GROUPS: &[&str] = &[
+    include_str!("../../definitions/groups/quick.toml"),
+    include_str!("../../definitions/groups/unlimited.toml"),
+    include_str!("../../definitions/groups/limited.toml"),
+    include_str!("../../definitions/groups/scale.toml"),
 ];
 
-/// Every key a group has.
-const KEYS: [&str; 7] = ["name", "title", "about", "tests", "repetitions", "parameters", "test"];
-
-/// Parameters as they are written: names and values.
-type Pairs = Vec<(String, String)>;
+type Written = BTreeMap<String, toml::Value>;
 
 /// A group of tests.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Group {
     /// Its name, as on the command line.
     pub name: String,
@@ -36,10 +33,12 @@ pub struct Group {
     /// How often each is repeated.
     pub repetitions: u32,
     /// Parameters of all its tests, as far as they have them.
-    pub parameters: Pairs,
+    pub parameters: Written,
     /// Parameters of one, which go before those of all.
-    pub of_test: Vec<(String, Pairs)>,
+    #[serde(default)]
+    pub test: BTreeMap<String, Written>,
     /// The TOML text.
+    #[serde(skip)]
     pub text: String,
 }
 
@@ -48,7 +47,10 @@ pub struct Group {
 /// # Panics
 /// If one of them is wrong, which a test excludes.
 pub fn groups() -> Vec<Group> {
-    let parse = |(file, text): &(&str, &str)| Group::parse(file, text).expect("groups are tested");
+    let parse = |text: &&str| {
+        let group: Group = toml::from_str(text).expect("groups are tested");
+        Group { about: group.about.trim().to_owned(), text: (*text).to_owned(), ..group }
+    };
     GROUPS.iter().map(parse).collect()
 }
 
@@ -63,12 +65,6 @@ pub fn find_group(name: &str) -> Result<Group, String> {
 }
 
 impl Group {
-    fn parse(file: &str, text: &str) -> Result<Self, DefinitionError> {
-        let reader = Reader { file, text, engines: None, kinds: BUILT_IN };
-        let document = DeTable::parse(text).map_err(|error| reader.error(error.span(), error.message()))?;
-        reader.group(document.get_ref())
-    }
-
     /// Gives a test what the group says; its short form and its form for scaled targets keep what they say themselves.
     ///
     /// # Errors
@@ -79,67 +75,15 @@ impl Group {
             let (name, group) = (&definition.name, &self.name);
             return Err(format!("{name} is no test of the group '{group}', which has {}", self.tests.join(", ")));
         }
-        for (name, value) in &self.parameters {
-            if definition.parameters.contains(name) {
-                definition.parameters.set(name, value, &definition.steps)?;
-            }
-        }
-        for (_, pairs) in self.of_test.iter().filter(|(test, _)| *test == definition.name) {
-            for (name, value) in pairs {
-                definition.parameters.set(name, value, &definition.steps)?;
-            }
+        let of_all =
+            self.parameters.iter().filter(|(name, _)| definition.parameters.contains(name)).collect::<Vec<_>>();
+        for (name, value) in of_all.into_iter().chain(self.test.get(&definition.name).into_iter().flatten()) {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            definition.parameters.set(name, &text, &definition.steps)?;
         }
         definition.repetitions = self.repetitions;
         definition.group = Some(self.name.clone());
         Ok(())
-    }
-}
-
-impl Reader<'_> {
-    fn group(&self, document: &DeTable<'_>) -> Read<Group> {
-        self.known(document, &KEYS, "group")?;
-        let tests = self.list(document, "tests")?.into_iter().map(|item| {
-            let name = item
-                .get_ref()
-                .as_str()
-                .filter(|name| BUILTIN.iter().any(|(file, _)| file.strip_suffix(".toml") == Some(name)));
-            name.map(str::to_owned)
-                .ok_or_else(|| self.error(Some(item.span()), "'tests' names one that is not built in"))
-        });
-        let mut group = Group {
-            name: self.string(document, "name")?,
-            title: self.string(document, "title")?,
-            about: self.string(document, "about")?.trim().to_owned(),
-            tests: tests.collect::<Result<_, _>>()?,
-            repetitions: self.repetitions(document)?,
-            parameters: Vec::new(),
-            of_test: Vec::new(),
-            text: self.text.to_owned(),
-        };
-        for (key, span, value) in entries(document) {
-            match key {
-                "parameters" => group.parameters = self.pairs(self.table(span, value, key)?)?,
-                "test" => {
-                    for (name, span, value) in entries(self.table(span, value, key)?) {
-                        if !group.tests.iter().any(|test| test == name) {
-                            return Err(self.error(Some(span), format!("'{name}' is none of the tests of the group")));
-                        }
-                        group.of_test.push((name.to_owned(), self.pairs(self.table(span, value, name)?)?));
-                    }
-                }
-                _ => {}
-            }
-        }
-        Ok(group)
-    }
-
-    fn pairs(&self, table: &DeTable<'_>) -> Read<Pairs> {
-        let pair = |(name, span, value): Entry<'_>| match value.get_ref() {
-            DeValue::String(text) => Ok((name.to_owned(), text.to_string())),
-            DeValue::Integer(number) => Ok((name.to_owned(), number.as_str().to_owned())),
-            _ => Err(self.error(Some(span), format!("'{name}' must be a number or a text"))),
-        };
-        entries(table).map(pair).collect()
     }
 }
 
@@ -151,6 +95,7 @@ mod tests {
     #[test]
     fn every_test_takes_what_its_groups_say() {
         for group in groups() {
+            assert!(group.test.keys().all(|test| group.tests.contains(test)), "{group:?}");
             for test in &group.tests {
                 let mut definition = find_builtin(test).unwrap();
                 group.apply(&mut definition).unwrap();

@@ -42,10 +42,13 @@ impl Reader<'_> {
         DefinitionError { file: self.file.to_owned(), line, problem: problem.into() }
     }
 
+    pub fn fail<T>(&self, span: Option<Range<usize>>, problem: impl Into<String>) -> Read<T> {
+        Err(self.error(span, problem))
+    }
+
     pub fn string(&self, document: &DeTable<'_>, key: &str) -> Read<String> {
-        let Some((_, _, value)) = entries(document).find(|(name, ..)| *name == key) else {
-            return Err(self.error(None, format!("the key '{key}' is missing")));
-        };
+        let missing = || self.error(None, format!("the key '{key}' is missing"));
+        let (_, _, value) = find(document, key).ok_or_else(missing)?;
         let text = value
             .get_ref()
             .as_str()
@@ -53,17 +56,13 @@ impl Reader<'_> {
         let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if text.is_empty() || (key == "name" && !text.chars().all(allowed)) {
             let problem = format!("'{key}' must not be empty; a name has lower-case letters, digits and hyphens only");
-            return Err(self.error(Some(value.span()), problem));
+            return self.fail(Some(value.span()), problem);
         }
         Ok(text.to_owned())
     }
 
     pub fn repetitions(&self, document: &DeTable<'_>) -> Read<u32> {
-        let Some((_, _, value)) = entries(document).find(|(name, ..)| *name == "repetitions") else { return Ok(3) };
-        let number = value.get_ref().as_integer().and_then(|integer| integer.as_str().parse::<u32>().ok());
-        number
-            .filter(|number| (1..=26).contains(number))
-            .ok_or_else(|| self.error(Some(value.span()), "'repetitions' must be a whole number from 1 to 26"))
+        Ok(self.number(document, "repetitions", 3, 26)? as u32)
     }
 
     pub fn flag(&self, table: &DeTable<'_>, key: &str, default: bool) -> Read<bool> {
@@ -94,12 +93,28 @@ impl Reader<'_> {
         value.get_ref().as_table().ok_or_else(|| self.error(Some(span), format!("'{name}' must be a table")))
     }
 
+    /// The value of a parameter, as `--set` would have it.
+    pub fn text(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Read<String> {
+        Ok(match value.get_ref() {
+            DeValue::String(text) => text.to_string(),
+            DeValue::Integer(number) => number.as_str().to_owned(),
+            DeValue::Float(number) => number.as_str().to_owned(),
+            DeValue::Array(list) => {
+                let number = |item: &Spanned<DeValue<'_>>| Some(item.get_ref().as_integer()?.as_str().to_owned());
+                let texts: Option<Vec<String>> = list.iter().map(number).collect();
+                let not_numbers = || self.error(Some(value.span()), format!("'{key}' must hold whole numbers"));
+                texts.ok_or_else(not_numbers)?.join(",")
+            }
+            _ => return self.fail(Some(value.span()), format!("'{key}' must be a number or a text")),
+        })
+    }
+
     pub fn known(&self, table: &DeTable<'_>, known: &[&str], of: &str) -> Read<()> {
         match entries(table).find(|(key, ..)| !known.contains(key)) {
             None => Ok(()),
             Some((key, span, _)) => {
                 let of = if of.is_empty() { String::new() } else { format!(" in {of}") };
-                Err(self.error(Some(span), format!("unknown key '{key}'{of}, {}", hint(key, known, "none is known"))))
+                self.fail(Some(span), format!("unknown key '{key}'{of}, {}", hint(key, known, "none is known")))
             }
         }
     }

@@ -11,15 +11,15 @@ use crate::step::kind::Step;
 pub fn series(steps: &[Step], repetitions: &[Repetition], (page_bytes, scale): (u64, u64)) -> Vec<Series> {
     let complete: Vec<&Repetition> = repetitions.iter().filter(|repetition| repetition.complete).collect();
     let of_steps = steps.iter().flat_map(|step| {
-        let named = (steps.len() > 1).then(|| step.name());
+        let named = (steps.len() > 1).then_some(step.name);
         let own = |point: &&Point| named.is_none() || point.phase.as_deref() == named;
         let points = complete.iter().map(|repetition| repetition.points.iter().filter(own).collect()).collect();
-        step.figures(&Measured { repetitions: complete.clone(), points, page_bytes, scale })
+        (step.figures)(&Measured { repetitions: complete.clone(), points, page_bytes, scale })
     });
     of_steps.filter(|series| !series.values.is_empty() || series.absent.is_some()).collect()
 }
 
-/// The values behind the figures of a stored run. Of one whose definition this release can't read, those that its record has.
+/// The values behind the figures of a stored run. If this release can't read its definition, those that its record has.
 pub fn series_of(record: &RunRecord) -> Vec<Series> {
     let definition = Definition::parse("stored definition", &record.definition.text);
     let fact = |name: &str| record.parameters.get(name).and_then(serde_json::Value::as_u64).filter(|fact| *fact > 0);

@@ -22,7 +22,7 @@ pub struct Measured<'a> {
 }
 
 /// What the repetitions of a run say about one metric: a value each.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Series {
     /// Name of the metric.
     pub metric: String,
@@ -40,7 +40,7 @@ pub struct Series {
     pub doubt: Option<String>,
     /// True if the values bound the figure on one side only: then there is no interval, and `values` has one bound.
     pub bound: bool,
-    /// By how much each value may be too high, because nobody looked in between.
+    /// By how much each value may be too high, as it was not looked at in between.
     pub late_by: f64,
     /// Why there is no value, where the reason is known.
     pub absent: Option<String>,
@@ -50,21 +50,10 @@ impl Series {
     /// One value for each complete repetition.
     pub fn new(metric: impl Into<String>, unit: impl Into<String>, values: Vec<f64>) -> Self {
         let (metric, unit, repetitions) = (metric.into(), unit.into(), values.len() as u32);
-        Self {
-            metric,
-            unit,
-            values,
-            repetitions,
-            point_cv_percent: None,
-            note: None,
-            doubt: None,
-            bound: false,
-            late_by: 0.0,
-            absent: None,
-        }
+        Self { metric, unit, values, repetitions, ..Self::default() }
     }
 
-    /// A volume that was measured on a target whose volumes are divided by `scale`, as it is on a full one.
+    /// A volume as it is on a full target, measured on one with volumes divided by `scale`.
     #[must_use]
     pub(crate) fn at_full_volume(mut self, scale: u64) -> Self {
         if scale > 1 {
@@ -74,7 +63,7 @@ impl Series {
         self
     }
 
-    /// What a run's record has of it, for those who don't know the step that it comes from.
+    /// What a run's record has of it, where the step that it comes from isn't known.
     pub(crate) fn of_figure(figure: &Figure) -> Self {
         Self {
             repetitions: figure.repetitions,
@@ -155,7 +144,6 @@ pub fn latencies(repetitions: &[&Repetition]) -> [Series; 3] {
     })
 }
 
-/// The mean of some values.
 pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }

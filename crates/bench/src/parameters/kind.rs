@@ -1,5 +1,6 @@
 //! What values a parameter takes, and how they are written.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use plimsoll_measurement::units;
@@ -10,7 +11,7 @@ const MOST_LEVELS: usize = 100;
 /// Sizes that a run tries at most: a database is kept for each.
 const MOST_SIZES: usize = 12;
 
-/// Longest name that somebody else may have chosen.
+/// Longest name.
 const MOST_CHARACTERS: usize = 128;
 
 /// The values a parameter takes, inclusive.
@@ -28,7 +29,7 @@ pub enum Kind {
     Levels(u64, u64),
     /// Sizes that are tried one after another, or none: `64MiB, 256MiB`.
     Sizes(u64, u64),
-    /// A name of somebody else's choice, or none.
+    /// A name that a provider chose, or none.
     Text,
 }
 
@@ -69,19 +70,15 @@ impl ParameterValue {
 impl Kind {
     /// Reads a value and holds it against the range.
     pub(super) fn parse(self, text: &str) -> Result<ParameterValue, String> {
-        let range = |low: String, high: String| format!("the value must lie between {low} and {high}");
         match self {
-            Self::Bytes(low, high) => match units::parse_bytes(text).map_err(|error| error.to_string())? {
-                value if (low..=high).contains(&value) => Ok(ParameterValue::Bytes(value)),
-                _ => Err(range(units::format_bytes(low), units::format_bytes(high))),
-            },
+            Self::Bytes(low, high) => bytes(text, low, high).map(ParameterValue::Bytes),
             Self::Count(low, high) => match units::parse_count(text).map_err(|error| error.to_string())? {
                 value if (low..=high).contains(&value) => Ok(ParameterValue::Count(value)),
-                _ => Err(range(low.to_string(), high.to_string())),
+                _ => Err(outside(low, high)),
             },
             Self::Duration(low, high) => match units::parse_duration(text).map_err(|error| error.to_string())? {
                 value if (low..=high).contains(&value) => Ok(ParameterValue::Duration(value)),
-                _ => Err(range(format!("{low:?}"), format!("{} min", high.as_secs() / 60))),
+                _ => Err(outside(format!("{low:?}"), format!("{} min", high.as_secs() / 60))),
             },
             Self::Levels(low, high) => levels(text, low, high),
             Self::Sizes(low, high) => sizes(text, low, high),
@@ -108,14 +105,21 @@ impl Kind {
     }
 }
 
+fn outside(low: impl Display, high: impl Display) -> String {
+    format!("the value must lie between {low} and {high}")
+}
+
+fn bytes(text: &str, low: u64, high: u64) -> Result<u64, String> {
+    match units::parse_bytes(text).map_err(|error| error.to_string())? {
+        value if (low..=high).contains(&value) => Ok(value),
+        _ => Err(outside(units::format_bytes(low), units::format_bytes(high))),
+    }
+}
+
 /// Reads `64MiB, 256MiB`, or nothing.
 fn sizes(text: &str, low: u64, high: u64) -> Result<ParameterValue, String> {
     let texts = text.split(',').map(str::trim).filter(|_| !text.trim().is_empty());
-    let sizes = texts.map(|text| match Kind::Bytes(low, high).parse(text)? {
-        ParameterValue::Bytes(bytes) => Ok(bytes),
-        _ => Err("the value must be a size".to_owned()),
-    });
-    let mut sizes = sizes.collect::<Result<Vec<_>, String>>()?;
+    let mut sizes = texts.map(|text| bytes(text, low, high)).collect::<Result<Vec<_>, String>>()?;
     sizes.sort_unstable();
     sizes.dedup();
     if sizes.len() > MOST_SIZES {
@@ -133,8 +137,7 @@ fn levels(text: &str, low: u64, high: u64) -> Result<ParameterValue, String> {
         if is_fraction {
             return Err("the value must be a whole number".to_owned());
         }
-        let range = || format!("the value must lie between {low} and {high}");
-        if (low..=high).contains(&value) { Ok(value) } else { Err(range()) }
+        if (low..=high).contains(&value) { Ok(value) } else { Err(outside(low, high)) }
     };
     if let Some((from, to)) = text.split_once("..") {
         return match (number(from)?, number(to)?) {

@@ -15,7 +15,7 @@ const LARGEST_UNCHECKED_BYTES: u64 = 64 << 40;
 const RESERVE_BYTES: u64 = 16 << 20;
 
 /// How long a target may take to answer after an interrupt before it is left alone.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
+pub(super) const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Removes the run's own place. A lease that still stands on it is the server's, which has not noticed our end yet.
 pub(super) fn remove_own(database: &dyn Database, workspace: &Workspace) -> Result<()> {
@@ -32,12 +32,7 @@ pub(super) fn give_back(lease: Box<dyn Lease>, is_silent: bool) {
     }
 }
 
-/// True if the server answers after an interrupt, and soon enough for something to be done there.
-pub(super) fn answers(database: &dyn Database) -> bool {
-    database.answers(ANSWER_PATIENCE)
-}
-
-/// Removes the places of runs whose lease has fallen. Kept data sets stay; they are for `plimsoll clean --data`.
+/// Removes the places of runs without a lease. Kept data sets stay; they are for `plimsoll clean --data`.
 pub(super) fn remove_leftovers(database: &dyn Database, warnings: &mut Vec<String>) -> Result<()> {
     let mut removed = 0;
     if database.end_orphans()? > 0 {
@@ -72,8 +67,8 @@ pub(super) fn guard_space(plan: &Plan<'_>, parameters: &Parameters, database: &d
     let places = database.workspaces()?;
     let page_bytes = database.description().page_bytes;
     let needed = plan.definition.steps.iter().map(|step| {
-        let kept = step.kept_data(parameters, page_bytes);
-        step.space_bytes(parameters, kept.is_some_and(|kept| places.iter().any(|status| status.workspace == kept)))
+        let kept = (step.kept_data)(parameters, page_bytes);
+        (step.space_bytes)(parameters, kept.is_some_and(|kept| places.iter().any(|status| status.workspace == kept)))
     });
     let needed = needed.fold(0, u64::saturating_add);
     let hint = "ask for less with --set volume=..., or free some space";

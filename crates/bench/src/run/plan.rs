@@ -49,7 +49,7 @@ pub struct Plan<'a> {
 pub struct On<'a> {
     /// What kind of thing it is.
     pub subject: Subject,
-    /// Who it is.
+    /// Its description.
     pub description: &'a Description,
     /// The database, if it is one: other things are for steps that need none.
     pub database: Option<&'a dyn Database>,

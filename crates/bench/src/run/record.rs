@@ -1,11 +1,10 @@
 //! The record of a run as it begins, and as it fails.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::{Error, ErrorKind};
-use plimsoll_measurement::{Basis, Repetition, RunFailure, RunRecord, Subject, Verdict, exit, run::SCHEMA_VERSION};
+use plimsoll_measurement::{Repetition, RunFailure, RunRecord, exit, run::SCHEMA_VERSION};
 
 use super::plan::{On, Plan};
 use crate::interrupt::Interrupt;
@@ -36,14 +35,9 @@ fn blank_record(plan: &Plan<'_>, parameters: &Parameters, engine: &str, clock: &
         run_id: uuid::Uuid::now_v7().simple().to_string(),
         test: plan.definition.name.clone(),
         target: plan.target.clone(),
-        subject: Subject::Database,
-        basis: Basis::Measured,
         engine: engine.to_owned(),
-        engine_version: None,
         clock: clock.kind().to_owned(),
         started_at: format!("{:.3}", clock.timestamp(clock.now())),
-        ended_at: None,
-        virtual_seconds: None,
         campaign: plan.campaign.clone(),
         parameters: parameters
             .iter()
@@ -55,21 +49,10 @@ fn blank_record(plan: &Plan<'_>, parameters: &Parameters, engine: &str, clock: &
             hash: plan.definition.hash(),
             text: plan.definition.text.clone(),
         },
-        target_fingerprint: None,
-        environment: BTreeMap::new(),
         catalog_edition: plan.catalog_edition.clone(),
         build: plan.build.clone(),
-        ceilings: Vec::new(),
-        repetitions: Vec::new(),
-        result: None,
-        results: Vec::new(),
-        absent: Vec::new(),
-        cpu_table: None,
-        expected: None,
-        verdict: Verdict::default(),
-        warnings: Vec::new(),
-        error: None,
         host: plan.host.clone(),
+        ..RunRecord::default()
     }
 }
 

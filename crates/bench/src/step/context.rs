@@ -9,24 +9,12 @@ use crate::parameters::Parameters;
 use crate::workload::custom::CustomWorkload;
 use crate::workload::mix::Mix;
 
-/// What a step gets that needs no database.
-pub struct Course<'a, 'b> {
-    /// The parameters as resolved.
-    pub parameters: &'a Parameters,
-    /// Time, and requests to stop.
-    pub time: Time<'a>,
-    /// What was measured goes there.
-    pub keep: &'a mut Keep<'b>,
-}
-
 /// What a step gets that works at a database.
 pub struct Context<'a, 'b> {
     /// The database, and the run's place in it.
     pub target: Target<'a>,
     /// The parameters as resolved.
     pub parameters: &'a Parameters,
-    /// Time, and requests to stop.
-    pub time: Time<'a>,
     /// What was measured goes there.
     pub keep: &'a mut Keep<'b>,
     /// For steps that make requests.
@@ -35,7 +23,7 @@ pub struct Context<'a, 'b> {
     pub levels: Option<&'a LevelWords>,
 }
 
-/// What is asked of a database, and by whom.
+/// What is asked of a database, and by which client.
 pub struct Requests<'a> {
     /// Kinds of requests and their weights; empty for tests that make none.
     pub mix: &'a Mix,

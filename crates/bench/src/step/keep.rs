@@ -10,7 +10,6 @@ use plimsoll_measurement::{Moment, Phase, Point, Repetition, SampleGap};
 use super::time::Time;
 use crate::events::EventLog;
 use crate::generate::Rows;
-use crate::interrupt::Interrupt;
 use crate::sampling::Sampling;
 
 /// Keeps what a step measures.
@@ -175,16 +174,8 @@ impl Keep<'_> {
     ) -> Result<RowSummary> {
         let activity = format!("loading {}", table.name);
         self.log.activity(&activity);
-        let mut source = LoadProgress {
-            rows,
-            seen: 0,
-            content_bytes: 0,
-            activity: &activity,
-            total: content_bytes,
-            log: self.log,
-            interrupt: self.time.interrupt,
-        };
-        session.load(table, &mut source)
+        let total = content_bytes;
+        session.load(table, &mut LoadProgress { rows, seen: 0, content_bytes: 0, activity, total, keep: self })
     }
 }
 
@@ -192,10 +183,9 @@ struct LoadProgress<'a, 'b> {
     rows: Rows,
     seen: u32,
     content_bytes: u64,
-    activity: &'a str,
+    activity: String,
     total: u64,
-    log: &'b mut EventLog,
-    interrupt: &'a Interrupt,
+    keep: &'a mut Keep<'b>,
 }
 
 impl RowSource for LoadProgress<'_, '_> {
@@ -205,8 +195,8 @@ impl RowSource for LoadProgress<'_, '_> {
         // Often enough for a person, seldom enough to cost nothing.
         if self.seen.is_multiple_of(4096) {
             self.content_bytes += 4096 * row.content_bytes();
-            self.interrupt.check()?;
-            self.log.progress(self.activity, self.content_bytes.min(self.total), self.total);
+            self.keep.time.interrupt.check()?;
+            self.keep.log.progress(&self.activity, self.content_bytes.min(self.total), self.total);
         }
         Ok(more)
     }

@@ -1,4 +1,4 @@
-//! What a kind of step is: a folder below this one that implements [`StepKind`], and a line in a registry.
+//! What a kind of step is: a folder below this one with a [`StepKind`], and a line in a registry.
 
 use std::fmt;
 use std::ops::Deref;
@@ -8,89 +8,74 @@ use plimsoll_engine::work::{Expected, Work};
 use plimsoll_engine::{Database, Error, ErrorKind, Result, Workspace};
 use plimsoll_measurement::{CpuTable, Repetition, RunRecord};
 
-use super::context::{Context, Course};
+use super::context::{Context, Keep};
 use crate::figures::series::{Measured, Series};
 use crate::parameters::{Known, Parameter, Parameters};
 
-/// A kind of step.
-pub trait StepKind: Sync {
+/// A kind of step: what definitions, runs and comparisons have to know of it. [`StepKind::new`] has what is usual.
+pub struct StepKind {
     /// The name in definitions.
-    fn name(&self) -> &'static str;
-
+    pub name: &'static str,
     /// The parameters that it knows.
-    fn parameters(&self) -> &'static [&'static Parameter];
-
+    pub parameters: &'static [&'static Parameter],
     /// What it measures with; what that gets is what the kind needs.
-    fn measure(&self) -> Measures;
-
+    pub measure: fn() -> Measures,
     /// The figures of what it measured, the headline first.
-    fn figures(&self, measured: &Measured<'_>) -> Vec<Series>;
-
+    pub figures: fn(&Measured<'_>) -> Vec<Series>,
     /// Why repetitions that all came to their end are no result.
-    fn invalid(&self, parameters: &Parameters, repetitions: &[Repetition]) -> Option<Error> {
-        let _ = (parameters, repetitions);
-        None
-    }
-
-    /// What the figures should be, where the target or the step knows: `ask` is the target, which knows its own limits.
-    fn expects(&self, ran: &Ran<'_>, ask: Ask<'_>) -> Result<Vec<Expected>> {
-        let _ = (ran, ask);
-        Ok(Vec::new())
-    }
-
-    /// Bytes that it will take on the target's disk at most, by a generous rule: rows take up to 1.4 times their content in
-    /// pages and index, and a transaction its log beside them. `kept` says that its data set is there already.
-    fn space_bytes(&self, parameters: &Parameters, kept: bool) -> u64 {
-        let _ = (parameters, kept);
-        0
-    }
-
-    /// Where a data set may lie that an earlier run kept for it.
-    fn kept_data(&self, parameters: &Parameters, page_bytes: u64) -> Option<Workspace> {
-        let _ = (parameters, page_bytes);
-        None
-    }
-
+    pub invalid: fn(&Parameters, &[Repetition]) -> Option<Error>,
+    /// What the figures should be, where the target or the step knows: [`Ask`] is the target, which knows its own limits.
+    pub expects: fn(&Ran<'_>, Ask<'_>) -> Result<Vec<Expected>>,
+    /// Bytes that it will take on the target's disk at most, by a generous rule: rows take up to 1.4 times their content, and a
+    /// transaction its log beside them. True says that its data set is there already.
+    pub space_bytes: fn(&Parameters, bool) -> u64,
+    /// Where a data set may lie that an earlier run kept for it, in pages of so many bytes.
+    pub kept_data: fn(&Parameters, u64) -> Option<Workspace>,
     /// Checks what parameters mean together.
-    fn check(&self, parameters: &Parameters) -> std::result::Result<(), String> {
-        let _ = parameters;
-        Ok(())
-    }
-
+    pub check: fn(&Parameters) -> std::result::Result<(), String>,
     /// True if a repetition waits by itself between provisioning and measuring.
-    fn settles_itself(&self, parameters: &Parameters) -> bool {
-        let _ = parameters;
-        false
-    }
-
+    pub settles_itself: fn(&Parameters) -> bool,
     /// What the user has to allow.
-    fn consent(&self) -> Option<Consent> {
-        None
-    }
-
+    pub consent: Option<Consent>,
     /// True if a definition says which requests are made.
-    fn makes_requests(&self) -> bool {
-        false
-    }
-
+    pub makes_requests: bool,
     /// True if its figures are rates that stand beside each other whatever the volume.
-    fn compares_volumes(&self) -> bool {
-        false
-    }
-
+    pub compares_volumes: bool,
     /// The table of CPU multiples, of a step that has one.
-    fn cpu_table(
-        &self,
-        own: &[Repetition],
-        reference: Option<(&str, &[Repetition])>,
-        anchor: Option<Anchor<'_>>,
-    ) -> Option<CpuTable> {
-        let _ = (own, reference, anchor);
-        None
-    }
-
+    pub cpu_table: MakeCpuTable,
     /// Removes what killed runs left on this machine.
-    fn tidy_machine(&self) {}
+    pub tidy_machine: fn(),
+}
+
+/// Makes a table of CPU multiples of a run's repetitions, those of a reference with its id, and an anchor.
+pub type MakeCpuTable = fn(&[Repetition], Option<(&str, &[Repetition])>, Option<Anchor<'_>>) -> Option<CpuTable>;
+
+impl StepKind {
+    /// A kind that takes no space, expects nothing, and asks for nothing.
+    pub const fn new(
+        name: &'static str,
+        parameters: &'static [&'static Parameter],
+        measure: fn() -> Measures,
+        figures: fn(&Measured<'_>) -> Vec<Series>,
+    ) -> Self {
+        Self {
+            name,
+            parameters,
+            measure,
+            figures,
+            invalid: |_, _| None,
+            expects: |_, _| Ok(Vec::new()),
+            space_bytes: |_, _| 0,
+            kept_data: |_, _| None,
+            check: |_| Ok(()),
+            settles_itself: |_| false,
+            consent: None,
+            makes_requests: false,
+            compares_volumes: false,
+            cpu_table: |_, _, _| None,
+            tidy_machine: || (),
+        }
+    }
 }
 
 /// What a user has to allow before a step may run.
@@ -129,17 +114,18 @@ pub enum Measures {
 /// Measures without a database.
 pub trait Alone {
     /// Makes what is measured. Called once.
-    fn prepare(&mut self, course: &mut Course<'_, '_>) -> Result<()>;
+    fn prepare(&mut self, _: &Parameters, _: &mut Keep<'_>) -> Result<()> {
+        Ok(())
+    }
 
-    /// Measures one repetition. Every finished point and phase goes to [`Course::keep`].
-    fn repeat(&mut self, course: &mut Course<'_, '_>) -> Result<()>;
+    /// Measures one repetition. Every finished point and phase is kept.
+    fn repeat(&mut self, parameters: &Parameters, keep: &mut Keep<'_>) -> Result<()>;
 }
 
 /// Measures at a database.
 pub trait Measure {
     /// Makes and checks the data. Called once.
-    fn prepare(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
-        let _ = context;
+    fn prepare(&mut self, _: &mut Context<'_, '_>) -> Result<()> {
         Ok(())
     }
 
@@ -147,24 +133,23 @@ pub trait Measure {
     fn repeat(&mut self, context: &mut Context<'_, '_>) -> Result<()>;
 
     /// Gives back what it holds at the target beside the run's own place. Called once, whatever happened before.
-    fn finish(&mut self, database: &dyn Database, workspace: &Workspace) -> Result<()> {
-        let _ = (database, workspace);
+    fn finish(&mut self, _: &dyn Database, _: &Workspace) -> Result<()> {
         Ok(())
     }
 }
 
 /// A kind of step as a definition names it.
-pub type Step = &'static dyn StepKind;
+pub type Step = &'static StepKind;
 
-impl PartialEq for dyn StepKind {
+impl PartialEq for StepKind {
     fn eq(&self, other: &Self) -> bool {
-        self.name() == other.name()
+        self.name == other.name
     }
 }
 
-impl fmt::Debug for dyn StepKind {
+impl fmt::Debug for StepKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        f.write_str(self.name)
     }
 }
 
@@ -181,7 +166,7 @@ impl Kinds {
 
 fn known(steps: &[Step]) -> Vec<&'static Parameter> {
     let mut found: Vec<&'static Parameter> = Vec::new();
-    for parameter in steps.iter().flat_map(|step| step.parameters().iter().copied()) {
+    for parameter in steps.iter().flat_map(|step| step.parameters.iter().copied()) {
         if !found.iter().any(|known| known.name == parameter.name) {
             found.push(parameter);
         }

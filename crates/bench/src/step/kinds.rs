@@ -5,14 +5,14 @@ use super::{commits, copy, import, join, level_change, memory, requests, restore
 
 /// All of them, in the order in which they are listed.
 pub const BUILT_IN: Kinds = Kinds(&[
-    &scan::Scans,
-    &write::Writes,
-    &join::Joins,
-    &memory::MemoryKind,
-    &requests::RequestsKind,
-    &commits::CommitsKind,
-    &import::Import,
-    &copy::CopyKind,
-    &restore::Restore,
-    &level_change::LevelChanges,
+    &scan::KIND,
+    &write::KIND,
+    &join::KIND,
+    &memory::KIND,
+    &requests::KIND,
+    &commits::KIND,
+    &import::KIND,
+    &copy::KIND,
+    &restore::KIND,
+    &level_change::KIND,
 ]);

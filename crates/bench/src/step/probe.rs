@@ -79,8 +79,8 @@ impl Probe {
         self.growth(metric).map(|value| value as u64)
     }
 
-    /// Pages that were not in the engine's cache: of a table by its own counter before and after, where the engine counts by
-    /// table, else of all that the session did.
+    /// Pages that were not in the engine's cache: by the table's own counter before and after, where there is one, else of all
+    /// that the session did.
     fn misses(&self, before: Option<u64>, after: Option<u64>) -> Option<u64> {
         match (before, after) {
             (Some(before), Some(after)) => after.checked_sub(before),

@@ -35,7 +35,7 @@ impl<'a> Target<'a> {
         self.database.description().page_bytes
     }
 
-    /// A session in the run's place (or another one), whose statements an interrupt cancels.
+    /// A session in the run's place (or another one). An interrupt cancels its statements.
     pub fn session(&self, workspace: &Workspace) -> Result<(Box<dyn Session>, CancelGuard)> {
         self.session_with(workspace, RequestAccess::OWN)
     }

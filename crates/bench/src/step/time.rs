@@ -1,4 +1,4 @@
-//! Time of a run, and whoever may end it early.
+//! Time of a run, and requests to end it early.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -2,58 +2,31 @@
 
 use std::fmt;
 
+use plimsoll_measurement::vocabulary;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng as _;
 
-/// A kind of request (reference, 2.1 to 2.6, 2.8).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// One new row, with the next key.
-    Insert,
-    /// One row goes, by its key.
-    Delete,
-    /// One row is read by its key.
-    DirectSelect,
-    /// The rows of a range of keys that also lie in a range of another column.
-    IndirectSelect,
-    /// All columns of a row but its key get new values.
-    Update,
-    /// A whole table is read into the client.
-    TableSelect,
-    /// A batch of new rows, by the engine's fast path and in one transaction.
-    BulkLoad,
+vocabulary! {
+    /// A kind of request (reference, 2.1 to 2.6, 2.8).
+    Kind {
+        /// One new row, with the next key.
+        Insert = "insert",
+        /// One row goes, by its key.
+        Delete = "delete",
+        /// One row is read by its key.
+        DirectSelect = "direct-select",
+        /// The rows of a range of keys that also lie in a range of another column.
+        IndirectSelect = "indirect-select",
+        /// All columns of a row but its key get new values.
+        Update = "update",
+        /// A whole table is read into the client.
+        TableSelect = "table-select",
+        /// A batch of new rows, by the engine's fast path and in one transaction.
+        BulkLoad = "bulk-load",
+    }
 }
 
 impl Kind {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Insert,
-        Self::Delete,
-        Self::DirectSelect,
-        Self::IndirectSelect,
-        Self::Update,
-        Self::TableSelect,
-        Self::BulkLoad,
-    ];
-
-    /// The name in definitions and results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Insert => "insert",
-            Self::Delete => "delete",
-            Self::DirectSelect => "direct-select",
-            Self::IndirectSelect => "indirect-select",
-            Self::Update => "update",
-            Self::TableSelect => "table-select",
-            Self::BulkLoad => "bulk-load",
-        }
-    }
-
-    /// The kind of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-
     /// True if it makes new rows.
     pub const fn is_new(self) -> bool {
         matches!(self, Self::Insert | Self::BulkLoad)

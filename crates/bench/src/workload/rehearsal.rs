@@ -1,4 +1,4 @@
-//! What a request costs our own client by itself: requests that nobody answers.
+//! What a request costs our own client by itself: requests without a server.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use plimsoll_engine::{Answer, Cancel, Requester, Result, Row, RowSource, Sampler
 
 use super::request::Workload;
 
-/// Requests that are made on nobody.
+/// Requests that are made without a server.
 const REHEARSED: u64 = 20_000;
 /// CPU time after which that is enough.
 const REHEARSED_SECONDS: f64 = 0.1;
 
-/// CPU time in nanoseconds of a request that nobody answers, on average.
+/// CPU time in nanoseconds of a request without a server, on average.
 pub fn rehearse(workload: &dyn Workload) -> Option<f64> {
     let mut generator = workload.generator(0, 0);
     let mut nobody = Nobody;

@@ -1,7 +1,7 @@
 //! What a test asks of a session: which kinds of requests there are, and how one is made. When requests are made and what
 //! becomes of their times is [`worker`](super::worker)'s.
 
-use plimsoll_engine::{Requester, Result};
+use plimsoll_engine::{Answer, Requester, Result};
 use plimsoll_load::lane::Amount;
 
 /// The requests of a test, shared by its sessions.
@@ -11,6 +11,11 @@ pub trait Workload: Sync {
 
     /// Makes the requests of session `number` of the repetition `label`. All its choices follow from these and the seed.
     fn generator(&self, number: u64, label: u64) -> Box<dyn RequestGenerator + '_>;
+}
+
+/// What an answer moved, for which the target looked at so many rows.
+pub fn amount(answer: Answer, rows_examined: u64) -> Amount {
+    Amount { rows_examined, rows: answer.rows, content_bytes: answer.content_bytes }
 }
 
 /// Makes the requests of one session.

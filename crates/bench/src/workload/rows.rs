@@ -1,16 +1,14 @@
 //! Requests on rows of our own tables (reference, 2.1 to 2.6, 2.8): single rows and ranges that are read and changed, whole
 //! tables that are read.
 
-use plimsoll_engine::{
-    Dialect, Error, ErrorKind, Requester, Result, Row, RowSource, SingleRow, Statement, Table, Value,
-};
+use plimsoll_engine::{Dialect, Error, ErrorKind, Requester, Result, Row, SingleRow, Statement, Table, Value};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
 use super::mix::{Kind, Mix, scan_size};
-use super::request::{RequestGenerator, Workload};
+use super::request::{RequestGenerator, Workload, amount};
 use crate::generate::{Family, Rows, mix as spread};
-use plimsoll_load::keys::{Keys, LiveKeys};
+use plimsoll_load::keys::{Keys, LiveKeys, below};
 use plimsoll_load::lane::Amount;
 
 /// Columns that an indirect select may restrict as well, with a range of values that most rows or few lie in
@@ -40,7 +38,6 @@ pub struct Target {
 }
 
 impl Target {
-    /// Statements that a table has.
     const STATEMENTS: u32 = 5 + OTHER_COLUMNS.len() as u32;
 
     /// A table with rows 1 to `rows`; new ones with keys up to `remembered` may be asked for later. Single rows are asked for by
@@ -116,7 +113,6 @@ impl Workload for OnRows<'_> {
     }
 }
 
-/// A session's own part.
 struct Session<'a> {
     work: &'a OnRows<'a>,
     kinds: Vec<Kind>,
@@ -138,21 +134,17 @@ impl RequestGenerator for Session<'_> {
     fn make(&mut self, kind: usize, requester: &mut dyn Requester) -> Result<Option<Amount>> {
         let work = self.work;
         self.random = self.before.clone();
-        let at = ((u128::from(self.random.next_u64()) * work.targets.len() as u128) >> 64) as usize;
+        let at = below(&mut self.random, work.targets.len() as u64) as usize;
         let target = &work.targets[at];
         let kind = self.kinds[kind];
         match kind {
             Kind::Insert => return self.insert(target, requester).map(Some),
             Kind::BulkLoad => return self.load(target, requester).map(Some),
+            Kind::TableSelect => {
+                let answer = requester.ask(&target.select_all, &[])?;
+                return Ok(Some(amount(answer, answer.rows)));
+            }
             _ => {}
-        }
-        if kind == Kind::TableSelect {
-            let answer = requester.ask(&target.select_all, &[])?;
-            return Ok(Some(Amount {
-                rows_examined: answer.rows,
-                rows: answer.rows,
-                content_bytes: answer.content_bytes,
-            }));
         }
         let keys = if kind.is_single() { &work.single } else { &work.ranges };
         let Some(key) = target.live.pick(keys, &mut self.random) else { return Ok(None) };
@@ -181,7 +173,7 @@ impl RequestGenerator for Session<'_> {
             }
             Kind::DirectSelect => {
                 let answer = requester.ask(&target.select, &[id])?;
-                Ok(Some(Amount { rows_examined: 1, rows: answer.rows, content_bytes: answer.content_bytes }))
+                Ok(Some(amount(answer, 1)))
             }
             _ => self.range(target, key, requester).map(Some),
         }
@@ -203,7 +195,7 @@ impl Session<'_> {
         let (work, rows) = (self.work, self.work.batch_rows);
         let first = self.new_keys(target, rows)?;
         let last = first + rows - 1;
-        let mut batch = Batch(Rows::new(work.family, work.seed, target.number, first, last));
+        let mut batch = Rows::new(work.family, work.seed, target.number, first, last);
         let row_summary = requester.load_batch(&target.table, &mut batch)?;
         (first..=last).for_each(|key| target.live.insert(key));
         Ok(Amount { rows_examined: rows, rows, content_bytes: row_summary.content_bytes })
@@ -223,20 +215,11 @@ impl Session<'_> {
         let rows_examined = scan_size(&mut self.random);
         let column = (self.random.next_u64() >> 32) as usize % OTHER_COLUMNS.len();
         let (_, low, high) = OTHER_COLUMNS[column];
-        let mut draw = || low + ((u128::from(self.random.next_u64()) * (high - low + 1) as u128) >> 64) as i64;
+        let mut draw = || low + below(&mut self.random, (high - low + 1) as u64) as i64;
         let (a, b) = (draw(), draw());
         let last = (first + rows_examined - 1).min(i32::MAX as u64) as i32;
         let values = [Value::Int(first as i32), Value::Int(last), Value::BigInt(a.min(b)), Value::BigInt(a.max(b))];
         let answer = requester.ask(&target.ranges[column], &values)?;
-        Ok(Amount { rows_examined, rows: answer.rows, content_bytes: answer.content_bytes })
-    }
-}
-
-/// Rows as a load takes them.
-struct Batch(Rows);
-
-impl RowSource for Batch {
-    fn next(&mut self, row: &mut Row) -> Result<bool> {
-        Ok(self.0.fill(row))
+        Ok(amount(answer, rows_examined))
     }
 }

@@ -1,5 +1,5 @@
-//! A session as a lane of one slot: it makes a request again after errors that pass, and one that loses the server comes
-//! back as soon as that answers again: a gap in the series, not the end of it.
+//! A session as a lane of one slot. It makes a request again after errors that pass. If it loses the server, it comes back as
+//! soon as that answers again: a gap in the series, not the end of it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -68,26 +68,14 @@ impl Losses {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// After so many losses the lease is ours again, and those who came back may go on.
+    /// After so many losses the lease is ours again, and sessions that came back may go on.
     pub fn renewed(&self, losses: u64) {
         self.renewed.store(losses, Ordering::Relaxed);
     }
 }
 
-/// A session, which may be replaced by a new one.
-pub struct Slot {
-    /// The session; `None` after it was lost and before there is a new one.
-    pub requester: Option<Box<dyn Requester>>,
-    /// Lets an interrupt cancel it.
-    pub watched: Option<CancelGuard>,
-}
-
-impl Slot {
-    /// A session that was just made.
-    pub fn new((requester, watched): (Box<dyn Requester>, CancelGuard)) -> Self {
-        Self { requester: Some(requester), watched: Some(watched) }
-    }
-}
+/// A session, with what lets an interrupt cancel it; `None` after it was lost and before there is a new one.
+pub type Slot = Option<(Box<dyn Requester>, CancelGuard)>;
 
 /// A session at work: to submit a request is to make it.
 pub struct SessionLane<'a> {
@@ -96,7 +84,6 @@ pub struct SessionLane<'a> {
     generator: Box<dyn RequestGenerator + 'a>,
     slot: &'a mut Slot,
     completed: Option<Completion>,
-    /// What the last request failed with.
     failure: Option<Error>,
     /// What the session's thread waits for a CPU: one that could run has its answer.
     queue: Option<RunQueue>,
@@ -129,12 +116,12 @@ impl Lane for SessionLane<'_> {
         if let Some(error) = self.failure.take() {
             self.failed(error)?;
         }
-        if self.slot.requester.is_none() { self.come_back() } else { Ok(()) }
+        if self.slot.is_none() { self.come_back() } else { Ok(()) }
     }
 
     fn submit(&mut self, slot: usize, _: Moment) -> Result<()> {
         self.sessions.interrupt.check()?;
-        let Some(requester) = self.slot.requester.as_deref_mut() else {
+        let Some((requester, _)) = self.slot else {
             return Err(Error::new(ErrorKind::Internal, "a request was made of a session that was lost"));
         };
         let queue = self.queue.as_ref().filter(|_| self.last_ended.since(self.last_pickup) >= PICKUP_EVERY);
@@ -142,7 +129,7 @@ impl Lane for SessionLane<'_> {
         let kind = self.generator.draw();
         let (mut back_off, mut waited, mut retries) = (FIRST_BACK_OFF, Duration::ZERO, 0);
         let answer = loop {
-            match self.generator.make(kind, requester) {
+            match self.generator.make(kind, requester.as_mut()) {
                 Err(error) if error.kind == ErrorKind::Busy && retries < MOST_RETRIES => {
                     retries += 1;
                     self.sessions.clock.sleep(back_off);
@@ -199,7 +186,7 @@ impl SessionLane<'_> {
             ErrorKind::Internal | ErrorKind::Usage | ErrorKind::Cancelled | ErrorKind::DiskFull => return Err(error),
             ErrorKind::Lost => {
                 // The new session has no use for what the old one's end may still hold up.
-                (self.slot.requester, self.slot.watched) = (None, None);
+                *self.slot = None;
                 return Ok(());
             }
             _ => {}
@@ -216,7 +203,7 @@ impl SessionLane<'_> {
         Err(Error::new(ErrorKind::Statement, message).hint(hint))
     }
 
-    /// Connects again, and again until the phase ends. Nobody writes before the lease is ours again.
+    /// Connects again, and again until the phase ends. No session writes before the lease is ours again.
     fn come_back(&mut self) -> Result<()> {
         let Sessions { clock, interrupt, connect, end, losses, .. } = self.sessions;
         let loss = losses.count.fetch_add(1, Ordering::Relaxed) + 1;
@@ -228,7 +215,7 @@ impl SessionLane<'_> {
             }
             match connect() {
                 Ok(session) => {
-                    *self.slot = Slot::new(session);
+                    *self.slot = Some(session);
                     break Ok(());
                 }
                 Err(error) if clock.now().after(wait) >= *end => {

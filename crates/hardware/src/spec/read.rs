@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use plimsoll_measurement::LimitScope;
+use plimsoll_measurement::vocabulary::Vocabulary as _;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -246,7 +247,7 @@ fn caps(field: &Field<'_>) -> Result<Vec<Cap>, SpecError> {
             return Err(field.error("a cap needs at least one limit").hint(LIMITS.join(", ")));
         }
         // The name may say it already.
-        let by_name = LimitScope::of_name(name).filter(|scope| CAPPED.contains(scope));
+        let by_name = LimitScope::named(name).filter(|scope| CAPPED.contains(scope));
         let scope = table.read("scope", scope)?.or(by_name).unwrap_or(LimitScope::Vm);
         Ok(Cap { name: name.to_owned(), scope, limits })
     };

@@ -149,7 +149,7 @@ fn a_record_is_the_fold_of_its_events() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, rng_seed: proptest::test_runner::RngSeed::Fixed(18), ..ProptestConfig::default() })]
 
-    /// Cut anywhere, as by a kill; told twice; told late; kept without what nobody needs: the record is the same.
+    /// Cut anywhere, as by a kill; told twice; told late; kept without what is not needed: the record is the same.
     #[test]
     fn the_same_events_make_the_same_record(
         (repetitions, seconds) in (1_u8..4, 0_u32..40),

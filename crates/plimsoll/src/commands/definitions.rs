@@ -80,8 +80,8 @@ fn keys() -> String {
     }
     text.push_str("\nParameters, under [parameters], [short] and [scaled]:\n");
     for parameter in BUILT_IN.parameters() {
-        let knows = |step: &&Step| step.parameters().iter().any(|known| known.name == parameter.name);
-        let steps: Vec<&str> = BUILT_IN.0.iter().filter(knows).map(|step| step.name()).collect();
+        let knows = |step: &&Step| step.parameters.iter().any(|known| known.name == parameter.name);
+        let steps: Vec<&str> = BUILT_IN.0.iter().filter(knows).map(|step| step.name).collect();
         let (name, kind, about) = (parameter.name, parameter.kind.describe(), parameter.about);
         let scales = if parameter.scales { "; shrinks with the target's scale" } else { "" };
         let default = parameter.default.map_or_else(String::new, |default| format!("; {default} if it isn't given"));

@@ -53,7 +53,7 @@ struct Chosen {
 }
 
 impl Chosen {
-    fn choose(options: &args::History, store: &dyn RunStore) -> Result<Self, Failure> {
+    fn choose(options: &args::History, store: &RunStore) -> Result<Self, Failure> {
         let summaries = candidates(options, store)?;
         let reference = match &options.like {
             Some(id) => store.record(id)?,
@@ -203,7 +203,7 @@ impl Chosen {
 }
 
 /// The runs of the test on the target, the newest first.
-fn candidates(options: &args::History, store: &dyn RunStore) -> Result<Vec<RunSummary>, Failure> {
+fn candidates(options: &args::History, store: &RunStore) -> Result<Vec<RunSummary>, Failure> {
     let target = match &options.target {
         Some(url) => Some(Target::parse(url)?.display().to_owned()),
         None => None,
@@ -239,7 +239,7 @@ fn candidates(options: &args::History, store: &dyn RunStore) -> Result<Vec<RunSu
 }
 
 /// The newest run that has a figure, and one that is neither a bound nor in doubt if there is such a run.
-fn newest_usable(summaries: &[RunSummary], metric: Option<&str>, store: &dyn RunStore) -> Result<RunRecord, Failure> {
+fn newest_usable(summaries: &[RunSummary], metric: Option<&str>, store: &RunStore) -> Result<RunRecord, Failure> {
     let mut newest = None;
     for summary in summaries {
         let run = store.record(&summary.run_id)?;

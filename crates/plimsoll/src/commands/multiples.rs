@@ -35,7 +35,7 @@ enum Times {
 
 impl Loaded {
     /// Loads what the options name.
-    pub fn load(options: &Multiples, store: &dyn RunStore) -> Result<Self, Failure> {
+    pub fn load(options: &Multiples, store: &RunStore) -> Result<Self, Failure> {
         let reference = match &options.reference {
             Some(id) => Some(ladder_of(store.record(id)?)?),
             None => None,
@@ -80,7 +80,7 @@ impl Loaded {
 }
 
 /// Puts the multiples into the ladders of stored runs, if any were asked for.
-pub fn apply(options: &Multiples, store: &dyn RunStore, records: &mut [RunRecord]) -> Result<(), Failure> {
+pub fn apply(options: &Multiples, store: &RunStore, records: &mut [RunRecord]) -> Result<(), Failure> {
     if options.reference.is_none() && options.anchor.is_none() {
         return Ok(());
     }

@@ -58,7 +58,7 @@ pub fn made_now(title: &str) -> html::Options {
     html::Options { title: title.to_owned(), generated_at: Some(format!("{now:.0}")) }
 }
 
-fn records(options: &Report, store: &dyn RunStore) -> Result<Vec<RunRecord>, Failure> {
+fn records(options: &Report, store: &RunStore) -> Result<Vec<RunRecord>, Failure> {
     let mut ids = options.runs.clone();
     for campaign in &options.campaign {
         let found = store.summaries(&Filter { campaign: Some(campaign.clone()), ..Filter::default() })?;

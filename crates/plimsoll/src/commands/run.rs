@@ -99,7 +99,7 @@ impl Session<'_> {
         plan: &Plan<'_>,
         target: &Target,
         opened: &Opened,
-        store: &Arc<dyn RunStore>,
+        store: &Arc<RunStore>,
     ) -> Result<RunRecord, Failure> {
         match &opened.database {
             Ok(database) => {
@@ -228,7 +228,7 @@ fn level_words(options: &Run) -> Option<LevelWords> {
 /// Whoever writes to tables that are there has to say so in the definition and in the call.
 fn consent(definition: &Definition, options: &Run) -> Result<(), Failure> {
     let refused = |message: String| Failure { message, hint: None, exit_code: exit::SAFETY };
-    for consent in definition.steps.iter().filter_map(|step| step.consent()) {
+    for consent in definition.steps.iter().filter_map(|step| step.consent) {
         match consent {
             Consent::Databases { backups } if !options.consent.allow_create_database => {
                 let message = format!("{} makes databases of its own, which nobody has allowed", definition.name);

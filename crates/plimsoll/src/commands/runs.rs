@@ -3,7 +3,7 @@
 use plimsoll_measurement::exit;
 use plimsoll_report::model::Value;
 use plimsoll_report::terminal::{self, Style};
-use plimsoll_store::{Filter, RunSummary};
+use plimsoll_store::{Filter, RunStore, RunSummary};
 
 use super::compare::short;
 use super::multiples;
@@ -16,12 +16,10 @@ use crate::settings::Settings;
 pub fn runs(options: &Runs, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     let store = if let Some(other) = &options.merge {
         let store = settings.open_store()?;
-        let taken = plimsoll_store::open_unchanged(other).and_then(|other| store.merge_from(other.as_ref())).map_err(
-            |error| {
-                Failure { exit_code: exit::INCOMPLETE, ..Failure::usage(error.to_string()) }
-                    .hint("--merge takes the file of a store")
-            },
-        )?;
+        let taken = RunStore::open_unchanged(other).and_then(|other| store.merge_from(&other)).map_err(|error| {
+            Failure { exit_code: exit::INCOMPLETE, ..Failure::usage(error.to_string()) }
+                .hint("--merge takes the file of a store")
+        })?;
         printer.remark(&format!("{taken} runs taken from {}", other.display()));
         store
     } else {

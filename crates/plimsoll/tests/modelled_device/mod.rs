@@ -9,7 +9,7 @@ use std::time::Duration;
 use plimsoll_bench::figures::series::{Measured, Series, percentile_ms};
 use plimsoll_bench::parameters::shared::{DAY, SEED};
 use plimsoll_bench::parameters::{Kind, Parameter, Parameters};
-use plimsoll_bench::step::context::Course;
+use plimsoll_bench::step::context::Keep;
 use plimsoll_bench::step::kind::{Alone, Ask, Measures, Ran, StepKind};
 use plimsoll_clock::{Clock, in_threads_while};
 use plimsoll_engine::work::Expected;
@@ -23,48 +23,38 @@ use plimsoll_load::think::Think;
 use plimsoll_load::worker::{Shared, State, work};
 use plimsoll_measurement::{Moment, Phase as PhaseRecord};
 
+const IN_FLIGHT: Parameter =
+    Parameter::new("in_flight", Kind::Count(1, 1024), "Operations under way at a time, on one thread.").or("32");
+const LASTS: Parameter =
+    Parameter::new("lasts", Kind::Duration(Duration::from_secs(1), DAY), "How long a repetition reads.");
+
 /// Reads of a modelled device.
-pub struct ModelledDevice;
+pub const KIND: StepKind = StepKind {
+    expects,
+    ..StepKind::new("modelled-device", &[&IN_FLIGHT, &LASTS, &SEED], || Measures::Alone(Box::new(Reads)), figures)
+};
 
-impl StepKind for ModelledDevice {
-    fn name(&self) -> &'static str {
-        "modelled-device"
-    }
+fn figures(measured: &Measured<'_>) -> Vec<Series> {
+    let phases = || measured.repetitions.iter().flat_map(|repetition| &repetition.phases);
+    vec![
+        Series::new("iops", "1/s", phases().map(|phase| phase.rate).collect()),
+        percentile_ms("latency_p50", 50.0, phases().map(|phase| phase.times.percentile(50.0))),
+        percentile_ms("latency_p99", 99.0, phases().map(|phase| phase.times.percentile(99.0))),
+    ]
+}
 
-    fn parameters(&self) -> &'static [&'static Parameter] {
-        const IN_FLIGHT: Parameter =
-            Parameter::new("in_flight", Kind::Count(1, 1024), "Operations under way at a time, on one thread.")
-                .or("32");
-        const LASTS: Parameter =
-            Parameter::new("lasts", Kind::Duration(Duration::from_secs(1), DAY), "How long a repetition reads.");
-        &[&IN_FLIGHT, &LASTS, &SEED]
-    }
-
-    fn measure(&self) -> Measures {
-        Measures::Alone(Box::new(Reads))
-    }
-
-    fn figures(&self, measured: &Measured<'_>) -> Vec<Series> {
-        let phases = || measured.repetitions.iter().flat_map(|repetition| &repetition.phases);
-        vec![
-            Series::new("iops", "1/s", phases().map(|phase| phase.rate).collect()),
-            percentile_ms("latency_p50", 50.0, phases().map(|phase| phase.times.percentile(50.0))),
-            percentile_ms("latency_p99", 99.0, phases().map(|phase| phase.times.percentile(99.0))),
-        ]
-    }
-
-    /// As many under way as the rate times the mean time (Little).
-    fn expects(&self, ran: &Ran<'_>, _: Ask<'_>) -> Result<Vec<Expected>> {
-        let (in_flight, ms) = (ran.parameters.count("in_flight"), mean_ms(ran.parameters));
-        Ok(vec![Expected {
-            metric: "iops",
-            value: in_flight as f64 * 1e3 / ms,
-            basis: "given".to_owned(),
-            limit: "latency",
-            reason: format!("{in_flight} operations under way take {ms} ms each on average"),
-            published: false,
-        }])
-    }
+/// As many under way as the rate times the mean time (Little).
+#[expect(clippy::unnecessary_wraps, reason = "a step may fail to know")]
+fn expects(ran: &Ran<'_>, _: Ask<'_>) -> Result<Vec<Expected>> {
+    let (in_flight, ms) = (ran.parameters.count("in_flight"), mean_ms(ran.parameters));
+    Ok(vec![Expected {
+        metric: "iops",
+        value: in_flight as f64 * 1e3 / ms,
+        basis: "given".to_owned(),
+        limit: "latency",
+        reason: format!("{in_flight} operations under way take {ms} ms each on average"),
+        published: false,
+    }])
 }
 
 /// The seed is the device: of an odd one an operation takes 1 to 19 ms, of an even one twice as long.
@@ -79,12 +69,8 @@ fn mean_ms(parameters: &Parameters) -> f64 {
 struct Reads;
 
 impl Alone for Reads {
-    fn prepare(&mut self, _: &mut Course<'_, '_>) -> Result<()> {
-        Ok(())
-    }
-
-    fn repeat(&mut self, course: &mut Course<'_, '_>) -> Result<()> {
-        let Course { parameters, time, keep } = course;
+    fn repeat(&mut self, parameters: &Parameters, keep: &mut Keep<'_>) -> Result<()> {
+        let time = keep.time;
         keep.begin(None);
         let (clock, kinds) = (Arc::clone(time.clock), ["read".to_owned()]);
         let start = keep.repetition_start;

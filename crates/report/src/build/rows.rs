@@ -4,6 +4,7 @@
 mod requests;
 mod samples;
 
+use plimsoll_measurement::vocabulary::Vocabulary as _;
 use plimsoll_measurement::{Metric, Point, Repetition, RunRecord};
 
 use crate::model::{Cell, Table, text};
@@ -74,7 +75,7 @@ pub fn rows(records: &[RunRecord], rows: Rows) -> Table {
 
 fn points(records: &[RunRecord]) -> Table {
     let names = |columns: &'static [(&str, Part)]| columns.iter().map(|(name, _)| *name);
-    let metrics = || Metric::OF_POINTS.iter();
+    let metrics = || Metric::ALL.iter();
     let mut table = Table::with(names(FIRST).chain(metrics().map(|metric| metric.name())).chain(names(LAST)).map(text));
     for record in records {
         for repetition in &record.repetitions {

@@ -201,7 +201,7 @@ pub fn cpu_join(target: &str, speed: f64) -> RunRecord {
         Point { index, label: Some(format!("N {rows}")), seconds, ..Point::default() }
             .with(Metric::JoinRows, rows)
             .with(Metric::Matches, rows * 7)
-            .with(Metric::Sessions, 1)
+            .with(Metric::Sessions, 1_u64)
             .with(Metric::CpuPercent, 99.4)
             .with(Metric::CpuSeconds, seconds)
     };

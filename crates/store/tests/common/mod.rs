@@ -64,7 +64,7 @@ pub fn finished(run_id: &str) -> RunRecord {
 }
 
 /// Keeps a whole run at once.
-pub fn keep(store: &impl RunStore, run: &RunRecord) -> Result<usize, StoreError> {
+pub fn keep(store: &RunStore, run: &RunRecord) -> Result<usize, StoreError> {
     store.append(&events_of(run, MAIN))
 }
 

@@ -1,81 +1,59 @@
-//! Single-row inserts, each its own transaction (reference, 2.16): one session, a table of one column that may be NULL and
-//! has no index, so that next to nothing is left but what a commit waits for. The session's waits and the files' I/O are
-//! looked at before and after.
+//! Single-row inserts by one session, each its own transaction (reference, 2.16). The table has one column that may be NULL
+//! and no index, so that hardly more is left than the waits of a commit. The session's waits and the files' I/O are looked at
+//! before and after.
 
-use plimsoll_engine::work::{Expected, Work};
+use plimsoll_engine::work::Work;
 use plimsoll_engine::{
     ColumnType, Database, RequestAccess, Requester, Result, Sampler, Session, Statement, Table, Value,
 };
 use plimsoll_measurement::{FileRow, LatencyHistogram, Metric, Repetition, RequestKind, Seconds};
 
 use crate::figures::series::{LOG_WAITS, Measured, Series, latencies};
-use crate::parameters::{Kind, Parameter, Parameters};
+use crate::parameters::{Kind, Parameter};
 use crate::step::context::{Context, Keep, Time};
-use crate::step::kind::{Ask, Measure, Measures, Ran, StepKind};
+use crate::step::kind::{Measure, Measures, StepKind};
 use plimsoll_telemetry::views;
 
-/// Points of a repetition.
 const POINTS: u64 = 10;
 
-/// Content of a row.
 const ROW_BYTES: u64 = 4;
 
+const COMMITS: Parameter =
+    Parameter::new("commits", Kind::Count(10, 100_000_000), "Number of rows to insert, each in its own transaction.");
+
 /// Single-row inserts and what they wait for (2.16).
-pub(super) struct CommitsKind;
+pub(super) const KIND: StepKind = StepKind {
+    expects: |ran, ask| Ok(ask(Work::Commits(ran.parameters.count("commits")))?.into_iter().collect()),
+    // Each commit's log is a page or so, and a log is used again after a few thousand of them.
+    space_bytes: |parameters, _| parameters.count("commits").saturating_mul(200).saturating_add(64 << 20),
+    ..StepKind::new("commits", &[&COMMITS], || Measures::AtDatabase(Box::new(Commits)), figures)
+};
 
-impl StepKind for CommitsKind {
-    fn name(&self) -> &'static str {
-        "commits"
-    }
-
-    fn parameters(&self) -> &'static [&'static Parameter] {
-        const COMMITS: Parameter = Parameter::new(
-            "commits",
-            Kind::Count(10, 100_000_000),
-            "Number of rows to insert, each in its own transaction.",
-        );
-        &[&COMMITS]
-    }
-
-    fn measure(&self) -> Measures {
-        Measures::AtDatabase(Box::new(Commits))
-    }
-
-    /// Time of all inserts and of each, and how much of it was waited for the log.
-    fn figures(&self, measured: &Measured<'_>) -> Vec<Series> {
-        let repetitions = &measured.repetitions;
-        let seconds = |repetition: &&Repetition| repetition.points.iter().map(|point| point.seconds).sum::<f64>();
-        let each = |repetition: &&Repetition| {
-            let inserted: u64 = repetition.points.iter().filter_map(|point| point.count(Metric::Operations)).sum();
-            1e3 * seconds(repetition) / inserted.max(1) as f64
-        };
-        let share = |repetition: &&Repetition| {
-            let of_log = repetition.waits.iter().filter(|wait| wait.wait.starts_with(LOG_WAITS));
-            (!repetition.waits.is_empty()).then(|| of_log.map(|wait| wait.elapsed_percent).sum())
-        };
-        let figures = [
-            Series::new("insert_time", "s", repetitions.iter().map(seconds).collect()),
-            Series::new("insert_latency", "ms", repetitions.iter().map(each).collect()),
-            Series::new("log_wait_share", "%", repetitions.iter().filter_map(share).collect()),
-        ];
-        figures.into_iter().chain(latencies(repetitions)).collect()
-    }
-
-    fn expects(&self, ran: &Ran<'_>, ask: Ask<'_>) -> Result<Vec<Expected>> {
-        Ok(ask(Work::Commits(ran.parameters.count("commits")))?.into_iter().collect())
-    }
-
-    /// Each commit's log is a page or so, and a log is used again after a few thousand of them.
-    fn space_bytes(&self, parameters: &Parameters, _: bool) -> u64 {
-        parameters.count("commits").saturating_mul(200).saturating_add(64 << 20)
-    }
+/// Time of all inserts and of each, and how much of it was waited for the log.
+fn figures(measured: &Measured<'_>) -> Vec<Series> {
+    let repetitions = &measured.repetitions;
+    let seconds = |repetition: &&Repetition| repetition.points.iter().map(|point| point.seconds).sum::<f64>();
+    let each = |repetition: &&Repetition| {
+        let inserted: u64 = repetition.points.iter().filter_map(|point| point.count(Metric::Operations)).sum();
+        1e3 * seconds(repetition) / inserted.max(1) as f64
+    };
+    let share = |repetition: &&Repetition| {
+        let of_log = repetition.waits.iter().filter(|wait| wait.wait.starts_with(LOG_WAITS));
+        (!repetition.waits.is_empty()).then(|| of_log.map(|wait| wait.elapsed_percent).sum())
+    };
+    let figures = [
+        Series::new("insert_time", "s", repetitions.iter().map(seconds).collect()),
+        Series::new("insert_latency", "ms", repetitions.iter().map(each).collect()),
+        Series::new("log_wait_share", "%", repetitions.iter().filter_map(share).collect()),
+    ];
+    figures.into_iter().chain(latencies(repetitions)).collect()
 }
 
 struct Commits;
 
 impl Measure for Commits {
     fn repeat(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
-        let Context { target, parameters, time, keep, .. } = context;
+        let Context { target, parameters, keep, .. } = context;
         let table = Table::new("commits", &[("Number", ColumnType::Int)]);
         let (mut session, _watched) = target.session(target.workspace)?;
         session.drop_table(&table)?;
@@ -101,7 +79,7 @@ impl Measure for Commits {
         // A session that knows of its files has said all; a server knows all of it soon after the session has ended.
         drop((requester, watched));
         let after = if own_after.files.is_empty() {
-            time.until_still(|| files(&mut server, session.as_mut()))?
+            keep.time.until_still(|| files(&mut server, session.as_mut()))?
         } else {
             own_after.files
         };
@@ -123,7 +101,6 @@ fn files(server: &mut Option<Box<dyn Sampler>>, session: &mut dyn Session) -> Re
     Ok(session.views()?.files)
 }
 
-/// What the inserts came to.
 #[derive(Default)]
 struct Prepared {
     times: LatencyHistogram,
@@ -165,7 +142,7 @@ impl Prepared {
                     keep.from_to(label, start, now)
                         .with(Metric::Rows, inserted)
                         .with(Metric::Operations, inserted)
-                        .with(Metric::Sessions, 1)
+                        .with(Metric::Sessions, 1_u64)
                         .with(Metric::LatencyUsP50, us(50.0))
                         .with(Metric::LatencyUsP99, us(99.0)),
                 )?;

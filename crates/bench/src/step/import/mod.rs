@@ -2,16 +2,17 @@
 //! loading rows; making indexes comes after and is a stage of its own.
 
 use plimsoll_engine::transfer::{INDEXES, Move, TABLES};
-use plimsoll_engine::work::{TableData, Work};
-use plimsoll_engine::{Error, ErrorKind, Result, Transfer};
+use plimsoll_engine::work::Work;
+use plimsoll_engine::{Error, ErrorKind, Result};
 use plimsoll_measurement::{Metric, Point, Repetition, units};
 
 use crate::figures::series::{LOG_WAITS, Series, mean, ratio};
 use crate::parameters::Parameters;
 use crate::scratch::Scratch;
 use crate::step::context::{Keep, Target};
+use crate::step::kind::StepKind;
 use crate::step::transfer::figures::{Largest, WRITE, seconds, stage};
-use crate::step::transfer::moves::{TransferKind, volumes};
+use crate::step::transfer::moves::{At, Moving, expects, kind, measure, volumes};
 use crate::step::transfer::source::{Source, guard_folder};
 use crate::step::transfer::watch::Watch;
 use crate::step::write::{Write, brief};
@@ -22,62 +23,57 @@ const DUMP: &str = "dump";
 /// Where waits for the log take this part of the time at least, the log was the limit.
 const MOSTLY_PERCENT: f64 = 50.0;
 
-/// A dump of a whole database and its import.
-#[derive(Clone, Copy)]
-pub(super) struct Import;
-
-impl TransferKind for Import {
-    const NAME: &'static str = "import";
-    const WHAT: Move = Move::Import;
-
-    fn works<'a>(self) -> Vec<fn(Vec<TableData<'a>>) -> Work<'a>> {
-        vec![Work::Import, Work::ImportLog]
-    }
-
-    /// How fast rows were loaded, what that says of the log, how fast the same server writes chunks, and how much longer than
-    /// the rows the indexes took. A dump has a time but no figure: the first reads a database that has just been written, later
-    /// ones read what is in memory.
-    fn figures(self, of_size: &Largest<'_>, repetitions: &[&Repetition]) -> Vec<Series> {
-        let rates = of_size.rate("import_rate", TABLES, TABLES);
-        let write = of_size.written("write_rate");
-        let indexes = of_size.of_repetitions(|points| {
-            let (tables, indexes) = (seconds(points, TABLES), seconds(points, INDEXES));
-            (tables > 0.0 && indexes > 0.0).then(|| 100.0 * indexes / tables)
-        });
-        let indexes = of_size.series("index_time", "%", indexes, Some("time for indexes, of that for rows".to_owned()));
-        let limit = log_rate_limit(of_size, &rates.values, repetitions);
-        let write = Series { note: compared(&rates.values, &write.values).or(write.note), ..write };
-        vec![rates, limit, write, indexes]
-    }
-
-    fn check(self, parameters: &Parameters, _: &dyn Transfer, _: &str) -> Result<()> {
+const IMPORT: Moving = Moving {
+    what: Move::Import,
+    check: |parameters, _, _| {
         guard_folder("dump", volumes(parameters).into_iter().max().unwrap_or(0).saturating_mul(2))
-    }
+    },
+    weigh: |_, _, _| Ok(()),
+    move_one,
+};
 
-    fn move_one(
-        self,
-        (target, parameters): (&mut Target<'_>, &Parameters),
-        keep: &mut Keep<'_>,
-        transfer: &mut dyn Transfer,
-        source: &Source,
-        _: &mut Option<Scratch>,
-    ) -> Result<()> {
-        // It has no name, so nothing of it is left whatever happens.
-        let file = tempfile::tempfile().map_err(|error| {
-            Error::new(ErrorKind::Permission, format!("no file for the dump can be made: {error}"))
-                .hint("TMPDIR names the folder in which it is made")
-        })?;
-        let mut watch = Watch::new(target, keep, source);
-        watch.begin(DUMP)?;
-        transfer.dump(&source.workspace, &file, &mut watch)?;
-        // A dump that is still in memory is none yet.
-        file.sync_data()
-            .map_err(|error| Error::new(ErrorKind::DiskFull, format!("the dump can't be kept: {error}")))?;
-        transfer.import(&file, &source.target, &mut watch)?;
-        watch.end()?;
-        write_beside(target, parameters, keep, source)?;
-        source.verify(target, keep, &source.target)
-    }
+/// A dump of a whole database and its import.
+pub(super) const KIND: StepKind = StepKind {
+    expects: |ran, ask| expects(&[Work::Import, Work::ImportLog], ran, ask),
+    ..kind("import", || measure(&IMPORT), |measured| figures(&Largest::of(&measured.points), &measured.repetitions))
+};
+
+/// How fast rows were loaded, what that says of the log, how fast the same server writes chunks, and how much longer than
+/// the rows the indexes took. A dump has a time but no figure: the first reads a database that has just been written, later
+/// ones read what is in memory.
+fn figures(of_size: &Largest<'_>, repetitions: &[&Repetition]) -> Vec<Series> {
+    let rates = of_size.rate("import_rate", TABLES, TABLES);
+    let write = of_size.written("write_rate");
+    let indexes = of_size.of_repetitions(|points| {
+        let (tables, indexes) = (seconds(points, TABLES), seconds(points, INDEXES));
+        (tables > 0.0 && indexes > 0.0).then(|| 100.0 * indexes / tables)
+    });
+    let indexes = of_size.series("index_time", "%", indexes, Some("time for indexes, of that for rows".to_owned()));
+    let limit = log_rate_limit(of_size, &rates.values, repetitions);
+    let write = Series { note: compared(&rates.values, &write.values).or(write.note), ..write };
+    vec![rates, limit, write, indexes]
+}
+
+fn move_one(
+    At { target, parameters, transfer }: &mut At<'_, '_>,
+    keep: &mut Keep<'_>,
+    source: &Source,
+    _: &mut Option<Scratch>,
+) -> Result<()> {
+    // It has no name, so nothing of it is left whatever happens.
+    let file = tempfile::tempfile().map_err(|error| {
+        Error::new(ErrorKind::Permission, format!("no file for the dump can be made: {error}"))
+            .hint("TMPDIR names the folder in which it is made")
+    })?;
+    let mut watch = Watch::new(target, keep, source);
+    watch.begin(DUMP)?;
+    transfer.dump(&source.workspace, &file, &mut watch)?;
+    // A dump that is still in memory is none yet.
+    file.sync_data().map_err(|error| Error::new(ErrorKind::DiskFull, format!("the dump can't be kept: {error}")))?;
+    transfer.import(&file, &source.target, &mut watch)?;
+    watch.end()?;
+    write_beside(target, parameters, keep, source)?;
+    source.verify(target, keep, &source.target)
 }
 
 /// Writes chunks into the new database, so that the import can be held against what the same server writes without a client.
@@ -157,7 +153,7 @@ mod tests {
         let made = |waits: Vec<WaitDelta>| {
             let repetition = Repetition { points: points.to_vec(), waits, ..Repetition::default() };
             let points = [repetition.points.iter().collect()];
-            Import.figures(&Largest::of(&points), &[&repetition])
+            figures(&Largest::of(&points), &[&repetition])
         };
         let figures = made(vec![wait]);
         let near = |metric: &str, expected: f64| assert!((value(&figures, metric) - expected).abs() < 1e-9, "{metric}");

@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn the_join_rate_is_taken_at_the_largest_common_rung() {
-        let rung = |rows: u64, sessions: u32, seconds: f64| {
+        let rung = |rows: u64, sessions: u64, seconds: f64| {
             Point { seconds, ..Point::default() }.with(Metric::JoinRows, rows).with(Metric::Sessions, sessions)
         };
         let rungs = [rung(1000, 2, 0.5), rung(1000, 1, 1.0), rung(2000, 2, 2.0)];

@@ -1,28 +1,27 @@
 //! The CPU ladder: a forced nested loop join of the first N rows with themselves, N rising until a join takes too long
-//! (reference, 2.11, A14). Engines whose plan stays on one CPU get the join split over ranges of the outer rows, in one
-//! session per CPU; both figures are kept, the single session's and the whole machine's. Where an engine takes a parallel plan
-//! and shows that it did, the whole machine's figure is that of one session with such a plan, as the seeds' was.
+//! (reference, 2.11, A14). If an engine's plan stays on one CPU, the join is split over ranges of the outer rows, in one session
+//! per CPU. Both figures are kept, the single session's and the whole machine's. Where an engine takes a parallel plan and
+//! shows that it did, the whole machine's figure is that of one session with such a plan, as the seeds' was.
 
 mod figures;
 mod workers;
 
 use std::time::Duration;
 
-use plimsoll_analysis::ladder::{Anchor, cpu_table};
-use plimsoll_engine::work::{Expected, Work};
+use plimsoll_analysis::ladder::cpu_table;
+use plimsoll_engine::work::Work;
 use plimsoll_engine::{Error, ErrorKind, Result, Value};
-use plimsoll_measurement::{CpuTable, Repetition};
 
 pub use self::figures::joins_at_common_rungs;
 use self::figures::{join, join_rung};
 use self::workers::Workers;
-use crate::figures::series::{Measured, Series, steady};
+use crate::figures::series::steady;
 use crate::generate::{Family, Rows};
 use crate::parameters::shared::{DAY, SEED, SESSIONS};
-use crate::parameters::{Kind, Parameter, ParameterValue, Parameters};
+use crate::parameters::{Kind, Parameter, ParameterValue};
 use crate::schema;
 use crate::step::context::{Context, Keep, Target};
-use crate::step::kind::{Ask, Measure, Measures, Ran, StepKind};
+use crate::step::kind::{Measure, Measures, StepKind};
 use crate::step::probe::Probe;
 
 /// The seeds' ladder as far as it is known, with even steps between.
@@ -31,63 +30,40 @@ const RUNGS: [u64; 12] = [500, 1000, 2000, 3000, 4000, 5000, 7500, 10_000, 12_50
 /// Most sessions that are tried to find out how many CPUs a server elsewhere has.
 const MOST_SESSIONS: u64 = 128;
 
+const ROWS: Parameter = Parameter::new(
+    "rows",
+    Kind::Count(1_000, 100_000_000),
+    "Number of rows of the table that the CPU ladder joins with itself.",
+);
+const STOP_AFTER: Parameter = Parameter::new(
+    "stop_after",
+    Kind::Duration(Duration::from_millis(1), DAY),
+    "Ends the ladder after the first join that takes longer than this.",
+);
+
 /// The CPU ladder (2.11).
-pub(super) struct Joins;
-
-impl StepKind for Joins {
-    fn name(&self) -> &'static str {
-        "join"
-    }
-
-    fn parameters(&self) -> &'static [&'static Parameter] {
-        const ROWS: Parameter = Parameter::new(
-            "rows",
-            Kind::Count(1_000, 100_000_000),
-            "Number of rows of the table that the CPU ladder joins with itself.",
-        );
-        const STOP_AFTER: Parameter = Parameter::new(
-            "stop_after",
-            Kind::Duration(Duration::from_millis(1), DAY),
-            "Ends the ladder after the first join that takes longer than this.",
-        );
-        &[&ROWS, &STOP_AFTER, &SESSIONS, &SEED]
-    }
-
-    fn measure(&self) -> Measures {
-        Measures::AtDatabase(Box::<Join>::default())
-    }
-
-    fn figures(&self, measured: &Measured<'_>) -> Vec<Series> {
-        join(&measured.points)
-    }
-
-    /// Nothing measured goes into it but the rung that the join was timed at.
-    fn expects(&self, ran: &Ran<'_>, ask: Ask<'_>) -> Result<Vec<Expected>> {
+pub(super) const KIND: StepKind = StepKind {
+    // Nothing measured goes into it but the rung that the join was timed at.
+    expects: |ran, ask| {
         let Some(rung) = join_rung(&ran.record.repetitions) else { return Ok(Vec::new()) };
         Ok(ask(Work::Join(rung))?.into_iter().collect())
-    }
-
-    fn space_bytes(&self, parameters: &Parameters, _: bool) -> u64 {
-        parameters.count("rows").saturating_mul(150)
-    }
-
-    fn compares_volumes(&self) -> bool {
-        true
-    }
-
-    fn cpu_table(
-        &self,
-        own: &[Repetition],
-        reference: Option<(&str, &[Repetition])>,
-        anchor: Option<Anchor<'_>>,
-    ) -> Option<CpuTable> {
+    },
+    space_bytes: |parameters, _| parameters.count("rows").saturating_mul(150),
+    compares_volumes: true,
+    cpu_table: |own, reference, anchor| {
         let mut table = cpu_table(own, reference, anchor);
         for row in &mut table.rows {
             row.growth_exponent = row.growth_exponent.map(steady);
         }
         (!table.rows.is_empty()).then_some(table)
-    }
-}
+    },
+    ..StepKind::new(
+        "join",
+        &[&ROWS, &STOP_AFTER, &SESSIONS, &SEED],
+        || Measures::AtDatabase(Box::<Join>::default()),
+        |measured| join(&measured.points),
+    )
+};
 
 #[derive(Default)]
 struct Join {

@@ -12,7 +12,6 @@ use crate::step::context::{Keep, Target};
 use crate::step::kind::contradiction;
 use crate::step::probe::Probe;
 
-/// The sessions of one repetition.
 pub(super) struct Workers {
     pub sessions: Vec<(Box<dyn Session>, CancelGuard)>,
     /// True if a session counts the CPU of its own thread, as engines within our process do.
@@ -88,7 +87,7 @@ impl Workers {
             .with(Metric::Rows, rung * rung)
             .with(Metric::JoinRows, rung)
             .with(Metric::Matches, joined.matches)
-            .with(Metric::Sessions, sessions as u32)
+            .with(Metric::Sessions, sessions)
             .with(Metric::CpuSeconds, cpu_seconds)
             .with(Metric::CpuPercent, cpu_seconds.map(|cpu| 100.0 * cpu / (seconds * cpus as f64))))
     }

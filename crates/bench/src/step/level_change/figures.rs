@@ -86,7 +86,7 @@ mod tests {
         let points = vec![
             probe("before", "chunk 1", 60.0),
             probe("before", "scan", 30.0),
-            point("level change", 0, 7.0).with(Metric::Operations, 8),
+            point("level change", 0, 7.0).with(Metric::Operations, 8_u64),
             probe("after", "chunk 1", 30.0),
             probe("after", "scan", 20.0),
             point("level change back", 0, 8.0),
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_change_that_takes_no_time_is_a_figure_too() {
-        let points = vec![point("level change", 0, 0.0).with(Metric::Operations, 1)];
+        let points = vec![point("level change", 0, 0.0).with(Metric::Operations, 1_u64)];
         let repetition = Repetition { points, ..Repetition::default() };
         let figure = level_change(&[&repetition], 8192)[0].figure().unwrap();
         assert_eq!((figure.value, figure.low, figure.high), (0.0, None, None));

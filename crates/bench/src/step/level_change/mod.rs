@@ -7,80 +7,58 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use plimsoll_engine::work::{Expected, Work};
+use plimsoll_engine::work::Work;
 use plimsoll_engine::{Error, ErrorKind, LevelCommands, Levels, Result};
 use plimsoll_measurement::{Metric, Moment, Point, units};
 
 use self::figures::{AFTER, BEFORE, CHANGE, CHANGE_BACK, level_change};
 use crate::dataset::{self, DatasetSpec};
-use crate::figures::series::{Measured, Series};
 use crate::parameters::shared::{CHUNK, DAY, ROW, SEED, SOURCE, TABLES, VOLUME};
 use crate::parameters::{Kind, Parameter, Parameters};
 use crate::step::context::{Context, Keep, LevelWords, Target, Time};
-use crate::step::kind::{Ask, Consent, Measure, Measures, Ran, StepKind, contradiction, pages};
+use crate::step::kind::{Consent, Measure, Measures, StepKind, contradiction, pages};
 use crate::step::write::Write;
 
+const LEVEL: Parameter = Parameter::new(
+    "level",
+    Kind::Text,
+    "Level of service to request, as the target or the command calls it. Required.",
+)
+.or("");
+const POLL: Parameter = Parameter::new(
+    "poll",
+    Kind::Duration(Duration::from_millis(1), Duration::from_mins(1)),
+    "How often to ask the target whether the level is in effect.",
+)
+.or("1s");
+const TIMEOUT: Parameter = Parameter::new(
+    "timeout",
+    Kind::Duration(Duration::from_secs(1), DAY),
+    "Time-out: how long a level may take to be in effect.",
+)
+.or("1h")
+.formerly("give_up", &[]);
+
 /// Another level of service, and back.
-pub(super) struct LevelChanges;
-
-impl StepKind for LevelChanges {
-    fn name(&self) -> &'static str {
-        "level-change"
-    }
-
-    fn parameters(&self) -> &'static [&'static Parameter] {
-        const LEVEL: Parameter = Parameter::new(
-            "level",
-            Kind::Text,
-            "Level of service to request, as the target or the command calls it. Required.",
-        )
-        .or("");
-        const POLL: Parameter = Parameter::new(
-            "poll",
-            Kind::Duration(Duration::from_millis(1), Duration::from_mins(1)),
-            "How often to ask the target whether the level is in effect.",
-        )
-        .or("1s");
-        const TIMEOUT: Parameter = Parameter::new(
-            "timeout",
-            Kind::Duration(Duration::from_secs(1), DAY),
-            "Time-out: how long a level may take to be in effect.",
-        )
-        .or("1h")
-        .formerly("give_up", &[]);
-        &[&VOLUME, &ROW, &TABLES, &CHUNK, &SOURCE, &LEVEL, &POLL, &TIMEOUT, &SEED]
-    }
-
-    fn measure(&self) -> Measures {
-        Measures::AtDatabase(Box::<LevelChange>::default())
-    }
-
-    fn figures(&self, measured: &Measured<'_>) -> Vec<Series> {
-        level_change(&measured.repetitions, measured.page_bytes)
-    }
-
-    fn expects(&self, ran: &Ran<'_>, ask: Ask<'_>) -> Result<Vec<Expected>> {
-        Ok(ask(Work::LevelChange(ran.parameters.choice("level")))?.into_iter().collect())
-    }
-
-    /// Its probes write as much again, with their log.
-    fn space_bytes(&self, parameters: &Parameters, _: bool) -> u64 {
-        pages(parameters.bytes("volume")).saturating_mul(3)
-    }
-
-    fn check(&self, parameters: &Parameters) -> std::result::Result<(), String> {
+pub(super) const KIND: StepKind = StepKind {
+    expects: |ran, ask| Ok(ask(Work::LevelChange(ran.parameters.choice("level")))?.into_iter().collect()),
+    // Its probes write as much again, with their log.
+    space_bytes: |parameters, _| pages(parameters.bytes("volume")).saturating_mul(3),
+    check: |parameters| {
         if parameters.choice("level").is_empty() {
             return Err("it has to be told which level to ask for, such as --set level=S3".to_owned());
         }
         Ok(())
-    }
+    },
+    consent: Some(Consent::Level),
+    ..StepKind::new(
+        "level-change",
+        &[&VOLUME, &ROW, &TABLES, &CHUNK, &SOURCE, &LEVEL, &POLL, &TIMEOUT, &SEED],
+        || Measures::AtDatabase(Box::<LevelChange>::default()),
+        |measured| level_change(&measured.repetitions, measured.page_bytes),
+    )
+};
 
-    fn consent(&self) -> Option<Consent> {
-        Some(Consent::Level)
-    }
-}
-
-/// Changes the level there and back.
 #[derive(Default)]
 struct LevelChange {
     levels: Option<Box<dyn Levels>>,
@@ -90,12 +68,12 @@ struct LevelChange {
 
 impl Measure for LevelChange {
     fn prepare(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
-        let Context { target, parameters, time, keep, levels: words, .. } = context;
+        let Context { target, parameters, keep, levels: words, .. } = context;
         let levels = if let Some(levels) = target.database.levels()? {
             levels
         } else {
             let words = words.ok_or_else(|| no_levels(&target.database.description().engine))?;
-            self.by_commands(words, parameters.duration("timeout"), *time)
+            self.by_commands(words, parameters.duration("timeout"), keep.time)
         };
         let levels = self.levels.insert(levels);
         let (there, asked) = (present(levels.as_mut())?, parameters.choice("level"));
@@ -177,16 +155,14 @@ fn probe(target: &Target<'_>, parameters: &Parameters, keep: &mut Keep<'_>, name
     keep.within(name, |keep| write.write(target, parameters, keep))
 }
 
-/// How long somebody who was interrupted looks whether the level before is in effect again.
+/// After an interrupt, how long to look whether the level before is in effect again.
 const LOOK_AROUND: Duration = Duration::from_secs(5);
 
-/// A change of the level, there or back.
 #[derive(Clone, Copy)]
 struct Change<'a> {
     level: &'a str,
     is_back: bool,
-    /// False for who goes back after a failure: that is asked for, and waited for no longer than it takes to see that the
-    /// asking was not in vain.
+    /// False for the way back after a failure, which is asked for and hardly waited for.
     waits: bool,
     timeout: Duration,
     poll: Duration,
@@ -201,7 +177,7 @@ impl Change<'_> {
         keep.log.activity(&format!("{stage}: {level}"));
         self.ask(keep.time, levels, start)?;
         keep.mark(format!("level {level} was asked for"));
-        let mut looks = 0;
+        let mut looks = 0_u64;
         loop {
             let effective = in_effect(levels, level)?;
             looks += 1;
@@ -210,7 +186,7 @@ impl Change<'_> {
                 // Sessions may have ended, and the lease with them.
                 target.lease.renew()?;
                 keep.mark(format!("level {level} is in effect"));
-                // Between two looks nobody knows.
+                // Between two looks it is not known.
                 let point = keep.from_to(stage, start, now).with(Metric::Operations, looks);
                 return keep.point(Point { stage: Some(stage.to_owned()), ..point });
             }

@@ -1,32 +1,32 @@
-//! Memory that an engine can really use as cache (reference, 2.13, A16): sets of pages are read by key in random order,
-//! without repeats, pass after pass until the misses stand still. As long as a set fits, the last pass misses nothing;
-//! the usable memory is where misses begin. Settings are never looked at.
+//! Memory that an engine can really use as cache (reference, 2.13, A16). Sets of pages are read by key in random order, without
+//! repeats, pass after pass until the misses stand still. As long as a set fits, the last pass misses nothing; the usable
+//! memory is where misses begin. Settings are never looked at.
 //!
-//! What engines do that would spoil it: a sequential scan of a large table goes through a ring buffer (PostgreSQL) and
-//! read-ahead loads neighbours, so pages are read one at a time by key and in random order. A page read once may enter
-//! the cache in the middle or with the lowest rank (midpoint insertion, clock sweep), and pages from the load may still
-//! be ranked higher, so a set is read over again until another pass would change nothing. InnoDB ranks a page higher only if
-//! it is used again after it has rested for a second (`innodb_old_blocks_time`), so passes that still miss are that far apart.
+//! A sequential scan of a large table goes through a ring buffer (PostgreSQL), and read-ahead loads neighbours. So pages are
+//! read one at a time by key and in random order. A page read once may enter the cache in the middle or with the lowest rank
+//! (midpoint insertion, clock sweep), below pages from the load. So a set is read again until another pass would change
+//! nothing. InnoDB ranks a page higher only if it is used again after it has rested for a second (`innodb_old_blocks_time`).
+//! So passes that still miss are that far apart.
 
 mod figures;
 mod search;
 
-use plimsoll_engine::work::{Expected, Work};
+use plimsoll_engine::work::Work;
 use plimsoll_engine::{Error, ErrorKind, Result, Session, Table, TableSize, Value};
+use plimsoll_load::keys::below;
 use plimsoll_measurement::{Counter, Metric, Point, units};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng as _, SeedableRng};
+use rand_xoshiro::rand_core::SeedableRng;
 
 use self::figures::memory;
 use self::search::{Search, Seen};
-use crate::figures::series::{Measured, Series};
 use crate::generate::{Family, Rows, mix};
 use crate::interrupt::Interrupt;
 use crate::parameters::shared::{LARGEST, SEED};
-use crate::parameters::{Kind, Parameter, Parameters};
+use crate::parameters::{Kind, Parameter};
 use crate::schema::{self, Width};
 use crate::step::context::{Context, Keep, Target};
-use crate::step::kind::{Ask, Measure, Measures, Ran, StepKind, contradiction, pages};
+use crate::step::kind::{Measure, Measures, StepKind, contradiction, pages};
 use crate::step::probe::Probe;
 
 /// Pages are what counts, not what is in them.
@@ -35,51 +35,30 @@ const WIDTH: Width = Width::Seeds;
 /// Keys read by one statement. More would only save round trips; fewer would make them the test.
 const KEYS_PER_STATEMENT: usize = 64;
 
-/// Most passes over one set.
-const MOST_PASSES: u32 = 8;
+const MOST_PASSES: u64 = 8;
+
+const FIRST_SET: Parameter =
+    Parameter::new("first_set", Kind::Bytes(1 << 16, 1 << 50), "Smallest working set of the memory test.").scaling();
+const LARGEST_SET: Parameter = Parameter::new(
+    "largest_set",
+    Kind::Bytes(1 << 20, LARGEST),
+    "Largest working set of the memory test. Sets stop growing when the memory is found.",
+)
+.scaling();
 
 /// Memory that can be used (2.13).
-pub(super) struct MemoryKind;
-
-impl StepKind for MemoryKind {
-    fn name(&self) -> &'static str {
-        "memory"
-    }
-
-    fn parameters(&self) -> &'static [&'static Parameter] {
-        const FIRST_SET: Parameter =
-            Parameter::new("first_set", Kind::Bytes(1 << 16, 1 << 50), "Smallest working set of the memory test.")
-                .scaling();
-        const LARGEST_SET: Parameter = Parameter::new(
-            "largest_set",
-            Kind::Bytes(1 << 20, LARGEST),
-            "Largest working set of the memory test. Sets stop growing when the memory is found.",
-        )
-        .scaling();
-        &[&FIRST_SET, &LARGEST_SET, &SEED]
-    }
-
-    fn measure(&self) -> Measures {
-        Measures::AtDatabase(Box::<Memory>::default())
-    }
-
-    fn figures(&self, measured: &Measured<'_>) -> Vec<Series> {
-        memory(measured)
-    }
-
-    fn expects(&self, _: &Ran<'_>, ask: Ask<'_>) -> Result<Vec<Expected>> {
-        Ok(ask(Work::Memory)?.into_iter().collect())
-    }
-
-    /// The set grows by doubling until the memory is found: what it starts with is known, the end is not.
-    fn space_bytes(&self, parameters: &Parameters, _: bool) -> u64 {
-        pages(parameters.bytes("first_set").saturating_mul(8))
-    }
-
-    fn compares_volumes(&self) -> bool {
-        true
-    }
-}
+pub(super) const KIND: StepKind = StepKind {
+    expects: |_, ask| Ok(ask(Work::Memory)?.into_iter().collect()),
+    // The set grows by doubling until the memory is found: what it starts with is known, the end is not.
+    space_bytes: |parameters, _| pages(parameters.bytes("first_set").saturating_mul(8)),
+    compares_volumes: true,
+    ..StepKind::new(
+        "memory",
+        &[&FIRST_SET, &LARGEST_SET, &SEED],
+        || Measures::AtDatabase(Box::<Memory>::default()),
+        memory,
+    )
+};
 
 #[derive(Default)]
 struct Memory {
@@ -200,7 +179,7 @@ impl Memory {
         let mut probe = Probe::with_memory(target.database);
         let start = time.clock.now();
         let mut seconds;
-        let (mut passes, mut last_misses) = (0, u64::MAX);
+        let (mut passes, mut last_misses) = (0_u64, u64::MAX);
         let rest = target.database.description().rest_before_reuse;
         let (misses, accesses) = loop {
             let keys = order.shuffled(rows, stride);
@@ -281,8 +260,8 @@ fn lookup_keys(interrupt: &Interrupt, session: &mut dyn Session, keys: &[i32]) -
     read(session, &sql, rest)
 }
 
-/// A new random order for every pass: a fixed one would let an LRU miss everything as soon as one page is too many, and
-/// the rise of the misses would tell nothing.
+/// A new random order for every pass. With a fixed one an LRU would miss everything as soon as one page is too many, and the
+/// rise of the misses would tell nothing.
 struct Order(Xoshiro256PlusPlus);
 
 impl Order {
@@ -294,7 +273,7 @@ impl Order {
     fn shuffled(&mut self, rows: u64, stride: u64) -> Vec<i32> {
         let mut keys: Vec<i32> = (1..=rows).step_by(stride as usize).map(|key| key as i32).collect();
         for last in (1..keys.len()).rev() {
-            let other = ((u128::from(self.0.next_u64()) * (last as u128 + 1)) >> 64) as usize;
+            let other = below(&mut self.0, last as u64 + 1) as usize;
             keys.swap(last, other);
         }
         keys

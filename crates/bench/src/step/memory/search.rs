@@ -10,7 +10,6 @@ const CLEAN: f64 = 0.01;
 /// The search ends when the largest set that fits and the smallest that doesn't are this close.
 const CLOSE: f64 = 0.015;
 
-/// What a set showed.
 pub(super) struct Seen {
     pub set_bytes: f64,
     /// Misses of the counted pass over the set's pages.

@@ -1,8 +1,9 @@
 //! What requests of a definition's own need around them: set-up, a look at every statement, samples of columns, clean-up.
 
 use plimsoll_engine::{ColumnType, Database, Error, ErrorKind, RequestAccess, Result, Session, Value, Workspace};
+use plimsoll_load::keys::below;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
+use rand_xoshiro::rand_core::SeedableRng as _;
 
 use crate::parameters::Parameters;
 use crate::step::context::{Keep, Target};
@@ -15,15 +16,14 @@ const SAMPLE: usize = 10_000;
 /// Requests of a definition's own, from the set-up to the clean-up.
 pub(super) struct Prepared {
     own: CustomWorkload,
-    ready: Option<Ready>,
-    /// The same with sequences of its own, for requests that nobody answers.
-    rehearsal: Option<Ready>,
+    /// The workload, and the same with sequences of its own for requests without a server.
+    ready: Option<[Ready; 2]>,
 }
 
 impl Prepared {
     /// Nothing has been done at the target.
     pub(super) fn new(own: &CustomWorkload) -> Self {
-        Self { own: own.clone(), ready: None, rehearsal: None }
+        Self { own: own.clone(), ready: None }
     }
 
     /// What its sessions may reach.
@@ -31,14 +31,9 @@ impl Prepared {
         RequestAccess { existing: self.own.existing, writes: self.own.writes }
     }
 
-    /// The workload.
-    pub(super) fn ready(&self) -> Result<&Ready> {
-        self.ready.as_ref().ok_or_else(|| contradiction("requests were made before they were prepared".to_owned()))
-    }
-
-    /// The workload, for requests that nobody answers.
-    pub(super) fn rehearsal(&self) -> Result<&Ready> {
-        self.rehearsal.as_ref().ok_or_else(|| contradiction("requests were made before they were prepared".to_owned()))
+    /// The workload, and the same for requests without a server.
+    pub(super) fn ready(&self) -> Result<&[Ready; 2]> {
+        self.ready.as_ref().ok_or_else(|| contradiction("requests were made before they were prepared"))
     }
 
     /// Sets up, and tries every statement: what is wrong with one is known before anything is measured.
@@ -66,14 +61,12 @@ impl Prepared {
         };
         let dialect = session.dialect();
         let new = || Ready::new(&self.own, description, dialect, seed, known).map_err(unusable);
-        let ready = new()?;
-        self.rehearsal = Some(new()?);
-        for (request, statement) in ready.statements() {
+        let ready = self.ready.insert([new()?, new()?]);
+        for (request, statement) in ready[0].statements() {
             session
                 .check(&statement.sql)
                 .map_err(|error| of(error, &format!("request '{request}'"), &statement.sql))?;
         }
-        self.ready = Some(ready);
         Ok(())
     }
 
@@ -103,7 +96,7 @@ fn sample(session: &mut dyn Session, table: &str, column: &str, seed: u64) -> Re
     }
     let read = session.query(&sql, &[], &[text, text], &mut |row| {
         seen += 1;
-        let at = ((u128::from(random.next_u64()) * u128::from(seen)) >> 64) as usize;
+        let at = below(&mut random, seen) as usize;
         let at = if kept.len() < SAMPLE { kept.len() } else { at };
         if at < SAMPLE
             && let (Value::Text(value), Value::Text(kind)) = (row.get(0), row.get(1))

@@ -94,8 +94,8 @@ fn rate_of_point(point: &Point) -> Option<f64> {
     Some(point.count(Metric::Operations)? as f64 / point.seconds).filter(|_| point.seconds > 0.0)
 }
 
-/// The place of the phase whose rate is highest, of batches the one that loads most, by the mean over the repetitions that have
-/// it. All repetitions try the same phases in the same order.
+/// The place of the phase with the highest rate, of batches the one that loads most, by the mean over the repetitions that
+/// have it. All repetitions try the same phases in the same order.
 fn best_phase(repetitions: &[&Repetition], batches: bool) -> Option<usize> {
     let places = repetitions.iter().map(|repetition| repetition.phases.len()).max()?;
     let rate = |phase: &Phase| if batches { phase.mb_per_minute.unwrap_or(0.0) } else { phase.rate };

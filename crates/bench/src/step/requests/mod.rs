@@ -1,5 +1,5 @@
-//! Requests from outside, one by one, as an application makes them (reference, 2.1 to 2.8, 2.12): tables that are loaded
-//! anew for every repetition, sessions that work for a given time in every phase, and what their requests came to.
+//! Requests from outside, one by one, as an application makes them (reference, 2.1 to 2.8, 2.12). Tables are loaded anew for
+//! every repetition, and sessions work for a given time in every phase.
 
 mod custom;
 mod figures;
@@ -9,34 +9,28 @@ mod tables;
 
 use std::time::Duration;
 
-use plimsoll_engine::{Database, Error, ErrorKind, RequestAccess, Requester, Result, Workspace};
+use plimsoll_engine::{Database, Error, ErrorKind, RequestAccess, Result, Workspace};
 use plimsoll_load::client::{ClientMonitor, Told, Where};
 use plimsoll_load::recorder::{Recorder, Sums};
-use plimsoll_measurement::{Moment, Repetition, RequestKind};
+use plimsoll_measurement::{Moment, RequestKind};
 
 use self::custom::Prepared;
 use self::figures::{no_knee, requests};
 use self::phase::{Conditions, run};
 use self::plan::{goal, plan, search};
 use self::tables::{on_rows, provision, rehearsal, wanted};
-use crate::figures::series::{Measured, Series};
 use crate::parameters::shared::{CACHE, DAY, SEED, SESSIONS, TABLES, VOLUME};
-use crate::parameters::{Kind, Parameter, Parameters};
+use crate::parameters::{Kind, Parameter};
 use crate::step::context::{Context, Keep};
 use crate::step::kind::{Measure, Measures, StepKind, contradiction, pages};
 use crate::workload::custom::Ready;
 use crate::workload::mix::Kind as Class;
 use crate::workload::rehearsal::rehearse;
 use crate::workload::request::Workload;
-use crate::workload::session::Slot;
 
 /// A run in which more requests fail is not valid (reference, A20).
 const MOST_FAILED_PERCENT: f64 = 1.0;
 
-/// Requests from many sessions (2.1 to 2.6, 2.8, 2.12).
-pub(super) struct RequestsKind;
-
-/// What the phases of a test are made of.
 const PARAMETERS: &[&Parameter] = &[
     &VOLUME,
     &TABLES,
@@ -112,45 +106,22 @@ const PARAMETERS: &[&Parameter] = &[
     &SEED,
 ];
 
-impl StepKind for RequestsKind {
-    fn name(&self) -> &'static str {
-        "requests"
-    }
-
-    fn parameters(&self) -> &'static [&'static Parameter] {
-        PARAMETERS
-    }
-
-    fn measure(&self) -> Measures {
-        Measures::AtDatabase(Box::<Requests>::default())
-    }
-
-    fn figures(&self, measured: &Measured<'_>) -> Vec<Series> {
-        requests(&measured.repetitions)
-    }
-
-    /// A search that found nothing is no result.
-    fn invalid(&self, parameters: &Parameters, repetitions: &[Repetition]) -> Option<Error> {
-        no_knee(&goal(parameters)?, repetitions)
-    }
-
-    /// How much is inserted is not known: as much again is room for a while.
-    fn space_bytes(&self, parameters: &Parameters, _: bool) -> u64 {
-        pages(parameters.bytes("volume")).saturating_mul(3)
-    }
-
-    fn check(&self, parameters: &Parameters) -> std::result::Result<(), String> {
-        plan(parameters).map(drop)
-    }
-
-    fn settles_itself(&self, _: &Parameters) -> bool {
-        true
-    }
-
-    fn makes_requests(&self) -> bool {
-        true
-    }
-}
+/// Requests from many sessions (2.1 to 2.6, 2.8, 2.12).
+pub(super) const KIND: StepKind = StepKind {
+    // A search that found nothing is no result.
+    invalid: |parameters, repetitions| no_knee(&goal(parameters)?, repetitions),
+    // How much is inserted is not known: as much again is room for a while.
+    space_bytes: |parameters, _| pages(parameters.bytes("volume")).saturating_mul(3),
+    check: |parameters| plan(parameters).map(drop),
+    settles_itself: |_| true,
+    makes_requests: true,
+    ..StepKind::new(
+        "requests",
+        PARAMETERS,
+        || Measures::AtDatabase(Box::<Requests>::default()),
+        |measured| requests(&measured.repetitions),
+    )
+};
 
 #[derive(Default)]
 struct Requests {
@@ -160,7 +131,8 @@ struct Requests {
 
 impl Measure for Requests {
     fn prepare(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
-        let Context { target, parameters, time, keep, requests, .. } = context;
+        let Context { target, parameters, keep, requests, .. } = context;
+        let time = keep.time;
         let phases = plan(parameters).map_err(|problem| Error::new(ErrorKind::Usage, problem))?;
         if let Some(own) = requests.own {
             self.own.insert(Prepared::new(own)).prepare(target, parameters, keep)?;
@@ -173,7 +145,7 @@ impl Measure for Requests {
         let is_virtual = time.is_virtual();
         let idle_ns = match &self.own {
             _ if is_virtual => None,
-            Some(own) => rehearse(own.rehearsal()?),
+            Some(own) => rehearse(&own.ready()?[1]),
             // What a request costs the client by itself.
             None => {
                 let targets = [rehearsal(parameters, target)?];
@@ -186,9 +158,10 @@ impl Measure for Requests {
     }
 
     fn repeat(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
-        let Context { target, parameters, time, keep, requests, .. } = context;
+        let Context { target, parameters, keep, requests, .. } = context;
+        let time = keep.time;
         let (own, access, targets) = match &self.own {
-            Some(prepared) => (Some(prepared.ready()?), prepared.access(), Vec::new()),
+            Some(prepared) => (Some(&prepared.ready()?[0]), prepared.access(), Vec::new()),
             None => (None, RequestAccess::OWN, provision(target, parameters, requests.mix, keep)?),
         };
         // Tables of the user's own are not loaded anew: nothing is to be done but to wait.
@@ -196,7 +169,7 @@ impl Measure for Requests {
         let phases = plan(parameters).map_err(contradiction)?;
         let most = phases.iter().map(|phase| phase.sessions).max().unwrap_or(1);
         let connect = target.requesters(target.workspace, access);
-        let mut slots = (0..most).map(|_| connect().map(Slot::new)).collect::<Result<Vec<_>>>()?;
+        let mut slots = (0..most).map(|_| connect().map(Some)).collect::<Result<Vec<_>>>()?;
         keep.begin(Some(target.database));
         let names = match own {
             Some(own) => own.kinds(),
@@ -248,9 +221,9 @@ impl Measure for Requests {
                 ));
             }
             let rank = if are_batches { record.mb_per_minute.unwrap_or(0.0) } else { record.rate };
-            let repetition = keep.repetition.label.as_str();
+            let repetition = keep.repetition.label.clone();
             let told = Told { repetition, phase: keep.repetition.phases.len(), seconds: record.seconds, rank, held };
-            let lags = [recorder.lag().map(|lag| &lag.slept), recorder.pickup()];
+            let lags = [recorder.lag.as_ref().map(|lag| &lag.slept), recorder.pickup.as_deref()];
             self.client.phase(told, &of_phase.needed, lags);
             if search.is_none() || record.holds == Some(true) {
                 judged = judged.plus(recorder.sums());
@@ -271,7 +244,7 @@ impl Measure for Requests {
             search.unseen().into_iter().for_each(|unseen| keep.warn(unseen));
         }
         for slot in &slots {
-            let traffic = slot.requester.as_deref().and_then(Requester::traffic);
+            let traffic = slot.as_ref().and_then(|(requester, _)| requester.traffic());
             self.client.traffic(traffic.map(|traffic| (traffic.sent_bytes, traffic.received_bytes)));
         }
         drop(slots);
@@ -294,7 +267,6 @@ impl Measure for Requests {
     }
 }
 
-/// Says of which requests most touched no row.
 fn warn_of_untouched(own: &Ready, keep: &mut Keep<'_>) {
     for kind in own.seeking() {
         let found = keep.repetition.requests.iter().find(|found| found.kind == kind);

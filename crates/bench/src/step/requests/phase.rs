@@ -52,7 +52,6 @@ pub(super) struct Conditions<'a> {
     pub is_bulk: bool,
 }
 
-/// What a phase came to.
 pub(super) struct Ran {
     pub recorder: Recorder,
     pub record: PhaseRecord,
@@ -126,8 +125,8 @@ pub(super) fn run(
         }
         watched = std::mem::replace(&mut watched, Ok(())).and(await_answers(shared, interrupt, lasts));
     });
-    // A session that waits for its last answer may outlast the phase, and one that has nothing more to do may be done before: the
-    // phase ends when it was to end, but where it was stopped.
+    // A session that waits for its last answer may outlast the phase, and one without more to do may be done before. The phase
+    // ends when it was to end, but where it was stopped.
     if !shared.state.is_stopped() {
         clock.sleep_until(end);
     }

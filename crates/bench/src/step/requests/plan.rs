@@ -43,7 +43,6 @@ pub(super) fn search(parameters: &Parameters) -> Option<Search> {
     Some(Search::new(goal, Some(parameters.count("rate") as f64).filter(|rate| *rate > 0.0)))
 }
 
-/// The goal that is to be met, if there is one.
 pub(super) fn goal(parameters: &Parameters) -> Option<Goal> {
     let time = parameters.duration("goal");
     let percent = parameters.choice("goal_at").strip_prefix('p').and_then(|text| text.parse().ok()).unwrap_or(99.0);
@@ -51,7 +50,6 @@ pub(super) fn goal(parameters: &Parameters) -> Option<Goal> {
     (!time.is_zero()).then_some(Goal { time, percent, usual, arrivals })
 }
 
-/// How starts and pauses are spread.
 pub(super) fn arrivals(parameters: &Parameters) -> Arrivals {
     if parameters.choice("arrivals") == "poisson" { Arrivals::Poisson } else { Arrivals::Constant }
 }

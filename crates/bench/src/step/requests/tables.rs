@@ -20,7 +20,7 @@ const THETA: f64 = 0.99;
 /// second, for each second.
 const NEW_KEYS_A_SECOND: u64 = 50_000;
 
-/// Rows of a table on which requests are made that nobody answers, and room for new ones.
+/// Rows of a table for requests without a server, and room for new ones.
 const REHEARSAL_ROWS: u64 = 100_000;
 const REHEARSAL_KEYS: u64 = 10_000_000;
 
@@ -127,7 +127,7 @@ fn by_procedure(
     Ok(made)
 }
 
-/// A table that isn't there, for requests that nobody answers.
+/// A table that isn't there, for requests without a server.
 pub(super) fn rehearsal(parameters: &Parameters, target: &At<'_>) -> Result<Target> {
     let (session, _watched) = target.session(target.workspace)?;
     let table = wanted(parameters, target.page_bytes()).table(0);

@@ -5,83 +5,80 @@ use std::fs;
 use std::path::Path;
 
 use plimsoll_engine::transfer::{Move, RESTORE, START};
-use plimsoll_engine::work::{TableData, Work};
+use plimsoll_engine::work::Work;
 use plimsoll_engine::{Result, Transfer};
-use plimsoll_measurement::{Repetition, units};
+use plimsoll_measurement::units;
 
-use crate::figures::series::Series;
-use crate::parameters::Parameters;
-use crate::scratch::Scratch;
-use crate::step::context::{Keep, Target};
+use crate::figures::series::{Measured, Series};
+use crate::scratch::{self, Scratch};
+use crate::step::context::Keep;
+use crate::step::kind::{Consent, StepKind};
 use crate::step::transfer::figures::{Largest, seconds};
-use crate::step::transfer::moves::TransferKind;
+use crate::step::transfer::moves::{At, Moving, expects, kind, measure};
 use crate::step::transfer::source::{FREE_RESERVE, Source, guard_folder};
 use crate::step::transfer::watch::{BACKUP, Watch};
 
+const RESTORE_WAY: Moving = Moving { what: Move::Restore, check: |_, _, _| Ok(()), weigh: weigh_all, move_one };
+
 /// A physical backup of a whole database and its restore.
-#[derive(Clone, Copy)]
-pub(super) struct Restore;
+pub(super) const KIND: StepKind = StepKind {
+    expects: |ran, ask| expects(&[Work::Restore], ran, ask),
+    consent: Some(Consent::Databases { backups: true }),
+    tidy_machine: || {
+        scratch::remove_leftovers();
+    },
+    ..kind("restore", || measure(&RESTORE_WAY), figures)
+};
 
-impl TransferKind for Restore {
-    const NAME: &'static str = "restore";
-    const WHAT: Move = Move::Restore;
-    const BACKUPS: bool = true;
-
-    fn works<'a>(self) -> Vec<fn(Vec<TableData<'a>>) -> Work<'a>> {
-        vec![Work::Restore]
-    }
-
-    /// How fast pages came back, how fast they were backed up, and how long a server took to start on them.
-    fn figures(self, of_size: &Largest<'_>, _: &[&Repetition]) -> Vec<Series> {
-        let starts = of_size.of_repetitions(|points| Some(seconds(points, START)).filter(|seconds| *seconds > 0.0));
-        vec![
-            of_size.rate("restore_rate", RESTORE, RESTORE),
-            of_size.rate("backup_rate", BACKUP, RESTORE),
-            of_size.series("start_time", "s", starts, Some("until a server answers on what was restored".to_owned())),
-        ]
-    }
-
-    /// Where a backup is of all that a server has, it has all of them.
-    fn weigh(self, keep: &mut Keep<'_>, transfer: &mut dyn Transfer, sources: &mut [Source]) -> Result<()> {
-        sources.iter_mut().try_for_each(|source| weigh(keep, transfer, source))?;
-        let Some(largest) = sources.last() else { return Ok(()) };
-        if let Some((_, own)) = largest.own {
-            keep.warn(format!(
-                "a backup of this engine has all that its server has, {} of which {} are ours: rates are of as much content as \
-                 our pages have",
-                units::format_bytes(largest.page_bytes),
-                units::format_bytes(own)
-            ));
-        }
-        Ok(())
-    }
-
-    fn move_one(
-        self,
-        (target, _): (&mut Target<'_>, &Parameters),
-        keep: &mut Keep<'_>,
-        transfer: &mut dyn Transfer,
-        source: &Source,
-        scratch: &mut Option<Scratch>,
-    ) -> Result<()> {
-        // It outlives the server that is started in it, and goes whatever happens.
-        let folder = scratch.insert(Scratch::make(transfer.programs())?).path();
-        let mut watch = Watch::new(target, keep, source);
-        watch.begin(BACKUP)?;
-        transfer.back_up(&source.workspace, &folder, &mut watch)?;
-        if let Some((content, own)) = source.own {
-            // Now it is known how much there was to move.
-            let moved = folder_bytes(&folder);
-            watch.moves(at_density(content, own, moved), moved);
-        }
-        let restored = transfer.restore(&folder, &source.target, &mut watch)?;
-        watch.end()?;
-        let database = restored.elsewhere.as_deref().unwrap_or(target.database);
-        source.verify(&target.at(database), keep, &restored.workspace)
-    }
+/// How fast pages came back, how fast they were backed up, and how long a server took to start on them.
+fn figures(measured: &Measured<'_>) -> Vec<Series> {
+    let of_size = Largest::of(&measured.points);
+    let starts = of_size.of_repetitions(|points| Some(seconds(points, START)).filter(|seconds| *seconds > 0.0));
+    vec![
+        of_size.rate("restore_rate", RESTORE, RESTORE),
+        of_size.rate("backup_rate", BACKUP, RESTORE),
+        of_size.series("start_time", "s", starts, Some("until a server answers on what was restored".to_owned())),
+    ]
 }
 
-/// Says what a backup of this database takes, and refuses one that this machine has no room for: it is there twice, as the
+/// Where a backup is of all that a server has, it has all of them.
+fn weigh_all(keep: &mut Keep<'_>, transfer: &mut dyn Transfer, sources: &mut [Source]) -> Result<()> {
+    sources.iter_mut().try_for_each(|source| weigh(keep, transfer, source))?;
+    let Some(largest) = sources.last() else { return Ok(()) };
+    if let Some((_, own)) = largest.own {
+        keep.warn(format!(
+            "a backup of this engine has all that its server has, {} of which {} are ours: rates are of as much content as \
+             our pages have",
+            units::format_bytes(largest.page_bytes),
+            units::format_bytes(own)
+        ));
+    }
+    Ok(())
+}
+
+fn move_one(
+    At { target, transfer, .. }: &mut At<'_, '_>,
+    keep: &mut Keep<'_>,
+    source: &Source,
+    scratch: &mut Option<Scratch>,
+) -> Result<()> {
+    // It outlives the server that is started in it, and goes whatever happens.
+    let folder = scratch.insert(Scratch::make(transfer.programs())?).path();
+    let mut watch = Watch::new(target, keep, source);
+    watch.begin(BACKUP)?;
+    transfer.back_up(&source.workspace, &folder, &mut watch)?;
+    if let Some((content, own)) = source.own {
+        // Now it is known how much there was to move.
+        let moved = folder_bytes(&folder);
+        watch.moves(at_density(content, own, moved), moved);
+    }
+    let restored = transfer.restore(&folder, &source.target, &mut watch)?;
+    watch.end()?;
+    let database = restored.elsewhere.as_deref().unwrap_or(target.database);
+    source.verify(&target.at(database), keep, &restored.workspace)
+}
+
+/// Says what a backup of this database takes, and refuses one that this machine has no room for. It is there twice, as the
 /// backup and as what becomes of it.
 ///
 /// # Errors
@@ -112,7 +109,6 @@ fn at_density(content: u64, own: u64, bytes: u64) -> u64 {
     (content as f64 * (bytes as f64 / own.max(1) as f64)) as u64
 }
 
-/// Bytes of the files in a folder.
 fn folder_bytes(folder: &Path) -> u64 {
     let of = |entry: fs::DirEntry| match entry.metadata() {
         Ok(metadata) if metadata.is_dir() => folder_bytes(&entry.path()),

@@ -18,89 +18,74 @@ use crate::step::context::{Context, Keep, Target, Time};
 use crate::step::kind::{Ask, Measure, Measures, Ran, StepKind, pages};
 use crate::step::probe::Probe;
 
+const ISOLATION: Parameter = Parameter::new(
+    "isolation",
+    Kind::Choice(&["default", "weakest"]),
+    "Isolation level of the scan: the engine's default, or the weakest that it offers.",
+);
+const INTO: Parameter = Parameter::new(
+    "into",
+    Kind::Choice(&["engine", "client"]),
+    "Where the rows of a scan go: the engine counts them, or the client reads all of them.",
+)
+.or("engine");
+const READERS: Parameter = Parameter::new(
+    "readers",
+    Kind::Count(1, 1_000),
+    "Number of sessions that read tables into the client. Each takes the next unread table.",
+)
+.or("1");
+
 /// Table scans (reference, 2.9).
-pub(super) struct Scans;
-
-impl StepKind for Scans {
-    fn name(&self) -> &'static str {
-        "scan"
-    }
-
-    fn parameters(&self) -> &'static [&'static Parameter] {
-        const ISOLATION: Parameter = Parameter::new(
-            "isolation",
-            Kind::Choice(&["default", "weakest"]),
-            "Isolation level of the scan: the engine's default, or the weakest that it offers.",
-        );
-        const INTO: Parameter = Parameter::new(
-            "into",
-            Kind::Choice(&["engine", "client"]),
-            "Where the rows of a scan go: the engine counts them, or the client reads all of them.",
-        )
-        .or("engine");
-        const READERS: Parameter = Parameter::new(
-            "readers",
-            Kind::Count(1, 1_000),
-            "Number of sessions that read tables into the client. Each takes the next unread table.",
-        )
-        .or("1");
-        &[&VOLUME, &ROW, &TABLES, &ISOLATION, &CACHE, &INTO, &READERS, &SEED]
-    }
-
-    fn measure(&self) -> Measures {
-        Measures::AtDatabase(Box::<Scan>::default())
-    }
-
-    /// Where several sessions read at a time: over the time from the first beginning to the last end.
-    fn figures(&self, measured: &Measured<'_>) -> Vec<Series> {
-        let repetitions = &measured.points;
-        let several = |point: &&Point| point.count(Metric::Sessions).is_some_and(|sessions| sessions > 1);
-        if !repetitions.iter().flatten().any(several) {
-            return vec![rate("read_rate", repetitions)];
-        }
-        let rates = repetitions.iter().filter_map(|points| {
-            let begun = points.iter().map(|point| point.started_seconds).reduce(f64::min)?;
-            let ended = points.iter().map(|point| point.ended_seconds()).reduce(f64::max)?;
-            let content = points.iter().filter_map(|point| point.count(Metric::ContentBytes)).sum();
-            units::mb_per_minute(content, ended - begun).filter(|rate| *rate > 0.0)
-        });
-        vec![Series::new("read_rate", "MB/min", rates.collect())]
-    }
-
-    /// What a warm cache holds depends on what was there before, and how several readers share a device's queue is not gone
-    /// through.
-    fn expects(&self, ran: &Ran<'_>, ask: Ask<'_>) -> Result<Vec<Expected>> {
-        if ran.parameters.choice("cache") != "cold" {
-            return Ok(Vec::new());
-        }
-        let tables = || DatasetSpec::wanted(ran.parameters, ran.page_bytes).table_data().collect();
-        let work = match (ran.parameters.choice("into"), ran.parameters.count("readers")) {
-            ("client", 1) => Work::Read(tables()),
-            ("client", _) => return Ok(Vec::new()),
-            _ => Work::Scan(tables()),
-        };
-        Ok(ask(work)?.into_iter().collect())
-    }
-
-    /// A log of one table, and for one table at a time a copy to make it cold.
-    fn space_bytes(&self, parameters: &Parameters, kept: bool) -> u64 {
+pub(super) const KIND: StepKind = StepKind {
+    expects,
+    // A log of one table, and for one table at a time a copy to make it cold.
+    space_bytes: |parameters, kept| {
         let volume = parameters.bytes("volume");
         let load = if kept { 0 } else { pages(volume) };
         load.saturating_add(pages(volume / parameters.tables()).saturating_mul(2))
-    }
+    },
+    kept_data: |parameters, page_bytes| Some(DatasetSpec::wanted(parameters, page_bytes).workspace()),
+    // A cold scan waits between making cold and scanning, which is what settling is for.
+    settles_itself: |parameters| parameters.choice("cache") == "cold",
+    compares_volumes: true,
+    ..StepKind::new(
+        "scan",
+        &[&VOLUME, &ROW, &TABLES, &ISOLATION, &CACHE, &INTO, &READERS, &SEED],
+        || Measures::AtDatabase(Box::<Scan>::default()),
+        figures,
+    )
+};
 
-    fn kept_data(&self, parameters: &Parameters, page_bytes: u64) -> Option<Workspace> {
-        Some(DatasetSpec::wanted(parameters, page_bytes).workspace())
+/// Where several sessions read at a time: over the time from the first beginning to the last end.
+fn figures(measured: &Measured<'_>) -> Vec<Series> {
+    let repetitions = &measured.points;
+    let several = |point: &&Point| point.count(Metric::Sessions).is_some_and(|sessions| sessions > 1);
+    if !repetitions.iter().flatten().any(several) {
+        return vec![rate("read_rate", repetitions)];
     }
+    let rates = repetitions.iter().filter_map(|points| {
+        let begun = points.iter().map(|point| point.started_seconds).reduce(f64::min)?;
+        let ended = points.iter().map(|point| point.ended_seconds()).reduce(f64::max)?;
+        let content = points.iter().filter_map(|point| point.count(Metric::ContentBytes)).sum();
+        units::mb_per_minute(content, ended - begun).filter(|rate| *rate > 0.0)
+    });
+    vec![Series::new("read_rate", "MB/min", rates.collect())]
+}
 
-    /// A cold scan waits between making cold and scanning, which is what settling is for.
-    fn settles_itself(&self, parameters: &Parameters) -> bool {
-        parameters.choice("cache") == "cold"
+/// What a warm cache holds depends on what was there before, and how several readers share a device's queue is not gone
+/// through.
+fn expects(ran: &Ran<'_>, ask: Ask<'_>) -> Result<Vec<Expected>> {
+    if ran.parameters.choice("cache") != "cold" {
+        return Ok(Vec::new());
     }
-
-    fn compares_volumes(&self) -> bool {
-        true
-    }
+    let tables = || DatasetSpec::wanted(ran.parameters, ran.page_bytes).table_data().collect();
+    let work = match (ran.parameters.choice("into"), ran.parameters.count("readers")) {
+        ("client", 1) => Work::Read(tables()),
+        ("client", _) => return Ok(Vec::new()),
+        _ => Work::Scan(tables()),
+    };
+    Ok(ask(work)?.into_iter().collect())
 }
 
 #[derive(Default)]
@@ -140,7 +125,7 @@ impl Measure for Scan {
     }
 
     fn repeat(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
-        let Context { target, parameters, time, keep, .. } = context;
+        let Context { target, parameters, keep, .. } = context;
         let cold = parameters.choice("cache") == "cold";
         let methods = if cold { self.make_cold(target, keep)? } else { Vec::new() };
         let dataset = self.dataset.as_ref().ok_or_else(not_prepared)?;
@@ -150,7 +135,7 @@ impl Measure for Scan {
             self.scan(dataset, parameters, target, keep)?
         };
         if cold {
-            let proof = sums.proof(methods, time.settle.as_secs_f64());
+            let proof = sums.proof(methods, keep.time.settle.as_secs_f64());
             judge(keep, &proof);
             keep.repetition.cold = Some(proof);
         }
@@ -164,7 +149,6 @@ impl Measure for Scan {
 }
 
 impl Scan {
-    /// Table after table, in one session.
     fn scan(
         &self,
         dataset: &Dataset,

@@ -7,7 +7,6 @@ use crate::step::context::Keep;
 /// What was read in all, to prove that the start was cold.
 #[derive(Default)]
 pub(super) struct Sums {
-    /// Bytes of the tables' pages.
     pub pages: u64,
     /// Bytes that the engine did not have in its cache.
     pub missed: Option<u64>,

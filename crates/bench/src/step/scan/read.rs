@@ -1,4 +1,4 @@
-//! Tables read whole into the client (reference, 2.8): one session or several, each takes the next table that nobody has
+//! Tables read whole into the client (reference, 2.8): one session or several, each takes the next table that is not
 //! begun, in no order of its rows.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -21,26 +21,22 @@ use crate::step::probe::Probe;
 /// How often finished tables are looked for, to keep them.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// A data set that is read.
 pub(super) struct Read<'a> {
     pub dataset: &'a Dataset,
     pub sizes: &'a [TableSize],
-    /// Sessions that read.
     pub readers: u64,
 }
 
-/// What the readers share.
 struct Readers<'a> {
     clock: &'a dyn Clock,
     interrupt: &'a Interrupt,
     tables: &'a [(Table, RowSummary)],
     statements: &'a [Statement],
-    next: &'a AtomicUsize,
-    working: &'a AtomicU64,
-    finished: &'a Mutex<Vec<Finished>>,
+    next: AtomicUsize,
+    working: AtomicU64,
+    finished: Mutex<Vec<Finished>>,
 }
 
-/// A table that was read.
 struct Finished {
     table: usize,
     start: Moment,
@@ -70,15 +66,14 @@ impl Read<'_> {
         keep.log.activity("reading into the client");
         let clock = Arc::clone(time.clock);
         keep.begin(Some(target.database));
-        let (next, working, finished) = (AtomicUsize::new(0), AtomicU64::new(self.readers), Mutex::default());
         let shared = &Readers {
             clock: clock.as_ref(),
             interrupt: time.interrupt,
             tables: &self.dataset.tables,
             statements: &statements,
-            next: &next,
-            working: &working,
-            finished: &finished,
+            next: AtomicUsize::new(0),
+            working: AtomicU64::new(self.readers),
+            finished: Mutex::default(),
         };
         let jobs = requesters.iter_mut().zip(1..).map(|((requester, _), number)| {
             (format!("reader {number}"), move || {
@@ -90,17 +85,17 @@ impl Read<'_> {
         let mut sums = Sums::default();
         let mut kept = Ok(());
         let ended = in_threads_while(&clock, jobs.collect(), || {
-            while working.load(Ordering::Relaxed) > 0 {
+            while shared.working.load(Ordering::Relaxed) > 0 {
                 clock.sleep(LOOK_EVERY);
                 kept = std::mem::replace(&mut kept, Ok(()))
-                    .and_then(|()| self.keep(keep, target.page_bytes(), &finished, &mut sums));
+                    .and_then(|()| self.keep(keep, target.page_bytes(), &shared.finished, &mut sums));
                 if kept.is_err() {
-                    next.store(usize::MAX / 2, Ordering::Relaxed);
+                    shared.next.store(usize::MAX / 2, Ordering::Relaxed);
                 }
             }
         });
         kept?;
-        self.keep(keep, target.page_bytes(), &finished, &mut sums)?;
+        self.keep(keep, target.page_bytes(), &shared.finished, &mut sums)?;
         for outcome in ended {
             outcome.unwrap_or_else(|_| Err(contradiction("a reader ended unexpectedly".to_owned())))?;
         }
@@ -137,7 +132,7 @@ impl Read<'_> {
                     .with(Metric::PageBytes, size.table_bytes)
                     .with(Metric::DeviceBytes, done.device_bytes)
                     .with(Metric::CacheMissPages, done.missed_pages)
-                    .with(Metric::Sessions, self.readers as u32),
+                    .with(Metric::Sessions, self.readers),
             )?;
         }
         Ok(())
@@ -157,7 +152,6 @@ impl Read<'_> {
 }
 
 impl Readers<'_> {
-    /// Reads tables until there are no more.
     fn read(&self, requester: &mut dyn Requester) -> Result<()> {
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);

@@ -8,11 +8,8 @@ use crate::step::context::{Keep, Target};
 use crate::step::probe::Probe;
 use plimsoll_telemetry::views;
 
-/// Looks before and after; empty outside the stage in which rows are loaded.
-#[derive(Default)]
-pub(super) struct Evidence(Option<Looks>);
-
-struct Looks {
+/// Looks before and after the stage in which rows are loaded.
+pub(super) struct Evidence {
     session: Box<dyn Session>,
     _watched: CancelGuard,
     /// Log bytes since the last point.
@@ -31,24 +28,22 @@ impl Evidence {
         let mut server = target.database.process_sampler();
         let waits = waits(&mut server)?;
         let start = keep.time.clock.now();
-        Ok(Self(Some(Looks { session, _watched: watched, probe, server, waits, start })))
+        Ok(Self { session, _watched: watched, probe, server, waits, start })
     }
 
     /// Bytes of the log since this was last asked; `None` where the engine doesn't count those of others' sessions.
     pub(super) fn log_bytes(&mut self) -> Result<Option<u64>> {
-        let Some(looks) = &mut self.0 else { return Ok(None) };
-        looks.probe.stop(looks.session.as_mut())?;
-        let bytes = looks.probe.count(Counter::LogWriteBytes).filter(|bytes| *bytes > 0);
-        looks.probe.start(looks.session.as_mut())?;
+        self.probe.stop(self.session.as_mut())?;
+        let bytes = self.probe.count(Counter::LogWriteBytes).filter(|bytes| *bytes > 0);
+        self.probe.start(self.session.as_mut())?;
         Ok(bytes)
     }
 
     /// The rows are in: the waits of the repetition are those of now.
-    pub(super) fn end(&mut self, keep: &mut Keep<'_>) -> Result<()> {
-        let Some(mut looks) = self.0.take() else { return Ok(()) };
-        let after = waits(&mut looks.server)?;
-        let elapsed = keep.time.clock.now().since(looks.start).as_secs_f64();
-        let waits = views::waits(&looks.waits, &after, elapsed);
+    pub(super) fn end(mut self, keep: &mut Keep<'_>) -> Result<()> {
+        let after = waits(&mut self.server)?;
+        let elapsed = keep.time.clock.now().since(self.start).as_secs_f64();
+        let waits = views::waits(&self.waits, &after, elapsed);
         waits.warning("waits").into_iter().for_each(|warning| keep.warn(warning));
         keep.repetition.waits = waits.rows;
         Ok(())

@@ -50,12 +50,10 @@ impl<'a> Largest<'a> {
     }
 }
 
-/// The points of a stage, and its minutes.
 pub(crate) fn stage<'a>(points: &'a [&'a Point], name: &'a str) -> impl Iterator<Item = &'a Point> {
     points.iter().copied().filter(move |point| point.stage.as_deref() == Some(name))
 }
 
-/// How long a stage took.
 pub(crate) fn seconds(points: &[&Point], name: &str) -> f64 {
     stage(points, name).map(|point| point.seconds).sum()
 }

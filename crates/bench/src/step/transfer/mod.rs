@@ -4,6 +4,5 @@
 pub mod evidence;
 pub mod figures;
 pub mod moves;
-pub mod size;
 pub mod source;
 pub mod watch;

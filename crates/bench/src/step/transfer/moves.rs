@@ -3,16 +3,14 @@
 use plimsoll_engine::transfer::Move;
 use plimsoll_engine::work::{Expected, TableData, Work};
 use plimsoll_engine::{Database, Error, ErrorKind, Result, Transfer, Workspace};
-use plimsoll_measurement::{Repetition, units};
+use plimsoll_measurement::units;
 
-use super::figures::Largest;
-use super::size::Size;
-use super::source::Source;
+use super::source::{Size, Source};
 use crate::dataset::DatasetSpec;
 use crate::figures::series::{Measured, Series};
 use crate::parameters::shared::{LARGEST, ROW, SEED, TABLES, VOLUME};
 use crate::parameters::{Kind, Parameter, Parameters};
-use crate::scratch::{self, Scratch};
+use crate::scratch::Scratch;
 use crate::step::context::{Context, Keep, Target};
 use crate::step::kind::{Ask, Consent, Measure, Measures, Ran, StepKind, contradiction, pages};
 
@@ -37,97 +35,64 @@ pub(crate) fn volumes(parameters: &Parameters) -> Vec<u64> {
     }
 }
 
-/// A kind of step that moves databases.
-pub(crate) trait TransferKind: Copy + Sync + 'static {
-    /// The name in definitions.
-    const NAME: &'static str;
-
-    /// What it does.
-    const WHAT: Move;
-
-    /// The parameters that it knows.
-    const PARAMETERS: &'static [&'static Parameter] = &[&VOLUME, &SIZES, &ROW, &TABLES, &SEED];
-
-    /// Whether backups are made on this machine.
-    const BACKUPS: bool = false;
-
-    /// What each kind of work on a database should show.
-    fn works<'a>(self) -> Vec<fn(Vec<TableData<'a>>) -> Work<'a>>;
-
-    /// The figures of what it measured.
-    fn figures(self, of_size: &Largest<'_>, repetitions: &[&Repetition]) -> Vec<Series>;
-
-    /// Looks before anything is made.
-    fn check(self, _: &Parameters, _: &dyn Transfer, _engine: &str) -> Result<()> {
-        Ok(())
-    }
-
+/// How databases are moved.
+pub(crate) struct Moving {
+    /// What is done with them.
+    pub what: Move,
+    /// Looks at the parameters, what the target can, and the engine's name before anything is made.
+    pub check: fn(&Parameters, &dyn Transfer, &str) -> Result<()>,
     /// Looks at all databases once they are made.
-    fn weigh(self, _: &mut Keep<'_>, _: &mut dyn Transfer, _: &mut [Source]) -> Result<()> {
-        Ok(())
-    }
-
-    /// Moves one and looks at what has become of it. What it gives back is dropped when that is removed.
-    fn move_one(
-        self,
-        at: (&mut Target<'_>, &Parameters),
-        keep: &mut Keep<'_>,
-        transfer: &mut dyn Transfer,
-        source: &Source,
-        scratch: &mut Option<Scratch>,
-    ) -> Result<()>;
+    pub weigh: fn(&mut Keep<'_>, &mut dyn Transfer, &mut [Source]) -> Result<()>,
+    /// Moves one and looks at what has become of it. The scratch folder is dropped when that is removed.
+    pub move_one: fn(&mut At<'_, '_>, &mut Keep<'_>, &Source, &mut Option<Scratch>) -> Result<()>,
 }
 
-impl<M: TransferKind> StepKind for M {
-    fn name(&self) -> &'static str {
-        M::NAME
-    }
+pub(crate) struct At<'a, 'b> {
+    pub target: &'a mut Target<'b>,
+    pub parameters: &'a Parameters,
+    pub transfer: &'a mut dyn Transfer,
+}
 
-    fn parameters(&self) -> &'static [&'static Parameter] {
-        M::PARAMETERS
-    }
-
-    fn measure(&self) -> Measures {
-        Measures::AtDatabase(Box::new(Moves { kind: *self, transfer: None, sources: Vec::new() }))
-    }
-
-    fn figures(&self, measured: &Measured<'_>) -> Vec<Series> {
-        TransferKind::figures(*self, &Largest::of(&measured.points), &measured.repetitions)
-    }
-
-    /// Of several databases the largest is the one that figures are of.
-    fn expects(&self, ran: &Ran<'_>, ask: Ask<'_>) -> Result<Vec<Expected>> {
-        let largest = volumes(ran.parameters).into_iter().max().unwrap_or(0);
-        let wanted = DatasetSpec::wanted(&ran.parameters.clone().with_bytes(&VOLUME, largest), ran.page_bytes);
-        self.works().into_iter().filter_map(|work| ask(work(wanted.whole())).transpose()).collect()
-    }
-
-    /// All that is moved, and the new database, its log and the dump or backup of the largest on the same disk.
-    fn space_bytes(&self, parameters: &Parameters, _: bool) -> u64 {
-        let volumes = volumes(parameters);
-        let largest = volumes.iter().copied().max().unwrap_or(0).saturating_mul(3);
-        pages(volumes.into_iter().fold(largest, u64::saturating_add))
-    }
-
-    fn consent(&self) -> Option<Consent> {
-        Some(Consent::Databases { backups: M::BACKUPS })
-    }
-
-    fn tidy_machine(&self) {
-        if M::BACKUPS {
-            scratch::remove_leftovers();
-        }
+/// A kind of step that moves databases. Of several databases the largest is the one that figures are of.
+pub(crate) const fn kind(
+    name: &'static str,
+    measure: fn() -> Measures,
+    figures: fn(&Measured<'_>) -> Vec<Series>,
+) -> StepKind {
+    StepKind {
+        // All that is moved, and the new database, its log and the dump or backup of the largest on the same disk.
+        space_bytes: |parameters, _| {
+            let volumes = volumes(parameters);
+            let largest = volumes.iter().copied().max().unwrap_or(0).saturating_mul(3);
+            pages(volumes.into_iter().fold(largest, u64::saturating_add))
+        },
+        consent: Some(Consent::Databases { backups: false }),
+        ..StepKind::new(name, &[&VOLUME, &SIZES, &ROW, &TABLES, &SEED], measure, figures)
     }
 }
 
-/// What is moved, and how.
-struct Moves<M> {
-    kind: M,
+/// What each kind of work on the largest database should show.
+pub(crate) fn expects<'a>(
+    works: &[fn(Vec<TableData<'a>>) -> Work<'a>],
+    ran: &Ran<'_>,
+    ask: Ask<'_>,
+) -> Result<Vec<Expected>> {
+    let largest = volumes(ran.parameters).into_iter().max().unwrap_or(0);
+    let wanted = DatasetSpec::wanted(&ran.parameters.clone().with_bytes(&VOLUME, largest), ran.page_bytes);
+    works.iter().filter_map(|work| ask(work(wanted.whole())).transpose()).collect()
+}
+
+struct Moves {
+    how: &'static Moving,
     transfer: Option<Box<dyn Transfer>>,
     sources: Vec<Source>,
 }
 
-impl<M: TransferKind> Measure for Moves<M> {
+pub(crate) fn measure(how: &'static Moving) -> Measures {
+    Measures::AtDatabase(Box::new(Moves { how, transfer: None, sources: Vec::new() }))
+}
+
+impl Measure for Moves {
     fn prepare(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
         let Context { target, parameters, keep, .. } = context;
         let (engine, scale) = (&target.database.description().engine, target.database.description().scale);
@@ -135,8 +100,8 @@ impl<M: TransferKind> Measure for Moves<M> {
             Error::new(ErrorKind::Unsupported, format!("whole databases can't be moved on '{engine}' yet"))
                 .hint("PostgreSQL, MariaDB, SQLite, SQL Server on a machine, Azure SQL Database and the lab can")
         })?;
-        TransferKind::check(self.kind, parameters, transfer.as_ref(), engine)?;
-        let tools = transfer.find_tools(M::WHAT)?;
+        (self.how.check)(parameters, transfer.as_ref(), engine)?;
+        let tools = transfer.find_tools(self.how.what)?;
         if !tools.is_empty() {
             keep.fact("tools", tools.join(", "));
         }
@@ -164,10 +129,10 @@ impl<M: TransferKind> Measure for Moves<M> {
             });
             if let Some(source) = self.sources.last_mut() {
                 // Indexes are made after the rows have come in.
-                source.fill(target, keep, transfer.as_mut(), M::WHAT == Move::Import)?;
+                source.fill(target, keep, transfer.as_mut(), self.how.what == Move::Import)?;
             }
         }
-        self.kind.weigh(keep, transfer.as_mut(), &mut self.sources)
+        (self.how.weigh)(keep, transfer.as_mut(), &mut self.sources)
     }
 
     fn repeat(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
@@ -177,7 +142,8 @@ impl<M: TransferKind> Measure for Moves<M> {
         keep.begin(Some(target.database));
         for source in &self.sources {
             let mut scratch = None;
-            let moved = self.kind.move_one((target, parameters), keep, transfer.as_mut(), source, &mut scratch);
+            let mut at = At { target: &mut *target, parameters, transfer: transfer.as_mut() };
+            let moved = (self.how.move_one)(&mut at, keep, source, &mut scratch);
             let removed = transfer.remove(&source.target);
             moved.and(removed).map_err(|error| match error.kind {
                 // It has answered before.

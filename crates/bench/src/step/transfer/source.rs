@@ -3,15 +3,31 @@
 use plimsoll_engine::{Error, ErrorKind, Result, Transfer, Workspace, process};
 use plimsoll_measurement::units;
 
-use super::size::Size;
 use crate::dataset::{self, DatasetSpec};
 use crate::step::context::{Keep, Target};
 use crate::step::kind::contradiction;
 
+/// A database among others, by the volume that its points tell it by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Size {
+    /// Its volume on a full target.
+    pub bytes: u64,
+    /// What is moved along with it, if that is more.
+    pub along: Option<u64>,
+}
+
+impl Size {
+    /// What people read: the size, if there are several, and the part.
+    pub fn label(size: Option<&Self>, part: &str) -> String {
+        let Some(Self { bytes, along }) = size else { return part.to_owned() };
+        let along = along.map_or_else(String::new, |bytes| format!(" of {}", units::format_bytes(bytes)));
+        format!("{}{along}: {part}", units::format_bytes(*bytes))
+    }
+}
+
 /// Bytes of this machine's temporary folder that a backup leaves free: the server may have its files on the same disk.
 pub(crate) const FREE_RESERVE: u64 = 256 << 20;
 
-/// A database to be moved.
 pub(crate) struct Source {
     /// Which it is, if there are several.
     pub size: Option<Size>,

@@ -8,8 +8,7 @@ use plimsoll_engine::{Cancel, Error, ErrorKind, Follow, Result, process};
 use plimsoll_measurement::{Metric, Moment, Point, units};
 
 use super::evidence::Evidence;
-use super::size::Size;
-use super::source::{FREE_RESERVE, Source};
+use super::source::{FREE_RESERVE, Size, Source};
 use crate::interrupt::CancelGuard;
 use crate::step::context::{Keep, Target};
 
@@ -22,10 +21,9 @@ const MINUTE: Duration = Duration::from_mins(1);
 /// How often the size of a growing database is asked for.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Stages whose points have the content that was moved: what is in a dump is counted when it is loaded.
+/// Stages with the moved content in their points: what is in a dump is counted when it is loaded.
 const MOVING: [&str; 4] = [TABLES, COPY, BACKUP, RESTORE];
 
-/// Follows a move.
 pub(crate) struct Watch<'a, 'b, 'c> {
     target: &'a Target<'b>,
     keep: &'a mut Keep<'c>,
@@ -39,7 +37,7 @@ pub(crate) struct Watch<'a, 'b, 'c> {
     /// When the present stage was last looked at.
     looked: Option<Moment>,
     /// What the log did while rows were loaded.
-    evidence: Evidence,
+    evidence: Option<Evidence>,
 }
 
 struct Stage {
@@ -63,7 +61,7 @@ impl<'a, 'b, 'c> Watch<'a, 'b, 'c> {
             stage: None,
             watched: None,
             looked: None,
-            evidence: Evidence::default(),
+            evidence: None,
         }
     }
 
@@ -72,12 +70,10 @@ impl<'a, 'b, 'c> Watch<'a, 'b, 'c> {
         (self.content_bytes, self.page_bytes) = (content_bytes, page_bytes.max(1));
     }
 
-    /// The first stage begins.
     pub(crate) fn begin(&mut self, name: &'static str) -> Result<()> {
         self.stage(name)
     }
 
-    /// The last stage ends now.
     pub(crate) fn end(&mut self) -> Result<()> {
         let now = self.keep.time.clock.now();
         self.watched = None;
@@ -103,7 +99,8 @@ impl<'a, 'b, 'c> Watch<'a, 'b, 'c> {
             _ if is_last => Some(rest),
             grown => grown.map(|grown| share(grown).min(rest)),
         };
-        let log_bytes = if stage.name == TABLES { self.evidence.log_bytes()? } else { None };
+        let evidence = self.evidence.as_mut().filter(|_| stage.name == TABLES);
+        let log_bytes = evidence.map_or(Ok(None), Evidence::log_bytes)?;
         let minute = if stage.minute == 1 && is_last { String::new() } else { format!(", minute {}", stage.minute) };
         let label = Size::label(self.size.as_ref(), &format!("{}{minute}", stage.name));
         let point = Point {
@@ -118,7 +115,10 @@ impl<'a, 'b, 'c> Watch<'a, 'b, 'c> {
                 .with(Metric::PageBytes, grown)
                 .with(Metric::LogBytes, log_bytes),
         )?;
-        if stage.name == TABLES && is_last { self.evidence.end(self.keep) } else { Ok(()) }
+        match self.evidence.take_if(|_| stage.name == TABLES && is_last) {
+            Some(evidence) => evidence.end(self.keep),
+            None => Ok(()),
+        }
     }
 }
 
@@ -139,7 +139,7 @@ impl Follow for Watch<'_, '_, '_> {
         self.end()?;
         self.keep.log.activity(&self.activity(name));
         if name == TABLES {
-            self.evidence = Evidence::begin(self.target, self.keep)?;
+            self.evidence = Some(Evidence::begin(self.target, self.keep)?);
         }
         let start = self.keep.time.clock.now();
         self.stage = Some(Stage { name, start, minute: 1, bytes_before: None, told_content: 0 });

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use plimsoll_engine::value::RowSummary;
 use plimsoll_engine::work::{Expected, TableData, Work};
-use plimsoll_engine::{Error, ErrorKind, Result, Row, Session, Table, Workspace};
+use plimsoll_engine::{Error, ErrorKind, Result, Session, Table, Workspace};
 use plimsoll_measurement::{Counter, Metric, Point, units};
 
-use crate::figures::series::{Measured, Series, rate};
+use crate::figures::series::rate;
 use crate::generate::{Family, Rows};
 use crate::parameters::shared::{CHUNK, DAY, ROW, SEED, SOURCE, VOLUME};
 use crate::parameters::{Kind, Parameter, Parameters};
@@ -17,7 +17,7 @@ use crate::schema::{self, Width};
 use crate::step::context::{Context, Keep, Target, Time};
 use crate::step::kind::{Ask, Measure, Measures, Ran, StepKind, contradiction, pages};
 use crate::step::probe::Probe;
-use crate::step::transfer::size::Size;
+use crate::step::transfer::source::Size;
 
 /// Stage of the scan of what was written.
 pub(crate) const SCAN: &str = "scan";
@@ -31,56 +31,40 @@ const MOST_VOLUMES: u64 = 20;
 /// Most parts of one statement: SQLite takes 500 in a compound select.
 const MOST_PARTS: u64 = 400;
 
+const AT_LEAST: Parameter = Parameter::new(
+    "at_least",
+    Kind::Duration(Duration::ZERO, DAY),
+    "Shortest time of a repetition. A fast target writes more chunks than the volume asks for.",
+);
+
 /// Chunked writes (2.10).
-pub(super) struct Writes;
-
-impl StepKind for Writes {
-    fn name(&self) -> &'static str {
-        "write"
-    }
-
-    fn parameters(&self) -> &'static [&'static Parameter] {
-        const AT_LEAST: Parameter = Parameter::new(
-            "at_least",
-            Kind::Duration(Duration::ZERO, DAY),
-            "Shortest time of a repetition. A fast target writes more chunks than the volume asks for.",
-        );
-        &[&VOLUME, &ROW, &CHUNK, &SOURCE, &AT_LEAST, &SEED]
-    }
-
-    fn measure(&self) -> Measures {
-        Measures::AtDatabase(Box::<Write>::default())
-    }
-
-    fn figures(&self, measured: &Measured<'_>) -> Vec<Series> {
-        vec![rate("write_rate", &measured.points)]
-    }
-
-    fn expects(&self, ran: &Ran<'_>, ask: Ask<'_>) -> Result<Vec<Expected>> {
-        let (table, rows) = source_rows(ran.parameters, None);
-        let (mut counted, mut row, mut row_summary) = (rows.clone(), Row::default(), RowSummary::default());
-        while counted.fill(&mut row) {
-            row_summary.add(&mut row);
-        }
-        // A target that could not keep this source was given a smaller one.
-        let used = ran.record.parameters.get("source_bytes").and_then(serde_json::Value::as_u64);
-        if used != Some(row_summary.content_bytes) {
-            return Ok(Vec::new());
-        }
-        let Shape { times, chunks, .. } = Shape::of(ran.parameters, row_summary);
-        let source = TableData { table, rows: Box::new(rows) };
-        Ok(ask(Work::Write { source, times, chunks })?.into_iter().collect())
-    }
-
-    fn space_bytes(&self, parameters: &Parameters, _: bool) -> u64 {
+pub(super) const KIND: StepKind = StepKind {
+    expects,
+    space_bytes: |parameters, _| {
         let chunks = parameters.bytes("volume").max(10 * parameters.bytes("chunk"));
         let logs = parameters.bytes("chunk").saturating_mul(2);
         pages(chunks).saturating_add(pages(logs)).saturating_add(parameters.bytes("source").saturating_mul(2))
-    }
+    },
+    compares_volumes: true,
+    ..StepKind::new(
+        "write",
+        &[&VOLUME, &ROW, &CHUNK, &SOURCE, &AT_LEAST, &SEED],
+        || Measures::AtDatabase(Box::<Write>::default()),
+        |measured| vec![rate("write_rate", &measured.points)],
+    )
+};
 
-    fn compares_volumes(&self) -> bool {
-        true
+fn expects(ran: &Ran<'_>, ask: Ask<'_>) -> Result<Vec<Expected>> {
+    let (table, rows) = source_rows(ran.parameters, None);
+    let row_summary = rows.clone().summary();
+    // A target that could not keep this source was given a smaller one.
+    let used = ran.record.parameters.get("source_bytes").and_then(serde_json::Value::as_u64);
+    if used != Some(row_summary.content_bytes) {
+        return Ok(Vec::new());
     }
+    let Shape { times, chunks, .. } = Shape::of(ran.parameters, row_summary);
+    let source = TableData { table, rows: Box::new(rows) };
+    Ok(ask(Work::Write { source, times, chunks })?.into_iter().collect())
 }
 
 #[derive(Default)]
@@ -89,12 +73,11 @@ pub(super) struct Write {
     source_bytes: Option<u64>,
     /// Where it writes within another step, and beside the move of which of several databases.
     within: Option<(Workspace, Option<Size>)>,
-    /// Whether the chunks are read again by a scan.
     scans: bool,
 }
 
 impl Write {
-    /// A write within another step, whose repetition has begun.
+    /// A write within another step, in a repetition that has begun.
     pub(super) fn within(workspace: Workspace, beside: Option<Size>) -> Self {
         Self { within: Some((workspace, beside)), ..Self::default() }
     }
@@ -206,7 +189,9 @@ impl Write {
             interrupt.check()?;
             let first_key = chunk * rows + 1;
             let sql = session.dialect().copy_chunk(&table, &source.name, source.row_summary.rows, times, first_key);
-            let source_reads = SourceReads::start(session, &source)?;
+            // Where the engine counts by table, those of the chunk itself; elsewhere those of a scan of the source just before it.
+            let misses_before = session.table_misses(&source.table)?;
+            let of_a_read = misses_before.map_or_else(|| misses_of_a_read(session, &source).map(Some), |_| Ok(None))?;
             probe.start(session)?;
             let start = clock.now();
             let written = session.execute(&sql, &[])?;
@@ -215,7 +200,10 @@ impl Write {
             if written != rows {
                 return Err(contradiction(format!("a chunk of {rows} rows wrote {written}")));
             }
-            let source_miss_pages = source_reads.stop(session, &source)?;
+            let source_miss_pages = match misses_before {
+                Some(before) => session.table_misses(&source.table)?.and_then(|after| after.checked_sub(before)),
+                None => of_a_read,
+            };
             let size_before = std::mem::replace(&mut size, session.table_size(&table)?);
             let grown = |after: u64, before: u64| after.checked_sub(before);
             let label = Size::label(beside.as_ref(), &format!("chunk {}", chunk + 1));
@@ -336,29 +324,4 @@ fn source_misses(session: &mut dyn Session, source: &Source) -> Result<u64> {
             "the engine does not count cache misses, so the source can't be proved cached",
         )
     })
-}
-
-/// Reads of the source for one chunk. Where the engine counts by table, those of the chunk itself; elsewhere those of a
-/// scan of the source just before it, outside the measured time.
-enum SourceReads {
-    Before(u64),
-    Measured(u64),
-}
-
-impl SourceReads {
-    fn start(session: &mut dyn Session, source: &Source) -> Result<Self> {
-        match session.table_misses(&source.table)? {
-            Some(pages) => Ok(Self::Before(pages)),
-            None => Ok(Self::Measured(misses_of_a_read(session, source)?)),
-        }
-    }
-
-    fn stop(self, session: &mut dyn Session, source: &Source) -> Result<Option<u64>> {
-        match self {
-            Self::Measured(pages) => Ok(Some(pages)),
-            Self::Before(before) => {
-                Ok(session.table_misses(&source.table)?.and_then(|after| after.checked_sub(before)))
-            }
-        }
-    }
 }

@@ -7,7 +7,7 @@ use plimsoll_engine::Value;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng as _;
 
-use plimsoll_load::keys::{D1, Keys, Pieces, Zipf};
+use plimsoll_load::keys::{D1, Keys, Pieces, Zipf, below};
 
 /// A whole number as a definition says it: a sum of products of numbers and variables, such as `100000 * scale + 1`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,12 +30,8 @@ impl Number {
     /// # Errors
     /// A sentence if it is none.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let is_name = |word: &str| {
-            word.starts_with(|c: char| c.is_ascii_lowercase())
-                && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
-        };
         let factor = |word: &str| match word.trim() {
-            name if is_name(name) => Some(Factor::Variable(name.to_owned())),
+            name if is_variable(name) => Some(Factor::Variable(name.to_owned())),
             number => number.replace('_', "").parse().ok().map(Factor::Number),
         };
         let product = |part: &str| part.split('*').map(factor).collect::<Option<Vec<_>>>();
@@ -67,6 +63,12 @@ impl Number {
         let sum = self.0.iter().map(product).try_fold(0_i64, |value, next| value.checked_add(next?));
         sum.ok_or_else(|| "a number of the definition has more than 64 bits".to_owned())
     }
+}
+
+/// True for a word that may name a variable, as far as letters go.
+pub fn is_variable(word: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    word.starts_with(|c: char| c.is_ascii_lowercase()) && word.chars().all(is_part)
 }
 
 /// A value that a definition names.
@@ -219,12 +221,9 @@ impl Source {
             Self::Keys { keys, from, count } => {
                 Value::BigInt(from.wrapping_add((keys.draw(*count, random) - 1) as i64))
             }
-            Self::Choice(literals) => {
-                let place = (u128::from(random.next_u64()) * literals.len() as u128) >> 64;
-                literals[place as usize].value()
-            }
+            Self::Choice(literals) => literals[below(random, literals.len() as u64) as usize].value(),
             Self::Sequence(next) => {
-                // The last number stays for those who come after it.
+                // The last number stays for the sessions that come after it.
                 let taken = next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| next.checked_add(1));
                 Value::BigInt(taken.map_err(|last| format!("its sequence has come to the highest number, {last}"))?)
             }

@@ -5,13 +5,15 @@ use std::sync::OnceLock;
 
 use plimsoll_engine::{Answer, Description, Dialect, Error, ErrorKind, Requester, Result, Statement, Value};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
+use rand_xoshiro::rand_core::SeedableRng as _;
 
 use super::draw::{Cell, Literal, Source};
 use super::{CustomWorkload, Text, text};
 use crate::generate::mix as spread;
-use crate::workload::request::{RequestGenerator, Workload};
+use crate::workload::request::{RequestGenerator, Workload, amount};
+use plimsoll_load::keys::below;
 use plimsoll_load::lane::Amount;
+use plimsoll_load::mix::Mix;
 
 /// Parameters of a statement that need no memory to be taken for each request.
 const FEW: usize = 16;
@@ -23,8 +25,7 @@ const OTHER_VALUES: &str = "let the parameter be drawn as what its place in the 
 #[derive(Debug)]
 pub struct Ready {
     kinds: Vec<Kind>,
-    /// Weights up to each kind.
-    cumulated: Vec<f64>,
+    mix: Mix<usize>,
     begin: [Statement; 2],
     commit: Statement,
     rollback: Statement,
@@ -39,7 +40,6 @@ struct Kind {
     transaction: bool,
     /// True if its transaction needs the right to write from its begin.
     needs_right: bool,
-    /// Names of the parameters, and where their values come from.
     names: Vec<String>,
     sources: Vec<Source>,
     copies: u64,
@@ -97,10 +97,9 @@ impl Ready {
         let begin = [false, true].map(|writes| statement(dialect.begin(writes).to_owned(), nothing()));
         let commit = statement("COMMIT".to_owned(), nothing());
         let rollback = statement("ROLLBACK".to_owned(), nothing());
-        let (mut kinds, mut cumulated, mut sum) = (Vec::new(), Vec::new(), 0.0);
+        let mix = Mix::new(own.requests.iter().map(|request| request.weight).enumerate().collect())?;
+        let mut kinds = Vec::new();
         for request in &own.requests {
-            sum += request.weight;
-            cumulated.push(sum);
             let names: Vec<&str> = request.parameters.iter().map(|(name, _)| name.as_str()).collect();
             let source = |(name, draw): &(String, _)| {
                 Source::new(draw, &names, &own.variables, &mut sample)
@@ -136,7 +135,7 @@ impl Ready {
                 asked,
             });
         }
-        Ok(Self { kinds, cumulated, begin, commit, rollback, seed, server_error: OnceLock::new() })
+        Ok(Self { kinds, mix, begin, commit, rollback, seed, server_error: OnceLock::new() })
     }
 
     /// What the target said when a request failed for the first time.
@@ -168,7 +167,6 @@ impl Workload for Ready {
     }
 }
 
-/// A session's own part.
 struct Session<'a> {
     work: &'a Ready,
     random: Xoshiro256PlusPlus,
@@ -181,14 +179,7 @@ struct Session<'a> {
 impl RequestGenerator for Session<'_> {
     fn draw(&mut self) -> usize {
         let work = self.work;
-        let kind = match work.cumulated.as_slice() {
-            [_] => 0,
-            cumulated => {
-                let sum = cumulated.last().copied().unwrap_or(0.0);
-                let draw = (self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64 * sum;
-                cumulated.iter().position(|upper| draw < *upper).unwrap_or(0)
-            }
-        };
+        let kind = if work.kinds.len() > 1 { work.mix.draw(&mut self.random) } else { 0 };
         self.again = self.random.clone();
         kind
     }
@@ -223,7 +214,7 @@ impl<'a> Session<'a> {
         }
         let copy = match kind.copies {
             1 => 0,
-            copies => ((u128::from(self.random.next_u64()) * u128::from(copies)) >> 64) as usize,
+            copies => below(&mut self.random, copies) as usize,
         };
         if !kind.transaction {
             return self.ask_all(kind, copy, requester);
@@ -249,9 +240,7 @@ impl<'a> Session<'a> {
                     self.draw_again(kind, asked)?;
                 }
                 let answer = self.ask(statement, &asked.parameters, requester)?;
-                made.rows += answer.rows;
-                made.rows_examined += answer.rows;
-                made.content_bytes += answer.content_bytes;
+                made += amount(answer, answer.rows);
             }
         }
         Ok(made)

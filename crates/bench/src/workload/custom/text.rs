@@ -103,18 +103,15 @@ fn dollar_tag(sql: &str, at: usize) -> Option<&str> {
     is_tag.then(|| &sql[at..at + length + 2])
 }
 
+/// Places of the words of a text.
+fn words(sql: &str) -> Vec<Range<usize>> {
+    let word = |piece| if let Piece::Word(range) = piece { Some(range) } else { None };
+    pieces(sql).into_iter().filter_map(word).collect()
+}
+
 /// Names of the parameters of a text, each once, in the order in which they come.
 pub fn parameters(sql: &str) -> Vec<&str> {
-    let mut names = Vec::new();
-    for piece in pieces(sql) {
-        if let Piece::Parameter(range) = piece {
-            let name = &sql[range.start + 1..range.end];
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-    }
-    names
+    placed(sql, false, |_| String::new()).1
 }
 
 /// The text with an engine's placeholders, and the names of the parameters in their order: each once where placeholders
@@ -155,13 +152,7 @@ const WRITES: [&str; 4] = ["insert", "update", "delete", "merge"];
 
 /// True if the text says that it writes; what functions do is not seen.
 pub fn writes(sql: &str) -> bool {
-    let words: Vec<String> = pieces(sql)
-        .into_iter()
-        .filter_map(|piece| match piece {
-            Piece::Word(range) => Some(sql[range].to_ascii_lowercase()),
-            Piece::Parameter(_) => None,
-        })
-        .collect();
+    let words: Vec<String> = words(sql).into_iter().map(|word| sql[word].to_ascii_lowercase()).collect();
     let Some(first) = words.first() else { return false };
     !READS.contains(&first.as_str())
         || (first != "select" && words.iter().any(|word| WRITES.contains(&word.as_str())))
@@ -170,8 +161,7 @@ pub fn writes(sql: &str) -> bool {
 
 /// True if it reads and that of no table, as functions do that are called for what they do.
 pub fn reads_no_table(sql: &str) -> bool {
-    let is_from = |piece: Piece| matches!(piece, Piece::Word(range) if sql[range.clone()].eq_ignore_ascii_case("from"));
-    !writes(sql) && !pieces(sql).into_iter().any(is_from)
+    !writes(sql) && !words(sql).into_iter().any(|word| sql[word].eq_ignore_ascii_case("from"))
 }
 
 /// True if it looks for rows that should be there.
@@ -187,13 +177,7 @@ const OF_THE_SESSION: [&str; 3] = ["temp", "pg_temp", "main"];
 
 /// What a text says it writes to with the name of a schema before it: that is not the run's own place.
 pub fn writes_elsewhere(sql: &str) -> Option<&str> {
-    let words: Vec<Range<usize>> = pieces(sql)
-        .into_iter()
-        .filter_map(|piece| match piece {
-            Piece::Word(range) => Some(range),
-            Piece::Parameter(_) => None,
-        })
-        .collect();
+    let words = words(sql);
     let word = |at: usize| words.get(at).map(|range| sql[range.clone()].to_ascii_lowercase());
     (0..words.len()).find_map(|at| {
         let writes = match word(at)?.as_str() {

@@ -80,7 +80,7 @@ pub fn differences(base: &RunRecord, other: &RunRecord) -> Vec<Difference> {
     }
     found.add("catalogue edition", Weight::Warns, base.catalog_edition.clone(), other.catalog_edition.clone());
     let is_rate_of_volume =
-        definitions.iter().flatten().all(|definition| definition.steps.iter().all(|step| step.compares_volumes()));
+        definitions.iter().flatten().all(|definition| definition.steps.iter().all(|step| step.compares_volumes));
     for parameter in BUILT_IN.parameters() {
         let is_amount = AMOUNTS.contains(&parameter.name)
             || parameter.name == COMPARED_ON_PURPOSE
