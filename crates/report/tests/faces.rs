@@ -2,7 +2,7 @@
 
 mod samples;
 
-use plimsoll_measurement::{Metric, Repetition, RunRecord, SampleColumn, Samples};
+use plimsoll_measurement::{Metric, Phase, Repetition, RunRecord, SampleColumn, Samples};
 use plimsoll_report::terminal::{self, Style};
 use plimsoll_report::{Comparison, RunSummary, csv, html, in_a_line, json_line, markdown};
 
@@ -273,6 +273,25 @@ fn requests_have_charts_of_what_there_is_to_see() {
     let scale = page(&[samples::requests::scale("lab:x")]);
     assert_eq!(captions(&scale)[0], "Answers a second over the number of sessions");
     assert_eq!(scale.matches("class=\"spread c0\"").count(), 4, "the spread of repetitions at each number of sessions");
+}
+
+#[test]
+fn a_grid_of_two_axes_has_a_line_for_each_value_of_the_second() {
+    let mut record = samples::requests::ladder("lab:x");
+    for repetition in &mut record.repetitions {
+        let fewer: Vec<Phase> = repetition.phases.iter().map(|one| Phase { sessions: 2, ..one.clone() }).collect();
+        repetition.phases.extend(fewer);
+    }
+    let sessions = record.repetitions[0].phases[0].sessions;
+    let page = page(&[record]);
+    assert!(
+        captions(&page)[0].starts_with("Answers a second over the rate asked for, a line for each number of sessions")
+    );
+    for of in ["answered", "p50", "p99", "p99, real start"] {
+        for sessions in [sessions, 2] {
+            assert!(page.contains(&format!(">{of}, {sessions} sessions</text>")), "{of} of {sessions} sessions");
+        }
+    }
 }
 
 #[test]

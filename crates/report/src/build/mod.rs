@@ -11,6 +11,7 @@ pub mod history;
 mod levels;
 mod list;
 mod moved;
+mod order;
 mod overview;
 mod plots;
 mod plots_more;

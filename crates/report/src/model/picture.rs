@@ -23,6 +23,12 @@ pub enum Picture {
 pub const LARGEST: f64 = 1e300;
 
 impl Picture {
+    /// A chart of the lines that have spots.
+    pub fn lines(title: impl Into<String>, x: Axis, y: Axis, mut lines: Vec<Line>) -> Self {
+        lines.retain(|line| !line.spots.is_empty());
+        Self::Lines(LineChart { title: title.into(), x, y, lines, mark: None })
+    }
+
     /// What it shows.
     pub fn title(&self) -> &str {
         match self {
