@@ -114,7 +114,7 @@ fn markdown_reports_all_runs() {
 #[test]
 fn csv_has_a_row_for_each_point() {
     let records = [samples::failed(), samples::memory("lab:x"), samples::empty()];
-    let text = csv::table(&records, csv::Rows::Points);
+    let text = csv::table(&records, "points").unwrap();
     let points: usize = records.iter().flat_map(|record| &record.repetitions).map(|r| r.points.len()).sum();
     assert_eq!(text.matches("\r\n").count(), points + 1);
     assert!(text.starts_with("run_id,test,target,repetition,index,label,"));
@@ -128,22 +128,23 @@ fn csv_has_all_that_requests_recorded() {
         samples::requests::ladder("lab:x"),
         samples::requests::insert_latency("lab:x"),
     ];
-    let rows = |rows| csv::table(&records, rows);
-    assert_eq!(rows(csv::Rows::Seconds).matches("\r\n").count(), 1 + 3 * 20 + 2 * 60 + 36);
-    assert_eq!(rows(csv::Rows::Phases).matches("\r\n").count(), 1 + 2 * 6);
+    let rows = |rows: &str| csv::table(&records, rows).unwrap();
+    assert_eq!(rows("seconds").matches("\r\n").count(), 1 + 3 * 20 + 2 * 60 + 36);
+    assert_eq!(rows("phases").matches("\r\n").count(), 1 + 2 * 6);
     let counted = |row: &str| row.rsplit(',').next().and_then(|count| count.parse::<u64>().ok()).unwrap();
-    let histograms = rows(csv::Rows::Histograms);
+    let histograms = rows("histograms");
     let inserts = histograms.lines().filter(|row| row.contains("insert-latency,lab:x,a,kind,insert,times,"));
     assert_eq!(inserts.map(counted).sum::<u64>(), 50_000);
-    let of = |wanted, from: &str| rows(wanted).lines().filter(|row| row.contains(from)).collect::<Vec<_>>().join("\n");
-    let seconds = of(csv::Rows::Seconds, "mix-b,lab:x,b,1");
-    let others = [csv::Rows::Requests, csv::Rows::Phases, csv::Rows::Waits, csv::Rows::Files].map(rows);
+    let of =
+        |wanted: &str, from: &str| rows(wanted).lines().filter(|row| row.contains(from)).collect::<Vec<_>>().join("\n");
+    let seconds = of("seconds", "mix-b,lab:x,b,1");
+    let others = ["requests", "phases", "waits", "files"].map(rows);
     insta::assert_snapshot!("csv_requests", format!("{seconds}\n{}", others.join("\n")).replace("\r\n", "\n"));
 }
 
 #[test]
 fn csv_has_every_sample() {
-    let text = csv::table(&[samples::sampled::mix("lab:x", 20)], csv::Rows::Samples);
+    let text = csv::table(&[samples::sampled::mix("lab:x", 20)], "samples").unwrap();
     assert_eq!(text.matches("\r\n").count(), 1 + 3 * 22 * 20);
     assert!(text.starts_with(
         "run_id,test,target,repetition,phase,source,metric,of,unit,from_seconds,to_seconds,value,momentary\r\n"
@@ -202,7 +203,7 @@ fn no_page_shows_what_is_not_a_number() {
     seconds.repetitions[0].seconds.latency_us_p99[3] = Some(f64::NAN);
     seconds.repetitions[1].seconds.latency_us_p50.clear();
     records.extend([broken, seconds]);
-    let texts = [page(&records), markdown::report(&records, |_, _| None), csv::table(&records, csv::Rows::Points)];
+    let texts = [page(&records), markdown::report(&records, |_, _| None), csv::table(&records, "points").unwrap()];
     for text in texts.into_iter().chain(records.iter().map(|record| terminal::run(record, FULL))) {
         let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
         for word in ["NaN", "inf", "None", "Some"] {

@@ -28,6 +28,6 @@ mod words;
 pub use comparison::{Comparison, comparison};
 pub use list::{RunSummary, list};
 pub use overview::{HOW_TO_READ, Refusal, report, side_by_side};
-pub use rows::{Rows, rows};
+pub use rows::ROWS;
 pub use run::{in_a_line, run};
 pub use words::{bound, bound_by, ended, limit_in_a_cell};
