@@ -83,7 +83,7 @@ pub trait StepKind: Sync {
         &self,
         own: &[Repetition],
         reference: Option<(&str, &[Repetition])>,
-        anchor: Option<Anchor<'_>>,
+        anchor: Option<&Anchor>,
     ) -> Option<CpuTable> {
         let _ = (own, reference, anchor);
         None

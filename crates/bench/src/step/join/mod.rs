@@ -79,7 +79,7 @@ impl StepKind for Joins {
         &self,
         own: &[Repetition],
         reference: Option<(&str, &[Repetition])>,
-        anchor: Option<Anchor<'_>>,
+        anchor: Option<&Anchor>,
     ) -> Option<CpuTable> {
         let mut table = cpu_table(own, reference, anchor);
         for row in &mut table.rows {
