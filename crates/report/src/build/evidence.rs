@@ -1,12 +1,12 @@
 //! What stands behind a verdict, as tables: its segments, and the ceilings that figures were held against.
 
 use crate::model::format::seconds as format_seconds;
-use plimsoll_measurement::{RunRecord, Segment};
+use plimsoll_measurement::{Repetition, RunRecord, SampleGap, Segment};
 
 use super::order::grouped;
 use super::sampled::{NEAR_PERCENT, series, utilisation};
 use super::words::limits;
-use crate::model::format::{self, percent, plain, title, whole};
+use crate::model::format::{self, count, percent, plain, title, whole};
 use crate::model::{Cell, Series, Table, number, scaled, text};
 
 /// Rows: segments of the repetitions with a verdict of their own.
@@ -146,6 +146,33 @@ pub fn gaps(record: &RunRecord) -> Option<Table> {
             (text("Reason"), &|(_, gap)| plain(&gap.reason).into()),
         ],
     )
+}
+
+/// Rows: what happened during the repetitions and explains what is seen in figures.
+pub fn marks(record: &RunRecord) -> Option<Table> {
+    Table::of(
+        record.repetitions.iter().flat_map(|one| one.marks.iter().map(move |mark| (one, mark))),
+        &[
+            (text("Rep."), &|(one, _)| plain(&one.label).into()),
+            (scaled("At", "s"), &|(_, mark)| mark.seconds.into()),
+            (text("What happened"), &|(_, mark)| plain(&mark.text).into()),
+        ],
+    )
+}
+
+/// More spans without data than this are counted only.
+const MOST_SPANS: usize = 4;
+
+/// Sentences: which spans of the repetitions have no data, and why.
+pub fn without_data(record: &RunRecord) -> Vec<String> {
+    let all = || record.repetitions.iter().flat_map(|one| one.gaps.iter().map(move |gap| (one, gap)));
+    let sentence = |(one, gap): (&Repetition, &SampleGap)| {
+        let (from, to) = (format_seconds(gap.from_seconds), format_seconds(gap.to_seconds));
+        format!("Repetition {} has no data from {from} to {to}: {}.", plain(&one.label), plain(&gap.reason))
+    };
+    let more = all().count().saturating_sub(MOST_SPANS);
+    let more = (more > 0).then(|| format!("{} without data are not listed here.", count(more, "more span")));
+    all().take(MOST_SPANS).map(sentence).chain(more).collect()
 }
 
 /// What it cost to look at the target and the machine; `None` where nobody looked.

@@ -29,5 +29,5 @@ pub use comparison::{Comparison, comparison};
 pub use list::{RunSummary, list};
 pub use overview::{HOW_TO_READ, Refusal, report, side_by_side};
 pub use rows::ROWS;
-pub use run::{in_a_line, run};
+pub use run::{in_a_line, run, with_warnings};
 pub use words::{bound, bound_by, ended, limit_in_a_cell};
