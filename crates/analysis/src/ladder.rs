@@ -20,21 +20,21 @@ pub const SAME_PLAN_EXPONENTS: std::ops::RangeInclusive<f64> = 1.5..=2.5;
 pub const LOW_CPU_PERCENT: f64 = 90.0;
 
 /// What the DTU multiples are anchored to.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Anchor<'a> {
+#[derive(Debug, Clone, PartialEq)]
+pub struct Anchor {
     /// How the anchor is called in the table: a run's id, or the name of a fit.
-    pub name: &'a str,
+    pub name: String,
     /// DTU that the anchor has by definition.
     pub dtu: f64,
     /// The anchor's times.
-    pub times: AnchorTimes<'a>,
+    pub times: AnchorTimes,
 }
 
 /// Where an anchor's times come from. Both are times of the whole machine.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum AnchorTimes<'a> {
+#[derive(Debug, Clone, PartialEq)]
+pub enum AnchorTimes {
     /// A measured ladder.
-    Measured(&'a [Repetition]),
+    Measured(Vec<Repetition>),
     /// T(N) = c N^2 with this c in seconds, as [`fit_square`] gives it.
     Square(f64),
 }
@@ -50,10 +50,19 @@ pub enum AnchorTimes<'a> {
 /// Flags of a row: `plan-change` (exponent outside of [`SAME_PLAN_EXPONENTS`], both rungs long enough; which of the two
 /// has the better plan their CPU use tells), `low-cpu`, `short`, `match-count-differs` (two timings of the same N
 /// disagree on the matches: one of the joins is wrong) and `match-count-unknown`.
-pub fn cpu_table(own: &[Repetition], reference: Option<(&str, &[Repetition])>, anchor: Option<Anchor>) -> CpuTable {
+pub fn cpu_table(own: &[Repetition], reference: Option<(&str, &[Repetition])>, anchor: Option<&Anchor>) -> CpuTable {
     let ladder = Ladder::of(own);
     let reference_ladder = reference.map(|(_, repetitions)| Ladder::of(repetitions));
-    let anchor_curve = anchor.map(|anchor| (anchor.dtu, AnchorCurve::of(anchor.times)));
+    let anchor_ladder = anchor.and_then(|anchor| match &anchor.times {
+        AnchorTimes::Measured(repetitions) => Some(Ladder::of(repetitions)),
+        AnchorTimes::Square(_) => None,
+    });
+    let anchor_seconds = |times: &AnchorTimes, join_rows: u64| match times {
+        AnchorTimes::Measured(_) => {
+            anchor_ladder.as_ref().and_then(|ladder| ladder.seconds(join_rows, ladder.whole_machine))
+        }
+        AnchorTimes::Square(factor) => Some(factor * square(join_rows)),
+    };
 
     let rows = ladder.rungs.iter().filter_map(|(&(join_rows, sessions), rung)| {
         let mut row = ladder.row(join_rows, sessions, rung)?;
@@ -63,15 +72,14 @@ pub fn cpu_table(own: &[Repetition], reference: Option<(&str, &[Repetition])>, a
             let comparable = whole || sessions == 1;
             comparable.then(|| other.seconds(join_rows, theirs))?.map(|seconds| seconds / row.seconds)
         });
-        row.dtu_multiple = anchor_curve
-            .as_ref()
+        row.dtu_multiple = anchor
             .filter(|_| whole)
-            .and_then(|(dtu, curve)| Some(dtu * curve.seconds(join_rows)? / row.seconds));
+            .and_then(|anchor| Some(anchor.dtu * anchor_seconds(&anchor.times, join_rows)? / row.seconds));
         Some(row)
     });
     CpuTable {
         reference_run: reference.map(|(run_id, _)| run_id.to_owned()),
-        anchor: anchor.map(|anchor| anchor.name.to_owned()),
+        anchor: anchor.map(|anchor| anchor.name.clone()),
         anchor_dtu: anchor.map(|anchor| anchor.dtu),
         rows: rows.collect(),
     }
@@ -178,29 +186,6 @@ impl Ladder {
         let rungs = self.rungs.range((join_rows, 0)..=(join_rows, u32::MAX));
         let mut matches = rungs.flat_map(|(_, rung)| &rung.matches);
         matches.next().is_some_and(|first| matches.any(|other| other != first))
-    }
-}
-
-/// An anchor's times, ready to be asked for.
-enum AnchorCurve {
-    Measured(Ladder),
-    Square(f64),
-}
-
-impl AnchorCurve {
-    fn of(times: AnchorTimes) -> Self {
-        match times {
-            AnchorTimes::Measured(repetitions) => Self::Measured(Ladder::of(repetitions)),
-            AnchorTimes::Square(factor) => Self::Square(factor),
-        }
-    }
-
-    /// The whole machine's time for a rung.
-    fn seconds(&self, join_rows: u64) -> Option<f64> {
-        match self {
-            Self::Measured(ladder) => ladder.seconds(join_rows, ladder.whole_machine),
-            Self::Square(factor) => Some(factor * square(join_rows)),
-        }
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, from_str};
 use crate::point::Point;
 use crate::requests::Phase;
 use crate::run::{Repetition, RunRecord};
-use crate::samples::{SampleGap, Samples};
+use crate::samples::{SampleGap, Samples, TimedMark};
 use crate::version::{upgrade_point, upgrade_record, upgrade_repetition};
 
 /// The source that a run has where one program measures alone.
@@ -193,15 +193,14 @@ pub struct Second {
     pub lost_sessions: u64,
 }
 
-/// Something that explains what is seen in figures: a level was asked for, a server was started again.
+/// Something of a repetition that explains what is seen in figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Mark {
     /// Label of the repetition.
     pub repetition: String,
-    /// Seconds after the repetition's start.
-    pub seconds: f64,
-    /// What happened.
-    pub text: String,
+    /// When, and what happened.
+    #[serde(flatten)]
+    pub mark: TimedMark,
 }
 
 /// A time of a repetition of which a source says nothing.

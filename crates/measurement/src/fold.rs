@@ -8,7 +8,7 @@ use crate::event::{Event, Kind, SamplesTaken, Second, Warning};
 use crate::point::Point;
 use crate::requests::{Phase, Seconds};
 use crate::run::{Repetition, RunRecord};
-use crate::samples::Samples;
+use crate::samples::{SampleGap, Samples, TimedMark};
 
 /// Seconds of a repetition beyond these (eleven days) are not looked at.
 const MOST_SECONDS: u32 = 1_000_000;
@@ -47,6 +47,8 @@ struct Parts {
     phases: BTreeMap<Order, Phase>,
     seconds: BTreeMap<(u32, Order), Second>,
     samples: BTreeMap<Order, SamplesTaken>,
+    marks: BTreeMap<Order, TimedMark>,
+    gaps: BTreeMap<Order, SampleGap>,
 }
 
 impl Seen {
@@ -118,7 +120,9 @@ impl Fold {
             }
             Kind::Samples(taken) => drop(self.parts(&taken.repetition).samples.insert(order, taken)),
             Kind::Warning(warning) => drop(self.warnings.insert(order, warning)),
-            Kind::Activity(_) | Kind::Mark(_) | Kind::Gap(_) | Kind::Other { .. } => {}
+            Kind::Mark(marked) => drop(self.parts(&marked.repetition).marks.insert(order, marked.mark)),
+            Kind::Gap(gap) => drop(self.parts(&gap.repetition).gaps.insert(order, gap.gap)),
+            Kind::Activity(_) | Kind::Other { .. } => {}
         }
     }
 
@@ -194,6 +198,8 @@ impl Parts {
         repetition.points.extend(self.points.values().map(|(_, point)| point.clone()));
         repetition.phases.extend(self.phases.values().cloned());
         repetition.samples.extend(self.samples());
+        repetition.marks.extend(self.marks.values().cloned());
+        repetition.gaps.extend(self.gaps.values().cloned());
         if !self.has_all_seconds() {
             repetition.seconds = self.seconds();
         }

@@ -29,7 +29,7 @@ pub use run::{
     AbsentFigure, Basis, Client, ClientPhase, ColdStart, CpuRow, CpuTable, Definition, Expected, Figure, Host,
     Repetition, RunFailure, RunRecord, SamplingCost, Subject,
 };
-pub use samples::{Ceiling, SampleColumn, SampleGap, Samples};
+pub use samples::{Ceiling, SampleColumn, SampleGap, Samples, TimedMark};
 pub use verdict::{Gain, Segment, Verdict};
 pub use views::{FileLimit, FileRow, Files, ResourceRow, StatementRow, Views, WaitRow};
 pub use vocabulary::Name;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::point::{Minute, Point};
 use crate::requests::{FileDelta, Phase, RequestKind, Seconds, Stall, WaitDelta};
-use crate::samples::{Ceiling, Samples};
+use crate::samples::{Ceiling, SampleGap, Samples, TimedMark};
 use crate::verdict::Verdict;
 
 /// Version of the record's schema: major changes break readers, minor ones add fields.
@@ -159,6 +159,12 @@ pub struct Repetition {
     /// Times in which no request at all was answered, longer than chance explains; the longest thousand, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stalls: Vec<Stall>,
+    /// What happened meanwhile and explains what is seen in figures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<TimedMark>,
+    /// Times without data, beside those of the samples.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gaps: Vec<SampleGap>,
     /// The same by rate, number of sessions or size of batches, in the order in which they were tried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<Phase>,

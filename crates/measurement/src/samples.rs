@@ -55,6 +55,15 @@ pub struct SampleGap {
     pub reason: String,
 }
 
+/// Something that explains what is seen in figures: a level was asked for, a server was started again.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct TimedMark {
+    /// When, seconds after the repetition's start.
+    pub seconds: f64,
+    /// What happened.
+    pub text: String,
+}
+
 impl Samples {
     /// True if nothing was sampled.
     pub fn is_empty(&self) -> bool {

@@ -4,7 +4,9 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use plimsoll_report::csv;
 
 /// Repetitions are labelled by letters.
 pub const MOST_REPETITIONS_OF_A_RUN: i64 = 26;
@@ -87,7 +89,6 @@ pub enum Command {
     Man,
 }
 
-/// `demo`.
 #[derive(Debug, Args)]
 pub struct Demo {
     /// File to write the report to.
@@ -109,7 +110,6 @@ pub struct Access {
     pub token_command: Option<String>,
 }
 
-/// `run`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -209,7 +209,6 @@ pub struct Multiples {
     pub anchor: Option<String>,
 }
 
-/// `tests`.
 #[derive(Debug, Args)]
 pub struct Tests {
     /// What to do with them [default: list].
@@ -217,7 +216,6 @@ pub struct Tests {
     pub action: Option<TestsAction>,
 }
 
-/// `tests show`.
 #[derive(Debug, Subcommand)]
 pub enum TestsAction {
     /// List the built-in tests.
@@ -231,7 +229,6 @@ pub enum TestsAction {
     Keys,
 }
 
-/// `runs`.
 #[derive(Debug, Args)]
 pub struct Runs {
     /// List only runs of this test.
@@ -254,7 +251,6 @@ pub struct Runs {
     pub json: bool,
 }
 
-/// `show`.
 #[derive(Debug, Args)]
 pub struct Show {
     /// Run id, its first characters, or `latest`.
@@ -269,7 +265,6 @@ pub struct Show {
     pub json: bool,
 }
 
-/// `compare`.
 #[derive(Debug, Args)]
 pub struct Compare {
     /// Runs to compare. The first is the baseline.
@@ -289,7 +284,6 @@ pub struct Compare {
     pub json: bool,
 }
 
-/// `history`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Six runs at least are needed. Runs that measured something else (other parameters, another server) are left out and named.
@@ -321,28 +315,6 @@ pub struct History {
     pub json: bool,
 }
 
-/// What the rows of a CSV table are.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum CsvRows {
-    /// Measured points: tables, chunks, rungs, minutes.
-    #[default]
-    Points,
-    /// Seconds of requests.
-    Seconds,
-    /// Kinds of requests, with their percentiles.
-    Requests,
-    /// Phases of requests: rates, sessions, sizes of batches.
-    Phases,
-    /// Buckets of the histograms of response times.
-    Histograms,
-    /// What sessions waited for.
-    Waits,
-    /// What was read from and written to files of the engine.
-    Files,
-    /// What the engine and the machine said of themselves, second by second.
-    Samples,
-}
-
 /// Verdicts that make `compare` and `history` exit with 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
@@ -350,7 +322,6 @@ pub enum FailOn {
     Worse,
 }
 
-/// `report`.
 #[derive(Debug, Args)]
 #[command(group(clap::ArgGroup::new("output").required(true).multiple(true)))]
 pub struct Report {
@@ -373,8 +344,8 @@ pub struct Report {
     #[arg(long, value_name = "FILE", group = "output")]
     pub csv: Option<PathBuf>,
     /// What the rows of the CSV table are.
-    #[arg(long, value_name = "ROWS", value_enum, default_value_t, requires = "csv")]
-    pub rows: CsvRows,
+    #[arg(long, value_name = "ROWS", default_value = csv::ROWS[0].0, value_parser = rows(), requires = "csv")]
+    pub rows: String,
     /// Title of the report.
     #[arg(long, value_name = "TEXT", default_value = "What it delivers")]
     pub title: String,
@@ -382,7 +353,6 @@ pub struct Report {
     pub multiples: Multiples,
 }
 
-/// `clean`.
 #[derive(Debug, Args)]
 pub struct Clean {
     /// The target.
@@ -398,7 +368,6 @@ pub struct Clean {
     pub dry_run: bool,
 }
 
-/// `catalog`.
 #[derive(Debug, Args)]
 pub struct Catalog {
     /// Level, disk, edition, service or metric: S2, P30, S2@v12-ga-2015-01, basic, read [default: everything].
@@ -406,7 +375,6 @@ pub struct Catalog {
     pub query: String,
 }
 
-/// `lab`.
 #[derive(Debug, Args)]
 pub struct Lab {
     /// What to do with it.
@@ -414,14 +382,12 @@ pub struct Lab {
     pub action: LabAction,
 }
 
-/// `lab verify`.
 #[derive(Debug, Subcommand)]
 pub enum LabAction {
     /// Compare every test with its expected result. Exit with 1 if one is outside its tolerance.
     Verify(Verify),
 }
 
-/// `lab verify`.
 #[derive(Debug, Args)]
 pub struct Verify {
     /// Verify only these levels [default: every level with a printed figure; S0, S1 and S2 in real time].
@@ -472,7 +438,6 @@ pub enum ClockKind {
     Real,
 }
 
-/// `doctor`.
 #[derive(Debug, Args)]
 pub struct Doctor {
     /// Target to check.
@@ -480,4 +445,9 @@ pub struct Doctor {
     pub target: Option<String>,
     #[command(flatten)]
     pub access: Access,
+}
+
+/// What the rows of a CSV table can be.
+fn rows() -> PossibleValuesParser {
+    csv::ROWS.map(|(name, about, _)| PossibleValue::new(name).help(about)).into()
 }

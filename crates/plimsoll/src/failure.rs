@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use plimsoll_bench::run::next_step;
-use plimsoll_measurement::exit;
+use plimsoll_measurement::{RunFailure, exit};
 use plimsoll_store::StoreError;
 
 /// An error as the user sees it.
@@ -30,9 +30,16 @@ impl Failure {
         self
     }
 
+    /// The same with another exit code than that of wrong usage.
+    #[must_use]
+    pub fn code(self, exit_code: u8) -> Self {
+        Self { exit_code, ..self }
+    }
+
     /// Standard output took a part of the result only.
     pub fn cut_off() -> Self {
-        Self { exit_code: exit::INCOMPLETE, ..Self::usage("the result could not be written in full") }
+        Self::usage("the result could not be written in full")
+            .code(exit::INCOMPLETE)
             .hint("free some space where standard output goes; runs are in the store")
     }
 
@@ -44,11 +51,9 @@ impl Failure {
                 .hint("make the folder, or name a file in another one");
         }
         if matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded) {
-            return Self {
-                exit_code: exit::INCOMPLETE,
-                ..Self::usage(format!("cannot write {path}: the disk is full"))
-            }
-            .hint("free some space, or name a file on another disk; runs are in the store");
+            return Self::usage(format!("cannot write {path}: the disk is full"))
+                .code(exit::INCOMPLETE)
+                .hint("free some space, or name a file on another disk; runs are in the store");
         }
         Self::usage(format!("cannot write {path}: {error}")).hint("name a file in a folder that you may write to")
     }
@@ -58,6 +63,12 @@ impl From<plimsoll_engine::Error> for Failure {
     fn from(error: plimsoll_engine::Error) -> Self {
         let hint = error.hint.unwrap_or_else(|| next_step(error.kind).to_owned());
         Self { message: error.message, hint: Some(hint), exit_code: error.kind.exit_code() }
+    }
+}
+
+impl From<&RunFailure> for Failure {
+    fn from(error: &RunFailure) -> Self {
+        Self { message: error.message.clone(), hint: error.hint.clone(), exit_code: error.exit_code }
     }
 }
 

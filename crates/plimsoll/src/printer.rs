@@ -17,10 +17,13 @@ use crate::failure::Failure;
 /// Where results, remarks and errors go, and whether in colour.
 #[derive(Debug, Clone)]
 pub struct Printer {
-    quiet: bool,
-    verbose: bool,
+    /// No remarks and no progress.
+    pub quiet: bool,
+    /// Every finished point is told.
+    pub verbose: bool,
+    /// How text for the terminal is drawn.
+    pub style: Style,
     cut_off: Arc<AtomicBool>,
-    style: Style,
     color_errors: bool,
 }
 
@@ -48,21 +51,6 @@ impl Printer {
             },
             color_errors: wanted(std::io::stderr().is_terminal()),
         }
-    }
-
-    /// How text for the terminal is drawn.
-    pub fn style(&self) -> Style {
-        self.style
-    }
-
-    /// True if remarks and progress are not wanted.
-    pub fn is_quiet(&self) -> bool {
-        self.quiet
-    }
-
-    /// True if every finished point shall be told.
-    pub fn is_verbose(&self) -> bool {
-        self.verbose
     }
 
     /// True if progress can be drawn over itself.
@@ -112,16 +100,12 @@ impl Printer {
             let _ = writeln!(std::io::stderr(), "hint: {hint}");
         }
     }
-}
 
-impl Printer {
     /// A virtual clock has come to a stop: nothing would ever move again, so the program ends here.
     pub fn stalled(&self, sentence: &str) {
-        self.failure(&Failure {
-            message: format!("virtual time stands still: {sentence}"),
-            hint: Some("please report it with the command; 'plimsoll doctor' tells what works here".to_owned()),
-            exit_code: exit::INTERNAL,
-        });
+        let hint = "please report it with the command; 'plimsoll doctor' tells what works here";
+        let failure = Failure::usage(format!("virtual time stands still: {sentence}")).code(exit::INTERNAL);
+        self.failure(&failure.hint(hint));
         std::process::exit(exit::INTERNAL.into());
     }
 }

@@ -43,10 +43,10 @@ pub struct Progress<'a> {
 impl<'a> Progress<'a> {
     /// The progress of a run of this name.
     pub fn new(printer: &'a Printer, name: String) -> Self {
-        let bar = (!printer.is_quiet() && Printer::is_interactive()).then(|| {
+        let bar = (!printer.quiet && Printer::is_interactive()).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
             bar.enable_steady_tick(Duration::from_millis(200));
-            bar.set_style(spinner());
+            bar.set_style(style(SPINNER));
             bar.set_prefix(name.clone());
             bar
         });
@@ -94,7 +94,7 @@ impl<'a> Progress<'a> {
         }
         self.began = Instant::now();
         if let Some(bar) = &self.bar {
-            bar.set_style(spinner());
+            bar.set_style(style(SPINNER));
             bar.set_message(activity.text.clone());
         }
         self.line(&activity.text);
@@ -104,7 +104,7 @@ impl<'a> Progress<'a> {
     fn progress(&mut self, activity: &str, done: u64, total: u64) {
         if let Some(bar) = &self.bar {
             if bar.length() != Some(total) || bar.position() > done {
-                bar.set_style(loading());
+                bar.set_style(style(LOADING));
                 bar.reset();
                 bar.set_length(total);
             }
@@ -130,11 +130,11 @@ impl<'a> Progress<'a> {
             let tenths = |seconds: f64| (seconds * 10.0).max(0.0) as u64;
             match second.total_seconds {
                 Some(total) => {
-                    bar.set_style(requesting());
+                    bar.set_style(style(REQUESTING));
                     bar.set_length(tenths(total));
                     bar.set_position(tenths(second.elapsed_seconds));
                 }
-                None => bar.set_style(spinner()),
+                None => bar.set_style(style(SPINNER)),
             }
             bar.set_message(format!("{}\n  {}", when(second), figures(second)));
         } else {
@@ -155,11 +155,11 @@ impl<'a> Progress<'a> {
         };
         let text = format!("{label}: {figure}");
         if let Some(bar) = &self.bar {
-            bar.set_style(spinner());
+            bar.set_style(style(SPINNER));
             bar.set_message(format!("{}  {text}", self.activity));
         }
         let line = format!("repetition {repetition}, {text}");
-        if self.printer.is_verbose() {
+        if self.printer.verbose {
             self.tell(&line);
         } else {
             self.line(&line);
@@ -175,21 +175,14 @@ impl Drop for Progress<'_> {
     }
 }
 
-fn spinner() -> ProgressStyle {
-    ProgressStyle::with_template("{spinner} {prefix}  {msg}  {elapsed}")
-        .unwrap_or_else(|_| ProgressStyle::default_spinner())
-}
-
-fn loading() -> ProgressStyle {
-    let template =
-        "{spinner} {prefix}  {msg}  [{bar:24}] {binary_bytes}/{binary_total_bytes}  {binary_bytes_per_sec}  {eta} left";
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
-}
-
+const SPINNER: &str = "{spinner} {prefix}  {msg}  {elapsed}";
+const LOADING: &str =
+    "{spinner} {prefix}  {msg}  [{bar:24}] {binary_bytes}/{binary_total_bytes}  {binary_bytes_per_sec}  {eta} left";
 /// Tells of requests: the bar is the time, and what they come to has a line of its own.
-fn requesting() -> ProgressStyle {
-    ProgressStyle::with_template("{spinner} {prefix}  [{bar:24}]  {msg}")
-        .unwrap_or_else(|_| ProgressStyle::default_bar())
+const REQUESTING: &str = "{spinner} {prefix}  [{bar:24}]  {msg}";
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner())
 }
 
 /// How requests go, in one line: `12 of 60 s: 1,234 requests a second, p50 0.8 ms, p99 4.1 ms, 0 failed`.

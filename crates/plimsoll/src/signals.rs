@@ -5,6 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll_bench::Interrupt;
+use plimsoll_measurement::exit;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -19,6 +20,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is measured is kept within so long after the second signal.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// The exit code of a program that was interrupted; `None` if it wasn't.
+pub fn exit_code(interrupt: &Interrupt) -> Option<u8> {
+    interrupt.signal().map(|signal| if signal == SIGTERM { exit::TERMINATED } else { exit::INTERRUPTED })
+}
 
 /// Listens for signals until the program ends, and hands them to the interrupt.
 pub fn listen(interrupt: &Interrupt, printer: &Printer) -> Result<(), Failure> {

@@ -2,12 +2,13 @@
 
 use plimsoll_measurement::RunRecord;
 
-pub use crate::build::Rows;
+pub use crate::build::ROWS;
 use crate::model::{Cell, CellContent, Table};
 
-/// All rows of the kind, of all repetitions of the runs, below one line of column names. Lines end with CR LF.
-pub fn table(records: &[RunRecord], rows: Rows) -> String {
-    text(&crate::build::rows(records, rows))
+/// All rows of a kind, of all repetitions of the runs, below one line of column names. Lines end with CR LF. `None` for a
+/// kind that is none of [`ROWS`].
+pub fn table(records: &[RunRecord], kind: &str) -> Option<String> {
+    ROWS.iter().find(|(name, ..)| *name == kind).map(|(.., rows)| text(&rows(records)))
 }
 
 /// Any table.

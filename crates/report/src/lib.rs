@@ -20,10 +20,10 @@ pub use model::format::plain;
 
 use plimsoll_measurement::RunRecord;
 
-/// The record as one line of JSON Lines, without the line's end.
+/// The record with all warnings that its report has, as one line of JSON Lines without the line's end.
 ///
 /// # Errors
 /// Never for records as they are defined today; the signature leaves room for values that JSON can't hold.
 pub fn json_line(record: &RunRecord) -> Result<String, serde_json::Error> {
-    serde_json::to_string(record)
+    serde_json::to_string(&build::with_warnings(record))
 }

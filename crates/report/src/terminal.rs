@@ -6,7 +6,9 @@ use plimsoll_measurement::RunRecord;
 
 use crate::build::{self, Comparison, RunSummary};
 use crate::model::format::{flag_meaning, flag_symbol, heading, marked, number, plain, value};
-use crate::model::{Align, Bar, Block, Line, Look, Part, Picture, Report, Sentence, Series, Spot, Strip, Table, Tone};
+use crate::model::{
+    Align, Bar, BarChart, Block, Group, Line, Look, Part, Picture, Report, Sentence, Series, Spot, Strip, Table, Tone,
+};
 
 /// How the text is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,12 +158,7 @@ impl Page {
     /// Bars and courses as far as letters can draw them; nothing of other pictures.
     fn picture(&mut self, picture: &Picture) {
         let lines: Vec<(String, String, String)> = match picture {
-            Picture::Bars(chart) => bars(chart.bars.iter().map(|bar| (bar.label.clone(), bar))),
-            Picture::Grouped(chart) => {
-                let of_group =
-                    chart.groups.iter().flat_map(|group| group.bars.iter().map(move |(_, bar)| (group, bar)));
-                bars(of_group.map(|(group, bar)| (format!("{}, {}", group.name, bar.label), bar)))
-            }
+            Picture::Bars(chart) => bars(chart),
             Picture::Strips(panel) => panel.strips.iter().take(STRIPS).flat_map(courses).collect(),
             Picture::Lines(chart) if !chart.x.kind.is_logarithmic() && !chart.y.kind.is_logarithmic() => {
                 let title = (chart.y.title.clone(), String::new(), String::new());
@@ -224,13 +221,13 @@ fn padded(text: &str, width: usize) -> String {
 }
 
 /// Name, bar and value of each bar; the longest fills the room.
-fn bars<'a>(all: impl Iterator<Item = (String, &'a Bar)> + Clone) -> Vec<(String, String, String)> {
-    let longest = all.clone().map(|(_, bar)| bar.value.value).filter(|value| value.is_finite()).fold(0.0, f64::max);
-    let bar = |(name, bar): (String, &Bar)| {
+fn bars(chart: &BarChart) -> Vec<(String, String, String)> {
+    let longest = chart.bars().map(|bar| bar.value.value).filter(|value| value.is_finite()).fold(0.0, f64::max);
+    let bar = |group: &Group, bar: &Bar| {
         let length = (bar.value.value / longest * DRAWING as f64).round() as usize;
-        (name, "█".repeat(length.min(DRAWING)), value(&bar.value))
+        (chart.name(group, bar), "█".repeat(length.min(DRAWING)), value(&bar.value))
     };
-    all.map(bar).collect()
+    chart.groups.iter().flat_map(|group| group.bars.iter().map(move |(_, one)| bar(group, one))).collect()
 }
 
 /// What a strip shows, then name, course and summary of each series over its time.

@@ -2,7 +2,7 @@
 
 mod samples;
 
-use plimsoll_measurement::{Metric, Repetition, RunRecord, SampleColumn, Samples};
+use plimsoll_measurement::{Client, Metric, Phase, Repetition, RunRecord, SampleColumn, SampleGap, Samples, TimedMark};
 use plimsoll_report::terminal::{self, Style};
 use plimsoll_report::{Comparison, RunSummary, csv, html, in_a_line, json_line, markdown};
 
@@ -114,7 +114,7 @@ fn markdown_reports_all_runs() {
 #[test]
 fn csv_has_a_row_for_each_point() {
     let records = [samples::failed(), samples::memory("lab:x"), samples::empty()];
-    let text = csv::table(&records, csv::Rows::Points);
+    let text = csv::table(&records, "points").unwrap();
     let points: usize = records.iter().flat_map(|record| &record.repetitions).map(|r| r.points.len()).sum();
     assert_eq!(text.matches("\r\n").count(), points + 1);
     assert!(text.starts_with("run_id,test,target,repetition,index,label,"));
@@ -128,22 +128,23 @@ fn csv_has_all_that_requests_recorded() {
         samples::requests::ladder("lab:x"),
         samples::requests::insert_latency("lab:x"),
     ];
-    let rows = |rows| csv::table(&records, rows);
-    assert_eq!(rows(csv::Rows::Seconds).matches("\r\n").count(), 1 + 3 * 20 + 2 * 60 + 36);
-    assert_eq!(rows(csv::Rows::Phases).matches("\r\n").count(), 1 + 2 * 6);
+    let rows = |rows: &str| csv::table(&records, rows).unwrap();
+    assert_eq!(rows("seconds").matches("\r\n").count(), 1 + 3 * 20 + 2 * 60 + 36);
+    assert_eq!(rows("phases").matches("\r\n").count(), 1 + 2 * 6);
     let counted = |row: &str| row.rsplit(',').next().and_then(|count| count.parse::<u64>().ok()).unwrap();
-    let histograms = rows(csv::Rows::Histograms);
+    let histograms = rows("histograms");
     let inserts = histograms.lines().filter(|row| row.contains("insert-latency,lab:x,a,kind,insert,times,"));
     assert_eq!(inserts.map(counted).sum::<u64>(), 50_000);
-    let of = |wanted, from: &str| rows(wanted).lines().filter(|row| row.contains(from)).collect::<Vec<_>>().join("\n");
-    let seconds = of(csv::Rows::Seconds, "mix-b,lab:x,b,1");
-    let others = [csv::Rows::Requests, csv::Rows::Phases, csv::Rows::Waits, csv::Rows::Files].map(rows);
+    let of =
+        |wanted: &str, from: &str| rows(wanted).lines().filter(|row| row.contains(from)).collect::<Vec<_>>().join("\n");
+    let seconds = of("seconds", "mix-b,lab:x,b,1");
+    let others = ["requests", "phases", "waits", "files"].map(rows);
     insta::assert_snapshot!("csv_requests", format!("{seconds}\n{}", others.join("\n")).replace("\r\n", "\n"));
 }
 
 #[test]
 fn csv_has_every_sample() {
-    let text = csv::table(&[samples::sampled::mix("lab:x", 20)], csv::Rows::Samples);
+    let text = csv::table(&[samples::sampled::mix("lab:x", 20)], "samples").unwrap();
     assert_eq!(text.matches("\r\n").count(), 1 + 3 * 22 * 20);
     assert!(text.starts_with(
         "run_id,test,target,repetition,phase,source,metric,of,unit,from_seconds,to_seconds,value,momentary\r\n"
@@ -166,9 +167,44 @@ fn json_lines_are_lines_and_come_back() {
         let line = json_line(&record).unwrap();
         assert!(!line.contains('\n'));
         let back: RunRecord = serde_json::from_str(&line).unwrap();
-        assert!(back.run_id == record.run_id && back.warnings == record.warnings && back.error == record.error);
+        assert!(back.run_id == record.run_id && back.error == record.error);
+        assert!(back.warnings.starts_with(&record.warnings));
+        let text = terminal::run(&record, Style { width: 10_000, ..FULL });
+        for warning in &back.warnings {
+            assert!(text.contains(&format!("! {}", plimsoll_report::plain(warning))), "{warning} is not in\n{text}");
+        }
         let points = |run: &RunRecord| run.repetitions.iter().map(|r| r.points.len()).collect::<Vec<_>>();
         assert_eq!(points(&back), points(&record));
+    }
+}
+
+#[test]
+fn json_has_the_warnings_that_only_a_report_adds() {
+    let mut record = samples::requests::mix("postgres://db.example/shop", 60);
+    let operations = &mut record.repetitions[0].seconds.operations;
+    operations.iter_mut().enumerate().for_each(|(at, count)| *count = if at < 30 { 4000 } else { 1000 });
+    record.host.client = Some(Client { verdict: "was-the-limit".into(), ..Client::default() });
+    let back: RunRecord = serde_json::from_str(&json_line(&record).unwrap()).unwrap();
+    let added = &back.warnings[record.warnings.len()..];
+    let (text, has) = (terminal::run(&record, Style { width: 10_000, ..FULL }), |word: &str| {
+        added.iter().any(|one| one.contains(word))
+    });
+    assert!(has("rates are lower bounds") && has("changed its level"), "{added:?}");
+    assert!(added.iter().all(|one| text.contains(&format!("! {one}"))), "{added:?}\n{text}");
+}
+
+#[test]
+fn marks_and_times_without_data_are_on_every_face() {
+    let mut record = samples::requests::mix("lab:x", 60);
+    let mark = |seconds| TimedMark { seconds, text: "level S3 was asked for".into() };
+    record.repetitions[1].marks = vec![mark(12.0), mark(15.5)];
+    let (source, reason) = ("engine".into(), "sessions lost the server".into());
+    record.repetitions[1].gaps = vec![SampleGap { from_seconds: 20.0, to_seconds: 24.0, source, reason }];
+    let said = "Repetition b has no data from 20.0 s to 24.0 s: sessions lost the server.";
+    let records = [record];
+    for text in [page(&records), markdown::report(&records, |_, _| None), terminal::run(&records[0], FULL)] {
+        assert!(text.contains(said) && text.contains("15.5 s"), "{text}");
+        assert_eq!(text.matches("level S3 was asked for").count(), 2);
     }
 }
 
@@ -202,7 +238,7 @@ fn no_page_shows_what_is_not_a_number() {
     seconds.repetitions[0].seconds.latency_us_p99[3] = Some(f64::NAN);
     seconds.repetitions[1].seconds.latency_us_p50.clear();
     records.extend([broken, seconds]);
-    let texts = [page(&records), markdown::report(&records, |_, _| None), csv::table(&records, csv::Rows::Points)];
+    let texts = [page(&records), markdown::report(&records, |_, _| None), csv::table(&records, "points").unwrap()];
     for text in texts.into_iter().chain(records.iter().map(|record| terminal::run(record, FULL))) {
         let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
         for word in ["NaN", "inf", "None", "Some"] {
@@ -273,6 +309,25 @@ fn requests_have_charts_of_what_there_is_to_see() {
     let scale = page(&[samples::requests::scale("lab:x")]);
     assert_eq!(captions(&scale)[0], "Answers a second over the number of sessions");
     assert_eq!(scale.matches("class=\"spread c0\"").count(), 4, "the spread of repetitions at each number of sessions");
+}
+
+#[test]
+fn a_grid_of_two_axes_has_a_line_for_each_value_of_the_second() {
+    let mut record = samples::requests::ladder("lab:x");
+    for repetition in &mut record.repetitions {
+        let fewer: Vec<Phase> = repetition.phases.iter().map(|one| Phase { sessions: 2, ..one.clone() }).collect();
+        repetition.phases.extend(fewer);
+    }
+    let sessions = record.repetitions[0].phases[0].sessions;
+    let page = page(&[record]);
+    assert!(
+        captions(&page)[0].starts_with("Answers a second over the rate asked for, a line for each number of sessions")
+    );
+    for of in ["answered", "p50", "p99", "p99, real start"] {
+        for sessions in [sessions, 2] {
+            assert!(page.contains(&format!(">{of}, {sessions} sessions</text>")), "{of} of {sessions} sessions");
+        }
+    }
 }
 
 #[test]

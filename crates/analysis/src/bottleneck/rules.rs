@@ -123,6 +123,11 @@ pub const CPU: &str = "cpu";
 /// The ceiling of CPUs that the server shares with everybody on its machine.
 pub const MACHINE_CPU: &str = "machine_cpu";
 
+/// A rule of which nothing is seen: neither use nor waits.
+const fn rule(limit: &'static str, words: &'static str, lift: &'static str, change: Change) -> Rule {
+    Rule { limit, words, lift, uses: &[], waits: &[], latency: &[], change, last_resort: false }
+}
+
 const READS: [(&str, &str); 2] = [("data_read_latency", "a read of data"), ("disk_read_latency", "a read of the disk")];
 const LOG_WRITES: [(&str, &str); 2] =
     [("log_write_latency", "a write of the log"), ("disk_write_latency", "a write of the disk")];
@@ -130,9 +135,6 @@ const LOG_WRITES: [(&str, &str); 2] =
 /// All limits. The order is that in which they are told where they cost the same.
 pub const RULES: [Rule; 12] = [
     Rule {
-        limit: CPU,
-        words: "CPU",
-        lift: "20 % more CPU cores",
         uses: &[
             part(&["cpu"], "cpu"),
             part(&["server_cpu"], "cpu"),
@@ -140,14 +142,9 @@ pub const RULES: [Rule; 12] = [
             percent(&["cpu_percent"]),
         ],
         waits: &["on_cpu"],
-        latency: &[],
-        change: Change::More(Station::Cpu),
-        last_resort: false,
+        ..rule(CPU, "CPU", "20 % more CPU cores", Change::More(Station::Cpu))
     },
     Rule {
-        limit: "data_iops",
-        words: "data I/Os a second",
-        lift: "20 % more data I/Os a second",
         uses: &[
             part(&["data_reads", "data_writes"], "data_iops"),
             part(&["data_reads"], "data_read_iops"),
@@ -157,13 +154,9 @@ pub const RULES: [Rule; 12] = [
         ],
         waits: &["waiting_for_data_read"],
         latency: &READS,
-        change: Change::More(Station::Data),
-        last_resort: false,
+        ..rule("data_iops", "data I/Os a second", "20 % more data I/Os a second", Change::More(Station::Data))
     },
     Rule {
-        limit: "data_bandwidth",
-        words: "data bandwidth",
-        lift: "20 % more data bandwidth",
         uses: &[
             without_log(&["device_read_rate", "device_write_rate"], "data_bandwidth"),
             part(&["device_read_rate"], "data_read_bandwidth"),
@@ -173,13 +166,9 @@ pub const RULES: [Rule; 12] = [
         ],
         waits: &["waiting_for_data_read"],
         latency: &READS,
-        change: Change::More(Station::Data),
-        last_resort: false,
+        ..rule("data_bandwidth", "data bandwidth", "20 % more data bandwidth", Change::More(Station::Data))
     },
     Rule {
-        limit: "log_write",
-        words: "log writes",
-        lift: "20 % more log writes",
         uses: &[
             part(&["log_write_rate"], "log_bandwidth"),
             part(&["log_writes"], "log_iops"),
@@ -189,88 +178,50 @@ pub const RULES: [Rule; 12] = [
         ],
         waits: &["waiting_for_log_write", "waiting_for_log_governor"],
         latency: &LOG_WRITES,
-        change: Change::More(Station::Log),
-        last_resort: false,
+        ..rule("log_write", "log writes", "20 % more log writes", Change::More(Station::Log))
     },
     Rule {
-        limit: "data_io",
-        words: "data I/O",
-        lift: "20 % more data I/O",
         uses: &[percent(&["data_io_percent"])],
         waits: &["waiting_for_data_read"],
         latency: &READS,
-        change: Change::More(Station::Data),
         last_resort: true,
+        ..rule("data_io", "data I/O", "20 % more data I/O", Change::More(Station::Data))
     },
     Rule {
-        limit: "data_io",
-        words: "reads of data",
-        lift: "reads of data that take a fifth less time",
-        uses: &[],
         waits: &["waiting_for_data_read"],
         latency: &READS,
-        change: Change::Faster(Station::Data),
         last_resort: true,
+        ..rule("data_io", "reads of data", "reads of data that take a fifth less time", Change::Faster(Station::Data))
     },
     Rule {
-        limit: "log_write",
-        words: "writes of the log",
-        lift: "writes of the log that take a fifth less time",
-        uses: &[],
         waits: &["waiting_for_log_write", "waiting_for_log_governor"],
         latency: &LOG_WRITES,
-        change: Change::Faster(Station::Log),
         last_resort: true,
+        ..rule(
+            "log_write",
+            "writes of the log",
+            "writes of the log that take a fifth less time",
+            Change::Faster(Station::Log),
+        )
     },
     Rule {
-        limit: "memory",
-        words: "memory",
-        lift: "20 % more memory",
         uses: &[percent(&["memory_percent"])],
         waits: &["waiting_for_data_read"],
-        latency: &[],
-        change: Change::Memory,
-        last_resort: false,
+        ..rule("memory", "memory", "20 % more memory", Change::Memory)
     },
+    rule("device", "a device that stands still at times", "a device that never stands still", Change::Unfrozen),
     Rule {
-        limit: "device",
-        words: "a device that stands still at times",
-        lift: "a device that never stands still",
-        uses: &[],
-        waits: &[],
-        latency: &[],
-        change: Change::Unfrozen,
-        last_resort: false,
-    },
-    Rule {
-        limit: "locks",
-        words: "others' locks",
-        lift: "the same rows spread over a hundred",
-        uses: &[],
         waits: &["waiting_for_lock"],
-        latency: &[],
-        change: Change::Without(0.01),
-        last_resort: false,
+        ..rule("locks", "others' locks", "the same rows spread over a hundred", Change::Without(0.01))
     },
     Rule {
-        limit: "workers",
-        words: "workers",
-        lift: "a worker for everybody",
-        uses: &[],
         waits: &["waiting_for_worker"],
-        latency: &[],
-        change: Change::Without(0.0),
-        last_resort: false,
+        ..rule("workers", "workers", "a worker for everybody", Change::Without(0.0))
     },
     Rule {
-        limit: "client",
-        words: "the client",
-        lift: "a client that needs 20 % less for a request",
         uses: &[part(&["client_cpu"], "client_cpu")],
         waits: &["waiting_for_client"],
-        latency: &[],
-        change: Change::Cheaper(Station::Client),
-        last_resort: false,
+        ..rule("client", "the client", "a client that needs 20 % less for a request", Change::Cheaper(Station::Client))
     },
 ];
 

@@ -27,8 +27,8 @@ fn near(value: Option<f64>, expected: f64, tolerance: f64) -> bool {
     value.is_some_and(|value| (value - expected).abs() <= tolerance)
 }
 
-fn s2_fit() -> Anchor<'static> {
-    Anchor { name: "S2 fit", dtu: 50.0, times: AnchorTimes::Square(fit_square(&S2).unwrap()) }
+fn s2_fit() -> Anchor {
+    Anchor { name: "S2 fit".into(), dtu: 50.0, times: AnchorTimes::Square(fit_square(&S2).unwrap()) }
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn dtu_multiples_of_the_reference() {
     for (rows, seconds, dtu, tolerance) in
         [(3000, 34.0, 11.5, 0.05), (7500, 24.0, 102.0, 0.5), (15_000, 64.0, 153.0, 0.5), (17_500, 66.0, 202.0, 0.5)]
     {
-        let table = cpu_table(&run(&[(rows, 4, seconds)]), None, Some(s2_fit()));
+        let table = cpu_table(&run(&[(rows, 4, seconds)]), None, Some(&s2_fit()));
         assert!(near(table.rows[0].dtu_multiple, dtu, tolerance), "{table:?}");
         assert_eq!((table.anchor.as_deref(), table.anchor_dtu), (Some("S2 fit"), Some(50.0)));
         assert_eq!((table.reference_run, table.rows[0].reference_multiple), (None, None));
@@ -58,7 +58,7 @@ fn dtu_multiples_of_the_reference() {
 #[test]
 fn the_reference_machine_has_its_dtu() {
     let machine = run(&[(7500, 8, 4.9)]);
-    let table = cpu_table(&machine, None, Some(s2_fit()));
+    let table = cpu_table(&machine, None, Some(&s2_fit()));
     assert!(near(table.rows[0].dtu_multiple, 500.0, 2.0), "{table:?}");
     let s3 = cpu_table(&run(&[(7500, 4, 24.0)]), Some(("i7", &machine)), None);
     assert!(near(s3.rows[0].reference_multiple, 0.2, 0.01), "{s3:?}");
@@ -67,12 +67,12 @@ fn the_reference_machine_has_its_dtu() {
 #[test]
 fn a_measured_anchor_serves_the_rungs_it_has() {
     let s2 = run(&S2.map(|(rows, seconds)| (rows, 2, seconds)));
-    let anchor = Anchor { name: "run-s2", dtu: 50.0, times: AnchorTimes::Measured(&s2) };
-    let table = cpu_table(&run(&[(7500, 4, 24.0), (12_500, 4, 67.0)]), None, Some(anchor));
+    let anchor = Anchor { name: "run-s2".into(), dtu: 50.0, times: AnchorTimes::Measured(s2.clone()) };
+    let table = cpu_table(&run(&[(7500, 4, 24.0), (12_500, 4, 67.0)]), None, Some(&anchor));
     assert!(near(table.rows[0].dtu_multiple, 50.0 * 49.0 / 24.0, 1e-9), "{table:?}");
     assert_eq!(table.rows[1].dtu_multiple, None);
     // Anchored to itself, a run has the anchor's DTU.
-    let itself = cpu_table(&s2, None, Some(anchor));
+    let itself = cpu_table(&s2, None, Some(&anchor));
     assert!(itself.rows.iter().all(|row| near(row.dtu_multiple, 50.0, 1e-9)), "{itself:?}");
 }
 
@@ -135,7 +135,7 @@ fn wrong_matches_are_noticed_across_repetitions_and_sessions() {
 fn whole_machines_and_single_sessions_are_compared_with_their_like() {
     let reference = run(&[(7500, 1, 20.0), (7500, 2, 11.0), (7500, 8, 4.9)]);
     let own = run(&[(7500, 1, 40.0), (7500, 2, 30.0), (7500, 4, 24.5), (10_000, 4, 43.0)]);
-    let table = cpu_table(&own, Some(("run-i7", &reference)), Some(s2_fit()));
+    let table = cpu_table(&own, Some(("run-i7", &reference)), Some(&s2_fit()));
     assert_eq!(table.reference_run.as_deref(), Some("run-i7"));
     let multiples: Vec<_> = table.rows.iter().map(|row| row.reference_multiple).collect();
     assert!(near(multiples[0], 0.5, 1e-9) && near(multiples[2], 0.2, 1e-9), "{multiples:?}");

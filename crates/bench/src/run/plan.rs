@@ -35,7 +35,7 @@ pub struct Plan<'a> {
     /// Run that counts as 1 in the ladder's second block: its id and repetitions.
     pub reference: Option<(String, Vec<Repetition>)>,
     /// What the ladder's third block is anchored to.
-    pub anchor: Option<Anchor<'a>>,
+    pub anchor: Option<&'a Anchor>,
     /// Edition of the catalogue behind the anchor, if it comes from there.
     pub catalog_edition: Option<String>,
     /// Version of the program.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use plimsoll_engine::value::RowSummary;
 use plimsoll_engine::{Database, Result, Row, RowSource, Session, Table};
 use plimsoll_measurement::event::{Gap, Kind, Mark, PhaseEnded, PointMeasured, SamplesTaken, Warning};
-use plimsoll_measurement::{Moment, Phase, Point, Repetition, SampleGap};
+use plimsoll_measurement::{Moment, Phase, Point, Repetition, SampleGap, TimedMark};
 
 use super::time::Time;
 use crate::events::EventLog;
@@ -75,7 +75,8 @@ impl Keep<'_> {
     /// Tells something that explains what will be seen in figures.
     pub(crate) fn mark(&mut self, text: String) {
         let seconds = self.seconds_since_start(self.time.clock.now());
-        self.log.note(Kind::Mark(Mark { repetition: self.repetition.label.clone(), seconds, text }));
+        let mark = TimedMark { seconds, text };
+        self.log.note(Kind::Mark(Mark { repetition: self.repetition.label.clone(), mark }));
     }
 
     /// Tells of a time in which the engine could not be reached.

@@ -48,7 +48,7 @@ pub struct StepKind {
 }
 
 /// Makes a table of CPU multiples of a run's repetitions, those of a reference with its id, and an anchor.
-pub type MakeCpuTable = fn(&[Repetition], Option<(&str, &[Repetition])>, Option<Anchor<'_>>) -> Option<CpuTable>;
+pub type MakeCpuTable = fn(&[Repetition], Option<(&str, &[Repetition])>, Option<&Anchor>) -> Option<CpuTable>;
 
 impl StepKind {
     /// A kind that takes no space, expects nothing, and asks for nothing.

@@ -5,7 +5,7 @@ use proptest::sample::subsequence;
 
 use super::*;
 use crate::event::{Activity, Gap, MAIN, Mark, PhaseEnded, PointMeasured, events_of, head, repetition_head};
-use crate::samples::{SampleColumn, SampleGap};
+use crate::samples::{SampleColumn, SampleGap, TimedMark};
 
 fn begun() -> RunRecord {
     let record = serde_json::json!({
@@ -72,7 +72,8 @@ fn a_run(repetitions: u8, seconds: u32) -> Vec<Event> {
         }
         let phase = Box::new(Phase { label: "all".into(), operations: 7, ..Phase::default() });
         kinds.push(Kind::Phase(PhaseEnded { repetition: label.clone(), phase }));
-        kinds.push(Kind::Mark(Mark { repetition: label.clone(), seconds: 1.0, text: "restart".into() }));
+        let mark = TimedMark { seconds: 1.0, text: "restart".into() };
+        kinds.push(Kind::Mark(Mark { repetition: label.clone(), mark }));
         let gap = Gap { repetition: label.clone(), gap: SampleGap::default() };
         kinds.extend([Kind::Gap(gap), Kind::Other { name: "tide".into(), document: 1.into() }]);
         let whole = samples(&[1.0, 2.0], "cpu");
@@ -104,6 +105,7 @@ fn a_run_comes_out_as_it_was_told() {
     let first = &whole.repetitions[0];
     assert_eq!((first.points.len(), first.phases.len(), first.complete), (3, 1, true));
     assert_eq!(first.samples, [samples(&[1.0, 2.0], "cpu")], "the parts are in the whole");
+    assert_eq!((first.marks[0].text.as_str(), first.gaps.as_slice()), ("restart", &[SampleGap::default()][..]));
     assert_eq!(first.seconds.operations, [1; 9], "what was counted in the end, not what was seen meanwhile");
 
     // The same run, killed in the middle of its first repetition.

@@ -9,7 +9,7 @@ use plimsoll_measurement::{RunRecord, exit};
 use plimsoll_report::steadiness::{self, steadiness};
 use plimsoll_report::{Comparison, terminal};
 
-use self::conditions::{Difference, Weight, differences};
+use self::conditions::{Difference, Weight, differences, known};
 use crate::args::{Compare, FailOn, MOST_REPETITIONS_OF_A_RUN};
 use crate::failure::Failure;
 use crate::printer::Printer;
@@ -23,7 +23,7 @@ pub fn compare(options: &Compare, settings: &Settings, printer: &Printer) -> Res
     let (base, others) = records.split_first().ok_or_else(|| Failure::usage("nothing to compare"))?;
     if series_of(base).iter().all(|series| series.values.is_empty()) {
         let message = format!("run {} has no complete repetition to compare with", base.run_id);
-        return Err(Failure { message, hint: Some("name another run first".to_owned()), exit_code: exit::INCOMPLETE });
+        return Err(Failure::usage(message).code(exit::INCOMPLETE).hint("name another run first"));
     }
     let mut pairs = Vec::new();
     for other in others {
@@ -36,7 +36,7 @@ pub fn compare(options: &Compare, settings: &Settings, printer: &Printer) -> Res
     }
     let family = judge_together(&mut pairs);
     for pair in &pairs {
-        pair.warnings(printer.is_verbose()).iter().for_each(|warning| printer.warning(warning));
+        pair.warnings(printer.verbose).iter().for_each(|warning| printer.warning(warning));
     }
     if options.json {
         for pair in &pairs {
@@ -44,7 +44,7 @@ pub fn compare(options: &Compare, settings: &Settings, printer: &Printer) -> Res
         }
     } else {
         let rows: Vec<Comparison> = pairs.iter().flat_map(Pair::for_people).collect();
-        printer.result(&terminal::comparison(&rows, printer.style()));
+        printer.result(&terminal::comparison(&rows, printer.style));
     }
     let worse = pairs.iter().flat_map(|pair| &pair.rows).any(|row| row.verdict == Verdict::Worse && row.is_certain());
     if options.fail_on == Some(FailOn::Worse) && !options.json {
@@ -204,7 +204,7 @@ impl<'a> Pair<'a> {
 
     fn json(&self, row: &Row) -> serde_json::Value {
         let run = |run: &RunRecord, at: usize| serde_json::json!({"run_id": run.run_id, "target": run.target, "repetitions": row.repetitions[at]});
-        let mut object = serde_json::json!({
+        known(serde_json::json!({
             "schema_version": plimsoll_measurement::run::SCHEMA_VERSION,
             "metric": row.metric,
             "baseline": run(self.base, 0),
@@ -214,28 +214,15 @@ impl<'a> Pair<'a> {
             "comparable": self.refusals().is_none(),
             "differences": conditions::json(&self.differences),
             "notes": self.notes(),
-        });
-        // Unknown is absent, never null.
-        for (key, value) in
-            [("p_value", row.p_value), ("p_adjusted", row.p_adjusted), ("detectable_ratio", row.detectable)]
-        {
-            if let Some(value) = value {
-                object[key] = value.into();
-            }
-        }
-        if let Some(note) = &row.note {
-            object["note"] = note.as_str().into();
-        }
-        if let Some(count) = row.repetitions_to_decide {
-            object["repetitions_to_decide"] = count.into();
-        }
-        let Some(outcome) = row.outcome else { return object };
-        for (key, value) in [("ratio", Some(outcome.ratio)), ("low", outcome.low), ("high", outcome.high)] {
-            if let Some(value) = value {
-                object[key] = value.into();
-            }
-        }
-        object
+            "p_value": row.p_value,
+            "p_adjusted": row.p_adjusted,
+            "detectable_ratio": row.detectable,
+            "note": row.note,
+            "repetitions_to_decide": row.repetitions_to_decide,
+            "ratio": row.outcome.map(|outcome| outcome.ratio),
+            "low": row.outcome.and_then(|outcome| outcome.low),
+            "high": row.outcome.and_then(|outcome| outcome.high),
+        }))
     }
 }
 

@@ -66,19 +66,19 @@ fn of_test(found: &Definition) -> String {
 }
 
 fn keys() -> String {
-    let mut text = String::from("Keys of a definition:\n");
-    for (key, about) in KEYS {
-        let _ = writeln!(text, "  {key:<12} {about}");
+    let mut text = String::new();
+    for (title, keys) in [
+        ("Keys of a definition", KEYS),
+        ("Keys of a [[request]]", REQUEST_KEYS),
+        ("How a parameter of a request is drawn, under [request.parameters]", DRAWS),
+    ] {
+        let _ = writeln!(text, "{title}:");
+        for (key, about) in keys {
+            let _ = writeln!(text, "  {key:<12} {about}");
+        }
+        text.push('\n');
     }
-    text.push_str("\nKeys of a [[request]]:\n");
-    for (key, about) in REQUEST_KEYS {
-        let _ = writeln!(text, "  {key:<12} {about}");
-    }
-    text.push_str("\nHow a parameter of a request is drawn, under [request.parameters]:\n");
-    for (key, about) in DRAWS {
-        let _ = writeln!(text, "  {key:<12} {about}");
-    }
-    text.push_str("\nParameters, under [parameters], [short] and [scaled]:\n");
+    text.push_str("Parameters, under [parameters], [short] and [scaled]:\n");
     for parameter in BUILT_IN.parameters() {
         let knows = |step: &&Step| step.parameters.iter().any(|known| known.name == parameter.name);
         let steps: Vec<&str> = BUILT_IN.0.iter().filter(knows).map(|step| step.name).collect();

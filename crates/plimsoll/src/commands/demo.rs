@@ -7,7 +7,7 @@ use plimsoll_measurement::{RunRecord, exit};
 use plimsoll_report::terminal;
 
 use super::report::{page, try_path, write};
-use super::run::{Session, plan, present, this_machine};
+use super::run::{measure, plan, present, this_machine};
 use crate::args::{Access, Demo};
 use crate::engines;
 use crate::failure::Failure;
@@ -44,17 +44,12 @@ pub fn demo(options: &Demo, settings: &Settings, printer: &Printer) -> Result<u8
             let definition = definition::find_builtin(name).map_err(Failure::usage)?;
             let common = plan(&definition, definition.parameters_at(false, scale), &target, &host);
             let plan = Plan { campaign: Some("demo".to_owned()), ..common };
-            let session = Session { printer, interrupt: &interrupt };
-            let record = session.run(&plan, &target, &opened, &store)?;
+            let record = measure(&plan, &target, &opened, &store, &interrupt, printer)?;
             if options.json || record.error.is_some() {
                 present(&record, options.json, printer)?;
             } else {
-                printer.remark(&format!(
-                    "{} on {}: {}",
-                    record.test,
-                    record.target,
-                    plimsoll_report::in_a_line(&record)
-                ));
+                let line = plimsoll_report::in_a_line(&record);
+                printer.remark(&format!("{} on {}: {line}", record.test, record.target));
             }
             let failed = record.error.as_ref().map(|error| error.exit_code);
             records.push(record);
@@ -67,13 +62,10 @@ pub fn demo(options: &Demo, settings: &Settings, printer: &Printer) -> Result<u8
     let place = |record: &RunRecord| TESTS.iter().position(|name| *name == record.test);
     records.sort_by_key(place);
     if !options.json {
-        printer.result(&terminal::side_by_side(&records, printer.style()));
+        printer.result(&terminal::side_by_side(&records, printer.style));
     }
-    write(
-        &options.html,
-        &page(&records, "Plimsoll demo: three levels of Azure SQL Database in January 2015"),
-        printer,
-    )?;
+    let title = "Plimsoll demo: three levels of Azure SQL Database in January 2015";
+    write(&options.html, &page(&records, title), printer)?;
     printer.remark("next: plimsoll run read-scan --target postgres://USER@HOST/DATABASE --short");
     Ok(exit::DONE)
 }

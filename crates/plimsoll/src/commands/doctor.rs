@@ -51,9 +51,9 @@ fn store(settings: &Settings) -> std::result::Result<String, Failure> {
     }
     let folder = settings.store.ancestors().skip(1).find(|folder| folder.exists() || folder.as_os_str().is_empty());
     let folder = folder.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    tempfile::tempfile_in(folder).map_err(|error| Failure {
-        exit_code: exit::INCOMPLETE,
-        ..Failure::usage(format!("{path} can't be made: {}", std::io::Error::from(error.kind())))
+    tempfile::tempfile_in(folder).map_err(|error| {
+        Failure::usage(format!("{path} can't be made: {}", std::io::Error::from(error.kind())))
+            .code(exit::INCOMPLETE)
             .hint("name another store with --store FILE or PLIMSOLL_STORE")
     })?;
     Ok(format!("{path}, which the first run makes"))
@@ -131,7 +131,8 @@ impl Findings {
         let detail = format!("{leftovers} without a lease, {} in use", workspaces.len() - leftovers);
         self.line(true, "places of ours", &detail, "");
         // The proof that runs are possible: make a place, check who may write a checkpoint, remove it again.
-        let workspace = Workspace::run(&format!("doctor{}", uuid()))?;
+        // Another doctor at the same target has another process.
+        let workspace = Workspace::run(&format!("doctor{:x}", std::process::id()))?;
         let lease = database.claim(&workspace, ClaimMode::Exclusive)?;
         let tried = try_session(database, &workspace);
         drop(lease);
@@ -161,11 +162,6 @@ fn try_session(database: &dyn Database, workspace: &Workspace) -> Result<(Vec<Co
         readings.extend(processes.sample()?);
     }
     Ok((readings.iter().map(|reading| reading.metric).collect(), session.checkpoint()?))
-}
-
-/// Unlikely to meet another doctor at the same target.
-fn uuid() -> String {
-    format!("{:x}", std::process::id())
 }
 
 /// The smallest step seen between two readings of the clock, and the mean cost of one in nanoseconds.

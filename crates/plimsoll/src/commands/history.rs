@@ -10,7 +10,7 @@ use plimsoll_report::terminal::{self, Style};
 use plimsoll_store::{Filter, RunStore, RunSummary};
 use serde_json::json;
 
-use super::compare::conditions::{self, differences};
+use super::compare::conditions::{self, differences, known};
 use super::compare::{is_higher_better, short};
 use super::report::{made_now, write};
 use crate::args::{self, FailOn};
@@ -30,7 +30,7 @@ pub fn history(options: &args::History, settings: &Settings, printer: &Printer) 
     if options.json {
         printer.result(&found.json(&told).to_string());
     } else if options.html.as_deref() != Some(std::path::Path::new("-")) {
-        printer.result(&terminal::report(&told.report(), Style { full: true, ..printer.style() }));
+        printer.result(&terminal::report(&told.report(), Style { full: true, ..printer.style }));
         if found.runs.len() < FEWEST_RUNS && !found.left_out.is_empty() && options.like.is_none() {
             let newest = short(&found.reference.run_id);
             printer.remark(&format!("these are runs like {newest}; --like RUN takes those like another one"));
@@ -163,16 +163,9 @@ impl Chosen {
         let at = |at: usize| told.runs.get(at).map(|run| run.at.as_str());
         let run = |(index, run): (usize, &Run)| {
             let is_odd = found.is_some_and(|found| found.outliers.contains(&index));
-            let mut object = json!({"run_id": full_id(index), "at": run.at, "value": run.value,
-                "repetitions": run.repetitions, "outlier": is_odd});
-            // Unknown is absent, never null.
-            if let Some((low, high)) = run.interval {
-                (object["low"], object["high"]) = (low.into(), high.into());
-            }
-            if let Some(version) = &run.version {
-                object["engine_version"] = version.as_str().into();
-            }
-            object
+            let (low, high) = run.interval.unzip();
+            known(json!({"run_id": full_id(index), "at": run.at, "value": run.value, "low": low, "high": high,
+                "repetitions": run.repetitions, "outlier": is_odd, "engine_version": run.version}))
         };
         let shift = |shift: &Shift| {
             json!({"run_id": full_id(shift.index), "at": at(shift.index), "ratio": shift.ratio, "low": shift.low,
@@ -180,7 +173,9 @@ impl Chosen {
         };
         let segment = |one: &history::Segment| json!({"from": at(one.from), "to": at(one.to - 1), "runs": one.to - one.from, "value": one.value});
         let left_out = self.left_out.iter().map(|(id, why)| json!({"run_id": id, "why": why}));
-        let mut object = json!({
+        let overall =
+            |one: Shift| json!({"ratio": one.ratio, "low": one.low, "high": one.high, "verdict": one.verdict.name()});
+        known(json!({
             "schema_version": plimsoll_measurement::run::SCHEMA_VERSION,
             "test": told.test,
             "target": told.target,
@@ -193,23 +188,18 @@ impl Chosen {
             "levels": found.map_or_else(Vec::new, |found| found.segments.iter().map(segment).collect()),
             "changes": found.map_or_else(Vec::new, |found| found.shifts.iter().map(shift).collect()),
             "left_out": left_out.collect::<Vec<_>>(),
-        });
-        if let Some(overall) = found.and_then(|found| found.overall) {
-            object["overall"] = json!({"ratio": overall.ratio, "low": overall.low, "high": overall.high,
-                "verdict": overall.verdict.name()});
-        }
-        object
+            "overall": found.and_then(|found| found.overall).map(overall),
+        }))
     }
 }
 
 /// The runs of the test on the target, the newest first.
 fn candidates(options: &args::History, store: &RunStore) -> Result<Vec<RunSummary>, Failure> {
-    let target = match &options.target {
-        Some(url) => Some(Target::parse(url)?.display().to_owned()),
-        None => None,
+    let target = options.target.as_deref().map(Target::parse).transpose()?.map(|target| target.display().to_owned());
+    let runs_on = |target: Option<String>| {
+        store.summaries(&Filter { test: Some(options.test.clone()), target, ..Filter::default() })
     };
-    let found =
-        store.summaries(&Filter { test: Some(options.test.clone()), target: target.clone(), ..Filter::default() })?;
+    let found = runs_on(target.clone())?;
     let Some(first) = found.first() else {
         let message = match &target {
             Some(target) => format!("no run of {} on {target} is stored", options.test),
@@ -226,15 +216,10 @@ fn candidates(options: &args::History, store: &RunStore) -> Result<Vec<RunSummar
     }
     // The same server under other URLs.
     let Some(fingerprint) = first.target_fingerprint.clone() else { return Ok(found) };
-    let others = store.summaries(&Filter {
-        test: Some(options.test.clone()),
-        target: Some(fingerprint),
-        ..Filter::default()
-    })?;
     let mut all = found;
-    let known: std::collections::BTreeSet<String> = all.iter().map(|run| run.run_id.clone()).collect();
-    all.extend(others.into_iter().filter(|run| !known.contains(&run.run_id)));
+    all.extend(runs_on(Some(fingerprint))?);
     all.sort_by(|a, b| b.run_id.cmp(&a.run_id));
+    all.dedup_by(|a, b| a.run_id == b.run_id);
     Ok(all)
 }
 
@@ -252,15 +237,10 @@ fn newest_usable(summaries: &[RunSummary], metric: Option<&str>, store: &RunStor
         }
         newest.get_or_insert(run);
     }
-    if let Some(newest) = newest {
-        return Ok(newest);
-    }
-    let what = metric.map_or_else(String::new, |metric| format!(" with a figure '{metric}'"));
-    let message = format!("none of {} stored runs has a complete repetition{what}", summaries.len());
-    Err(Failure {
-        message,
-        hint: Some("'plimsoll show RUN' has the figures of a run".to_owned()),
-        exit_code: exit::INCOMPLETE,
+    newest.ok_or_else(|| {
+        let what = metric.map_or_else(String::new, |metric| format!(" with a figure '{metric}'"));
+        let message = format!("none of {} stored runs has a complete repetition{what}", summaries.len());
+        Failure::usage(message).code(exit::INCOMPLETE).hint("'plimsoll show RUN' has the figures of a run")
     })
 }
 

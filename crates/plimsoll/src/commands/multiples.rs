@@ -16,21 +16,10 @@ const CATALOG: &str = "catalog";
 pub struct Loaded {
     /// Run that counts as 1.
     pub reference: Option<(String, Vec<Repetition>)>,
-    anchor: Option<LoadedAnchor>,
-}
-
-#[derive(Debug)]
-struct LoadedAnchor {
-    name: String,
-    edition: Option<String>,
-    dtu: f64,
-    times: Times,
-}
-
-#[derive(Debug)]
-enum Times {
-    Measured(Vec<Repetition>),
-    Square(f64),
+    /// What has a known DTU.
+    pub anchor: Option<Anchor>,
+    /// Edition of the catalogue that the anchor's fit is from.
+    pub catalog_edition: Option<String>,
 }
 
 impl Loaded {
@@ -40,13 +29,15 @@ impl Loaded {
             Some(id) => Some(ladder_of(store.record(id)?)?),
             None => None,
         };
-        let anchor = match options.anchor.as_deref() {
-            None => None,
+        let loaded = Self { reference, ..Self::default() };
+        Ok(match options.anchor.as_deref() {
+            None => loaded,
             Some(CATALOG) => {
                 let fit = Catalog::builtin()?.dtu_anchor()?;
                 let name = format!("{}/{}@{}, {}", fit.service, fit.level, fit.edition, fit.basis.name());
-                let edition = Some(format!("{}@{}", fit.service, fit.edition));
-                Some(LoadedAnchor { name, edition, dtu: fit.dtu, times: Times::Square(fit.coefficient_seconds) })
+                let times = AnchorTimes::Square(fit.coefficient_seconds);
+                let catalog_edition = Some(format!("{}@{}", fit.service, fit.edition));
+                Self { anchor: Some(Anchor { name, dtu: fit.dtu, times }), catalog_edition, ..loaded }
             }
             Some(text) => {
                 let parts = text.split_once('=').and_then(|(id, dtu)| Some((id, dtu.parse::<f64>().ok()?)));
@@ -55,26 +46,9 @@ impl Loaded {
                         .hint("such as --anchor latest=50, or --anchor catalog for the published fit")
                 })?;
                 let (name, repetitions) = ladder_of(store.record(id)?)?;
-                Some(LoadedAnchor { name, edition: None, dtu, times: Times::Measured(repetitions) })
+                let anchor = Anchor { name, dtu, times: AnchorTimes::Measured(repetitions) };
+                Self { anchor: Some(anchor), ..loaded }
             }
-        };
-        Ok(Self { reference, anchor })
-    }
-
-    /// Edition of the catalogue that the anchor's fit is from.
-    pub fn catalog_edition(&self) -> Option<String> {
-        self.anchor.as_ref()?.edition.clone()
-    }
-
-    /// The anchor as the analysis wants it.
-    pub fn anchor(&self) -> Option<Anchor<'_>> {
-        self.anchor.as_ref().map(|anchor| Anchor {
-            name: &anchor.name,
-            dtu: anchor.dtu,
-            times: match &anchor.times {
-                Times::Measured(repetitions) => AnchorTimes::Measured(repetitions),
-                Times::Square(coefficient) => AnchorTimes::Square(*coefficient),
-            },
         })
     }
 }
@@ -87,8 +61,8 @@ pub fn apply(options: &Multiples, store: &RunStore, records: &mut [RunRecord]) -
     let loaded = Loaded::load(options, store)?;
     for record in records.iter_mut().filter(|record| record.cpu_table.is_some()) {
         let reference = loaded.reference.as_ref().map(|(id, repetitions)| (id.as_str(), repetitions.as_slice()));
-        record.cpu_table = Some(cpu_table(&record.repetitions, reference, loaded.anchor()));
-        record.catalog_edition = loaded.catalog_edition().or(record.catalog_edition.take());
+        record.cpu_table = Some(cpu_table(&record.repetitions, reference, loaded.anchor.as_ref()));
+        record.catalog_edition = loaded.catalog_edition.clone().or(record.catalog_edition.take());
     }
     Ok(())
 }

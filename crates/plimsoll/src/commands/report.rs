@@ -12,7 +12,7 @@ use tempfile::NamedTempFile;
 
 use super::compare::conditions::refusal;
 use super::multiples;
-use crate::args::{CsvRows, Report};
+use crate::args::Report;
 use crate::failure::Failure;
 use crate::printer::Printer;
 use crate::settings::Settings;
@@ -32,17 +32,7 @@ pub fn report(options: &Report, settings: &Settings, printer: &Printer) -> Resul
         write(path, &markdown::report(&records, refusal), printer)?;
     }
     if let Some(path) = &options.csv {
-        let rows = match options.rows {
-            CsvRows::Points => csv::Rows::Points,
-            CsvRows::Seconds => csv::Rows::Seconds,
-            CsvRows::Requests => csv::Rows::Requests,
-            CsvRows::Phases => csv::Rows::Phases,
-            CsvRows::Histograms => csv::Rows::Histograms,
-            CsvRows::Waits => csv::Rows::Waits,
-            CsvRows::Files => csv::Rows::Files,
-            CsvRows::Samples => csv::Rows::Samples,
-        };
-        write(path, &csv::table(&records, rows), printer)?;
+        write(path, &csv::table(&records, &options.rows).unwrap_or_default(), printer)?;
     }
     Ok(exit::DONE)
 }

@@ -13,7 +13,6 @@ use plimsoll_engine::{Cold, Target};
 use plimsoll_measurement::{Host, RunRecord, exit, units};
 use plimsoll_report::terminal;
 use plimsoll_store::RunStore;
-use signal_hook::consts::SIGTERM;
 
 use super::multiples::Loaded;
 use crate::args::Run;
@@ -64,18 +63,17 @@ pub fn run(options: &Run, settings: &Settings, printer: &Printer) -> Result<u8, 
                 without_samples: options.looks.no_samples,
                 campaign: options.campaign.clone(),
                 reference: multiples.reference.clone(),
-                anchor: multiples.anchor(),
-                catalog_edition: multiples.catalog_edition(),
+                anchor: multiples.anchor.as_ref(),
+                catalog_edition: multiples.catalog_edition.clone(),
                 ..common
             };
-            let session = Session { printer, interrupt: &interrupt };
-            let record = session.run(&plan, target, &opened, &store)?;
+            let record = measure(&plan, target, &opened, &store, &interrupt, printer)?;
             present(&record, options.json, printer)?;
             codes.push(record.error.as_ref().map_or(exit::DONE, |error| error.exit_code));
-            if let Some(signal) = interrupt.signal() {
+            if let Some(code) = signals::exit_code(&interrupt) {
                 // Also when this run was complete: others were not begun.
                 if codes.len() < targets.len() * chosen.len() {
-                    codes.push(if signal == SIGTERM { exit::TERMINATED } else { exit::INTERRUPTED });
+                    codes.push(code);
                 }
                 break 'targets;
             }
@@ -84,38 +82,30 @@ pub fn run(options: &Run, settings: &Settings, printer: &Printer) -> Result<u8, 
     Ok(exit_code(&codes))
 }
 
-/// What all runs of a call share.
-pub struct Session<'a> {
-    /// Where remarks go.
-    pub printer: &'a Printer,
-    /// Requests to stop.
-    pub interrupt: &'a Interrupt,
-}
-
-impl Session<'_> {
-    /// One run: of a database that could be opened, or the record of why it could not.
-    pub fn run(
-        &self,
-        plan: &Plan<'_>,
-        target: &Target,
-        opened: &Opened,
-        store: &Arc<RunStore>,
-    ) -> Result<RunRecord, Failure> {
-        match &opened.database {
-            Ok(database) => {
-                let (feed, events) = feed();
-                let sinks = Sinks { keeper: Some(Box::new(InStore(Arc::clone(store)))), feeds: vec![feed] };
-                Ok(std::thread::scope(|scope| {
-                    let progress = Progress::new(self.printer, plan.definition.name.clone());
-                    // Without a thread for it nothing is shown, and the run goes on.
-                    let name = std::thread::Builder::new().name("progress".to_owned());
-                    let _ = name.spawn_scoped(scope, || progress.follow(events));
-                    execute(plan, database.as_ref(), &opened.clock, self.interrupt, sinks)
-                }))
-            }
-            Err(error) => Ok(run::not_started(plan, engines::engine_of(target)?.products()[0], &opened.clock, error)),
+/// One run: of a database that could be opened, or the record of why it could not.
+pub fn measure(
+    plan: &Plan<'_>,
+    target: &Target,
+    opened: &Opened,
+    store: &Arc<RunStore>,
+    interrupt: &Interrupt,
+    printer: &Printer,
+) -> Result<RunRecord, Failure> {
+    let database = match &opened.database {
+        Ok(database) => database.as_ref(),
+        Err(error) => {
+            return Ok(run::not_started(plan, engines::engine_of(target)?.products()[0], &opened.clock, error));
         }
-    }
+    };
+    let (feed, events) = feed();
+    let sinks = Sinks { keeper: Some(Box::new(InStore(Arc::clone(store)))), feeds: vec![feed] };
+    Ok(std::thread::scope(|scope| {
+        let progress = Progress::new(printer, plan.definition.name.clone());
+        // Without a thread for it nothing is shown, and the run goes on.
+        let name = std::thread::Builder::new().name("progress".to_owned());
+        let _ = name.spawn_scoped(scope, || progress.follow(events));
+        execute(plan, database, &opened.clock, interrupt, sinks)
+    }))
 }
 
 /// Shows a run: the record as one line of JSON, or a table.
@@ -124,11 +114,10 @@ pub fn present(record: &RunRecord, json: bool, printer: &Printer) -> Result<(), 
         let line = plimsoll_report::json_line(record).map_err(|error| Failure::usage(error.to_string()))?;
         printer.result(&line);
     } else if !record.repetitions.is_empty() || record.error.is_none() {
-        printer.result(&terminal::run(record, printer.style()));
+        printer.result(&terminal::run(record, printer.style));
     }
     if let Some(error) = &record.error {
-        let failure = Failure { message: error.message.clone(), hint: error.hint.clone(), exit_code: error.exit_code };
-        printer.failure(&failure);
+        printer.failure(&Failure::from(error));
     } else if !json {
         let id = &record.run_id;
         printer.remark(&format!("kept as run {id}; 'plimsoll report {id} --html report.html' draws it"));
@@ -227,7 +216,7 @@ fn level_words(options: &Run) -> Option<LevelWords> {
 
 /// Whoever writes to tables that are there has to say so in the definition and in the call.
 fn consent(definition: &Definition, options: &Run) -> Result<(), Failure> {
-    let refused = |message: String| Failure { message, hint: None, exit_code: exit::SAFETY };
+    let refused = |message: String| Failure::usage(message).code(exit::SAFETY);
     for consent in definition.steps.iter().filter_map(|step| step.consent) {
         match consent {
             Consent::Databases { backups } if !options.consent.allow_create_database => {

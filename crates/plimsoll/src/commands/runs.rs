@@ -1,9 +1,10 @@
 //! `plimsoll runs` and `plimsoll show`: what is in the store.
 
+use plimsoll_engine::Target;
 use plimsoll_measurement::exit;
 use plimsoll_report::model::Value;
 use plimsoll_report::terminal::{self, Style};
-use plimsoll_store::{Filter, RunStore, RunSummary};
+use plimsoll_store::{Filter, RunStore, RunSummary, StoreError};
 
 use super::compare::short;
 use super::multiples;
@@ -16,20 +17,16 @@ use crate::settings::Settings;
 pub fn runs(options: &Runs, settings: &Settings, printer: &Printer) -> Result<u8, Failure> {
     let store = if let Some(other) = &options.merge {
         let store = settings.open_store()?;
-        let taken = RunStore::open_unchanged(other).and_then(|other| store.merge_from(&other)).map_err(|error| {
-            Failure { exit_code: exit::INCOMPLETE, ..Failure::usage(error.to_string()) }
-                .hint("--merge takes the file of a store")
-        })?;
+        let taken = RunStore::open_unchanged(other).and_then(|other| store.merge_from(&other));
+        let failed = |error: StoreError| Failure::usage(error.to_string()).code(exit::INCOMPLETE);
+        let taken = taken.map_err(|error| failed(error).hint("--merge takes the file of a store"))?;
         printer.remark(&format!("{taken} runs taken from {}", other.display()));
         store
     } else {
         settings.read_store()?
     };
-    let target = match &options.target {
-        // A password in the URL would keep it from being found, and must not be looked for.
-        Some(url) => Some(plimsoll_engine::Target::parse(url)?.display().to_owned()),
-        None => None,
-    };
+    // A password in the URL would keep it from being found, and must not be looked for.
+    let target = options.target.as_deref().map(Target::parse).transpose()?.map(|target| target.display().to_owned());
     let filter = Filter { test: options.test.clone(), target, campaign: options.campaign.clone(), ..Filter::default() };
     let mut found = store.summaries(&filter)?;
     let (all, limit) = (found.len(), options.limit as usize);
@@ -50,7 +47,7 @@ pub fn runs(options: &Runs, settings: &Settings, printer: &Printer) -> Result<u8
         });
     } else {
         let rows: Vec<plimsoll_report::RunSummary> = found.iter().map(row).collect();
-        printer.result(&terminal::runs(&rows, printer.style()));
+        printer.result(&terminal::runs(&rows, printer.style));
     }
     Ok(exit::DONE)
 }
@@ -81,7 +78,7 @@ pub fn show(options: &Show, settings: &Settings, printer: &Printer) -> Result<u8
         let line = plimsoll_report::json_line(&record).map_err(|error| Failure::usage(error.to_string()))?;
         printer.result(&line);
     } else {
-        printer.result(&terminal::run(&record, Style { full: options.full, ..printer.style() }));
+        printer.result(&terminal::run(&record, Style { full: options.full, ..printer.style }));
     }
     Ok(exit::DONE)
 }

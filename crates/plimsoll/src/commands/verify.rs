@@ -11,7 +11,6 @@ use plimsoll_measurement::{Figure, Host, RunRecord, exit, units};
 use plimsoll_report::accuracy::{self, Accuracy};
 use plimsoll_report::markdown;
 use plimsoll_report::terminal::{self, Style};
-use signal_hook::consts::SIGTERM;
 
 use super::report::{try_path, write};
 use super::run::{plan, this_machine};
@@ -89,13 +88,13 @@ pub fn verify(options: &Verify, printer: &Printer) -> Result<u8, Failure> {
     let mut rows = Vec::new();
     let outcome = bench.all(&levels, &mut rows);
     if !options.json {
-        printer.result(&terminal::report(&accuracy::report(&rows), Style { full: true, ..printer.style() }));
+        printer.result(&terminal::report(&accuracy::report(&rows), Style { full: true, ..printer.style }));
     }
     if let Some(path) = &options.markdown {
         write(path, &markdown::tables(&accuracy::report(&rows)), printer)?;
     }
-    if let Some(signal) = interrupt.signal() {
-        return Ok(if signal == SIGTERM { exit::TERMINATED } else { exit::INTERRUPTED });
+    if let Some(code) = signals::exit_code(&interrupt) {
+        return Ok(code);
     }
     outcome?;
     let count = |verdict: &str| rows.iter().filter(|row| row.verdict() == verdict).count();
@@ -248,18 +247,15 @@ impl Bench<'_> {
         let record = run(test, sets, false)?;
         match &record.error {
             None => Ok(record),
-            Some(error) => Err(Failure {
-                message: format!("{test} on {level}: {}", error.message),
-                hint: error.hint.clone(),
-                exit_code: error.exit_code,
-            }),
+            Some(error) => {
+                Err(Failure { message: format!("{test} on {level}: {}", error.message), ..Failure::from(error) })
+            }
         }
     }
 }
 
 fn incomplete(message: String) -> Failure {
-    let hint = Some(next_step(ErrorKind::Internal).to_owned());
-    Failure { message, hint, exit_code: exit::INCOMPLETE }
+    Failure::usage(message).code(exit::INCOMPLETE).hint(next_step(ErrorKind::Internal))
 }
 
 fn headline(record: &RunRecord) -> Result<&Figure, Failure> {

@@ -4,6 +4,7 @@
 use plimsoll_analysis::compare::{Summary, Terms, compare_summaries};
 use plimsoll_measurement::{Figure, RunRecord};
 
+use super::order::distinct;
 use super::words::{bound, limit_in_a_cell, value};
 use crate::model::format::{plain, title};
 use crate::model::{Cell, Table, Value, number, text};
@@ -217,15 +218,4 @@ fn names(records: &[RunRecord], columns: &[Column<'_>]) -> Vec<String> {
         dated(format!("{}{version}", plain(column.target)), column)
     };
     columns.iter().map(long).collect()
-}
-
-/// Each once, in order of appearance.
-fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
-    let mut seen = Vec::new();
-    for one in all {
-        if !seen.contains(&one) {
-            seen.push(one);
-        }
-    }
-    seen
 }

@@ -1,11 +1,12 @@
 //! What stands behind a verdict, as tables: its segments, and the ceilings that figures were held against.
 
 use crate::model::format::seconds as format_seconds;
-use plimsoll_measurement::RunRecord;
+use plimsoll_measurement::{Repetition, RunRecord, SampleGap, Segment};
 
+use super::order::grouped;
 use super::sampled::{NEAR_PERCENT, series, utilisation};
 use super::words::limits;
-use crate::model::format::{self, percent, plain, title, whole};
+use crate::model::format::{self, count, percent, plain, title, whole};
 use crate::model::{Cell, Series, Table, number, scaled, text};
 
 /// Rows: segments of the repetitions with a verdict of their own.
@@ -27,15 +28,12 @@ pub fn segments(record: &RunRecord) -> Option<Table> {
 
 /// Rows: the limits of all segments, with the time that each bound; the longest first.
 pub fn time_by_limit(record: &RunRecord) -> Option<Table> {
-    let mut times: Vec<(String, f64)> = Vec::new();
-    for segment in &record.verdict.segments {
-        let limit = limits(segment.limit.as_deref(), &segment.also);
+    let time = |segment: &Segment| {
         let seconds = (segment.to_seconds - segment.from_seconds).max(0.0);
-        match times.iter_mut().find(|(known, _)| *known == limit) {
-            Some((_, sum)) => *sum += seconds,
-            None => times.push((limit, seconds)),
-        }
-    }
+        (limits(segment.limit.as_deref(), &segment.also), seconds)
+    };
+    let times = grouped(record.verdict.segments.iter().map(time)).into_iter();
+    let mut times: Vec<(String, f64)> = times.map(|(limit, seconds)| (limit, seconds.iter().sum())).collect();
     times.sort_by(|one, other| other.1.total_cmp(&one.1));
     let all: f64 = times.iter().map(|(_, seconds)| seconds).sum();
     Table::of(
@@ -105,14 +103,11 @@ pub fn columns(record: &RunRecord) -> Option<Table> {
 
 /// Courses of the same name and kind as one, in order of appearance.
 fn joined<K: PartialEq>(all: impl Iterator<Item = (K, Series)>) -> Vec<(K, Series)> {
-    let mut joined: Vec<(K, Series)> = Vec::new();
-    for (kind, series) in all {
-        match joined.iter_mut().find(|(other, known)| *other == kind && known.name == series.name) {
-            Some((_, known)) => known.steps.extend(series.steps),
-            None => joined.push((kind, series)),
-        }
-    }
-    joined
+    let joined = grouped(all.map(|(kind, series)| ((kind, series.name.clone()), series)));
+    let one = |((kind, name), parts): ((K, String), Vec<Series>)| {
+        (kind, Series { name, steps: parts.into_iter().flat_map(|part| part.steps).collect(), ..Series::default() })
+    };
+    joined.into_iter().map(one).collect()
 }
 
 /// Rows: what would raise the rate, by a model of what was measured.
@@ -151,6 +146,33 @@ pub fn gaps(record: &RunRecord) -> Option<Table> {
             (text("Reason"), &|(_, gap)| plain(&gap.reason).into()),
         ],
     )
+}
+
+/// Rows: what happened during the repetitions and explains what is seen in figures.
+pub fn marks(record: &RunRecord) -> Option<Table> {
+    Table::of(
+        record.repetitions.iter().flat_map(|one| one.marks.iter().map(move |mark| (one, mark))),
+        &[
+            (text("Rep."), &|(one, _)| plain(&one.label).into()),
+            (scaled("At", "s"), &|(_, mark)| mark.seconds.into()),
+            (text("What happened"), &|(_, mark)| plain(&mark.text).into()),
+        ],
+    )
+}
+
+/// More spans without data than this are counted only.
+const MOST_SPANS: usize = 4;
+
+/// Sentences: which spans of the repetitions have no data, and why.
+pub fn without_data(record: &RunRecord) -> Vec<String> {
+    let all = || record.repetitions.iter().flat_map(|one| one.gaps.iter().map(move |gap| (one, gap)));
+    let sentence = |(one, gap): (&Repetition, &SampleGap)| {
+        let (from, to) = (format_seconds(gap.from_seconds), format_seconds(gap.to_seconds));
+        format!("Repetition {} has no data from {from} to {to}: {}.", plain(&one.label), plain(&gap.reason))
+    };
+    let more = all().count().saturating_sub(MOST_SPANS);
+    let more = (more > 0).then(|| format!("{} without data are not listed here.", count(more, "more span")));
+    all().take(MOST_SPANS).map(sentence).chain(more).collect()
 }
 
 /// What it cost to look at the target and the machine; `None` where nobody looked.

@@ -2,6 +2,7 @@
 
 use plimsoll_measurement::{Figure, RunRecord};
 
+use super::order::grouped;
 use crate::model::format::{marked_basis, moment, plain};
 
 /// Runs with one figure in common, and that figure.
@@ -10,18 +11,10 @@ pub type Family<'a> = Vec<(&'a RunRecord, &'a Figure)>;
 /// Runs with the same figure in the same unit as headline, in order of appearance; none of a single run. Where several
 /// tests share a figure on several targets, each test is a family of its own: a campaign's question is the target.
 pub fn families(records: &[RunRecord]) -> Vec<Family<'_>> {
-    let mut families: Vec<Family<'_>> = Vec::new();
-    for record in records {
-        let Some(figure) = &record.result else { continue };
-        let same = |family: &&mut Family<'_>| family[0].1.metric == figure.metric && family[0].1.unit == figure.unit;
-        match families.iter_mut().find(same) {
-            Some(family) => family.push((record, figure)),
-            None => families.push(vec![(record, figure)]),
-        }
-    }
-    let mut families: Vec<Family<'_>> = families.into_iter().flat_map(by_test).collect();
-    families.retain(|family| family.len() > 1);
-    families
+    let known = records.iter().filter_map(|record| Some((record, record.result.as_ref()?)));
+    let families = grouped(known.map(|(record, figure)| ((&figure.metric, &figure.unit), (record, figure))));
+    let families = families.into_iter().flat_map(|(_, family)| by_test(family));
+    families.filter(|family| family.len() > 1).collect()
 }
 
 /// The family by its tests, if both tests and targets differ in it.
@@ -30,14 +23,7 @@ fn by_test(family: Family<'_>) -> Vec<Family<'_>> {
     if !differs(|run| &run.test) || !differs(|run| &run.target) {
         return vec![family];
     }
-    let mut tests: Vec<Family<'_>> = Vec::new();
-    for (run, figure) in family {
-        match tests.iter_mut().find(|family| family[0].0.test == run.test) {
-            Some(family) => family.push((run, figure)),
-            None => tests.push(vec![(run, figure)]),
-        }
-    }
-    tests
+    grouped(family.into_iter().map(|one| (&one.0.test, one))).into_iter().map(|(_, family)| family).collect()
 }
 
 /// What tells the runs apart: the target, then the test and the start (or the run itself) where they are needed.

@@ -4,6 +4,7 @@
 use plimsoll_measurement::{Figure, RunRecord};
 
 use super::families::Family;
+use super::order::{distinct, grouped};
 use crate::model::format::plain;
 
 /// Levels by what was measured there in each series.
@@ -37,25 +38,18 @@ pub fn levels<'a>(family: &Family<'a>) -> Option<Levels<'a>> {
 }
 
 fn by<'a>(family: &Family<'a>, series_of: fn(&RunRecord) -> Option<&str>) -> Option<Levels<'a>> {
-    let mut series: Vec<&str> = Vec::new();
-    let mut levels: Vec<Level<'a>> = Vec::new();
-    for (record, figure) in family {
-        let (name, own) = (plain(level(&record.target)), series_of(record)?);
-        let at = series.iter().position(|known| *known == own).unwrap_or_else(|| {
-            series.push(own);
-            series.len() - 1
-        });
-        let place = levels.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
-            levels.push((name, Vec::new()));
-            levels.len() - 1
-        });
-        let values = &mut levels[place].1;
-        values.retain(|(known, ..)| *known != at);
-        values.push((at, record, figure));
-    }
+    let own: Vec<&str> = family.iter().map(|(record, _)| series_of(record)).collect::<Option<_>>()?;
+    let series = distinct(own.iter().copied());
+    let place = |own: &str| series.iter().position(|known| *known == own).unwrap_or_default();
+    let all = family.iter().zip(&own).rev().map(|((record, figure), own)| (place(own), *record, *figure));
+    // The newest comes first, and counts.
+    let mut levels: Vec<Level<'a>> = grouped(all.map(|value| (plain(level(&value.1.target)), value)));
     for (_, values) in &mut levels {
         values.sort_by_key(|(at, ..)| *at);
+        values.dedup_by_key(|(at, ..)| *at);
     }
+    let order = distinct(family.iter().map(|(record, _)| plain(level(&record.target))));
+    levels.sort_by_key(|(name, _)| order.iter().position(|known| known == name));
     let start = common_start(&levels);
     for (name, _) in &mut levels {
         name.drain(..start);

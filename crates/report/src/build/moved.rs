@@ -3,6 +3,7 @@
 use plimsoll_measurement::units::{MB, mb_per_minute};
 use plimsoll_measurement::{Metric, Point, Repetition, RunRecord};
 
+use super::order::distinct;
 use crate::model::format::plain;
 use crate::model::{Table, number, scaled, text};
 
@@ -19,17 +20,6 @@ fn stage(point: &Point) -> Option<(&str, &str)> {
 
 /// Phase of chunks that are written beside a move.
 const BESIDE: &str = "import-write";
-
-/// What there is of something, each once, in the order in which it comes.
-fn distinct<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut found = Vec::new();
-    for one in all {
-        if !found.contains(&one) {
-            found.push(one);
-        }
-    }
-    found
-}
 
 fn moved(record: &RunRecord) -> impl Iterator<Item = (&str, &str)> {
     let is_move = record.results.iter().any(|figure| MOVED.contains(&figure.metric.as_str()));

@@ -9,9 +9,7 @@ use super::run::{run, warnings};
 use super::steadiness::steadiness;
 use super::{cpu, facts, plots_more, words};
 use crate::model::format::{count, marked_basis, name, plain, title, value as shown};
-use crate::model::{
-    Bar, BarChart, Block, Cell, Group, GroupedBars, Part, Picture, Rank, Report, Table, Tone, number, text,
-};
+use crate::model::{Bar, BarChart, Block, Cell, Group, Part, Picture, Rank, Report, Table, Tone, number, text};
 
 /// How to read a report, in sentences.
 pub const HOW_TO_READ: [&str; 9] = [
@@ -187,8 +185,8 @@ fn percentages(campaign: &Campaign) -> Option<Picture> {
     let bar = |(label, value): &(String, _)| Bar { label: label.clone(), value: Clone::clone(value), expected: None };
     let axis = format!("% of {}", campaign.base);
     let title = format!("In percent of {}", campaign.base);
-    let bars = campaign.bars.iter().map(bar).collect();
-    (campaign.bars.len() <= MOST_BARS).then_some(Picture::Bars(BarChart { title, axis, bars }))
+    let bars = campaign.bars.iter().map(bar);
+    (campaign.bars.len() <= MOST_BARS).then(|| Picture::Bars(BarChart::plain(title, axis, bars)))
 }
 
 fn bars(family: &Family<'_>) -> Vec<Picture> {
@@ -205,13 +203,13 @@ fn bars(family: &Family<'_>) -> Vec<Picture> {
             };
             let groups = panel.iter().map(group).collect();
             let (title, axis, series) = (title.clone(), axis.clone(), levels.series.clone());
-            Picture::Grouped(GroupedBars { title, axis, series, groups })
+            Picture::Bars(BarChart { title, axis, series, groups })
         };
         return levels.panels.iter().map(grouped).collect();
     }
     let runs: Vec<&RunRecord> = family.iter().map(|(record, _)| *record).collect();
     let bars = family.iter().zip(labels(&runs)).map(|((record, figure), label)| bar(label, record, figure));
-    vec![Picture::Bars(BarChart { title, axis, bars: bars.take(MOST_BARS).collect() })]
+    vec![Picture::Bars(BarChart::plain(title, axis, bars.take(MOST_BARS)))]
 }
 
 fn bar(label: String, record: &RunRecord, figure: &Figure) -> Bar {

@@ -1,23 +1,21 @@
 //! Which charts a run has: rates of its points, the CPU ladder, misses against the working set.
 
+use std::collections::BTreeSet;
+
 use plimsoll_analysis::consistency::{DEFAULT_WINDOW, rolling_average};
+use plimsoll_analysis::summary;
 use plimsoll_measurement::{CpuRow, CpuTable, Point, Repetition, RunRecord};
 
 use super::facts::{miss_percent, point_rate, set_megabytes};
+use super::order::distinct;
 use super::words::value;
 use crate::model::format::{self, plain, title};
 use crate::model::{Axis, Kind, Line, LineChart, Look, Mark, Picture, Spot};
 
 /// The phases of the test in order; one without a name for tests of a single step.
 pub fn phases(record: &RunRecord) -> Vec<Option<&str>> {
-    let mut phases = Vec::new();
-    for point in record.repetitions.iter().flat_map(|repetition| &repetition.points) {
-        let phase = point.phase.as_deref();
-        if !phases.contains(&phase) {
-            phases.push(phase);
-        }
-    }
-    phases
+    let points = record.repetitions.iter().flat_map(|repetition| &repetition.points);
+    distinct(points.map(|point| point.phase.as_deref()))
 }
 
 /// Fewer minutes of requests than this are no chart.
@@ -61,14 +59,19 @@ pub fn rates(record: &RunRecord, phase: Option<&str>) -> Option<Picture> {
         return None;
     }
     let what = phase.map_or_else(|| "Rate".to_owned(), |phase| format!("{}: rate", title(phase)));
-    let chart = LineChart {
-        title: format!("{what} of each {} in every repetition", step.to_lowercase()),
-        x: Axis::new(format!("{step}, counted from 0"), Kind::Index),
-        y: Axis::new("MB/min", Kind::FromZero),
-        lines,
-        mark: None,
+    let title = format!("{what} of each {} in every repetition", step.to_lowercase());
+    let x = Axis::new(format!("{step}, counted from 0"), Kind::Index);
+    Some(Picture::lines(title, x, Axis::new("MB/min", Kind::FromZero), lines))
+}
+
+/// A line for each repetition.
+pub fn by_repetition(record: &RunRecord, spots: impl Fn(&Repetition) -> Vec<Spot>) -> Vec<Line> {
+    let line = |(at, repetition): (usize, &Repetition)| Line {
+        name: plain(&repetition.label),
+        look: Look::Measured(at),
+        spots: spots(repetition),
     };
-    Some(Picture::Lines(chart))
+    record.repetitions.iter().enumerate().map(line).collect()
 }
 
 fn smoothed(spots: &[Spot], repetition: &Repetition, at: usize) -> Line {
@@ -83,19 +86,27 @@ fn smoothed(spots: &[Spot], repetition: &Repetition, at: usize) -> Line {
 fn spots(repetition: &Repetition, place: impl Fn(&Point) -> Option<(f64, f64)>) -> Vec<Spot> {
     let spot = |point: &Point| {
         let (x, y) = place(point)?;
-        let label = point.label.as_deref().map_or_else(|| format!("point {}", point.index), plain);
-        Some(Spot { x, y, label, flags: point.flags.clone(), range: None })
+        Some(Spot { x, y, label: label(point), flags: point.flags.clone(), range: None })
     };
     let mut spots: Vec<Spot> = repetition.points.iter().filter_map(spot).filter(|spot| spot.y.is_finite()).collect();
     spots.sort_by(|one, other| one.x.total_cmp(&other.x));
     spots
 }
 
+/// A spot at the mean of these values, with their range; `None` without any.
+pub fn mean(x: f64, values: &[f64], label: String) -> Option<Spot> {
+    let range = summary::range(values).filter(|_| values.len() > 1);
+    Some(Spot { x, y: summary::mean(values)?, range, label, flags: Vec::new() })
+}
+
+/// What a point is called.
+pub fn label(point: &Point) -> String {
+    point.label.as_deref().map_or_else(|| format!("point {}", point.index), plain)
+}
+
 /// Time against N, both logarithmic: a line for each number of sessions, and how the square of N would go on.
 pub fn ladder(cpu: &CpuTable) -> Picture {
-    let mut sessions: Vec<u32> = cpu.rows.iter().map(|row| row.sessions).collect();
-    sessions.sort_unstable();
-    sessions.dedup();
+    let sessions: BTreeSet<u32> = cpu.rows.iter().map(|row| row.sessions).collect();
     let mut lines = Vec::new();
     for (at, count) in sessions.into_iter().enumerate() {
         let mut rows: Vec<_> = cpu.rows.iter().filter(|row| row.sessions == count && row.seconds > 0.0).collect();
@@ -108,18 +119,11 @@ pub fn ladder(cpu: &CpuTable) -> Picture {
             range: None,
         };
         let spots = rows.iter().map(spot).collect();
-        let name = if count == 1 { "1 session".to_owned() } else { format!("{count} sessions") };
-        lines.push(Line { name, look: Look::Measured(at), spots });
+        lines.push(Line { name: format::count(count as usize, "session"), look: Look::Measured(at), spots });
     }
     lines.extend(square(cpu));
-    let chart = LineChart {
-        title: "Time of the join against N, both axes logarithmic".to_owned(),
-        x: Axis::new("Rows N on each side", Kind::Log),
-        y: Axis::new("Seconds (median)", Kind::Log),
-        lines,
-        mark: None,
-    };
-    Picture::Lines(chart)
+    let (x, y) = (Axis::new("Rows N on each side", Kind::Log), Axis::new("Seconds (median)", Kind::Log));
+    Picture::lines("Time of the join against N, both axes logarithmic", x, y, lines)
 }
 
 /// How the square of N would go on, through the longest rung without a flag of the smallest number of sessions.
@@ -143,13 +147,9 @@ fn square(cpu: &CpuTable) -> Option<Line> {
 
 /// Misses against the working set, with the memory that was found marked.
 pub fn memory(record: &RunRecord) -> Option<Picture> {
-    let line = |(at, repetition): (usize, &Repetition)| Line {
-        name: plain(&repetition.label),
-        look: Look::Measured(at),
-        spots: spots(repetition, |point| Some((set_megabytes(point)?, miss_percent(point)?))),
-    };
-    let lines: Vec<Line> =
-        record.repetitions.iter().enumerate().map(line).filter(|line| !line.spots.is_empty()).collect();
+    let place = |point: &Point| Some((set_megabytes(point)?, miss_percent(point)?));
+    let mut lines = by_repetition(record, |repetition| spots(repetition, place));
+    lines.retain(|line| !line.spots.is_empty());
     if lines.is_empty() {
         return None;
     }

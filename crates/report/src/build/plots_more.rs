@@ -1,15 +1,14 @@
 //! Charts of how far a resource was used at each point, of minutes, and of moves by size: what the seeds drew beside their
 //! rates.
 
-use plimsoll_analysis::summary;
-use plimsoll_measurement::{Point, Repetition, RunRecord};
+use plimsoll_measurement::{Minute, Point, Repetition, RunRecord};
 
 use super::families::labels;
 use super::moved::{self, OfSize};
-use super::plots;
-use super::sampled;
+use super::order::grouped;
+use super::{plots, sampled};
 use crate::model::format::plain;
-use crate::model::{Axis, Kind, Line, LineChart, Look, Picture, Series, Spot};
+use crate::model::{Axis, Kind, Line, Look, Picture, Series, Spot};
 
 /// Fewer points or minutes than this are no chart.
 const FEW: usize = 3;
@@ -20,52 +19,34 @@ const LEAST_KNOWN: f64 = 0.5;
 /// How far a resource was used at each point, all repetitions overlaid: of all resources the one that was used most.
 pub fn used_by_point(record: &RunRecord) -> Option<Picture> {
     let resource = most_used(record)?;
-    let line = |(at, repetition): (usize, &Repetition)| Line {
-        name: plain(&repetition.label),
-        look: Look::Measured(at),
-        spots: spots(record, repetition, &resource),
-    };
-    chart(&resource, record, record.repetitions.iter().enumerate().map(line).collect(), "in every repetition")
+    let lines = plots::by_repetition(record, |repetition| spots(record, repetition, &resource));
+    chart(&resource, record, lines, "in every repetition")
 }
 
 /// The same of several runs of one test, as means of their repetitions: a line for each run.
 pub fn used_by_run(records: &[RunRecord]) -> Vec<Picture> {
-    let mut tests: Vec<&str> = records.iter().map(|record| record.test.as_str()).collect();
-    tests.dedup();
-    let mut done: Vec<&str> = Vec::new();
-    let mut charts = Vec::new();
-    for test in tests {
-        let runs: Vec<&RunRecord> = records.iter().filter(|record| record.test == test).collect();
-        if done.contains(&test) || runs.len() < 2 {
-            continue;
-        }
-        done.push(test);
-        charts.extend(of_test(&runs));
-    }
-    charts
+    let tests = grouped(records.iter().map(|record| (&record.test, record)));
+    tests.iter().filter(|(_, runs)| runs.len() > 1).filter_map(|(_, runs)| of_test(runs)).collect()
 }
 
 fn of_test(runs: &[&RunRecord]) -> Option<Picture> {
     let resource = runs.iter().find_map(|record| most_used(record))?;
-    let mean = |record: &RunRecord| -> Vec<Spot> {
-        let all: Vec<Vec<Spot>> =
-            record.repetitions.iter().map(|repetition| spots(record, repetition, &resource)).collect();
-        let mut indices: Vec<f64> = all.iter().flatten().map(|spot| spot.x).collect();
-        indices.sort_by(f64::total_cmp);
-        indices.dedup();
-        let at = |x: f64| {
-            let same: Vec<&Spot> = all.iter().flatten().filter(|spot| spot.x.total_cmp(&x).is_eq()).collect();
+    let means = |record: &RunRecord| -> Vec<Spot> {
+        let all = record.repetitions.iter().flat_map(|repetition| spots(record, repetition, &resource));
+        let mean = |(x, same): (u64, Vec<Spot>)| {
             let values: Vec<f64> = same.iter().map(|spot| spot.y).collect();
-            let range = summary::range(&values).filter(|_| values.len() > 1);
-            Some(Spot { x, y: summary::mean(&values)?, range, label: same.first()?.label.clone(), flags: Vec::new() })
+            plots::mean(f64::from_bits(x), &values, same[0].label.clone())
         };
-        indices.into_iter().filter_map(at).collect()
+        let points = grouped(all.map(|spot| (spot.x.to_bits(), spot)));
+        let mut means: Vec<Spot> = points.into_iter().filter_map(mean).collect();
+        means.sort_by(|one, other| one.x.total_cmp(&other.x));
+        means
     };
     let names = labels(runs).into_iter();
     let line = |(at, (record, name)): (usize, (&&RunRecord, String))| Line {
         name,
         look: Look::Measured(at),
-        spots: mean(record),
+        spots: means(record),
     };
     let mut lines: Vec<Line> = runs.iter().zip(names).enumerate().map(line).collect();
     lines.retain(|line| line.spots.len() >= FEW);
@@ -73,20 +54,14 @@ fn of_test(runs: &[&RunRecord]) -> Option<Picture> {
     chart(&resource, first, lines, &format!("of {}, means of the repetitions", plain(&first.test)))
 }
 
-fn chart(resource: &str, record: &RunRecord, mut lines: Vec<Line>, of: &str) -> Option<Picture> {
-    lines.retain(|line| !line.spots.is_empty());
+fn chart(resource: &str, record: &RunRecord, lines: Vec<Line>, of: &str) -> Option<Picture> {
     if lines.iter().all(|line| line.spots.len() < FEW) {
         return None;
     }
     let step = plots::step(record, None);
-    let chart = LineChart {
-        title: format!("{resource}: how far it was used at each {} {of}", step.to_lowercase()),
-        x: Axis::new(format!("{step}, counted from 0"), Kind::Index),
-        y: Axis::new("% of the ceiling", Kind::FromZero),
-        lines,
-        mark: None,
-    };
-    Some(Picture::Lines(chart))
+    let title = format!("{resource}: how far it was used at each {} {of}", step.to_lowercase());
+    let x = Axis::new(format!("{step}, counted from 0"), Kind::Index);
+    Some(Picture::lines(title, x, Axis::new("% of the ceiling", Kind::FromZero), lines))
 }
 
 /// The name of the resource with the highest mean use over all repetitions.
@@ -104,8 +79,7 @@ fn spots(record: &RunRecord, repetition: &Repetition, resource: &str) -> Vec<Spo
     let series: Vec<Series> = all.map(|one| one.series).filter(|series| series.name == resource).collect();
     let spot = |point: &Point| {
         let y = series.iter().find_map(|series| mean_during(series, point))?;
-        let label = point.label.as_deref().map_or_else(|| format!("point {}", point.index), plain);
-        Some(Spot { x: f64::from(point.index), y, label, ..Spot::default() })
+        Some(Spot { x: f64::from(point.index), y, label: plots::label(point), ..Spot::default() })
     };
     repetition.points.iter().filter(single).filter_map(spot).collect()
 }
@@ -126,29 +100,20 @@ fn mean_during(series: &Series, point: &Point) -> Option<f64> {
 
 /// Rate of every minute, all repetitions overlaid; nothing of requests, because their points are minutes.
 pub fn minutes(record: &RunRecord) -> Option<Picture> {
-    let line = |(at, repetition): (usize, &Repetition)| {
-        let spot = |minute: &plimsoll_measurement::Minute| Spot {
-            x: f64::from(minute.minute),
-            y: minute.mb_per_minute,
-            label: format!("minute {}", minute.minute),
-            ..Spot::default()
-        };
-        let spots = repetition.minutes.iter().filter(|_| repetition.requests.is_empty()).map(spot).collect();
-        Line { name: plain(&repetition.label), look: Look::Measured(at), spots }
+    let spot = |minute: &Minute| Spot {
+        x: f64::from(minute.minute),
+        y: minute.mb_per_minute,
+        label: format!("minute {}", minute.minute),
+        ..Spot::default()
     };
-    let mut lines: Vec<Line> = record.repetitions.iter().enumerate().map(line).collect();
-    lines.retain(|line| !line.spots.is_empty());
+    let lines = plots::by_repetition(record, |repetition| {
+        repetition.minutes.iter().filter(|_| repetition.requests.is_empty()).map(spot).collect()
+    });
     if lines.iter().all(|line| line.spots.len() < FEW) {
         return None;
     }
-    let chart = LineChart {
-        title: "Rate of each minute in every repetition".to_owned(),
-        x: Axis::new("Minute, counted from 0", Kind::Index),
-        y: Axis::new("MB/min", Kind::FromZero),
-        lines,
-        mark: None,
-    };
-    Some(Picture::Lines(chart))
+    let (x, y) = (Axis::new("Minute, counted from 0", Kind::Index), Axis::new("MB/min", Kind::FromZero));
+    Some(Picture::lines("Rate of each minute in every repetition", x, y, lines))
 }
 
 /// Time and rate of a move of whole databases over their size, a line for each stage.
@@ -160,27 +125,13 @@ pub fn moves(record: &RunRecord) -> Vec<Picture> {
 }
 
 fn over_size(all: &[OfSize], title: &str, unit: &str, part: impl Fn(&OfSize) -> &Vec<f64>) -> Picture {
-    let mut lines: Vec<Line> = Vec::new();
-    for one in all {
-        let values = part(one);
-        let Some(y) = summary::mean(values) else { continue };
-        let range = summary::range(values).filter(|_| values.len() > 1);
-        let spot = Spot { x: one.megabytes, y, range, label: one.size.clone(), flags: Vec::new() };
-        match lines.iter_mut().find(|line| line.name == one.stage) {
-            Some(line) => line.spots.push(spot),
-            None => lines.push(Line { name: one.stage.clone(), look: Look::Measured(lines.len()), spots: vec![spot] }),
-        }
-    }
-    for line in &mut lines {
-        line.spots.sort_by(|one, other| one.x.total_cmp(&other.x));
-    }
-    lines.retain(|line| line.spots.len() > 1);
-    let chart = LineChart {
-        title: title.to_owned(),
-        x: Axis::new("Content of the database, MB", Kind::FromZero),
-        y: Axis::new(unit, Kind::FromZero),
-        lines,
-        mark: None,
+    let spot = |one: &OfSize| Some((one.stage.clone(), plots::mean(one.megabytes, part(one), one.size.clone())?));
+    let line = |(at, (name, mut spots)): (usize, (String, Vec<Spot>))| {
+        spots.sort_by(|one, other| one.x.total_cmp(&other.x));
+        Line { name, look: Look::Measured(at), spots }
     };
-    Picture::Lines(chart)
+    let mut lines: Vec<Line> = grouped(all.iter().filter_map(spot)).into_iter().enumerate().map(line).collect();
+    lines.retain(|line| line.spots.len() > 1);
+    let x = Axis::new("Content of the database, MB", Kind::FromZero);
+    Picture::lines(title, x, Axis::new(unit, Kind::FromZero), lines)
 }

@@ -1,6 +1,6 @@
 //! What a record says about requests, as tables: kinds, phases, waits, files, and whether the client held them back.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use plimsoll_analysis::summary;
 use plimsoll_measurement::histogram::LEAST_BEYOND;
@@ -9,55 +9,20 @@ use plimsoll_measurement::{
     FileDelta, FileUse, LatencyHistogramData, Phase, Repetition, RequestKind, RunRecord, WaitDelta,
 };
 
+use super::order::grouped;
 use super::words::{WAS_THE_LIMIT, bound, bound_by};
 use crate::model::format::{self, plain};
 use crate::model::{Bound, Cell, Table, Value, number, scaled, text};
 
-/// What was varied from phase to phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tried {
-    /// Requests a second.
-    Rate,
-    /// Rows of a batch.
-    Batch,
-    /// Number of sessions.
-    Sessions,
-}
-
-/// The phases of all repetitions.
-pub fn tried(record: &RunRecord) -> Vec<&Phase> {
-    record.repetitions.iter().flat_map(|repetition| &repetition.phases).collect()
-}
-
-/// What was varied; `None` if all phases were alike.
-pub fn varied(phases: &[&Phase]) -> Option<Tried> {
-    let differs = |value: fn(&Phase) -> Option<u64>| {
-        phases.iter().filter_map(|phase| value(phase)).collect::<BTreeSet<_>>().len() > 1
-    };
-    if differs(|phase| phase.rate_asked.map(f64::to_bits)) {
-        Some(Tried::Rate)
-    } else if differs(|phase| phase.batch_rows) {
-        Some(Tried::Batch)
-    } else {
-        differs(|phase| Some(phase.sessions.into())).then_some(Tried::Sessions)
-    }
-}
-
 /// What each kind of request came to over all repetitions, in order of appearance.
 pub fn by_kind(record: &RunRecord) -> Vec<RequestKind> {
-    let mut names: Vec<&str> = Vec::new();
-    for kind in record.repetitions.iter().flat_map(|repetition| &repetition.requests) {
-        if !names.contains(&kind.kind.as_str()) {
-            names.push(&kind.kind);
-        }
-    }
-    let all = || record.repetitions.iter().flat_map(|repetition| &repetition.requests);
-    names.into_iter().map(|name| together(name, all().filter(move |kind| kind.kind == name))).collect()
+    let all = record.repetitions.iter().flat_map(|repetition| &repetition.requests);
+    let kinds = grouped(all.map(|kind| (kind.kind.as_str(), kind)));
+    kinds.into_iter().map(|(name, parts)| together(name, &parts)).collect()
 }
 
 /// Several kinds, or one in several repetitions, as one.
-fn together<'a>(name: &str, parts: impl Iterator<Item = &'a RequestKind>) -> RequestKind {
-    let parts: Vec<&RequestKind> = parts.collect();
+fn together(name: &str, parts: &[&RequestKind]) -> RequestKind {
     let mut errors: BTreeMap<String, u64> = BTreeMap::new();
     for (class, count) in parts.iter().flat_map(|part| &part.errors) {
         let sum = errors.entry(class.clone()).or_default();
@@ -96,7 +61,7 @@ pub fn percentile_ms(times: &LatencyHistogramData, percent: f64) -> Option<f64> 
 /// Rows: kinds of requests over all repetitions, and all of them together. Columns where nothing happened say nothing.
 pub fn mix(record: &RunRecord) -> Option<Table> {
     let kinds = by_kind(record);
-    let together = (kinds.len() > 1).then(|| together("all", kinds.iter()));
+    let together = (kinds.len() > 1).then(|| together("all", &kinds.iter().collect::<Vec<_>>()));
     let all = together.as_ref().map(|all| all.operations as f64).filter(|all| *all > 0.0);
     let examined = kinds.iter().any(|kind| kind.rows_examined != kind.rows);
     let ms = |percent: f64| move |kind: &&RequestKind| percentile_ms(&kind.times, percent).into();
@@ -170,15 +135,11 @@ pub fn exactness(record: &RunRecord) -> Option<String> {
 type Coordinates = (u32, Option<u64>, Option<u64>, usize);
 
 /// A phase in all repetitions, with their names and its place in each.
-struct Group<'a> {
-    coordinates: Coordinates,
-    phases: Vec<&'a Phase>,
-    places: Vec<(&'a str, usize)>,
-}
+type Group<'a> = Vec<(&'a Phase, &'a str, usize)>;
 
 /// Phases with the same coordinates in all repetitions, in order of appearance. What a repetition tried twice stays apart.
 fn alike(record: &RunRecord) -> Vec<Group<'_>> {
-    let mut groups: Vec<Group<'_>> = Vec::new();
+    let mut all = Vec::new();
     for repetition in &record.repetitions {
         let mut seen: Vec<Coordinates> = Vec::new();
         for (place, phase) in repetition.phases.iter().enumerate() {
@@ -187,21 +148,16 @@ fn alike(record: &RunRecord) -> Vec<Group<'_>> {
                 coordinates.3 += 1;
             }
             seen.push(coordinates);
-            let at = groups.iter().position(|group| group.coordinates == coordinates).unwrap_or_else(|| {
-                groups.push(Group { coordinates, phases: Vec::new(), places: Vec::new() });
-                groups.len() - 1
-            });
-            groups[at].phases.push(phase);
-            groups[at].places.push((&repetition.label, place));
+            all.push((coordinates, (phase, repetition.label.as_str(), place)));
         }
     }
-    groups
+    grouped(all).into_iter().map(|(_, group)| group).collect()
 }
 
 /// On which side of the rate of a phase the target's own lies: where needs are known by phase its own counts.
 fn bound_of(record: &RunRecord, group: &Group<'_>) -> Option<Bound> {
     let needs = record.host.client.iter().flat_map(|client| &client.phases);
-    let is_own = |label: &str, phase: u32| group.places.iter().any(|(of, at)| *of == label && *at == phase as usize);
+    let is_own = |label: &str, phase: u32| group.iter().any(|(_, of, at)| *of == label && *at == phase as usize);
     let mut own = needs.filter(|need| is_own(&need.repetition, need.phase)).peekable();
     if own.peek().is_none() {
         return bound(record, "1/s");
@@ -214,31 +170,31 @@ fn bound_of(record: &RunRecord, group: &Group<'_>) -> Option<Bound> {
 pub fn phases(record: &RunRecord) -> Option<Table> {
     let groups = alike(record);
     let is_choice = groups.len() > 1;
-    let repeated = groups.iter().any(|group| group.phases.len() > 1);
+    let repeated = groups.iter().any(|group| group.len() > 1);
     let mean = |part: fn(&Phase) -> Option<f64>| {
         move |group: &Group<'_>| {
-            summary::mean(&group.phases.iter().filter_map(|phase| part(phase)).collect::<Vec<f64>>()).into()
+            summary::mean(&group.iter().filter_map(|(phase, ..)| part(phase)).collect::<Vec<f64>>()).into()
         }
     };
     let ms = |percent: f64, part: fn(&Phase) -> Option<&LatencyHistogramData>| {
         move |group: &Group<'_>| {
-            let times = LatencyHistogramData::merged(group.phases.iter().filter_map(|phase| part(phase)));
+            let times = LatencyHistogramData::merged(group.iter().filter_map(|(phase, ..)| part(phase)));
             percentile_ms(&times, percent).into()
         }
     };
     let rate = |group: &Group<'_>| {
-        let rates: Vec<f64> = group.phases.iter().map(|phase| phase.rate).collect();
-        let (low, high) = summary::range(&rates).filter(|_| group.phases.len() > 1).unzip();
+        let rates: Vec<f64> = group.iter().map(|(phase, ..)| phase.rate).collect();
+        let (low, high) = summary::range(&rates).filter(|_| group.len() > 1).unzip();
         // A rate that was asked for and answered is what it is, whoever would have been the limit beyond it.
-        let kept_up = group.phases.iter().all(|phase| phase.rate_asked.is_some_and(|asked| phase.rate >= 0.99 * asked));
+        let kept_up = group.iter().all(|(phase, ..)| phase.rate_asked.is_some_and(|asked| phase.rate >= 0.99 * asked));
         let bound = if kept_up { None } else { bound_of(record, group) };
         summary::mean(&rates).map(|value| Value { value, low, high, bound, ..Value::default() })
     };
-    let failed = |group: &Group<'_>| group.phases.iter().map(|phase| phase.errors).fold(0, u64::saturating_add);
+    let failed = |group: &Group<'_>| group.iter().map(|(phase, ..)| phase.errors).fold(0, u64::saturating_add);
     Table::of(
         groups.into_iter().filter(|_| is_choice),
         &[
-            (text("Phase"), &|group| plain(&group.phases[0].label).into()),
+            (text("Phase"), &|group| plain(&group[0].0.label).into()),
             (number("Asked", "1/s"), &mean(|phase| phase.rate_asked)),
             (number(if repeated { "Answered (range)" } else { "Answered" }, "1/s"), &|group| rate(group).into()),
             (number("Content", "MB/min"), &mean(|phase| phase.mb_per_minute)),
@@ -247,16 +203,16 @@ pub fn phases(record: &RunRecord) -> Option<Table> {
             (number("p99.9", "ms").spare(1), &ms(99.9, |phase| Some(&phase.times))),
             (number("p99, real start", "ms").spare(1), &ms(99.0, |phase| phase.times_uncorrected.as_ref())),
             (number("Start lag p99", "ms").spare(6), &ms(99.0, |phase| phase.start_lag.as_ref())),
-            (number("Backlog", ""), &|group| group.phases.iter().map(|phase| phase.backlog).max().flatten().into()),
+            (number("Backlog", ""), &|group| group.iter().map(|(phase, ..)| phase.backlog).max().flatten().into()),
             (number("Failed", "").unless_zero(), &|group| failed(group).into()),
-            (text("Goal met"), &|group| holds(&group.phases).into()),
+            (text("Goal met"), &|group| holds(group).into()),
         ],
     )
 }
 
 /// In how many repetitions the goal was met.
-fn holds(group: &[&Phase]) -> Option<String> {
-    let known: Vec<bool> = group.iter().filter_map(|phase| phase.holds).collect();
+fn holds(group: &Group<'_>) -> Option<String> {
+    let known: Vec<bool> = group.iter().filter_map(|(phase, ..)| phase.holds).collect();
     let met = known.iter().filter(|holds| **holds).count();
     Some(match (met, known.len()) {
         (_, 0) => return None,

@@ -7,17 +7,13 @@ mod samples;
 use plimsoll_measurement::vocabulary::Vocabulary as _;
 use plimsoll_measurement::{Metric, Point, Repetition, RunRecord};
 
-use crate::model::{Cell, Table, text};
+use crate::model::{Cell, Table};
 
 /// What a column is read from.
 type Part = fn(&RunRecord, &Repetition, &Point) -> Cell;
 
-/// The first columns in order; names are those of the JSON record. A column for every metric of points follows.
+/// The first columns of points in order; names are those of the JSON record. A column for every metric of points follows.
 const FIRST: &[(&str, Part)] = &[
-    ("run_id", |run, _, _| run.run_id.clone().into()),
-    ("test", |run, _, _| run.test.clone().into()),
-    ("target", |run, _, _| run.target.clone().into()),
-    ("repetition", |_, repetition, _| repetition.label.clone().into()),
     ("index", |_, _, point| point.index.into()),
     ("label", |_, _, point| point.label.clone().into()),
     ("phase", |_, _, point| point.phase.clone().into()),
@@ -38,56 +34,33 @@ const LAST: &[(&str, Part)] = &[
     ("volume_bytes", |_, _, point| point.volume_bytes.into()),
 ];
 
-/// What the rows are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rows {
-    /// Measured points.
-    Points,
-    /// Seconds of requests.
-    Seconds,
-    /// Kinds of requests, with their percentiles.
-    Requests,
-    /// Phases of requests: rates, sessions, sizes of batches.
-    Phases,
-    /// Buckets of the histograms of requests and phases.
-    Histograms,
-    /// What sessions waited for.
-    Waits,
-    /// What was read from and written to files of the engine.
-    Files,
-    /// What the engine and the machine said of themselves: a value of one metric in one interval.
-    Samples,
-}
+/// Makes a table of all that the repetitions of the runs have of a kind.
+type Rows = fn(&[RunRecord]) -> Table;
 
-/// All rows of the kind, of all repetitions of the runs.
-pub fn rows(records: &[RunRecord], rows: Rows) -> Table {
-    match rows {
-        Rows::Points => points(records),
-        Rows::Seconds => requests::seconds(records),
-        Rows::Requests => requests::kinds(records),
-        Rows::Phases => requests::phases(records),
-        Rows::Histograms => requests::histograms(records),
-        Rows::Waits => requests::waits(records),
-        Rows::Files => requests::files(records),
-        Rows::Samples => samples::samples(records),
-    }
-}
+/// What rows can be, by name: what they are, and the table.
+pub const ROWS: [(&str, &str, Rows); 8] = [
+    ("points", "Measured points: tables, chunks, rungs, minutes", points),
+    ("seconds", "Seconds of requests", requests::seconds),
+    ("requests", "Kinds of requests, with their percentiles", requests::kinds),
+    ("phases", "Phases of requests: rates, sessions, sizes of batches", requests::phases),
+    ("histograms", "Buckets of the histograms of response times", requests::histograms),
+    ("waits", "What sessions waited for", requests::waits),
+    ("files", "What was read from and written to files of the engine", requests::files),
+    ("samples", "What the engine and the machine said of themselves, second by second", samples::samples),
+];
 
 fn points(records: &[RunRecord]) -> Table {
-    let names = |columns: &'static [(&str, Part)]| columns.iter().map(|(name, _)| *name);
     let metrics = || Metric::ALL.iter();
-    let mut table = Table::with(names(FIRST).chain(metrics().map(|metric| metric.name())).chain(names(LAST)).map(text));
-    for record in records {
-        for repetition in &record.repetitions {
-            for point in &repetition.points {
-                let cells =
-                    |columns: &'static [(&str, Part)]| columns.iter().map(|(_, part)| part(record, repetition, point));
-                let values = metrics().map(|metric| point.get(*metric).into());
-                table.row(cells(FIRST).chain(values).chain(cells(LAST)).collect());
-            }
-        }
-    }
-    table
+    let names = |columns: &'static [(&str, Part)]| columns.iter().map(|(name, _)| *name);
+    let names = names(FIRST).chain(metrics().map(|metric| metric.name())).chain(names(LAST));
+    requests::table(records, names, |run, repetition| {
+        let row = |point: &Point| {
+            let cells = |columns: &'static [(&str, Part)]| columns.iter().map(|(_, part)| part(run, repetition, point));
+            let values = metrics().map(|metric| point.get(*metric).into());
+            cells(FIRST).chain(values).chain(cells(LAST)).collect()
+        };
+        repetition.points.iter().map(row).collect()
+    })
 }
 
 #[cfg(test)]

@@ -78,12 +78,26 @@ fn answer(record: &RunRecord, steady: &[Steadiness], more: &mut Part) -> Part {
 
 /// All warnings about a run, and those that change no figure.
 pub fn warnings(record: &RunRecord, steady: &[Steadiness]) -> [Vec<String>; 2] {
-    let client = words::client(record).filter(|(_, warns)| *warns).map(|(sentence, _)| sentence);
-    let doubts = steadiness::unsteady(steady).into_iter().map(|sentence| format!("{sentence}."));
-    let own = client.into_iter().chain(record.warnings.iter().map(|text| plain(text))).chain(doubts);
+    let (client, unsteady) = doubts(record, steady);
+    let own = client.into_iter().chain(record.warnings.iter().map(|text| plain(text))).chain(unsteady);
     let host = record.host.warnings.iter().map(|text| format!("client: {}", plain(text)));
     // In virtual time the client's machine changes no figure.
     if record.clock == "virtual" { [own.collect(), host.collect()] } else { [own.chain(host).collect(), Vec::new()] }
+}
+
+/// What makes figures doubtful beside the warnings that a record has: that the client held requests back, and what was not steady.
+fn doubts(record: &RunRecord, steady: &[Steadiness]) -> (Option<String>, Vec<String>) {
+    let client = words::client(record).filter(|(_, warns)| *warns).map(|(sentence, _)| sentence);
+    let unsteady = steadiness::unsteady(steady).into_iter().map(|sentence| format!("{sentence}."));
+    (client, unsteady.collect())
+}
+
+/// The record with all warnings that its report has.
+pub fn with_warnings(record: &RunRecord) -> RunRecord {
+    let (client, unsteady) = doubts(record, &steadiness(record));
+    let mut record = record.clone();
+    record.warnings.extend(client.into_iter().chain(unsteady));
+    record
 }
 
 fn delivered(record: &RunRecord) -> Part {
@@ -138,6 +152,10 @@ fn even(record: &RunRecord, steady: &[Steadiness]) -> Part {
     }
     let cv = record.result.as_ref().and_then(|figure| figure.point_cv_percent).and_then(percent);
     part.say(Tone::Plain, cv.map(|cv| format!("The points vary by {cv} (coefficient of variation).")));
+    for gap in evidence::without_data(record) {
+        part.say(Tone::Plain, gap);
+    }
+    part.table("What happened meanwhile", evidence::marks(record));
     part.table("Repetitions", facts::repetitions(record));
     part.table("Steadiness", steadiness::table(steady));
     part.pictures(

@@ -5,6 +5,7 @@ use plimsoll_analysis::bottleneck::means::ceiling;
 use plimsoll_analysis::bottleneck::rules::{NETWORK, RULES, Use as Seen};
 use plimsoll_measurement::{RunRecord, SampleColumn, Samples};
 
+use super::order::grouped;
 use crate::model::format::{plain, title};
 use crate::model::{Cell, Color, Series};
 
@@ -163,20 +164,14 @@ pub fn latencies(samples: &Samples) -> Vec<(&SampleColumn, Series)> {
 
 /// All columns by unit, in the order of the columns, but those of the units that have strips of their own.
 pub fn others(samples: &Samples) -> Vec<(&str, Vec<(&str, Series)>)> {
-    let mut units: Vec<(&str, Vec<(&str, Series)>)> = Vec::new();
     let is_elsewhere = |column: &SampleColumn| match column.unit.as_str() {
         "%" | "ms" => true,
         // Mostly there are none.
         SESSIONS => column.metric != STRANGERS || column.values.iter().flatten().all(|value| *value <= 0.0),
         _ => false,
     };
-    for (column, series) in all_of(samples, |column| !is_elsewhere(column)) {
-        match units.iter_mut().find(|(unit, _)| *unit == column.unit) {
-            Some((_, same)) => same.push((&column.source, series)),
-            None => units.push((&column.unit, vec![(&column.source, series)])),
-        }
-    }
-    units
+    let all = all_of(samples, |column| !is_elsewhere(column)).into_iter();
+    grouped(all.map(|(column, series)| (column.unit.as_str(), (column.source.as_str(), series))))
 }
 
 fn all_of(samples: &Samples, wanted: impl Fn(&SampleColumn) -> bool) -> Vec<(&SampleColumn, Series)> {

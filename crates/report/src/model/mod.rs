@@ -8,23 +8,21 @@ mod picture;
 mod table;
 
 pub use picture::{
-    Axis, Band, Bar, BarChart, Gap, Group, GroupedBars, INK, Kind, LARGEST, Line, LineChart, Look, Mark, Panel,
-    Picture, Series, Shape, Spot, Strip, Tone as Color,
+    Axis, Band, Bar, BarChart, Gap, Group, INK, Kind, LARGEST, Line, LineChart, Look, Mark, Panel, Picture, Series,
+    Shape, Spot, Strip, Tone as Color,
 };
 pub use table::{Align, Bound, Cell, Column, Content as CellContent, Form, Table, Value, number, scaled, text};
 
 use plimsoll_measurement::Basis;
-use serde::Serialize;
 
 /// What one run, a campaign, a comparison or a history has to say.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Report {
     /// Name within a document, for links to it.
     pub id: String,
     /// What it is about: the test and its target.
     pub title: String,
     /// Id of the run; absent where it is of several.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
     /// When, with what and how it was made.
     pub about: Vec<String>,
@@ -64,8 +62,7 @@ impl Report {
 }
 
 /// How soon a reader needs a part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rank {
     /// Sentences: the headline, what bound it, what would raise it, what makes it doubtful.
     Answer,
@@ -78,7 +75,7 @@ pub enum Rank {
 }
 
 /// A part of a report.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Part {
     /// How soon a reader needs it.
     pub rank: Rank,
@@ -89,8 +86,7 @@ pub struct Part {
 }
 
 /// A piece of a part.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Block {
     /// A sentence.
     Sentence(Sentence),
@@ -103,7 +99,7 @@ pub enum Block {
 }
 
 /// A sentence, and what it is for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sentence {
     /// What it is for.
     pub tone: Tone,
@@ -112,8 +108,7 @@ pub struct Sentence {
 }
 
 /// What a sentence is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
     /// The figure that was asked for.
     Headline,

@@ -1,18 +1,13 @@
 //! Pictures of the report model: charts as series with their axes, units, intervals and marks. How they are drawn is a face's.
 
-use serde::Serialize;
-
 use super::format;
 use super::table::Value;
 
 /// A chart of any kind.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Picture {
-    /// A bar for each run.
+    /// A bar for each run, or several for each level.
     Bars(BarChart),
-    /// Several bars for each level.
-    Grouped(GroupedBars),
     /// Lines over one axis.
     Lines(LineChart),
     /// Strips over one time axis.
@@ -23,11 +18,16 @@ pub enum Picture {
 pub const LARGEST: f64 = 1e300;
 
 impl Picture {
+    /// A chart of the lines that have spots.
+    pub fn lines(title: impl Into<String>, x: Axis, y: Axis, mut lines: Vec<Line>) -> Self {
+        lines.retain(|line| !line.spots.is_empty());
+        Self::Lines(LineChart { title: title.into(), x, y, lines, mark: None })
+    }
+
     /// What it shows.
     pub fn title(&self) -> &str {
         match self {
             Self::Bars(chart) => &chart.title,
-            Self::Grouped(chart) => &chart.title,
             Self::Lines(chart) => &chart.title,
             Self::Strips(panel) => &panel.title,
         }
@@ -37,10 +37,7 @@ impl Picture {
     pub fn is_empty(&self) -> bool {
         let is_drawable = |value: f64| value.abs() <= LARGEST;
         match self {
-            Self::Bars(chart) => !chart.bars.iter().any(|bar| is_drawable(bar.value.value)),
-            Self::Grouped(chart) => {
-                !chart.groups.iter().flat_map(|group| &group.bars).any(|(_, bar)| is_drawable(bar.value.value))
-            }
+            Self::Bars(chart) => !chart.bars().any(|bar| is_drawable(bar.value.value)),
             Self::Lines(chart) => {
                 let has_place = |spot: &Spot| chart.x.kind.has_place(spot.x) && chart.y.kind.has_place(spot.y);
                 !chart.lines.iter().flat_map(|line| &line.spots).any(has_place)
@@ -57,20 +54,18 @@ impl Picture {
 }
 
 /// An axis: what it shows, with the unit, and how it spreads.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
     /// What it shows, with the unit.
     pub title: String,
     /// How it spreads its values.
     pub kind: Kind,
     /// Where it has ticks; empty for round values.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ticks: Vec<f64>,
 }
 
 /// How an axis spreads its values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Whole positions from the first to the last.
     Index,
@@ -112,44 +107,21 @@ impl Axis {
     }
 }
 
-/// Bars of one figure.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// Bars of one figure, alone or in groups.
+#[derive(Debug, Clone, PartialEq)]
 pub struct BarChart {
     /// What it shows.
     pub title: String,
     /// What the axis shows, with the unit.
     pub axis: String,
-    /// The bars from top to bottom.
-    pub bars: Vec<Bar>,
-}
-
-/// One bar.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Bar {
-    /// The owner.
-    pub label: String,
-    /// How long it is, and its interval.
-    pub value: Value,
-    /// What it should be, in the same unit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expected: Option<f64>,
-}
-
-/// Bars of one figure in groups.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct GroupedBars {
-    /// What it shows.
-    pub title: String,
-    /// What the axis shows, with the unit.
-    pub axis: String,
-    /// What the bars of a group are, in their order.
+    /// What the bars of a group are, in their order; empty where each bar stands alone.
     pub series: Vec<String>,
     /// The groups from top to bottom.
     pub groups: Vec<Group>,
 }
 
 /// Bars that stand together.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Group {
     /// Its name.
     pub name: String,
@@ -157,8 +129,37 @@ pub struct Group {
     pub bars: Vec<(usize, Bar)>,
 }
 
+/// One bar.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bar {
+    /// The owner; that of a bar that stands alone is the name of its group.
+    pub label: String,
+    /// How long it is, and its interval.
+    pub value: Value,
+    /// What it should be, in the same unit.
+    pub expected: Option<f64>,
+}
+
+impl BarChart {
+    /// A chart of bars that each stand alone.
+    pub fn plain(title: impl Into<String>, axis: String, bars: impl IntoIterator<Item = Bar>) -> Self {
+        let groups = bars.into_iter().map(|bar| Group { name: bar.label.clone(), bars: vec![(0, bar)] });
+        Self { title: title.into(), axis, series: Vec::new(), groups: groups.collect() }
+    }
+
+    /// All bars.
+    pub fn bars(&self) -> impl Iterator<Item = &Bar> {
+        self.groups.iter().flat_map(|group| &group.bars).map(|(_, bar)| bar)
+    }
+
+    /// Name of a bar of this group: its owner, behind the group where that has several.
+    pub fn name(&self, group: &Group, bar: &Bar) -> String {
+        if self.series.is_empty() { bar.label.clone() } else { format!("{}, {}", group.name, bar.label) }
+    }
+}
+
 /// A chart of lines.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LineChart {
     /// What it shows.
     pub title: String,
@@ -169,12 +170,11 @@ pub struct LineChart {
     /// The lines.
     pub lines: Vec<Line>,
     /// A position that is marked.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mark: Option<Mark>,
 }
 
 /// One series.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Line {
     /// Its name.
     pub name: String,
@@ -185,25 +185,22 @@ pub struct Line {
 }
 
 /// A point of a series.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Spot {
     /// Horizontal value.
     pub x: f64,
     /// Vertical value; where it is not a number the line has a gap.
     pub y: f64,
     /// Least and greatest of the values behind it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<(f64, f64)>,
     /// What it is.
     pub label: String,
     /// Reasons to read it with care.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,
 }
 
 /// How a series is drawn. Series of the same number belong together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
     /// Measured values, with markers.
     Measured(usize),
@@ -218,19 +215,18 @@ pub enum Look {
 }
 
 /// A marked position on the horizontal axis.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Mark {
     /// Where.
     pub x: f64,
     /// Its interval.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub band: Option<(f64, f64)>,
     /// What it is.
     pub label: String,
 }
 
 /// Strips over one time axis.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Panel {
     /// What it shows.
     pub title: String,
@@ -249,7 +245,7 @@ pub struct Panel {
 }
 
 /// A segment of time with a name.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Band {
     /// From, in seconds.
     pub from: f64,
@@ -270,14 +266,13 @@ pub type Tone = Option<usize>;
 pub const INK: Tone = Some(6);
 
 /// A strip.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Strip {
     /// Its vertical axis.
     pub axis: Axis,
     /// How its series are drawn.
     pub shape: Shape,
     /// A value that is marked by a line and that the axis reaches.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mark: Option<f64>,
     /// What is drawn.
     pub series: Vec<Series>,
@@ -286,8 +281,7 @@ pub struct Strip {
 }
 
 /// How the series of a strip are drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// Each as a line.
     Lines,
@@ -296,7 +290,7 @@ pub enum Shape {
 }
 
 /// A course of values.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Series {
     /// Its name.
     pub name: String,
@@ -309,7 +303,7 @@ pub struct Series {
 }
 
 /// A time about which nothing is known.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Gap {
     /// From, in seconds.
     pub from: f64,

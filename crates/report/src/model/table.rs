@@ -1,9 +1,7 @@
 //! Tables of the report model: columns with unit and alignment, cells that keep their value, its interval and its flags.
 
-use serde::Serialize;
-
 /// Columns and rows; all rows have as many cells as there are columns.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Table {
     /// What it shows; empty where its part says so.
     pub title: String,
@@ -14,32 +12,28 @@ pub struct Table {
 }
 
 /// One column.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Column {
     /// Its heading, without the unit.
     pub label: String,
     /// Unit of its values; empty where each cell bears its own, or they have none.
     pub unit: String,
     /// Block of columns it belongs to; empty without one.
-    #[serde(skip_serializing_if = "str::is_empty")]
     pub group: &'static str,
     /// On which side its cells are flush.
     pub align: Align,
     /// The document that explains it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub page: Option<&'static str>,
     /// How its values are shown.
     pub form: Form,
     /// Where there is little room the column with the highest number goes first; 0 stays.
     pub spare: u8,
     /// True where a column of nothing but zeros says nothing.
-    #[serde(skip)]
     unless_zero: bool,
 }
 
 /// How the values of a column are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Form {
     /// In the unit of the column; with a unit of their own where they have another one.
     #[default]
@@ -53,8 +47,7 @@ pub enum Form {
 }
 
 /// On which side cells are flush.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Align {
     /// Texts.
     #[default]
@@ -64,22 +57,18 @@ pub enum Align {
 }
 
 /// One cell.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cell {
     /// What is in it.
-    #[serde(flatten)]
     pub content: Content,
     /// Reasons to read it with care.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,
     /// The report in the same document that it leads to.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
 }
 
 /// What is in a cell.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub enum Content {
     /// Nobody knows.
     #[default]
@@ -95,26 +84,22 @@ pub enum Content {
 }
 
 /// A figure, and between which ends it lies.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Value {
     /// The figure.
     pub value: f64,
     /// Its unit; empty without one.
     pub unit: String,
     /// Lower end of its interval.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub low: Option<f64>,
     /// Upper end.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
     /// On which side of the figure the target's own lies, where it is no estimate.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<Bound>,
 }
 
 /// On which side of a figure the target's own lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
     /// Above it.
     AtLeast,

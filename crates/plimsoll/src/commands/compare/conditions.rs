@@ -203,21 +203,19 @@ fn joined(mut parts: Vec<String>) -> Option<String> {
     Some(if parts.is_empty() { last } else { format!("{} and {last}", parts.join(", ")) })
 }
 
-/// The differences as scripts see them; unknown values are absent.
+/// The differences as scripts see them.
 pub fn json(differences: &[Difference]) -> Value {
-    let one = |difference: &Difference| {
-        let mut object = serde_json::json!({"what": difference.what});
-        for (side, value) in ["baseline", "candidate"].into_iter().zip(&difference.values) {
-            if let Some(value) = value {
-                object[side] = value.as_str().into();
-            }
-        }
-        if difference.weight == Weight::Refuses {
-            object["refuses"] = true.into();
-        }
-        object
+    let one = |Difference { what, weight, values: [baseline, candidate] }: &Difference| {
+        let refuses = (*weight == Weight::Refuses).then_some(true);
+        known(serde_json::json!({"what": what, "baseline": baseline, "candidate": candidate, "refuses": refuses}))
     };
     differences.iter().map(one).collect()
+}
+
+/// The object without what is not known: that is absent for scripts, never null.
+pub fn known(mut object: Value) -> Value {
+    object.as_object_mut().into_iter().for_each(|object| object.retain(|_, value| !value.is_null()));
+    object
 }
 
 #[cfg(test)]

@@ -14,7 +14,6 @@ use std::thread;
 use plimsoll_bench::Interrupt;
 use plimsoll_lab::scenario::{Class, Half, MOST_SEEDS, case};
 use plimsoll_measurement::exit;
-use signal_hook::consts::SIGTERM;
 
 pub use table::Table;
 pub use truth::{Case, Runner};
@@ -49,8 +48,8 @@ pub fn verdicts(options: &Verify, halves: Halves, printer: &Printer) -> Result<u
     if !options.json {
         printer.result(&table.text());
     }
-    if let Some(signal) = interrupt.signal() {
-        return Ok(if signal == SIGTERM { exit::TERMINATED } else { exit::INTERRUPTED });
+    if let Some(code) = signals::exit_code(&interrupt) {
+        return Ok(code);
     }
     outcome?;
     Ok(if table.is_right() { exit::DONE } else { exit::NEGATIVE })

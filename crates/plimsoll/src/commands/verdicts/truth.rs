@@ -162,11 +162,9 @@ impl Runner {
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         match &record.error {
             None => Ok(record),
-            Some(error) => Err(Failure {
-                message: format!("{}: {}", record.target, error.message),
-                hint: error.hint.clone(),
-                exit_code: error.exit_code,
-            }),
+            Some(error) => {
+                Err(Failure { message: format!("{}: {}", record.target, error.message), ..Failure::from(error) })
+            }
         }
     }
 }

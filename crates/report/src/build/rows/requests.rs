@@ -114,7 +114,7 @@ const HISTOGRAMS: [&str; 5] = ["of", "name", "times", "upper_us", "count"];
 
 /// A row for each second of each repetition.
 pub fn seconds(records: &[RunRecord]) -> Table {
-    table(records, SECONDS.iter().map(|(name, _)| *name), |repetition| {
+    table(records, SECONDS.iter().map(|(name, _)| *name), |_, repetition| {
         let seconds = &repetition.seconds;
         let row = |at: usize| SECONDS.iter().map(|(_, part)| part(seconds, at)).collect();
         (0..seconds.operations.len()).map(row).collect()
@@ -143,7 +143,7 @@ pub fn files(records: &[RunRecord]) -> Table {
 
 /// A row for each bucket of each histogram: all that is known of the times.
 pub fn histograms(records: &[RunRecord]) -> Table {
-    table(records, HISTOGRAMS.into_iter(), |repetition| {
+    table(records, HISTOGRAMS.into_iter(), |_, repetition| {
         let mut rows = Vec::new();
         let mut add = |of: &str, name: &str, which: &str, times: Option<&LatencyHistogramData>| {
             for (end, count) in times.iter().flat_map(|times| &times.buckets) {
@@ -165,7 +165,7 @@ pub fn histograms(records: &[RunRecord]) -> Table {
 
 /// A row for each of what a repetition lists.
 fn listed<T>(records: &[RunRecord], columns: &[Column<T>], list: fn(&Repetition) -> &Vec<T>) -> Table {
-    table(records, columns.iter().map(|(name, _)| *name), |repetition| {
+    table(records, columns.iter().map(|(name, _)| *name), |_, repetition| {
         list(repetition).iter().map(|one| columns.iter().map(|(_, part)| part(one)).collect()).collect()
     })
 }
@@ -174,13 +174,13 @@ fn listed<T>(records: &[RunRecord], columns: &[Column<T>], list: fn(&Repetition)
 pub(super) fn table<'a>(
     records: &[RunRecord],
     names: impl Iterator<Item = &'a str>,
-    rows: impl Fn(&Repetition) -> Vec<Vec<Cell>>,
+    rows: impl Fn(&RunRecord, &Repetition) -> Vec<Vec<Cell>>,
 ) -> Table {
     let mut table = Table::with(["run_id", "test", "target", "repetition"].into_iter().chain(names).map(text));
     for record in records {
         for repetition in &record.repetitions {
             let whose = [&record.run_id, &record.test, &record.target, &repetition.label];
-            for row in rows(repetition) {
+            for row in rows(record, repetition) {
                 table.row(whose.into_iter().map(|name| Cell::from(name.as_str())).chain(row).collect());
             }
         }

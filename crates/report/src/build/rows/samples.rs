@@ -22,7 +22,7 @@ const COLUMNS: &[Column] = &[
 
 /// A row for each interval of each metric of each repetition. A value that is not known is an empty cell.
 pub fn samples(records: &[RunRecord]) -> Table {
-    table(records, COLUMNS.iter().map(|(name, _)| *name), |repetition| {
+    table(records, COLUMNS.iter().map(|(name, _)| *name), |_, repetition| {
         let mut rows = Vec::new();
         for samples in &repetition.samples {
             for column in &samples.columns {

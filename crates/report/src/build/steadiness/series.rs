@@ -3,6 +3,7 @@
 use plimsoll_measurement::{Phase, Point, Repetition};
 
 use crate::build::facts::point_rate;
+use crate::build::order::distinct;
 
 /// Seconds with fewer requests are taken together: what is counted by ones goes up and down by itself.
 const LEAST_COUNT: f64 = 10.0;
@@ -11,6 +12,7 @@ const LEAST_COUNT: f64 = 10.0;
 const MOST_GAPS: f64 = 0.1;
 
 /// Values that follow each other in time.
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Series {
     pub repetition: String,
     pub phase: Option<String>,
@@ -20,7 +22,7 @@ pub(super) struct Series {
 }
 
 /// A value and when it was measured.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Spot {
     pub started_seconds: f64,
     pub seconds: f64,
@@ -28,6 +30,10 @@ pub(super) struct Spot {
 }
 
 impl Series {
+    pub fn values(&self) -> Vec<f64> {
+        self.spots.iter().map(|spot| spot.value).collect()
+    }
+
     /// When the value of this index began.
     pub fn starts_at(&self, index: usize) -> f64 {
         let end = || self.ends_before(self.spots.len());
@@ -76,7 +82,8 @@ fn of_seconds(repetition: &Repetition) -> Vec<Series> {
                 let bytes = &repetition.seconds.content_bytes;
                 let by_seconds = counts(frame, &repetition.seconds.operations, bytes)?;
                 let mb_per_minute = 60.0 / plimsoll_measurement::units::MB as f64;
-                Some(Series { metric: "rate", unit: "MB/min", ..by_seconds }.scaled(mb_per_minute))
+                let spots = by_seconds.spots.iter().map(|spot| Spot { value: spot.value * mb_per_minute, ..*spot });
+                Some(Series { metric: "rate", unit: "MB/min", spots: spots.collect(), ..by_seconds })
             }
             _ => {
                 let operations = &repetition.seconds.operations;
@@ -86,13 +93,6 @@ fn of_seconds(repetition: &Repetition) -> Vec<Series> {
         }
     });
     measured.flatten().collect()
-}
-
-impl Series {
-    fn scaled(mut self, factor: f64) -> Self {
-        self.spots.iter_mut().for_each(|spot| spot.value *= factor);
-        self
-    }
 }
 
 /// Amounts a second, over as many seconds at a time as have enough requests on average. Seconds without an answer are zeros:
@@ -133,12 +133,7 @@ fn latencies(frame: Series, p50_us: &[Option<f64>]) -> Option<Series> {
 }
 
 fn of_points(repetition: &Repetition) -> Vec<Series> {
-    let mut phases: Vec<Option<&str>> = Vec::new();
-    for point in &repetition.points {
-        if !phases.contains(&point.phase.as_deref()) {
-            phases.push(point.phase.as_deref());
-        }
-    }
+    let phases = distinct(repetition.points.iter().map(|point| point.phase.as_deref()));
     let series = |phase: Option<&str>| {
         let own = repetition.points.iter().filter(|point| point.phase.as_deref() == phase);
         let mut spots: Vec<Spot> = own.filter_map(spot).collect();

@@ -62,6 +62,10 @@ fn chunks(rates: impl IntoIterator<Item = f64>) -> Repetition {
     Repetition { label: "a".into(), complete: true, points: points.collect(), ..Repetition::default() }
 }
 
+fn pattern(found: &Steadiness) -> &'static str {
+    found.found.pattern.name()
+}
+
 fn only(repetition: Repetition) -> Steadiness {
     let mut all = steadiness(&record(vec![repetition]));
     assert_eq!(all.len(), 1, "{all:?}");
@@ -73,14 +77,14 @@ fn flips_have_levels_shares_of_the_time_and_stays() {
     // Twelve chunks at 500 take as long as five at 200 nearly: shares are of the time, not of the points.
     let rate = |at: usize| if at % 20 < 12 { 500.0 } else { 200.0 };
     let found = only(chunks((0..80).map(|at| rate(at) * (1.0 + 0.02 * noise(at)))));
-    assert_eq!((found.pattern, found.is_steady(), found.steady), ("two-level", false, None));
-    let [low, high] = &found.levels[..] else { panic!("{found:?}") };
+    assert_eq!((pattern(&found), found.steady_seconds(), found.steady_mean()), ("two-level", None, None));
+    let [low, high] = &found.levels()[..] else { panic!("{found:?}") };
     assert!((low.value / 200.0 - 1.0).abs() < 0.02 && (high.value / 500.0 - 1.0).abs() < 0.02, "{found:?}");
     // 32 chunks of 30 s against 48 of 12 s.
     assert!((low.share_percent - 62.5).abs() < 1.0 && (low.share_percent + high.share_percent - 100.0).abs() < 1e-6);
     assert_eq!((low.dwell_seconds.len(), high.dwell_seconds.len()), (4, 4));
     assert!((low.dwell_seconds[0] - 240.0).abs() < 8.0 && (high.dwell_seconds[1] - 144.0).abs() < 5.0, "{found:?}");
-    let text = found.sentences.join(" ");
+    let text = sentences::of(&found).join(" ");
     assert!(text.contains("flips between") && text.contains("7 flips") && text.contains("never"), "{text}");
 }
 
@@ -88,27 +92,30 @@ fn flips_have_levels_shares_of_the_time_and_stays() {
 fn a_drift_is_so_much_a_minute() {
     // 60 chunks of about 12 s each, 0.2 % slower each: about 1 % a minute.
     let found = only(chunks((0..60).map(|at| 500.0 * (1.0 - 0.002 * at as f64) * (1.0 + 0.005 * noise(at)))));
-    let drift = found.drift.expect("a drift");
-    assert_eq!((found.pattern, found.is_steady()), ("drift", false));
-    assert!(drift.percent_per_minute < -0.9 && drift.percent_per_minute > -1.1, "{drift:?}");
-    assert!(drift.low_percent < drift.percent_per_minute && drift.percent_per_minute < drift.high_percent);
+    let [percent, low, high] = found.drift().expect("a drift");
+    assert_eq!((pattern(&found), found.steady_seconds()), ("drift", None));
+    assert!(percent < -0.9 && percent > -1.1, "{percent}");
+    assert!(low < percent && percent < high);
     assert_eq!(
         unsteady(std::slice::from_ref(&found)),
         ["1 of 1 repetition never reached a steady state: it drifts to its end"]
     );
-    assert!(found.sentences[0].starts_with("Repetition a falls all the time, by -"), "{:?}", found.sentences);
+    let said = sentences::of(&found);
+    assert!(said[0].starts_with("Repetition a falls all the time, by -"), "{said:?}");
 }
 
 #[test]
 fn a_change_is_dated_and_what_comes_after_is_steady() {
     let found = only(chunks((0..60).map(|at| (if at < 30 { 300.0 } else { 600.0 }) * (1.0 + 0.01 * noise(at)))));
-    assert_eq!(found.pattern, "step");
-    assert!((found.changes_seconds[0] - 600.0).abs() < 25.0, "{found:?}");
-    assert!((found.levels[0].share_percent - 66.7).abs() < 3.0, "{found:?}");
-    let (from, to) = found.steady_seconds.expect("a steady part");
-    assert!((from - found.changes_seconds[0]).abs() < 1e-9 && (to - found.to_seconds).abs() < 1e-9);
-    assert!((found.steady.unwrap().value / 600.0 - 1.0).abs() < 0.01);
-    assert!(found.sentences[0].contains("from 300 to ") && found.sentences[0].contains(" after "), "{found:?}");
+    assert_eq!(pattern(&found), "step");
+    let changed = found.changes_seconds()[0];
+    assert!((changed - 600.0).abs() < 25.0, "{found:?}");
+    assert!((found.levels()[0].share_percent - 66.7).abs() < 3.0, "{found:?}");
+    let (from, to) = found.steady_seconds().expect("a steady part");
+    assert!((from - changed).abs() < 1e-9 && (to - found.span().1).abs() < 1e-9);
+    assert!((found.steady_mean().unwrap().mean / 600.0 - 1.0).abs() < 0.01);
+    let said = &sentences::of(&found)[0];
+    assert!(said.contains("from 300 to ") && said.contains(" after "), "{said}");
 }
 
 /// Requests a second at these rates, in phases.
@@ -130,10 +137,11 @@ fn phase(label: &str, started_seconds: f64, seconds: f64) -> Phase {
 fn a_warm_up_lasts_until_the_level_is_reached() {
     let rate = |at: usize| 2000.0 * (1.0 - 0.5 * (-(at as f64) / 12.0).exp()) * (1.0 + 0.01 * noise(at));
     let found = only(seconds((0..200).map(|at| rate(at) as u64).collect(), vec![phase("all", 0.0, 200.0)]));
-    assert_eq!((found.pattern, found.phase.as_deref(), found.unit, found.points), ("warm-up", None, "1/s", 199));
-    let warm_up = found.warm_up_seconds.expect("a warm-up");
+    assert_eq!((pattern(&found), found.series.phase.as_deref()), ("warm-up", None));
+    assert_eq!((found.series.unit, found.points()), ("1/s", 199));
+    let warm_up = found.warm_up_seconds().expect("a warm-up");
     assert!((25.0..75.0).contains(&warm_up), "{warm_up}");
-    assert!(found.is_steady() && found.steady_seconds.unwrap().0 >= warm_up);
+    assert!(found.steady_seconds().is_some_and(|(from, _)| from >= warm_up));
 }
 
 #[test]
@@ -142,9 +150,10 @@ fn phases_are_judged_by_themselves_and_asked_rates_by_their_response_times() {
     let asked = |phase: Phase| Phase { rate_asked: Some(800.0), ..phase };
     let phases = vec![phase("1 session", 0.0, 60.0), asked(phase("800/s", 60.0, 60.0))];
     let all = steadiness(&record(vec![seconds(counts, phases)]));
-    let seen: Vec<_> = all.iter().map(|one| (one.phase.as_deref().unwrap(), one.metric, one.pattern)).collect();
+    let seen: Vec<_> =
+        all.iter().map(|one| (one.series.phase.as_deref().unwrap(), one.series.metric, pattern(one))).collect();
     assert_eq!(seen, [("1 session", "request_rate", "none"), ("800/s", "latency_p50", "none")]);
-    assert!((all[1].from_seconds, all[1].to_seconds) == (60.0, 120.0));
+    assert!(all[1].span() == (60.0, 120.0));
 }
 
 #[test]
@@ -152,7 +161,7 @@ fn rare_requests_are_counted_over_several_seconds() {
     let every_other = |length: u64| (0..length).map(|at| at % 2).collect();
     // Half a request a second: twenty seconds at a time.
     let found = only(seconds(every_other(601), Vec::new()));
-    assert_eq!((found.points, found.pattern, found.levels[0].value), (30, "none", 0.5));
+    assert_eq!((found.points(), pattern(&found), found.levels()[0].value), (30, "none", 0.5));
     assert_eq!(steadiness(&record(vec![seconds(every_other(121), Vec::new())])), [], "six values are too few");
 }
 
@@ -184,5 +193,5 @@ fn sessions_that_read_at_once_are_judged_by_the_minute() {
     };
     at_once.minutes = (0..20).map(minute).collect();
     let found = only(at_once);
-    assert_eq!((found.points, found.pattern), (20, "none"));
+    assert_eq!((found.points(), pattern(&found)), (20, "none"));
 }

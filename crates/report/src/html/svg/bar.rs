@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::scale::{Scale, tick_text};
 use super::{LETTER, WIDTH, coordinate};
 use crate::model::format::{ends_of, quantity, value};
-use crate::model::{Bar, BarChart, Group, GroupedBars, Kind};
+use crate::model::{Bar, BarChart, Group, Kind};
 
 const TOP: f64 = 6.0;
 const BOTTOM: f64 = 40.0;
@@ -27,110 +27,84 @@ const COLOURS: usize = 6;
 impl BarChart {
     /// The chart; `None` without a bar that has a length.
     pub fn render(&self) -> Option<Markup> {
-        let scale = scale(self.bars.iter(), LEFT)?;
-        let bottom = TOP + ROW * self.bars.len() as f64;
-        let described: Vec<String> =
-            self.bars.iter().map(|bar| format!("{} {}", bar.label, value(&bar.value))).collect();
-        let content = html! {
-            @for (at, bar) in self.bars.iter().enumerate() {
-                @let top = TOP + ROW * at as f64;
-                text x=(LEFT) y=(top + LABEL) { (shortened(&bar.label, WIDTH - 2.0 * LEFT)) }
-                (drawn(bar, &bar.label, &scale, top + LABEL + 6.0 + THICK / 2.0, THICK, 0))
-            }
-        };
-        let described = format!("{}: {}.", self.title, described.join("; "));
-        Some(framed(
-            (&self.title, &self.axis, &described),
-            &[],
-            &self.bars.iter().collect::<Vec<_>>(),
-            &scale,
-            bottom,
-            &content,
-        ))
-    }
-}
-
-impl GroupedBars {
-    /// The chart; `None` without a bar that has a length.
-    pub fn render(&self) -> Option<Markup> {
-        let bars: Vec<&Bar> = self.groups.iter().flat_map(|group| &group.bars).map(|(_, bar)| bar).collect();
-        let scale = scale(bars.iter().copied(), NAMES)?;
+        let is_plain = self.series.is_empty();
+        let ends = |bar: &Bar| [Some(bar.value.value), bar.value.low, bar.value.high, bar.expected];
+        let left = if is_plain { LEFT } else { NAMES };
+        let scale = Scale::covering(Kind::FromZero, self.bars().flat_map(ends).flatten(), (left, WIDTH - RIGHT))?;
         let mut bottom = TOP;
-        let mut tops = Vec::new();
+        let mut groups = Vec::new();
         for group in &self.groups {
-            tops.push(bottom);
-            bottom += GROUP_ROW * group.bars.len() as f64 + APART;
+            groups.push((group, bottom));
+            bottom += if is_plain { ROW } else { GROUP_ROW * group.bars.len() as f64 + APART };
         }
-        let described = |group: &Group| {
-            let bars = group.bars.iter().map(|(_, bar)| format!("{} {}", bar.label, value(&bar.value)));
-            format!("{}: {}", group.name, bars.collect::<Vec<_>>().join(", "))
-        };
-        let described: Vec<String> = self.groups.iter().map(described).collect();
         let content = html! {
-            @for (group, top) in self.groups.iter().zip(&tops) {
-                g.bands {
-                    text.end x=(NAMES - 10.0) y=(coordinate(top + GROUP_ROW * group.bars.len() as f64 / 2.0 + 4.0)) {
-                        (shortened_front(&group.name))
+            @for (group, top) in groups {
+                @if is_plain {
+                    text x=(LEFT) y=(top + LABEL) { (shortened(&group.name, WIDTH - 2.0 * LEFT)) }
+                } @else {
+                    g.bands {
+                        text.end x=(NAMES - 10.0) y=(coordinate(top + GROUP_ROW * group.bars.len() as f64 / 2.0 + 4.0)) {
+                            (shortened_front(&group.name))
+                        }
                     }
                 }
                 @for (at, (series, bar)) in group.bars.iter().enumerate() {
-                    @let name = format!("{}, {}", group.name, bar.label);
-                    (drawn(bar, &name, &scale, top + GROUP_ROW * (at as f64 + 0.5), GROUP_THICK, *series))
+                    @let (middle, thick) = if is_plain {
+                        (top + LABEL + 6.0 + THICK / 2.0, THICK)
+                    } else {
+                        (top + GROUP_ROW * (at as f64 + 0.5), GROUP_THICK)
+                    };
+                    (drawn(bar, &self.name(group, bar), &scale, middle, thick, *series))
                 }
             }
         };
-        let described = format!("{}. {}.", self.title, described.join("; "));
-        Some(framed((&self.title, &self.axis, &described), &self.series, &bars, &scale, bottom, &content))
+        Some(self.framed(&scale, bottom, &content))
     }
-}
 
-fn scale<'a>(bars: impl Iterator<Item = &'a Bar>, left: f64) -> Option<Scale> {
-    let ends =
-        |bar: &'a Bar| [Some(bar.value.value), bar.value.low, bar.value.high, bar.expected].into_iter().flatten();
-    Scale::covering(Kind::FromZero, bars.flat_map(ends), (left, WIDTH - RIGHT))
-}
+    fn described(&self) -> String {
+        let bar = |(_, bar): &(usize, Bar)| format!("{} {}", bar.label, value(&bar.value));
+        let bars = |group: &Group| group.bars.iter().map(bar).collect::<Vec<_>>().join(", ");
+        let is_plain = self.series.is_empty();
+        let group = |group: &Group| if is_plain { bars(group) } else { format!("{}: {}", group.name, bars(group)) };
+        let groups: Vec<String> = self.groups.iter().map(group).collect();
+        format!("{}{} {}.", self.title, if is_plain { ":" } else { "." }, groups.join("; "))
+    }
 
-/// The bars below their title and legend, above their axis.
-fn framed(
-    (title, axis, described): (&str, &str, &str),
-    series: &[String],
-    bars: &[&Bar],
-    scale: &Scale,
-    bottom: f64,
-    content: &Markup,
-) -> Markup {
-    let ticks = scale.ticks().into_iter().filter_map(|tick| Some((tick, scale.at(tick)?)));
-    html! {
-        figure.chart {
-            figcaption {
-                (title)
-                small {
-                    @if bars.iter().any(|bar| bar.value.low.is_some() && bar.value.high.is_some()) { " Whiskers: interval of confidence." }
-                    @if bars.iter().any(|bar| bar.expected.is_some()) { " Diamonds: expected value." }
+    /// The bars below their title and legend, above their axis.
+    fn framed(&self, scale: &Scale, bottom: f64, content: &Markup) -> Markup {
+        let ticks = scale.ticks().into_iter().filter_map(|tick| Some((tick, scale.at(tick)?)));
+        html! {
+            figure.chart {
+                figcaption {
+                    (self.title)
+                    small {
+                        @if self.bars().any(|bar| bar.value.low.is_some() && bar.value.high.is_some()) { " Whiskers: interval of confidence." }
+                        @if self.bars().any(|bar| bar.expected.is_some()) { " Diamonds: expected value." }
+                    }
                 }
-            }
-            @if !series.is_empty() {
-                ul.legend {
-                    @for (at, name) in series.iter().enumerate() {
-                        li {
-                            svg.swatch viewBox="0 0 34 12" aria-hidden="true" {
-                                rect.area.(colour(at)) x="4" y="1" width="26" height="10" {}
+                @if !self.series.is_empty() {
+                    ul.legend {
+                        @for (at, name) in self.series.iter().enumerate() {
+                            li {
+                                svg.swatch viewBox="0 0 34 12" aria-hidden="true" {
+                                    rect.area.(colour(at)) x="4" y="1" width="26" height="10" {}
+                                }
+                                (name)
                             }
-                            (name)
                         }
                     }
                 }
-            }
-            div.scroll {
-                svg viewBox={ "0 0 " (WIDTH) " " (bottom + BOTTOM) } role="img" aria-label=(described) {
-                    g.axis {
-                        @for (tick, place) in ticks {
-                            path.rule d={ "M" (coordinate(place)) " " (TOP) "V" (bottom + 4.0) } {}
-                            text.middle x=(coordinate(place)) y=(bottom + 18.0) { (tick_text(tick)) }
+                div.scroll {
+                    svg viewBox={ "0 0 " (WIDTH) " " (bottom + BOTTOM) } role="img" aria-label=(self.described()) {
+                        g.axis {
+                            @for (tick, place) in ticks {
+                                path.rule d={ "M" (coordinate(place)) " " (TOP) "V" (bottom + 4.0) } {}
+                                text.middle x=(coordinate(place)) y=(bottom + 18.0) { (tick_text(tick)) }
+                            }
+                            text.unit.end x=(WIDTH - RIGHT) y=(bottom + BOTTOM - 5.0) { (self.axis) }
                         }
-                        text.unit.end x=(WIDTH - RIGHT) y=(bottom + BOTTOM - 5.0) { (axis) }
+                        (content)
                     }
-                    (content)
                 }
             }
         }

@@ -10,13 +10,12 @@ mod scale;
 
 use maud::Markup;
 
-use crate::model::Picture;
+use crate::model::{Color, Picture};
 
 /// The picture; nothing if none of it has a place.
 pub fn picture(picture: &Picture) -> Markup {
     let drawn = match picture {
         Picture::Bars(chart) => chart.render(),
-        Picture::Grouped(chart) => chart.render(),
         Picture::Lines(chart) => chart.render(),
         Picture::Strips(panel) => panel.render(),
     };
@@ -28,6 +27,11 @@ const WIDTH: f64 = 920.0;
 
 /// Average width of a digit or letter at the drawing's text size.
 const LETTER: f64 = 7.2;
+
+/// The class of a tone, behind a letter that says what is coloured.
+fn class(letter: char, tone: Color) -> String {
+    tone.map_or_else(|| format!("{letter}x"), |tone| format!("{letter}{}", tone % 7))
+}
 
 /// A coordinate with one decimal, which is finer than any screen.
 fn coordinate(value: f64) -> String {

@@ -4,16 +4,13 @@
 
 mod strip;
 mod time;
-mod tone;
 
 use maud::{Markup, html};
 
 use super::scale::tick_text;
-use super::{LETTER, WIDTH, coordinate};
-
+use super::{LETTER, WIDTH, class, coordinate};
 use crate::model::{Band, Panel, Strip};
 use time::Time;
-use tone::class;
 
 const TOP: f64 = 6.0;
 const BOTTOM: f64 = 40.0;

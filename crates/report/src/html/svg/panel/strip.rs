@@ -3,9 +3,8 @@
 use maud::{Markup, html};
 
 use super::time::Time;
-use super::tone::class;
 use crate::html::svg::scale::Scale;
-use crate::html::svg::{coordinate, labels};
+use crate::html::svg::{class, coordinate, labels};
 use crate::model::{Gap, Kind, Series, Shape, Strip};
 
 const HEIGHT: f64 = 92.0;

@@ -10,9 +10,7 @@ pub struct Time {
     scale: Scale,
     /// Seconds of a unit of the axis.
     unit: f64,
-    /// Where the axis begins.
     pub left: f64,
-    /// Where it ends.
     pub right: f64,
 }
 
