@@ -109,7 +109,7 @@ pub trait Dialect: Send + Sync {
         )
     }
 
-    /// The name under which the source of a chunked write is made: an ordinary table, or one that the engine holds in
+    /// The name under which the source of a chunked write is made. It is an ordinary table, or one that the engine holds in
     /// memory where a large copy would drive an ordinary one out of its cache.
     fn source_table(&self, name: &str) -> String {
         name.to_owned()
@@ -179,7 +179,7 @@ pub trait Dialect: Send + Sync {
         "BEGIN"
     }
 
-    /// Values of a column that are not NULL as texts, each with the name of its type: of all rows, or of some tens of
+    /// Values of a column that are not NULL as texts, each with the name of its type. They are of all rows, or of some tens of
     /// thousands that the engine chooses by `seed`.
     fn sample_column(&self, table: &str, column: &str, seed: u64) -> String;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plimsoll_measurement::{Ceiling, Files, Reading, Views};
+use plimsoll_measurement::{Ceiling, Counter, Files, Reading, Views};
 
 use crate::error::Result;
 
@@ -39,6 +39,17 @@ pub trait Telemetry {
     }
 }
 
+/// Gauges of sessions by what they do.
+pub const SESSION_GAUGES: [Counter; 7] = [
+    Counter::SessionsOnCpu,
+    Counter::SessionsReadingData,
+    Counter::SessionsWritingLog,
+    Counter::SessionsWaitingForLocks,
+    Counter::SessionsWaitingForClients,
+    Counter::SessionsAsleep,
+    Counter::SessionsWaitingForOthers,
+];
+
 /// A reader of counters.
 pub trait Sampler: Send {
     /// Reads the counters. What can't be read is left out; only a lost source is an error.
@@ -46,7 +57,7 @@ pub trait Sampler: Send {
         Ok(Vec::new())
     }
 
-    /// Reads [`Counter::MemoryPercent`](plimsoll_measurement::Counter::MemoryPercent) where that takes a question of its own, which
+    /// Reads [`Counter::MemoryPercent`] where that takes a question of its own, which
     /// only those pay who want the answer; `None` where [`Sampler::sample`] has it, or nobody does.
     fn sample_memory(&mut self) -> Result<Option<Reading>> {
         Ok(None)

@@ -1,5 +1,5 @@
-//! What a test is about to do, in terms of rows: enough for an engine with known limits to say, before the run and
-//! without looking at it, what the test should show.
+//! What a test is about to do, in terms of rows. From it an engine with known limits says before the run, and without looking
+//! at it, what the test should show.
 
 use std::fmt;
 

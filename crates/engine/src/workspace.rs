@@ -1,8 +1,8 @@
 //! Places of our own at a target, under leases.
 //!
 //! A *place* is a schema (servers) or a file (SQLite) that only we write to. A run claims a place for itself; a data set
-//! that is kept has a place of its own, shared by runs that read it. The lease on a place is a lock held by a session
-//! that runs no statement (or a kernel lock on a file), so it falls as soon as its client dies. What is ours and
+//! that is kept has a place of its own, shared by runs that read it. The lease on a place is a lock of a session that
+//! runs no statement, or a kernel lock on a file. It falls as soon as its client dies. What is ours and
 //! leaseless may be removed; nothing else ever is.
 
 use std::fmt;

@@ -1,16 +1,17 @@
 //! All lines to one server, those too on which somebody is just logging in: when it stands still they are broken together.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::breaker::{Breaker, WeakBreaker};
+use super::breaker::Breaker;
 use crate::database::Cancel;
 
 /// Lines to a server.
 #[derive(Debug, Default)]
 pub struct Lines {
-    open: Mutex<Vec<WeakBreaker>>,
+    open: Mutex<Vec<Weak<OwnedFd>>>,
     /// True after an interrupt that was not heard: nobody waits for this server any more.
     stands_still: AtomicBool,
 }
@@ -25,13 +26,14 @@ impl Lines {
         if self.stands_still.load(Ordering::SeqCst) {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        open.retain(WeakBreaker::is_alive);
-        open.push(line.weak());
+        open.retain(|line| line.strong_count() > 0);
+        open.push(Arc::downgrade(&line.0));
         Ok(())
     }
 
     fn shut_all(&self) {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(WeakBreaker::shut);
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.iter().filter_map(Weak::upgrade).for_each(|line| Breaker(line).shut());
     }
 }
 

@@ -1,5 +1,5 @@
-//! What a restore needs on this machine: files copied with progress, and a server that runs on them for a while, reached by a
-//! socket in a folder of ours alone.
+//! What a restore needs on this machine: files copied with progress, and a server that runs on them for a while. A socket in a
+//! folder of ours alone leads to it.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -120,11 +120,7 @@ impl Site {
     /// Writes a file of the server's, in place of one that came with the backup.
     pub fn write(&self, name: &str, text: &str) -> Result<()> {
         let path = self.data().join(name);
-        fs::write(&path, text).and_then(|()| self.give(&path)).map_err(|error| failed("write", &path, &error))
-    }
-
-    fn give(&self, path: &Path) -> io::Result<()> {
-        give(self.account, path)
+        fs::write(&path, text).and_then(|()| give(self.account, &path)).map_err(|error| failed("write", &path, &error))
     }
 
     /// Starts the server and returns when it can be opened, with the database of this name on it.
@@ -137,7 +133,7 @@ impl Site {
         mut open: impl FnMut() -> Result<Box<dyn Database>>,
     ) -> Result<Restored> {
         let socket = self.socket_folder();
-        let made = fs::DirBuilder::new().mode(0o700).create(&socket).and_then(|()| self.give(&socket));
+        let made = fs::DirBuilder::new().mode(0o700).create(&socket).and_then(|()| give(self.account, &socket));
         made.map_err(|error| failed("make", &socket, &error))?;
         let log_path = self.folder.join(LOG);
         let log = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&log_path);
@@ -151,7 +147,7 @@ impl Site {
         for (name, _) in std::env::vars_os().filter(|(name, _)| !is_for_servers(name)) {
             command.env_remove(name);
         }
-        self.give(&self.data()).map_err(|error| failed("hand over", &self.data(), &error))?;
+        give(self.account, &self.data()).map_err(|error| failed("hand over", &self.data(), &error))?;
         let give_up = clock.now().after(START_PATIENCE);
         let child = command.spawn().map_err(|error| start_failed(&error.to_string()))?;
         let mut server = Server { child, site: self.clone(), clock: Arc::clone(clock) };

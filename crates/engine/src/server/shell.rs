@@ -90,8 +90,8 @@ impl<'a> Script<'a> {
     }
 }
 
-/// Ends a command and all that it has started when this process is gone, however it went: a shell that waits for a word or
-/// for the end of the pipe.
+/// Ends a command and all that it has started when this process is gone, however it went. It is a shell that waits for a word
+/// or for the end of the pipe.
 struct Guard(Child);
 
 impl Guard {

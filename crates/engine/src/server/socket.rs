@@ -2,16 +2,17 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
-use std::os::fd::AsFd;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with, sockopt};
+use rustix::net::sockopt::{self, Timeout};
+use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, send, socket_with};
 
-use super::breaker::{Breaker, Kind};
+use super::breaker::Breaker;
 use super::lines::Lines;
 use crate::request::Traffic;
 
@@ -38,7 +39,8 @@ pub struct KeepAlive {
 /// A socket.
 #[derive(Debug)]
 pub struct Socket {
-    kind: Arc<Kind>,
+    fd: Arc<OwnedFd>,
+    is_tcp: bool,
     traffic: Traffic,
 }
 
@@ -46,27 +48,24 @@ impl Socket {
     /// Connects as one of these lines, and waits no longer than this for the connection and for each answer until
     /// [`Socket::clear_timeout`].
     pub fn connect(address: &Address, timeout: Duration, lines: &Lines) -> io::Result<Self> {
-        let new = |family| socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None);
-        let kind = match address {
-            Address::Tcp(SocketAddr::V4(_)) => Kind::Tcp(new(AddressFamily::INET)?.into()),
-            Address::Tcp(SocketAddr::V6(_)) => Kind::Tcp(new(AddressFamily::INET6)?.into()),
-            Address::Unix(_) => Kind::Unix(new(AddressFamily::UNIX)?.into()),
+        let family = match address {
+            Address::Tcp(SocketAddr::V4(_)) => AddressFamily::INET,
+            Address::Tcp(SocketAddr::V6(_)) => AddressFamily::INET6,
+            Address::Unix(_) => AddressFamily::UNIX,
         };
-        let socket = Self { kind: Arc::new(kind), traffic: Traffic::default() };
+        let fd = Arc::new(socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?);
+        let socket = Self { fd, is_tcp: family != AddressFamily::UNIX, traffic: Traffic::default() };
         // Also for the connection itself: a server may not answer, or its queue of connections may be full.
         socket.set_timeout(Some(timeout))?;
         lines.add(&socket.breaker())?;
-        let connected = match (&*socket.kind, address) {
-            (Kind::Tcp(stream), Address::Tcp(address)) => {
-                stream.set_nodelay(true)?;
-                connect(stream, address)
+        let connected = match address {
+            Address::Tcp(address) => {
+                sockopt::set_tcp_nodelay(&socket.fd, true)?;
+                connect(&socket.fd, address)
             }
-            (Kind::Unix(stream), Address::Unix(path)) => connect(stream, &SocketAddrUnix::new(path)?),
-            _ => Err(Errno::AFNOSUPPORT),
+            Address::Unix(path) => connect(&socket.fd, &SocketAddrUnix::new(path)?),
         };
-        connected.map_err(
-            |error| if error == Errno::INPROGRESS { ErrorKind::TimedOut.into() } else { late(error.into()) },
-        )?;
+        connected.map_err(|error| if error == Errno::INPROGRESS { ErrorKind::TimedOut.into() } else { late(error) })?;
         Ok(socket)
     }
 
@@ -77,22 +76,22 @@ impl Socket {
 
     /// Breaks it from another thread.
     pub fn breaker(&self) -> Breaker {
-        Breaker::of(&self.kind)
+        Breaker(Arc::clone(&self.fd))
     }
 
     /// How long an answer may take from now on; as long as it takes if this isn't said.
     pub fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        match &*self.kind {
-            Kind::Tcp(stream) => stream.set_read_timeout(timeout).and_then(|()| stream.set_write_timeout(timeout)),
-            Kind::Unix(stream) => stream.set_read_timeout(timeout).and_then(|()| stream.set_write_timeout(timeout)),
-        }
+        let set = |which| sockopt::set_socket_timeout(&self.fd, which, timeout);
+        Ok(set(Timeout::Recv).and_then(|()| set(Timeout::Send))?)
     }
 
     /// Makes the system ask whether the other side still lives, after so much silence and so often, and give up a send that
     /// nobody takes after `patience`.
     pub fn keep_alive(&self, keep_alive: Option<KeepAlive>, patience: Option<Duration>) -> io::Result<()> {
-        let Kind::Tcp(stream) = &*self.kind else { return Ok(()) };
-        let socket = stream.as_fd();
+        if !self.is_tcp {
+            return Ok(());
+        }
+        let socket = &self.fd;
         if let Some(patience) = patience {
             sockopt::set_tcp_user_timeout(socket, patience.as_millis() as u32)?;
         }
@@ -118,22 +117,18 @@ impl Socket {
 impl From<UnixStream> for Socket {
     /// A connection that is there already.
     fn from(stream: UnixStream) -> Self {
-        Self { kind: Arc::new(Kind::Unix(stream)), traffic: Traffic::default() }
+        Self { fd: Arc::new(stream.into()), is_tcp: false, traffic: Traffic::default() }
     }
 }
 
 /// A timeout is called by its name.
-fn late(error: io::Error) -> io::Error {
-    if error.kind() == ErrorKind::WouldBlock { ErrorKind::TimedOut.into() } else { error }
+fn late(error: Errno) -> io::Error {
+    if error == Errno::WOULDBLOCK { ErrorKind::TimedOut.into() } else { error.into() }
 }
 
 impl Read for Socket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = match &*self.kind {
-            Kind::Tcp(stream) => (&mut &*stream).read(buffer),
-            Kind::Unix(stream) => (&mut &*stream).read(buffer),
-        };
-        let count = count.map_err(late)?;
+        let count = rustix::io::read(&self.fd, buffer).map_err(late)?;
         self.traffic.received_bytes += count as u64;
         Ok(count)
     }
@@ -141,11 +136,7 @@ impl Read for Socket {
 
 impl Write for Socket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let count = match &*self.kind {
-            Kind::Tcp(stream) => (&mut &*stream).write(bytes),
-            Kind::Unix(stream) => (&mut &*stream).write(bytes),
-        };
-        let count = count.map_err(late)?;
+        let count = send(&self.fd, bytes, SendFlags::NOSIGNAL).map_err(late)?;
         self.traffic.sent_bytes += count as u64;
         Ok(count)
     }

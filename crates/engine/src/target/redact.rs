@@ -10,9 +10,9 @@ pub struct Notation {
     pub schemes: &'static [&'static str],
     /// True if a path follows the scheme, which has neither user nor password.
     pub is_path: bool,
-    /// Parameters that hold no secret. They are shown behind a password; anything else there may be the password's end, after a
-    /// '&' in it.
-    pub shown: &'static [&'static str],
+    /// Parameters that hold no secret, with blanks between them. They are shown behind a password; anything else there may be the
+    /// password's end, after a '&' in it.
+    pub shown: &'static str,
     /// Texts without a scheme that are targets of the engine's first scheme.
     pub pairs: Option<Pairs>,
 }
@@ -22,8 +22,8 @@ pub struct Notation {
 pub struct Pairs {
     /// Names of the server's key; one of them is in each string.
     pub server: &'static [&'static str],
-    /// Other keys with values that are shown.
-    pub shown: &'static [&'static str],
+    /// Other keys with values that are shown, with blanks between them.
+    pub shown: &'static str,
 }
 
 impl Pairs {
@@ -68,7 +68,7 @@ pub(super) fn redact_pairs(pairs: Pairs, text: &str) -> (String, bool) {
     for piece in text.split(';').filter(|piece| !piece.trim().is_empty()) {
         let (key, value) = piece.split_once('=').map_or(("", piece), |(key, value)| (key.trim(), value.trim()));
         let plain = plain_key(key);
-        let harmless = pairs.server.contains(&plain.as_str()) || pairs.shown.contains(&plain.as_str());
+        let harmless = pairs.server.contains(&plain.as_str()) || is_among(&plain, pairs.shown);
         // Behind a quote that has not been closed everything belongs to the value.
         if harmless && !quoted && !value.contains(['"', '\'', '=']) {
             shown.push(format!("{key}={value}"));
@@ -85,8 +85,8 @@ pub(super) fn redact_pairs(pairs: Pairs, text: &str) -> (String, bool) {
 /// What stands for everything that is hidden.
 const HIDDEN: &str = "***";
 
-/// The URL without passwords, and whether it had any. Drivers read such a URL in different ways and passwords come with
-/// signs that were not escaped, so whatever may be a piece of one is hidden, even if that is too much.
+/// The URL without passwords, and whether it had any. Drivers read such a URL in different ways, and passwords come with signs
+/// that were not escaped. So whatever may be a piece of one is hidden, even if that is too much.
 pub(super) fn redact(url: &str) -> (String, bool) {
     let (scheme, rest) = url.split_once(':').unwrap_or(("", url));
     let server = rest.strip_prefix("//");
@@ -172,7 +172,11 @@ fn is_secret(key: &str) -> bool {
 
 /// Whether a parameter of that name holds no secret on any engine, whatever it is called.
 fn is_shown(key: &str) -> bool {
-    notations().iter().any(|notation| notation.shown.contains(&key))
+    notations().iter().any(|notation| is_among(key, notation.shown))
+}
+
+fn is_among(key: &str, keys: &str) -> bool {
+    keys.split(' ').any(|known| known == key)
 }
 
 /// Hides the passwords of everything in a text that looks like a URL or a part of one: for messages that repeat what
@@ -262,16 +266,13 @@ mod tests {
     use proptest::prelude::*;
 
     const NOTATIONS: [Notation; 3] = [
-        Notation { schemes: &["sqlite", "lab"], is_path: true, shown: &["cache_size"], pairs: None },
-        Notation { schemes: &["postgres"], is_path: false, shown: &["passfile", "sslmode", "user"], pairs: None },
+        Notation { schemes: &["sqlite", "lab"], is_path: true, shown: "cache_size", pairs: None },
+        Notation { schemes: &["postgres"], is_path: false, shown: "passfile sslmode user", pairs: None },
         Notation {
             schemes: &["mssql"],
             is_path: false,
-            shown: &["encrypt"],
-            pairs: Some(Pairs {
-                server: &["server", "datasource"],
-                shown: &["database", "encrypt", "initialcatalog", "userid"],
-            }),
+            shown: "encrypt",
+            pairs: Some(Pairs { server: &["server", "datasource"], shown: "database encrypt initialcatalog userid" }),
         },
     ];
 

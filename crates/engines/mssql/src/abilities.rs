@@ -8,7 +8,6 @@ use serde::Deserialize;
 
 use super::sql::Product;
 
-/// What we can see and do at a server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Abilities(u32);
 
@@ -83,7 +82,6 @@ impl Privilege {
     }
 }
 
-/// The table of what works.
 pub(super) fn table(abilities: Abilities, product: Product, is_microsoft: bool, user: &str) -> Vec<Capability> {
     let of_product = PRIVILEGES.iter().filter(|known| product == Product::Database || !known.azure_only);
     let capability = |known: &'static Privilege| {

@@ -7,23 +7,8 @@ use super::wire::Endpoint;
 /// The keys of such a string that name the server or hold no secret.
 pub(super) const PAIRS: Pairs = Pairs {
     server: &["server", "datasource", "address", "addr", "networkaddress"],
-    shown: &[
-        "applicationintent",
-        "authentication",
-        "commandtimeout",
-        "connecttimeout",
-        "connectiontimeout",
-        "database",
-        "encrypt",
-        "hostnameincertificate",
-        "initialcatalog",
-        "multisubnetfailover",
-        "packetsize",
-        "trustservercertificate",
-        "uid",
-        "user",
-        "userid",
-    ],
+    shown: "applicationintent authentication commandtimeout connecttimeout connectiontimeout database encrypt \
+            hostnameincertificate initialcatalog multisubnetfailover packetsize trustservercertificate uid user userid",
 };
 
 fn usage(message: &str) -> Error {

@@ -33,11 +33,9 @@ const AZURE_CLOUDS: &[&str] = &[
 
 /// Makes a connection under a name; another one in tests.
 pub(super) trait Dial: Send + Sync {
-    /// Connects to a server.
     fn dial(&self, endpoint: &Endpoint, login: &Login, application: &str) -> Outcome<Box<dyn Wire>>;
 }
 
-/// Dials by the driver.
 pub(super) struct ByDriver;
 
 impl Dial for ByDriver {
@@ -55,7 +53,6 @@ enum Secrets {
 /// A connection, or the last server that did not let us in, and why.
 type Tried<'a> = std::result::Result<Box<dyn Wire>, (Fault, &'a Endpoint)>;
 
-/// Makes connections to one database.
 #[derive(Clone)]
 pub(super) struct Connector {
     dial: Arc<dyn Dial>,

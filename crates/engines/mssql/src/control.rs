@@ -16,7 +16,6 @@ pub(super) struct Control {
 }
 
 impl Control {
-    /// Connects under a name.
     pub(super) fn connect(connector: &Connector, name: &str) -> Result<Self> {
         let mut control = Self::on(connector.connect(name)?, connector);
         match control.run(sql::PATIENCE.sql) {
@@ -26,7 +25,6 @@ impl Control {
         }
     }
 
-    /// What asks on that connection.
     pub(super) fn on(wire: Box<dyn Wire>, connector: &Connector) -> Self {
         Self { wire, errors: connector.errors.clone() }
     }
@@ -36,7 +34,6 @@ impl Control {
         outcome.map_err(|fault| self.errors.running(fault, self.wire.is_dead()))
     }
 
-    /// Runs a text for its effect.
     pub(super) fn run(&mut self, sql: &str) -> Result<u64> {
         let outcome = self.wire.run(sql);
         self.done(outcome)
@@ -60,7 +57,6 @@ impl Control {
         Ok(rows.first().and_then(|row| whole(row, 0)))
     }
 
-    /// The texts of a column.
     pub(super) fn names(&mut self, text: Text, values: &[Value<'_>]) -> Result<Vec<String>> {
         let rows = self.rows(text, values, &[NAME])?;
         Ok(rows.iter().filter_map(|row| text_of(row, 0)).collect())

@@ -91,7 +91,6 @@ impl<'a> Copies<'a> {
         work(&mut Control::connect(self.connector, CONTROL)?)
     }
 
-    /// The owner of a database.
     pub(super) fn owner(&self, copy: &Workspace) -> Result<Owner> {
         let name = [Value::Text(copy.name())];
         if self.product != Product::Database {
@@ -304,11 +303,10 @@ pub(super) fn unfinished(copy: &Workspace, how: &str) -> Error {
 
 /// The databases as places, with whether their leases are held.
 pub(super) fn statuses(control: &mut Control, workspaces: Vec<Workspace>) -> Result<Vec<WorkspaceStatus>> {
-    let mut statuses = Vec::new();
-    for workspace in workspaces {
-        statuses.push(WorkspaceStatus { leased: workspace::is_leased(control, &workspace.leased_by())?, workspace });
-    }
-    Ok(statuses)
+    let status = |workspace: Workspace| {
+        Ok(WorkspaceStatus { leased: workspace::is_leased(control, &workspace.leased_by())?, workspace })
+    };
+    workspaces.into_iter().map(status).collect()
 }
 
 /// Folder of a dump on this machine: the tool that writes it wants a name.

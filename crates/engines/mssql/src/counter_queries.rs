@@ -33,17 +33,6 @@ pub(super) const METRICS: [Counter; 7] = [
     Counter::SleepWaitSeconds,
 ];
 
-/// Gauges of sessions.
-pub(super) const GAUGES: [Counter; 7] = [
-    Counter::SessionsOnCpu,
-    Counter::SessionsReadingData,
-    Counter::SessionsWritingLog,
-    Counter::SessionsWaitingForLocks,
-    Counter::SessionsWaitingForClients,
-    Counter::SessionsAsleep,
-    Counter::SessionsWaitingForOthers,
-];
-
 /// What a wait is for, where that is of use.
 pub(super) fn metric_of(wait: &str) -> Option<Counter> {
     // Other waits of the server's own begin so.

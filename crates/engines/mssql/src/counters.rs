@@ -21,7 +21,6 @@ const IS_BLOB: usize = 10;
 /// What the catalogue calls the limits of files that are blobs.
 const BLOBS: &str = "azure-sql-mi-gp";
 
-/// A file as the server counts it.
 struct File {
     name: String,
     is_log: bool,
@@ -72,7 +71,6 @@ pub(super) fn sample(control: &mut Control, clock: &dyn Clock, abilities: Abilit
     Ok(readings)
 }
 
-/// Sums over the files.
 fn sums(files: &[File], mut put: impl FnMut(Counter, f64)) {
     let sum = |is_log: bool, of: fn(&File) -> u64| {
         files.iter().filter(|file| file.is_log == is_log).map(of).sum::<u64>() as f64

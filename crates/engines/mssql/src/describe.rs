@@ -47,7 +47,6 @@ pub(super) struct Server {
     pub(super) ceilings: Vec<Ceiling>,
 }
 
-/// Asks the server.
 pub(super) fn describe(control: &mut Control, connector: &Connector) -> Result<Server> {
     let abilities = Abilities::default();
     let mut probe = Probe { control, abilities, product: Product::Server, ceilings: Vec::new() };
@@ -63,6 +62,7 @@ pub(super) fn describe(control: &mut Control, connector: &Connector) -> Result<S
     probe.product = product;
     let about = stated(3).unwrap_or_default();
     let is_microsoft = about.starts_with("Microsoft") && !about.contains("Babelfish");
+    let name = about.lines().next().unwrap_or_default().trim();
 
     let mut settings = BTreeMap::new();
     if let Some(edition) = stated(1) {
@@ -71,7 +71,6 @@ pub(super) fn describe(control: &mut Control, connector: &Connector) -> Result<S
     settings.insert("product".to_owned(), product_name(edition, is_microsoft).to_owned());
     let mut warnings = connector.warnings.clone();
     if !is_microsoft {
-        let name = about.lines().next().unwrap_or_default().trim();
         let name = if name.is_empty() { "a server that does not say its name" } else { name };
         warnings.push(format!(
             "this is not Microsoft's SQL Server but {name}: hints of statements and what is measured by system views may have no effect"
@@ -128,7 +127,8 @@ pub(super) fn describe(control: &mut Control, connector: &Connector) -> Result<S
     let version = match (stated(0), is_microsoft) {
         (Some(version), true) => version,
         (version, _) => {
-            format!("{} ({about})", version.unwrap_or_else(|| "unknown".to_owned()), about = first_words(&about))
+            let first_words: String = name.chars().take(60).collect();
+            format!("{} ({first_words})", version.unwrap_or_else(|| "unknown".to_owned()))
         }
     };
     let server = stated(4).unwrap_or_else(|| connector.errors.address.clone());
@@ -183,11 +183,6 @@ fn shares(objective: &str) -> bool {
     let objective = objective.trim();
     objective.is_empty()
         || ["ElasticPool", "Basic", "S0", "S1"].iter().any(|small| objective.eq_ignore_ascii_case(small))
-}
-
-fn first_words(about: &str) -> String {
-    let line = about.lines().next().unwrap_or_default().trim();
-    line.chars().take(60).collect()
 }
 
 const fn product_name(edition: Option<i64>, is_microsoft: bool) -> &'static str {

@@ -89,7 +89,6 @@ impl Errors {
         }
     }
 
-    /// The connection is gone.
     pub(super) fn lost(&self, cause: &str) -> Error {
         errors::lost(&self.address, cause)
     }

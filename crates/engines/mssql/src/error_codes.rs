@@ -7,7 +7,6 @@ use plimsoll_engine::data::rows;
 use plimsoll_engine::error::ErrorKind;
 use serde::Deserialize;
 
-/// What an error is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub(super) enum Class {
     /// The log-in is refused.
@@ -42,7 +41,6 @@ pub(super) enum Class {
     NoObject,
 }
 
-/// What is done about an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reaction {
     /// A connection is tried again; a statement that meets it fails.
@@ -69,7 +67,6 @@ impl Class {
         }
     }
 
-    /// What is done about it.
     pub(super) const fn reaction(self) -> Reaction {
         match self {
             Self::Transient | Self::Governor => Reaction::Retry,
@@ -79,7 +76,6 @@ impl Class {
     }
 }
 
-/// What is known of some errors.
 #[derive(Debug, Deserialize)]
 pub(super) struct KnownError {
     numbers: Vec<u32>,

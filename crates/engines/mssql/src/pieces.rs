@@ -1,6 +1,5 @@
 //! T-SQL texts cut into pieces: words, signs, and what needs no look: texts in quotes, comments, numbers, variables.
 
-/// A piece of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Piece<'a> {
     /// A name or a word, also in brackets or double quotes.

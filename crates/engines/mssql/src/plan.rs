@@ -60,7 +60,6 @@ fn shape(xml: &str) -> Option<String> {
     (!shape.is_empty()).then_some(shape)
 }
 
-/// The value of an attribute.
 fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
     let (_, behind) = tag.split_once(&format!(" {name}=\""))?;
     behind.split_once('"').map(|(value, _)| value)

@@ -77,7 +77,6 @@ struct Walk<'a> {
     known: &'a KnownTables,
 }
 
-/// How far a walk is.
 #[expect(clippy::struct_excessive_bools, reason = "each is about another piece of the text")]
 #[derive(Default)]
 struct Step<'a> {

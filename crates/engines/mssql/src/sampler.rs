@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use plimsoll_clock::windowed;
 use plimsoll_engine::table::ColumnType::{self, BigInt, Float};
+use plimsoll_engine::telemetry::SESSION_GAUGES as GAUGES;
 use plimsoll_engine::{ErrorKind, Result, Row, Sampler, Value};
 use plimsoll_measurement::{Counter, Files, Moment, Reading, ResourceRow, Views, Window};
 
 use super::abilities::{Abilities, Ability};
 use super::connect::Connector;
 use super::control::{Control, text_of, whole};
-use super::counter_queries::{self, GAUGES, METRICS};
+use super::counter_queries::{self, METRICS};
 use super::counters;
 use super::sql::{self, Product, Text};
 use super::wire::Wire;
 
-/// Name of its session.
 const NAME: &str = "plimsoll sampler";
 /// How long a server may keep silent before it is given up until the next reading.
 const PATIENCE_S: u32 = 3;
@@ -43,7 +43,6 @@ pub(super) struct ServerSampler {
 }
 
 impl ServerSampler {
-    /// Connects.
     pub(super) fn open(connector: &Connector, product: Product, abilities: Abilities) -> Result<Self> {
         let mut sampler = Self {
             connector: connector.hurried(PATIENCE_S),

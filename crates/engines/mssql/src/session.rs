@@ -117,7 +117,6 @@ impl MssqlSession {
         })
     }
 
-    /// The name of a table with its place.
     fn name(&self, table: &Table) -> String {
         format!("{}.{}", sql::quoted(self.workspace.name()), sql::quoted(&table.name))
     }

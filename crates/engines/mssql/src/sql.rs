@@ -16,14 +16,12 @@ pub(super) enum Product {
     Instance,
 }
 
-/// A text and what it is for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Text {
     /// Its name among the golden files.
     pub(super) name: &'static str,
     /// The products on which it is sent.
     pub(super) products: &'static [Product],
-    /// The text.
     pub(super) sql: &'static str,
 }
 
@@ -188,7 +186,6 @@ pub(super) fn drop_workspace(workspace: &str) -> String {
     format!("DROP SCHEMA {}", quoted(workspace))
 }
 
-/// Ends a session.
 pub(super) fn kill(session: i64) -> String {
     format!("KILL {session}")
 }
@@ -254,7 +251,6 @@ pub(super) fn drop_database(copy: &str) -> String {
     )
 }
 
-/// Where a new database in Azure is put.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Level {
     /// Into an elastic pool.

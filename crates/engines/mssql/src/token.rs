@@ -10,7 +10,6 @@ use plimsoll_engine::server::shell::Script;
 use plimsoll_engine::{Check, Error, ErrorKind, Result, Secret};
 use plimsoll_measurement::Moment;
 
-/// Name of the variable with a token.
 pub(super) const VARIABLE: &str = "PLIMSOLL_ACCESS_TOKEN";
 /// How long a token is used before it is asked for again.
 const FRESH: Duration = Duration::from_mins(5);
@@ -22,7 +21,6 @@ const AZ: &str = "\"$PLIMSOLL_AZ\" account get-access-token --resource https://d
 /// The variable that names the tool to the shell, which would read signs in its path.
 const AZ_VARIABLE: &str = "PLIMSOLL_AZ";
 
-/// Where tokens come from.
 #[derive(Debug, Clone)]
 pub(super) enum Source {
     /// The first line that a shell command prints.

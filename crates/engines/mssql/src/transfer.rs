@@ -34,7 +34,6 @@ const IDLE_PATIENCE: Duration = Duration::from_mins(10);
 /// How long Azure may take for the first backup of a new database: it says half an hour, and more for large ones.
 const BACKUP_PATIENCE: Duration = Duration::from_hours(2);
 
-/// Makes and moves databases of one run.
 pub(super) struct MssqlTransfer {
     connector: Arc<Connector>,
     run: Workspace,

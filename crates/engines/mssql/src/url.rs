@@ -8,19 +8,8 @@ use super::ado;
 use super::wire::{Encrypt, Endpoint};
 
 /// Parameters that hold no secret.
-pub(super) const SHOWN: &[&str] = &[
-    "applicationIntent",
-    "commandTimeout",
-    "connectTimeout",
-    "database",
-    "encrypt",
-    "hostNameInCertificate",
-    "instance",
-    "multiSubnetFailover",
-    "packetSize",
-    "trustServerCertificate",
-    "user",
-];
+pub(super) const SHOWN: &str = "applicationIntent commandTimeout connectTimeout database encrypt hostNameInCertificate instance \
+                                multiSubnetFailover packetSize trustServerCertificate user";
 
 /// The names of each key of a connection string or parameter of a URL, without blanks and in lower case. The first of each stands
 /// for all. Three are ours: `dropcleanbuffers`, consent to emptying the server's cache, and those of bulk loads.
@@ -55,7 +44,6 @@ const SHOWN_KEYS: &str = "encrypt, trustServerCertificate, hostNameInCertificate
                           user, connectTimeout, commandTimeout, packetSize, multiSubnetFailover, applicationIntent, authentication, \
                           dropCleanBuffers, bulkBatchRows, bulkTableLock";
 
-/// How somebody wants to log in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Authentication {
     /// By password if there is a user, else by token.
@@ -69,7 +57,6 @@ pub(super) enum Authentication {
     GivenToken,
 }
 
-/// A target taken apart and decoded.
 #[derive(Debug, Clone, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a parameter of its own")]
 pub(super) struct Location {
@@ -113,7 +100,6 @@ fn backslash(instance: &str) -> Error {
 }
 
 impl Location {
-    /// Takes a target apart.
     pub(super) fn parse(target: &Target) -> Result<Self> {
         let text = target.url().expose();
         let mut location = Self::default();
@@ -164,7 +150,6 @@ impl Location {
         Ok(())
     }
 
-    /// Heeds a key.
     fn set(&mut self, name: &str, value: String, doubtful: bool) -> Result<()> {
         match known(name) {
             Some("server") => self.endpoints = vec![ado::server(&value)?],

@@ -17,7 +17,6 @@ use super::sql;
 
 /// How long the gate of a lease may be held by somebody else.
 const GATE_PATIENCE_MS: u32 = 10_000;
-/// Tables or procedures dropped in one text.
 const NAMES_PER_DROP: usize = 64;
 
 impl Keepers for Connector {
@@ -156,11 +155,9 @@ fn take(control: &mut Control, workspace: &Workspace, shared: bool) -> Result<bo
 
 /// Every schema with a name and a mark of ours, and whether anybody holds a lease on it.
 pub(super) fn list(control: &mut Control) -> Result<Vec<WorkspaceStatus>> {
-    let mut workspaces = Vec::new();
-    for workspace in control.names(sql::PLACES, &[])?.iter().filter_map(|name| Workspace::from_name(name)) {
-        workspaces.push(WorkspaceStatus { leased: is_leased(control, &workspace)?, workspace });
-    }
-    Ok(workspaces)
+    let places = control.names(sql::PLACES, &[])?;
+    let status = |workspace| Ok(WorkspaceStatus { leased: is_leased(control, &workspace)?, workspace });
+    places.iter().filter_map(|name| Workspace::from_name(name)).map(status).collect()
 }
 
 /// True if somebody holds the lease on a place, or is about to.

@@ -1,41 +1,26 @@
 //! Proofs that we know a password (MySQL internals, "Authentication Method").
 
-use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
+use ring::digest::{Algorithm, SHA1_FOR_LEGACY_USE_ONLY, SHA256, digest};
 
-/// What of the two plugins' hashing a digest is.
-fn digest(algorithm: &'static ring::digest::Algorithm, parts: &[&[u8]]) -> Vec<u8> {
-    let mut context = Context::new(algorithm);
-    for part in parts {
-        context.update(part);
+/// A password's hash XOR the hash of what `salted` makes of its double hash.
+fn proof(algorithm: &'static Algorithm, password: &str, salted: impl FnOnce(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    if password.is_empty() {
+        return Vec::new();
     }
-    context.finish().as_ref().to_vec()
-}
-
-fn xor(mut one: Vec<u8>, other: &[u8]) -> Vec<u8> {
-    for (byte, other) in one.iter_mut().zip(other) {
-        *byte ^= other;
-    }
-    one
+    let once = digest(algorithm, password.as_bytes());
+    let twice = digest(algorithm, once.as_ref());
+    let mask = digest(algorithm, &salted(twice.as_ref()));
+    once.as_ref().iter().zip(mask.as_ref()).map(|(byte, mask)| byte ^ mask).collect()
 }
 
 /// `mysql_native_password`: SHA1(password) XOR SHA1(nonce, SHA1(SHA1(password))).
 pub(super) fn native(password: &str, nonce: &[u8]) -> Vec<u8> {
-    if password.is_empty() {
-        return Vec::new();
-    }
-    let once = digest(&SHA1_FOR_LEGACY_USE_ONLY, &[password.as_bytes()]);
-    let twice = digest(&SHA1_FOR_LEGACY_USE_ONLY, &[&once]);
-    xor(once, &digest(&SHA1_FOR_LEGACY_USE_ONLY, &[nonce, &twice]))
+    proof(&SHA1_FOR_LEGACY_USE_ONLY, password, |twice| [nonce, twice].concat())
 }
 
 /// `caching_sha2_password`: SHA256(password) XOR SHA256(SHA256(SHA256(password)), nonce).
 pub(super) fn caching_sha2(password: &str, nonce: &[u8]) -> Vec<u8> {
-    if password.is_empty() {
-        return Vec::new();
-    }
-    let once = digest(&SHA256, &[password.as_bytes()]);
-    let twice = digest(&SHA256, &[&once]);
-    xor(once, &digest(&SHA256, &[&twice, nonce]))
+    proof(&SHA256, password, |twice| [twice, nonce].concat())
 }
 
 /// A password as it is, for a line that nobody can read along.

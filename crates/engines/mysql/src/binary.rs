@@ -66,7 +66,6 @@ pub(super) fn put_parameters(values: &[Value<'_>], out: &mut Vec<u8>) -> Result<
     Ok(())
 }
 
-/// Appends a whole number as digits.
 pub(super) fn put_integer(number: i64, out: &mut Vec<u8>) {
     if number < 0 {
         out.push(b'-');

@@ -17,7 +17,6 @@ struct Privilege {
     remedy: String,
 }
 
-/// How it is found out.
 #[derive(Deserialize)]
 enum Found {
     /// The user may make databases of our names.

@@ -21,9 +21,7 @@ use super::working::connect;
 const POOL_PERCENT: u64 = 125;
 /// Two of these fill a page of 16 KB.
 const ROW_BYTES: u64 = 8_000;
-/// Rows of one statement.
 const ROWS_PER_INSERT: u64 = 10_000;
-/// Makes tables cold.
 pub(super) struct ColdMaker<'a> {
     pub(super) connector: &'a std::sync::Arc<Connector>,
     pub(super) data_directory: Option<&'a Path>,

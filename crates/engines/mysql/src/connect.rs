@@ -36,7 +36,6 @@ const SEND_PATIENCE: Duration = Duration::from_secs(25);
 /// Where servers put their sockets.
 const SOCKETS: [&str; 3] = ["/run/mysqld/mysqld.sock", "/var/lib/mysql/mysql.sock", "/tmp/mysql.sock"];
 
-/// Makes connections to one server.
 #[derive(Clone)]
 pub(super) struct Connector {
     pub(super) clock: Arc<dyn Clock>,

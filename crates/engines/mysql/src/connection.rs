@@ -31,7 +31,6 @@ const MORE_RESULTS: u16 = 0x0008;
 /// Why an exchange came to nothing.
 pub(super) type Failed = link::Failed<ServerError>;
 
-/// What comes of an exchange.
 pub(super) type Outcome<T> = std::result::Result<T, Failed>;
 
 /// How a statement without rows ended.
@@ -41,7 +40,6 @@ pub(super) struct Done {
     pub(super) warnings: u16,
 }
 
-/// A prepared statement.
 #[derive(Debug, Default)]
 pub(super) struct Prepared {
     id: u32,
@@ -52,7 +50,6 @@ pub(super) struct Prepared {
 /// A row's bytes in the protocol's binary form, with its columns.
 pub(super) type Each<'a> = &'a mut dyn FnMut(&[Column], &[u8]) -> Result<()>;
 
-/// A connection.
 pub(super) struct Connection {
     pub(super) link: Link<WireConnection>,
     pub(super) errors: Errors,
@@ -76,7 +73,6 @@ impl Connection {
         Self { link: Link::new(line, canceller), errors, server, id, caches_metadata, ours }
     }
 
-    /// An exchange's failure as an error.
     pub(super) fn fail(&mut self, failed: Failed) -> Error {
         self.link.fail(failed, &self.errors.address, |server_error| self.errors.answered(server_error))
     }
@@ -230,7 +226,6 @@ impl Connection {
         }
     }
 
-    /// Prepares a statement.
     pub(super) fn prepare(&mut self, sql: &str) -> Outcome<Prepared> {
         self.fenced(|own| {
             own.link.line.command(command::PREPARE).extend_from_slice(sql.as_bytes());

@@ -9,7 +9,6 @@ use plimsoll_measurement::Counter;
 
 use super::product::Product;
 
-/// Status of the whole server that is read.
 pub(super) const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Binlog_cache_use', 'Binlog_stmt_cache_use', \
     'Com_commit', 'Handler_commit', 'Innodb_buffer_pool_read_requests', 'Innodb_data_pending_reads', 'Innodb_data_read', \
     'Innodb_data_reads', 'Innodb_data_writes', 'Innodb_log_writes', 'Innodb_os_log_fsyncs', 'Innodb_os_log_written', \
@@ -20,7 +19,6 @@ pub(super) const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Bin
 pub(super) const OWN_STATUS: &str =
     "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_pages_read', 'Innodb_os_log_written', 'Innodb_data_read')";
 
-/// What the log has done.
 pub(super) const LOG_STATUS: &str =
     "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_log_writes', 'Innodb_os_log_written', 'Innodb_os_log_fsyncs')";
 
@@ -56,7 +54,6 @@ pub(super) const TIMER: f64 = 1e-12;
 /// Values of the status by name in small letters.
 pub(super) type Status = BTreeMap<String, u64>;
 
-/// A value of the status.
 pub(super) fn of(status: &Status, name: &str) -> Option<f64> {
     status.get(&name.to_ascii_lowercase()).map(|value| *value as f64)
 }

@@ -55,11 +55,9 @@ const OLD_BLOCKS_MS: u64 = 1_000;
 /// The server's clock and ours need not go alike.
 const REST_MARGIN: Duration = Duration::from_millis(50);
 
-/// What sessions know of their server.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ServerFacts {
     pub(super) page_bytes: u64,
-    /// How it takes rows.
     pub(super) way: Way,
     /// No cache of the system is between it and its files.
     pub(super) is_direct: bool,
@@ -75,7 +73,6 @@ pub(super) struct Described {
     pub(super) ceilings: Vec<Ceiling>,
 }
 
-/// Asks the server.
 pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Result<Described> {
     let pair = |row| match <[Option<String>; 2]>::try_from(row) {
         Ok([Some(name), Some(value)]) => Some((name, value)),

@@ -5,11 +5,9 @@ use plimsoll_engine::{ColumnType, Dialect, MOST_SAMPLED, SingleRow, Table};
 use super::product::Product;
 use super::workspace::quoted;
 
-/// The SQL of one of the two.
 #[derive(Debug)]
 pub(super) struct MySqlDialect(Product);
 
-/// The dialect of a product.
 pub(super) fn of(product: Product) -> &'static MySqlDialect {
     static MARIADB: MySqlDialect = MySqlDialect(Product::MariaDb);
     static MYSQL: MySqlDialect = MySqlDialect(Product::MySql);

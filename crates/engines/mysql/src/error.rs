@@ -80,12 +80,10 @@ impl Errors {
             .hint("give the user a password by mysql_native_password or caching_sha2_password, the latter over TLS")
     }
 
-    /// What the server said of a statement.
     pub(super) fn answered(&self, server_error: &ServerError) -> Error {
         self.with_hint(Error::new(meaning(server_error), sentence(&server_error.message)), server_error.code)
     }
 
-    /// The connection is gone.
     pub(super) fn lost(&self, cause: &str) -> Error {
         errors::lost(&self.address, &sentence(cause))
     }
@@ -118,7 +116,6 @@ impl Errors {
     }
 }
 
-/// The class of a complaint.
 fn meaning(server_error: &ServerError) -> ErrorKind {
     let is_full = |message: &str| NO_SPACE.iter().any(|words| message.contains(words));
     if FILE_ERRORS.contains(&server_error.code) && is_full(&server_error.message) {

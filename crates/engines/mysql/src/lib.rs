@@ -56,17 +56,7 @@ impl Engine for MySql {
     fn notation(&self) -> Notation {
         Notation {
             schemes: self.schemes(),
-            shown: &[
-                "connect-timeout",
-                "database",
-                "defaults-file",
-                "host",
-                "port",
-                "socket",
-                "ssl-ca",
-                "ssl-mode",
-                "user",
-            ],
+            shown: "connect-timeout database defaults-file host port socket ssl-ca ssl-mode user",
             ..Notation::default()
         }
     }

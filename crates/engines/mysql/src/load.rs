@@ -17,7 +17,6 @@ const PIECE_BYTES: usize = 64 << 20;
 /// Bytes of one `INSERT`: half of the smallest packet that a server is set to by default.
 const INSERT_BYTES: usize = 512 * 1024;
 
-/// How a server takes rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     File,

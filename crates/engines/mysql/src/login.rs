@@ -69,7 +69,6 @@ pub(super) struct Login<'a> {
     pub(super) name: &'a str,
 }
 
-/// What the server said when it let us in.
 pub(super) struct Welcome {
     pub(super) server: Server,
     /// The number by which it is killed.
@@ -89,7 +88,6 @@ struct Greeting {
 
 type Outcome<T> = Result<T, Refused>;
 
-/// Logs in on a fresh line.
 pub(super) fn log_in(line: &mut WireConnection, login: &Login<'_>, errors: &Errors) -> Outcome<Welcome> {
     let greeting = greet(line, errors)?;
     if greeting.capabilities & NEEDED != NEEDED {
@@ -123,14 +121,10 @@ pub(super) fn log_in(line: &mut WireConnection, login: &Login<'_>, errors: &Erro
         protected.map_err(|error| Refused::of_tls(error, |cause| errors.unsafe_line(cause)))?;
     }
     let password = login.password.map_or("", Secret::expose);
-    let proof = match greeting.plugin.as_str() {
-        "caching_sha2_password" => auth::caching_sha2(password, &greeting.nonce),
+    let (plugin, proof) = match greeting.plugin.as_str() {
+        known @ "caching_sha2_password" => (known, auth::caching_sha2(password, &greeting.nonce)),
         // Another plugin's proof is asked for if this isn't the account's.
-        _ => auth::native(password, &greeting.nonce),
-    };
-    let plugin = match greeting.plugin.as_str() {
-        known @ "caching_sha2_password" => known,
-        _ => "mysql_native_password",
+        _ => ("mysql_native_password", auth::native(password, &greeting.nonce)),
     };
     let out = line.packet();
     header(out);
@@ -155,7 +149,6 @@ pub(super) fn log_in(line: &mut WireConnection, login: &Login<'_>, errors: &Erro
     Ok(Welcome { server: greeting.server, id: greeting.id, caches_metadata })
 }
 
-/// Reads the server's first packet.
 fn greet(line: &mut WireConnection, errors: &Errors) -> Outcome<Greeting> {
     let packet = line.receive()?;
     if packet.first() == Some(&ERROR) {

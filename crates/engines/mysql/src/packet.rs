@@ -2,7 +2,6 @@
 
 use std::io;
 
-/// Reads a packet from its beginning.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 

@@ -6,7 +6,6 @@
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::tls::Protection;
 
-/// Which of the two a server is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Product {
     MariaDb,
@@ -25,7 +24,6 @@ pub(super) struct Server {
 const OLDEST: [(Product, (u32, u32)); 2] = [(Product::MariaDb, (10, 5)), (Product::MySql, (8, 0))];
 
 impl Server {
-    /// Reads the version of a greeting.
     pub(super) fn from_version(greeting: &str) -> Result<Self> {
         // MariaDB 10 says so much before its own version, for the sake of old replicas.
         let version = greeting.strip_prefix("5.5.5-").unwrap_or(greeting);
@@ -102,7 +100,6 @@ impl Product {
         }
     }
 
-    /// Names of the server's process.
     pub(super) const fn process_names(self) -> &'static [&'static str] {
         match self {
             Self::MariaDb => &["mariadbd", "mysqld"],

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use plimsoll_engine::{
-    Answer, Cancel, ColumnType, RequestAccess, Requester, Result, RowSource, RowSummary, Sampler, Statement, Table,
-    Traffic, Value, Workspace,
+    Answer, Cancel, RequestAccess, Requester, Result, RowSource, RowSummary, Sampler, Statement, Table, Traffic, Value,
+    Workspace,
 };
 
 use super::connect::Connector;
@@ -39,7 +39,6 @@ struct Ready {
     sizes: Box<[Size]>,
 }
 
-/// Makes requests.
 pub(super) struct MySqlRequester {
     connection: Connection,
     facts: ServerFacts,
@@ -47,7 +46,6 @@ pub(super) struct MySqlRequester {
 }
 
 impl MySqlRequester {
-    /// Connects for the run.
     pub(super) fn open(
         connector: &Arc<Connector>,
         facts: ServerFacts,
@@ -60,7 +58,6 @@ impl MySqlRequester {
         Ok(Self { connection, facts, forms: Vec::new() })
     }
 
-    /// Learns the form of a statement.
     fn learn(&mut self, statement: &Statement) -> Result<Form> {
         let prepared = match self.connection.prepare(&statement.sql) {
             Ok(prepared) => prepared,
@@ -72,7 +69,7 @@ impl MySqlRequester {
         if columns.is_empty() && statement.sql.starts_with(CALL) {
             return Ok(Form::Prepared(Box::new(Ready { prepared, columns, sizes: Box::default() })));
         }
-        match rows::sizes(asked(statement), &columns) {
+        match rows::sizes(statement.columns.as_deref(), &columns) {
             Ok(sizes) => Ok(Form::Prepared(Box::new(Ready { prepared, columns, sizes }))),
             Err(error) => {
                 self.connection.close(&prepared).map_err(|error| self.connection.fail(error.into()))?;
@@ -81,7 +78,6 @@ impl MySqlRequester {
         }
     }
 
-    /// Makes a request of a prepared statement.
     fn request(
         &mut self,
         statement: &Statement,
@@ -93,7 +89,7 @@ impl MySqlRequester {
         let counts = statement.columns.as_ref().is_none_or(|asked| !asked.is_empty());
         let done = self.connection.execute(prepared, parameters, &mut |columns, row| {
             if answer.rows == 0 && columns != facts.as_slice() {
-                *sizes = rows::sizes(asked(statement), columns)?;
+                *sizes = rows::sizes(statement.columns.as_deref(), columns)?;
                 *facts = columns.to_vec();
             }
             answer.rows += 1;
@@ -110,11 +106,6 @@ impl MySqlRequester {
     fn forget(&mut self, ready: &Ready) -> Result<()> {
         self.connection.close(&ready.prepared).map_err(|error| self.connection.fail(error.into()))
     }
-}
-
-/// The columns that a request wants; none if nothing is to come back.
-fn asked(statement: &Statement) -> Option<&[ColumnType]> {
-    statement.columns.as_deref()
 }
 
 /// What a request costs the server is seen at the server.

@@ -16,7 +16,6 @@ use super::product::Product;
 
 /// The user that the server runs as where we are root.
 const USER: &str = "mysql";
-/// Name of the socket.
 const SOCKET: &str = "socket";
 /// Settings that the files were made with; part of the backup.
 const SETTINGS: &str = "backup-my.cnf";
@@ -26,11 +25,9 @@ const FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/libexec"];
 /// Opens the server that a connector leads to.
 pub(super) type Open = fn(Connector) -> Result<Box<dyn Database>>;
 
-/// What was found on this machine.
 pub(super) struct Restorer {
     backup: PathBuf,
     server: PathBuf,
-    /// The server's files.
     data: PathBuf,
 }
 
@@ -66,7 +63,6 @@ impl Restorer {
         folder_bytes(&self.data)
     }
 
-    /// Backs up the server.
     pub(super) fn back_up(&self, connector: &Connector, folder: &Path, follow: &mut dyn Follow) -> Result<()> {
         let mut command = self.program("--backup", folder);
         connector.configure(&mut command, Product::MariaDb);

@@ -35,7 +35,6 @@ const UNSIGNED: u16 = 32;
 const MONEY: i128 = 10_000;
 const MONEY_DECIMALS: usize = 4;
 
-/// A column of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Column {
     pub(super) kind: u8,
@@ -180,7 +179,6 @@ pub(super) fn content_bytes(row: &[u8], sizes: &[Size]) -> Option<u64> {
     Some(content)
 }
 
-/// Reads a row as values of these types.
 pub(super) fn decode(bytes: &[u8], columns: &[Column], asked: &[ColumnType], row: &mut Row) -> Result<()> {
     check(asked, columns)?;
     let mut reader = Reader(bytes);

@@ -14,7 +14,6 @@ use super::counter_queries::{self, Beside, Follow, LOG_STATUS, STATUS, Status, T
 use super::counters;
 use super::describe::ServerFacts;
 
-/// Name of its session.
 const NAME: &str = "plimsoll sampler";
 /// How long a server may keep silent before it is given up until the next reading.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -32,7 +31,6 @@ pub(super) struct ServerSampler {
 }
 
 impl ServerSampler {
-    /// Connects.
     pub(super) fn open(connector: &Arc<Connector>, facts: ServerFacts) -> Result<Self> {
         let mut sampler = Self {
             connector: Arc::clone(connector),
@@ -77,15 +75,12 @@ impl ServerSampler {
     fn rows(&mut self, sql: &str) -> Result<Option<Answer>> {
         let clock = Arc::clone(&self.connector.clock);
         let (answer, window) = windowed(clock.as_ref(), || self.ask(sql));
-        Ok(answer?.ok().map(|rows| Answer { rows, window }))
+        Ok(answer?.ok().map(|rows| (rows, window)))
     }
 }
 
-/// What came back, and when.
-struct Answer {
-    rows: Vec<Vec<Option<String>>>,
-    window: Window,
-}
+/// Rows that came back, and when.
+type Answer = (Vec<Vec<Option<String>>>, Window);
 
 fn number(row: &[Option<String>], index: usize) -> Option<f64> {
     row.get(index)?.as_ref()?.parse().ok()
@@ -157,16 +152,16 @@ impl Sampler for ServerSampler {
         let connection = self.connected()?;
         let (product, own) = (connection.server.product, connection.id);
         let mut readings = Vec::with_capacity(24);
-        let Some(Answer { rows, window }) = self.rows(STATUS)? else { return Ok(readings) };
+        let Some((rows, window)) = self.rows(STATUS)? else { return Ok(readings) };
         let status: Status = counters::status_of(rows);
         put(&mut readings, &counter_queries::counters(&status, product, self.facts.is_direct), window);
         put(&mut readings, &self.follow.next(&status), window);
         let transactions = if self.sees_transactions { self.rows(counter_queries::TRANSACTIONS)? } else { None };
-        if let Some(Answer { rows, window }) = self.rows(counter_queries::SESSIONS)? {
+        if let Some((rows, window)) = self.rows(counter_queries::SESSIONS)? {
             let ours = self.connector.ours.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let is_ours = |row: &[Option<String>]| number(row, 0).is_some_and(|id| ours.contains(&(id as u32)));
             let counted = |of_ours: bool, waits: f64| {
-                let rows = transactions.as_ref()?.rows.iter().filter(|row| is_ours(row) == of_ours);
+                let rows = transactions.as_ref()?.0.iter().filter(|row| is_ours(row) == of_ours);
                 Some(rows.filter(|row| number(row, 1) == Some(waits)).count() as f64)
             };
             // Without transactions there are no others, or nothing is said of sessions at all.
@@ -182,7 +177,7 @@ impl Sampler for ServerSampler {
             put(&mut readings, &counter_queries::gauges(&rows, &ours, beside).unwrap_or_default(), window);
         }
         if self.sees_files
-            && let Some(Answer { rows, window }) = self.rows(counter_queries::FILES)?
+            && let Some((rows, window)) = self.rows(counter_queries::FILES)?
         {
             for row in &rows {
                 put(&mut readings, &file_values(row), window);

@@ -29,7 +29,6 @@ pub(super) struct MySqlSession {
 }
 
 impl MySqlSession {
-    /// Connects for the run.
     pub(super) fn open(
         connector: &Arc<Connector>,
         facts: ServerFacts,

@@ -24,7 +24,6 @@ const WAYS: [&str; 1] = ["insert-select"];
 /// How long the server may take to say how large a database is.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Makes and moves databases of one run.
 pub(super) struct MySqlTransfer {
     connector: Arc<Connector>,
     run: Workspace,
@@ -32,7 +31,6 @@ pub(super) struct MySqlTransfer {
     tools: Option<[PathBuf; 2]>,
     product: Product,
     restorer: Option<Restorer>,
-    /// Opens the server of a restore.
     open: Open,
     /// What was backed up last: it has the same name where it is restored.
     backed_up: Option<Workspace>,

@@ -12,7 +12,6 @@ const KNOWN: &str = "ssl-mode, ssl-ca, socket, connect-timeout, defaults-file";
 /// The names of [`Protection`] in the client's `--ssl-mode`.
 const SSL_MODES: [&str; 5] = ["DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY"];
 
-/// A URL taken apart and decoded.
 #[derive(Debug, Default)]
 pub(super) struct Location {
     pub(super) user: Option<String>,
@@ -32,7 +31,6 @@ fn usage(message: impl Into<String>) -> Error {
 }
 
 impl Location {
-    /// Takes a target apart.
     pub(super) fn parse(target: &Target) -> Result<Self> {
         let url = target.url().expose();
         let start = "a MySQL target starts with mysql://, a MariaDB target with mariadb://";

@@ -27,7 +27,6 @@ pub(super) const ERROR: u8 = 0xff;
 /// The command that ends a session.
 const QUIT: u8 = 0x01;
 
-/// A line.
 pub(super) struct WireConnection {
     pub(super) stream: Stream,
     /// What the next [`WireConnection::send`] sends: room for a header, then the packet.
@@ -36,7 +35,6 @@ pub(super) struct WireConnection {
     number: u8,
 }
 
-/// What the server has against something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ServerError {
     pub(super) code: u16,
@@ -44,7 +42,6 @@ pub(super) struct ServerError {
 }
 
 impl ServerError {
-    /// Takes an error packet apart.
     pub(super) fn of(packet: &[u8]) -> io::Result<Self> {
         let mut reader = Reader(packet.get(1..).ok_or_else(malformed)?);
         let code = reader.u16()?;
@@ -72,7 +69,6 @@ impl WireConnection {
         Self { stream: Stream::new(socket), out: Vec::with_capacity(512), inbox: Inbox::default(), number: 0 }
     }
 
-    /// From here on under TLS.
     pub(super) fn protect(&mut self, config: &Arc<ClientConfig>, host: &str) -> io::Result<()> {
         // What came before the encryption began may be anybody's.
         if self.inbox.held().is_empty() { self.stream.protect(config, host) } else { Err(malformed()) }
@@ -117,7 +113,6 @@ impl WireConnection {
         sent
     }
 
-    /// The next packet.
     pub(super) fn receive(&mut self) -> io::Result<&[u8]> {
         let piece = self.piece()?;
         if piece.len() < FULL {
@@ -137,7 +132,6 @@ impl WireConnection {
         Ok(self.inbox.at(whole))
     }
 
-    /// The next piece of a packet.
     fn piece(&mut self) -> io::Result<Range<usize>> {
         loop {
             let held = self.inbox.held();

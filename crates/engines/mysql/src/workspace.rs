@@ -25,7 +25,6 @@ const SHARES: u32 = 32;
 const GATE_SECONDS: u32 = 30;
 /// So long a session that holds locks may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Tables dropped by one statement.
 const TABLES_PER_DROP: usize = 64;
 /// A name that a statement asked for isn't there any more.
 pub(super) const NO_SUCH_TABLE: u16 = 1146;

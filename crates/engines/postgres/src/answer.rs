@@ -6,7 +6,6 @@ use postgres_types::Type;
 use super::error::statement;
 use super::wire;
 
-/// What a value of a column counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Size {
     /// So many bytes.

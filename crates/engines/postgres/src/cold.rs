@@ -15,7 +15,6 @@ use super::{displace, session};
 /// The forks of a relation, by the ends of their files' names.
 const FORKS: [&str; 3] = ["", "_vm", "_fsm"];
 
-/// Makes tables cold.
 pub(super) struct ColdMaker<'a> {
     pub(super) connector: &'a Connector,
     pub(super) data_directory: Option<&'a Path>,
@@ -24,8 +23,8 @@ pub(super) struct ColdMaker<'a> {
 }
 
 impl ColdMaker<'_> {
-    /// By a restart if a command is given, else by writing the tables anew where nobody else reads them, and displacing
-    /// what stays cached; then out of the operating system's cache.
+    /// By a restart if a command is given. Else the tables are written anew where nobody else reads them, and what stays cached
+    /// is displaced. Then they leave the operating system's cache.
     pub(super) fn make_cold(
         &mut self,
         workspace: &Workspace,
@@ -90,8 +89,8 @@ impl ColdMaker<'_> {
     }
 }
 
-/// True if rewriting leaves a noticeable part of one of the tables in shared buffers: all of it where a scan keeps it
-/// there, else the rings of the index build and of ANALYZE, some 600 KB, which count in a table below 80 MB.
+/// True if rewriting leaves a noticeable part of one of the tables in shared buffers. That is all of it where a scan keeps it
+/// there. Else it is the rings of the index build and of ANALYZE, some 600 KB, which count in a table below 80 MB.
 fn any_stays_cached(connection: &mut Connection, tables: &[Table]) -> Result<bool> {
     let sql = "SELECT pg_relation_size($1::text::regclass) / current_setting('block_size')::int8 < greatest(setting::int8 / 4 + 1, 10000) \
                FROM pg_settings WHERE name = 'shared_buffers'";

@@ -38,7 +38,6 @@ pub(super) const KEEPALIVE_RETRIES: u32 = 3;
 /// Folders where servers put their sockets.
 const SOCKET_FOLDERS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
 
-/// A server that may be there.
 #[derive(Debug, Clone)]
 struct Host {
     /// Its name, or the folder of its socket.
@@ -61,7 +60,6 @@ impl Host {
     }
 }
 
-/// Makes connections to one database.
 #[derive(Clone)]
 pub(super) struct Connector {
     pub(super) clock: Arc<dyn Clock>,
@@ -337,14 +335,12 @@ fn hosts(location: &Location) -> Result<Vec<Host>> {
     (0..count).map(host).collect()
 }
 
-/// What a word of the URL stands for.
 fn one_of<T: Copy>(location: &Location, key: &str, words: &[(&str, T)]) -> Result<Option<T>> {
     let Some(given) = location.get(key) else { return Ok(None) };
     let found = words.iter().find(|(word, _)| *word == given).ok_or_else(|| unfit(key))?;
     Ok(Some(found.1))
 }
 
-/// A number of the URL.
 fn number<T: FromStr>(location: &Location, key: &str) -> Result<Option<T>> {
     location.get(key).map(|given| given.parse().map_err(|_| unfit(key))).transpose()
 }

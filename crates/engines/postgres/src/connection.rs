@@ -26,7 +26,6 @@ pub(super) const BINARY: i16 = 1;
 /// Why an exchange came to nothing.
 pub(super) type Failed = link::Failed<Box<ServerError>>;
 
-/// What comes of an exchange.
 pub(super) type Outcome<T> = std::result::Result<T, Failed>;
 
 /// A row of a small answer, as texts.
@@ -50,13 +49,11 @@ impl Texts {
         self.text(index)?.parse().ok()
     }
 
-    /// True for a boolean that is.
     pub(super) fn is_true(&self, index: usize) -> bool {
         self.text(index) == Some("t")
     }
 }
 
-/// A prepared statement.
 #[derive(Debug)]
 pub(super) struct Prepared {
     name: String,
@@ -64,7 +61,6 @@ pub(super) struct Prepared {
     pub(super) columns: Box<[Type]>,
 }
 
-/// A connection.
 pub(super) struct Connection {
     pub(super) link: Link<WireConnection>,
     pub(super) errors: Errors,
@@ -76,7 +72,6 @@ impl Connection {
         Self { link: Link::new(line, canceller), errors, is_in_transaction: false }
     }
 
-    /// An exchange's failure as an error.
     pub(super) fn fail(&mut self, failed: Failed) -> Error {
         self.link.fail(failed, &self.errors.address, |server_error| self.errors.answered(server_error))
     }
@@ -200,18 +195,17 @@ impl Connection {
             }
             Ok(())
         });
-        put.and_then(|()| Ok(self.send()?)).map_err(|failed| self.fail(failed))?;
-        self.answers(count)
+        self.answers(put, count)
     }
 
     /// Asks the first of the prepared questions. An inner error is the server's, after which the line goes on.
     pub(super) fn ask(&mut self, count: usize) -> Result<Vec<Result<Vec<Texts>>>> {
         let put = self.put(|out| (0..count).try_for_each(|number| bind_texts(&format!("q{number}"), &[], out)));
-        put.and_then(|()| Ok(self.send()?)).map_err(|failed| self.fail(failed))?;
-        self.answers(count)
+        self.answers(put, count)
     }
 
-    fn answers(&mut self, count: usize) -> Result<Vec<Result<Vec<Texts>>>> {
+    fn answers(&mut self, put: Outcome<()>, count: usize) -> Result<Vec<Result<Vec<Texts>>>> {
+        put.and_then(|()| Ok(self.send()?)).map_err(|failed| self.fail(failed))?;
         let mut answers = Vec::with_capacity(count);
         for _ in 0..count {
             let mut rows = Vec::new();

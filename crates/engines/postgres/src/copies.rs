@@ -5,8 +5,8 @@ use plimsoll_engine::{Error, ErrorKind, Result, Workspace, WorkspaceStatus};
 use super::connection::Connection;
 use super::workspace;
 
-/// The limit of connections that our databases have, and by which they are known: unlike a comment it is there from the
-/// moment in which the database is. ("Plim" on a telephone, cut to what nobody would choose.)
+/// The limit of connections that our databases have, and by which they are known. Unlike a comment it is there from the moment
+/// in which the database is. ("Plim" on a telephone, cut to what nobody would choose.)
 pub(super) const MARK: u32 = 7546;
 
 /// The condition that a row of `pg_database` with a name of ours bears it. After a removal that was cut short there is -2 instead,

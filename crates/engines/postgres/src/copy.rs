@@ -1,6 +1,6 @@
 //! Loading by `COPY ... FROM STDIN (FORMAT binary)`: no conversion on the server, and no allocation by row here.
 //!
-//! One transaction, several COPY statements: an error is heard only at the end of one, and a full disk must not
+//! One transaction, several COPY statements: an error is heard only at the end of one. A full disk must not
 //! be found out when a hundred gigabytes have been sent in vain.
 
 use plimsoll_engine::{ColumnType, Error, ErrorKind, Result, Row, RowSource, RowSummary, Table, Value};

@@ -11,7 +11,6 @@ use super::counters::{FLUSH_VERSION, IO_VIEW_VERSION as WAL_IN_IO_VERSION, LOG_V
 const IO_VERSION: u32 = 160_000;
 const CHECKPOINTER_VERSION: u32 = 170_000;
 
-/// What a column of an answer counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Column {
     /// Counted as it happens, or by a process that publishes its counts at least once a second.
@@ -24,7 +23,6 @@ pub(super) enum Column {
 
 use Column::{Commits, Fresh, Late};
 
-/// A question with one row as its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Source {
     pub(super) sql: String,
@@ -94,7 +92,6 @@ fn data_io() -> Source {
     Source { sql: sql.to_owned(), columns }
 }
 
-/// Writes and syncs of the log by everybody.
 fn log_io(version: u32) -> Source {
     let (count, time, view) = if version < WAL_IN_IO_VERSION {
         ("wal_write + wal_sync", "(wal_write_time + wal_sync_time)", "pg_stat_wal")
@@ -127,10 +124,10 @@ pub(super) fn writers(version: u32) -> &'static str {
     }
 }
 
-/// What sessions and their parallel workers do now, of all databases but ours that asks: those that are in the middle of
-/// something, counted by state and wait, and how many of them have worked on a transaction of our database for so long that
-/// their counts are late. Who has only been waiting has nothing new to count. Of whom we may see nothing but that he is there,
-/// there is neither state nor wait, but his session's name is seen: ours have one that begins so (parallel workers have their leader's).
+/// What sessions and their parallel workers do now, of all databases, but for the session that asks. Those in the middle of
+/// something are counted by state and wait. So are those with late counts: they have worked on a transaction of our database
+/// for over a second. A session that has only been waiting has nothing new to count. Of a session that we may not look into,
+/// only the name is seen. Ours have one that begins so; parallel workers have their leader's.
 pub(super) const ACTIVITY: &str = "SELECT coalesce(application_name LIKE 'plimsoll %', false), \
     backend_type IS NULL OR state = 'disabled', state, wait_event_type, wait_event, \
     count(*), count(*) FILTER (WHERE datname = current_database() AND xact_start < clock_timestamp() - interval '1 s' \
@@ -140,18 +137,7 @@ pub(super) const ACTIVITY: &str = "SELECT coalesce(application_name LIKE 'plimso
     AND (backend_type IN ('client backend', 'parallel worker') \
     OR backend_type IS NULL AND datid IS NOT NULL AND usesysid IS NOT NULL) GROUP BY 1, 2, 3, 4, 5";
 
-/// Gauges in the order of [`gauge`]'s answers.
-pub(super) const GAUGES: [Counter; 7] = [
-    Counter::SessionsOnCpu,
-    Counter::SessionsReadingData,
-    Counter::SessionsWritingLog,
-    Counter::SessionsWaitingForLocks,
-    Counter::SessionsWaitingForClients,
-    Counter::SessionsAsleep,
-    Counter::SessionsWaitingForOthers,
-];
-
-/// Waits of a type, by the beginnings of their names; the first that fits counts. `None`: who waits so is not counted, as its
+/// Waits of a type, by the beginnings of their names; the first that fits counts. `None`: such a session is not counted, as its
 /// workers are. Names changed their letters' case in version 17.
 const WAITS: [(&str, &[&str], Option<Counter>); 12] = [
     ("IO", &["DataFileRead", "DataFilePrefetch", "SlruRead"], Some(Counter::SessionsReadingData)),

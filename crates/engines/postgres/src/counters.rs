@@ -4,6 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use plimsoll_clock::{Clock, windowed};
+use plimsoll_engine::process;
 use plimsoll_engine::{Result, Table, Workspace};
 use plimsoll_measurement::{Counter, FileRow, Reading};
 
@@ -96,11 +97,9 @@ pub(super) fn postmaster(connection: &mut Connection, loopback: bool) -> Option<
     if !loopback {
         return None;
     }
-    let backend: i32 = connection.value("SELECT pg_backend_pid()", &[]).ok()?;
+    let backend: u32 = connection.value("SELECT pg_backend_pid()", &[]).ok()?;
     // A loopback address may lead into a container, which has process ids of its own.
     let name = fs::read_to_string(format!("/proc/{backend}/comm")).ok()?;
     (name.trim() == "postgres").then_some(())?;
-    let stat = fs::read_to_string(format!("/proc/{backend}/stat")).ok()?;
-    // Behind the name in parentheses: state, parent.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    process::parent(backend)
 }

@@ -13,7 +13,6 @@ use super::counters;
 /// Name of the engine in run records.
 pub(super) const NAME: &str = "postgresql";
 
-/// Settings that matter for a measurement.
 const SETTINGS: &str = "{autovacuum,block_size,checkpoint_timeout,data_checksums,effective_cache_size,effective_io_concurrency,\
                         fsync,full_page_writes,huge_pages,jit,maintenance_work_mem,max_parallel_workers_per_gather,max_wal_size,\
                         shared_buffers,synchronous_commit,wal_compression,wal_level,work_mem}";
@@ -44,7 +43,6 @@ pub(super) struct Server {
     pub(super) ceilings: Vec<Ceiling>,
 }
 
-/// Asks the server.
 pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Result<Server> {
     // current_setting shows units.
     let sql = "SELECT name, current_setting(name) FROM pg_settings WHERE name = ANY($1)";

@@ -2,7 +2,6 @@
 
 use plimsoll_engine::{ColumnType, Dialect, MOST_SAMPLED};
 
-/// The SQL of PostgreSQL.
 #[derive(Debug)]
 pub(super) struct PostgresDialect;
 

@@ -102,13 +102,11 @@ impl Errors {
         Error::new(ErrorKind::Authenticate, message)
     }
 
-    /// What the server answered to a statement.
     pub(super) fn answered(&self, server_error: &ServerError) -> Error {
         let error = Error::new(meaning(&server_error.code), sentence(&server_error.message));
         self.with_hint(error, &server_error.code, server_error.hint.as_deref())
     }
 
-    /// The connection is gone.
     pub(super) fn lost(&self, cause: &str) -> Error {
         errors::lost(&self.address, &sentence(cause))
     }
@@ -150,7 +148,6 @@ impl Errors {
     }
 }
 
-/// The class of a SQLSTATE.
 fn meaning(code: &str) -> ErrorKind {
     let found = MEANINGS.iter().find(|(prefix, _)| code == *prefix || (prefix.len() == 2 && code.starts_with(prefix)));
     found.map_or(ErrorKind::Statement, |(_, kind)| *kind)

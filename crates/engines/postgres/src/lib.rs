@@ -49,18 +49,7 @@ impl Engine for Postgres {
     fn notation(&self) -> Notation {
         Notation {
             schemes: self.schemes(),
-            shown: &[
-                "application_name",
-                "connect_timeout",
-                "dbname",
-                "host",
-                "hostaddr",
-                "passfile",
-                "port",
-                "sslmode",
-                "sslrootcert",
-                "user",
-            ],
+            shown: "application_name connect_timeout dbname host hostaddr passfile port sslmode sslrootcert user",
             ..Notation::default()
         }
     }

@@ -23,7 +23,6 @@ use rustls::ClientConfig;
 use super::error::{Errors, ServerError};
 use super::wire_connection::{Reader, WireConnection, malformed};
 
-/// How the line to a server is made.
 #[derive(Clone)]
 pub(super) struct Route {
     pub(super) mode: Protection,
@@ -44,7 +43,6 @@ pub(super) enum ChannelRule {
     Always,
 }
 
-/// The user that logs in.
 #[derive(Clone)]
 pub(super) struct Login {
     pub(super) user: String,

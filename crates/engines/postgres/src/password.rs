@@ -6,7 +6,6 @@ use std::{fs, io};
 
 use plimsoll_engine::target::{Credentials, Environment, Secret};
 
-/// The log-in that a password is for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Login<'a> {
     pub(super) host: &'a str,

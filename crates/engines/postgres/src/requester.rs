@@ -1,4 +1,4 @@
-//! Requests over a line of our own. The first use of a statement prepares it; from then on a request is one write of
+//! Requests over a line of our own. The first use of a statement prepares it. From then on a request is one write of
 //! Bind, Execute and Sync, and an answer with rows that are counted and not decoded. A driver that decodes them costs three
 //! times as much CPU, which would be taken for the server's.
 
@@ -28,14 +28,12 @@ struct Ready {
     returns_rows: bool,
 }
 
-/// Makes requests.
 pub(super) struct WireRequester {
     connection: Connection,
     prepared: Vec<Option<Box<Ready>>>,
 }
 
 impl WireRequester {
-    /// Connects under the name of the run.
     pub(super) fn open(
         connector: &Connector,
         workspace: &Workspace,
@@ -47,7 +45,6 @@ impl WireRequester {
         Ok(Self { connection, prepared: Vec::new() })
     }
 
-    /// Prepares a statement and learns its types.
     fn prepare(&mut self, statement: &Statement) -> Result<()> {
         let prepared = self.connection.prepare(&format!("s{}", statement.number), &statement.sql);
         let prepared = prepared.map_err(|failed| self.connection.fail(failed))?;
@@ -66,7 +63,6 @@ impl WireRequester {
         Ok(())
     }
 
-    /// Makes a request of a prepared statement.
     fn request(&mut self, ready: &Ready, parameters: &[Value<'_>]) -> Outcome<Answer> {
         let mut answer = Answer::default();
         let changed = self.connection.execute(&ready.prepared, parameters, ready.result_format, |message| {

@@ -1,5 +1,5 @@
-//! Physical backups by `pg_basebackup`, which takes the whole cluster, and a server of our own that is started on one: by a
-//! socket in our folder alone, with small settings of its own, and the user of the first server.
+//! Physical backups by `pg_basebackup`, which takes the whole cluster, and a server of our own that is started on one. It has a
+//! socket in our folder alone, small settings of its own, and the user of the first server.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,6 @@ const PORT: u16 = 5432;
 /// Files of the backup that would make the server follow another one.
 const FOLLOWING: [&str; 2] = ["standby.signal", "recovery.signal"];
 
-/// Opens the database of a server.
 pub(super) type Open = fn(Connector) -> Result<Box<dyn Database>>;
 
 /// What was found on this machine and at the server.
@@ -50,7 +49,6 @@ impl Restorer {
         Ok((Self { base_backup, server, prepared_transactions }, versions))
     }
 
-    /// Backs up the cluster.
     pub(super) fn back_up(&self, connector: &Connector, folder: &Path, follow: &mut dyn Follow) -> Result<()> {
         let mut command = Command::new(&self.base_backup);
         connector.configure(&mut command);
@@ -147,7 +145,6 @@ pub(super) fn cluster_bytes(connection: &mut Connection) -> Option<u64> {
     connection.value(sql, &[]).ok()
 }
 
-/// Folders with the programs of a version.
 pub(super) fn version_folders() -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = FOLDERS
         .iter()

@@ -1,22 +1,22 @@
 //! The whole server through the eyes of a sampler: counters, and what its sessions do now, over a line of its own.
 //!
 //! A reading is one write and mostly one read. The questions follow one another in transactions of their own, so that each sees
-//! the statistics of now and not of the one before, and one that is refused takes none of the others with it.
+//! the statistics of now. One that is refused takes none of the others with it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::windowed;
+use plimsoll_engine::telemetry::SESSION_GAUGES as GAUGES;
 use plimsoll_engine::{ErrorKind, Result, Sampler};
 use plimsoll_measurement::{Counter, FileRow, Moment, Reading, Views, Window};
 
 use super::connect::Connector;
 use super::connection::{Connection, Texts};
-use super::counter_queries::{self, ACTIVITY, Column, GAUGES, Source};
+use super::counter_queries::{self, ACTIVITY, Column, Source};
 use super::counters::{self, FLUSH_VERSION};
 use super::workspace;
 
-/// Name of its session.
 const NAME: &str = "plimsoll sampler";
 /// How long a server may keep silent before it is given up until the next reading.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -40,7 +40,6 @@ pub(super) struct ServerSampler {
 }
 
 impl ServerSampler {
-    /// Connects.
     pub(super) fn open(connector: &Arc<Connector>, version: u32) -> Result<Self> {
         let connector = Arc::clone(connector);
         let sources = counter_queries::sources(version);
@@ -50,7 +49,6 @@ impl ServerSampler {
         Ok(sampler)
     }
 
-    /// What is asked at a reading.
     fn questions(&self) -> impl Iterator<Item = &str> {
         self.sources.iter().map(|source| source.sql.as_str()).chain([ACTIVITY])
     }
@@ -78,8 +76,8 @@ impl ServerSampler {
         if self.version >= FLUSH_VERSION { self.own_commits } else { self.published }
     }
 
-    /// Counts our own transactions. Without a flush a session publishes what it has when a transaction ends, unless it did so less
-    /// than half a second ago (`PGSTAT_STAT_INTERVAL`): the first of an exchange is published with all before it.
+    /// Counts our own transactions. Without a flush a session publishes its counts when a transaction ends, unless it did so
+    /// less than half a second ago (`PGSTAT_STAT_INTERVAL`). So the first of an exchange is published with all before it.
     fn count(&mut self, answers: &[Answer]) {
         let now = self.connector.clock.now();
         if self.published_at.is_none_or(|last| now.since(last) >= PUBLISHING) {
@@ -104,8 +102,8 @@ impl ServerSampler {
 }
 
 impl Sampler for ServerSampler {
-    /// What the server or the user has not got is left out. So is what sessions count and publish late, as long as one of them
-    /// works on a transaction that is older than a second: what it has done by now would seem not to have happened.
+    /// What the server or the user has not got is left out. Late counts are left out while a session works on a transaction
+    /// that is older than a second. What it has done by now would seem not to have happened.
     fn sample(&mut self) -> Result<Vec<Reading>> {
         self.connected()?;
         let clock = Arc::clone(&self.connector.clock);
@@ -168,14 +166,12 @@ impl Sampler for ServerSampler {
     }
 }
 
-/// What sessions do now.
 #[derive(Debug, Default, PartialEq)]
 struct Activity {
     /// Sessions of ours by gauge; `None` if there are some of which nothing can be seen.
     gauges: Option<[f64; GAUGES.len()]>,
     /// Sessions of others that are at work; `None` likewise.
     others: Option<f64>,
-    /// Sessions with late counts.
     late: f64,
 }
 

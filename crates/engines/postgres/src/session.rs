@@ -69,7 +69,6 @@ pub(super) struct PostgresSession {
 }
 
 impl PostgresSession {
-    /// Connects under the name of the run.
     pub(super) fn open(
         connector: &Connector,
         workspace: &Workspace,

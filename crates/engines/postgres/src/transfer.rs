@@ -21,7 +21,6 @@ const STRATEGY_SINCE: u32 = 150_000;
 /// By writing each page to the log, or by copying files between two checkpoints.
 const WAYS: [&str; 2] = ["wal-log", "file-copy"];
 
-/// Makes and moves databases of one run.
 pub(super) struct PostgresTransfer {
     connector: Arc<Connector>,
     run: Workspace,

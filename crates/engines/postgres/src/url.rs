@@ -1,5 +1,5 @@
-//! Connection URLs in libpq's forms (PostgreSQL manual, 34.1.1.2), taken apart by ourselves: the driver takes the first
-//! `@` for the end of the password, and would then repeat the rest of it as the name of a host.
+//! Connection URLs in libpq's forms (PostgreSQL manual, 34.1.1.2), taken apart here. The driver takes the first
+//! `@` for the end of the password. It would then repeat the rest of it as the name of a host.
 
 use plimsoll_engine::server::tls::Protection;
 use plimsoll_engine::server::url::{Parts, host_and_port, unknown_parameter};
@@ -13,7 +13,6 @@ const KNOWN: &str = "user, password, dbname, host, hostaddr, port, options, conn
 /// libpq's names of [`Protection`].
 pub(super) const SSL_MODES: [&str; 5] = ["disable", "prefer", "require", "verify-ca", "verify-full"];
 
-/// A URL taken apart and decoded.
 pub(super) struct Location {
     /// What the driver is told, in order; it holds the password if the URL does, so it has no `Debug`.
     pub(super) parameters: Vec<(String, String)>,
@@ -31,7 +30,6 @@ fn usage(message: impl Into<String>) -> Error {
 }
 
 impl Location {
-    /// Takes a target apart.
     pub(super) fn parse(target: &Target) -> Result<Self> {
         let url = target.url().expose();
         let parts = Parts::of(url, "a PostgreSQL target starts with postgres://", usage)?;

@@ -10,7 +10,6 @@ use postgres_protocol::message::backend::Header;
 use postgres_protocol::message::frontend;
 use postgres_types::private::BytesMut;
 
-/// A line.
 pub(super) struct WireConnection {
     pub(super) stream: Stream,
     /// What the next [`WireConnection::send`] sends.
@@ -129,7 +128,6 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A message that is not as it should be.
 pub(super) fn malformed() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "a message is not as it should be")
 }

@@ -186,9 +186,9 @@ pub(super) fn drop_schema(connection: &mut Connection, workspace: &Workspace) ->
     drop_own(connection, workspace, &format!("DROP SCHEMA {workspace} RESTRICT"))
 }
 
-/// What is not ours and would have to go with the place: everything in the schema but its owner's tables and the sequences
-/// that belong to their columns, and everything
-/// that depends on one of these, their indexes or row types (`pg_depend` of kind `n`, which RESTRICT heeds).
+/// What is not ours and would have to go with the place. That is everything in the schema but its owner's tables and the
+/// sequences of their columns. It is also everything that depends on one of these, their indexes or row types (`pg_depend` of
+/// kind `n`, which RESTRICT heeds).
 fn unowned_objects(connection: &mut Connection, workspace: &Workspace) -> Result<Vec<String>> {
     let sql = "WITH place AS (SELECT oid, nspowner FROM pg_namespace WHERE nspname = $1), \
                tables AS (SELECT c.oid, c.reltype FROM pg_class c JOIN place ON c.relnamespace = place.oid \

@@ -30,7 +30,7 @@ pub(super) fn describe(location: &Location, options: &Options) -> Result<Descrip
         ("journal_mode".to_owned(), options.journal_mode.to_owned()),
         ("mmap_size".to_owned(), options.mmap_bytes.to_string()),
         ("page_size".to_owned(), options.page_bytes.to_string()),
-        ("synchronous".to_owned(), options.synchronous().to_owned()),
+        ("synchronous".to_owned(), options.synchronous.to_owned()),
         ("temp_store".to_owned(), "memory".to_owned()),
         ("threadsafe".to_owned(), threadsafe.trim_start_matches("THREADSAFE=").to_owned()),
         ("wal_autocheckpoint".to_owned(), pragma("wal_autocheckpoint").map_err(failed)?),
@@ -50,7 +50,7 @@ pub(super) fn describe(location: &Location, options: &Options) -> Result<Descrip
 
 fn warnings(location: &Location, options: &Options) -> Vec<String> {
     let mut warnings = Vec::new();
-    if options.synchronous() == "off" {
+    if options.synchronous == "off" {
         warnings.push("synchronous=off: a crash of the machine may damage the file or lose commits".to_owned());
     }
     if !survives_a_kill(options.journal_mode) {

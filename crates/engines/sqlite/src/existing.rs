@@ -19,7 +19,6 @@ pub(super) fn refuse_writes(access: RequestAccess) -> Result<()> {
         .hint("make tables of your own under [setup] and leave out 'existing' and 'writes'"))
 }
 
-/// Attaches the user's file.
 pub(super) fn attach(connection: &Connection, file: &Path) -> Result<()> {
     if !file.is_file() {
         let text = format!("{} does not exist, so it has no tables to make requests of", file.display());

@@ -63,7 +63,7 @@ impl Engine for Sqlite {
         Notation {
             schemes: self.schemes(),
             is_path: true,
-            shown: &["cache_size", "journal_mode", "mmap_size", "page_size", "synchronous"],
+            shown: "cache_size journal_mode mmap_size page_size synchronous",
             pairs: None,
         }
     }

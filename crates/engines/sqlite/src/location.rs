@@ -14,7 +14,6 @@ use super::errors::from_io;
 /// What every SQLite file begins with ("The Database Header" in SQLite's description of its file format).
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// Length of the database header.
 pub(super) const HEADER_BYTES: usize = 100;
 
 /// The `application_id` that marks a file as ours: "Plim". It stands in the header at offset 68, big endian.
@@ -31,7 +30,6 @@ pub(super) struct Location {
     name: OsString,
 }
 
-/// The owner of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ownership {
     /// There is none.
@@ -86,7 +84,6 @@ impl Location {
         self.folder.join(&self.name)
     }
 
-    /// The place's database file.
     pub(super) fn database(&self, workspace: &Workspace) -> PathBuf {
         self.file(workspace, ".db")
     }
@@ -170,7 +167,6 @@ pub(super) fn delete_database(path: &Path) -> Result<()> {
     COMPANIONS.iter().try_for_each(|ending| delete(&companion(path, ending)))
 }
 
-/// Deletes a file that may be gone already.
 pub(super) fn delete(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(from_io(&error, "delete", path)),
@@ -178,7 +174,6 @@ pub(super) fn delete(path: &Path) -> Result<()> {
     }
 }
 
-/// The write-ahead log of a database file.
 pub(super) fn wal(path: &Path) -> PathBuf {
     companion(path, "-wal")
 }

@@ -10,7 +10,6 @@ const NAMES: [&str; 5] = ["cache_size", "journal_mode", "mmap_size", "page_size"
 /// The largest map that SQLite makes (its compile-time limit `SQLITE_MAX_MMAP_SIZE`).
 const MAX_MMAP_BYTES: u64 = 0x7fff_0000;
 
-/// Page size that SQLite gives to new files.
 const DEFAULT_PAGE_BYTES: u64 = 4096;
 
 /// How a transaction is made to be all or nothing: SQLite's names of the ways.
@@ -32,13 +31,13 @@ pub(super) struct Options {
     pub(super) page_bytes: u64,
     pub(super) journal_mode: &'static str,
     pub(super) cache_size: Option<i32>,
-    synchronous: usize,
+    pub(super) synchronous: &'static str,
     pub(super) mmap_bytes: u64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { page_bytes: DEFAULT_PAGE_BYTES, journal_mode: WAL, cache_size: None, synchronous: 2, mmap_bytes: 0 }
+        Self { page_bytes: DEFAULT_PAGE_BYTES, journal_mode: WAL, cache_size: None, synchronous: "full", mmap_bytes: 0 }
     }
 }
 
@@ -96,8 +95,8 @@ impl Options {
                 self.journal_mode = mode.ok_or_else(|| wrong("wal, delete, truncate, persist, memory or off"))?;
             }
             "synchronous" => {
-                let number = value.parse().ok().filter(|number| *number < SYNCHRONOUS.len());
-                let level = number.or_else(|| SYNCHRONOUS.iter().position(|level| level.eq_ignore_ascii_case(value)));
+                let number = value.parse().ok().and_then(|number: usize| SYNCHRONOUS.get(number).copied());
+                let level = number.or_else(|| SYNCHRONOUS.into_iter().find(|level| level.eq_ignore_ascii_case(value)));
                 self.synchronous = level.ok_or_else(|| wrong("off, normal, full or extra"))?;
             }
             "mmap_size" => {
@@ -109,15 +108,10 @@ impl Options {
         Ok(())
     }
 
-    /// The name of the `synchronous` level.
-    pub(super) fn synchronous(&self) -> &'static str {
-        SYNCHRONOUS[self.synchronous]
-    }
-
     /// Gives a connection its pragmas, all but the page size and the journal mode, which belong to the file.
     pub(super) fn apply(&self, connection: &Connection) -> rusqlite::Result<()> {
         connection.pragma_update(None, "temp_store", "memory")?;
-        connection.pragma_update(None, "synchronous", self.synchronous())?;
+        connection.pragma_update(None, "synchronous", self.synchronous)?;
         connection.pragma_update(None, "mmap_size", self.mmap_bytes as i64)?;
         if let Some(size) = self.cache_size {
             connection.pragma_update(None, "cache_size", size)?;
@@ -170,10 +164,10 @@ mod tests {
         assert_eq!(options.cache_size, Some(-64));
         assert_eq!(options.page_bytes, 8192);
         assert_eq!(options.journal_mode, "truncate");
-        assert_eq!(options.synchronous(), "normal");
+        assert_eq!(options.synchronous, "normal");
         assert_eq!(options.mmap_bytes, 1 << 20);
         assert_eq!(parse("sqlite:f").unwrap().1, Options::default());
-        assert_eq!(Options::default().synchronous(), "full");
+        assert_eq!(Options::default().synchronous, "full");
     }
 
     #[test]

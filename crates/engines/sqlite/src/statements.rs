@@ -16,10 +16,8 @@ use super::options::{Options, WAL};
 use super::tree;
 use super::values::bind;
 
-/// Statements that a session keeps.
 const KEPT_STATEMENTS: usize = 64;
 
-/// A session.
 #[derive(Debug)]
 pub(super) struct SqliteSession {
     /// Charges statements to modelled hardware. It goes before the connection does.
@@ -41,7 +39,6 @@ impl SqliteSession {
         Self { follower: None, connection, options: options.clone(), clock, path, cancelled, pages_past_the_log: 0 }
     }
 
-    /// Lets modelled hardware follow the session.
     pub(super) fn follow(&mut self, modelled: &dyn Modelled) -> Result<()> {
         let follower = modelled.follow(&self.path, &mut self.connection, &self.cancelled)?;
         self.follower = Some(follower);

@@ -23,7 +23,6 @@ use super::statements::Canceller;
 /// By SQLite's backup API, by the file system, or by writing all anew without gaps.
 const WAYS: [&str; 3] = ["backup", "file-copy", "vacuum-into"];
 
-/// The file of a physical backup.
 const BACKUP: &str = "backup.db";
 
 /// Pages that a backup copies, and bytes of a file, before anybody is asked whether it is to go on.
@@ -33,7 +32,6 @@ const STEP_BYTES: usize = 4 << 20;
 /// A backup waits so long for a page that somebody has locked.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Makes and moves files of one run.
 pub(super) struct SqliteTransfer {
     database: SqliteDatabase,
     shell: Option<PathBuf>,
@@ -161,13 +159,11 @@ impl Transfer for SqliteTransfer {
     }
 }
 
-/// Size of a file with its log.
 fn bytes_of(path: &Path) -> u64 {
     let length = |path: &Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
     length(path) + length(&location::wal(path))
 }
 
-/// Copies a file and brings it to the disk.
 fn copy_file(from: &Path, to: &Path, look: &mut dyn FnMut() -> Result<()>) -> Result<()> {
     let mut source = File::open(from).map_err(|error| from_io(&error, "read", from))?;
     let failed = |error: std::io::Error| from_io(&error, "write", to);

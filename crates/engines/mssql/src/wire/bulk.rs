@@ -178,7 +178,6 @@ pub(super) struct Progress {
     pub(super) stop: RefCell<Option<Stop>>,
 }
 
-/// Encodes rows as they are asked for.
 pub(super) struct Rows<'a> {
     pub(super) source: &'a mut dyn RowSource,
     pub(super) forms: Vec<Form>,

@@ -65,12 +65,10 @@ impl Canceller {
         state.is_cancelled
     }
 
-    /// True if somebody has cancelled what runs.
     pub(super) fn is_cancelled(&self) -> bool {
         self.state().is_cancelled
     }
 
-    /// True if somebody has broken the line.
     pub(super) fn is_severed(&self) -> bool {
         self.state().is_severed
     }

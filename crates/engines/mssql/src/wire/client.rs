@@ -22,7 +22,6 @@ use super::sink::{IntoCount, IntoRow, Sink};
 use super::{EachRow, Fault, Loading, Outcome, ServerError, Wire, values};
 use crate::dialect::CALL;
 
-/// A connection and what was prepared on it.
 pub(crate) struct Client {
     // Goes before the runtime that has its socket.
     driver: TdsClient,
@@ -38,7 +37,6 @@ struct Prepared {
     statement: PreparedStatement,
 }
 
-/// Statements by their texts.
 #[derive(Default)]
 struct Statements {
     numbers: HashMap<String, usize>,
@@ -148,7 +146,6 @@ impl Client {
         }
     }
 
-    /// Starts a statement.
     fn start(&mut self, sql: &str, parameters: &[Value<'_>], handle: &CancelHandle) -> Outcome<StatementResult> {
         let Self { driver, runtime, statements, canceller, command_timeout_s } = self;
         let options = ExecuteOptions::new().timeout_secs(*command_timeout_s).cancel(handle);
@@ -180,7 +177,6 @@ impl Client {
         }
     }
 
-    /// Reads the rows of the result at hand.
     fn rows(&mut self, row: &mut Row, columns: &[ColumnType], each: EachRow<'_>) -> Outcome<()> {
         loop {
             row.clear();
@@ -413,7 +409,6 @@ fn load(
     })
 }
 
-/// What an error of the driver is for us.
 fn fault(error: DriverError) -> Fault {
     match error {
         DriverError::SqlServerError { diagnostics } if diagnostics.has_errors() => {

@@ -27,21 +27,14 @@ pub(crate) enum Encrypt {
     Strict,
 }
 
-/// As which user.
 #[derive(Debug, Clone)]
 pub(crate) enum Auth {
     /// A log-in of the server's own.
-    Password {
-        /// Its name.
-        user: String,
-        /// Its password.
-        password: Secret,
-    },
+    Password { user: String, password: Secret },
     /// An access token of Microsoft Entra ID for the resource `https://database.windows.net/`.
     Token(Secret),
 }
 
-/// Everything that a connection needs.
 #[derive(Debug, Clone)]
 pub(crate) struct Login {
     pub(crate) database: String,
@@ -60,7 +53,6 @@ pub(crate) struct Login {
 }
 
 impl Endpoint {
-    /// As the driver wants it.
     pub(crate) fn data_source(&self) -> String {
         // It would take the colon of a protocol for one of an IPv6 address.
         let protocol = if self.host.contains(':') { "" } else { "tcp:" };
@@ -72,7 +64,6 @@ impl Endpoint {
 }
 
 impl Login {
-    /// The driver's form.
     pub(super) fn context(&self, application: &str) -> ClientContext {
         let mut context = ClientContext::default();
         application.clone_into(&mut context.application_name);

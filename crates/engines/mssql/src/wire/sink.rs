@@ -17,17 +17,14 @@ use super::values;
 
 /// Takes the values of one row after the other.
 pub(super) trait Take {
-    /// A value as it came.
     fn take(&mut self, column: usize, value: Value<'_>);
 
     /// A value of a type that has no name among ours, of so many bytes.
     fn take_other(&mut self, column: usize, kind: &'static str, bytes: usize);
 
-    /// Text in some encoding.
     fn take_text(&mut self, column: usize, bytes: &[u8], encoding: EncodingType);
 }
 
-/// Puts values into a row.
 pub(super) struct IntoRow<'a> {
     pub(super) columns: &'a [ColumnType],
     pub(super) row: &'a mut Row,
@@ -146,7 +143,6 @@ impl Take for IntoCount<'_> {
     }
 }
 
-/// Gives a taker to the driver.
 pub(super) struct Sink<T>(pub(super) T);
 
 /// A decimal without decimals as a whole number, if it fits; sums of integers come so.
