@@ -3,7 +3,7 @@
 //! nothing is done, which the run says, and the reads say how cold it was.
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::server::restart;
+use plimsoll_engine::server::restart::restart;
 use plimsoll_engine::{Cold, ColdFollower, ColumnType, Error, ErrorKind, Result, Value, Workspace};
 
 use super::abilities::{Abilities, Ability, PRIVILEGES};
@@ -21,19 +21,15 @@ pub(super) fn make_cold(
     cold: &Cold,
     follower: &mut dyn ColdFollower,
 ) -> Result<Vec<String>> {
-    let mut done = Vec::new();
-    follower.check()?;
-    if let Some(command) = &cold.restart_command {
-        if product == Product::Database {
-            return Err(Error::new(
-                ErrorKind::Unsupported,
-                "a database in Azure has no server that could be restarted",
-            )
+    if cold.restart_command.is_some() && product == Product::Database {
+        return Err(Error::new(ErrorKind::Unsupported, "a database in Azure has no server that could be restarted")
             .hint("leave out --restart-command"));
-        }
-        restart::restart(command, clock, follower, || started_at(connector))?;
-        done.push("restart".to_owned());
-    } else if !connector.drop_clean_buffers {
+    }
+    let mut done = restart(cold, clock, follower, || started_at(connector))?;
+    if !done.is_empty() {
+        return Ok(done);
+    }
+    if !connector.drop_clean_buffers {
         follower.warn(
             "nothing was done to make the tables cold: give --restart-command, or dropCleanBuffers=true in the target if the cache \
              of the whole server may be emptied, which others there feel"

@@ -39,13 +39,8 @@ impl ColdMaker<'_> {
         tables: &[Table],
         cold: &Cold,
     ) -> Result<Vec<String>> {
-        let mut done = Vec::new();
-        self.follower.check()?;
-        if let Some(command) = &cold.restart_command {
-            let connector = self.connector;
-            restart(command, self.connector.clock.as_ref(), self.follower, || started_at(connector))?;
-            done.push("restart".to_owned());
-        }
+        let connector = self.connector;
+        let mut done = restart(cold, connector.clock.as_ref(), self.follower, || started_at(connector))?;
         let mut connection = connect(self.connector, workspace, run, RequestAccess::OWN)?;
         self.follower.working(connection.link.cancel());
         if (cold.restart_command.is_none() || self.loads_at_startup) && self.displace(&mut connection, run)? {
