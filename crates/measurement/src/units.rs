@@ -16,7 +16,7 @@ pub enum UnitError {
     /// Not a number in front of the unit.
     #[error("'{0}' does not start with a digit")]
     NotANumber(String),
-    /// A unit nobody knows.
+    /// An unknown unit.
     #[error("unknown unit '{unit}', expected one of {expected}")]
     UnknownUnit {
         /// What was written.
@@ -120,10 +120,7 @@ pub fn format_significant(value: f64) -> String {
     }
     // What is rounded up to the next power of ten has a decimal less.
     let rounded = format!("{size:.*}", decimals(size)).parse().ok().filter(|rounded| *rounded > 0.0);
-    match decimals(rounded.unwrap_or(size)) {
-        0 => group_thousands(value),
-        decimals => format!("{value:.decimals$}"),
-    }
+    format_decimals(value, decimals(rounded.unwrap_or(size)))
 }
 
 /// Decimals of a number above zero with three significant digits.
@@ -136,14 +133,13 @@ fn decimals(size: f64) -> usize {
     }
 }
 
-fn group_thousands(value: f64) -> String {
-    let digits = format!("{:.0}", value.abs());
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3 + 1);
-    if value < 0.0 {
-        text.push('-');
-    }
+/// A number with so many decimals, and its thousands in groups: `1,234.0`.
+pub fn format_decimals(value: f64, decimals: usize) -> String {
+    let digits = format!("{:.decimals$}", value.abs());
+    let whole = digits.find('.').unwrap_or(digits.len());
+    let mut text = if value < 0.0 { "-".to_owned() } else { String::new() };
     for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+        if place > 0 && place < whole && (whole - place).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);

@@ -71,7 +71,7 @@ fn what_bound_stands_beside_what_was_delivered() {
     let text = tables(&runs);
     assert!(text.contains("| postgresql 1 | Bottleneck | postgresql 2 | Bottleneck |"), "{text}");
     assert!(text.contains(" | data bandwidth and CPU | 500 (490 to 510) | – |"), "{text}");
-    assert!(text.contains(" | none | 100 (98.0 to 102) | log write |"), "{text}");
+    assert!(text.contains(" | none | 100 (98.0 to 102.0) | log write |"), "{text}");
     let page = html::report(&runs, |_, _| None, &html::Options::default());
     let first = page.find("Each run by itself").unwrap();
     assert!(page[..first].contains(">data bandwidth and CPU</td>"), "before anything is unfolded");

@@ -1,7 +1,7 @@
 //! How values are shown, the same way by every face: numbers with three digits, units, intervals, dates, the en dash for the unknown.
 
 use plimsoll_measurement::Basis;
-use plimsoll_measurement::units::{format_bytes, format_seconds, format_significant, tenths};
+use plimsoll_measurement::units::{format_bytes, format_decimals, format_seconds, format_significant, tenths};
 
 use super::table::{Bound, Cell, Column, Content, Form, Value};
 
@@ -170,12 +170,16 @@ pub fn quantity(amount: f64, unit: &str) -> String {
 
 /// Two ends around a value: `570 to 610`, or `±<0.1` where both are shown as the value is: less than its last place.
 pub fn ends(value: f64, low: f64, high: f64) -> Option<String> {
-    let (low, high) = (number(low)?, number(high)?);
+    let texts = [number(low)?, number(high)?];
+    let decimals = |text: &String| text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let is_plain = texts.iter().all(|text| !text.contains('e'));
     // Nothing but zero itself is shown as 0.
-    if low == high && number(value).as_ref() == Some(&low) && low != "0" && !low.contains('e') {
-        let decimals = low.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-        return Some(format!("±<{:.decimals$}", 0.1_f64.powi(decimals as i32)));
+    if texts[0] == texts[1] && number(value).as_ref() == Some(&texts[0]) && texts[0] != "0" && is_plain {
+        return Some(format!("±<{:.*}", decimals(&texts[0]), 0.1_f64.powi(decimals(&texts[0]) as i32)));
     }
+    // The finer end says how many decimals both have.
+    let finer = texts.iter().map(decimals).max().filter(|_| is_plain);
+    let [low, high] = finer.map_or(texts, |finer| [low, high].map(|end| format_decimals(end, finer)));
     Some(format!("{low} to {high}"))
 }
 
@@ -258,6 +262,9 @@ mod tests {
     fn ends_that_are_shown_as_the_value_are_said_to_be_nearer_than_its_last_place() {
         assert_eq!(ends(12.3, 12.28, 12.32).unwrap(), "±<0.1");
         assert_eq!(ends(12.3, 12.28, 12.38).unwrap(), "12.3 to 12.4");
+        assert_eq!(ends(1.0, 0.998, 1.01).unwrap(), "0.998 to 1.010", "both ends have the same decimals");
+        assert_eq!(ends(500.0, 95.3, 1_234.0).unwrap(), "95.3 to 1,234.0");
+        assert_eq!(ends(8.0, 0.0, 24.2).unwrap(), "0.0 to 24.2");
         assert_eq!(ends(1_234.0, 1_233.9, 1_234.1).unwrap(), "±<1");
         assert_eq!(ends(0.0456, 0.0456, 0.0456).unwrap(), "±<0.0001");
         // A value outside of its ends is no exact one.
