@@ -1,7 +1,7 @@
 //! Text for a terminal: readable without colour, wrapped to a width, the answer first.
 
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table as Drawing};
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle};
 use plimsoll_measurement::RunRecord;
 
 use crate::build::{self, Comparison, RunSummary};
@@ -75,6 +75,9 @@ impl Style {
     }
 }
 
+/// Name, bar or course, and amount.
+type Drawing = (String, String, String);
+
 /// The text so far, and how to go on.
 struct Page {
     style: Style,
@@ -123,18 +126,13 @@ impl Page {
     }
 
     fn sentence(&mut self, sentence: &Sentence) {
-        let color = match sentence.tone {
-            Tone::Headline => BOLD,
-            Tone::Warning => YELLOW,
-            Tone::Error => RED,
-            Tone::Quiet => DIM,
-            Tone::Plain | Tone::Evidence => "",
-        };
-        let lead = match sentence.tone {
-            Tone::Evidence => "  - ",
-            Tone::Warning => "! ",
-            Tone::Error => "✕ ",
-            Tone::Headline | Tone::Plain | Tone::Quiet => "",
+        let (lead, color) = match sentence.tone {
+            Tone::Headline => ("", BOLD),
+            Tone::Plain => ("", ""),
+            Tone::Evidence => ("  - ", ""),
+            Tone::Quiet => ("", DIM),
+            Tone::Warning => ("! ", YELLOW),
+            Tone::Error => ("✕ ", RED),
         };
         self.wrapped(lead, &sentence.text, color);
     }
@@ -157,18 +155,12 @@ impl Page {
 
     /// Bars and courses as far as letters can draw them; nothing of other pictures.
     fn picture(&mut self, picture: &Picture) {
-        let lines: Vec<(String, String, String)> = match picture {
+        let lines: Vec<Drawing> = match picture {
             Picture::Bars(chart) => bars(chart),
             Picture::Strips(panel) => panel.strips.iter().take(STRIPS).flat_map(courses).collect(),
             Picture::Lines(chart) if !chart.x.kind.is_logarithmic() && !chart.y.kind.is_logarithmic() => {
-                let title = (chart.y.title.clone(), String::new(), String::new());
-                let lines: Vec<_> = chart
-                    .lines
-                    .iter()
-                    .filter(|line| line.look != Look::Guide)
-                    .filter_map(|line| course(line, None))
-                    .collect();
-                if lines.is_empty() { lines } else { std::iter::once(title).chain(lines).collect() }
+                let lines = chart.lines.iter().filter(|line| line.look != Look::Guide);
+                titled(&chart.y.title, lines.filter_map(|line| course(line, None)))
             }
             Picture::Lines(_) => Vec::new(),
         };
@@ -176,8 +168,7 @@ impl Page {
             return;
         }
         self.heading(picture.title());
-        let widest =
-            |part: fn(&(String, String, String)) -> &String| lines.iter().map(|line| letters(part(line))).max();
+        let widest = |part: fn(&Drawing) -> &String| lines.iter().map(|line| letters(part(line))).max();
         let (names, drawings) = (widest(|line| &line.0).unwrap_or(0).min(NAMES), widest(|line| &line.1).unwrap_or(0));
         for (name, drawing, amount) in &lines {
             let name: String = name.chars().take(NAMES).collect();
@@ -221,7 +212,7 @@ fn padded(text: &str, width: usize) -> String {
 }
 
 /// Name, bar and value of each bar; the longest fills the room.
-fn bars(chart: &BarChart) -> Vec<(String, String, String)> {
+fn bars(chart: &BarChart) -> Vec<Drawing> {
     let longest = chart.bars().map(|bar| bar.value.value).filter(|value| value.is_finite()).fold(0.0, f64::max);
     let bar = |group: &Group, bar: &Bar| {
         let length = (bar.value.value / longest * DRAWING as f64).round() as usize;
@@ -231,19 +222,24 @@ fn bars(chart: &BarChart) -> Vec<(String, String, String)> {
 }
 
 /// What a strip shows, then name, course and summary of each series over its time.
-fn courses(strip: &Strip) -> Vec<(String, String, String)> {
+fn courses(strip: &Strip) -> Vec<Drawing> {
     let line = |series: &Series| {
         let spot = |(from, to, y): &(f64, f64, f64)| Spot { x: f64::midpoint(*from, *to), y: *y, ..Spot::default() };
         let spots = series.steps.iter().map(spot).collect();
         course(&Line { name: series.name.clone(), look: Look::Guide, spots }, strip.mark)
     };
-    let lines: Vec<_> = strip.series.iter().filter_map(line).collect();
-    let title = (strip.axis.title.clone(), String::new(), String::new());
-    if lines.is_empty() { lines } else { std::iter::once(title).chain(lines).collect() }
+    titled(&strip.axis.title, strip.series.iter().filter_map(line))
+}
+
+/// Lines below their title; no title without a line.
+fn titled(title: &str, lines: impl Iterator<Item = Drawing>) -> Vec<Drawing> {
+    let mut lines = lines.peekable();
+    let title = lines.peek().is_some().then(|| (title.to_owned(), String::new(), String::new()));
+    title.into_iter().chain(lines).collect()
 }
 
 /// Name, course and range of a line; the course reaches up to its highest value, or to `ceiling` if that is higher.
-fn course(line: &Line, ceiling: Option<f64>) -> Option<(String, String, String)> {
+fn course(line: &Line, ceiling: Option<f64>) -> Option<Drawing> {
     let known = || line.spots.iter().filter(|spot| spot.y.is_finite());
     let drawing = sparks(&known().collect::<Vec<_>>(), ceiling.unwrap_or(0.0))?;
     let (low, high) = known().fold((f64::INFINITY, 0.0_f64), |(low, high), spot| (low.min(spot.y), high.max(spot.y)));
@@ -298,7 +294,7 @@ fn drawn(table: &Table, style: Style) -> String {
             _ => break texts,
         }
     };
-    let mut drawing = Drawing::new();
+    let mut drawing = comfy_table::Table::new();
     drawing.load_style(UTF8_HORIZONTAL_ONLY.row_separator(LineStyle::none()));
     drawing.set_content_arrangement(ContentArrangement::Dynamic);
     drawing.set_width(u16::try_from(style.width).unwrap_or(u16::MAX));
@@ -312,10 +308,6 @@ fn drawn(table: &Table, style: Style) -> String {
             drawn.set_cell_alignment(CellAlignment::Right);
         }
     }
-    let rest = if more > 0 {
-        format!("and {more} more rows, which the files of 'plimsoll report' have\n")
-    } else {
-        String::new()
-    };
-    format!("{}\n{rest}", drawing.trim_fmt())
+    let rest = (more > 0).then(|| format!("and {more} more rows, which the files of 'plimsoll report' have\n"));
+    format!("{}\n{}", drawing.trim_fmt(), rest.unwrap_or_default())
 }

@@ -66,8 +66,7 @@ fn pair(figures: &[Comparison]) -> Report {
     );
     let mut shown = Part::of(Rank::Table);
     shown.table("", table);
-    report.add(answer);
-    report.add(shown);
+    report.add_all([answer, shown]);
     report
 }
 

@@ -17,33 +17,18 @@ pub fn point_rate(point: &Point) -> Option<f64> {
     rate.is_finite().then_some(rate)
 }
 
-/// Rates of a repetition's points in MB per minute.
-pub struct Rates {
-    /// Volume over time: the mean of the points' rates, weighted with their time.
-    pub overall: f64,
-    /// The slowest point.
-    pub slowest: f64,
-    /// The fastest point.
-    pub fastest: f64,
-    /// Sample standard deviation over mean, in percent; absent with fewer than two points.
-    pub cv_percent: Option<f64>,
-}
+/// Rates of a repetition's points in MB per minute: volume over time, the slowest, the fastest, and the coefficient of
+/// variation in percent.
+type Rates = [Option<f64>; 4];
 
-impl Rates {
-    /// The rates of all points that have one; `None` if no time was measured.
-    pub fn of(repetition: &Repetition) -> Option<Self> {
-        let timed: Vec<(f64, f64)> =
-            repetition.points.iter().filter_map(|point| Some((point_rate(point)?, point.seconds))).collect();
-        let seconds: f64 = timed.iter().map(|(_, seconds)| seconds).sum();
-        let rates: Vec<f64> = timed.iter().map(|(rate, _)| *rate).collect();
-        let (slowest, fastest) = summary::range(&rates).filter(|_| seconds > 0.0)?;
-        Some(Self {
-            overall: timed.iter().map(|(rate, seconds)| rate * seconds).sum::<f64>() / seconds,
-            slowest,
-            fastest,
-            cv_percent: summary::coefficient_of_variation_percent(&rates),
-        })
-    }
+/// The rates of all points that have one; nothing if no time was measured.
+fn rates(repetition: &Repetition) -> Rates {
+    let timed = repetition.points.iter().filter_map(|point| Some((point_rate(point)?, point.seconds)));
+    let (rates, seconds): (Vec<f64>, Vec<f64>) = timed.unzip();
+    let time: f64 = seconds.iter().sum();
+    let Some((slowest, fastest)) = summary::range(&rates).filter(|_| time > 0.0) else { return Rates::default() };
+    let volume: f64 = rates.iter().zip(&seconds).map(|(rate, seconds)| rate * seconds).sum();
+    [Some(volume / time), Some(slowest), Some(fastest), summary::coefficient_of_variation_percent(&rates)]
 }
 
 /// Sum over the points that know the value; `None` if no point does.
@@ -58,20 +43,18 @@ fn total_seconds(repetition: &Repetition, part: impl Fn(&Point) -> Option<f64>) 
 
 /// Rows: the repetitions. Rate, extremes and spread of each.
 pub fn repetitions(record: &RunRecord) -> Option<Table> {
-    let all = record.repetitions.iter().map(|repetition| (repetition, Rates::of(repetition)));
-    let part =
-        |of: fn(&Rates) -> Option<f64>| move |one: &(&Repetition, Option<Rates>)| one.1.as_ref().and_then(of).into();
+    let part = |at: usize| move |(_, rates): &(&Repetition, Rates)| rates[at].into();
     Table::of(
-        all,
+        record.repetitions.iter().map(|repetition| (repetition, rates(repetition))),
         &[
             (text("Rep."), &|(one, _)| plain(&one.label).into()),
             (number("Points", ""), &|(one, _)| one.points.len().into()),
             (scaled("Time", "s"), &|(one, _)| total_seconds(one, |point| Some(point.seconds)).into()),
             (scaled("Content", BYTES), &|(one, _)| total(one, |point| point.count(Metric::ContentBytes)).into()),
-            (number("Rate", "MB/min"), &part(|rates| Some(rates.overall))),
-            (number("Slowest", "MB/min"), &part(|rates| Some(rates.slowest))),
-            (number("Fastest", "MB/min"), &part(|rates| Some(rates.fastest))),
-            (number("CV", "%").page("STATISTICS.md"), &part(|rates| rates.cv_percent)),
+            (number("Rate", "MB/min"), &part(0)),
+            (number("Slowest", "MB/min"), &part(1)),
+            (number("Fastest", "MB/min"), &part(2)),
+            (number("CV", "%").page("STATISTICS.md"), &part(3)),
             (text("State"), &|(one, _)| repetition_state(one).into()),
         ],
     )
@@ -237,22 +220,14 @@ pub fn environment(record: &RunRecord) -> Option<Table> {
 /// Where and with what the run was made.
 pub fn origin(record: &RunRecord) -> Option<Table> {
     let host = &record.host;
+    let engine = format!("{} {}", record.engine, record.engine_version.as_deref().unwrap_or_default());
     let seconds = |seconds: Option<f64>| seconds.map(format_seconds);
     let known = [
         ("Run", Some(record.run_id.clone())),
         ("Started", Some(moment(&record.started_at))),
         ("Ended", record.ended_at.as_deref().map(moment)),
         ("Campaign", record.campaign.clone()),
-        (
-            "Engine",
-            Some(
-                [Some(record.engine.as_str()), record.engine_version.as_deref()]
-                    .into_iter()
-                    .flatten()
-                    .collect::<Vec<_>>()
-                    .join(" "),
-            ),
-        ),
+        ("Engine", Some(engine.trim_end().to_owned())),
         ("Clock", Some(record.clock.clone())),
         ("Target fingerprint", record.target_fingerprint.clone()),
         ("Catalogue", record.catalog_edition.clone()),

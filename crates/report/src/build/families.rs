@@ -26,6 +26,11 @@ fn by_test(family: Family<'_>) -> Vec<Family<'_>> {
     grouped(family.into_iter().map(|one| (&one.0.test, one))).into_iter().map(|(_, family)| family).collect()
 }
 
+/// What tells the runs of a family apart.
+pub fn names(family: &Family<'_>) -> Vec<String> {
+    labels(&family.iter().map(|(record, _)| *record).collect::<Vec<_>>())
+}
+
 /// What tells the runs apart: the target, then the test and the start (or the run itself) where they are needed.
 pub fn labels(runs: &[&RunRecord]) -> Vec<String> {
     let tests_differ = runs.iter().any(|run| run.test != runs[0].test);

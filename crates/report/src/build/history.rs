@@ -5,9 +5,7 @@ use plimsoll_analysis::compare::Verdict;
 use plimsoll_analysis::history::{self, Segment, Shift};
 
 use crate::model::format::{count, minute, plain, quantity, signed_percent, title};
-use crate::model::{
-    Axis, Cell, Kind, Line, LineChart, Look, Part, Picture, Rank, Report, Spot, Table, Tone, Value, number, text,
-};
+use crate::model::{Axis, Cell, Kind, Line, Look, Part, Picture, Rank, Report, Spot, Table, Tone, Value, number, text};
 
 /// Fewer runs can't have two levels.
 pub const FEWEST_RUNS: usize = 6;
@@ -105,7 +103,7 @@ impl History {
             answer.say(Tone::Plain, remark);
         }
         self.left_out.iter().for_each(|sentence| answer.say(Tone::Warning, format!("Left out: {sentence}")));
-        picture.picture(self.chart());
+        picture.pictures([self.chart()]);
         match self.levels() {
             Some(levels) => {
                 table.table("Levels", Some(levels));
@@ -144,16 +142,9 @@ impl History {
         let shifts = found.shifts.iter().zip(self.beside.iter().chain(std::iter::repeat(&None)));
         let remark = |(shift, beside): (&Shift, &Option<String>)| {
             let at = self.runs.get(shift.index).map(|run| minute(&run.at)).unwrap_or_default();
-            match beside {
-                Some(beside) => format!(
-                    "With the run of {at} UTC the level changed by {}. At the same time changed: {beside}.",
-                    change(shift)
-                ),
-                None => format!(
-                    "With the run of {at} UTC the level changed by {}. Nothing else that is recorded changed then.",
-                    change(shift)
-                ),
-            }
+            let beside = beside.as_ref().map(|beside| format!("At the same time changed: {beside}."));
+            let beside = beside.unwrap_or_else(|| "Nothing else that is recorded changed then.".to_owned());
+            format!("With the run of {at} UTC the level changed by {}. {beside}", change(shift))
         };
         let odd: Vec<&str> = found.outliers.iter().filter_map(|at| Some(self.runs.get(*at)?.run_id.as_str())).collect();
         let odd = (!odd.is_empty()).then(|| format!("Far from their neighbours, and left out: {}.", odd.join(", ")));
@@ -208,14 +199,8 @@ impl History {
             let name = format!("level {}", at + 1);
             lines.push(Line { name, look: Look::Smooth(1), spots });
         }
-        let chart = LineChart {
-            title: format!("{} of {} over its runs", title(&self.metric), plain(&self.test)),
-            x: Axis::new("Date (UTC)", Kind::Date),
-            y: Axis::new(plain(&self.unit), Kind::FromZero),
-            lines,
-            mark: None,
-        };
-        Picture::Lines(chart)
+        let (x, y) = (Axis::new("Date (UTC)", Kind::Date), Axis::new(plain(&self.unit), Kind::FromZero));
+        Picture::lines(format!("{} of {} over its runs", title(&self.metric), plain(&self.test)), x, y, lines)
     }
 }
 

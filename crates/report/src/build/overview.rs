@@ -3,7 +3,7 @@
 use plimsoll_measurement::{CpuTable, Figure, RunRecord};
 
 use super::campaign::{Campaign, campaign};
-use super::families::{self, Family, labels};
+use super::families::{self, Family, labels, names};
 use super::levels::{Level, levels};
 use super::run::{run, warnings};
 use super::steadiness::steadiness;
@@ -52,7 +52,7 @@ pub fn side_by_side(records: &[RunRecord]) -> Report {
     for family in families::families(records) {
         part.table(&title(&family[0].1.metric), headlines(&family));
     }
-    report.add(part);
+    report.add_all([part]);
     report
 }
 
@@ -63,7 +63,7 @@ fn overview(records: &[RunRecord], refusal: Refusal) -> Report {
         Some(_) => "Tests by target".to_owned(),
         None => count(records.len(), "run"),
     });
-    report.add(answer(records, &families, refusal));
+    report.add_all([answer(records, &families, refusal)]);
     let mut together = Part::detail("Runs side by side");
     for family in &families {
         if apart(family, refusal).is_none() {
@@ -74,11 +74,11 @@ fn overview(records: &[RunRecord], refusal: Refusal) -> Report {
     together.pictures(plots_more::used_by_run(records));
     ladders(records, &mut together);
     let mut picture = Part::of(Rank::Picture);
-    picture.picture(campaign.as_ref().and_then(percentages));
+    picture.pictures(campaign.as_ref().and_then(percentages));
     if picture.blocks.is_empty() {
         picture = Part::promoted(Rank::Picture, [&mut together], |block| matches!(block, Block::Picture(_)));
     }
-    report.add(picture);
+    report.add_all([picture]);
     let (mut table, mut details) = (Part::of(Rank::Table), Part::detail("Each run by itself"));
     match campaign {
         Some(campaign) => {
@@ -104,14 +104,12 @@ fn answer(records: &[RunRecord], families: &[Family<'_>], refusal: Refusal) -> P
             part.say(Tone::Warning, why);
             continue;
         }
-        let runs: Vec<&RunRecord> = family.iter().map(|(record, _)| *record).collect();
-        let mut all: Vec<(String, &(&RunRecord, &Figure))> = labels(&runs).into_iter().zip(family).collect();
+        let mut all: Vec<(String, &(&RunRecord, &Figure))> = names(family).into_iter().zip(family).collect();
         all.sort_by(|one, other| one.1.1.value.total_cmp(&other.1.1.value));
         let (Some((low, least)), Some((high, most))) = (all.first(), all.last()) else { continue };
         let of = |one: &(&RunRecord, &Figure)| shown(&words::value(one.0, one.1));
         let metric = name(&least.1.metric);
-        let test =
-            if runs.iter().all(|run| run.test == runs[0].test) { plain(&runs[0].test) } else { "all".to_owned() };
+        let test = one_test(family).map_or_else(|| "all".to_owned(), plain);
         let said = match (of(least), of(most)) {
             (same, other) if same == other => format!("{test}: the {metric} is {same} in all {} runs.", all.len()),
             (least, most) => format!("{test}: the {metric} goes from {least} ({low}) to {most} ({high})."),
@@ -132,10 +130,9 @@ fn answer(records: &[RunRecord], families: &[Family<'_>], refusal: Refusal) -> P
 
 /// Why the figures of a family do not stand side by side: two runs of one test that did not measure the same.
 fn apart(family: &Family<'_>, refusal: Refusal) -> Option<String> {
-    let runs: Vec<&RunRecord> = family.iter().map(|(record, _)| *record).collect();
-    runs.iter().enumerate().find_map(|(at, run)| {
-        let base = runs.iter().position(|base| base.test == run.test)?;
-        let (why, names) = (refusal(runs[base], run)?, labels(&runs));
+    family.iter().enumerate().find_map(|(at, (run, _))| {
+        let base = family.iter().position(|(base, _)| base.test == run.test)?;
+        let (why, names) = (refusal(family[base].0, run)?, names(family));
         Some(format!("{} and {} did not measure the same: they differ in {why}.", names[base], names[at]))
     })
 }
@@ -165,16 +162,20 @@ fn summary(records: &[RunRecord]) -> Option<Table> {
 }
 
 fn headlines(family: &Family<'_>) -> Option<Table> {
-    let runs: Vec<&RunRecord> = family.iter().map(|(record, _)| *record).collect();
-    let rows = labels(&runs).into_iter().zip(family).map(|(label, (record, figure))| (label, *record, *figure));
+    let rows = names(family).into_iter().zip(family).map(|(label, (record, figure))| (label, *record, *figure));
     facts::headlines(rows)
 }
 
 /// Bars of one test bear its name: others may have the same figure.
 fn family_name(family: &Family<'_>) -> String {
-    let (first, figure) = family[0];
-    let is_one_test = family.iter().all(|(run, _)| run.test == first.test);
-    if is_one_test { format!("{}: {}", plain(&first.test), name(&figure.metric)) } else { title(&figure.metric) }
+    let metric = &family[0].1.metric;
+    one_test(family).map_or_else(|| title(metric), |test| format!("{}: {}", plain(test), name(metric)))
+}
+
+/// The test of all runs of a family; `None` where there are several.
+fn one_test<'a>(family: &Family<'a>) -> Option<&'a str> {
+    let test = family[0].0.test.as_str();
+    family.iter().all(|(run, _)| run.test == test).then_some(test)
 }
 
 /// More bars than this are no picture.
@@ -207,8 +208,7 @@ fn bars(family: &Family<'_>) -> Vec<Picture> {
         };
         return levels.panels.iter().map(grouped).collect();
     }
-    let runs: Vec<&RunRecord> = family.iter().map(|(record, _)| *record).collect();
-    let bars = family.iter().zip(labels(&runs)).map(|((record, figure), label)| bar(label, record, figure));
+    let bars = family.iter().zip(names(family)).map(|((record, figure), label)| bar(label, record, figure));
     vec![Picture::Bars(BarChart::plain(title, axis, bars.take(MOST_BARS)))]
 }
 

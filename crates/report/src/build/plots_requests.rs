@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use plimsoll_measurement::{LatencyHistogramData, Repetition, RunRecord};
+use plimsoll_measurement::{LatencyHistogramData, RunRecord};
 
+use super::plots::by_repetition;
 use super::requests::by_kind;
 use crate::model::format::{number, plain};
-use crate::model::{Axis, Kind, Line, LineChart, Look, Picture, Spot};
+use crate::model::{Axis, Kind, Line, Look, Picture, Spot};
 
 /// A chart over time has about so many points of a repetition at most.
 const MOST_POINTS: usize = 400;
@@ -68,12 +69,12 @@ impl Timeline {
     }
 }
 
-/// The seconds of a repetition that are whole, if it has any: the last may not be.
 /// A column of microseconds for people, without the last second.
 fn milliseconds(column: &[Option<f64>]) -> Vec<Option<f64>> {
     whole(column).iter().map(|us| us.map(|us| us / 1e3)).collect()
 }
 
+/// The seconds of a repetition that are whole: the last may not be.
 fn whole<T>(column: &[T]) -> &[T] {
     &column[..column.len().saturating_sub(1)]
 }
@@ -90,17 +91,12 @@ const fn in_every(record: &RunRecord) -> &'static str {
 /// Requests a second over the time, all repetitions overlaid.
 pub fn rate(record: &RunRecord) -> Option<Picture> {
     let time = Timeline::of(record)?;
-    let line = |(at, repetition): (usize, &Repetition)| Line {
-        name: plain(&repetition.label),
-        look: Look::Measured(at),
-        spots: time.rates(whole(&repetition.seconds.operations)),
-    };
     let mean = if time.width > 1 { format!(", means of {} s", time.width) } else { String::new() };
     over_time(
         format!("Requests a second{}{mean}", in_every(record)),
         time,
         Axis::new("Requests a second", Kind::FromZero),
-        record.repetitions.iter().enumerate().map(line).collect(),
+        by_repetition(record, |repetition| time.rates(whole(&repetition.seconds.operations))),
     )
 }
 
@@ -177,7 +173,7 @@ fn over_time(title: String, time: Timeline, y: Axis, mut lines: Vec<Line>) -> Op
     if lines.iter().all(|line| known(line) < 2) {
         return None;
     }
-    Some(Picture::Lines(LineChart { title, x: time.axis(), y, lines, mark: None }))
+    Some(Picture::lines(title, time.axis(), y, lines))
 }
 
 /// Response times as a distribution over all repetitions: how long so many percent of the requests took at most. By kind
@@ -206,14 +202,9 @@ pub fn distribution(record: &RunRecord) -> Picture {
         draw("all kinds", 0, &times, real.as_ref());
     }
     lines.retain(|line| line.spots.len() > 1);
-    let chart = LineChart {
-        title: "Response times as a distribution: what so many percent of the requests did not exceed".to_owned(),
-        x: Axis::new("Percent of the requests", Kind::Tail),
-        y: Axis::new("Milliseconds (logarithmic)", Kind::Log),
-        lines,
-        mark: None,
-    };
-    Picture::Lines(chart)
+    let title = "Response times as a distribution: what so many percent of the requests did not exceed";
+    let x = Axis::new("Percent of the requests", Kind::Tail);
+    Picture::lines(title, x, Axis::new("Milliseconds (logarithmic)", Kind::Log), lines)
 }
 
 /// The times by the share of requests that did not exceed them, as one in how many did.

@@ -29,12 +29,15 @@ const LEAST_PART: f64 = 0.005;
 pub fn panels(record: &RunRecord) -> Vec<Picture> {
     let part = |repetition: &Repetition, samples: &Samples, span: (f64, f64)| {
         let uses = sampled::utilisation(record, samples);
+        let used = uses.iter().map(|one| (one.source.as_str(), one.series.clone())).collect();
+        let shares = |title, all| strips(&Axis::new(title, Kind::FromZero), Some(100.0), Shape::Lines, samples, all);
+        let latency = Axis::new("Latency, ms (logarithmic)", Kind::Log);
         let strips = [
             vec![delivered(repetition, samples, span)],
-            used(samples, &uses),
-            machine(samples, &uses),
+            shares("Used, % of the ceiling", used),
+            shares("Other shares, %", by_source(sampled::percentages(samples, &uses))),
             waited(samples),
-            lasted(samples),
+            strips(&latency, None, Shape::Lines, samples, by_source(sampled::latencies(samples))),
         ];
         let mut notes: Vec<String> = coarseness(samples, span, pieces(record)).into_iter().collect();
         notes.extend(hundreds(&uses));
@@ -95,13 +98,8 @@ fn pieces(record: &RunRecord) -> usize {
 fn bands(record: &RunRecord, repetition: &Repetition, samples: &Samples, span: (f64, f64)) -> Vec<Band> {
     let verdict = &record.verdict;
     if verdict.segments.is_empty() && words::bottleneck(verdict).is_some() {
-        return vec![band(
-            span,
-            verdict.limit.as_deref(),
-            &verdict.also,
-            verdict.utilisation_percent,
-            &verdict.evidence,
-        )];
+        let used = verdict.utilisation_percent;
+        return vec![band(span, verdict.limit.as_deref(), &verdict.also, used, &verdict.evidence)];
     }
     // A segment may be of a phase of requests, which are all of one step.
     let of_step = |segment: &&Segment| {
@@ -196,16 +194,6 @@ fn by_source(all: Vec<(&SampleColumn, Series)>) -> Vec<(&str, Series)> {
     all.into_iter().map(|(column, series)| (column.source.as_str(), series)).collect()
 }
 
-fn used(samples: &Samples, uses: &[Use]) -> Vec<Strip> {
-    let all = uses.iter().map(|one| (one.source.as_str(), one.series.clone())).collect();
-    strips(&Axis::new("Used, % of the ceiling", Kind::FromZero), Some(100.0), Shape::Lines, samples, all)
-}
-
-fn machine(samples: &Samples, uses: &[Use]) -> Vec<Strip> {
-    let all = by_source(sampled::percentages(samples, uses));
-    strips(&Axis::new("Other shares, %", Kind::FromZero), Some(100.0), Shape::Lines, samples, all)
-}
-
 /// Sessions by what they did or waited for. A reason that is seldom known would leave no time in which all are, and one
 /// that hardly occurs could not be seen. They are no part of the stack, and stand among the numbers.
 fn waited(samples: &Samples) -> Vec<Strip> {
@@ -218,11 +206,6 @@ fn waited(samples: &Samples) -> Vec<Strip> {
     all.retain(|(_, series)| highest(series) >= least);
     let axis = Axis::new("Sessions on the CPU, or waiting for", Kind::FromZero);
     strips(&axis, None, Shape::Stack, samples, all)
-}
-
-fn lasted(samples: &Samples) -> Vec<Strip> {
-    let all = by_source(sampled::latencies(samples));
-    strips(&Axis::new("Latency, ms (logarithmic)", Kind::Log), None, Shape::Lines, samples, all)
 }
 
 fn others(samples: &Samples) -> Vec<Strip> {

@@ -29,12 +29,12 @@ pub fn run(record: &RunRecord) -> Report {
     };
     let steady = steadiness(record);
     let mut more = Part::detail("More warnings");
-    report.add(answer(record, &steady, &mut more));
+    report.add_all([answer(record, &steady, &mut more)]);
     let (mut delivered, mut bound, mut even) = (delivered(record), bound(record), even(record, &steady));
     let of_picture = |block: &Block| matches!(block, Block::Picture(_));
     let of_table = |block: &Block| matches!(block, Block::Table(_));
-    report.add(Part::promoted(Rank::Picture, [&mut delivered, &mut bound, &mut even], of_picture));
-    report.add(Part::promoted(Rank::Table, [&mut delivered, &mut even, &mut bound], of_table));
+    report.add_all([Part::promoted(Rank::Picture, [&mut delivered, &mut bound, &mut even], of_picture)]);
+    report.add_all([Part::promoted(Rank::Table, [&mut delivered, &mut even, &mut bound], of_table)]);
     report.add_all([delivered, bound, even, conditions(record), more]);
     report
 }
@@ -110,14 +110,14 @@ fn delivered(record: &RunRecord) -> Part {
     part.pictures(plots_more::moves(record));
     part.table("Sizes", moved::sizes(record));
     if let Some(ladder) = &record.cpu_table {
-        part.picture(plots::ladder(ladder));
+        part.pictures([plots::ladder(ladder)]);
         part.table("CPU ladder", cpu::table(ladder));
         for sentence in cpu::anchors(ladder) {
             part.say(Tone::Quiet, sentence);
         }
         part.say(Tone::Quiet, cpu::HOW_TO_READ.to_owned());
     }
-    part.picture(plots::memory(record));
+    part.pictures(plots::memory(record));
     part.table("Working sets", facts::memory(record));
     part.table("All figures, each averaged over the repetitions", facts::figures(record));
     part
@@ -133,7 +133,7 @@ fn bound(record: &RunRecord) -> Part {
     part.table(words::GAINS, evidence::gains(record));
     part.table("Used of each ceiling", evidence::used(record));
     part.pictures(plots_samples::panels(record));
-    part.picture(plots_more::used_by_point(record));
+    part.pictures(plots_more::used_by_point(record));
     part.table("Time by bottleneck", evidence::time_by_limit(record));
     part.table("Segments", evidence::segments(record));
     part.table("Waits", requests::waits(record));
@@ -158,16 +158,14 @@ fn even(record: &RunRecord, steady: &[Steadiness]) -> Part {
     part.table("What happened meanwhile", evidence::marks(record));
     part.table("Repetitions", facts::repetitions(record));
     part.table("Steadiness", steadiness::table(steady));
-    part.pictures(
-        [plots_requests::rate(record), plots_requests::latency(record), plots_requests::errors(record)]
-            .into_iter()
-            .flatten(),
-    );
-    for phase in plots::phases(record) {
-        part.picture(plots::rates(record, phase));
+    for chart in [plots_requests::rate, plots_requests::latency, plots_requests::errors] {
+        part.pictures(chart(record));
     }
-    part.picture(plots_more::minutes(record));
-    part.picture(plots_requests::distribution(record));
+    for phase in plots::phases(record) {
+        part.pictures(plots::rates(record, phase));
+    }
+    part.pictures(plots_more::minutes(record));
+    part.pictures([plots_requests::distribution(record)]);
     part
 }
 

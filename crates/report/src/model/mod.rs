@@ -38,13 +38,6 @@ impl Report {
         Self { title: title.into(), ..Self::default() }
     }
 
-    /// Adds a part that says something.
-    pub fn add(&mut self, part: Part) {
-        if !part.blocks.is_empty() {
-            self.parts.push(part);
-        }
-    }
-
     /// Adds the parts that say something.
     pub fn add_all(&mut self, parts: impl IntoIterator<Item = Part>) {
         self.parts.extend(parts.into_iter().filter(|part| !part.blocks.is_empty()));
@@ -144,11 +137,6 @@ impl Part {
     /// Adds a table under its title, if there is one.
     pub fn table(&mut self, title: &str, table: Option<Table>) {
         self.blocks.extend(table.map(|table| Block::Table(Table { title: title.to_owned(), ..table })));
-    }
-
-    /// Adds a picture, if it has anything to show.
-    pub fn picture(&mut self, picture: impl Into<Option<Picture>>) {
-        self.blocks.extend(picture.into().filter(|picture| !picture.is_empty()).map(Block::Picture));
     }
 
     /// Adds the pictures that have anything to show.

@@ -24,36 +24,30 @@ const INSET: f64 = 12.0;
 const FAR: f64 = 40.0;
 
 impl Look {
-    /// Classes of the style sheet: colour and dash repeat after six and five series, together after thirty.
+    /// Kind, colour and dash: classes of the style sheet. Colour and dash repeat after six and five series, together after
+    /// thirty.
+    const fn parts(self) -> (&'static str, usize, usize) {
+        match self {
+            Self::Measured(at) => ("", at % 6, at % 5),
+            Self::Member(family, member) => ("", family % 6, member % 5),
+            Self::Behind(at) => (" behind", at % 6, 0),
+            Self::Smooth(at) => (" smooth", at % 6, at % 5),
+            Self::Guide => (" guide", 0, 0),
+        }
+    }
+
     fn class(self) -> String {
-        match self {
-            Self::Measured(at) => format!("line c{} d{}", at % 6, at % 5),
-            Self::Member(family, member) => format!("line c{} d{}", family % 6, member % 5),
-            Self::Behind(at) => format!("line behind c{} d0", at % 6),
-            Self::Smooth(at) => format!("line smooth c{} d{}", at % 6, at % 5),
-            Self::Guide => "line guide".to_owned(),
-        }
+        let (kind, colour, dash) = self.parts();
+        if self == Self::Guide { "line guide".to_owned() } else { format!("line{kind} c{colour} d{dash}") }
     }
 
-    /// Number of its colour.
-    const fn color(self) -> usize {
+    /// The class of markers, and the series that they tell apart; `None` where a line has none.
+    fn marker(self) -> Option<(String, usize)> {
+        let (kind, colour, _) = self.parts();
         match self {
-            Self::Measured(at) | Self::Member(at, _) | Self::Behind(at) | Self::Smooth(at) => at % 6,
-            Self::Guide => 0,
-        }
-    }
-
-    fn marker_class(self) -> String {
-        match self {
-            Self::Behind(at) => format!("marker behind c{}", at % 6),
-            Self::Measured(at) | Self::Smooth(at) | Self::Member(at, _) => format!("marker c{}", at % 6),
-            Self::Guide => "marker".to_owned(),
-        }
-    }
-
-    const fn series(self) -> Option<usize> {
-        match self {
-            Self::Measured(at) | Self::Behind(at) | Self::Member(_, at) => Some(at),
+            Self::Measured(at) | Self::Behind(at) | Self::Member(_, at) => {
+                Some((format!("marker{kind} c{colour}"), at))
+            }
             Self::Smooth(_) | Self::Guide => None,
         }
     }
@@ -130,8 +124,8 @@ impl LineChart {
                     li {
                         svg.swatch viewBox="0 0 34 12" aria-hidden="true" {
                             path class=(line.look.class()) d="M1 6H33" {}
-                            @if let Some(series) = line.look.series() {
-                                path class=(line.look.marker_class()) d=(marker(series, 17.0, 6.0)) {}
+                            @if let Some((class, series)) = line.look.marker() {
+                                path class=(class) d=(marker(series, 17.0, 6.0)) {}
                             }
                         }
                         (line.name)
@@ -170,15 +164,15 @@ impl LineChart {
         let path: String = line.spots.split(|spot| area.place(spot).is_none()).map(|run| unbroken(run, area)).collect();
         html! {
             @if !path.is_empty() { path class=(line.look.class()) d=(path) {} }
-            @if let Some(series) = line.look.series() {
+            @if let Some((class, series)) = line.look.marker() {
                 @for (spot, place) in &shown {
                     @if let Some((low, high)) = spot.range.and_then(|(low, high)| area.y.at(low).zip(area.y.at(high))) {
-                        path class={ "spread c" (line.look.color()) } d={
+                        path class={ "spread c" (line.look.parts().1) } d={
                             "M" (coordinate(place.0 - 4.0)) " " (coordinate(low)) "h8m-4 0V" (coordinate(high)) "m-4 0h8"
                         } {}
                     }
                 }
-                g class=(line.look.marker_class()) {
+                g class=(class) {
                     @for at in with_markers(&places) {
                         path d=(marker(series, places[at].0, places[at].1)) { title { (self.tooltip(line, shown[at].0)) } }
                     }
@@ -246,8 +240,8 @@ fn names(lines: &[&Line], area: &Area) -> Markup {
                     path.leader d={ "M" (coordinate(x + 6.0)) " " (coordinate(*y)) "L" (coordinate(start)) " " (coordinate(height)) } {}
                 }
                 path class=(line.look.class()) d={ "M" (coordinate(start)) " " (coordinate(height)) "h22" } {}
-                @if let Some(series) = line.look.series() {
-                    path class=(line.look.marker_class()) d=(marker(series, start + 11.0, height)) {}
+                @if let Some((class, series)) = line.look.marker() {
+                    path class=(class) d=(marker(series, start + 11.0, height)) {}
                 }
                 text x=(coordinate(start + 27.0)) y=(coordinate(height + 4.0)) { (line.name) }
             }
