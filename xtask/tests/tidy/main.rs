@@ -2,6 +2,7 @@
 //! planted offence first, so that a rule that has gone blind is noticed.
 
 mod manifests;
+mod paths;
 mod shape;
 mod sources;
 mod words;
@@ -45,8 +46,8 @@ impl File {
 
 /// The folder of the drivers, among the crates.
 const ENGINES: &str = "engines/";
-/// Folders with products or with other people's work.
-const SKIPPED: &[&str] = &["target", ".git", "node_modules", "dist"];
+/// Folders below the root with products or with other people's work.
+const SKIPPED: &[&str] = &["target", ".git"];
 /// Written by us and read by people.
 const TEXTS: &[&str] = &["rs", "toml", "md", "sh"];
 
@@ -58,8 +59,10 @@ fn repository() -> Vec<File> {
         entries.sort();
         for path in entries {
             let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-            if path.is_dir() && !SKIPPED.contains(&name.as_str()) {
-                walk(&path, root, files);
+            if path.is_dir() {
+                if folder != root || !SKIPPED.contains(&name.as_str()) {
+                    walk(&path, root, files);
+                }
             } else if path.extension().is_some_and(|e| TEXTS.iter().any(|text| e == *text)) || name == "run" {
                 let relative = path.strip_prefix(root).expect("inside").to_string_lossy().replace('\\', "/");
                 files.push(File { path: relative, text: fs::read_to_string(&path).expect("text") });
