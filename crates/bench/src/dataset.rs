@@ -15,21 +15,17 @@ use crate::step::context::{Keep, Target};
 
 /// What a data set consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DatasetSpec {
-    /// Number of tables.
+pub(crate) struct DatasetSpec {
     pub tables: u64,
-    /// Rows of each.
     pub rows: u64,
-    /// How wide the rows are.
     pub width: Width,
-    /// Seed.
     pub seed: u64,
     /// Size of the engine's pages: a set in other pages is another set.
     pub page_bytes: u64,
 }
 
 /// A data set at the target, ready to be read.
-pub struct Dataset {
+pub(crate) struct Dataset {
     /// Where it is: the run's own place, or one that is kept.
     pub workspace: Workspace,
     /// Its tables with what is in them.
@@ -80,7 +76,6 @@ impl DatasetSpec {
         Workspace::data(xxh3_64(name.as_bytes()))
     }
 
-    /// One of the tables.
     pub fn table(&self, number: u64) -> Table {
         schema::family(&format!("table{number}"), self.width)
     }
@@ -93,7 +88,7 @@ impl DatasetSpec {
 
 /// Finds, completes or makes the data set. `alone` asks for a kept set that no other run reads, because it will be written anew
 /// to make it cold. If others read it, it is shared and that can't be done.
-pub fn prepare(target: &Target<'_>, keep: &mut Keep<'_>, wanted: DatasetSpec, alone: bool) -> Result<Dataset> {
+pub(crate) fn prepare(target: &Target<'_>, keep: &mut Keep<'_>, wanted: DatasetSpec, alone: bool) -> Result<Dataset> {
     let kept = wanted.workspace();
     let exists = target.database.workspaces()?.iter().any(|status| status.workspace == kept);
     if exists || target.keep_data {
@@ -181,7 +176,7 @@ fn is_no_answer(error: &Error) -> bool {
 }
 
 /// Makes the tables of a data set that are not in a place yet.
-pub fn load(
+pub(crate) fn load(
     target: &Target<'_>,
     keep: &mut Keep<'_>,
     workspace: &Workspace,
@@ -224,7 +219,7 @@ pub fn load(
 }
 
 /// The tables of a complete set, if its samples agree with the generator.
-pub fn verify(
+pub(crate) fn verify(
     target: &Target<'_>,
     keep: &mut Keep<'_>,
     workspace: &Workspace,
@@ -282,7 +277,7 @@ pub fn checksum(session: &mut dyn Session, table: &Table, first: u64, last: u64)
 }
 
 /// Keys have 32 bits, as in the reference: a table of so many rows has them.
-pub fn check_rows(rows: u64) -> Result<i32> {
+pub(crate) fn check_rows(rows: u64) -> Result<i32> {
     i32::try_from(rows).map_err(|_| too_many_rows())
 }
 

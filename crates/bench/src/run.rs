@@ -25,7 +25,7 @@ use crate::figures::series::Series;
 use crate::interrupt::Interrupt;
 use crate::parameters::Parameters;
 use crate::sampling::Sampling;
-use crate::step::context::{Context, Keep, Requests, Target, Time};
+use crate::step::context::{Context, Keep, Target, Time};
 use crate::step::kind::{Measures, Ran, Step, contradiction};
 
 pub use self::plan::{On, Plan};
@@ -292,8 +292,8 @@ impl Run<'_> {
                 let lease = lease.as_mut();
                 let target = Target { database, workspace, lease, cold, keep_data: *keep_data, interrupt };
                 let Definition { mix, own, .. } = plan.definition;
-                let requests = Requests { mix, own: own.as_ref(), cpus, client };
-                let mut context = Context { target, parameters, keep, requests, levels: plan.levels.as_ref() };
+                let (own, levels) = (own.as_ref(), plan.levels.as_ref());
+                let mut context = Context { target, parameters, keep, mix, own, cpus, client, levels };
                 if prepares { measure.prepare(&mut context) } else { measure.repeat(&mut context) }
             }
             (Measures::Alone(alone), _) => {

@@ -26,7 +26,7 @@ pub struct Answered {
     pub amount: Amount,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct OfKind {
     name: String,
     times: AllTimes,
@@ -47,7 +47,7 @@ pub struct Lag {
 }
 
 /// Response times.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct AllTimes {
     /// From the intended start, as a user sees them.
     pub times: LatencyHistogram,
@@ -59,8 +59,7 @@ pub struct AllTimes {
 
 impl AllTimes {
     fn new(scheduled: bool) -> Self {
-        let uncorrected = scheduled.then(LatencyHistogram::new);
-        Self { times: LatencyHistogram::new(), without_waits: None, uncorrected }
+        Self { uncorrected: scheduled.then(LatencyHistogram::new), ..Self::default() }
     }
 
     /// Times without waits, where any are told apart from now on: up to now both were the same.
@@ -80,7 +79,7 @@ impl AllTimes {
 }
 
 /// Records requests.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Recorder {
     start: Moment,
     end: Moment,
@@ -99,24 +98,10 @@ impl Recorder {
     /// A recorder of these kinds from a moment on. What is answered at `end` or later is neither rate nor row nor second: its time
     /// counts alone, which is known. `scheduled` says that requests have intended starts.
     pub fn new(start: Moment, end: Moment, kinds: &[String], scheduled: bool) -> Self {
-        let of_kind = |name: &String| OfKind {
-            name: name.clone(),
-            times: AllTimes::new(scheduled),
-            drained: 0,
-            amount: Amount::default(),
-            errors: BTreeMap::new(),
-            retries: 0,
-        };
-        Self {
-            start,
-            end,
-            kinds: kinds.iter().map(of_kind).collect(),
-            seconds: Seconds::default(),
-            slots: Slots::default(),
-            recent: LatencyHistogram::new(),
-            lag: scheduled.then(Box::default),
-            pickup: None,
-        }
+        let times = AllTimes::new(scheduled);
+        let of_kind = |name: &String| OfKind { name: name.clone(), times: times.clone(), ..OfKind::default() };
+        let kinds = kinds.iter().map(of_kind).collect();
+        Self { start, end, kinds, lag: scheduled.then(Box::default), ..Self::default() }
     }
 
     /// Counts an answered request of the kind at `index`, in the second in which it ended.

@@ -21,7 +21,7 @@ struct Order {
 }
 
 /// Events of a run, folded.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Fold {
     run_id: String,
     seen: BTreeMap<Arc<str>, Seen>,
@@ -67,14 +67,7 @@ impl Seen {
 impl Fold {
     /// A run of which nothing is known.
     pub fn new(run_id: &str) -> Self {
-        Self {
-            run_id: run_id.to_owned(),
-            seen: BTreeMap::new(),
-            begun: None,
-            finished: None,
-            warnings: BTreeMap::new(),
-            repetitions: BTreeMap::new(),
-        }
+        Self { run_id: run_id.to_owned(), ..Self::default() }
     }
 
     /// A run by these events.

@@ -17,14 +17,6 @@ pub struct Context<'a, 'b> {
     pub parameters: &'a Parameters,
     /// What was measured goes there.
     pub keep: &'a mut Keep<'b>,
-    /// For steps that make requests.
-    pub requests: Requests<'a>,
-    /// For steps that change levels: commands for a target that can't do so itself.
-    pub levels: Option<&'a LevelWords>,
-}
-
-/// What is asked of a database, and by which client.
-pub struct Requests<'a> {
     /// Kinds of requests and their weights; empty for tests that make none.
     pub mix: &'a Mix,
     /// Requests of the definition's own, in place of a mix.
@@ -33,6 +25,8 @@ pub struct Requests<'a> {
     pub cpus: u32,
     /// What is known of our own client; filled by tests that make requests.
     pub client: &'a mut Option<Client>,
+    /// For steps that change levels: commands for a target that can't do so itself.
+    pub levels: Option<&'a LevelWords>,
 }
 
 /// Commands of the user's for the shell.

@@ -2,7 +2,7 @@
 
 pub mod custom;
 pub mod mix;
-pub mod rehearsal;
+pub(crate) mod rehearsal;
 pub mod request;
-pub mod rows;
-pub mod session;
+pub(crate) mod rows;
+pub(crate) mod session;

@@ -23,11 +23,8 @@ const OTHER_COLUMNS: [(&str, i64, i64); 4] = [
 /// A table that requests work on.
 #[derive(Debug)]
 pub struct Target {
-    /// The table.
     pub table: Table,
-    /// Its keys.
     pub live: LiveKeys,
-    /// Number of the table within its data set.
     pub number: u64,
     insert: Statement,
     delete: Statement,
@@ -79,7 +76,6 @@ impl Target {
 /// Requests on rows, of all sessions.
 #[derive(Debug)]
 pub struct OnRows<'a> {
-    /// Kinds and weights.
     pub mix: &'a Mix,
     /// The tables; a request takes one of them, all alike.
     pub targets: &'a [Target],
@@ -87,11 +83,8 @@ pub struct OnRows<'a> {
     pub single: Keys,
     /// Positions at which ranges begin.
     pub ranges: Keys,
-    /// Rows of a batch.
     pub batch_rows: u64,
-    /// Seed of the choices.
     pub seed: u64,
-    /// Family of the rows.
     pub family: Family,
 }
 

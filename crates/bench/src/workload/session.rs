@@ -31,19 +31,13 @@ const PICKUP_EVERY: Duration = Duration::from_millis(25);
 
 /// What the sessions of a phase share.
 pub struct Sessions<'a> {
-    /// Time.
     pub clock: &'a dyn Clock,
-    /// Requests to stop.
     pub interrupt: &'a Interrupt,
-    /// Makes a session anew.
     pub connect: &'a (dyn Fn() -> Result<(Box<dyn Requester>, CancelGuard)> + Sync),
-    /// When the phase ends.
     pub end: Moment,
-    /// Names of the kinds of requests.
     pub kinds: &'a [String],
     /// True where answers come from elsewhere, so that a session may pick them up late.
     pub waits_for_answers: bool,
-    /// Sessions that were lost.
     pub losses: Losses,
 }
 
@@ -63,7 +57,6 @@ impl Losses {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// How often a session lost it.
     pub fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }

@@ -3,7 +3,7 @@
 
 use plimsoll_engine::transfer::{INDEXES, Move, TABLES};
 use plimsoll_engine::work::Work;
-use plimsoll_engine::{Error, ErrorKind, Result};
+use plimsoll_engine::{Error, ErrorKind, Follow as _, Result};
 use plimsoll_measurement::{Metric, Point, Repetition, units};
 
 use crate::figures::series::{LOG_WAITS, Series, mean, ratio};
@@ -66,7 +66,7 @@ fn move_one(
             .hint("TMPDIR names the folder in which it is made")
     })?;
     let mut watch = Watch::new(target, keep, source);
-    watch.begin(DUMP)?;
+    watch.stage(DUMP)?;
     transfer.dump(&source.workspace, &file, &mut watch)?;
     // A dump that is still in memory is none yet.
     file.sync_data().map_err(|error| Error::new(ErrorKind::DiskFull, format!("the dump can't be kept: {error}")))?;

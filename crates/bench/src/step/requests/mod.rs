@@ -131,10 +131,10 @@ struct Requests {
 
 impl Measure for Requests {
     fn prepare(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
-        let Context { target, parameters, keep, requests, .. } = context;
+        let Context { target, parameters, keep, mix, own, cpus, .. } = context;
         let time = keep.time;
         let phases = plan(parameters).map_err(|problem| Error::new(ErrorKind::Usage, problem))?;
-        if let Some(own) = requests.own {
+        if let Some(own) = own {
             self.own.insert(Prepared::new(own)).prepare(target, parameters, keep)?;
         } else {
             let wanted = wanted(parameters, target.page_bytes());
@@ -149,20 +149,20 @@ impl Measure for Requests {
             // What a request costs the client by itself.
             None => {
                 let targets = [rehearsal(parameters, target)?];
-                rehearse(&on_rows(requests.mix, parameters, &targets, &phases[0])?)
+                rehearse(&on_rows(mix, parameters, &targets, &phases[0])?)
             }
         };
         let is_embedded = target.database.description().embedded;
-        self.client = ClientMonitor::new(Where { is_virtual, is_embedded, cpus: requests.cpus }, idle_ns);
+        self.client = ClientMonitor::new(Where { is_virtual, is_embedded, cpus: *cpus }, idle_ns);
         Ok(())
     }
 
     fn repeat(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
-        let Context { target, parameters, keep, requests, .. } = context;
+        let Context { target, parameters, keep, mix, client, .. } = context;
         let time = keep.time;
         let (own, access, targets) = match &self.own {
             Some(prepared) => (Some(&prepared.ready()?[0]), prepared.access(), Vec::new()),
-            None => (None, RequestAccess::OWN, provision(target, parameters, requests.mix, keep)?),
+            None => (None, RequestAccess::OWN, provision(target, parameters, mix, keep)?),
         };
         // Tables of the user's own are not loaded anew: nothing is to be done but to wait.
         time.wait(time.settle)?;
@@ -173,9 +173,9 @@ impl Measure for Requests {
         keep.begin(Some(target.database));
         let names = match own {
             Some(own) => own.kinds(),
-            None => on_rows(requests.mix, parameters, &targets, &phases[0])?.kinds(),
+            None => on_rows(mix, parameters, &targets, &phases[0])?.kinds(),
         };
-        let conditions = Conditions { parameters, access, is_bulk: requests.mix.kinds().contains(&Class::BulkLoad) };
+        let conditions = Conditions { parameters, access, is_bulk: mix.kinds().contains(&Class::BulkLoad) };
         let scheduled = phases[0].rate.is_some() || !parameters.duration("goal").is_zero();
         let mut sum = Recorder::new(keep.repetition_start, Moment::from_nanos(u64::MAX), &names, scheduled);
         let mut percentiles = Vec::new();
@@ -198,7 +198,7 @@ impl Measure for Requests {
             let workload: &dyn Workload = if let Some(own) = own {
                 own
             } else {
-                rows = on_rows(requests.mix, parameters, &targets, &phase)?;
+                rows = on_rows(mix, parameters, &targets, &phase)?;
                 &rows
             };
             tried += 1;
@@ -248,7 +248,7 @@ impl Measure for Requests {
             self.client.traffic(traffic.map(|traffic| (traffic.sent_bytes, traffic.received_bytes)));
         }
         drop(slots);
-        *requests.client = Some(self.client.client());
+        **client = Some(self.client.client());
         keep.repetition.requests = found.map_or_else(|| sum.kinds(), |(_, kinds)| kinds);
         keep.repetition.seconds = sum.seconds(&percentiles);
         outcome?;

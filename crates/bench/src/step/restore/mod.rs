@@ -6,7 +6,7 @@ use std::path::Path;
 
 use plimsoll_engine::transfer::{Move, RESTORE, START};
 use plimsoll_engine::work::Work;
-use plimsoll_engine::{Result, Transfer};
+use plimsoll_engine::{Follow as _, Result, Transfer};
 use plimsoll_measurement::units;
 
 use crate::figures::series::{Measured, Series};
@@ -65,7 +65,7 @@ fn move_one(
     // It outlives the server that is started in it, and goes whatever happens.
     let folder = scratch.insert(Scratch::make(transfer.programs())?).path();
     let mut watch = Watch::new(target, keep, source);
-    watch.begin(BACKUP)?;
+    watch.stage(BACKUP)?;
     transfer.back_up(&source.workspace, &folder, &mut watch)?;
     if let Some((content, own)) = source.own {
         // Now it is known how much there was to move.

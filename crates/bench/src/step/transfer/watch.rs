@@ -70,10 +70,6 @@ impl<'a, 'b, 'c> Watch<'a, 'b, 'c> {
         (self.content_bytes, self.page_bytes) = (content_bytes, page_bytes.max(1));
     }
 
-    pub(crate) fn begin(&mut self, name: &'static str) -> Result<()> {
-        self.stage(name)
-    }
-
     pub(crate) fn end(&mut self) -> Result<()> {
         let now = self.keep.time.clock.now();
         self.watched = None;

@@ -138,23 +138,16 @@ pub const DRAWS: &[(&str, &str)] = &[
 
 /// A parameter's values, ready to be drawn.
 #[derive(Debug)]
-pub enum Source {
+pub(crate) enum Source {
     /// Whole numbers from `from` on, so many.
     Keys {
-        /// Their distribution.
         keys: Keys,
-        /// The lowest.
         from: i64,
-        /// How many there are.
         count: u64,
     },
-    /// One of these.
     Choice(Vec<Literal>),
-    /// Random letters and digits.
     Text(usize),
-    /// A pattern.
     Pattern(String),
-    /// Rising numbers.
     Sequence(AtomicI64),
     /// Another parameter, by its position, and so much more.
     Plus(usize, i64),
@@ -162,8 +155,7 @@ pub enum Source {
 
 /// A drawn value; texts that were made lie in the session's buffer.
 #[derive(Debug, Clone, Copy)]
-pub enum Cell<'a> {
-    /// A value.
+pub(crate) enum Cell<'a> {
     Value(Value<'a>),
     /// A part of the buffer.
     Text(usize, usize),
