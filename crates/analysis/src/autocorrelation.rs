@@ -24,9 +24,7 @@ const MINIMUM_BATCHES: usize = 16;
 /// A series as a sample of its mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EffectiveSample {
-    /// Points in the series.
-    pub points: usize,
-    /// Independent points that would tell as much about the mean; at least 1, at most `points`.
+    /// Independent points that would tell as much about the mean; at least 1, at most those of the series.
     pub effective_points: f64,
     /// Arithmetic mean, in the unit of the values.
     pub mean: f64,
@@ -52,10 +50,10 @@ pub fn effective_sample(values: &[f64]) -> Option<EffectiveSample> {
         return None;
     }
     let mean = summary::mean(values)?;
-    let (points, count) = (values.len(), values.len() as f64);
+    let count = values.len() as f64;
     let variance = summary::standard_deviation(values)?.powi(2);
     if variance == 0.0 {
-        return Some(EffectiveSample { points, effective_points: count, mean, standard_error: 0.0 });
+        return Some(EffectiveSample { effective_points: count, mean, standard_error: 0.0 });
     }
     let coefficient = coefficient(values)?;
     let explained = variance_factor(coefficient, count);
@@ -63,7 +61,7 @@ pub fn effective_sample(values: &[f64]) -> Option<EffectiveSample> {
     // The mean follows the points, so their spread around it is too small by what the mean itself varies.
     let true_variance = variance * (count - 1.0) / (count - explained);
     let standard_error = (true_variance * factor / count).sqrt();
-    Some(EffectiveSample { points, effective_points: count / factor, mean, standard_error })
+    Some(EffectiveSample { effective_points: count / factor, mean, standard_error })
 }
 
 /// Correlation of each point with the next one, freed of the bias of short series; from 0 to 0.98. `None` with fewer than

@@ -64,9 +64,6 @@ pub struct Terms {
 /// too small to matter. With fewer than two repetitions on a side the ratio stands alone and is [`Verdict::Undecided`].
 /// `None` if a side is empty, has a value that is not positive and finite, or if the confidence isn't between 0 and 1.
 pub fn compare(a: &[f64], b: &[f64], terms: Terms) -> Option<Comparison> {
-    if !(terms.confidence > 0.0 && terms.confidence < 1.0) {
-        return None;
-    }
     compare_samples(LogSample::of(a)?, LogSample::of(b)?, terms)
 }
 
@@ -85,9 +82,6 @@ pub struct Summary {
 
 /// The same as [`compare`] from figures alone: an interval of known confidence gives the spread back.
 pub fn compare_summaries(a: Summary, b: Summary, terms: Terms) -> Option<Comparison> {
-    if !(terms.confidence > 0.0 && terms.confidence < 1.0) {
-        return None;
-    }
     compare_samples(a.sample()?, b.sample()?, terms)
 }
 
@@ -109,7 +103,8 @@ fn compare_samples(a: LogSample, b: LogSample, terms: Terms) -> Option<Compariso
     let scale = b.first / a.first;
     let difference = b.mean - a.mean;
     let ratio = scale * difference.exp();
-    if !(ratio.is_finite() && ratio > 0.0) {
+    let has_confidence = terms.confidence > 0.0 && terms.confidence < 1.0;
+    if !(has_confidence && ratio.is_finite() && ratio > 0.0) {
         return None;
     }
     let ends = half_width(a, b, terms.confidence)

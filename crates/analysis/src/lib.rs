@@ -19,14 +19,6 @@ mod partition;
 pub mod segments;
 pub mod summary;
 
-pub use autocorrelation::EffectiveSample;
-pub use compare::Comparison;
-pub use history::History;
-pub use interval::Interval;
-pub use ladder::Anchor;
-pub use memory::Memory;
-pub use segments::Segments;
-
 /// The confidence of published intervals.
 pub const DEFAULT_CONFIDENCE: f64 = 0.95;
 

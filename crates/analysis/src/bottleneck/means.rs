@@ -55,11 +55,7 @@ impl<'a> Means<'a> {
     pub fn of(stretch: &'a Segment<'a>, is_still: impl Fn(f64) -> bool) -> Self {
         let plain = Self::plain(stretch);
         let (from, to) = stretch.between;
-        let covered = |stall: &Stall| {
-            let end = stall.started_seconds + stall.seconds;
-            (end.min(to) - stall.started_seconds.max(from)).max(0.0)
-        };
-        let silent: f64 = stretch.stalls.iter().map(covered).sum();
+        let silent = silent_seconds(stretch.stalls, (from, to));
         if silent > 0.0 && to > from {
             let still = (silent / (to - from)).min(MOST_STILL);
             return if is_still(still) { Self { still, moving: 1.0 - still, ..plain } } else { plain };
@@ -83,11 +79,7 @@ impl<'a> Means<'a> {
     pub fn io_in_silence(&self) -> Option<f64> {
         let is_silent = |at: usize| {
             let (start, end) = self.interval(at);
-            let inside = |stall: &Stall| {
-                let over = stall.started_seconds + stall.seconds;
-                (over.min(end) - stall.started_seconds.max(start)).max(0.0)
-            };
-            self.stretch.stalls.iter().map(inside).sum::<f64>() >= MOSTLY * (end - start)
+            silent_seconds(self.stretch.stalls, (start, end)) >= MOSTLY * (end - start)
         };
         let (silent, others): (Vec<usize>, Vec<usize>) = self.counted.iter().partition(|at| is_silent(**at));
         let io = |counted: Vec<usize>| Self { counted, ..*self }.sum(&DEVICE_IO);
@@ -209,6 +201,12 @@ const IO: [&str; 3] = ["data_reads", "data_writes", "log_writes"];
 const DEVICE_IO: [&str; 2] = ["disk_reads", "disk_writes"];
 /// An interval in which nobody was answered for this part of it.
 const MOSTLY: f64 = 0.8;
+
+/// How long of this time nobody was answered.
+fn silent_seconds(stalls: &[Stall], (from, to): (f64, f64)) -> f64 {
+    let end = |stall: &Stall| stall.started_seconds + stall.seconds;
+    stalls.iter().map(|stall| (end(stall).min(to) - stall.started_seconds.max(from)).max(0.0)).sum()
+}
 
 fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();

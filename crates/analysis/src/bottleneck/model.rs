@@ -167,8 +167,7 @@ impl<'a> Model<'a> {
 
     /// The highest use of a station.
     fn highest_of(&self, station: Station) -> Option<Used> {
-        let own = RULES.iter().filter(|rule| rule.station() == Some(station));
-        own.filter_map(|rule| self.used(rule)).max_by(|a, b| a.part.total_cmp(&b.part))
+        highest_of(self.means, self.ceilings, station)
     }
 
     /// Whether next to nothing is left of the CPUs, whoever uses them.
@@ -276,6 +275,12 @@ impl<'a> Model<'a> {
     }
 }
 
+/// The highest use of a station by any of its limits.
+fn highest_of(means: &Means<'_>, ceilings: &[Ceiling], station: Station) -> Option<Used> {
+    let own = RULES.iter().filter(|rule| rule.station() == Some(station));
+    own.filter_map(|rule| highest(means, ceilings, rule)).max_by(|a, b| a.part.total_cmp(&b.part))
+}
+
 /// Cores that a part of is used; `None` where only a percentage is known.
 fn cores(used: &Used) -> Option<f64> {
     used.ceiling.as_ref().map(|ceiling| ceiling.value)
@@ -301,11 +306,7 @@ pub(super) fn parallel(means: &Means<'_>, load: &Load) -> Option<f64> {
 /// Whether there is a core for each session, so that nobody queues: sessions compute on one core each unless they are seen to use more,
 /// and others leave them alone.
 fn has_core_each(means: &Means<'_>, ceilings: &[Ceiling], load: &Load) -> bool {
-    let rules = RULES.iter().filter(|rule| rule.station() == Some(Station::Cpu));
-    let Some(used) = rules.filter_map(|rule| highest(means, ceilings, rule)).max_by(|a, b| a.part.total_cmp(&b.part))
-    else {
-        return false;
-    };
+    let Some(used) = highest_of(means, ceilings, Station::Cpu) else { return false };
     let others = means.column("other_cpu").unwrap_or(0.0);
     // A trifle that others do is no queue.
     cores(&used).is_some_and(|cores| load.sessions + others <= ENOUGH * cores) && parallel(means, load).is_none()

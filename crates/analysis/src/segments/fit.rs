@@ -180,12 +180,7 @@ fn warm_up(values: &[f64], coefficients: &[f64], floor: f64, level: f64, block: 
     let noise = line.squares / (points - 3) as f64 / (1.0 - line.coefficient.powi(2));
     let distance = (LOST_IN_NOISE * noise.sqrt()).max(floor.sqrt());
     let settled = (speed * (line.slope.abs() / distance).ln()).max(0.0) * block as f64;
-    let warm_up = WarmUp {
-        level: line.level,
-        offset: line.slope,
-        points: speed * block as f64,
-        settled: settled.ceil() as usize,
-    };
+    let warm_up = WarmUp { level: line.level, points: speed * block as f64, settled: settled.ceil() as usize };
     let fitted = Fitted { shape: Shape::WarmUp(warm_up), coefficient: line.coefficient };
     Some(Candidate { fitted, gain: level - criterion, price, coefficients: 2.0, more_cuts: 0.0 })
 }

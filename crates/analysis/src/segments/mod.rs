@@ -36,8 +36,6 @@ pub struct Segments {
     pub pattern: Pattern,
     /// Single points that are no part of it, and take no part in what else is said.
     pub outliers: Vec<usize>,
-    /// Correlation of each point with the next one around the pattern, from 0 to 1.
-    pub coefficient: f64,
     /// The part in which the series kept its level.
     pub steady: Steady,
 }
@@ -53,9 +51,8 @@ pub fn segments(values: &[f64], terms: Terms) -> Option<Segments> {
     let resolution = RESOLUTION * low.abs().max(high.abs()).max(f64::MIN_POSITIVE);
     let (outliers, cleaned) = outliers::replace(values, resolution);
     if let Some(levels) = levels::two_levels(&cleaned, resolution) {
-        let coefficient = within_levels(&cleaned, &levels);
         let steady = Steady::Never(Unsteady::Flips);
-        return Some(Segments { pattern: Pattern::TwoLevel(levels), outliers, coefficient, steady });
+        return Some(Segments { pattern: Pattern::TwoLevel(levels), outliers, steady });
     }
     let fitted = fit::best(&cleaned, terms, resolution)?;
     let pattern = match fitted.shape {
@@ -67,7 +64,7 @@ pub fn segments(values: &[f64], terms: Terms) -> Option<Segments> {
         fit::Shape::WarmUp(warm_up) => Pattern::WarmUp(warm_up),
     };
     let steady = steady::part(&pattern, values.len(), summary::mean(&cleaned)?, terms.tolerance);
-    Some(Segments { pattern, outliers, coefficient: fitted.coefficient, steady })
+    Some(Segments { pattern, outliers, steady })
 }
 
 /// The changes at the starts of segments, with intervals from the noise that all segments share.
@@ -89,14 +86,6 @@ fn changes(values: &[f64], starts: &[usize], coefficient: f64) -> Vec<Change> {
         Change { index: pair[1].0, before, after, low: after - before - half, high: after - before + half }
     };
     segments.windows(2).map(change).collect()
-}
-
-/// The first autocorrelation of what the two levels leave.
-fn within_levels(values: &[f64], levels: &TwoLevels) -> f64 {
-    let middle = f64::midpoint(levels.low.mean, levels.high.mean);
-    let level = |value: f64| if value > middle { levels.high.mean } else { levels.low.mean };
-    let rest: Vec<f64> = values.iter().map(|value| value - level(*value)).collect();
-    autocorrelation::coefficient(&rest).unwrap_or(0.0)
 }
 
 #[cfg(test)]

@@ -66,13 +66,6 @@ pub struct Change {
     pub high: f64,
 }
 
-impl Change {
-    /// Level after over level before; `None` unless both are positive.
-    pub fn ratio(&self) -> Option<f64> {
-        (self.before > 0.0 && self.after > 0.0).then(|| self.after / self.before)
-    }
-}
-
 /// A steady rise or fall.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drift {
@@ -84,13 +77,11 @@ pub struct Drift {
     pub high: f64,
 }
 
-/// A beginning that decays: `offset` times exp(-index / `points`) above the level that is reached.
+/// A beginning whose distance from the level that is reached decays with exp(-index / `points`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WarmUp {
     /// The level it settles at, in the unit of the series.
     pub level: f64,
-    /// How far the first point is above the level; negative if it is below.
-    pub offset: f64,
     /// Points in which the distance falls to 1/e.
     pub points: f64,
     /// First point at which the distance is lost in the noise.

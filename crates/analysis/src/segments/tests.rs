@@ -38,7 +38,7 @@ fn a_step_is_where_it_is() {
     let found = judged(&values);
     let Pattern::Step(changes) = &found.pattern else { panic!("{found:?}") };
     assert_eq!((changes.len(), changes[0].index), (1, 20));
-    assert!((changes[0].ratio().unwrap() - 0.9).abs() < 0.005, "{changes:?}");
+    assert!((changes[0].after / changes[0].before - 0.9).abs() < 0.005, "{changes:?}");
     assert!(changes[0].low < -10.0 && changes[0].high > -10.2 && changes[0].high < -9.0, "{changes:?}");
     assert_eq!(found.steady, Steady::Reached { from: 20, to: 60 });
     values.reverse();
