@@ -1,6 +1,6 @@
 //! Targets out of anything.
 
-use plimsoll_engine::target::{mask_urls, register};
+use plimsoll_engine::target::{mask_urls, register, unescape};
 use plimsoll_engine::{Engine, Target};
 use plimsoll_mssql::Mssql;
 use plimsoll_mysql::MySql;
@@ -20,10 +20,14 @@ fn targets() {
     let words = ["://", "password=", "pwd=", "user:pass@", "mssql:", ";", "%40"];
     plimsoll_fuzz::Target::new("targets", 10_000).lines(urls).lines(pairs).words(words).texts(|text| {
         assert!(mask_urls(text).len() <= 16 * text.len() + 16);
+        assert!(unescape(text).is_ok_and(|plain| plain.len() <= text.len()) || text.contains('%'));
         if let Ok(target) = Target::parse(text) {
             assert!(!target.display().is_empty());
             // What is shown can be shown again in an error.
             assert!(!mask_urls(target.display()).is_empty());
+            assert!(target.url().expose() == text);
+            assert!(!target.has_inline_password() || target.display().contains("***"));
+            assert!(format!("{target:?}").contains("***"));
         }
     });
 }

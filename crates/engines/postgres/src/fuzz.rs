@@ -8,13 +8,13 @@ use plimsoll_engine::server::canceller::Canceller;
 use plimsoll_engine::server::link::Refused;
 use plimsoll_engine::server::socket::Socket;
 use plimsoll_engine::server::stream::Stream;
-use plimsoll_engine::{ColumnType, Row, Secret, Target};
+use plimsoll_engine::{ColumnType, Row, Secret, Target, Value};
 use postgres_types::Type;
 
 use crate::answer;
 use crate::connection::{BINARY, Connection, Failed, Outcome};
 use crate::error::{Errors, statement};
-use crate::login::{ChannelRule, Login, log_in};
+use crate::login::{ChannelRule, Login, end_point, log_in};
 use crate::url::Location;
 use crate::wire;
 use crate::wire_connection::WireConnection;
@@ -26,12 +26,15 @@ fn urls() {
     plimsoll_fuzz::Target::new("postgres-urls", 10_000).lines(corpus).words(words).texts(|text| {
         if let Ok(target) = Target::parse(text) {
             // It may be refused, in words that can be shown.
-            assert!(Location::parse(&target).err().is_none_or(|error| !error.to_string().is_empty()));
+            match Location::parse(&target) {
+                Ok(location) => assert!(["user", "host"].iter().all(|key| location.get(key) != Some(""))),
+                Err(error) => assert!(!error.to_string().is_empty()),
+            }
         }
     });
 }
 
-const KINDS: &[&str] = &["login", "text", "rows", "prepare", "execute"];
+const KINDS: &[&str] = &["login", "text", "rows", "prepare", "execute", "certificate"];
 const TYPES: &[ColumnType] = &[
     ColumnType::Int,
     ColumnType::Bit,
@@ -66,6 +69,11 @@ fn answers() {
     let target = plimsoll_fuzz::Target::new("postgres-answers", 3_000).answers(corpus, KINDS);
     target.words(["SCRAM-SHA-256", "\0", "SELECT 1\0", "C42P01\0"]).bytes(|input| {
         let Some((kind, answer)) = input.split_first() else { return };
+        let kind = KINDS[usize::from(*kind) % KINDS.len()];
+        if kind == "certificate" {
+            assert!(end_point(answer).is_none_or(|hash| [32, 48, 64].contains(&hash.len())));
+            return;
+        }
         let (mut server, client) = UnixStream::pair().expect("a pair of sockets");
         // All that the server says, and then it is gone.
         server.write_all(answer).and_then(|()| server.shutdown(Shutdown::Write)).expect("it fits");
@@ -73,7 +81,6 @@ fn answers() {
         let canceller = Canceller::new(socket.breaker(), || Ok(()));
         let mut line = WireConnection::new(Stream::new(socket));
         let errors = Errors { address: "here".to_owned(), database: "d".to_owned(), user: "ann".to_owned() };
-        let kind = KINDS[usize::from(*kind) % KINDS.len()];
         if kind == "login" {
             let password = Some(Secret::new("secret"));
             let login = Login { user: "ann".to_owned(), password, options: None, channel: ChannelRule::IfPossible };
@@ -92,12 +99,19 @@ fn answers() {
                     if answer.len().is_multiple_of(7) { Err(statement("enough")) } else { Ok(packets > 0) }
                 });
             }
-            ("text", _) => drop(connection.run("SELECT 1")),
+            ("text", _) => {
+                // It is not even sent.
+                assert!(connection.run("SELECT \0").is_err());
+                let _ = connection.run("SELECT 1");
+            }
             ("rows", 0) => drop(connection.value::<u64>("SELECT 1", &[])),
             ("rows", 1) => drop(connection.ask(2)),
             ("rows", _) => {
                 let rows = connection.rows("SELECT 1", &["a"]).unwrap_or_default();
                 assert!(rows.len() <= answer.len());
+                assert!(rows.iter().all(|row| !row.is_true(0) || row.get::<u64>(0).is_none()));
+                assert!(rows.iter().all(|row| row.get::<u64>(usize::MAX).is_none()));
+                assert!(connection.traffic().received_bytes <= answer.len() as u64);
             }
             ("execute", _) => {
                 let asked = connection.query("SELECT 1", read);
@@ -111,7 +125,12 @@ fn answers() {
                     Err(failed) => return drop(connection.fail(failed)),
                 };
                 let columns = prepared.columns.clone();
-                if let Err(failed) = connection.execute(&prepared, &[], BINARY, |row| read(&columns, row)) {
+                let mut ended = connection.execute(&prepared, &[], BINARY, |row| read(&columns, row));
+                if matches!(ended, Err(Failed::Ours(_))) {
+                    let parameter = [Value::Int(answer.len() as i32)];
+                    ended = connection.execute(&prepared, &parameter, BINARY, |row| read(&columns, row));
+                }
+                if let Err(failed) = ended {
                     let is_half = matches!(failed, Failed::Receiver(_));
                     assert!(!connection.fail(failed).to_string().is_empty());
                     if is_half {

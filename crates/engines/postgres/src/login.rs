@@ -214,7 +214,7 @@ fn offers_binding(message: &[u8]) -> bool {
 
 /// What the log-in is bound to (`tls-server-end-point`, RFC 5929): the certificate's hash, by the function with which it was
 /// signed, where that is one of these; SHA-256 stands for what is weaker.
-fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01];
     const ECDSA: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03];
     // Certificate, in it what is signed, then the algorithm with its number as first field.
