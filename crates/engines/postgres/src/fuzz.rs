@@ -111,7 +111,7 @@ fn answers() {
                 assert!(rows.len() <= answer.len());
                 assert!(rows.iter().all(|row| !row.is_true(0) || row.get::<u64>(0).is_none()));
                 assert!(rows.iter().all(|row| row.get::<u64>(usize::MAX).is_none()));
-                assert!(connection.traffic().received_bytes <= answer.len() as u64);
+                assert!(connection.link.traffic().received_bytes <= answer.len() as u64);
             }
             ("execute", _) => {
                 let asked = connection.query("SELECT 1", read);
