@@ -57,8 +57,8 @@ pub trait Sampler: Send {
         Ok(Vec::new())
     }
 
-    /// Reads [`Counter::MemoryPercent`] where that takes a question of its own, which
-    /// only those pay who want the answer; `None` where [`Sampler::sample`] has it, or nobody does.
+    /// Reads [`Counter::MemoryPercent`] where that takes a question of its own, which only a caller that wants the answer pays for.
+    /// `None` where [`Sampler::sample`] has it, or nobody does.
     fn sample_memory(&mut self) -> Result<Option<Reading>> {
         Ok(None)
     }

@@ -96,7 +96,7 @@ impl Client {
                 command_timeout_s: login.command_timeout_s,
             }),
             Err(error) => {
-                // Somebody may still be waiting for a name; nobody waits for him.
+                // A thread of the runtime may still wait for a name; nobody waits for that thread.
                 runtime.shutdown_background();
                 Err(fault(error))
             }
