@@ -58,10 +58,8 @@ pub fn groups() -> Vec<Group> {
 pub fn find_group(name: &str) -> Result<Group, String> {
     let groups = groups();
     let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
-    match groups.iter().find(|group| group.name == name) {
-        Some(group) => Ok(group.clone()),
-        None => Err(format!("there is no group '{name}', {}", hint(name, &names, "there is none"))),
-    }
+    let unknown = || format!("there is no group '{name}', {}", hint(name, &names, "there is none"));
+    groups.iter().find(|group| group.name == name).cloned().ok_or_else(unknown)
 }
 
 impl Group {

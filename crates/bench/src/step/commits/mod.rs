@@ -69,7 +69,16 @@ impl Measure for Commits {
         let mut made = Prepared::default();
         let outcome = made.insert(parameters.count("commits"), (keep, target.database), requester.as_mut(), &insert);
         let elapsed = keep.repetition.points.iter().map(|point| point.seconds).sum();
-        keep.repetition.requests = vec![made.kind()];
+        let operations = made.times.count();
+        keep.repetition.requests = vec![RequestKind {
+            kind: "insert".to_owned(),
+            operations,
+            rows_examined: operations,
+            rows: operations,
+            content_bytes: ROW_BYTES * operations,
+            times: made.times.to_data(),
+            ..RequestKind::default()
+        }];
         keep.repetition.seconds = made.seconds;
         outcome?;
         let own_after = requester.views()?;
@@ -150,18 +159,5 @@ impl Prepared {
             outcome?;
         }
         Ok(())
-    }
-
-    fn kind(&self) -> RequestKind {
-        let operations = self.times.count();
-        RequestKind {
-            kind: "insert".to_owned(),
-            operations,
-            rows_examined: operations,
-            rows: operations,
-            content_bytes: ROW_BYTES * operations,
-            times: self.times.to_data(),
-            ..RequestKind::default()
-        }
     }
 }
