@@ -156,24 +156,17 @@ pub struct Run {
     /// Shell command that restarts the server, so that each repetition starts with a cold cache.
     #[arg(long, value_name = "COMMAND")]
     pub restart_command: Option<String>,
-    #[command(flatten)]
-    pub levels: LevelOptions,
-    #[command(flatten)]
-    pub multiples: Multiples,
-    /// One JSON object per run on standard output.
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// How to change the level of a target that has no statement for it.
-#[derive(Debug, Args)]
-pub struct LevelOptions {
     /// level-change: shell command that requests the level in PLIMSOLL_LEVEL, for targets without a statement for it.
     #[arg(long, value_name = "COMMAND", requires = "level_check")]
     pub level_command: Option<String>,
     /// level-change: shell command that prints the level in effect on its last line.
     #[arg(long, value_name = "COMMAND", requires = "level_command")]
     pub level_check: Option<String>,
+    #[command(flatten)]
+    pub multiples: Multiples,
+    /// One JSON object per run on standard output.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// What is sampled during a run.

@@ -50,14 +50,9 @@ fn describe(hit: &Match<'_>, text: &mut String) {
         let rows = figure.join_rows.map(|rows| format!(" N = {rows}")).unwrap_or_default();
         let name = format!("{}{rows}{label}", figure.metric.name());
         let _ = writeln!(text, "  {name:<34} {:<24} {}, {}", figure.to_string(), figure.basis.name(), figure.source);
-        if let Some(line) = at_full_use(figure) {
+        let note = figure.note.as_ref().map(|note| format!("note: {note}"));
+        for line in [at_full_use(figure), for_a_database(figure), note].into_iter().flatten() {
             let _ = writeln!(text, "  {:<34} {line}", "");
-        }
-        if let Some(line) = for_a_database(figure) {
-            let _ = writeln!(text, "  {:<34} {line}", "");
-        }
-        if let Some(note) = &figure.note {
-            let _ = writeln!(text, "  {:<34} note: {note}", "");
         }
     }
     for note in &level.notes {

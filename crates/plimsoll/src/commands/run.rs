@@ -46,6 +46,7 @@ pub fn run(options: &Run, settings: &Settings, printer: &Printer) -> Result<u8, 
     let interrupt = Interrupt::default();
     signals::listen(&interrupt, printer)?;
     let host = this_machine();
+    let words = options.level_command.clone().zip(options.level_check.clone());
 
     let mut codes = Vec::new();
     'targets: for target in &targets {
@@ -58,7 +59,7 @@ pub fn run(options: &Run, settings: &Settings, printer: &Printer) -> Result<u8, 
                 repetitions: options.repetitions.unwrap_or(test.definition.repetitions),
                 settle,
                 cold: Cold { restart_command: options.restart_command.clone(), shared: false },
-                levels: level_words(options),
+                levels: words.clone().map(|(command, check)| LevelWords { command, check }),
                 keep_data: options.keep_data,
                 without_samples: options.looks.no_samples,
                 campaign: options.campaign.clone(),
@@ -209,11 +210,6 @@ fn choose(options: &Run) -> Result<Vec<Chosen>, Failure> {
     chosen.collect()
 }
 
-fn level_words(options: &Run) -> Option<LevelWords> {
-    let levels = &options.levels;
-    levels.level_command.clone().zip(levels.level_check.clone()).map(|(command, check)| LevelWords { command, check })
-}
-
 /// Whoever writes to tables that are there has to say so in the definition and in the call.
 fn consent(definition: &Definition, options: &Run) -> Result<(), Failure> {
     let refused = |message: String| Failure::usage(message).code(exit::SAFETY);
@@ -300,14 +296,9 @@ pub fn plan<'a>(definition: &'a Definition, parameters: Parameters, target: &Tar
         reference: None,
         anchor: None,
         catalog_edition: None,
-        build: build(),
+        build: format!("plimsoll {}", env!("CARGO_PKG_VERSION")),
         host: host.clone(),
     }
-}
-
-/// Version of the program as runs keep it.
-fn build() -> String {
-    format!("plimsoll {}", env!("CARGO_PKG_VERSION"))
 }
 
 /// This machine, as runs keep it. To be asked before the thread boards a clock, which may bind it to one CPU.

@@ -107,7 +107,7 @@ impl Grid<'_> {
     /// The axis of what was varied, with ticks at the values themselves where they are few.
     fn axis(&self, title: &str, kind: Kind) -> Axis {
         let own = if self.all.len() > MOST_TICKS { &[] } else { self.all.as_slice() };
-        Axis::new(title, kind).with_ticks(own.iter().map(|(value, _)| *value).collect())
+        Axis { ticks: own.iter().map(|(value, _)| *value).collect(), ..Axis::new(title, kind) }
     }
 
     /// A chart's title, with what each line is of.

@@ -182,11 +182,6 @@ fn joined_limits(first: String, also: &[String]) -> String {
     }
 }
 
-/// What it means that a limit bound; empty for one that nobody knows.
-fn limit_meaning(limit: &str) -> &'static str {
-    LIMITS.iter().find(|(name, ..)| *name == limit).map_or("", |(.., meaning)| meaning)
-}
-
 /// The bottleneck in a sentence, and what it means; `None` until something is known.
 pub fn bottleneck(verdict: &Verdict) -> Option<String> {
     let Some(limit) = verdict.limit.as_deref() else {
@@ -203,7 +198,8 @@ pub fn bottleneck(verdict: &Verdict) -> Option<String> {
         Some(used) => format!(", {} used to {used}", limit_name(limit)),
         None => String::new(),
     };
-    Some(format!("{names} {verb}{used}. {}", limit_meaning(limit)).trim_end().to_owned())
+    let meaning = LIMITS.iter().find(|(name, ..)| *name == limit).map_or("", |(.., meaning)| meaning);
+    Some(format!("{names} {verb}{used}. {meaning}").trim_end().to_owned())
 }
 
 /// What would raise the rate most, in a sentence.

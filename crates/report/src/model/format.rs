@@ -212,28 +212,23 @@ pub fn minute(timestamp: &str) -> String {
     moment.strip_suffix(" UTC").and_then(|text| text.get(..16)).map_or_else(|| moment.clone(), str::to_owned)
 }
 
-/// The sign that marks a flag wherever colour would not be enough.
+/// Flags, their signs wherever colour would not be enough, and their meanings for legends and tooltips.
+const FLAGS: [(&str, &str, &str); 5] = [
+    ("plan-change", "◆", "the time does not grow with the square of N: the plan may have changed"),
+    ("low-cpu", "▽", "the CPUs were not fully used"),
+    ("short", "∘", "too short to compare: other times weigh more than CPU"),
+    ("source-read", "□", "the source had to be read from storage while it was written"),
+    ("goal-missed", "✕", "the goal of the search was not met"),
+];
+
+/// The sign of a flag.
 pub fn flag_symbol(flag: &str) -> &'static str {
-    match flag {
-        "plan-change" => "◆",
-        "low-cpu" => "▽",
-        "short" => "∘",
-        "source-read" => "□",
-        "goal-missed" => "✕",
-        _ => "†",
-    }
+    FLAGS.iter().find(|(name, ..)| *name == flag).map_or("†", |(_, sign, _)| sign)
 }
 
-/// What a flag means, for legends and tooltips.
+/// What a flag means; the flag itself where nobody knows.
 pub fn flag_meaning(flag: &str) -> String {
-    match flag {
-        "plan-change" => "the time does not grow with the square of N: the plan may have changed".to_owned(),
-        "low-cpu" => "the CPUs were not fully used".to_owned(),
-        "short" => "too short to compare: other times weigh more than CPU".to_owned(),
-        "goal-missed" => "the goal of the search was not met".to_owned(),
-        "source-read" => "the source had to be read from storage while it was written".to_owned(),
-        other => plain(other),
-    }
+    FLAGS.iter().find(|(name, ..)| *name == flag).map_or_else(|| plain(flag), |(.., meaning)| (*meaning).to_owned())
 }
 
 #[cfg(test)]

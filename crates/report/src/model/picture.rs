@@ -98,13 +98,6 @@ impl Axis {
     pub fn new(title: impl Into<String>, kind: Kind) -> Self {
         Self { title: title.into(), kind, ticks: Vec::new() }
     }
-
-    /// The same with ticks at these values.
-    #[must_use]
-    pub fn with_ticks(mut self, ticks: Vec<f64>) -> Self {
-        self.ticks = ticks;
-        self
-    }
 }
 
 /// Bars of one figure, alone or in groups.

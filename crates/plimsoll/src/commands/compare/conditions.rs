@@ -59,7 +59,10 @@ const FACTS: [&str; 5] = ["data_reused", "settle_seconds", "page_bytes", "group"
 
 /// What differs between two runs.
 pub fn differences(base: &RunRecord, other: &RunRecord) -> Vec<Difference> {
-    let mut found = Differences(Vec::new());
+    let mut found = Vec::new();
+    let mut add = |what: &str, weight, a: Option<String>, b: Option<String>| {
+        found.extend((a != b).then(|| Difference { what: what.to_owned(), weight, values: [a, b] }));
+    };
     let text = |text: &str| Some(text.to_owned());
     let definitions = [base, other].map(|run| Definition::parse("stored definition", &run.definition.text).ok());
     // Another text may say the same: titles and usual values change from release to release.
@@ -68,17 +71,17 @@ pub fn differences(base: &RunRecord, other: &RunRecord) -> Vec<Difference> {
         _ => base.definition.hash == other.definition.hash,
     };
     let weight = if is_one_test { Weight::Warns } else { Weight::Refuses };
-    found.add("test", weight, text(&base.test), text(&other.test));
+    add("test", weight, text(&base.test), text(&other.test));
     if !is_one_test && base.test == other.test {
-        found.add("definition", weight, text(&base.definition.hash), text(&other.definition.hash));
+        add("definition", weight, text(&base.definition.hash), text(&other.definition.hash));
     }
-    found.add("target", Weight::Compared, text(&base.target), text(&other.target));
-    found.add("engine", Weight::Warns, text(&base.engine), text(&other.engine));
+    add("target", Weight::Compared, text(&base.target), text(&other.target));
+    add("engine", Weight::Warns, text(&base.engine), text(&other.engine));
     let is_one_engine = base.engine == other.engine;
     if is_one_engine {
-        found.add("engine version", Weight::Warns, base.engine_version.clone(), other.engine_version.clone());
+        add("engine version", Weight::Warns, base.engine_version.clone(), other.engine_version.clone());
     }
-    found.add("catalogue edition", Weight::Warns, base.catalog_edition.clone(), other.catalog_edition.clone());
+    add("catalogue edition", Weight::Warns, base.catalog_edition.clone(), other.catalog_edition.clone());
     let is_rate_of_volume =
         definitions.iter().flatten().all(|definition| definition.steps.iter().all(|step| step.compares_volumes));
     for parameter in BUILT_IN.parameters() {
@@ -93,13 +96,13 @@ pub fn differences(base: &RunRecord, other: &RunRecord) -> Vec<Difference> {
             let usual = || usual(parameter, definition.as_ref()?);
             parameter.recorded(&run.parameters).or_else(usual).map(|value| unscaled(&value, factor).to_string())
         });
-        found.add(parameter.name, weight, a, b);
+        add(parameter.name, weight, a, b);
     }
     let variables = definitions.iter().flatten().filter_map(|definition| definition.own.as_ref());
     let variables: BTreeSet<&String> = variables.flat_map(|own| own.variables.keys()).collect();
     let value = |run: &RunRecord, name: &str| run.parameters.get(name).map(ToString::to_string);
     for name in variables {
-        found.add(name, Weight::Refuses, value(base, name), value(other, name));
+        add(name, Weight::Refuses, value(base, name), value(other, name));
     }
     if definitions.iter().all(Option::is_none) {
         // Nobody knows which of them say what is asked.
@@ -108,30 +111,30 @@ pub fn differences(base: &RunRecord, other: &RunRecord) -> Vec<Difference> {
         let is_known =
             |name: &str| name == "scale" || FACTS.contains(&name) || known.iter().any(|one| one.name == name);
         for name in names.into_iter().filter(|name| !is_known(name)) {
-            found.add(name, Weight::Warns, value(base, name), value(other, name));
+            add(name, Weight::Warns, value(base, name), value(other, name));
         }
     }
     // A scale is a part of an engine's own nature: held against an engine without one it is no difference of the test.
     let scale_weight = if is_one_engine { Weight::Refuses } else { Weight::Warns };
     let scale = |run: &RunRecord| Some(format!("1/{}", scale_of(run)));
-    found.add("scale", scale_weight, scale(base), scale(other));
+    add("scale", scale_weight, scale(base), scale(other));
     for name in FACTS.into_iter().filter(|name| is_one_engine || *name != "page_bytes") {
-        found.add(name, Weight::Warns, value(base, name), value(other, name));
+        add(name, Weight::Warns, value(base, name), value(other, name));
     }
-    found.add("clock", Weight::Warns, text(&base.clock), text(&other.clock));
-    found.add("plimsoll", Weight::Warns, text(&base.build), text(&other.build));
-    found.add("client machine", Weight::Warns, base.host.name.clone(), other.host.name.clone());
+    add("clock", Weight::Warns, text(&base.clock), text(&other.clock));
+    add("plimsoll", Weight::Warns, text(&base.build), text(&other.build));
+    add("client machine", Weight::Warns, base.host.name.clone(), other.host.name.clone());
     let platform = |run: &RunRecord| Some(format!("{}, {} CPUs", run.host.platform, run.host.cpus));
-    found.add("client platform", Weight::Warns, platform(base), platform(other));
-    found.add("client's load", Weight::Warns, load(base), load(other));
+    add("client platform", Weight::Warns, platform(base), platform(other));
+    add("client's load", Weight::Warns, load(base), load(other));
     if is_one_engine {
         let names: BTreeSet<&String> = base.environment.keys().chain(other.environment.keys()).collect();
         for name in names.into_iter().filter(|name| *name != "scale") {
             let [a, b] = [base, other].map(|run| run.environment.get(name).cloned());
-            found.add(name, Weight::Setting, a, b);
+            add(name, Weight::Setting, a, b);
         }
     }
-    found.0
+    found
 }
 
 /// Why a ratio of two runs means nothing; `None` where it may mean something.
@@ -150,16 +153,6 @@ fn load(run: &RunRecord) -> Option<String> {
 
 fn scale_of(run: &RunRecord) -> u64 {
     run.parameters.get("scale").and_then(Value::as_u64).filter(|scale| *scale > 0).unwrap_or(1)
-}
-
-struct Differences(Vec<Difference>);
-
-impl Differences {
-    fn add(&mut self, what: &str, weight: Weight, a: Option<String>, b: Option<String>) {
-        if a != b {
-            self.0.push(Difference { what: what.to_owned(), weight, values: [a, b] });
-        }
-    }
 }
 
 /// What a parameter is where a run has none: runs of an older release do without those that came later.
