@@ -1,7 +1,5 @@
 //! What can be wrong with a catalogue's text or with a question to it.
 
-use std::fmt::Write as _;
-
 /// Similarity (Jaro-Winkler, 0 to 1) from which on a name is offered as the one that was meant.
 const SIMILAR: f64 = 0.7;
 
@@ -90,12 +88,7 @@ pub enum CatalogError {
 
 /// `; did you mean 'S2'?` where exactly one known name is most similar and similar enough, else nothing.
 fn hint(name: &str, known: &[String]) -> String {
-    let mut text = String::new();
-    if let Some(nearest) = nearest(name, known) {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "; did you mean '{nearest}'?");
-    }
-    text
+    nearest(name, known).map(|nearest| format!("; did you mean '{nearest}'?")).unwrap_or_default()
 }
 
 /// The one name most similar to `name`, case aside. A tie is no answer: for `S9` all of S0 to S3 are equally near.

@@ -40,8 +40,7 @@ impl Way {
 
     /// The smallest of the limits of these kinds, of equals the first; `None` where nothing of them is limited.
     pub fn smallest(&self, kinds: &[LimitKind]) -> Option<&WayLimit> {
-        let limits = self.limits.iter().filter(|limit| kinds.contains(&limit.kind));
-        limits.min_by(|one, other| one.per_second.total_cmp(&other.per_second))
+        self.of(kinds).min_by(|one, other| one.per_second.total_cmp(&other.per_second))
     }
 }
 

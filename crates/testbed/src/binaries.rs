@@ -20,25 +20,17 @@ pub struct Binaries {
 impl Binaries {
     /// Those of the version that the environment chooses; else looks in PATH, then in the versioned folders, the newest first.
     pub fn find() -> Result<Self, TestbedError> {
-        let path = env::var_os("PATH").unwrap_or_default();
-        let searched: Vec<PathBuf> = env::split_paths(&path).collect();
         if let Some(chosen) = Installation::chosen(&[Product::PostgreSql])? {
             return Self::of(&chosen);
         }
-        let versioned = newest_first(Path::new(VERSIONED));
-        searched
-            .iter()
-            .chain(&versioned)
-            .find_map(|folder| Self::in_folder(folder, &searched))
-            .ok_or(TestbedError::MissingBinaries)
+        let folders = folders();
+        folders.iter().find_map(|folder| Self::in_folder(folder, &folders)).ok_or(TestbedError::MissingBinaries)
     }
 
     /// Those of an installation, which may lack psql: any version's will do.
     pub(crate) fn of(installation: &Installation) -> Result<Self, TestbedError> {
         installation.stated_version()?;
-        let path = env::var_os("PATH").unwrap_or_default();
-        let searched: Vec<PathBuf> = env::split_paths(&path).chain(newest_first(Path::new(VERSIONED))).collect();
-        Self::in_folder(&installation.programs(), &searched).ok_or(TestbedError::MissingBinaries)
+        Self::in_folder(&installation.programs(), &folders()).ok_or(TestbedError::MissingBinaries)
     }
 
     /// The folder that holds them; pgbench is there too where it is installed.
@@ -56,6 +48,12 @@ impl Binaries {
         let psql = if beside.is_file() { beside } else { clients.find(|client| client.is_file())? };
         Some(Self { initdb: real("initdb")?, pg_ctl, psql })
     }
+}
+
+/// Where programs are looked for.
+fn folders() -> Vec<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).chain(newest_first(Path::new(VERSIONED))).collect()
 }
 
 /// The `bin` folders under `root/<major version>/`, highest version first.
