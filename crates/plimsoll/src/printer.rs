@@ -63,9 +63,9 @@ impl Printer {
     /// A result, as it is. A reader that has gone away is no error.
     pub fn result(&self, text: &str) {
         let mut stdout = std::io::stdout().lock();
-        let written = stdout
-            .write_all(text.as_bytes())
-            .and_then(|()| if text.ends_with('\n') { Ok(()) } else { stdout.write_all(b"\n") });
+        let is_ended = text.is_empty() || text.ends_with('\n');
+        let written =
+            stdout.write_all(text.as_bytes()).and_then(|()| if is_ended { Ok(()) } else { stdout.write_all(b"\n") });
         if let Err(error) = written.and_then(|()| stdout.flush())
             && error.kind() != ErrorKind::BrokenPipe
         {
