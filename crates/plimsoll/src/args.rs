@@ -34,10 +34,10 @@ pub struct Arguments {
     /// When to use colour.
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, help_heading = "Everywhere")]
     pub color: Color,
-    /// No progress, no remarks: results and errors only.
+    /// Print results and errors only: no progress, no remarks.
     #[arg(short, long, global = true, help_heading = "Everywhere")]
     pub quiet: bool,
-    /// A line for every finished point.
+    /// Print a line for every finished point.
     #[arg(short, long, global = true, conflicts_with = "quiet", help_heading = "Everywhere")]
     pub verbose: bool,
 }
@@ -45,11 +45,11 @@ pub struct Arguments {
 /// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Color {
-    /// On a terminal, unless NO_COLOR or TERM=dumb say otherwise.
+    /// Use colour on a terminal, unless NO_COLOR or TERM=dumb is set.
     Auto,
-    /// Always.
+    /// Always use colour.
     Always,
-    /// Never.
+    /// Never use colour.
     Never,
 }
 
@@ -68,7 +68,7 @@ pub enum Command {
     Show(Show),
     /// Compare runs with a baseline: ratios with intervals.
     Compare(Compare),
-    /// Show whether a test has got slower: its figure over all runs on a target, with dates and sizes of changes.
+    /// Show a test's figure over all runs on a target, and when and by how much it changed.
     History(History),
     /// Write a report about stored runs.
     Report(Report),
@@ -76,7 +76,7 @@ pub enum Command {
     Clean(Clean),
     /// Show published limits of tiers and disks, with date, source and basis.
     Catalog(Catalog),
-    /// The lab: SQLite on modelled hardware with known limits.
+    /// Verify the lab: SQLite on modelled hardware with known limits.
     Lab(Lab),
     /// Check what works on this machine, and what a target allows.
     Doctor(Doctor),
@@ -94,7 +94,7 @@ pub struct Demo {
     /// File to write the report to.
     #[arg(long, value_name = "FILE", default_value = "plimsoll-demo.html")]
     pub html: PathBuf,
-    /// One JSON object per run on standard output.
+    /// Print one JSON object per run to standard output.
     #[arg(long)]
     pub json: bool,
 }
@@ -131,16 +131,16 @@ pub struct Run {
     /// Set a parameter of the test, such as volume=500MiB. See `plimsoll tests show TEST`.
     #[arg(long, value_name = "K=V")]
     pub set: Vec<String>,
-    /// Number of repetitions (a, b, c...), from which the interval is computed [default: the definition's, 3].
+    /// Number of repetitions (a, b, c...). The interval is computed from them [default: the definition's, 3].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_REPETITIONS_OF_A_RUN))]
     pub repetitions: Option<u32>,
     /// Find the highest request rate that keeps latency within this goal, such as p99=20ms.
     #[arg(long, value_name = "PERCENTILE=TIME")]
     pub find_knee: Option<String>,
-    /// Use small volumes, at most about 20 s a repetition, for a first look.
+    /// Use small volumes for a first look: at most about 20 s per repetition.
     #[arg(long)]
     pub short: bool,
-    /// Campaign name, by which runs are found and reported together.
+    /// Campaign name. Other commands find and report runs by this name.
     #[arg(long, value_name = "NAME")]
     pub campaign: Option<String>,
     /// Keep the data set of scans on the target. Later runs verify it and use it again.
@@ -164,7 +164,7 @@ pub struct Run {
     pub level_check: Option<String>,
     #[command(flatten)]
     pub multiples: Multiples,
-    /// One JSON object per run on standard output.
+    /// Print one JSON object per run to standard output.
     #[arg(long)]
     pub json: bool,
 }
@@ -194,10 +194,10 @@ pub struct Consent {
 /// What the CPU ladder is compared with.
 #[derive(Debug, Args)]
 pub struct Multiples {
-    /// cpu-join: the run that counts as 1 in the second block.
+    /// cpu-join: reference run. The table of multiples divides by its speed.
     #[arg(long, value_name = "RUN")]
     pub reference: Option<String>,
-    /// cpu-join: a run and its DTU for the third block, such as RUN=50. `catalog` uses the published fit.
+    /// cpu-join: a run and its DTU for the DTU table, such as RUN=50. `catalog` uses the published fit.
     #[arg(long, value_name = "RUN=DTU|catalog")]
     pub anchor: Option<String>,
 }
@@ -213,7 +213,7 @@ pub struct Tests {
 pub enum TestsAction {
     /// List the built-in tests.
     List,
-    /// Print a test or a group of tests as TOML. A file of your own works the same way.
+    /// Print a test or a group of tests as TOML. Your own definition files have the same form.
     Show {
         /// Name of the test or group.
         test: String,
@@ -239,7 +239,7 @@ pub struct Runs {
     /// First copy the runs of another store into this one.
     #[arg(long, value_name = "FILE")]
     pub merge: Option<PathBuf>,
-    /// One JSON object per run.
+    /// Print one JSON object per run.
     #[arg(long)]
     pub json: bool,
 }
@@ -272,14 +272,14 @@ pub struct Compare {
     /// Exit with 1 if a metric is worse. All metrics together raise a false alarm in at most 5 of 100 cases (Holm).
     #[arg(long, value_enum, value_name = "VERDICT")]
     pub fail_on: Option<FailOn>,
-    /// One JSON object per comparison.
+    /// Print one JSON object per comparison.
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Six runs at least are needed. Runs that measured something else (other parameters, another server) are left out and named.
+At least six runs are needed. Runs with other parameters or on another server are left out and named.
 Examples:
   plimsoll history read-scan --target postgres://me@db.example/sales
   plimsoll history insert --target sqlite:./data.db --metric latency_p99 --html history.html
@@ -294,16 +294,16 @@ pub struct History {
     /// Figure to show, such as read_rate or latency_p99 [default: the headline].
     #[arg(long, value_name = "NAME")]
     pub metric: Option<String>,
-    /// Show runs with the server and parameters of this one [default: the newest run with the figure].
+    /// Show only runs with the same server and parameters as this run [default: the newest run with the figure].
     #[arg(long, value_name = "RUN")]
     pub like: Option<String>,
-    /// Write an HTML page with the figure over dates; - for standard output.
+    /// Write an HTML page with a chart of the figure by date; - for standard output.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Exit with 1 if the newest level is worse than the first or the previous one.
     #[arg(long, value_enum, value_name = "VERDICT")]
     pub fail_on: Option<FailOn>,
-    /// One JSON object.
+    /// Print one JSON object.
     #[arg(long)]
     pub json: bool,
 }
@@ -330,13 +330,13 @@ pub struct Report {
     /// Write one self-contained HTML file with charts; - for standard output.
     #[arg(long, value_name = "FILE", group = "output")]
     pub html: Option<PathBuf>,
-    /// Markdown.
+    /// Write the report as Markdown; - for standard output.
     #[arg(long, value_name = "FILE", group = "output")]
     pub markdown: Option<PathBuf>,
-    /// Write what was recorded as a CSV table.
+    /// Write the recorded data as a CSV table; - for standard output.
     #[arg(long, value_name = "FILE", group = "output")]
     pub csv: Option<PathBuf>,
-    /// What the rows of the CSV table are.
+    /// Kind of rows in the CSV table.
     #[arg(long, value_name = "ROWS", default_value = csv::ROWS[0].0, value_parser = rows(), requires = "csv")]
     pub rows: String,
     /// Title of the report.
@@ -353,7 +353,7 @@ pub struct Clean {
     pub target: String,
     #[command(flatten)]
     pub access: Access,
-    /// Remove kept data sets too.
+    /// Remove kept data sets as well.
     #[arg(long)]
     pub data: bool,
     /// List what would be removed, and remove nothing.
@@ -389,24 +389,24 @@ pub struct Verify {
     /// Verify only this edition [default: all; in real time the newest].
     #[arg(long, value_name = "EDITION")]
     pub edition: Option<String>,
-    /// Virtual time, or the machine's own time: then rates only, within 3 %.
+    /// Clock of the lab. In real time only rates are verified, within 3 %.
     #[arg(long, value_enum, value_name = "CLOCK", default_value_t = ClockKind::Virtual)]
     pub clock: ClockKind,
     /// Verify only rows of this mean size in bytes of data content [default: both].
     #[arg(long, value_name = "410|900", value_parser = ["410", "900"])]
     pub row: Option<String>,
-    /// One JSON object per measurement on standard output.
+    /// Print one JSON object per measurement to standard output.
     #[arg(long)]
     pub json: bool,
     /// Write the table as Markdown too; - for standard output.
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
-    /// Instead: seeded scenarios with a limit that reruns find, and the verdict on each. Exits with 1 if more than 10 %
-    /// have none or more than 1 % a wrong one.
+    /// Verify verdicts instead: reruns of seeded scenarios show the true limit of each. Exit with 1 if more than 10 % of
+    /// the scenarios have no verdict or more than 1 % have a wrong one.
     #[arg(long, value_enum, value_name = "HALF", num_args = 0..=1, default_missing_value = "both",
           conflicts_with_all = ["level", "edition", "clock", "row", "markdown"])]
     pub verdicts: Option<Halves>,
-    /// Run only this many scenarios.
+    /// Run at most this many scenarios.
     #[arg(long, value_name = "N", requires = "verdicts", value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: Option<u32>,
 }
@@ -416,7 +416,7 @@ pub struct Verify {
 pub enum Halves {
     /// The half from which the rules were developed.
     Developing,
-    /// The half on which the rules are only tried.
+    /// The half on which the rules are only tested.
     HeldOut,
     /// All.
     Both,
@@ -425,9 +425,9 @@ pub enum Halves {
 /// A clock of the lab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ClockKind {
-    /// Time jumps from event to event.
+    /// Virtual time: it jumps from event to event.
     Virtual,
-    /// Time passes as on the wall clock.
+    /// Real time, as on the wall clock.
     Real,
 }
 

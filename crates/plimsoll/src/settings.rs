@@ -12,12 +12,12 @@ use crate::failure::Failure;
 /// Every environment variable that the program reads, with a sentence.
 pub const ENVIRONMENT: &[(&str, &str)] = &[
     ("PLIMSOLL_STORE", "Result store, like --store."),
-    ("PLIMSOLL_HOME", "Directory for everything Plimsoll keeps, in place of the system's data directory."),
-    ("PLIMSOLL_PASSWORD", "Password of the target, where the URL and --password-file give none."),
-    ("PGPASSWORD, PGPASSFILE", "PostgreSQL's own: password, or where the password file is."),
+    ("PLIMSOLL_HOME", "Directory for all files of Plimsoll, in place of the system's data directory."),
+    ("PLIMSOLL_PASSWORD", "Password of the target, if neither the URL nor --password-file gives one."),
+    ("PGPASSWORD, PGPASSFILE", "PostgreSQL's own variables: the password, or the path of the password file."),
     ("XDG_DATA_HOME", "Data directory; the store is plimsoll/runs.db in it."),
     ("NO_COLOR, CLICOLOR_FORCE, TERM=dumb", "Whether output is coloured."),
-    ("CI", "Progress as plain lines."),
+    ("CI", "Prints progress as plain lines."),
     ("COLUMNS", "Width of tables."),
 ];
 

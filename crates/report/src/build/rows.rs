@@ -43,10 +43,10 @@ pub const ROWS: [(&str, &str, Rows); 8] = [
     ("seconds", "Seconds of requests", requests::seconds),
     ("requests", "Kinds of requests, with their percentiles", requests::kinds),
     ("phases", "Phases of requests: rates, sessions, sizes of batches", requests::phases),
-    ("histograms", "Buckets of the histograms of response times", requests::histograms),
-    ("waits", "What sessions waited for", requests::waits),
-    ("files", "What was read from and written to files of the engine", requests::files),
-    ("samples", "What the engine and the machine said of themselves, second by second", samples::samples),
+    ("histograms", "Buckets of latency histograms", requests::histograms),
+    ("waits", "Waits of sessions, by type", requests::waits),
+    ("files", "Reads and writes of the engine's files", requests::files),
+    ("samples", "Samples of the engine and the machine, one per second", samples::samples),
 ];
 
 fn points(records: &[RunRecord]) -> Table {
