@@ -52,31 +52,31 @@ const BUILTIN: &[(&str, &str)] = &[
 pub const KEYS: &[(&str, &str)] = &[
     ("name", "Name of the test, as on the command line: letters, digits and hyphens."),
     ("title", "A few words for tables and charts."),
-    ("about", "What is done and why, for people."),
+    ("about", "What the test does and why. A text for readers only."),
     (
         "steps",
         "What a repetition does, in order: scan, write, join, memory, requests, commits, import, copy, restore, level-change.",
     ),
-    ("repetitions", "How often it is repeated, 1 to 26; they are labelled a, b, c..."),
+    ("repetitions", "Number of repetitions, 1 to 26. They are labelled a, b, c..."),
     (
         "mix",
         "Kinds of requests and their weights: insert, delete, direct-select, indirect-select, update, table-select, bulk-load.",
     ),
-    ("request", "Requests of your own, written as [[request]], in place of a mix; see below."),
-    ("variables", "Whole numbers that ranges and texts may name, such as scale = 10; `--set scale=100` gives another."),
-    ("copies", "'{n}' in texts is one of 1 to this: tables that are alike."),
-    ("existing", "true: requests work on tables that are there, read-only."),
-    ("writes", "true: they write to those; the run asks for --allow-writes."),
+    ("request", "Your own requests in place of a mix, each written as [[request]]; see below."),
+    ("variables", "Whole numbers that ranges and texts may use, such as scale = 10. `--set scale=100` changes one."),
+    ("copies", "Number of copies of each table. '{n}' in a text stands for a copy's number, from 1 on."),
+    ("existing", "true: requests read existing tables and write nothing."),
+    ("writes", "true: requests also write to existing tables. The run then needs --allow-writes."),
     (
         "setup",
-        "statements = [...] that are run once, before the first repetition; each for every copy if it has '{n}'.",
+        "statements = [...] to run once before the first repetition. A statement with '{n}' runs for every copy.",
     ),
-    ("cleanup", "The same after the last repetition, however it ended."),
-    ("parameters", "The parameters of the steps."),
-    ("short", "Parameters that `--short` puts in place of the others, for a first look of about 20 s."),
+    ("cleanup", "statements = [...] to run once after the last repetition, even if that failed."),
+    ("parameters", "Parameters of the steps, listed below."),
+    ("short", "Values that `--short` uses instead, for a first look of about 20 s."),
     (
         "scaled",
-        "Parameters for a target whose volumes shrink, such as the lab; they go before both, and sizes are divided.",
+        "Values for a target with scaled volumes, such as the lab. They override both; sizes are divided by the scale.",
     ),
 ];
 

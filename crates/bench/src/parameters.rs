@@ -287,7 +287,7 @@ pub fn hint(word: &str, known: &[&str], none: &str) -> String {
     match nearest(word, known) {
         Some(near) => format!("did you mean '{near}'?"),
         None if known.is_empty() => none.to_owned(),
-        None => format!("known are {}", known.join(", ")),
+        None => format!("known names: {}", known.join(", ")),
     }
 }
 

@@ -36,7 +36,7 @@ pub fn engine_of(target: &Target) -> Result<&'static dyn Engine, Error> {
     ENGINES.into_iter().find(|engine| engine.schemes().contains(&target.scheme.as_str())).ok_or_else(|| {
         let schemes: Vec<&str> = ENGINES.iter().flat_map(|engine| engine.schemes()).copied().collect();
         let message = format!("no engine has the scheme '{}:'", target.scheme);
-        Error::new(ErrorKind::Usage, message).hint(format!("known are {}", schemes.join(", ")))
+        Error::new(ErrorKind::Usage, message).hint(format!("known names: {}", schemes.join(", ")))
     })
 }
 

@@ -40,7 +40,7 @@ impl Failure {
     pub fn cut_off() -> Self {
         Self::usage("the result could not be written in full")
             .code(exit::INCOMPLETE)
-            .hint("free some space where standard output goes; runs are in the store")
+            .hint("free some space on the disk of standard output; the runs are in the store")
     }
 
     /// A file could not be written.
@@ -76,10 +76,10 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let (hint, exit_code) = match &error {
             StoreError::UnknownRun { .. } | StoreError::AmbiguousRun { .. } | StoreError::PrefixTooShort { .. } => {
-                ("'plimsoll runs' lists what there is", exit::USAGE)
+                ("'plimsoll runs' lists the stored runs", exit::USAGE)
             }
             StoreError::Missing { .. } => (
-                "'plimsoll run' and 'plimsoll demo' make it with their first run; --store FILE or PLIMSOLL_STORE names another",
+                "the first 'plimsoll run' or 'plimsoll demo' creates it; --store FILE or PLIMSOLL_STORE names another",
                 exit::CANNOT_CONNECT,
             ),
             StoreError::Full { .. } => (

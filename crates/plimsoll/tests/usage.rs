@@ -59,7 +59,7 @@ fn wrong_calls_name_the_place_and_the_next_step() {
     let three = ["bulk-load", "--set", "rate=1,2", "--set", "sessions=1,2", "--set", "batch=1,2"];
     run(&three).failed(2, &["all have several values"]);
     run(&["mix-a", "--set", "rate=1", "--set", "think=1s"]).failed(2, &["'think'", "'rate'"]);
-    run(&["mix-a", "--set", "batch=10"]).failed(2, &["mix-a has no use for it"]);
+    run(&["mix-a", "--set", "batch=10"]).failed(2, &["mix-a does not use it"]);
     run(&["mix-a", "--set", "think=-5ms"]).failed(2, &["'-5ms' does not start with a digit"]);
     scene.say(&["run", "--target", &target, "mix-a"]).failed(2, &["tests come first"]);
     assert_eq!(scene.say(&["runs", "--json"]).json().len(), 0, "a wrong call is no run");
@@ -137,7 +137,7 @@ fn who_only_reads_makes_no_store() {
         said.failed(4, &["there is no result store at some/where/runs.db", "plimsoll run"]);
     }
     let doctor = scene.say(&["doctor", "--store", "some/where/runs.db"]);
-    assert!(doctor.code == 0 && doctor.out.contains("which the first run makes"), "{doctor:#?}");
+    assert!(doctor.code == 0 && doctor.out.contains("the first run creates it"), "{doctor:#?}");
     let left = std::fs::read_dir(scene.folder()).unwrap().count();
     assert_eq!(left, 0, "nothing was made");
 }

@@ -156,7 +156,7 @@ fn slower() -> History {
         runs: values.iter().enumerate().map(run).collect(),
         found: history::history(&judged, Terms::new(true)),
         beside: vec![Some("engine version (15.3 against 15.4)".into())],
-        left_out: vec!["0194: it did not measure the same: volume (1 against 2)".into()],
+        left_out: vec!["0194: it differs in volume (1 against 2)".into()],
     }
 }
 

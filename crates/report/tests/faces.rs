@@ -61,7 +61,7 @@ fn terminal_lists_and_compares() {
         low: None,
         high: None,
         verdict: "undecided".into(),
-        why: Some("single repetitions show no spread; 3 a side at least would".into()),
+        why: Some("single repetitions show no spread; use at least 3 per side".into()),
         notes: Vec::new(),
         ..comparison.clone()
     };

@@ -27,7 +27,7 @@ fn too_close(found: &[Found]) -> Option<String> {
     let mut others = found.iter().skip(1).filter(|other| other.gain_percent >= least);
     let doubtful = first.or_else(|| others.find(|other| is_within(SECOND_DOUBT_PERCENT, other)))?;
     let (lift, gain) = (doubtful.lift, doubtful.gain_percent);
-    Some(format!("{lift} would bring about {gain:.1} %, which is too close to call"))
+    Some(format!("{lift} would raise the rate by about {gain:.1} %, which is too close to call"))
 }
 
 /// Sessions were seen to wait at so few looks that by chance as many others could have been. It is open whether the
@@ -41,8 +41,8 @@ fn too_few_looks(model: &Model<'_>, found: &[Found], named: usize) -> Option<Str
     })?;
     let (waiting, looks) = (found.waiting?, model.means.intervals());
     Some(format!(
-        "in {looks} looks {waiting:.2} of {:.0} sessions {} on average, give or take {error:.2}, which are too few looks to say what \
-         {} would bring; a longer run has more",
+        "in {looks} looks {waiting:.2} of {:.0} sessions {} on average, give or take {error:.2}; these are too few looks to compute the gain from \
+         {}; a longer run has more",
         model.load.sessions,
         waited_for(found.rule.limit)?,
         found.lift
@@ -63,7 +63,7 @@ fn strangers(model: &Model<'_>, bound: &[Found]) -> Option<String> {
         _ => false,
     })?;
     Some(format!(
-        "{others:.2} sessions of others were at work on the server beside our {sessions:.0}, and how much of its {} they used is not seen",
+        "{others:.2} other sessions were active beside our {sessions:.0}; how much of the server's {} they used is unknown",
         shared.rule.words
     ))
 }
@@ -91,9 +91,7 @@ fn others(model: &Model<'_>, named: &[Found]) -> Option<String> {
     };
     let percent = 100.0 * cores / all;
     doubtful.then(|| {
-        format!(
-            "{percent:.0} % of the machine's CPU went to other processes, and whether that held up the server is not seen"
-        )
+        format!("other processes used {percent:.0} % of the machine's CPU; whether they slowed the server is unknown")
     })
 }
 
@@ -110,7 +108,7 @@ fn stalled(model: &Model<'_>, bound: &[Found]) -> Option<String> {
     let explains = |found: &Found| is_storage(found) || (found.gain_percent >= gain && !is_idle(found));
     (!bound.iter().any(explains)).then(|| {
         format!(
-            "for {stalled:.0} % of the time all that had something to do on the machine waited for storage, which the engine's own waits don't show"
+            "for {stalled:.0} % of the time every active process on the machine waited for storage; the engine's own waits do not show this"
         )
     })
 }
@@ -124,7 +122,7 @@ fn in_parallel(model: &Model<'_>, bound: &[Found]) -> Option<String> {
     let cpu = bound.iter().find(|found| found.rule.station() == Some(Station::Cpu))?.used.as_ref()?;
     let (cores, sessions) = (parallel(model.means, model.load)?, model.load.sessions);
     (cpu.part < FULL_CPU).then(|| {
-        format!("{sessions:.0} sessions used {cores:.2} cores, so they work in parallel, and how many more they would use is not seen")
+        format!("{sessions:.0} sessions used {cores:.2} cores, so they work in parallel; how many more cores they would use is unknown")
     })
 }
 
@@ -150,10 +148,9 @@ fn unexplained(model: &Model<'_>, found: &[Found], named: usize) -> Option<Strin
         return None;
     }
     let disk = model.means.column("disk_busy").filter(|busy| *busy >= 1.0);
-    let disk = disk
-        .map_or(String::new(), |busy| format!("; the busiest disk had something to do for {busy:.0} % of the time"));
+    let disk = disk.map_or(String::new(), |busy| format!("; the busiest disk was busy for {busy:.0} % of the time"));
     Some(format!(
-        "of {busy:.1} sessions with a request under way {unseen:.1} neither computed nor waited for anything that is seen{disk}"
+        "of {busy:.1} sessions with a request under way, {unseen:.1} neither computed nor waited for anything that the samples show{disk}"
     ))
 }
 

@@ -29,20 +29,20 @@ use usage::highest;
 pub fn judge(stretch: &Segment<'_>, ceilings: &[Ceiling], load: &Load) -> Judged {
     let means = Means::of(stretch, |still| standing_still_is_the_devices(stretch, ceilings, still, load));
     if means.intervals() == 0 {
-        return Judged::abstain("nobody looked at the server and its machine meanwhile");
+        return Judged::abstain("the server and its machine were not sampled");
     }
     let Some(rate) = means.rate().filter(|rate| *rate > 0.0) else {
-        return Judged::abstain("it is not known how much was done in which second");
+        return Judged::abstain("the work done in each second is unknown");
     };
     if let Some(answers) = load.answers.filter(|answers| (*answers as f64) < LEAST_ANSWERS * load.sessions) {
         let few = format!(
-            "{answers} answers to {:.0} sessions are too few: as many requests may be cut off at the ends",
+            "{answers} answers for {:.0} sessions are too few: the ends of the segment may cut off as many requests",
             load.sessions
         );
         return Judged::abstain(&few);
     }
     let Some(model) = Model::fitted(&means, ceilings, load, rate) else {
-        return Judged::abstain("the rate can't be brought together with what the sessions did");
+        return Judged::abstain("the rate does not agree with the recorded work of the sessions");
     };
     let mut found: Vec<Found> = RULES.iter().filter_map(|rule| model.found(rule)).collect();
     found.sort_by(|a, b| b.gain_percent.total_cmp(&a.gain_percent));

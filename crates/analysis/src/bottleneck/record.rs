@@ -80,7 +80,7 @@ pub fn verdict(record: &RunRecord) -> Verdict {
         let mut reasons: Vec<String> = heard.iter().filter_map(|part| part.judged.abstained.clone()).collect();
         reasons.dedup();
         if reasons.is_empty() {
-            reasons.push("the repetitions were held back by different limits".to_owned());
+            reasons.push("the repetitions had different bottlenecks".to_owned());
         }
         let evidence = reasons.iter().map(|reason| format!("not enough evidence: {reason}")).collect();
         return Verdict { evidence, segments, ..Verdict::default() };

@@ -212,11 +212,16 @@ pub const RULES: [Rule; 12] = [
     rule("device", "a device that stands still at times", "a device that never stands still", Change::Unfrozen),
     Rule {
         waits: &["waiting_for_lock"],
-        ..rule("locks", "others' locks", "the same rows spread over a hundred", Change::Without(0.01))
+        ..rule(
+            "locks",
+            "locks of other sessions",
+            "the same locks spread over 100 times as many rows",
+            Change::Without(0.01),
+        )
     },
     Rule {
         waits: &["waiting_for_worker"],
-        ..rule("workers", "workers", "a worker for everybody", Change::Without(0.0))
+        ..rule("workers", "workers", "a worker for every session", Change::Without(0.0))
     },
     Rule {
         uses: &[part(&["client_cpu"], "client_cpu")],
@@ -258,5 +263,8 @@ pub const SECOND_DOUBT_PERCENT: (f64, f64) = (2.9, 3.8);
 
 /// Waits for something that others do meanwhile, of which nobody knows what they wait for themselves. Where they take this part of the
 /// sessions' time or more there is not enough evidence.
-pub const UNSEEN: [(&str, &str, f64); 1] =
-    [("waiting_for_turn", "for the right to write, which one has at a time: what that one waits for is not seen", 0.2)];
+pub const UNSEEN: [(&str, &str, f64); 1] = [(
+    "waiting_for_turn",
+    "for the writer lock, which one session holds at a time; what that session waits for is unknown",
+    0.2,
+)];

@@ -132,7 +132,7 @@ fn a_limit_that_is_not_used_to_the_full_has_a_theoretical_maximum_unless_the_cpu
     };
     let (gain, sentence) = of(Some(0.2));
     assert_eq!(gain, Some(13.6));
-    assert_eq!(sentence, "used to the full it would let 13.6 % more through, which is its theoretical maximum");
+    assert_eq!(sentence, "at full use of this limit the rate would be 13.6 % higher, its theoretical maximum");
     let (gain, sentence) = of(None);
     assert!(gain.is_none() && sentence.contains("unless the CPU ends before"), "{sentence}");
 }
@@ -245,7 +245,7 @@ fn one_session_computes_on_one_core() {
     assert_eq!(change(&of(2.0, 1.0, 0.95)), (vec!["cpu"], faster));
     let half = of(2.0, 1.0, 0.7);
     assert_eq!(half.limits(), Some(vec![]));
-    let sentence = "a session computes on one core at a time: by the model cores that are 20 % faster would bring about 13.2 % more";
+    let sentence = "a session uses one core at a time: by the model, cores that are 20 % faster would raise the rate by about 13.2 %";
     assert!(half.evidence.iter().any(|one| one.starts_with(sentence)), "{:?}", half.evidence);
 }
 
@@ -285,14 +285,14 @@ fn time_of_which_nothing_is_seen_is_not_nothing() {
     let reason = of(&[("client_cpu", 0.4), ("disk_busy", 55.0)]).unwrap();
     assert_eq!(
         reason,
-        "of 1.0 sessions with a request under way 0.6 neither computed nor waited for anything that is seen; the busiest disk had something to do for 55 % of the time"
+        "of 1.0 sessions with a request under way, 0.6 neither computed nor waited for anything that the samples show; the busiest disk was busy for 55 % of the time"
     );
     assert_eq!(of(&[("client_cpu", 0.95)]), None);
     assert_eq!(of(&[("client_cpu", 0.4), ("sleeping", 0.6)]), None);
     // The machine may have seen it.
     for cores in [0.7, 0.98] {
         let reason = of(&[("server_cpu", cores), ("other_cpu", 0.1), ("io_stall", 28.0)]).unwrap();
-        let stalled = "for 28 % of the time all that had something to do on the machine waited for storage";
+        let stalled = "for 28 % of the time every active process on the machine waited for storage";
         assert!(reason.starts_with(stalled), "{reason}");
     }
     // ... and may say what an engine says in part.
@@ -361,10 +361,10 @@ fn what_sessions_of_others_use_is_not_seen() {
     let reads = [("data_reads", 495.0), ("sessions_of_others", 3.0)];
     // The device is full, and ours don't wait for it.
     let open = of(&[reads[0], reads[1], ("waiting_for_data_read", 0.1)]).abstained.unwrap();
-    assert!(open.starts_with("3.00 sessions of others were at work on the server beside our 8"), "{open}");
+    assert!(open.starts_with("3.00 other sessions were active beside our 8"), "{open}");
     let waiting = of(&[reads[0], reads[1], ("waiting_for_data_read", 7.0)]);
     assert_eq!(waiting.limits(), Some(vec!["data_iops"]));
-    let words = "beside ours 3 sessions of others were at work on the server on average";
+    let words = "on average, 3 other sessions were active on the server";
     assert!(waiting.evidence.iter().any(|sentence| sentence == words), "{:?}", waiting.evidence);
 }
 
@@ -395,7 +395,7 @@ fn faster_cores_are_told_beside_what_more_of_them_bring() {
     let sentence = words::evidence(&model, &told, false).into_iter().find(|text| text.contains("one core")).unwrap();
     assert!(cores >= 0.05, "{cores}");
     let tenths = plimsoll_measurement::units::tenths(cores);
-    assert!(sentence.ends_with(&format!("about 8 % more, and 20 % more of them {tenths} %")), "{sentence}");
+    assert!(sentence.ends_with(&format!("about 8 %, and 20 % more cores by {tenths} %")), "{sentence}");
     let faster = told.gains().into_iter().find(|gain| gain.change.contains("faster")).unwrap();
     assert!((faster.gain_percent - 8.0).abs() < 1e-9, "{faster:?}");
 }

@@ -23,11 +23,11 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
     let Judged { found, named, maximum, faster_cores, .. } = judged;
     let mut sentences = Vec::new();
     if all_done {
-        sentences.push("everything that was asked for was done, so nothing held the requests back".to_owned());
+        sentences.push("the target met the requested rate, so no limit held the requests back".to_owned());
     }
     let still = Some(model.means.still).filter(|still| *still >= LEAST_STILL).map(|still| {
         format!(
-            "for {} % of the time next to nothing was done, while sessions at work waited for a device",
+            "for {} % of the time almost no work was done, while active sessions waited for a device",
             number(100.0 * still)
         )
     });
@@ -47,33 +47,33 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
         let of_waits = waited(model, one).into_iter().chain(took(model, one));
         sentences.extend(of_waits.filter(|sentence| !sentences.contains(sentence)).collect::<Vec<_>>());
         if one.lift == FASTER_CORES {
-            sentences
-                .push("each session has a core for itself and fills it, so more cores would bring nothing".to_owned());
+            sentences.push("each session keeps a core busy, so more cores would not raise the rate".to_owned());
         }
-        sentences.push(format!("by the model {} would bring about {} % more", one.lift, tenths(one.gain_percent)));
+        sentences.push(format!(
+            "by the model, {} would raise the rate by about {} %",
+            one.lift,
+            tenths(one.gain_percent)
+        ));
     }
     // What is not named comes behind what is.
     sentences.extend(still.filter(|sentence| !sentences.contains(sentence)));
     if *named == 0 && !all_done {
-        sentences.push(
-            "by the model nothing that is known to be limited would bring more if there were more of it".to_owned(),
-        );
+        sentences.push("by the model, raising any known limit would not raise the rate".to_owned());
     }
     if let Some(gain) = faster_cores {
         let more = found.iter().find(|one| one.rule.limit == CPU).map_or(0.0, |one| one.gain_percent);
         let more = if is_shown(more) {
-            format!("20 % more of them {} %", tenths(more))
+            format!("20 % more cores by {} %", tenths(more))
         } else {
-            "more of them nothing".to_owned()
+            "more cores would not raise it".to_owned()
         };
         sentences.push(format!(
-            "a session computes on one core at a time: by the model {FASTER_CORES} would bring about {} % more, and {more}",
+            "a session uses one core at a time: by the model, {FASTER_CORES} would raise the rate by about {} %, and {more}",
             tenths(*gain)
         ));
     }
     if let Some(others) = model.strangers().filter(|others| *others >= LEAST_WAITING) {
-        sentences
-            .push(format!("beside ours {} sessions of others were at work on the server on average", number(others)));
+        sentences.push(format!("on average, {} other sessions were active on the server", number(others)));
     }
     // What comes next: the highest use of those that did not bind, and where most sessions were.
     let next =
@@ -91,7 +91,7 @@ pub(super) fn evidence(model: &Model<'_>, judged: &Judged, all_done: bool) -> Ve
         let asleep = model.means.column("sleeping").filter(|asleep| *asleep >= model.load.sessions / 2.0);
         sentences.extend(asleep.map(|asleep| {
             format!(
-                "{} of {} sessions slept because their statements asked for it",
+                "{} of {} sessions slept, as their statements requested",
                 number(asleep),
                 number(model.load.sessions)
             )
@@ -145,10 +145,10 @@ fn stood(model: &Model<'_>, one: &Found, used: &Used) -> String {
 fn at_full_use(rate: f64, maximum: Maximum) -> String {
     let more = number(100.0 * (maximum.rate / rate - 1.0));
     match maximum.reservation {
-        None => format!("used to the full it would let {more} % more through, which is its theoretical maximum"),
-        Some(Reservation::CpuBusy) => "its theoretical maximum is not given, as the CPU may end before".to_owned(),
+        None => format!("at full use of this limit the rate would be {more} % higher, its theoretical maximum"),
+        Some(Reservation::CpuBusy) => "no theoretical maximum is given, because the CPU may fill up first".to_owned(),
         Some(Reservation::CpuUnknown) => format!(
-            "used to the full it would let {more} % more through, unless the CPU ends before, of which nothing is known"
+            "at full use of this limit the rate would be {more} % higher, unless the CPU fills up first; CPU use is unknown"
         ),
     }
 }
@@ -169,7 +169,7 @@ pub(super) fn waited_for(limit: &str) -> Option<&'static str> {
         "cpu" => "computed or waited for CPU",
         "data_iops" | "data_bandwidth" | "data_io" | "memory" => "waited for data to be read",
         "log_write" => "waited for the log to be written",
-        "locks" => "waited for others' locks",
+        "locks" => "waited for locks of other sessions",
         "workers" => "waited for a worker",
         "client" => "waited for the client",
         _ => return None,

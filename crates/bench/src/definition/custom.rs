@@ -15,13 +15,13 @@ use crate::workload::custom::{ANY, Asked, CustomWorkload, Draw, Request, Text, t
 /// Keys of a `[[request]]`, with a sentence for the documentation.
 pub const REQUEST_KEYS: &[(&str, &str)] = &[
     ("name", "Name of the request in results; 'request' if there is only one."),
-    ("weight", "How often it is made, beside the others [default: 1]."),
+    ("weight", "Relative frequency of the request among all requests [default: 1]."),
     (
         "statements",
-        "Texts, or tables by engine: {postgresql = \"...\", sqlite = \"...\"} or {any = \"...\"}; times = N makes one N times.",
+        "SQL texts, or a table of texts by engine: {postgresql = \"...\", sqlite = \"...\"} or {any = \"...\"}; times = N runs one N times.",
     ),
-    ("transaction", "Whether several statements are one transaction [default: true]."),
-    ("copies", "'{n}' in its texts is drawn from 1 to this for each request [default: that of the definition]."),
+    ("transaction", "Whether the statements of a request form one transaction [default: true]."),
+    ("copies", "Each request draws '{n}' in its texts from 1 to this number [default: that of the definition]."),
     ("parameters", "How each ':name' in the statements is drawn: a table such as {uniform = [1, 100]}."),
 ];
 

@@ -88,5 +88,5 @@ pub fn address(host: &str, port: impl fmt::Display) -> String {
 pub fn unknown_parameter(name: &str, doubtful: bool, is_plain: impl Fn(u8) -> bool, known: &str) -> Error {
     let is_safe = !doubtful && !name.is_empty() && name.bytes().all(is_plain);
     let what = if is_safe { format!("parameter '{name}'") } else { "a parameter".to_owned() };
-    Error::new(ErrorKind::Usage, format!("{what} of the target is unknown")).hint(format!("known are {known}"))
+    Error::new(ErrorKind::Usage, format!("{what} of the target is unknown")).hint(format!("known names: {known}"))
 }

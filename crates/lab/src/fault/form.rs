@@ -90,7 +90,7 @@ impl Fault {
                 expected(2, Self::DeviceFreeze(every, lasts))
             }
             "freeze" => expected(2, Self::Freeze(duration(0)?, duration(1)?)),
-            _ => Err(format!("there is no fault '{name}', known are {}", Self::FORMS.join(", "))),
+            _ => Err(format!("there is no fault '{name}', known names: {}", Self::FORMS.join(", "))),
         }
     }
 }

@@ -34,7 +34,7 @@ pub fn clean(options: &Clean, printer: &Printer) -> Result<u8, Failure> {
         let workspace = &status.workspace;
         if status.leased {
             in_use += 1;
-            printer.remark(&format!("{workspace} is in use by a run that goes on"));
+            printer.remark(&format!("{workspace} is in use by another run"));
         } else if workspace.kind() == WorkspaceKind::Data && !options.data {
             kept += 1;
             printer.remark(&format!("{workspace} is a kept data set; --data removes it"));
@@ -58,7 +58,7 @@ pub fn clean(options: &Clean, printer: &Printer) -> Result<u8, Failure> {
         }
     }
     if removed + in_use + kept == 0 && failed.is_none() {
-        printer.result("nothing of ours is there");
+        printer.result("nothing to remove: the target has no objects of Plimsoll");
     }
     match failed {
         Some(error) => Err(error.into()),

@@ -28,7 +28,7 @@ pub fn compare(options: &Compare, settings: &Settings, printer: &Printer) -> Res
     let mut pairs = Vec::new();
     for other in others {
         if other.run_id == base.run_id {
-            printer.warning(&format!("{} is compared with itself, which shows nothing", short(&base.run_id)));
+            printer.warning(&format!("{} is compared with itself, so the result means nothing", short(&base.run_id)));
         }
         let pair = Pair::of(base, other, margin);
         pair.check(options.anyway)?;
@@ -71,7 +71,7 @@ fn judge_together(pairs: &mut [Pair<'_>]) -> usize {
 /// What an exit code for `worse` is worth: how often it is wrong, and what it would find.
 fn told(pairs: &[Pair<'_>], family: usize) -> String {
     if family == 0 {
-        return "--fail-on worse can't fail here: no metric has two repetitions a side that can be compared".to_owned();
+        return "--fail-on worse cannot fail here: no metric has two comparable repetitions per side".to_owned();
     }
     let percent = |row: &Row| {
         let ratio = row.detectable?;
@@ -246,7 +246,7 @@ impl Row {
         let bounded = a.bound || b.bound;
         let outcome = (!bounded).then(|| compare::compare(&a.values, &b.values, terms)).flatten();
         let limited = [base, other].into_iter().any(|run| plimsoll_report::bound(run, &a.unit).is_some());
-        let client = limited.then(|| "the client was the limit of a run, so its figure is a bound".to_owned());
+        let client = limited.then(|| "the client limited one of the runs, so its figure is a bound".to_owned());
         let doubt = a.doubt.as_ref().or(b.doubt.as_ref()).or(client.as_ref());
         let absent = a.absent.as_ref().or(b.absent.as_ref()).cloned();
         let note = |series: &Series| series.note.clone().unwrap_or_default();
@@ -282,21 +282,21 @@ impl Row {
             return None;
         }
         let there = match self.repetitions {
-            [1, 1] => return Some("single repetitions show no spread; 3 a side at least would".to_owned()),
-            [1, _] | [_, 1] => return Some("a single repetition shows no spread; 3 a side at least would".to_owned()),
+            [1, 1] => return Some("single repetitions show no spread; use at least 3 per side".to_owned()),
+            [1, _] | [_, 1] => return Some("a single repetition shows no spread; use at least 3 per side".to_owned()),
             [a, b] if a == b => format!("there are {a}"),
             [a, b] => format!("there are {a} and {b}"),
         };
         Some(match self.repetitions_to_decide {
             Some(count) if count <= MOST_REPETITIONS_OF_A_RUN as usize => {
-                format!("about {count} repetitions a side would tell; {there}")
+                format!("about {count} repetitions per side would decide; {there}")
             }
             Some(count) => format!(
-                "about {count} repetitions a side would tell, more than a run has ({MOST_REPETITIONS_OF_A_RUN}); {there}"
+                "about {count} repetitions per side would decide, more than a run can have ({MOST_REPETITIONS_OF_A_RUN}); {there}"
             ),
             None => format!(
-                "more than {MOST_REPETITIONS} repetitions a side would be needed for a difference this small beside the \
-                 spread; {there}"
+                "the difference is small beside the spread: more than {MOST_REPETITIONS} repetitions per side would be \
+                 needed; {there}"
             ),
         })
     }
@@ -327,11 +327,11 @@ mod tests {
         let few = row(&[100.0, 104.0, 97.0], &[106.0, 109.0, 101.0], 0.01);
         let count = few.repetitions_to_decide.expect("a number");
         assert!((4..=26).contains(&count), "{count}");
-        assert_eq!(few.sentence(), format!("undecided: about {count} repetitions a side would tell; there are 3"));
+        assert_eq!(few.sentence(), format!("undecided: about {count} repetitions per side would decide; there are 3"));
         let uneven = row(&[100.0, 104.0, 97.0], &[106.0, 109.0, 101.0, 108.0], 0.01).sentence();
         assert!(uneven.ends_with("; there are 3 and 4"), "{uneven}");
         let many = row(&[100.0, 104.0, 97.0], &[102.0, 105.0, 100.0], 0.01).sentence();
-        assert!(many.contains("more than a run has (26)"), "{many}");
+        assert!(many.contains("more than a run can have (26)"), "{many}");
         let hopeless = row(&[100.0, 150.0, 60.0], &[101.0, 151.0, 59.0], 0.0);
         assert_eq!(hopeless.repetitions_to_decide, None);
         assert!(hopeless.sentence().starts_with("undecided: more than 100 repetitions"), "{}", hopeless.sentence());

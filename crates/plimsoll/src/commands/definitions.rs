@@ -58,7 +58,7 @@ fn show(name: &str) -> Result<String, Failure> {
 
 fn of_test(found: &Definition) -> String {
     let mut text = found.text.clone();
-    text.push_str("\n# Parameters, for --set and for a definition of your own:\n");
+    text.push_str("\n# Parameters, for --set and for your own definitions:\n");
     for parameter in found.steps.own() {
         let _ = writeln!(text, "#   {:<10} {} ({})", parameter.name, parameter.about, parameter.kind.describe());
     }
@@ -84,7 +84,7 @@ fn keys() -> String {
         let steps: Vec<&str> = BUILT_IN.0.iter().filter(knows).map(|step| step.name).collect();
         let (name, kind, about) = (parameter.name, parameter.kind.describe(), parameter.about);
         let scales = if parameter.scales { "; shrinks with the target's scale" } else { "" };
-        let default = parameter.default.map_or_else(String::new, |default| format!("; {default} if it isn't given"));
+        let default = parameter.default.map_or_else(String::new, |default| format!("; default {default}"));
         let _ = writeln!(text, "  {name:<14} {about} ({kind}; {}{scales}{default})", steps.join(", "));
     }
     text

@@ -22,7 +22,7 @@ pub fn doctor(options: &Doctor, settings: &Settings, printer: &Printer) -> std::
     let mut findings = Findings::default();
     findings.machine(&clock);
     let store = store(settings);
-    let otherwise = "results can't be kept: --store names another place";
+    let otherwise = "results cannot be stored: choose another file with --store";
     findings.line(store.is_ok(), "result store", store.as_deref().unwrap_or_default(), otherwise);
     printer.result(&findings.text);
     // The store's own error has its exit code and says more than a line here.
@@ -56,7 +56,7 @@ fn store(settings: &Settings) -> std::result::Result<String, Failure> {
             .code(exit::INCOMPLETE)
             .hint("name another store with --store FILE or PLIMSOLL_STORE")
     })?;
-    Ok(format!("{path}, which the first run makes"))
+    Ok(format!("{path} (the first run creates it)"))
 }
 
 #[derive(Default)]
@@ -87,10 +87,10 @@ impl Findings {
             oversleep < Duration::from_millis(5),
             "timers",
             &detail,
-            "this machine wakes sleepers late: it is busy",
+            "this machine wakes threads late, because it is busy",
         );
         let io = process::this_thread().is_some();
-        self.line(io, "device bytes", "counted by the system", "not counted here: a cold start can't be proved");
+        self.line(io, "device bytes", "counted by the system", "not counted here: a cold start cannot be proved");
         let free = process::free_bytes(&std::env::temp_dir());
         let detail =
             free.map(|free| format!("{} free in {}", units::format_bytes(free), std::env::temp_dir().display()));
@@ -114,10 +114,10 @@ impl Findings {
             let _ = writeln!(self.text, "      {name} = {value}");
         }
         let cpus = description.cpus.map(|cpus| cpus.to_string());
-        let otherwise = "unknown for a server elsewhere: cpu-join tries how many sessions help";
+        let otherwise = "unknown for a remote server: cpu-join finds by trial how many sessions help";
         self.line(cpus.is_some(), "CPUs of the server", &cpus.unwrap_or_default(), otherwise);
         let free = database.free_bytes().map(units::format_bytes);
-        let otherwise = "can't be seen: a volume that is too large is noticed only when the disk is full";
+        let otherwise = "not visible: a volume that is too large is noticed only when the disk is full";
         self.line(free.is_some(), "free space", &free.unwrap_or_default(), otherwise);
         match &description.weak_isolation {
             WeakIsolation::Effective(name) => self.line(true, "weakest isolation", name, ""),
@@ -129,7 +129,7 @@ impl Findings {
         let workspaces = database.workspaces()?;
         let leftovers = workspaces.iter().filter(|status| !status.leased).count();
         let detail = format!("{leftovers} without a lease, {} in use", workspaces.len() - leftovers);
-        self.line(true, "places of ours", &detail, "");
+        self.line(true, "workspaces", &detail, "");
         // The proof that runs are possible: make a place, check who may write a checkpoint, remove it again.
         // Another doctor at the same target has another process.
         let workspace = Workspace::run(&format!("doctor{:x}", std::process::id()))?;
@@ -140,14 +140,15 @@ impl Findings {
         let (counters, checkpoint) = tried?;
         self.line(true, "making tables", "allowed", "");
         for (metric, otherwise) in [
-            (Counter::CacheMissPages, "not counted: the memory test can't run, and a cold start can't be proved"),
-            (Counter::DeviceReadBytes, "not visible from here: the operating system's cache may serve reads unseen"),
-            (Counter::EngineCpuSeconds, "not visible from here: low CPU use in the ladder goes unseen"),
+            (Counter::CacheMissPages, "not counted: the memory test cannot run, and a cold start cannot be proved"),
+            (Counter::DeviceReadBytes, "not visible from here: the operating system's cache may serve reads unnoticed"),
+            (Counter::EngineCpuSeconds, "not visible from here: low CPU use in the CPU ladder is not noticed"),
             (Counter::LogWriteBytes, "not counted: log bytes are left out"),
         ] {
             self.line(counters.contains(&metric), metric.name(), "counted", otherwise);
         }
-        let otherwise = "no permission: dirty pages of a load may be written during a test (GRANT pg_checkpoint)";
+        let otherwise =
+            "no permission for a checkpoint: dirty pages of a load may be written during a test (GRANT pg_checkpoint)";
         self.line(checkpoint, "checkpoint", "allowed", otherwise);
         Ok(())
     }

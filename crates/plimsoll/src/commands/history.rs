@@ -33,7 +33,7 @@ pub fn history(options: &args::History, settings: &Settings, printer: &Printer) 
         printer.result(&terminal::report(&told.report(), Style { full: true, ..printer.style }));
         if found.runs.len() < FEWEST_RUNS && !found.left_out.is_empty() && options.like.is_none() {
             let newest = short(&found.reference.run_id);
-            printer.remark(&format!("these are runs like {newest}; --like RUN takes those like another one"));
+            printer.remark(&format!("these runs match run {newest}; --like RUN selects those that match another run"));
         }
     }
     let is_negative = options.fail_on == Some(FailOn::Worse) && told.is_worse();
@@ -99,7 +99,7 @@ impl Chosen {
             return Err("another server or database answered at this URL".to_owned());
         }
         if let Some(list) = conditions::refusal(&self.reference, run) {
-            return Err(format!("it did not measure the same: {list}"));
+            return Err(format!("it differs in {list}"));
         }
         let all = if run.cpu_table.is_some() && self.reference.cpu_table.is_some() {
             // Only equal N compare.
@@ -113,7 +113,7 @@ impl Chosen {
         let series = all.into_iter().find(|series| series.metric == self.metric && series.unit == self.unit);
         let series = series.ok_or("it has no complete repetition with this figure")?;
         if is_doubtful(&series, run) {
-            return Err("its figure is a bound or in doubt".to_owned());
+            return Err("its figure is only a bound, or is in doubt".to_owned());
         }
         if history::Run::of(&series.values).is_none() {
             return Err("its figure is not above zero".to_owned());
@@ -205,7 +205,7 @@ fn candidates(options: &args::History, store: &RunStore) -> Result<Vec<RunSummar
             Some(target) => format!("no run of {} on {target} is stored", options.test),
             None => format!("no run of {} is stored", options.test),
         };
-        return Err(Failure::usage(message).hint("'plimsoll runs' lists what there is"));
+        return Err(Failure::usage(message).hint("'plimsoll runs' lists the stored runs"));
     };
     if target.is_none() && found.iter().any(|run| run.target != first.target) {
         let mut targets: Vec<&str> = found.iter().map(|run| run.target.as_str()).collect();

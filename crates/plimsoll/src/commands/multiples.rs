@@ -69,7 +69,7 @@ pub fn apply(options: &Multiples, store: &RunStore, records: &mut [RunRecord]) -
 
 fn ladder_of(record: RunRecord) -> Result<(String, Vec<Repetition>), Failure> {
     if record.cpu_table.is_none() {
-        let message = format!("run {} is a {} and has no CPU ladder", record.run_id, record.test);
+        let message = format!("run {} is of the test {} and has no CPU ladder", record.run_id, record.test);
         return Err(Failure::usage(message).hint("name a run of cpu-join"));
     }
     Ok((record.run_id, record.repetitions))

@@ -54,7 +54,7 @@ fn records(options: &Report, store: &RunStore) -> Result<Vec<RunRecord>, Failure
         let found = store.summaries(&Filter { campaign: Some(campaign.clone()), ..Filter::default() })?;
         if found.is_empty() {
             return Err(Failure::usage(format!("no run belongs to the campaign '{campaign}'"))
-                .hint("'plimsoll runs' lists what there is"));
+                .hint("'plimsoll runs' lists the stored runs"));
         }
         ids.extend(found.into_iter().rev().map(|run| run.run_id));
     }
@@ -70,7 +70,7 @@ fn put_first(records: &mut [RunRecord], base: &str) -> Result<(), Failure> {
         Err(_) => is_run(record),
     };
     if !records.iter().any(is_base) {
-        return Err(Failure::usage(format!("--base {base} is no run and no target of this report"))
+        return Err(Failure::usage(format!("--base {base} is neither a run nor a target of this report"))
             .hint("name one of its runs by its id, or a target by its URL"));
     }
     records.sort_by_key(|record| !is_base(record));

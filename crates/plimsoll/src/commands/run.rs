@@ -168,7 +168,7 @@ fn choose(options: &Run) -> Result<Vec<Chosen>, Failure> {
         })?;
         let is_time = time.trim().ends_with(|c: char| c.is_ascii_alphabetic());
         if !is_time || units::parse_duration(time.trim()).is_ok_and(|time| time.is_zero()) {
-            return Err(Failure::usage(format!("--find-knee {goal}: {time} is no response time with its unit"))
+            return Err(Failure::usage(format!("--find-knee {goal}: {time} is not a time with a unit"))
                 .hint("such as --find-knee p99=20ms"));
         }
         pairs.extend([("goal_at", percentile.trim()), ("goal", time.trim())]);
@@ -181,9 +181,8 @@ fn choose(options: &Run) -> Result<Vec<Chosen>, Failure> {
             .iter_mut()
             .filter_map(|definition| {
                 let error = definition.set(&mut definition.parameters(options.short), key, value).err();
-                error.or_else(|| {
-                    (!definition.heeds(key)).then(|| format!("{key}: {} has no use for it", definition.name))
-                })
+                error
+                    .or_else(|| (!definition.heeds(key)).then(|| format!("{key}: {} does not use it", definition.name)))
             })
             .collect();
         if let Some(error) = errors.first()
@@ -216,23 +215,23 @@ fn consent(definition: &Definition, options: &Run) -> Result<(), Failure> {
     for consent in definition.steps.iter().filter_map(|step| step.consent) {
         match consent {
             Consent::Databases { backups } if !options.consent.allow_create_database => {
-                let message = format!("{} makes databases of its own, which nobody has allowed", definition.name);
+                let message = format!("{} creates databases, and this run does not allow it", definition.name);
                 let backups = if backups {
-                    "; a backup and what is restored of it lie in TMPDIR, on PostgreSQL and MariaDB of all that the server has"
+                    "; TMPDIR holds a backup and the restored files, on PostgreSQL and MariaDB those of the whole server"
                 } else {
                     ""
                 };
                 return Err(refused(message).hint(format!(
-                    "they are called plimsoll_copy_..., take twice the volume and are removed at the end{backups}; run it with \
-                     --allow-create-database, and choose their size by --set volume=... or --set sizes=..."
+                    "their names begin with plimsoll_copy_, they take twice the volume, and the run removes them{backups}; add \
+                     --allow-create-database, and set their size by --set volume=... or --set sizes=..."
                 )));
             }
             Consent::Level if !options.consent.allow_level_change => {
                 let message =
-                    format!("{} asks for another level of service, which nobody has allowed", definition.name);
+                    format!("{} requests another level of service, and this run does not allow it", definition.name);
                 return Err(refused(message).hint(
-                    "it may cost money, and sessions at the target may end; the level before is asked for again at the end, \
-                     unless the program is killed: run it with --allow-level-change",
+                    "this may cost money and end sessions at the target; the run requests the old level again at its end, \
+                     unless the program is killed: add --allow-level-change",
                 ));
             }
             _ => {}
@@ -241,8 +240,8 @@ fn consent(definition: &Definition, options: &Run) -> Result<(), Failure> {
     if !definition.own.as_ref().is_some_and(|own| own.writes) || options.consent.allow_writes {
         return Ok(());
     }
-    Err(refused(format!("{} writes to existing tables, which nobody has allowed", definition.name))
-        .hint("read its statements, then run it with --allow-writes; nothing has been done at the target"))
+    Err(refused(format!("{} writes to existing tables, and this run does not allow it", definition.name))
+        .hint("read its statements, then add --allow-writes; the run has changed nothing at the target"))
 }
 
 impl Chosen {
@@ -266,7 +265,7 @@ fn find(test: &str) -> Result<Definition, Failure> {
     }
     let text = std::fs::read_to_string(test).map_err(|error| {
         Failure::usage(format!("cannot read the definition {test}: {error}"))
-            .hint("'plimsoll tests show read-scan' prints one to start from")
+            .hint("'plimsoll tests show read-scan' prints a definition as an example")
     })?;
     let own = Definition::parse_for(test, &text, &engines::products()).map_err(|error| {
         Failure::usage(error.to_string()).hint("'plimsoll tests keys' lists every key and parameter")

@@ -20,7 +20,7 @@ pub fn runs(options: &Runs, settings: &Settings, printer: &Printer) -> Result<u8
         let taken = RunStore::open_unchanged(other).and_then(|other| store.merge_from(&other));
         let failed = |error: StoreError| Failure::usage(error.to_string()).code(exit::INCOMPLETE);
         let taken = taken.map_err(|error| failed(error).hint("--merge takes the file of a store"))?;
-        printer.remark(&format!("{taken} runs taken from {}", other.display()));
+        printer.remark(&format!("copied {taken} runs from {}", other.display()));
         store
     } else {
         settings.read_store()?

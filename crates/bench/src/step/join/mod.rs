@@ -38,7 +38,7 @@ const ROWS: Parameter = Parameter::new(
 const STOP_AFTER: Parameter = Parameter::new(
     "stop_after",
     Kind::Duration(Duration::from_millis(1), DAY),
-    "Ends the ladder after the first join that takes longer than this.",
+    "Longest time of a join. The ladder ends after the first join that takes longer.",
 );
 
 /// The CPU ladder (2.11).

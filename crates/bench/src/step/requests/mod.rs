@@ -44,8 +44,8 @@ const PARAMETERS: &[&Parameter] = &[
     &Parameter::new(
         "rate",
         Kind::Levels(0, 10_000_000),
-        "Scheduled requests a second, shared by all sessions. 0 sends each request after the last answer. \
-         Several values, such as 100,200,400, are measured in turn; 100..1000 rises steadily.",
+        "Scheduled requests per second, shared by all sessions. 0 sends each request after the last answer. \
+         Several values, such as 100,200,400, are measured in turn. 100..1000 rises steadily.",
     )
     .or("0"),
     &Parameter::new(
@@ -81,7 +81,7 @@ const PARAMETERS: &[&Parameter] = &[
     &Parameter::new(
         "goal",
         Kind::Duration(Duration::ZERO, DAY),
-        "Latency goal: the highest rate that keeps it is searched, starting at 'rate'. 0 means no search.",
+        "Latency goal. The test searches for the highest rate that meets it, starting at 'rate'. 0 means no search.",
     )
     .or("0s"),
     &Parameter::new(
@@ -93,13 +93,13 @@ const PARAMETERS: &[&Parameter] = &[
     &Parameter::new(
         "keys",
         Kind::Choice(&["uniform", "zipf", "newest"]),
-        "Key distribution: uniform, zipf (few rows often), or mostly the newest 5 % of rows.",
+        "Key distribution: uniform, zipf (a few rows are frequent), or mostly the newest 5 % of rows.",
     )
     .or("uniform"),
     &Parameter::new(
         "scale_duration",
         Kind::Choice(&["no", "yes"]),
-        "Whether a scaled target divides durations as it divides sizes, because its caches warm up sooner.",
+        "Whether a scaled target divides durations by its scale, as it divides sizes. Its caches warm up sooner.",
     )
     .or("no")
     .formerly("shrink", &[["volumes", "no"], ["all", "yes"]]),

@@ -125,15 +125,15 @@ pub enum Draw {
 
 /// The keys by which a definition names them, with a sentence for the documentation.
 pub const DRAWS: &[(&str, &str)] = &[
-    ("uniform", "[low, high]: whole numbers, all alike. Ends may be texts such as \"100000 * scale\"."),
-    ("zipf", "[low, high] and theta: the higher the more often, by Zipf's law with that exponent (0.99)."),
-    ("newest", "[low, high]: 80 % from the highest twentieth."),
-    ("choice", "A list of numbers or texts, all alike."),
-    ("column", "\"table.column\": values that the column has, from a sample of its rows at the start."),
+    ("uniform", "[low, high]: whole numbers, all equally likely. Ends may be texts such as \"100000 * scale\"."),
+    ("zipf", "[low, high] and theta: Zipf's law with that exponent (0.99). High numbers are the most frequent."),
+    ("newest", "[low, high]: 80 % of the draws come from the highest 5 % of the range."),
+    ("choice", "A list of numbers or texts, all equally likely."),
+    ("column", "\"table.column\": values of the column, from a sample of its rows at the start."),
     ("text", "Length of a text of random letters and digits."),
     ("pattern", "A text in which # stands for a random digit and @ for a random letter."),
-    ("sequence", "The first of rising whole numbers that all sessions share."),
-    ("plus", "[\"other\", 99]: another parameter and so much more."),
+    ("sequence", "First number of a rising sequence that all sessions share."),
+    ("plus", "[\"other\", 99]: the value of another parameter plus this number."),
 ];
 
 /// A parameter's values, ready to be drawn.

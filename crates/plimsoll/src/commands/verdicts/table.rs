@@ -86,7 +86,7 @@ impl Table {
         let right = named - wrong;
         let _ = writeln!(
             text,
-            "\n{all} cases, {} of them with another limit within 10 % ({:.0} %); {replaced} seeds that were not clear were replaced, {} cases have no clear seed",
+            "\n{all} cases, {} of them with another limit within 10 % ({:.0} %); {replaced} unclear seeds were replaced, {} cases have no clear seed",
             self.count(Outcome::has_second),
             percent(self.count(Outcome::has_second)),
             self.unclear

@@ -172,7 +172,7 @@ impl Runner {
 fn rate(record: &RunRecord) -> Result<f64, Failure> {
     let figure = record.results.iter().find(|figure| figure.metric == "request_rate");
     figure.map(|figure| figure.value).filter(|rate| *rate > 0.0).ok_or_else(|| {
-        Failure::usage(format!("{} has no rate", record.target)).hint("the scenario asks for nothing that is answered")
+        Failure::usage(format!("{} has no rate", record.target)).hint("no request of the scenario gets an answer")
     })
 }
 
