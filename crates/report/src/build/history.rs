@@ -142,12 +142,13 @@ impl History {
         let shifts = found.shifts.iter().zip(self.beside.iter().chain(std::iter::repeat(&None)));
         let remark = |(shift, beside): (&Shift, &Option<String>)| {
             let at = self.runs.get(shift.index).map(|run| minute(&run.at)).unwrap_or_default();
-            let beside = beside.as_ref().map(|beside| format!("At the same time changed: {beside}."));
-            let beside = beside.unwrap_or_else(|| "Nothing else that is recorded changed then.".to_owned());
+            let beside = beside.as_ref().map(|beside| format!("Changes at the same time: {beside}."));
+            let beside = beside.unwrap_or_else(|| "No other recorded property changed at that time.".to_owned());
             format!("With the run of {at} UTC the level changed by {}. {beside}", change(shift))
         };
         let odd: Vec<&str> = found.outliers.iter().filter_map(|at| Some(self.runs.get(*at)?.run_id.as_str())).collect();
-        let odd = (!odd.is_empty()).then(|| format!("Far from their neighbours, and left out: {}.", odd.join(", ")));
+        let odd = (!odd.is_empty())
+            .then(|| format!("Left out, because they are far from their neighbours: {}.", odd.join(", ")));
         shifts.map(remark).chain(odd).collect()
     }
 
@@ -207,8 +208,8 @@ impl History {
 /// What the chart and the levels mean.
 const HOW_TO_READ: [&str; 3] = [
     "Whiskers are the intervals of the runs, from their repetitions.",
-    "A level has three runs at least. It is taken for a change where runs without one would show as much in one history of a hundred.",
-    "That something else changed at the same time does not prove that it is the cause.",
+    "A level has at least three runs. Of a hundred histories without a change, about one would show a change this clear.",
+    "A change at the same time is not proven to be the cause.",
 ];
 
 /// `-10.2 % (-11.0 % to -9.40 %)`.
@@ -276,7 +277,7 @@ mod tests {
         let steady = example(&values);
         assert!(!steady.is_worse() && steady.verdict() == "unchanged", "{steady:?}");
         assert!(steady.answer().starts_with("No change was found in 12 runs: the level is 500 MB/min"));
-        assert_eq!(steady.remarks(), ["Far from their neighbours, and left out: run9."]);
+        assert_eq!(steady.remarks(), ["Left out, because they are far from their neighbours: run9."]);
         assert_eq!(steady.table().unwrap().rows[9].last().unwrap(), &Cell::from("odd"));
         let few = example(&SLOWER[..5]);
         assert_eq!((few.verdict(), few.is_worse(), few.found.as_ref()), ("undecided", false, None));

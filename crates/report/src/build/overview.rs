@@ -97,7 +97,7 @@ fn overview(records: &[RunRecord], refusal: Refusal) -> Report {
 fn answer(records: &[RunRecord], families: &[Family<'_>], refusal: Refusal) -> Part {
     let mut part = Part::of(Rank::Answer);
     if records.is_empty() {
-        part.say(Tone::Headline, "No runs.".to_owned());
+        part.say(Tone::Headline, "There are no runs.".to_owned());
     }
     for family in families {
         if let Some(why) = apart(family, refusal) {
@@ -118,7 +118,7 @@ fn answer(records: &[RunRecord], families: &[Family<'_>], refusal: Refusal) -> P
     }
     let open = records.iter().filter(|record| words::state(record) != words::COMPLETE).count();
     if open > 0 {
-        part.say(Tone::Warning, format!("{open} of {} did not come to a complete end.", count(records.len(), "run")));
+        part.say(Tone::Warning, format!("{open} of {} did not complete.", count(records.len(), "run")));
     }
     let warned = records.iter().filter(|record| !warnings(record, &steadiness(record))[0].is_empty()).count();
     if warned > 0 {

@@ -107,8 +107,8 @@ pub fn exactness(record: &RunRecord) -> Option<String> {
     let error = kinds.map(|kind| kind.times.relative_error_percent).reduce(f64::max)?;
     let real = record.repetitions.iter().flat_map(|r| &r.requests).any(|kind| kind.times_uncorrected.is_some());
     let from = if real {
-        " Response times count from the start that the schedule intended; from the real start they leave out how long \
-         requests waited for their turn."
+        " Response times count from the start that the schedule intended. Times from the real start leave out how long \
+         requests waited to be sent."
     } else {
         ""
     };
@@ -117,7 +117,7 @@ pub fn exactness(record: &RunRecord) -> Option<String> {
         repetition.phases.iter().any(|phase| phase.holds == Some(true) && phase.operations == answered)
     };
     let which = if record.repetitions.iter().any(of_one_phase) {
-        ", of each the requests at the highest rate that met the goal in all its tries"
+        ", each with the requests at the highest rate that met the goal in all tries"
     } else {
         ""
     };
@@ -125,7 +125,7 @@ pub fn exactness(record: &RunRecord) -> Option<String> {
     let absent =
         if absent.is_empty() { String::new() } else { format!(" Some figures are absent: {}.", absent.join("; ")) };
     Some(format!(
-        "All repetitions together{which}. Percentiles come from histograms and are exact to {} %; one is left out where \
+        "All repetitions together{which}. Percentiles come from histograms and are exact to {} %. A percentile is left out if \
          fewer than {LEAST_BEYOND} requests are beyond it.{absent}{from}",
         format::number(error)?.trim_end_matches('0').trim_end_matches('.')
     ))

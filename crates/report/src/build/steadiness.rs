@@ -39,7 +39,7 @@ pub fn unsteady(all: &[Steadiness]) -> Vec<String> {
 }
 
 /// Said of a level that changed early enough for the rest to be steady; the figure is of both.
-const CHANGED: &str = "changed its level on the way, and the figure is of both levels";
+const CHANGED: &str = "changed its level during the run, and the figure covers both levels";
 
 /// How many series there are, and of what.
 fn whole(all: &[Steadiness]) -> String {

@@ -71,7 +71,7 @@ pub fn client(record: &RunRecord) -> Option<(String, bool)> {
                 if other { "Beside that limit the client held sessions back" } else { "The client was the limit" };
             (format!("{who}: rates are lower bounds, and response times may be shorter than shown"), true)
         }
-        other => (format!("The client: {}", plain(other)), true),
+        other => (format!("Client: {}", plain(other)), true),
     };
     let evidence: Vec<String> =
         client.evidence.iter().map(|sentence| plain(sentence).trim_end_matches('.').to_owned()).collect();
@@ -123,19 +123,15 @@ pub const GAINS: &str = "Gains, by a model of what was measured";
 /// A limit by the name that the record has for it: its name in a sentence, and what it means that it bound.
 const LIMITS: [(&str, &str, &str); 12] = [
     ("cpu", "CPU", "The work waited for processor time."),
-    ("data_io", "data IO", "Reads and writes of data were held back."),
-    ("data_iops", "data IOPS", "Reads and writes of data were held back by how many there may be in a second."),
-    (
-        "data_bandwidth",
-        "data bandwidth",
-        "Reads and writes of data were held back by how many MB there may be in a second.",
-    ),
+    ("data_io", "data IO", "Data reads and writes held the rate back."),
+    ("data_iops", "data IOPS", "The number of data reads and writes per second held the rate back."),
+    ("data_bandwidth", "data bandwidth", "The MB per second of data reads and writes held the rate back."),
     ("log_write", "log write", "Changes waited until the log had taken them."),
     ("memory", "memory", "The working set does not fit into the cache, so that pages were read again and again."),
-    ("locks", "locks", "Sessions waited for each other."),
+    ("locks", "locks", "Sessions waited for each other's locks."),
     ("workers", "workers", "Requests waited until the server had a worker for them."),
-    ("network", "network", "What goes between the client and the server took the time."),
-    ("device", "device", "The device was slow to answer, below what it is allowed to do."),
+    ("network", "network", "Transfers between the client and the server took the time."),
+    ("device", "device", "The device answered slowly although it was below its limits."),
     ("client", "client", "The target waited for the client, so the figures are lower bounds of what it can do."),
     (NO_LIMIT, "no limit seen", ""),
 ];
