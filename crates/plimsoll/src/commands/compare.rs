@@ -295,8 +295,8 @@ impl Row {
                 "about {count} repetitions per side would decide, more than a run can have ({MOST_REPETITIONS_OF_A_RUN}); {there}"
             ),
             None => format!(
-                "the difference is small beside the spread: more than {MOST_REPETITIONS} repetitions per side would be \
-                 needed; {there}"
+                "more than {MOST_REPETITIONS} repetitions per side would be needed, because the difference is small beside \
+                 the spread; {there}"
             ),
         })
     }
