@@ -93,7 +93,7 @@ fn what_bound_stands_beside_what_was_delivered() {
 fn of_a_search_it_is_said_which_requests_are_told_of() {
     let mut record = samples::requests::ladder("lab:x");
     let said = |record: &RunRecord| {
-        markdown::report(std::slice::from_ref(record), |_, _| None).contains("met the goal in all its tries")
+        markdown::report(std::slice::from_ref(record), |_, _| None).contains("met the goal in all tries")
     };
     assert!(!said(&record), "requests of all phases");
     for repetition in &mut record.repetitions {
