@@ -105,7 +105,7 @@ impl Search {
                 format!(" (at {asked}/s it has {})", (asked * seconds).floor())
             });
             format!(
-                "no rate below {lowest}/s was tried: p{percent} needs {needed} response times, and a try lasts {seconds} s at most{}; make \
+                "no rate below {lowest}/s can be judged: p{percent} needs {needed} response times, and a try lasts {seconds} s at most{}; make \
                  'duration' longer, or name a lower percentile",
                 has.unwrap_or_default()
             )
@@ -339,12 +339,12 @@ mod tests {
         let (rates, found, unseen) = tried(&mut Search::new(goal(99.9, 1), Some(13.0)), 2000.0);
         assert_eq!((rates[0], rates.iter().copied().fold(f64::INFINITY, f64::min)), (1000.0, 1000.0));
         assert!(found.unwrap() > 1940.0, "{found:?}");
-        let sentence = "no rate below 1000/s was tried: p99.9 needs 10000 response times, and a try lasts 10 s at most \
+        let sentence = "no rate below 1000/s can be judged: p99.9 needs 10000 response times, and a try lasts 10 s at most \
                         (at 13/s it has 130); make 'duration' longer, or name a lower percentile";
         assert_eq!(unseen.unwrap(), sentence);
         let (rates, found, unseen) = tried(&mut Search::new(goal(99.9, 1), None), 130.0);
         assert_eq!((rates, found), (vec![1000.0, 1000.0], None));
-        assert!(unseen.unwrap().starts_with("no rate below 1000/s was tried: p99.9 needs 10000 response times"));
+        assert!(unseen.unwrap().starts_with("no rate below 1000/s can be judged: p99.9 needs 10000 response times"));
         // Down to the lowest that can be judged.
         let (rates, found, unseen) = tried(&mut Search::new(goal(99.0, 10), None), 11.0);
         assert!(

@@ -152,7 +152,7 @@ fn a_goal_that_cannot_be_judged_is_not_met_and_a_search_that_finds_nothing_is_no
     );
     warned(
         &record,
-        "no rate below 1000/s was tried: p99.9 needs 10000 response times, and a try lasts 10 s at most (at 13/s it has 130)",
+        "no rate below 1000/s can be judged: p99.9 needs 10000 response times, and a try lasts 10 s at most (at 13/s it has 130)",
     );
     let runs = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
         .arg("runs")

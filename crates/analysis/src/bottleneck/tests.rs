@@ -134,7 +134,7 @@ fn a_limit_that_is_not_used_to_the_full_has_a_theoretical_maximum_unless_the_cpu
     assert_eq!(gain, Some(13.6));
     assert_eq!(sentence, "at full use of this limit the rate would be 13.6 % higher, its theoretical maximum");
     let (gain, sentence) = of(None);
-    assert!(gain.is_none() && sentence.contains("unless the CPU ends before"), "{sentence}");
+    assert!(gain.is_none() && sentence.contains("unless the CPU fills up first"), "{sentence}");
 }
 
 #[test]
@@ -215,7 +215,10 @@ fn what_the_client_needs_less_of_a_cpu_is_there_for_the_server() {
 fn others_work_on_the_same_cpus_is_no_limit_of_the_server() {
     let judged = on_one_machine(0.2, 0.1, 1.7, &closed(8.0));
     assert!(
-        judged.abstained.as_ref().is_some_and(|reason| reason.starts_with("85 % of the machine's CPU")),
+        judged
+            .abstained
+            .as_ref()
+            .is_some_and(|reason| reason.starts_with("other processes used 85 % of the machine's CPU")),
         "{judged:?}"
     );
     // A lone session has a core for itself beside one that is others', but not beside two.
@@ -412,5 +415,5 @@ fn what_is_named_is_proven_before_a_device_that_stood_still() {
     let judged = judged(&columns, &[("data_iops", 500.0)], &load, &seconds);
     let evidence = words::evidence(&model, &judged, false);
     assert!(evidence[0].starts_with("data I/Os a second stood at"), "{evidence:?}");
-    assert!(evidence.iter().any(|one| one.contains("while sessions at work waited for a device")), "{evidence:?}");
+    assert!(evidence.iter().any(|one| one.contains("while active sessions waited for a device")), "{evidence:?}");
 }

@@ -370,7 +370,7 @@ mod tests {
         // A difference far beyond the spread fails in any company.
         let clear = row(&[100.0, 101.0, 99.0], &[70.0, 70.5, 69.5], 0.0);
         assert!(family(vec![clear, same(), same(), same(), same()]).1);
-        assert!(told(&[], 0).contains("can't fail"));
+        assert!(told(&[], 0).contains("cannot fail"));
     }
 
     #[test]

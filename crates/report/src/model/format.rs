@@ -177,8 +177,9 @@ pub fn ends(value: f64, low: f64, high: f64) -> Option<String> {
     if texts[0] == texts[1] && number(value).as_ref() == Some(&texts[0]) && texts[0] != "0" && is_plain {
         return Some(format!("±<{:.*}", decimals(&texts[0]), 0.1_f64.powi(decimals(&texts[0]) as i32)));
     }
-    // The finer end says how many decimals both have.
-    let finer = texts.iter().map(decimals).max().filter(|_| is_plain);
+    // The finer end says how many decimals both have, unless the ends are of different magnitudes.
+    let (coarser, finer) = (decimals(&texts[0]).min(decimals(&texts[1])), decimals(&texts[0]).max(decimals(&texts[1])));
+    let finer = (is_plain && finer - coarser <= 1).then_some(finer);
     let [low, high] = finer.map_or(texts, |finer| [low, high].map(|end| format_decimals(end, finer)));
     Some(format!("{low} to {high}"))
 }
@@ -260,6 +261,7 @@ mod tests {
         assert_eq!(ends(1.0, 0.998, 1.01).unwrap(), "0.998 to 1.010", "both ends have the same decimals");
         assert_eq!(ends(500.0, 95.3, 1_234.0).unwrap(), "95.3 to 1,234.0");
         assert_eq!(ends(8.0, 0.0, 24.2).unwrap(), "0.0 to 24.2");
+        assert_eq!(ends(1_288.0, 0.439, 3_777_862.659).unwrap(), "0.439 to 3,777,863");
         assert_eq!(ends(1_234.0, 1_233.9, 1_234.1).unwrap(), "±<1");
         assert_eq!(ends(0.0456, 0.0456, 0.0456).unwrap(), "±<0.0001");
         // A value outside of its ends is no exact one.
