@@ -128,14 +128,22 @@ pub(crate) fn page(connection: &Connection, path: &Path, filter: &Filter) -> Res
         WHERE (?1 IS NULL OR test = ?1) AND (?2 IS NULL OR target = ?2 OR target_fingerprint = ?2)
           AND (?3 IS NULL OR campaign = ?3) AND (?4 IS NULL OR run_id < ?4)
         ORDER BY run_id DESC LIMIT ?5";
-    let query = || -> rusqlite::Result<Vec<Result<RunSummary, StoreError>>> {
+    let query = || -> rusqlite::Result<Result<Vec<RunSummary>, StoreError>> {
         let Filter { test, target, campaign, limit, after } = filter;
         // SQLite takes a negative limit for none.
         let limit = limit.map_or(-1, i64::from);
         let mut statement = connection.prepare_cached(sql)?;
-        statement.query_map(params![test, target, campaign, after, limit], summary)?.collect()
+        let mut rows = statement.query(params![test, target, campaign, after, limit])?;
+        let mut runs = Vec::new();
+        while let Some(row) = rows.next()? {
+            match summary(row)? {
+                Ok(run) => runs.push(run),
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+        Ok(Ok(runs))
     };
-    query().map_err(StoreError::sqlite(path))?.into_iter().collect()
+    query().map_err(StoreError::sqlite(path))?
 }
 
 fn summary(row: &Row<'_>) -> rusqlite::Result<Result<RunSummary, StoreError>> {

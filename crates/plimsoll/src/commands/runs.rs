@@ -36,9 +36,12 @@ pub fn runs(options: &Runs, settings: &Settings, printer: &Printer) -> Result<u8
     }
     if options.json {
         // Written at once: of ten thousand lines each by itself, the writing would take longer than the reading.
-        let lines: Result<String, _> =
-            found.iter().map(|run| serde_json::to_string(run).map(|line| line + "\n")).collect();
-        printer.result(&lines.map_err(|error| Failure::usage(error.to_string()))?);
+        let mut lines = Vec::new();
+        for run in &found {
+            serde_json::to_writer(&mut lines, run).map_err(|error| Failure::usage(error.to_string()))?;
+            lines.push(b'\n');
+        }
+        printer.result(&String::from_utf8_lossy(&lines));
     } else if found.is_empty() {
         let any = store.summaries(&Filter { limit: Some(1), ..Filter::default() })?;
         printer.remark(&if any.is_empty() {
