@@ -4,6 +4,7 @@
 //! Drivers are blocking and one [`Session`] belongs to one thread. A session never prints and never logs a credential.
 
 pub mod capability;
+pub mod catalogue;
 pub mod data;
 pub mod database;
 pub mod description;
@@ -23,6 +24,7 @@ pub mod work;
 pub mod workspace;
 
 pub use capability::Capability;
+pub use catalogue::Catalogue;
 pub use database::{Database, Engine, Moves, Restored, Transfer};
 pub use description::{Description, WeakIsolation, cpus_of_machine};
 pub use dialect::{Dialect, MOST_SAMPLED, SingleRow, decimal};

@@ -1,0 +1,221 @@
+//! The catalogue of an engine's statements: every text that it can send to a server, as data, with what it is for, the right
+//! that it needs, the releases that have it, the documented form of its answer, and the source of all this.
+//!
+//! An engine keeps it in `data/statements`. Drivers take their texts from it, a grammar reads it in tests, and a self-test sends
+//! it to a server that somebody has.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// What a statement may change, which decides when a self-test sends it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Touches {
+    /// It only reads, or changes settings of its own session.
+    #[default]
+    Nothing,
+    /// It works in a workspace of ours, which has to be there: a self-test sends it with consent.
+    Workspace,
+    /// It makes, moves or removes databases, changes the level of service, ends sessions or empties caches: never in a self-test.
+    Server,
+}
+
+/// A column of an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnswerColumn {
+    /// What it is, for people; a server may leave columns without names.
+    pub name: String,
+    /// Its type in the server's words, as the statement casts it: `bigint`, `nvarchar(60)`.
+    #[serde(rename = "type")]
+    pub kind: String,
+}
+
+/// A statement of the catalogue.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// Its name, the only one of it in the engine.
+    pub name: String,
+    /// What it is for, as a part of a sentence.
+    pub purpose: String,
+    /// The right that it needs, in the server's words; absent where every user may send it.
+    #[serde(default)]
+    pub permission: Option<String>,
+    /// Releases and services that have it, by the engine's names for them; all of them where the list is empty.
+    #[serde(default)]
+    pub editions: Vec<String>,
+    /// What it may change.
+    #[serde(default)]
+    pub touches: Touches,
+    /// The columns of its answer, in their order; none for one that answers nothing.
+    #[serde(default)]
+    pub answer: Vec<AnswerColumn>,
+    /// Values for its parameters, in their order, that a self-test sends.
+    #[serde(default)]
+    pub values: Vec<toml::Value>,
+    /// Words for its gaps, by which tests and self-tests fill it.
+    #[serde(default)]
+    pub example: BTreeMap<String, String>,
+    /// The page of the server's documentation, below the engine's own root.
+    pub source: String,
+    /// The text. `{[name]}` is a gap for a quoted name, `{'name'}` one for a text in quotes, and `{name}` one for a word of
+    /// ASCII letters, digits and `_`, or a number.
+    pub sql: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    statement: Vec<Entry>,
+}
+
+/// How a server writes names and texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quoting {
+    /// The signs around a name; the second one is doubled within.
+    pub name: (char, char),
+}
+
+impl Quoting {
+    /// A name in its signs.
+    pub fn name(self, name: &str) -> String {
+        let (open, close) = self.name;
+        let mut quoted = String::from(open);
+        for sign in name.chars() {
+            quoted.push(sign);
+            if sign == close {
+                quoted.push(sign);
+            }
+        }
+        quoted.push(close);
+        quoted
+    }
+
+    /// A text in quotes.
+    pub fn text(self, text: &str) -> String {
+        format!("'{}'", text.replace('\'', "''"))
+    }
+}
+
+/// The statements of an engine.
+#[derive(Debug)]
+pub struct Catalogue {
+    entries: BTreeMap<String, Entry>,
+    quoting: Quoting,
+}
+
+impl Catalogue {
+    /// Reads the files, each of which has rows of `[[statement]]`.
+    ///
+    /// # Panics
+    /// If they are not such files, or have a name twice: they are part of the program.
+    pub fn parse(files: &[&str], quoting: Quoting) -> Self {
+        let mut entries = BTreeMap::new();
+        for file in files {
+            let File { statement } = toml::from_str(file).unwrap_or_else(|error| panic!("{error}"));
+            for entry in statement {
+                let name = entry.name.clone();
+                assert!(entries.insert(name.clone(), entry).is_none(), "the statement '{name}' is there twice");
+            }
+        }
+        Self { entries, quoting }
+    }
+
+    /// All of them, by their names.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.values()
+    }
+
+    /// The statement of this name.
+    ///
+    /// # Panics
+    /// If there is none: names are constants of the program, which a test holds against the files.
+    pub fn get(&self, name: &str) -> &Entry {
+        self.entries.get(name).unwrap_or_else(|| panic!("no statement '{name}'"))
+    }
+
+    /// The text of a statement with its gaps filled.
+    ///
+    /// # Panics
+    /// If there is no such statement, or a gap is left without its word.
+    pub fn fill(&self, name: &str, words: &[(&str, &str)]) -> String {
+        let word = |gap: &str| words.iter().find(|(name, _)| *name == gap).map(|(_, word)| *word);
+        filled(&self.get(name).sql, self.quoting, word).unwrap_or_else(|gap| panic!("'{name}': nothing fits {gap}"))
+    }
+
+    /// The text of a statement with its example's words.
+    ///
+    /// # Errors
+    /// The gap that the example has no word for.
+    pub fn example(&self, entry: &Entry) -> Result<String, String> {
+        filled(&entry.sql, self.quoting, |gap| entry.example.get(gap).map(String::as_str))
+    }
+}
+
+/// Fills the gaps of a text; the error is one that nothing fits.
+fn filled<'a>(sql: &str, quoting: Quoting, word: impl Fn(&str) -> Option<&'a str>) -> Result<String, String> {
+    let mut text = String::with_capacity(sql.len());
+    let mut rest = sql;
+    while let Some((before, gap)) = rest.split_once('{') {
+        let (gap, behind) = gap.split_once('}').ok_or_else(|| gap.to_owned())?;
+        text.push_str(before);
+        let within = |open, close| gap.strip_prefix(open).and_then(|gap: &str| gap.strip_suffix(close));
+        let found = match (within('[', ']'), within('\'', '\'')) {
+            (Some(name), _) => word(name).map(|word| quoting.name(word)),
+            (_, Some(name)) => word(name).map(|word| quoting.text(word)),
+            _ => word(gap).filter(|word| is_plain(word)).map(str::to_owned),
+        };
+        text.push_str(&found.ok_or_else(|| format!("{{{gap}}}"))?);
+        rest = behind;
+    }
+    text.push_str(rest);
+    Ok(text)
+}
+
+/// True for what can stand in a statement without quotes, whatever it is.
+fn is_plain(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BRACKETS: Quoting = Quoting { name: ('[', ']') };
+    const FILE: &str = r#"
+        [[statement]]
+        name = "drop a table"
+        purpose = "removes a table of ours"
+        touches = "workspace"
+        example = { table = "a]b", note = "o'clock", number = "7" }
+        source = "t-sql/statements/drop-table"
+        sql = "DROP TABLE {[table]} /* {'note'} */ {number}"
+
+        [[statement]]
+        name = "time"
+        purpose = "what time the server has"
+        answer = [{ name = "now", type = "datetime2(3)" }]
+        source = "t-sql/functions/sysutcdatetime"
+        sql = "SELECT SYSUTCDATETIME()"
+    "#;
+
+    #[test]
+    fn gaps_are_filled_and_quoted() {
+        let catalogue = Catalogue::parse(&[FILE], BRACKETS);
+        let entry = catalogue.get("drop a table");
+        assert_eq!(catalogue.example(entry).unwrap(), "DROP TABLE [a]]b] /* 'o''clock' */ 7");
+        let words = [("table", "t"), ("note", ""), ("number", "-")];
+        let lacking = filled(&entry.sql, BRACKETS, |gap| words.iter().find(|it| it.0 == gap).map(|it| it.1));
+        assert_eq!(lacking.unwrap_err(), "{number}", "a sign is no word");
+        assert_eq!(catalogue.fill("time", &[]), "SELECT SYSUTCDATETIME()");
+        assert_eq!(catalogue.entries().count(), 2);
+    }
+
+    #[test]
+    #[should_panic(expected = "the statement 'time' is there twice")]
+    fn a_name_stands_once() {
+        Catalogue::parse(&[FILE, &FILE.replace("drop a table", "another")], BRACKETS);
+    }
+}
