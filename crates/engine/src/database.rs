@@ -11,6 +11,7 @@ use plimsoll_clock::{Clock, RealClock};
 use crate::capability::Capability;
 use crate::error::{Error, ErrorKind, Result};
 use crate::level::Levels;
+use crate::self_test::SelfTest;
 use crate::target::{Credentials, Notation, Target};
 use crate::transfer::{Follow, Move, Program};
 use crate::work::{Expected, Work};
@@ -63,6 +64,15 @@ pub trait Database: Workspaces + Sessions + Telemetry + Moves {
     /// What was met at the target since it was opened, as far as a run should say it at its end.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// A connection that sends the engine's [statements](crate::Statements) one by one, and says what the server answers. `None`
+    /// where an engine keeps no statements.
+    ///
+    /// # Errors
+    /// If no connection can be made.
+    fn self_test(&self) -> Result<Option<Box<dyn SelfTest>>> {
+        Ok(None)
     }
 
     /// Finds out at an interrupt whether the server still hears, and breaks all lines to one that doesn't. `None` where there are no

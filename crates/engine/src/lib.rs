@@ -4,7 +4,6 @@
 //! Drivers are blocking and one [`Session`] belongs to one thread. A session never prints and never logs a credential.
 
 pub mod capability;
-pub mod catalogue;
 pub mod data;
 pub mod database;
 pub mod description;
@@ -13,8 +12,10 @@ pub mod error;
 pub mod level;
 pub mod process;
 pub mod request;
+pub mod self_test;
 pub mod server;
 pub mod session;
+pub mod statements;
 pub mod table;
 pub mod target;
 pub mod telemetry;
@@ -24,14 +25,15 @@ pub mod work;
 pub mod workspace;
 
 pub use capability::Capability;
-pub use catalogue::Catalogue;
 pub use database::{Database, Engine, Moves, Restored, Transfer};
 pub use description::{Description, WeakIsolation, cpus_of_machine};
 pub use dialect::{Dialect, MOST_SAMPLED, SingleRow, decimal};
 pub use error::{Error, ErrorKind, Result};
 pub use level::{LevelCommands, Levels};
 pub use request::{Answer, Cancel, RequestAccess, Requester, RowSource, Statement, Traffic};
+pub use self_test::{Refused, SelfTest, Shape};
 pub use session::{Plan, Session, Sessions, TableSize, ask_for};
+pub use statements::{Entry, Quoting, Statements, Touches};
 pub use table::{Column, ColumnType, Table};
 pub use target::{Check, Credentials, Environment, Notation, Pairs, Secret, Target};
 pub use telemetry::{Sampler, Telemetry};

@@ -1,8 +1,8 @@
-//! The catalogue of an engine's statements: every text that it can send to a server, as data, with what it is for, the right
-//! that it needs, the releases that have it, the documented form of its answer, and the source of all this.
+//! The statements of an engine: every text that it can send to a server, as data, with what it is for, the right that it needs,
+//! the releases that have it, the documented form of its answer, and the source of all this.
 //!
-//! An engine keeps it in `data/statements`. Drivers take their texts from it, a grammar reads it in tests, and a self-test sends
-//! it to a server that somebody has.
+//! An engine keeps them in `data/statements`. Its driver takes its texts from there, a grammar reads them in tests, and a
+//! [self-test](crate::self_test) sends them to a server that somebody has.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub struct AnswerColumn {
     pub kind: String,
 }
 
-/// A statement of the catalogue.
+/// A statement, with all that is known of it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
@@ -99,33 +99,37 @@ impl Quoting {
     }
 }
 
-/// The statements of an engine.
+/// The statements of an engine, in the order of its files.
 #[derive(Debug)]
-pub struct Catalogue {
-    entries: BTreeMap<String, Entry>,
+pub struct Statements {
+    entries: Vec<Entry>,
+    /// Where each stands, by its name.
+    places: BTreeMap<String, usize>,
     quoting: Quoting,
 }
 
-impl Catalogue {
+impl Statements {
     /// Reads the files, each of which has rows of `[[statement]]`.
     ///
     /// # Panics
     /// If they are not such files, or have a name twice: they are part of the program.
     pub fn parse(files: &[&str], quoting: Quoting) -> Self {
-        let mut entries = BTreeMap::new();
+        let (mut entries, mut places) = (Vec::new(), BTreeMap::new());
         for file in files {
             let File { statement } = toml::from_str(file).unwrap_or_else(|error| panic!("{error}"));
             for entry in statement {
                 let name = entry.name.clone();
-                assert!(entries.insert(name.clone(), entry).is_none(), "the statement '{name}' is there twice");
+                let before = places.insert(name.clone(), entries.len());
+                assert!(before.is_none(), "the statement '{name}' is there twice");
+                entries.push(entry);
             }
         }
-        Self { entries, quoting }
+        Self { entries, places, quoting }
     }
 
-    /// All of them, by their names.
-    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.entries.values()
+    /// All of them, in the order of the files.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
     }
 
     /// The statement of this name.
@@ -133,7 +137,7 @@ impl Catalogue {
     /// # Panics
     /// If there is none: names are constants of the program, which a test holds against the files.
     pub fn get(&self, name: &str) -> &Entry {
-        self.entries.get(name).unwrap_or_else(|| panic!("no statement '{name}'"))
+        self.places.get(name).map(|place| &self.entries[*place]).unwrap_or_else(|| panic!("no statement '{name}'"))
     }
 
     /// The text of a statement with its gaps filled.
@@ -145,12 +149,13 @@ impl Catalogue {
         filled(&self.get(name).sql, self.quoting, word).unwrap_or_else(|gap| panic!("'{name}': nothing fits {gap}"))
     }
 
-    /// The text of a statement with its example's words.
+    /// The text of a statement with these words, and those of its example for the other gaps.
     ///
     /// # Errors
-    /// The gap that the example has no word for.
-    pub fn example(&self, entry: &Entry) -> Result<String, String> {
-        filled(&entry.sql, self.quoting, |gap| entry.example.get(gap).map(String::as_str))
+    /// The gap that neither has a word for.
+    pub fn example(&self, entry: &Entry, words: &[(&str, &str)]) -> Result<String, String> {
+        let given = |gap: &str| words.iter().find(|(name, _)| *name == gap).map(|(_, word)| *word);
+        filled(&entry.sql, self.quoting, |gap| given(gap).or_else(|| entry.example.get(gap).map(String::as_str)))
     }
 }
 
@@ -203,19 +208,20 @@ mod tests {
 
     #[test]
     fn gaps_are_filled_and_quoted() {
-        let catalogue = Catalogue::parse(&[FILE], BRACKETS);
-        let entry = catalogue.get("drop a table");
-        assert_eq!(catalogue.example(entry).unwrap(), "DROP TABLE [a]]b] /* 'o''clock' */ 7");
+        let statements = Statements::parse(&[FILE], BRACKETS);
+        let entry = statements.get("drop a table");
+        assert_eq!(statements.example(entry, &[]).unwrap(), "DROP TABLE [a]]b] /* 'o''clock' */ 7");
+        assert_eq!(statements.example(entry, &[("table", "t")]).unwrap(), "DROP TABLE [t] /* 'o''clock' */ 7");
         let words = [("table", "t"), ("note", ""), ("number", "-")];
         let lacking = filled(&entry.sql, BRACKETS, |gap| words.iter().find(|it| it.0 == gap).map(|it| it.1));
         assert_eq!(lacking.unwrap_err(), "{number}", "a sign is no word");
-        assert_eq!(catalogue.fill("time", &[]), "SELECT SYSUTCDATETIME()");
-        assert_eq!(catalogue.entries().count(), 2);
+        assert_eq!(statements.fill("time", &[]), "SELECT SYSUTCDATETIME()");
+        assert_eq!(statements.entries().len(), 2);
     }
 
     #[test]
     #[should_panic(expected = "the statement 'time' is there twice")]
     fn a_name_stands_once() {
-        Catalogue::parse(&[FILE, &FILE.replace("drop a table", "another")], BRACKETS);
+        Statements::parse(&[FILE, &FILE.replace("drop a table", "another")], BRACKETS);
     }
 }

@@ -1,0 +1,49 @@
+//! A self-test: the statements of an engine, sent once each to a server that somebody has, to see which of them work there and
+//! answer as documented. What is sent, and what is said of it, is the caller's; a driver only sends and reads.
+
+use crate::error::Error;
+use crate::statements::{AnswerColumn, Entry, Statements};
+use crate::value::Value;
+
+/// What a server's answer looked like. It has no values of the server's, which are its owner's.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// The columns of the first result: their names as the server gives them, and their types in its words (`bigint`, `nvarchar`),
+    /// without lengths.
+    pub columns: Vec<AnswerColumn>,
+    /// Rows of it.
+    pub rows: u64,
+    /// For each column, whether a value in it was not NULL.
+    pub filled: Vec<bool>,
+}
+
+/// What a server has against a statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// The server's own number or code: `208`, `42P01`.
+    pub code: String,
+    /// The line or the place in the text that the server names.
+    pub at: Option<u32>,
+    /// The class, the sentence and the hint that a run would have given for it.
+    pub error: Error,
+}
+
+/// A connection for a self-test.
+pub trait SelfTest: Send {
+    /// What there is to be sent.
+    fn statements(&self) -> &'static Statements;
+
+    /// Which of the statements' [editions](Entry::editions) the server is; `None` for one that none is known of, such as another
+    /// maker's server.
+    fn edition(&self) -> Option<&str>;
+
+    /// Names that the server or the user has, as in databases, hosts and log-ins: a report has none of them.
+    fn names(&self) -> Vec<String>;
+
+    /// Sends a text, which is that statement with its gaps filled, with values for its parameters. The outer error is one after
+    /// which nothing more can be sent.
+    ///
+    /// # Errors
+    /// If the connection was lost, or it was cancelled.
+    fn send(&mut self, entry: &Entry, sql: &str, values: &[Value<'_>]) -> crate::error::Result<Result<Shape, Refused>>;
+}
