@@ -17,6 +17,7 @@ mod error;
 mod error_codes;
 #[cfg(test)]
 mod fuzz;
+mod identity;
 mod inserts;
 mod level;
 mod pieces;
@@ -24,6 +25,7 @@ mod plan;
 mod program;
 mod qualify;
 mod sampler;
+mod self_test;
 mod session;
 mod sql;
 #[cfg(test)]
