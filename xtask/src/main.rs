@@ -5,9 +5,11 @@ mod baseline;
 mod child;
 mod fuzz;
 mod generators;
+mod grammar;
 mod induced;
 mod package;
 mod pairs;
+mod quiet;
 mod sampling;
 mod servers;
 mod sessions;
@@ -20,8 +22,9 @@ use std::process::ExitCode;
 const HELP: &str = "\
 The tasks of the repository.
 
-  cargo xtask test [-- ARGUMENTS]   makes sure that PostgreSQL and MariaDB are there, then runs `cargo test --workspace ARGUMENTS`;
-                                    without ARGUMENTS, then the suites of all engines and of samplers on servers of other versions
+  cargo xtask test [-- ARGUMENTS]   makes sure that PostgreSQL, MariaDB and the grammar of T-SQL are there, then runs
+                                    `cargo test --workspace ARGUMENTS`; without ARGUMENTS, then the suites of all engines and
+                                    of samplers on servers of other versions
   cargo xtask test --servers fast   the suites of all engines and of samplers on servers of other versions alone
   cargo xtask test --servers all|NAME,...
                                     everything of a driver on these servers, fetched before if need be
@@ -30,6 +33,7 @@ The tasks of the repository.
                                     PLIMSOLL_TEST_MSSQL_URL; prints tables
   cargo xtask servers [--refresh] [NAME,...]
                                     fetches servers of other versions into a cache folder (PLIMSOLL_SERVERS) and starts each once
+  cargo xtask grammar               fetches the grammar of T-SQL that tests use into a cache folder (PLIMSOLL_GRAMMAR)
   cargo xtask check                 formatting, lints, and licences where cargo-deny is installed
   cargo xtask memcheck              the lab's file system layer under valgrind
   cargo xtask package [--build] [ARGUMENTS OF cargo package]
@@ -68,6 +72,7 @@ fn main() -> ExitCode {
         ["test", "--servers", names] => servers::full(names),
         ["servers", rest @ ..] => servers::servers(rest),
         ["test", "--", rest @ ..] | ["test", rest @ ..] => tasks::test(rest),
+        ["grammar"] => grammar::provide(),
         ["check"] => tasks::check(),
         ["package", rest @ ..] => package::package(rest),
         ["bars", rest @ ..] => bars::bars(rest),

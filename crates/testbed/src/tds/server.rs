@@ -13,6 +13,7 @@ use super::pipe::Pipe;
 use super::request::{self, Bulk, Call, Request, procedure};
 use super::sending::Sending;
 use super::settings::{Attention, Encryption, Shared, locked};
+use super::syntax;
 use super::token::{self, DONE, DONE_IN_PROC, DONE_PROC, Outcome, Refusal, Reply, done};
 use super::types::{Column, Datum, Kind};
 
@@ -119,6 +120,9 @@ impl Session<'_> {
             }
             kind::BATCH => {
                 let sql = request::batch(&message.body)?;
+                if let Some(reply) = syntax::refusal(self.shared, &sql, "") {
+                    return self.reply(reply, Framing::default());
+                }
                 if let Some(reply) = self.about_table(&sql) {
                     return self.reply(reply, Framing::default());
                 }
@@ -229,7 +233,11 @@ impl Session<'_> {
     }
 
     fn ask(&mut self, request: Request, framing: Framing) -> io::Result<Ended> {
-        let reply = (self.shared.script)(&request, &self.login);
+        let refusal = match &request {
+            Request::Call(call) if !call.by_handle => syntax::refusal(self.shared, &call.sql, &call.declarations),
+            _ => None,
+        };
+        let reply = refusal.unwrap_or_else(|| (self.shared.script)(&request, &self.login));
         if !self.shared.settings.forgets {
             locked(&self.shared.record).requests.push(request);
         }

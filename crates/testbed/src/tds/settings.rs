@@ -10,6 +10,7 @@ use super::packet::Cutting;
 use super::request::Request;
 use super::token::{Refusal, Reply};
 use super::types::Column;
+use crate::grammar::Grammar;
 
 /// What of the connection is encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +50,8 @@ pub(super) struct Settings {
     pub(super) next: Option<(String, u16)>,
     pub(super) forgets: bool,
     pub(super) stalls_loads: bool,
+    /// What texts are held against; nothing for a server that takes any.
+    pub(super) grammar: Option<Arc<Grammar>>,
 }
 
 impl Default for Settings {
@@ -62,6 +65,7 @@ impl Default for Settings {
             next: None,
             forgets: false,
             stalls_loads: false,
+            grammar: None,
         }
     }
 }
@@ -72,6 +76,8 @@ pub(super) struct Record {
     pub(super) logins: Vec<LoginRequest>,
     pub(super) attentions: usize,
     pub(super) server_errors: Vec<String>,
+    /// Texts that the grammar refused, each with what is wrong with it.
+    pub(super) refused: Vec<String>,
 }
 
 pub(super) fn locked(record: &Mutex<Record>) -> MutexGuard<'_, Record> {
