@@ -93,9 +93,10 @@ impl Quoting {
         quoted
     }
 
-    /// A text in quotes.
+    /// A text in quotes. Servers that write names in backquotes read a backslash in a text as part of another sign.
     pub fn text(self, text: &str) -> String {
-        format!("'{}'", text.replace('\'', "''"))
+        let text = text.replace('\'', "''");
+        format!("'{}'", if self.name.0 == '`' { text.replace('\\', r"\\") } else { text })
     }
 }
 
@@ -137,7 +138,8 @@ impl Statements {
     /// # Panics
     /// If there is none: names are constants of the program, which a test holds against the files.
     pub fn get(&self, name: &str) -> &Entry {
-        self.places.get(name).map(|place| &self.entries[*place]).unwrap_or_else(|| panic!("no statement '{name}'"))
+        let place = self.places.get(name).unwrap_or_else(|| panic!("no statement '{name}'"));
+        &self.entries[*place]
     }
 
     /// The text of a statement with its gaps filled.
@@ -217,6 +219,12 @@ mod tests {
         assert_eq!(lacking.unwrap_err(), "{number}", "a sign is no word");
         assert_eq!(statements.fill("time", &[]), "SELECT SYSUTCDATETIME()");
         assert_eq!(statements.entries().len(), 2);
+    }
+
+    #[test]
+    fn a_backslash_is_doubled_where_it_means_something() {
+        let texts = [('`', '`'), ('[', ']')].map(|name| Quoting { name }.text(r"a\'b"));
+        assert_eq!(texts, [r"'a\\''b'", r"'a\''b'"]);
     }
 
     #[test]
