@@ -93,9 +93,10 @@ impl Quoting {
         quoted
     }
 
-    /// A text in quotes.
+    /// A text in quotes. Servers that write names in backquotes read a backslash in a text as part of another sign.
     pub fn text(self, text: &str) -> String {
-        format!("'{}'", text.replace('\'', "''"))
+        let text = text.replace('\'', "''");
+        format!("'{}'", if self.name.0 == '`' { text.replace('\\', r"\\") } else { text })
     }
 }
 
@@ -219,6 +220,12 @@ mod tests {
         assert_eq!(lacking.unwrap_err(), "{number}", "a sign is no word");
         assert_eq!(statements.fill("time", &[]), "SELECT SYSUTCDATETIME()");
         assert_eq!(statements.entries().len(), 2);
+    }
+
+    #[test]
+    fn a_backslash_is_doubled_where_it_means_something() {
+        let texts = [('`', '`'), ('[', ']')].map(|name| Quoting { name }.text(r"a\'b"));
+        assert_eq!(texts, [r"'a\\''b'", r"'a\''b'"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a sampler asks a MariaDB or MySQL server, and what it makes of the answers.
+//! What a sampler makes of the answers of a MariaDB or MySQL server.
 //!
 //! Source: the manuals' chapters on status variables, thread states and the Performance Schema, and what MariaDB 10.11 and 11.4
 //! and MySQL 9.7 were seen to count.
@@ -8,45 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use plimsoll_measurement::Counter;
 
 use super::product::Product;
-
-pub(super) const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Binlog_cache_use', 'Binlog_stmt_cache_use', \
-    'Com_commit', 'Handler_commit', 'Innodb_buffer_pool_read_requests', 'Innodb_data_pending_reads', 'Innodb_data_read', \
-    'Innodb_data_reads', 'Innodb_data_writes', 'Innodb_log_writes', 'Innodb_os_log_fsyncs', 'Innodb_os_log_written', \
-    'Innodb_pages_read', 'Innodb_pages_written', 'Innodb_row_lock_current_waits', 'Innodb_row_lock_time', \
-    'Innodb_row_lock_waits', 'Threads_connected', 'Uptime')";
-
-/// The same of pages and the log alone, for sessions that read themselves.
-pub(super) const OWN_STATUS: &str =
-    "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_pages_read', 'Innodb_os_log_written', 'Innodb_data_read')";
-
-pub(super) const LOG_STATUS: &str =
-    "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_log_writes', 'Innodb_os_log_written', 'Innodb_os_log_fsyncs')";
-
-/// All sessions: of those of other users a user without the privilege PROCESS sees nothing. To have them counted by the server
-/// costs it six times as much as to send them.
-pub(super) const SESSIONS: &str = "SHOW PROCESSLIST";
-
-/// Transactions of sessions that wait for a row lock, or run no statement.
-pub(super) const TRANSACTIONS: &str = "SELECT trx_mysql_thread_id, trx_state = 'LOCK WAIT' \
-    FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id NOT IN (0, CONNECTION_ID()) \
-    AND (trx_state = 'LOCK WAIT' OR trx_query IS NULL)";
-
-/// Reads and writes of InnoDB's files with their times, where the Performance Schema is on.
-pub(super) const FILES: &str = "SELECT EVENT_NAME = 'wait/io/file/innodb/innodb_data_file', COUNT_READ, SUM_TIMER_READ, \
-    COUNT_WRITE, SUM_TIMER_WRITE, COUNT_MISC, SUM_TIMER_MISC FROM performance_schema.file_summary_by_event_name \
-    WHERE EVENT_NAME IN ('wait/io/file/innodb/innodb_data_file', 'wait/io/file/innodb/innodb_log_file') \
-    AND COUNT_READ + COUNT_WRITE > 0 ORDER BY 1";
-
-/// The same by file, for InnoDB's and the binary log's.
-pub(super) const BY_FILE: &str = "SELECT FILE_NAME, EVENT_NAME = 'wait/io/file/innodb/innodb_data_file', COUNT_READ, \
-    SUM_NUMBER_OF_BYTES_READ, SUM_TIMER_READ, COUNT_WRITE, SUM_NUMBER_OF_BYTES_WRITE, SUM_TIMER_WRITE \
-    FROM performance_schema.file_summary_by_instance WHERE EVENT_NAME IN ('wait/io/file/innodb/innodb_data_file', \
-    'wait/io/file/innodb/innodb_log_file', 'wait/io/file/sql/binlog') AND COUNT_READ + COUNT_WRITE > 0";
-
-/// Waits by name. Those for a table's rows have waits for files and locks inside them, and count these twice.
-pub(super) const WAITS: &str = "SELECT EVENT_NAME, COUNT_STAR, SUM_TIMER_WAIT \
-    FROM performance_schema.events_waits_summary_global_by_event_name WHERE EVENT_NAME LIKE 'wait/%' \
-    AND EVENT_NAME <> 'wait/io/table/sql/handler' AND EVENT_NAME <> 'idle' AND SUM_TIMER_WAIT > 0";
 
 /// The Performance Schema counts time in picoseconds.
 pub(super) const TIMER: f64 = 1e-12;
@@ -184,7 +145,7 @@ pub(super) struct Beside {
 /// Numbers of our own connections.
 pub(super) type Ours = BTreeSet<u32>;
 
-/// Gauges from the rows of [`SESSIONS`]; ours have these numbers or work in a database of ours, as client programs do.
+/// Gauges from the rows of the statement "sessions"; ours have these numbers or work in a database of ours, as client programs do.
 /// `None` if there are sessions that are not seen.
 pub(super) fn gauges(rows: &[Vec<Option<String>>], ours: &Ours, beside: Beside) -> Option<Vec<(Counter, f64)>> {
     let (mut known, mut working, mut others, mut seen) = (BTreeMap::new(), 0.0, (0.0, 0.0), 0.0);

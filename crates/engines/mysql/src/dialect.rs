@@ -3,7 +3,7 @@
 use plimsoll_engine::{ColumnType, Dialect, MOST_SAMPLED, SingleRow, Table};
 
 use super::product::Product;
-use super::workspace::quoted;
+use super::statements::{quoted, text};
 
 #[derive(Debug)]
 pub(super) struct MySqlDialect(Product);
@@ -73,11 +73,11 @@ impl Dialect for MySqlDialect {
     }
 
     fn without_parallelism(&self) -> Option<&'static str> {
-        Some(self.0.nested_loop())
+        Some(self.0.text("nested loop"))
     }
 
     fn weak_isolation(&self) -> Option<&'static str> {
-        Some("SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
+        Some(text("weak isolation"))
     }
 
     /// Statistics are kept with the table and not renewed in the middle of a test: [`settle_table`] does that before.
