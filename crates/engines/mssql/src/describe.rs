@@ -41,8 +41,6 @@ pub(super) struct Server {
     pub(super) free_bytes: Option<u64>,
     /// The database by the name that it has.
     pub(super) database: String,
-    /// How often a connection had to be tried again until here.
-    pub(super) retries: u32,
     /// What is in force there.
     pub(super) ceilings: Vec<Ceiling>,
 }
@@ -120,10 +118,11 @@ pub(super) fn describe(control: &mut Control, connector: &Connector) -> Result<S
         PRIVILEGES.iter().filter(|it| it.ability != Ability::DropBuffers).map(|it| it.name.as_str()).collect();
     let missing = capabilities.iter().filter(|capability| said.contains(&capability.name));
     warnings.extend(missing.filter_map(Capability::warning));
-    match connector.retries() {
-        0 => {}
-        times => warnings.push(format!("the server let us in only at try {} (it was busy with itself)", times + 1)),
+    if connector.errors.seen.is_sent_on() {
+        settings.insert("connection_policy".to_owned(), "redirect".to_owned());
     }
+    let is_serverless = settings.get("service_objective").is_some_and(|objective| sleeps(objective));
+    warnings.extend(connector.errors.seen.told(is_serverless));
     let version = match (stated(0), is_microsoft) {
         (Some(version), true) => version,
         (version, _) => {
@@ -147,8 +146,7 @@ pub(super) fn describe(control: &mut Control, connector: &Connector) -> Result<S
         memory_report_age: if product == Product::Database { Duration::from_secs(35) } else { Duration::ZERO },
         ..Description::new(NAME, version, PAGE_BYTES, weak_isolation)
     };
-    let retries = connector.retries();
-    Ok(Server { description, product, abilities, capabilities, free_bytes, database, retries, ceilings })
+    Ok(Server { description, product, abilities, capabilities, free_bytes, database, ceilings })
 }
 
 /// Limits in force, by the columns of [`sql::GOVERNANCE`]. Of two of a resource the lower is met.
@@ -183,6 +181,12 @@ fn shares(objective: &str) -> bool {
     let objective = objective.trim();
     objective.is_empty()
         || ["ElasticPool", "Basic", "S0", "S1"].iter().any(|small| objective.eq_ignore_ascii_case(small))
+}
+
+/// True for a service objective of the serverless tier, which pauses a database that nobody uses and wakes it at the next log-in
+/// (azure/azure-sql/database/serverless-tier-overview).
+fn sleeps(objective: &str) -> bool {
+    ["GP_S_", "HS_S_"].iter().any(|serverless| objective.starts_with(serverless))
 }
 
 const fn product_name(edition: Option<i64>, is_microsoft: bool) -> &'static str {

@@ -19,11 +19,13 @@ mod error_codes;
 mod fuzz;
 mod inserts;
 mod level;
+mod patience;
 mod pieces;
 mod plan;
 mod program;
 mod qualify;
 mod sampler;
+mod seen;
 mod session;
 mod sql;
 #[cfg(test)]
