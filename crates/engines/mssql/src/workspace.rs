@@ -28,6 +28,10 @@ impl Keepers for Connector {
     fn keeper(&self, name: &str) -> Result<Control> {
         Control::connect(self, name)
     }
+
+    fn replacement(&self, name: &str) -> Result<Control> {
+        Control::connect(&self.at_once(), name)
+    }
 }
 
 impl Keeper for Control {

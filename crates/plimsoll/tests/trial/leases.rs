@@ -22,7 +22,8 @@ fn start(scene: &Scene) -> Child {
 /// The only workspace that is in use, once there is one.
 fn held(database: &dyn Database) -> Option<Workspace> {
     let found = database.workspaces().unwrap();
-    let held: Vec<Workspace> = found.into_iter().filter(|status| status.leased).map(|status| status.workspace).collect();
+    let held: Vec<Workspace> =
+        found.into_iter().filter(|status| status.leased).map(|status| status.workspace).collect();
     assert!(held.len() < 2, "two in use at once: {held:?}");
     held.into_iter().next()
 }
