@@ -12,9 +12,9 @@ use plimsoll_measurement::{Counter, Files, Moment, Reading, ResourceRow, Views, 
 use super::abilities::{Abilities, Ability};
 use super::connect::Connector;
 use super::control::{Control, text_of, whole};
-use super::counter_queries::{self, METRICS};
 use super::counters;
 use super::sql::{self, Product, Text};
+use super::waits::{self, METRICS};
 use super::wire::Wire;
 
 const NAME: &str = "plimsoll sampler";
@@ -99,7 +99,7 @@ impl ServerSampler {
         let (mut gauges, mut others, mut late) = ([0.0; GAUGES.len()], 0.0, Vec::new());
         for row in &rows {
             let (Some(status), wait) = (text_of(row, 0).or_else(|| text_of(row, 5)), text_of(row, 1)) else { continue };
-            let metric = counter_queries::gauge_of(&status, wait.as_deref());
+            let metric = waits::gauge_of(&status, wait.as_deref());
             let (count, is_ours) = (whole(row, 2).unwrap_or(0) as f64, whole(row, 4) == Some(1));
             match metric {
                 Some(metric) if is_ours => {
@@ -111,7 +111,7 @@ impl ServerSampler {
                 _ => {}
             }
             if whole(row, 3) > Some(LATE_MS) {
-                late.extend(wait.as_deref().and_then(counter_queries::metric_of));
+                late.extend(wait.as_deref().and_then(waits::metric_of));
             }
         }
         let all = GAUGES.into_iter().zip(gauges).chain([(Counter::SessionsOfOthers, others)]);
@@ -128,7 +128,7 @@ impl ServerSampler {
         }
         let mut seconds = [0.0; METRICS.len()];
         for row in &rows {
-            let metric = text_of(row, 0).and_then(|wait| counter_queries::metric_of(&wait));
+            let metric = text_of(row, 0).and_then(|wait| waits::metric_of(&wait));
             if let Some(index) = metric.and_then(|metric| METRICS.iter().position(|known| *known == metric)) {
                 seconds[index] += whole(row, 2).unwrap_or(0) as f64 / 1e3;
             }

@@ -192,6 +192,8 @@ fn views_have_the_waits_of_all_and_five_minutes_where_master_is_open() {
     let views = sampler(&script, &clock).views().unwrap();
     let locks = views.waits.iter().find(|wait| wait.name == "LCK_M_X");
     assert_eq!(locks.map(|wait| (wait.count, wait.seconds)), Some((5, 0.9)));
+    // Threads that wait for work are nobody's waits.
+    assert!(!views.waits.iter().any(|wait| wait.name == "SOS_WORK_DISPATCHER"));
     assert_eq!((views.files.len(), views.resources_15_s.len()), (2, 1));
     assert_eq!(views.resources_5_min[0].data_io_percent, Some(60.0));
     assert_eq!(clock.now().since(views.resources_5_min[0].end), Duration::from_mins(5));
