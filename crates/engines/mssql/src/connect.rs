@@ -1,6 +1,7 @@
 //! Connections: where to, as which user, how protected, under which name; and what is tried again.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::server::url::{self, is_loopback};
@@ -61,6 +62,8 @@ pub(super) struct Connector {
     pub(super) drop_clean_buffers: bool,
     /// Rows of a transaction when a table is loaded, and whether that locks the table, as the target says.
     pub(super) loads: (u32, Option<bool>),
+    /// True once rows were loaded by the bulk protocol in a request, whose time is measured.
+    pub(super) measures_loads: Arc<AtomicBool>,
     pub(super) errors: Errors,
     pub(super) warnings: Vec<String>,
 }
@@ -115,7 +118,20 @@ impl Connector {
         let patience = Patience { clock: Arc::clone(clock), check: credentials.check.clone(), is_there: true };
         let (endpoints, clock) = (location.endpoints, Arc::clone(clock));
         let (dial, secrets) = (Arc::from(dial), Arc::new(secrets));
-        Ok(Self { dial, clock, endpoints, login, secrets, patience, drop_clean_buffers, loads, errors, warnings })
+        let measures_loads = Arc::default();
+        Ok(Self {
+            dial,
+            clock,
+            endpoints,
+            login,
+            secrets,
+            patience,
+            drop_clean_buffers,
+            loads,
+            measures_loads,
+            errors,
+            warnings,
+        })
     }
 
     /// A connection under a name that `sys.dm_exec_sessions` shows. The servers are tried in turn, and all of them again after

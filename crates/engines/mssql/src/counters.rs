@@ -9,7 +9,7 @@ use plimsoll_measurement::{Counter, FileLimit, FileRow, Moment, Reading, Resourc
 use super::abilities::{Abilities, Ability};
 use super::control::{Control, text_of, whole};
 use super::describe::PAGE_BYTES;
-use super::sql;
+use super::{sql, waits};
 
 /// Type of a log file in `sys.database_files`.
 const LOG: i64 = 1;
@@ -140,9 +140,11 @@ fn file_row(file: File) -> FileRow {
     }
 }
 
+/// A row of waits; `None` for those of the server's own threads for work.
 pub(super) fn wait_row(row: &Row) -> Option<WaitRow> {
     let count = u64::try_from(whole(row, 1)?).ok()?;
-    Some(WaitRow { name: text_of(row, 0)?, count, seconds: whole(row, 2)? as f64 / 1e3 })
+    let name = text_of(row, 0).filter(|name| !waits::is_idle(name))?;
+    Some(WaitRow { name, count, seconds: whole(row, 2)? as f64 / 1e3 })
 }
 
 /// The view has the time of day of its server; only how long ago that was is of use to us.
@@ -174,7 +176,7 @@ pub(super) fn table_misses(control: &mut Control, qualified: &str, abilities: Ab
     }
     // Behind the name comes no character that could be a part of it.
     let pattern = format!("%{}[^0-9A-Za-z_]%", pattern_of(qualified));
-    let rows = control.rows(sql::PLAN_READS, &[Value::Text(&pattern)])?;
+    let rows = control.rows(sql::PLAN_READS, &[Value::Text(&pattern), Value::Text(qualified)])?;
     // Without a plan nothing was read, or nobody kept count (a server may keep no plan of what was run once).
     let pages = rows.first().filter(|row| whole(row, 0) > Some(0)).and_then(|row| whole(row, 1));
     Ok(pages.and_then(|pages| u64::try_from(pages).ok()))

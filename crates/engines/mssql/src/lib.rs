@@ -8,7 +8,6 @@ mod cold;
 mod connect;
 mod control;
 mod copies;
-mod counter_queries;
 mod counters;
 mod database;
 mod describe;
@@ -35,6 +34,7 @@ mod tests;
 mod token;
 mod transfer;
 mod url;
+mod waits;
 mod wire;
 mod workspace;
 

@@ -12,9 +12,10 @@ use plimsoll_measurement::{Counter, Files, Moment, Reading, ResourceRow, Views, 
 use super::abilities::{Abilities, Ability};
 use super::connect::Connector;
 use super::control::{Control, text_of, whole};
-use super::counter_queries::{self, METRICS};
 use super::counters;
+use super::describe::Server;
 use super::sql::{self, Product, Text};
+use super::waits::{self, METRICS};
 use super::wire::Wire;
 
 const NAME: &str = "plimsoll sampler";
@@ -31,6 +32,8 @@ const APART: Duration = Duration::from_secs(5);
 pub(super) struct ServerSampler {
     connector: Connector,
     product: Product,
+    /// The database by the name that it has, by which `master` knows it.
+    database: String,
     abilities: Abilities,
     wire: Option<Box<dyn Wire>>,
     server_time: ServerTime,
@@ -41,11 +44,12 @@ pub(super) struct ServerSampler {
 }
 
 impl ServerSampler {
-    pub(super) fn open(connector: &Connector, product: Product, abilities: Abilities) -> Result<Self> {
+    pub(super) fn open(connector: &Connector, server: &Server) -> Result<Self> {
         let mut sampler = Self {
             connector: connector.hurried(PATIENCE_S),
-            product,
-            abilities,
+            product: server.product,
+            database: server.database.clone(),
+            abilities: server.abilities,
             wire: None,
             server_time: ServerTime::default(),
             last_resources: None,
@@ -99,7 +103,7 @@ impl ServerSampler {
         let (mut gauges, mut others, mut late) = ([0.0; GAUGES.len()], 0.0, Vec::new());
         for row in &rows {
             let (Some(status), wait) = (text_of(row, 0).or_else(|| text_of(row, 5)), text_of(row, 1)) else { continue };
-            let metric = counter_queries::gauge_of(&status, wait.as_deref());
+            let metric = waits::gauge_of(&status, wait.as_deref());
             let (count, is_ours) = (whole(row, 2).unwrap_or(0) as f64, whole(row, 4) == Some(1));
             match metric {
                 Some(metric) if is_ours => {
@@ -111,7 +115,7 @@ impl ServerSampler {
                 _ => {}
             }
             if whole(row, 3) > Some(LATE_MS) {
-                late.extend(wait.as_deref().and_then(counter_queries::metric_of));
+                late.extend(wait.as_deref().and_then(waits::metric_of));
             }
         }
         let all = GAUGES.into_iter().zip(gauges).chain([(Counter::SessionsOfOthers, others)]);
@@ -128,7 +132,7 @@ impl ServerSampler {
         }
         let mut seconds = [0.0; METRICS.len()];
         for row in &rows {
-            let metric = text_of(row, 0).and_then(|wait| counter_queries::metric_of(&wait));
+            let metric = text_of(row, 0).and_then(|wait| waits::metric_of(&wait));
             if let Some(index) = metric.and_then(|metric| METRICS.iter().position(|known| *known == metric)) {
                 seconds[index] += whole(row, 2).unwrap_or(0) as f64 / 1e3;
             }
@@ -165,10 +169,9 @@ impl ServerSampler {
     fn of_master(&self, text: Text) -> Option<Vec<Row>> {
         let master = self.connector.to("master");
         let wire = master.connect_once(NAME).ok()?;
-        let database = self.connector.database();
         let mut control = Control::on(wire, &master);
-        let values = [Value::Text(database)];
-        control.rows(text, if text.has_parameters() { &values } else { &[] }).ok()
+        let values = vec![Value::Text(&self.database); text.parameters()];
+        control.rows(text, &values).ok()
     }
 }
 

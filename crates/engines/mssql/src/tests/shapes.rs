@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use plimsoll_engine::{ColumnType, Dialect, Entry, SingleRow, Table};
 use toml::Table as Toml;
 
-use crate::dialect::MssqlDialect;
+use crate::dialect;
 use crate::sql::{Product, STATEMENTS, TEXTS};
 
 const SHAPES: &str = include_str!("../../data/mssql-views.toml");
@@ -287,7 +287,7 @@ fn every_statement_of_a_test_is_a_golden_file() {
         ("VarChar1", ColumnType::Text(120)),
         ("VarChar2", ColumnType::Text(9000)),
     ];
-    let (table, dialect) = (Table::new("t", &columns), MssqlDialect);
+    let (table, dialect) = (Table::new("t", &columns), dialect::of(true));
     let statements = [
         ("create table", dialect.create_table(&table)),
         ("drop table", dialect.drop_table(&table)),
