@@ -53,7 +53,8 @@ pub trait Session: Requester {
 
     /// Removes a table if it is there, and what it leaves behind where that would be felt by the next one.
     fn drop_table(&mut self, table: &Table) -> Result<()> {
-        self.execute(&format!("DROP TABLE IF EXISTS {}", table.name), &[]).map(drop)
+        let sql = self.dialect().drop_table(table);
+        self.execute(&sql, &[]).map(drop)
     }
 
     /// Makes an empty table in the session's place, with its clustered primary key (where the engine has one).

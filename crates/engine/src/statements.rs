@@ -117,8 +117,9 @@ impl Statements {
         let (mut entries, mut places) = (Vec::new(), BTreeMap::new());
         for file in files {
             let File { statement } = toml::from_str(file).unwrap_or_else(|error| panic!("{error}"));
-            for entry in statement {
+            for mut entry in statement {
                 let name = entry.name.clone();
+                entry.sql.truncate(entry.sql.trim_end().len());
                 let before = places.insert(name.clone(), entries.len());
                 assert!(before.is_none(), "the statement '{name}' is there twice");
                 entries.push(entry);
@@ -137,7 +138,8 @@ impl Statements {
     /// # Panics
     /// If there is none: names are constants of the program, which a test holds against the files.
     pub fn get(&self, name: &str) -> &Entry {
-        self.places.get(name).map(|place| &self.entries[*place]).unwrap_or_else(|| panic!("no statement '{name}'"))
+        let place = self.places.get(name).unwrap_or_else(|| panic!("no statement '{name}'"));
+        &self.entries[*place]
     }
 
     /// The text of a statement with its gaps filled.

@@ -155,6 +155,7 @@ impl Connector {
         let mut other = self.clone();
         other.login.connect_timeout_s = seconds.min(self.login.connect_timeout_s);
         other.login.command_timeout_s = seconds;
+        other.errors.command_timeout_s = seconds;
         other
     }
 
@@ -184,6 +185,17 @@ impl Connector {
     /// The first server, by its name or address.
     pub(super) fn host(&self) -> &str {
         self.endpoints.first().map_or("", |endpoint| endpoint.host.as_str())
+    }
+
+    /// The names by which the target says where it is and who connects.
+    pub(super) fn names(&self) -> Vec<String> {
+        let hosts = self.endpoints.iter().map(|endpoint| endpoint.host.clone());
+        let instances = self.endpoints.iter().filter_map(|endpoint| endpoint.instance.clone());
+        let user = match self.secrets.as_ref() {
+            Secrets::Password(user, _) => Some(user.clone()),
+            Secrets::Tokens(_) => None,
+        };
+        hosts.chain(instances).chain(user).chain([self.login.database.clone()]).collect()
     }
 
     /// What a program needs to connect as we do, each with its value.

@@ -1,13 +1,11 @@
 //! Asking a server something of ours: texts and what comes of them.
 
-use plimsoll_engine::{ColumnType, ErrorKind, Result, Row, Value};
+use plimsoll_engine::{ErrorKind, Result, Row, Value};
 
 use super::connect::Connector;
 use super::error::Errors;
 use super::sql::{self, Text};
 use super::wire::{Outcome, Wire};
-
-const NAME: ColumnType = ColumnType::Text(128);
 
 /// A connection, with what its errors are made by.
 pub(super) struct Control {
@@ -18,7 +16,7 @@ pub(super) struct Control {
 impl Control {
     pub(super) fn connect(connector: &Connector, name: &str) -> Result<Self> {
         let mut control = Self::on(connector.connect(name)?, connector);
-        match control.run(sql::PATIENCE.sql) {
+        match control.run(sql::PATIENCE.sql()) {
             Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled) => Err(error),
             // A server without that setting has its own patience.
             _ => Ok(control),
@@ -39,26 +37,31 @@ impl Control {
         self.done(outcome)
     }
 
-    /// The rows of a text of ours.
-    pub(super) fn rows(&mut self, text: Text, values: &[Value<'_>], columns: &[ColumnType]) -> Result<Vec<Row>> {
-        let outcome = self.wire.rows(text.sql, values, columns);
+    /// Runs a statement of ours with these words in its gaps.
+    pub(super) fn run_filled(&mut self, text: Text, words: &[(&str, &str)]) -> Result<u64> {
+        self.run(&text.filled(words))
+    }
+
+    /// The rows of a statement of ours.
+    pub(super) fn rows(&mut self, text: Text, values: &[Value<'_>]) -> Result<Vec<Row>> {
+        let outcome = self.wire.rows(text.sql(), values, &text.columns());
         self.done(outcome)
     }
 
-    /// The whole number that a text made here answers with; `None` for no row or NULL.
-    pub(super) fn answer(&mut self, sql: &str) -> Result<Option<i64>> {
-        let outcome = self.wire.rows(sql, &[], &[ColumnType::BigInt]);
+    /// The whole number that a statement with these words answers with; `None` for no row or NULL.
+    pub(super) fn answer(&mut self, text: Text, words: &[(&str, &str)]) -> Result<Option<i64>> {
+        let outcome = self.wire.rows(&text.filled(words), &[], &text.columns());
         Ok(self.done(outcome)?.first().and_then(|row| whole(row, 0)))
     }
 
-    /// The first whole number of a text of ours; `None` for no row or NULL.
+    /// The first whole number of a statement of ours; `None` for no row or NULL.
     pub(super) fn number(&mut self, text: Text, values: &[Value<'_>]) -> Result<Option<i64>> {
-        let rows = self.rows(text, values, &[ColumnType::BigInt])?;
-        Ok(rows.first().and_then(|row| whole(row, 0)))
+        Ok(self.rows(text, values)?.first().and_then(|row| whole(row, 0)))
     }
 
+    /// The texts of its first column.
     pub(super) fn names(&mut self, text: Text, values: &[Value<'_>]) -> Result<Vec<String>> {
-        let rows = self.rows(text, values, &[NAME])?;
+        let rows = self.rows(text, values)?;
         Ok(rows.iter().filter_map(|row| text_of(row, 0)).collect())
     }
 }

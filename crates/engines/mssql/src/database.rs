@@ -5,7 +5,7 @@ use std::sync::Arc;
 use plimsoll_engine::server::place::{self, CONTROL, ServerLease};
 use plimsoll_engine::{
     Capability, ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Lease, Levels, Moves,
-    RequestAccess, Result, Sampler, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceKind,
+    RequestAccess, Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceKind,
     WorkspaceStatus, Workspaces,
 };
 use plimsoll_measurement::Ceiling;
@@ -18,6 +18,7 @@ use super::copies::{self, Copies};
 use super::describe::{self, Server};
 use super::level::MssqlLevels;
 use super::sampler::ServerSampler;
+use super::self_test::MssqlSelfTest;
 use super::session::MssqlSession;
 use super::sql::Product;
 use super::transfer::MssqlTransfer;
@@ -69,6 +70,10 @@ impl Database for MssqlDatabase {
                 vec![format!("the server was busy with itself: {times} connections of this run had to be tried again")]
             }
         }
+    }
+
+    fn self_test(&self) -> Result<Option<Box<dyn SelfTest>>> {
+        Ok(Some(Box::new(MssqlSelfTest::open(&self.connector, &self.server)?)))
     }
 }
 

@@ -116,13 +116,13 @@ pub(super) fn is_transient(fault: &Fault) -> Option<u32> {
 }
 
 /// The complaint that says most: the first one with a meaning of its own, else the first.
-fn telling(server_errors: &[ServerError]) -> (&ServerError, Option<&'static KnownError>) {
+pub(super) fn telling(server_errors: &[ServerError]) -> (&ServerError, Option<&'static KnownError>) {
     let find = |server_error: &ServerError| error_codes::find(server_error.number, server_error.state);
     let told = server_errors.iter().find(|server_error| find(server_error).is_some()).or(server_errors.first());
     told.map_or((&NOTHING, None), |server_error| (server_error, find(server_error)))
 }
 
-static NOTHING: ServerError = ServerError { number: 0, state: 0, class: 0, message: String::new() };
+static NOTHING: ServerError = ServerError { number: 0, state: 0, class: 0, line: None, message: String::new() };
 
 fn worded(server_error: &ServerError) -> String {
     let text = sentence(&server_error.message);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     fn server(number: u32, class: i32, message: &str) -> Fault {
-        Fault::Server(vec![ServerError { number, state: 1, class, message: message.to_owned() }])
+        Fault::Server(vec![ServerError { number, state: 1, class, line: None, message: message.to_owned() }])
     }
 
     #[test]
@@ -175,7 +175,8 @@ mod tests {
 
     #[test]
     fn the_complaint_that_says_most_is_told() {
-        let server_error = |number| ServerError { number, state: 1, class: 16, message: format!("text {number}.") };
+        let server_error =
+            |number| ServerError { number, state: 1, class: 16, line: None, message: format!("text {number}.") };
         let error = errors().running(Fault::Server(vec![server_error(3723), server_error(1205)]), false);
         assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Busy, "text 1205 (error 1205, state 1)"));
         let error = errors().running(Fault::Server(vec![server_error(3723), server_error(3724)]), false);

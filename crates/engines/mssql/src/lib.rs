@@ -8,7 +8,6 @@ mod cold;
 mod connect;
 mod control;
 mod copies;
-mod counter_queries;
 mod counters;
 mod database;
 mod describe;
@@ -17,6 +16,7 @@ mod error;
 mod error_codes;
 #[cfg(test)]
 mod fuzz;
+mod identity;
 mod inserts;
 mod level;
 mod pieces;
@@ -24,6 +24,7 @@ mod plan;
 mod program;
 mod qualify;
 mod sampler;
+mod self_test;
 mod session;
 mod sql;
 #[cfg(test)]
@@ -31,6 +32,7 @@ mod tests;
 mod token;
 mod transfer;
 mod url;
+mod waits;
 mod wire;
 mod workspace;
 

@@ -52,14 +52,15 @@ fn sampled() -> Script {
             SESSIONS,
             [
                 rows(&[
-                    &[Text("running"), Null, BigInt(2), Null, BigInt(1)],
-                    &[Text("suspended"), Text("LCK_M_X"), BigInt(1), BigInt(20), BigInt(1)],
-                    &[Text("suspended"), Text("PAGEIOLATCH_SH"), BigInt(3), BigInt(10), BigInt(1)],
-                    &[Text("sleeping"), Null, BigInt(1), Null, BigInt(1)],
-                    &[Text("running"), Null, BigInt(4), Null, BigInt(0)],
-                    &[Text("suspended"), Text("WAITFOR"), BigInt(5), BigInt(10), BigInt(0)],
+                    &[Text("running"), Null, BigInt(2), Null, BigInt(1), Text("running")],
+                    &[Text("suspended"), Text("LCK_M_X"), BigInt(1), BigInt(20), BigInt(1), Text("running")],
+                    &[Text("suspended"), Text("PAGEIOLATCH_SH"), BigInt(3), BigInt(10), BigInt(1), Text("running")],
+                    // A transaction that is open, and no request.
+                    &[Null, Null, BigInt(1), Null, BigInt(1), Text("sleeping")],
+                    &[Text("running"), Null, BigInt(4), Null, BigInt(0), Text("running")],
+                    &[Text("suspended"), Text("WAITFOR"), BigInt(5), BigInt(10), BigInt(0), Text("running")],
                 ]),
-                rows(&[&[Text("suspended"), Text("LCK_M_X"), BigInt(1), BigInt(1_020), BigInt(1)]]),
+                rows(&[&[Text("suspended"), Text("LCK_M_X"), BigInt(1), BigInt(1_020), BigInt(1), Null]]),
                 rows(&[]),
             ],
         )
@@ -191,6 +192,8 @@ fn views_have_the_waits_of_all_and_five_minutes_where_master_is_open() {
     let views = sampler(&script, &clock).views().unwrap();
     let locks = views.waits.iter().find(|wait| wait.name == "LCK_M_X");
     assert_eq!(locks.map(|wait| (wait.count, wait.seconds)), Some((5, 0.9)));
+    // Threads that wait for work are nobody's waits.
+    assert!(!views.waits.iter().any(|wait| wait.name == "SOS_WORK_DISPATCHER"));
     assert_eq!((views.files.len(), views.resources_15_s.len()), (2, 1));
     assert_eq!(views.resources_5_min[0].data_io_percent, Some(60.0));
     assert_eq!(clock.now().since(views.resources_5_min[0].end), Duration::from_mins(5));
@@ -220,7 +223,7 @@ fn who_may_see_nothing_has_no_sampler() {
     let poor = everything()
         .refuses("dm_io_virtual_file_stats", 300)
         .refuses("dm_os_wait_stats", 300)
-        .row("HAS_PERMS_BY_NAME", &[BigInt(0); 9]);
+        .row("HAS_PERMS_BY_NAME", &[BigInt(0); 8]);
     let database = MssqlDatabase::open(poor.connector(URL, &clock)).unwrap();
     assert!(database.server_sampler().unwrap().is_none() && database.server_pids().is_empty());
 }

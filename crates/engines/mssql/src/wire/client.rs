@@ -12,14 +12,14 @@ use mssql_tds::connection::tds_client::{
 use mssql_tds::connection_provider::tds_connection_provider::TdsConnectionProvider;
 use mssql_tds::core::{CancelHandle, TdsResult};
 use mssql_tds::error::Error as DriverError;
-use plimsoll_engine::{Answer, Cancel, ColumnType, Error, ErrorKind, Row, RowSource, RowSummary, Value};
+use plimsoll_engine::{Answer, Cancel, ColumnType, Error, ErrorKind, Row, RowSource, RowSummary, Shape, Value};
 use tokio::runtime::{Builder, Runtime};
 
 use super::bulk::{self, Form, Progress, Rows, Stop};
 use super::cancel::{Abandoned, Canceller, SETTLE_SECONDS};
 use super::login::{Endpoint, Login};
 use super::sink::{IntoCount, IntoRow, Sink};
-use super::{EachRow, Fault, Loading, Outcome, ServerError, Wire, values};
+use super::{EachRow, Fault, Loading, Outcome, ServerError, Wire, shape, values};
 use crate::dialect::CALL;
 
 pub(crate) struct Client {
@@ -321,6 +321,14 @@ impl Wire for Client {
         self.settled(sql, |client, handle| client.count(sql, parameters, columns, handle))
     }
 
+    fn shape(&mut self, sql: &str, parameters: &[Value<'_>]) -> Outcome<Shape> {
+        self.settled(sql, |client, handle| {
+            let started = client.start(sql, parameters, handle)?;
+            let read = client.runtime.block_on(client.canceller.patiently(0, shape::read(&mut client.driver, started)));
+            client.waited(read)
+        })
+    }
+
     fn load(&mut self, table: &str, loading: Loading, source: &mut dyn RowSource) -> Outcome<RowSummary> {
         self.cancellable(|client, _| {
             let Self { driver, runtime, canceller, command_timeout_s, .. } = client;
@@ -416,6 +424,7 @@ fn fault(error: DriverError) -> Fault {
                 number: error.number,
                 state: error.state,
                 class: error.class,
+                line: error.line_number.and_then(|line| u32::try_from(line).ok()).filter(|line| *line > 0),
                 message: error.message,
             });
             Fault::Server(server_errors.collect())

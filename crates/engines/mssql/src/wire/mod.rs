@@ -5,6 +5,7 @@ mod bulk;
 mod cancel;
 mod client;
 mod login;
+mod shape;
 mod sink;
 #[cfg(test)]
 mod tests;
@@ -12,7 +13,7 @@ mod values;
 
 use std::sync::Arc;
 
-use plimsoll_engine::{Answer, Cancel, ColumnType, Error, Row, RowSource, RowSummary, Value};
+use plimsoll_engine::{Answer, Cancel, ColumnType, Error, Row, RowSource, RowSummary, Shape, Value};
 
 pub(super) use client::Client;
 pub(super) use login::{Auth, Encrypt, Endpoint, Login};
@@ -45,6 +46,8 @@ pub(super) struct ServerError {
     pub(super) state: u8,
     /// Its severity: from 20 on it ends the connection.
     pub(super) class: i32,
+    /// The line of the statement that it is about, from 1, where the server says one.
+    pub(super) line: Option<u32>,
     /// Its text in the server's language.
     pub(super) message: String,
 }
@@ -72,6 +75,9 @@ pub(super) trait Wire: Send {
 
     /// Runs a text and counts what comes back. Without types, content is counted by those that the server states.
     fn ask(&mut self, sql: &str, parameters: &[Value<'_>], columns: Option<&[ColumnType]>) -> Outcome<Answer>;
+
+    /// Runs a text and says what its first result looks like.
+    fn shape(&mut self, sql: &str, parameters: &[Value<'_>]) -> Outcome<Shape>;
 
     /// Loads rows by the bulk protocol, in one transaction: all of them, or none on a fault, unless batches are asked for. The name is
     /// quoted.

@@ -1,0 +1,195 @@
+//! Waits of SQL Server by what they are waits for (`data/waits.toml`), and what its sessions do now.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use plimsoll_engine::data::rows;
+use plimsoll_measurement::Counter;
+use serde::Deserialize;
+
+/// What a wait is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Class {
+    LogRateGovernor,
+    LogWrite,
+    DataRead,
+    Lock,
+    Client,
+    Workers,
+    /// A statement asked for it.
+    Sleep,
+    Cpu,
+    /// The threads of one statement wait for each other.
+    Parallelism,
+    /// The server's own threads wait for work.
+    Idle,
+    Other,
+}
+
+#[derive(Deserialize)]
+struct Known {
+    class: Class,
+    names: Vec<String>,
+    #[cfg_attr(not(test), expect(dead_code, reason = "for readers of the table, and its test"))]
+    source: String,
+}
+
+/// The table. A test reads it as well, so that it can't be empty.
+static KNOWN: LazyLock<Vec<Known>> = LazyLock::new(|| rows(include_str!("../data/waits.toml")));
+
+/// Whole names, and beginnings of names.
+static CLASSES: LazyLock<(HashMap<&str, Class>, Vec<(&str, Class)>)> = LazyLock::new(|| {
+    let (mut whole, mut beginnings) = (HashMap::new(), Vec::new());
+    for (name, class) in KNOWN.iter().flat_map(|known| known.names.iter().map(|name| (name.as_str(), known.class))) {
+        match name.strip_suffix('%') {
+            Some(beginning) => beginnings.push((beginning, class)),
+            None => drop(whole.insert(name, class)),
+        }
+    }
+    (whole, beginnings)
+});
+
+fn class_of(wait: &str) -> Class {
+    let (whole, beginnings) = &*CLASSES;
+    let begins = || beginnings.iter().find(|(beginning, _)| wait.starts_with(beginning)).map(|(_, class)| *class);
+    whole.get(wait).copied().or_else(begins).unwrap_or(Class::Other)
+}
+
+/// True for a wait of the server's own threads for work, which says nothing of anybody's.
+pub(super) fn is_idle(wait: &str) -> bool {
+    class_of(wait) == Class::Idle
+}
+
+/// Metrics of waits. What nobody has waited for yet is not in the view, and is 0.
+pub(super) const METRICS: [Counter; 7] = [
+    Counter::LogRateGovernorWaitSeconds,
+    Counter::LogWriteWaitSeconds,
+    Counter::DataReadWaitSeconds,
+    Counter::LockWaitSeconds,
+    Counter::ClientWaitSeconds,
+    Counter::WorkerWaitSeconds,
+    Counter::SleepWaitSeconds,
+];
+
+/// The metric of a wait, where it is of use.
+pub(super) fn metric_of(wait: &str) -> Option<Counter> {
+    match class_of(wait) {
+        Class::LogRateGovernor => Some(Counter::LogRateGovernorWaitSeconds),
+        Class::LogWrite => Some(Counter::LogWriteWaitSeconds),
+        Class::DataRead => Some(Counter::DataReadWaitSeconds),
+        Class::Lock => Some(Counter::LockWaitSeconds),
+        Class::Client => Some(Counter::ClientWaitSeconds),
+        Class::Workers => Some(Counter::WorkerWaitSeconds),
+        Class::Sleep => Some(Counter::SleepWaitSeconds),
+        Class::Cpu | Class::Parallelism | Class::Idle | Class::Other => None,
+    }
+}
+
+/// What a session counts as, by its status and what it waits for.
+pub(super) fn gauge_of(status: &str, wait: Option<&str>) -> Option<Counter> {
+    match status {
+        "running" | "runnable" => Some(Counter::SessionsOnCpu),
+        // It has an open transaction and no request.
+        "sleeping" | "dormant" => Some(Counter::SessionsWaitingForClients),
+        "suspended" | "pending" | "rollback" => Some(match wait.map_or(Class::Other, class_of) {
+            // A request is one row, however many threads it has: while the first one waits for the others, those work.
+            Class::Cpu | Class::Parallelism => Counter::SessionsOnCpu,
+            Class::DataRead => Counter::SessionsReadingData,
+            Class::LogWrite | Class::LogRateGovernor => Counter::SessionsWritingLog,
+            Class::Lock => Counter::SessionsWaitingForLocks,
+            Class::Client => Counter::SessionsWaitingForClients,
+            Class::Sleep | Class::Idle => Counter::SessionsAsleep,
+            Class::Workers | Class::Other => Counter::SessionsWaitingForOthers,
+        }),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_are_known_by_their_names_and_families() {
+        for (wait, expected) in [
+            ("LOG_RATE_GOVERNOR", Some(Counter::LogRateGovernorWaitSeconds)),
+            ("HADR_THROTTLE_LOG_RATE_SEND_RECV_QUEUE_SIZE", Some(Counter::LogRateGovernorWaitSeconds)),
+            ("RBIO_RG_STORAGE", Some(Counter::LogRateGovernorWaitSeconds)),
+            ("WRITELOG", Some(Counter::LogWriteWaitSeconds)),
+            ("HADR_SYNC_COMMIT", Some(Counter::LogWriteWaitSeconds)),
+            ("PAGEIOLATCH_EX", Some(Counter::DataReadWaitSeconds)),
+            ("PAGELATCH_EX", None),
+            ("LCK_M_RS_S", Some(Counter::LockWaitSeconds)),
+            ("ASYNC_NETWORK_IO", Some(Counter::ClientWaitSeconds)),
+            ("THREADPOOL", Some(Counter::WorkerWaitSeconds)),
+            ("WAITFOR", Some(Counter::SleepWaitSeconds)),
+            ("WAITFOR_TASKSHUTDOWN", None),
+            ("SOS_SCHEDULER_YIELD", None),
+            ("CXPACKET", None),
+        ] {
+            assert_eq!(metric_of(wait), expected, "{wait}");
+            assert!(!is_idle(wait), "{wait}");
+            assert!(expected.is_none_or(|metric| METRICS.contains(&metric)));
+        }
+    }
+
+    #[test]
+    fn idle_waits_are_told_from_those_of_work() {
+        for wait in [
+            "SOS_WORK_DISPATCHER",
+            "DISPATCHER_QUEUE_SEMAPHORE",
+            "REQUEST_FOR_DEADLOCK_SEARCH",
+            "CLR_AUTO_EVENT",
+            "SLEEP_TASK",
+            "LOGMGR_QUEUE",
+            "BROKER_TASK_STOP",
+            "HADR_WORK_QUEUE",
+            "QDS_PERSIST_TASK_MAIN_LOOP_SLEEP",
+            "DIRTY_PAGE_POLL",
+        ] {
+            assert!(is_idle(wait) && metric_of(wait).is_none(), "{wait}");
+        }
+        // Names that look like the others, and are limits or work.
+        for wait in ["RESOURCE_GOVERNOR_IDLE", "IO_QUEUE_LIMIT", "SLEEP_BPOOL_FLUSH", "QDS_STMT", "A_NEW_ONE", "LOG"] {
+            assert!(!is_idle(wait) && metric_of(wait).is_none(), "{wait}");
+        }
+    }
+
+    #[test]
+    fn a_name_stands_once_and_has_a_source() {
+        let names: Vec<&String> = KNOWN.iter().flat_map(|known| &known.names).collect();
+        assert!(names.len() > 100);
+        for (at, name) in names.iter().enumerate() {
+            assert!(!names[..at].contains(name), "{name} is there twice");
+            let of_a_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+            assert!(name.trim_end_matches('%').chars().all(of_a_name), "{name}");
+        }
+        for known in KNOWN.iter() {
+            let is_page = known.source.starts_with("relational-databases/") || known.source.starts_with("https://");
+            assert!(is_page && !known.names.is_empty(), "{:?}", known.names);
+        }
+    }
+
+    #[test]
+    fn sessions_are_counted_by_status_and_wait() {
+        for (status, wait, expected) in [
+            ("running", None, Some(Counter::SessionsOnCpu)),
+            ("runnable", Some("PAGEIOLATCH_SH"), Some(Counter::SessionsOnCpu)),
+            ("suspended", Some("SOS_SCHEDULER_YIELD"), Some(Counter::SessionsOnCpu)),
+            ("suspended", Some("CXPACKET"), Some(Counter::SessionsOnCpu)),
+            ("suspended", Some("CXCONSUMER"), Some(Counter::SessionsOnCpu)),
+            ("suspended", Some("PAGEIOLATCH_SH"), Some(Counter::SessionsReadingData)),
+            ("suspended", Some("WRITELOG"), Some(Counter::SessionsWritingLog)),
+            ("suspended", Some("HADR_SYNC_COMMIT"), Some(Counter::SessionsWritingLog)),
+            ("suspended", Some("LOG_RATE_GOVERNOR"), Some(Counter::SessionsWritingLog)),
+            ("suspended", Some("RESOURCE_SEMAPHORE"), Some(Counter::SessionsWaitingForOthers)),
+            ("suspended", None, Some(Counter::SessionsWaitingForOthers)),
+            ("suspended", Some("SP_SERVER_DIAGNOSTICS_SLEEP"), Some(Counter::SessionsAsleep)),
+            ("sleeping", None, Some(Counter::SessionsWaitingForClients)),
+            ("background", Some("LCK_M_X"), None),
+        ] {
+            assert_eq!(gauge_of(status, wait), expected, "{status} {wait:?}");
+        }
+    }
+}
