@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use common::{Said, Scene};
-use plimsoll_testbed::tds::{LoginRequest, Outcome, Refusal, Reply, Request, TdsServer, answers};
+use plimsoll_testbed::tds::{Datum, LoginRequest, Outcome, Refusal, Reply, Request, TdsServer, answers};
 use serde_json::Value;
 
 const NOT_AVAILABLE: &str =
@@ -133,6 +133,12 @@ fn a_failover_leaves_a_gap() {
             }
             if is_within(*failover, 3) {
                 return Reply(vec![Outcome::CutAfter(0), Outcome::Done]);
+            }
+            // Whoever takes the lease again finds the schema of the run with its mark.
+            let asks_for_owner =
+                request.sql().contains("sys.extended_properties") && request.sql().contains("GROUP BY");
+            if failover.is_some() && asks_for_owner {
+                return answers::one(vec![Datum::from(1)]);
             }
             drop(failover);
             answers::working(request)
