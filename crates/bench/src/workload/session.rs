@@ -284,3 +284,6 @@ fn wait(sessions: &Sessions<'_>, state: &State, pause: Duration) -> bool {
         clock.sleep_until(until.min(*end).min(now.after(GLANCE)));
     }
 }
+
+#[cfg(test)]
+mod tests;

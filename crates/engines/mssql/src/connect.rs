@@ -115,7 +115,8 @@ impl Connector {
         let errors = Errors { address, database: location.database, user, command_timeout_s, seen };
         let drop_clean_buffers = location.drop_clean_buffers;
         let loads = (location.bulk_batch_rows, location.bulk_table_lock);
-        let patience = Patience { clock: Arc::clone(clock), check: credentials.check.clone(), is_there: true };
+        let check = credentials.check.clone();
+        let patience = Patience { clock: Arc::clone(clock), check, is_there: true, is_over: Arc::default() };
         let (endpoints, clock) = (location.endpoints, Arc::clone(clock));
         let (dial, secrets) = (Arc::from(dial), Arc::new(secrets));
         let measures_loads = Arc::default();

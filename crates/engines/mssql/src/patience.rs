@@ -1,6 +1,7 @@
 //! Trying again what a server refuses for a while.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
@@ -20,6 +21,9 @@ pub(super) struct Patience {
     pub(super) check: Check,
     /// False where the caller tries again by itself.
     pub(super) is_there: bool,
+    /// Set when all pauses were of no use, until something works: what is tried meanwhile, such as to clean up, does not wait as
+    /// long once more.
+    pub(super) is_over: Arc<AtomicBool>,
 }
 
 impl Patience {
@@ -29,9 +33,19 @@ impl Patience {
         loop {
             let error = match work() {
                 Err(error) if self.is_there && these(&error) => error,
-                done => return done,
+                Err(error) => return Err(error),
+                Ok(done) => {
+                    self.is_over.store(false, Ordering::Relaxed);
+                    return Ok(done);
+                }
             };
-            let (Some(least), Some(pause)) = (error.retry_after, pauses.next()) else { return Err(error) };
+            let Some(least) = error.retry_after.filter(|_| !self.is_over.load(Ordering::Relaxed)) else {
+                return Err(error);
+            };
+            let Some(pause) = pauses.next() else {
+                self.is_over.store(true, Ordering::Relaxed);
+                return Err(error);
+            };
             tracing::info!(%error, "trying again after a pause");
             let end = self.clock.now().after(least.max(*pause));
             while self.clock.now() < end {
