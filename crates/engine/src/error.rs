@@ -91,12 +91,14 @@ pub struct Error {
     pub message: String,
     /// What to do next.
     pub hint: Option<String>,
+    /// The server's own number or code, where it gave one: `42P01`, `208`.
+    pub code: Option<String>,
 }
 
 impl Error {
     /// An error without a hint.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None }
+        Self { kind, message: message.into(), hint: None, code: None }
     }
 
     /// The same error with a next step.
@@ -104,6 +106,12 @@ impl Error {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// The same error with the server's own code.
+    #[must_use]
+    pub fn code(self, code: impl Into<String>) -> Self {
+        Self { code: Some(code.into()), ..self }
     }
 }
 
