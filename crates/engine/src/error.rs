@@ -94,12 +94,14 @@ pub struct Error {
     pub hint: Option<String>,
     /// That it passes by itself, and how long to wait at least before the same is tried again, as the server's makers advise.
     pub retry_after: Option<Duration>,
+    /// The server's own number or code, where it gave one: `42P01`, `208`.
+    pub code: Option<String>,
 }
 
 impl Error {
     /// An error without a hint.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None, retry_after: None }
+        Self { kind, message: message.into(), hint: None, retry_after: None, code: None }
     }
 
     /// The same error, which passes by itself in so long or some more.
@@ -114,6 +116,12 @@ impl Error {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// The same error with the server's own code.
+    #[must_use]
+    pub fn code(self, code: impl Into<String>) -> Self {
+        Self { code: Some(code.into()), ..self }
     }
 }
 

@@ -190,6 +190,16 @@ impl Connector {
         })
     }
 
+    /// Names of the user and of the server, as they may stand in what it says.
+    pub(super) fn names(&self) -> Vec<String> {
+        let mut names = vec![self.errors.address.clone(), self.database.clone(), self.login.user.clone()];
+        for host in &self.hosts {
+            names.push(host.name.clone());
+            names.extend(host.address.map(|address| address.to_string()));
+        }
+        names
+    }
+
     /// The same server's connections to another database.
     pub(super) fn to(&self, database: &str) -> Self {
         let errors = Errors { database: database.to_owned(), ..self.errors.clone() };

@@ -8,8 +8,8 @@ use plimsoll_engine::server::place::{self, CONTROL, Keepers as _, ServerLease};
 use plimsoll_engine::server::processes::ProcessSampler;
 use plimsoll_engine::{
     Cancel, Capability, ClaimMode, Cold, ColdFollower, Database, Description, Lease, Moves, RequestAccess, Requester,
-    Result, Sampler, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceKind, WorkspaceStatus,
-    Workspaces,
+    Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceKind,
+    WorkspaceStatus, Workspaces,
 };
 use plimsoll_measurement::Ceiling;
 
@@ -18,6 +18,7 @@ use super::counters;
 use super::describe::{self, Server};
 use super::requester::WireRequester;
 use super::sampler::ServerSampler;
+use super::self_test::PostgresSelfTest;
 use super::session::PostgresSession;
 use super::transfer::PostgresTransfer;
 use super::{capabilities, cold, copies, workspace};
@@ -51,6 +52,10 @@ impl Database for PostgresDatabase {
         let connection = self.connector.connect(CONTROL);
         let detected = connection.and_then(|mut connection| capabilities::detect(&mut connection));
         detected.unwrap_or_default()
+    }
+
+    fn self_test(&self) -> Result<Option<Box<dyn SelfTest>>> {
+        Ok(Some(Box::new(PostgresSelfTest::open(&self.connector, self.server.version)?)))
     }
 
     fn pulse(&self) -> Option<Arc<dyn Cancel>> {
