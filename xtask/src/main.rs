@@ -5,9 +5,11 @@ mod baseline;
 mod child;
 mod fuzz;
 mod generators;
+mod grammar;
 mod induced;
 mod package;
 mod pairs;
+mod quiet;
 mod sampling;
 mod servers;
 mod sessions;
@@ -20,14 +22,18 @@ use std::process::ExitCode;
 const HELP: &str = "\
 The tasks of the repository.
 
-  cargo xtask test [-- ARGUMENTS]   makes sure that PostgreSQL and MariaDB are there, then runs `cargo test --workspace ARGUMENTS`;
-                                    without ARGUMENTS, then the suites of all engines and of samplers on servers of other versions
+  cargo xtask test [-- ARGUMENTS]   makes sure that PostgreSQL, MariaDB and the grammar of T-SQL are there, then runs
+                                    `cargo test --workspace ARGUMENTS`; without ARGUMENTS, then the suites of all engines and
+                                    of samplers on servers of other versions
   cargo xtask test --servers fast   the suites of all engines and of samplers on servers of other versions alone
   cargo xtask test --servers all|NAME,...
                                     everything of a driver on these servers, fetched before if need be
   cargo xtask test --engine mssql   the suite of all engines against the SQL Server of PLIMSOLL_TEST_MSSQL_URL
+  cargo xtask trial [ARGUMENTS]     every test, counts by the server, and leases of two clients on the SQL Server of
+                                    PLIMSOLL_TEST_MSSQL_URL; prints tables
   cargo xtask servers [--refresh] [NAME,...]
                                     fetches servers of other versions into a cache folder (PLIMSOLL_SERVERS) and starts each once
+  cargo xtask grammar               fetches the grammar of T-SQL that tests use into a cache folder (PLIMSOLL_GRAMMAR)
   cargo xtask check                 formatting, lints, and licences where cargo-deny is installed
   cargo xtask memcheck              the lab's file system layer under valgrind
   cargo xtask package [--build] [ARGUMENTS OF cargo package]
@@ -61,10 +67,12 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["test", "--engine", "mssql", rest @ ..] => tasks::test_mssql(rest),
+        ["trial", rest @ ..] => tasks::trial(rest),
         ["test", "--servers", "fast"] => servers::fast(),
         ["test", "--servers", names] => servers::full(names),
         ["servers", rest @ ..] => servers::servers(rest),
         ["test", "--", rest @ ..] | ["test", rest @ ..] => tasks::test(rest),
+        ["grammar"] => grammar::provide(),
         ["check"] => tasks::check(),
         ["package", rest @ ..] => package::package(rest),
         ["bars", rest @ ..] => bars::bars(rest),

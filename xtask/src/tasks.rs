@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use plimsoll_testbed::{Binaries, MariaDb, TestbedError};
 
-use crate::{complain, servers};
+use crate::{complain, grammar, servers};
 
 /// The task is unknown or its arguments are.
 pub const USAGE: u8 = 2;
@@ -23,6 +23,7 @@ pub fn test(arguments: &[&str]) -> Outcome {
     provide_mariadb()?;
     provide("mariadb-backup", &["mariadb-backup"])?;
     provide("sqlite3", &["sqlite3"])?;
+    grammar::provide()?;
     run(cargo().args(["test", "--workspace", "--no-fail-fast"]).args(arguments))?;
     // Who asks for some tests doesn't ask for those of other servers.
     if arguments.is_empty() { servers::fast() } else { Ok(()) }
@@ -30,16 +31,28 @@ pub fn test(arguments: &[&str]) -> Outcome {
 
 /// Runs the suite of all engines against a SQL Server that somebody has: it can't be installed for a test.
 pub fn test_mssql(arguments: &[&str]) -> Outcome {
-    const VARIABLE: &str = "PLIMSOLL_TEST_MSSQL_URL";
-    if std::env::var_os(VARIABLE).is_none_or(|url| url.is_empty()) {
-        complain(&format!(
-            "{VARIABLE} must hold the URL of a database that tests may make schemas in: mssql://user:password@host/database"
-        ));
-        return Err(MISSING);
-    }
+    needs_sql_server()?;
     let suite = ["test", "-p", "plimsoll-testbed", "--features", "live-mssql", "--test", "conformance"];
     let own = if arguments.is_empty() { &["--", "mssql::", "--test-threads=1"][..] } else { arguments };
     run(cargo().args(suite).args(own))
+}
+
+/// Runs the whole contract with the released program on a SQL Server that somebody has.
+pub fn trial(arguments: &[&str]) -> Outcome {
+    needs_sql_server()?;
+    let suite = ["test", "--release", "-p", "plimsoll", "--features", "trial", "--test", "trial"];
+    run(cargo().args(suite).args(["--", "--nocapture", "--test-threads=1"]).args(arguments))
+}
+
+fn needs_sql_server() -> Outcome {
+    const VARIABLE: &str = "PLIMSOLL_TEST_MSSQL_URL";
+    if std::env::var_os(VARIABLE).is_some_and(|url| !url.is_empty()) {
+        return Ok(());
+    }
+    complain(&format!(
+        "{VARIABLE} must hold the URL of a database that tests may make schemas in: mssql://user:password@host/database"
+    ));
+    Err(MISSING)
 }
 
 /// Everything that is judged without running the tests.
@@ -85,11 +98,7 @@ pub fn provide(program: &str, packages: &[&str]) -> Outcome {
     if is_there() {
         return Ok(());
     }
-    if rustix::process::geteuid().is_root() && answers(Command::new("apt-get").arg("--version")) {
-        complain(&format!("{program} is missing and gets installed"));
-        run(apt_get().arg("update"))?;
-        run(apt_get().args(["install", "-y", "--no-install-recommends"]).args(packages))?;
-    }
+    install(program, packages)?;
     if is_there() {
         return Ok(());
     }
@@ -114,15 +123,21 @@ fn provide_server(name: &str, packages: &[&str], find: impl Fn() -> Result<(), T
     if find().is_ok() {
         return Ok(());
     }
-    if rustix::process::geteuid().is_root() && answers(Command::new("apt-get").arg("--version")) {
-        complain(&format!("{name} is missing and gets installed"));
-        run(apt_get().arg("update"))?;
-        run(apt_get().args(["install", "-y", "--no-install-recommends"]).args(packages))?;
-    }
+    install(name, packages)?;
     find().map_err(|error| {
         complain(&format!("{error}; then run this again"));
         MISSING
     })
+}
+
+/// Installs what is missing where that can be done without asking; elsewhere it does nothing.
+pub fn install(name: &str, packages: &[&str]) -> Outcome {
+    if !rustix::process::geteuid().is_root() || !answers(Command::new("apt-get").arg("--version")) {
+        return Ok(());
+    }
+    complain(&format!("{name} is missing and gets installed"));
+    run(apt_get().arg("update"))?;
+    run(apt_get().args(["install", "-y", "--no-install-recommends"]).args(packages))
 }
 
 fn apt_get() -> Command {
@@ -162,7 +177,7 @@ pub fn cargo() -> Command {
 }
 
 /// Whether a program is there at all.
-fn answers(command: &mut Command) -> bool {
+pub fn answers(command: &mut Command) -> bool {
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 

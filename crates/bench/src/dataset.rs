@@ -184,9 +184,9 @@ pub(crate) fn load(
 ) -> Result<Vec<(Table, RowSummary)>> {
     let (mut session, _watched) = target.session(workspace)?;
     let session = session.as_mut();
-    let known = finished(session, wanted.tables)?;
+    let (manifest, known) = (manifest(), finished(session, wanted.tables)?);
     if known.is_none() {
-        session.create_table(&manifest())?;
+        session.create_table(&manifest)?;
     }
     let known = known.unwrap_or_else(|| vec![None; wanted.tables as usize]);
     let mut tables = Vec::with_capacity(known.len());
@@ -196,18 +196,16 @@ pub(crate) fn load(
             tables.push(kept);
             continue;
         }
-        session.execute(&format!("DROP TABLE IF EXISTS {}", table.name), &[])?;
-        let forget = format!("DELETE FROM {} WHERE Number = {number}", manifest().name);
-        session.execute(&forget, &[])?;
+        let dialect = session.dialect();
+        session.execute(&dialect.drop_table(&table), &[])?;
+        let (manifest, key) = (dialect.table(&manifest.name), dialect.column(manifest.key()));
+        session.execute(&format!("DELETE FROM {manifest} WHERE {key} = {number}"), &[])?;
         session.create_table(&table)?;
         let row_summary = keep.load(session, &table, wanted.generator(number, 1, wanted.rows), wanted.table_bytes())?;
         session.settle_table(&table)?;
         let note = format!(
-            "INSERT INTO {} VALUES ({number}, {}, {}, {})",
-            manifest().name,
-            row_summary.rows,
-            row_summary.content_bytes,
-            row_summary.checksum as i64
+            "INSERT INTO {manifest} VALUES ({number}, {}, {}, {})",
+            row_summary.rows, row_summary.content_bytes, row_summary.checksum as i64
         );
         session.execute(&note, &[])?;
         tables.push((table, row_summary));
@@ -247,7 +245,7 @@ fn kept(
 /// Compares the row count and three segments of a kept table (first, middle, last) with what the generator makes.
 fn segments_agree(session: &mut dyn Session, wanted: DatasetSpec, number: u64, table: &Table) -> Result<bool> {
     const SEGMENT: u64 = 500;
-    let count = match session.query_count(&format!("SELECT count(*) FROM {}", table.name), &[]) {
+    let count = match session.query_count(&session.dialect().count_rows(table), &[]) {
         Ok(count) => count,
         Err(error) if is_no_answer(&error) => return Err(error),
         Err(_) => return Ok(false),

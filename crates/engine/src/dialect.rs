@@ -70,6 +70,11 @@ pub trait Dialect: Send + Sync {
         name.to_owned()
     }
 
+    /// The same for a table's name.
+    fn table(&self, name: &str) -> String {
+        name.to_owned()
+    }
+
     /// Names of columns, with commas between them.
     fn columns(&self, columns: &[Column]) -> String {
         let names: Vec<String> = columns.iter().map(|column| self.column(&column.name)).collect();
@@ -93,7 +98,17 @@ pub trait Dialect: Send + Sync {
             columns.push(format!("{} {} NOT NULL", self.column(&column.name), self.type_name(column.kind)));
         }
         columns.push(format!("PRIMARY KEY ({})", self.column(table.key())));
-        format!("CREATE TABLE {} ({}){}", table.name, columns.join(", "), self.table_options())
+        format!("CREATE TABLE {} ({}){}", self.table(&table.name), columns.join(", "), self.table_options())
+    }
+
+    /// Removes a table if it is there.
+    fn drop_table(&self, table: &Table) -> String {
+        format!("DROP TABLE IF EXISTS {}", self.table(&table.name))
+    }
+
+    /// How many rows a table has.
+    fn count_rows(&self, table: &Table) -> String {
+        format!("SELECT count(*) FROM {}", self.table(&table.name))
     }
 
     /// Counts the rows that meet the seeds' scan predicate: no index helps, the whole table is read, and each row is
@@ -101,8 +116,9 @@ pub trait Dialect: Send + Sync {
     fn scan(&self, table: &str, weak: bool) -> String {
         let _ = weak;
         format!(
-            "SELECT count(*) FROM {table} WHERE Bit1 IS NOT NULL AND TinyInt1 BETWEEN 10 AND 240 \
+            "SELECT count(*) FROM {} WHERE Bit1 IS NOT NULL AND TinyInt1 BETWEEN 10 AND 240 \
              AND {} BETWEEN 100000 AND 2000000000 AND Money2 BETWEEN {} AND {}",
+            self.table(table),
             self.column("Int3"),
             self.money_literal(0),
             self.money_literal(10_000_000 * 10_000),
@@ -119,14 +135,14 @@ pub trait Dialect: Send + Sync {
     /// statement. The parts follow one another, so keys rise.
     fn copy_chunk(&self, target: &Table, source: &str, source_rows: u64, times: u64, first_key: u64) -> String {
         let others = self.columns(&target.columns[1..]);
-        let key = self.column(target.key());
+        let (key, source) = (self.column(target.key()), self.table(source));
         let parts: Vec<String> = (0..times)
             .map(|part| {
                 let offset = first_key - 1 + part * source_rows;
                 format!("SELECT {key} + {offset}, {others} FROM {source}")
             })
             .collect();
-        format!("INSERT INTO {} ({key}, {others}) {}", target.name, parts.join(" UNION ALL "))
+        format!("INSERT INTO {} ({key}, {others}) {}", self.table(&target.name), parts.join(" UNION ALL "))
     }
 
     /// The words for a join of all pairs, in the order in which the tables stand where the engine takes that from the text.
@@ -139,7 +155,7 @@ pub trait Dialect: Send + Sync {
     /// power is written as a product, which every engine computes in integers.
     fn join(&self, table: &str) -> String {
         let (p1, p2, p3) = (self.placeholder(1), self.placeholder(2), self.placeholder(3));
-        let join = self.cross_join();
+        let (join, table) = (self.cross_join(), self.table(table));
         format!(
             "SELECT count(*) FROM {table} t1 {join} {table} t2 \
              WHERE t1.RowId BETWEEN {p1} AND {p2} AND t2.RowId <= {p3} \
@@ -170,7 +186,7 @@ pub trait Dialect: Send + Sync {
         let places: Vec<String> = (1..=keys).map(|number| self.placeholder(number)).collect();
         let value = self.column(&table.columns[table.columns.len() - 1].name);
         let key = self.column(table.key());
-        format!("SELECT count({value}) FROM {} WHERE {key} IN ({})", table.name, places.join(", "))
+        format!("SELECT count({value}) FROM {} WHERE {key} IN ({})", self.table(&table.name), places.join(", "))
     }
 
     /// Begins a transaction that reads only, or one that will write too.
@@ -193,7 +209,7 @@ pub trait Dialect: Send + Sync {
     /// A new row; a parameter for each column.
     fn insert_row(&self, table: &Table) -> String {
         let places: Vec<String> = (1..=table.columns.len()).map(|number| self.placeholder(number)).collect();
-        format!("INSERT INTO {} VALUES ({})", table.name, places.join(", "))
+        format!("INSERT INTO {} VALUES ({})", self.table(&table.name), places.join(", "))
     }
 
     /// New values for all columns but the key, which is the last parameter.
@@ -202,13 +218,13 @@ pub trait Dialect: Send + Sync {
             format!("{} = {}", self.column(&column.name), self.placeholder(number))
         };
         let sets: Vec<String> = table.columns[1..].iter().zip(1..).map(set).collect();
-        let key = self.placeholder(table.columns.len());
-        format!("UPDATE {} SET {} WHERE {} = {key}", table.name, sets.join(", "), self.column(table.key()))
+        let (place, key) = (self.placeholder(table.columns.len()), self.column(table.key()));
+        format!("UPDATE {} SET {} WHERE {key} = {place}", self.table(&table.name), sets.join(", "))
     }
 
     /// Removes the row with the key of parameter 1.
     fn delete_row(&self, table: &Table) -> String {
-        format!("DELETE FROM {} WHERE {} = {}", table.name, self.column(table.key()), self.placeholder(1))
+        format!("DELETE FROM {} WHERE {} = {}", self.table(&table.name), self.column(table.key()), self.placeholder(1))
     }
 
     /// All columns of the row with the key of parameter 1.
@@ -240,7 +256,7 @@ pub trait Dialect: Send + Sync {
 
     /// All columns of all rows, in no order.
     fn read_all(&self, table: &Table) -> String {
-        format!("SELECT {} FROM {}", self.columns(&table.columns), table.name)
+        format!("SELECT {} FROM {}", self.columns(&table.columns), self.table(&table.name))
     }
 
     /// All columns of the rows with keys from parameter 1 to 2 in which another column, a whole number, lies between
@@ -261,7 +277,7 @@ pub trait Dialect: Send + Sync {
     /// All columns of the rows with keys from parameter 1 to 2, in order.
     fn read_rows(&self, table: &Table) -> String {
         let (columns, key) = (self.columns(&table.columns), self.column(table.key()));
-        let (p1, p2) = (self.placeholder(1), self.placeholder(2));
-        format!("SELECT {columns} FROM {} WHERE {key} BETWEEN {p1} AND {p2} ORDER BY {key}", table.name)
+        let (p1, p2, table) = (self.placeholder(1), self.placeholder(2), self.table(&table.name));
+        format!("SELECT {columns} FROM {table} WHERE {key} BETWEEN {p1} AND {p2} ORDER BY {key}")
     }
 }

@@ -33,7 +33,7 @@ pub use level::{LevelCommands, Levels};
 pub use request::{Answer, Cancel, RequestAccess, Requester, RowSource, Statement, Traffic};
 pub use self_test::{Refused, SelfTest, Shape};
 pub use session::{Plan, Session, Sessions, TableSize, ask_for};
-pub use statements::{Entry, Quoting, Statements, Touches};
+pub use statements::{AnswerColumn, Entry, Quoting, Statements, Touches};
 pub use table::{Column, ColumnType, Table};
 pub use target::{Check, Credentials, Environment, Notation, Pairs, Secret, Target};
 pub use telemetry::{Sampler, Telemetry};

@@ -20,7 +20,7 @@ pub struct Shape {
 /// What a server has against a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// The server's own number or code: `208`, `42P01`.
+    /// The server's own number or code: `208`, `42P01`. Empty where it gave none, as at a time-out of ours.
     pub code: String,
     /// The line or the place in the text that the server names.
     pub at: Option<u32>,

@@ -27,6 +27,15 @@ pub trait Sessions {
     fn requester(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Requester>> {
         Ok(self.session_with(workspace, run, access)?)
     }
+
+    /// The same in place of a session that was lost. It is tried once: whoever lost it knows how long to go on, and an error says
+    /// how long to wait.
+    ///
+    /// # Errors
+    /// Those of [`Sessions::session_with`].
+    fn replacement(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Requester>> {
+        self.requester(workspace, run, access)
+    }
 }
 
 /// A session: one connection, one thread. It makes requests like a [`Requester`], and looks after data.
@@ -53,7 +62,8 @@ pub trait Session: Requester {
 
     /// Removes a table if it is there, and what it leaves behind where that would be felt by the next one.
     fn drop_table(&mut self, table: &Table) -> Result<()> {
-        self.execute(&format!("DROP TABLE IF EXISTS {}", table.name), &[]).map(drop)
+        let sql = self.dialect().drop_table(table);
+        self.execute(&sql, &[]).map(drop)
     }
 
     /// Makes an empty table in the session's place, with its clustered primary key (where the engine has one).

@@ -118,8 +118,9 @@ impl Statements {
         let (mut entries, mut places) = (Vec::new(), BTreeMap::new());
         for file in files {
             let File { statement } = toml::from_str(file).unwrap_or_else(|error| panic!("{error}"));
-            for entry in statement {
+            for mut entry in statement {
                 let name = entry.name.clone();
+                entry.sql.truncate(entry.sql.trim_end().len());
                 let before = places.insert(name.clone(), entries.len());
                 assert!(before.is_none(), "the statement '{name}' is there twice");
                 entries.push(entry);

@@ -33,9 +33,15 @@ pub enum TestbedError {
         /// The version that the program states.
         stated: String,
     },
-    /// Nothing says where servers are kept.
-    #[error("neither PLIMSOLL_SERVERS nor XDG_CACHE_HOME nor HOME says where servers are kept")]
-    NoCache,
+    /// Nothing says where what was fetched is kept.
+    #[error("neither {0} nor XDG_CACHE_HOME nor HOME says where to keep what is fetched")]
+    NoCache(&'static str),
+    /// The grammar of T-SQL is not there, or in another version.
+    #[error("the grammar of T-SQL is not in {}; run `cargo xtask test` once, or `cargo xtask grammar`, which puts it there", .0.display())]
+    MissingGrammar(PathBuf),
+    /// The grammar's process said what it should not.
+    #[error("the grammar of T-SQL has no answer: {0}")]
+    Grammar(String),
     /// A server doesn't run as root, and there is nobody else to run it as.
     #[error("a server can't run as root, and neither the user '{0}' nor 'nobody' is in /etc/passwd")]
     NoAccount(&'static str),

@@ -4,7 +4,7 @@
 //! loader. `cargo xtask servers` fills them.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::TestbedError;
@@ -107,17 +107,23 @@ impl Installation {
     }
 }
 
-/// The folder of the servers that were fetched. Root's own cache is closed to the users that servers run as.
+/// The folder of the servers that were fetched.
 pub fn fetched() -> Result<PathBuf, TestbedError> {
+    cache(FOLDER, "servers")
+}
+
+/// The folder that a variable names, else one of this name in the cache. Root's own cache is closed to the users that servers
+/// run as.
+pub(crate) fn cache(variable: &'static str, name: &str) -> Result<PathBuf, TestbedError> {
     let of = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    if let Some(folder) = of(FOLDER) {
+    if let Some(folder) = of(variable) {
         return Ok(folder);
     }
     if rustix::process::geteuid().is_root() {
-        return Ok(PathBuf::from("/var/cache/plimsoll/servers"));
+        return Ok(Path::new("/var/cache/plimsoll").join(name));
     }
     let cache = of("XDG_CACHE_HOME").or_else(|| of("HOME").map(|home| home.join(".cache")));
-    cache.map(|cache| cache.join("plimsoll/servers")).ok_or(TestbedError::NoCache)
+    cache.map(|cache| cache.join("plimsoll").join(name)).ok_or(TestbedError::NoCache(variable))
 }
 
 /// Numbers between dots.

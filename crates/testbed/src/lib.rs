@@ -1,5 +1,6 @@
-//! Servers for tests; used by tests and `xtask` only, never by the product. [`tds`] has one that answers by a script. The rest
-//! are private servers, PostgreSQL, MariaDB and MySQL: made in a directory of their own, gone when their value is dropped.
+//! Servers for tests; used by tests and `xtask` only, never by the product. [`tds`] has one that answers by a script, and refuses
+//! what the [`grammar`] refuses. The rest are private servers, PostgreSQL, MariaDB and MySQL: made in a directory of their own,
+//! gone when their value is dropped.
 //!
 //! ```no_run
 //! let server = plimsoll_testbed::Postgres::builder().shared_buffers_mb(64).start()?;
@@ -18,6 +19,7 @@ mod account;
 mod binaries;
 mod builder;
 mod error;
+pub mod grammar;
 mod guard;
 mod installation;
 mod mariadb;

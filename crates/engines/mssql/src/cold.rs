@@ -4,7 +4,7 @@
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::server::restart::restart;
-use plimsoll_engine::{Cold, ColdFollower, ColumnType, Error, ErrorKind, Result, Value, Workspace};
+use plimsoll_engine::{Cold, ColdFollower, Error, ErrorKind, Result, Value, Workspace};
 
 use super::abilities::{Abilities, Ability, PRIVILEGES};
 use super::connect::Connector;
@@ -46,10 +46,10 @@ pub(super) fn make_cold(
         follower.working(control.wire.canceller());
         // Only pages that are in the files already can be dropped. What a server says of its permissions need not be all.
         if abilities.has(Ability::Checkpoint) {
-            attempt(&mut control, sql::CHECKPOINT.sql, follower)?;
+            attempt(&mut control, sql::CHECKPOINT.sql(), follower)?;
         }
         follower.check()?;
-        if attempt(&mut control, sql::DROP_BUFFERS.sql, follower)? {
+        if attempt(&mut control, sql::DROP_BUFFERS.sql(), follower)? {
             done.push("drop-clean-buffers".to_owned());
         }
     }
@@ -72,7 +72,7 @@ fn attempt(control: &mut Control, text: &str, follower: &mut dyn ColdFollower) -
 /// restart.
 fn started_at(connector: &Connector) -> Result<String> {
     let mut control = Control::connect(connector, CONTROL)?;
-    let rows = control.rows(sql::STARTED, &[], &[ColumnType::DateTime])?;
+    let rows = control.rows(sql::STARTED, &[])?;
     match rows.first().map(|row| row.get(0)) {
         Some(Value::DateTime(moment)) => Ok(moment.to_string()),
         _ => Err(Error::new(ErrorKind::Permission, "the server does not say when it was started")

@@ -1,23 +1,19 @@
 //! Connections: where to, as which user, how protected, under which name; and what is tried again.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::server::url::{self, is_loopback};
 use plimsoll_engine::{Credentials, Environment, Error, ErrorKind, Result, Secret};
 
-use super::error::{self, Errors};
+use super::error::Errors;
+use super::patience::Patience;
 use super::token::{self, Source, Tokens};
 use super::url::{Authentication, Location};
 use super::wire::{Auth, Client, Encrypt, Endpoint, Fault, Login, Outcome, Wire};
 
 /// How long a server may take to let us in, if the target doesn't say.
 const CONNECT_TIMEOUT_S: u32 = 15;
-/// Pauses before a connection that met something transient is tried again; Microsoft advises five seconds at least, and more
-/// each time.
-const PAUSES: [Duration; 3] = [Duration::from_secs(5), Duration::from_secs(10), Duration::from_secs(20)];
 /// Bytes of a packet that we propose; the server may answer with less.
 const PACKET_SIZE: u16 = 8_000;
 /// Domains of Azure's services for which a token of `az` is.
@@ -60,8 +56,7 @@ pub(super) struct Connector {
     endpoints: Vec<Endpoint>,
     login: Login,
     secrets: Arc<Secrets>,
-    /// Of this and of those that were made of it.
-    retries: Arc<AtomicU32>,
+    pub(super) patience: Patience,
     /// True if the target says that the cache of the whole server may be emptied.
     pub(super) drop_clean_buffers: bool,
     /// Rows of a transaction when a table is loaded, and whether that locks the table, as the target says.
@@ -113,36 +108,33 @@ impl Connector {
             multi_subnet_failover: location.multi_subnet_failover,
             read_only: location.read_only,
         };
-        let errors =
-            Errors { address, database: location.database, user, command_timeout_s: location.command_timeout_s };
+        let (command_timeout_s, seen) = (location.command_timeout_s, Arc::default());
+        let errors = Errors { address, database: location.database, user, command_timeout_s, seen };
         let drop_clean_buffers = location.drop_clean_buffers;
         let loads = (location.bulk_batch_rows, location.bulk_table_lock);
-        let (endpoints, clock, retries) = (location.endpoints, Arc::clone(clock), Arc::default());
+        let patience = Patience { clock: Arc::clone(clock), check: credentials.check.clone(), is_there: true };
+        let (endpoints, clock) = (location.endpoints, Arc::clone(clock));
         let (dial, secrets) = (Arc::from(dial), Arc::new(secrets));
-        Ok(Self { dial, clock, endpoints, login, secrets, retries, drop_clean_buffers, loads, errors, warnings })
+        Ok(Self { dial, clock, endpoints, login, secrets, patience, drop_clean_buffers, loads, errors, warnings })
     }
 
     /// A connection under a name that `sys.dm_exec_sessions` shows. The servers are tried in turn, and all of them again after
     /// a pause if the reason is one that passes.
     pub(super) fn connect(&self, application: &str) -> Result<Box<dyn Wire>> {
-        let mut pauses = PAUSES.iter();
-        loop {
-            let failed = match self.try_all(application)? {
-                Ok(wire) => return Ok(wire),
-                Err(failed) => failed,
-            };
-            let (Some(number), Some(pause)) = (error::is_transient(&failed.0), pauses.next()) else {
-                return Err(self.refused(failed));
-            };
-            self.retries.fetch_add(1, Ordering::Relaxed);
-            tracing::info!(number, "the server is not ready to let us in; trying again");
-            self.clock.sleep(*pause);
-        }
+        let began = self.clock.now();
+        self.patience.again(
+            |_| true,
+            || {
+                let wire = self.try_all(application)?.map_err(|failed| self.refused(failed))?;
+                self.errors.seen.let_in(self.clock.now().since(began), wire.sent_on());
+                Ok(wire)
+            },
+        )
     }
 
     /// A connection that is not tried again: the caller does so itself.
     pub(super) fn connect_once(&self, application: &str) -> Result<Box<dyn Wire>> {
-        self.try_all(application)?.map_err(|failed| self.refused(failed))
+        self.at_once().connect(application)
     }
 
     fn refused(&self, (fault, endpoint): (Fault, &Endpoint)) -> Error {
@@ -150,11 +142,17 @@ impl Connector {
         self.errors.connecting(&address(endpoint), self.login.connect_timeout_s, is_strict, fault)
     }
 
+    /// The same, but nothing is tried again here.
+    pub(super) fn at_once(&self) -> Self {
+        Self { patience: Patience { is_there: false, ..self.patience.clone() }, ..self.clone() }
+    }
+
     /// The same, but nothing takes longer than this.
     pub(super) fn hurried(&self, seconds: u32) -> Self {
-        let mut other = self.clone();
+        let mut other = self.at_once();
         other.login.connect_timeout_s = seconds.min(self.login.connect_timeout_s);
         other.login.command_timeout_s = seconds;
+        other.errors.command_timeout_s = seconds;
         other
     }
 
@@ -168,7 +166,10 @@ impl Connector {
         for endpoint in &self.endpoints {
             match self.dial.dial(endpoint, &login, application) {
                 Ok(wire) => return Ok(Ok(wire)),
-                Err(fault) => failed = Some((fault, endpoint)),
+                Err(fault) => {
+                    self.errors.count_refused(&fault);
+                    failed = Some((fault, endpoint));
+                }
             }
         }
         failed.map(Err).ok_or_else(|| Error::new(ErrorKind::Usage, "the target names no server"))
@@ -184,6 +185,17 @@ impl Connector {
     /// The first server, by its name or address.
     pub(super) fn host(&self) -> &str {
         self.endpoints.first().map_or("", |endpoint| endpoint.host.as_str())
+    }
+
+    /// The names by which the target says where it is and who connects.
+    pub(super) fn names(&self) -> Vec<String> {
+        let hosts = self.endpoints.iter().map(|endpoint| endpoint.host.clone());
+        let instances = self.endpoints.iter().filter_map(|endpoint| endpoint.instance.clone());
+        let user = match self.secrets.as_ref() {
+            Secrets::Password(user, _) => Some(user.clone()),
+            Secrets::Tokens(_) => None,
+        };
+        hosts.chain(instances).chain(user).chain([self.login.database.clone()]).collect()
     }
 
     /// What a program needs to connect as we do, each with its value.
@@ -205,11 +217,6 @@ impl Connector {
             }
         }
         Ok(told)
-    }
-
-    /// How often a connection had to be tried again.
-    pub(super) fn retries(&self) -> u32 {
-        self.retries.load(Ordering::Relaxed)
     }
 
     /// The database that the target names; empty for the default one.

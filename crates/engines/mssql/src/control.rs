@@ -1,24 +1,28 @@
 //! Asking a server something of ours: texts and what comes of them.
 
-use plimsoll_engine::{ColumnType, ErrorKind, Result, Row, Value};
+use std::cell::Cell;
+
+use plimsoll_engine::{Error, ErrorKind, Result, Row, Value};
 
 use super::connect::Connector;
 use super::error::Errors;
+use super::patience::Patience;
 use super::sql::{self, Text};
-use super::wire::{Outcome, Wire};
-
-const NAME: ColumnType = ColumnType::Text(128);
+use super::wire::{Fault, Outcome, Wire};
 
 /// A connection, with what its errors are made by.
 pub(super) struct Control {
     pub(super) wire: Box<dyn Wire>,
     pub(super) errors: Errors,
+    patience: Patience,
+    /// Set when it is lost, which counts once.
+    is_lost: Cell<bool>,
 }
 
 impl Control {
     pub(super) fn connect(connector: &Connector, name: &str) -> Result<Self> {
         let mut control = Self::on(connector.connect(name)?, connector);
-        match control.run(sql::PATIENCE.sql) {
+        match control.run(sql::PATIENCE.sql()) {
             Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled) => Err(error),
             // A server without that setting has its own patience.
             _ => Ok(control),
@@ -26,39 +30,64 @@ impl Control {
     }
 
     pub(super) fn on(wire: Box<dyn Wire>, connector: &Connector) -> Self {
-        Self { wire, errors: connector.errors.clone() }
+        Self { wire, errors: connector.errors.clone(), patience: connector.patience.clone(), is_lost: Cell::new(false) }
     }
 
     /// What came of something on the line.
     pub(super) fn done<T>(&self, outcome: Outcome<T>) -> Result<T> {
-        outcome.map_err(|fault| self.errors.running(fault, self.wire.is_dead()))
+        outcome.map_err(|fault| self.met(fault))
+    }
+
+    /// What a fault of the line means.
+    pub(super) fn met(&self, fault: Fault) -> Error {
+        let is_dead = self.wire.is_dead();
+        if fault.is_cut(is_dead) && !self.is_lost.replace(true) {
+            self.errors.seen.cut();
+        }
+        self.errors.running(fault, is_dead)
+    }
+
+    /// Asks something, and again after a pause where the server refuses it for a reason that passes.
+    pub(super) fn patiently<T>(&mut self, mut work: impl FnMut(&mut dyn Wire) -> Outcome<T>) -> Result<T> {
+        let patience = self.patience.clone();
+        // What is lost can't be asked again here.
+        patience.again(
+            |error| error.kind == ErrorKind::Busy,
+            || {
+                let outcome = work(self.wire.as_mut());
+                self.done(outcome)
+            },
+        )
     }
 
     pub(super) fn run(&mut self, sql: &str) -> Result<u64> {
-        let outcome = self.wire.run(sql);
-        self.done(outcome)
+        self.patiently(|wire| wire.run(sql))
     }
 
-    /// The rows of a text of ours.
-    pub(super) fn rows(&mut self, text: Text, values: &[Value<'_>], columns: &[ColumnType]) -> Result<Vec<Row>> {
-        let outcome = self.wire.rows(text.sql, values, columns);
-        self.done(outcome)
+    /// Runs a statement of ours with these words in its gaps.
+    pub(super) fn run_filled(&mut self, text: Text, words: &[(&str, &str)]) -> Result<u64> {
+        self.run(&text.filled(words))
     }
 
-    /// The whole number that a text made here answers with; `None` for no row or NULL.
-    pub(super) fn answer(&mut self, sql: &str) -> Result<Option<i64>> {
-        let outcome = self.wire.rows(sql, &[], &[ColumnType::BigInt]);
-        Ok(self.done(outcome)?.first().and_then(|row| whole(row, 0)))
+    /// The rows of a statement of ours.
+    pub(super) fn rows(&mut self, text: Text, values: &[Value<'_>]) -> Result<Vec<Row>> {
+        self.patiently(|wire| wire.rows(text.sql(), values, &text.columns()))
     }
 
-    /// The first whole number of a text of ours; `None` for no row or NULL.
-    pub(super) fn number(&mut self, text: Text, values: &[Value<'_>]) -> Result<Option<i64>> {
-        let rows = self.rows(text, values, &[ColumnType::BigInt])?;
+    /// The whole number that a statement with these words answers with; `None` for no row or NULL.
+    pub(super) fn answer(&mut self, text: Text, words: &[(&str, &str)]) -> Result<Option<i64>> {
+        let rows = self.patiently(|wire| wire.rows(&text.filled(words), &[], &text.columns()))?;
         Ok(rows.first().and_then(|row| whole(row, 0)))
     }
 
+    /// The first whole number of a statement of ours; `None` for no row or NULL.
+    pub(super) fn number(&mut self, text: Text, values: &[Value<'_>]) -> Result<Option<i64>> {
+        Ok(self.rows(text, values)?.first().and_then(|row| whole(row, 0)))
+    }
+
+    /// The texts of its first column.
     pub(super) fn names(&mut self, text: Text, values: &[Value<'_>]) -> Result<Vec<String>> {
-        let rows = self.rows(text, values, &[NAME])?;
+        let rows = self.rows(text, values)?;
         Ok(rows.iter().filter_map(|row| text_of(row, 0)).collect())
     }
 }

@@ -9,7 +9,6 @@
 use std::fs;
 use std::path::PathBuf;
 
-use plimsoll_engine::table::ColumnType::{BigInt, Float, Text};
 use plimsoll_engine::{Error, ErrorKind, Result, Value, Workspace, WorkspaceStatus};
 
 use super::connect::Connector;
@@ -111,7 +110,7 @@ impl<'a> Copies<'a> {
                 return Ok(Owner::We);
             }
             // The other side of a copy is the database that it is made from.
-            let rows = self.in_master(|control| control.rows(sql::COPYING, &name, &[Float, Text(128)]))?;
+            let rows = self.in_master(|control| control.rows(sql::COPYING, &name))?;
             let partner = rows.first().and_then(|row| Workspace::from_name(&text_of(row, 1)?));
             let is_ours = partner.is_some_and(|partner| partner.leased_by() == copy.leased_by());
             return Ok(if is_ours { Owner::We } else { Owner::Somebody });
@@ -176,9 +175,7 @@ impl<'a> Copies<'a> {
 
     /// The level of the target's database, for others that are measured beside it.
     fn home_level(&self) -> Result<Level> {
-        let rows = self.connector_control(|control| {
-            control.rows(sql::HOME_LEVEL, &[], &[Text(128), Text(128), BigInt, Text(128)])
-        })?;
+        let rows = self.connector_control(|control| control.rows(sql::HOME_LEVEL, &[]))?;
         let text = |index| rows.first().and_then(|row| text_of(row, index));
         if let Some(pool) = text(3) {
             return Ok(Level::Pool(pool));
@@ -197,9 +194,11 @@ impl<'a> Copies<'a> {
 
     /// Makes an empty database; in Azure of the target's own level.
     pub(super) fn create(&self, copy: &Workspace) -> Result<()> {
-        let text = match self.product {
-            Product::Database => sql::create_azure_database(copy.name(), &self.home_level()?),
-            _ => sql::create_database(copy.name(), self.home),
+        let text = if self.product == Product::Database {
+            sql::make_azure_database(copy.name(), &self.home_level()?)
+        } else {
+            let [data, log] = sql::file_marks(self.home);
+            sql::MAKE_DATABASE.filled(&[("copy", copy.name()), ("data", &data), ("log", &log)])
         };
         self.in_master(|control| control.run(&text).map(drop))
     }
@@ -209,7 +208,7 @@ impl<'a> Copies<'a> {
         if self.product != Product::Database {
             return Ok(());
         }
-        self.within(copy, |control| control.run(&sql::mark_database(self.home)).map(drop))
+        self.within(copy, |control| control.run_filled(sql::MARK_DATABASE, &[("home", self.home)]).map(drop))
     }
 
     /// Drops a database if it is there and ours, with its backups, and what a dump of it left on this machine.
@@ -223,8 +222,9 @@ impl<'a> Copies<'a> {
             }
         }
         forget_dump(copy)?;
+        let name = [("copy", copy.name())];
         if self.product == Product::Database {
-            return self.in_master(|control| control.run(&sql::drop_azure_database(copy.name())).map(drop));
+            return self.in_master(|control| control.run_filled(sql::DROP_AZURE_DATABASE, &name).map(drop));
         }
         self.in_master(|control| {
             // Before the database goes: without it nobody would look for them. A user that may not look for them has made none.
@@ -233,7 +233,7 @@ impl<'a> Copies<'a> {
                 files => files?,
             };
             for file in &files {
-                control.run(&sql::delete_backup(file)).map_err(|error| {
+                control.run_filled(sql::DELETE_BACKUP, &[("file", file)]).map_err(|error| {
                     let kept = format!("the backup {file} of {copy} can't be removed: {}", error.message);
                     Error { message: kept, ..error }
                         .hint("remove that file on the server by hand, then run plimsoll clean")
@@ -241,11 +241,11 @@ impl<'a> Copies<'a> {
             }
             // What msdb says of files that are gone does no harm.
             if !files.is_empty()
-                && let Err(error) = control.run(&sql::forget_backups(copy.name()))
+                && let Err(error) = control.run_filled(sql::FORGET_BACKUPS, &name)
             {
                 tracing::warn!(%error, "msdb still lists the removed backups of {copy}");
             }
-            control.run(&sql::drop_database(copy.name())).map(drop)
+            control.run_filled(sql::DROP_DATABASE, &name).map(drop)
         })
     }
 
@@ -270,7 +270,8 @@ impl<'a> Copies<'a> {
             return Ok(());
         }
         let message = format!("the backup of {copy} is not to be found in msdb, so it could not be removed");
-        let by_hand = format!("remove {copy}.bak from the server's own folder for backups by hand");
+        let by_hand =
+            format!("remove {} from the server's own folder for backups by hand", sql::backup_file(copy.name()));
         Err(Error::new(ErrorKind::Unsupported, message).hint(by_hand))
     }
 
@@ -290,7 +291,7 @@ fn backups(control: &mut Control, copy: &Workspace) -> Result<Vec<String>> {
         ),
         _ => error,
     })?;
-    let own = ['/', '\\'].map(|separator| format!("{separator}{copy}.bak"));
+    let own = ['/', '\\'].map(|separator| format!("{separator}{}", sql::backup_file(copy.name())));
     files.retain(|file| own.iter().any(|own| file.ends_with(own)));
     Ok(files)
 }

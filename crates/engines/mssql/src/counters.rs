@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use plimsoll_clock::{Clock, windowed};
-use plimsoll_engine::table::ColumnType::{self, BigInt, Float};
 use plimsoll_engine::{Result, Row, Value};
 use plimsoll_measurement::{Counter, FileLimit, FileRow, Moment, Reading, ResourceRow, Views, WaitRow};
 
@@ -12,7 +11,6 @@ use super::control::{Control, text_of, whole};
 use super::describe::PAGE_BYTES;
 use super::sql;
 
-const NAME: ColumnType = ColumnType::Text(128);
 /// Type of a log file in `sys.database_files`.
 const LOG: i64 = 1;
 /// Columns of a file's size, and of whether it is a blob, in [`sql::FILE_STATISTICS_TIMED`].
@@ -49,8 +47,7 @@ impl File {
 }
 
 fn files(control: &mut Control) -> Result<Vec<File>> {
-    let types = [NAME, BigInt, BigInt, BigInt, BigInt, BigInt, BigInt, BigInt];
-    Ok(control.rows(sql::FILE_STATISTICS, &[], &types)?.iter().filter_map(File::of).collect())
+    Ok(control.rows(sql::FILE_STATISTICS, &[])?.iter().filter_map(File::of).collect())
 }
 
 /// Cumulative counters: I/O of the database's files by all sessions, and the CPU of this one. SQL Server reads past the
@@ -104,7 +101,7 @@ pub(super) fn sample_memory(control: &mut Control, clock: &dyn Clock, abilities:
     if !abilities.has(Ability::SeeResources) {
         return Ok(None);
     }
-    let (rows, window) = windowed(clock, || control.rows(sql::MEMORY_IN_USE, &[], &[Float]));
+    let (rows, window) = windowed(clock, || control.rows(sql::MEMORY_IN_USE, &[]));
     Ok(match rows?.first().map(|row| row.get(0)) {
         Some(Value::Float(value)) => Some(Reading { metric: Counter::MemoryPercent, value, window }),
         _ => None,
@@ -118,11 +115,11 @@ pub(super) fn views(control: &mut Control, clock: &dyn Clock, abilities: Abiliti
         views.files = files(control)?.into_iter().map(file_row).collect();
     }
     if abilities.has(Ability::SeeOwnWaits) {
-        let rows = control.rows(sql::OWN_WAITS, &[], &[NAME, BigInt, BigInt])?;
+        let rows = control.rows(sql::OWN_WAITS, &[])?;
         views.waits = rows.iter().filter_map(wait_row).collect();
     }
     if abilities.has(Ability::SeeResources) {
-        let rows = control.rows(sql::RESOURCES, &[], &[BigInt, Float, Float, Float, Float])?;
+        let rows = control.rows(sql::RESOURCES, &[])?;
         let now = clock.now();
         views.resources_15_s = rows.iter().filter_map(|row| resource_row(row, now)).collect();
     }
@@ -177,7 +174,7 @@ pub(super) fn table_misses(control: &mut Control, qualified: &str, abilities: Ab
     }
     // Behind the name comes no character that could be a part of it.
     let pattern = format!("%{}[^0-9A-Za-z_]%", pattern_of(qualified));
-    let rows = control.rows(sql::PLAN_READS, &[Value::Text(&pattern)], &[BigInt, BigInt])?;
+    let rows = control.rows(sql::PLAN_READS, &[Value::Text(&pattern)])?;
     // Without a plan nothing was read, or nobody kept count (a server may keep no plan of what was run once).
     let pages = rows.first().filter(|row| whole(row, 0) > Some(0)).and_then(|row| whole(row, 1));
     Ok(pages.and_then(|pages| u64::try_from(pages).ok()))

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use plimsoll_engine::server::place::{self, CONTROL, ServerLease};
 use plimsoll_engine::{
     Capability, ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Lease, Levels, Moves,
-    RequestAccess, Result, Sampler, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceKind,
-    WorkspaceStatus, Workspaces,
+    RequestAccess, Requester, Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace,
+    WorkspaceKind, WorkspaceStatus, Workspaces,
 };
 use plimsoll_measurement::Ceiling;
 
@@ -18,6 +18,7 @@ use super::copies::{self, Copies};
 use super::describe::{self, Server};
 use super::level::MssqlLevels;
 use super::sampler::ServerSampler;
+use super::self_test::MssqlSelfTest;
 use super::session::MssqlSession;
 use super::sql::Product;
 use super::transfer::MssqlTransfer;
@@ -63,12 +64,11 @@ impl Database for MssqlDatabase {
     }
 
     fn warnings(&self) -> Vec<String> {
-        match self.connector.retries() - self.server.retries {
-            0 => Vec::new(),
-            times => {
-                vec![format!("the server was busy with itself: {times} connections of this run had to be tried again")]
-            }
-        }
+        self.connector.errors.seen.told(false)
+    }
+
+    fn self_test(&self) -> Result<Option<Box<dyn SelfTest>>> {
+        Ok(Some(Box::new(MssqlSelfTest::open(&self.connector, &self.server)?)))
     }
 }
 
@@ -135,6 +135,10 @@ impl Sessions for MssqlDatabase {
             return Ok(Box::new(MssqlSession::open(&inside, run, run, access, abilities)?));
         }
         Ok(Box::new(MssqlSession::open(&self.connector, workspace, run, access, abilities)?))
+    }
+
+    fn replacement(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Requester>> {
+        Ok(Box::new(MssqlSession::open(&self.connector.at_once(), workspace, run, access, self.server.abilities)?))
     }
 }
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plimsoll_engine::table::ColumnType::{self, BigInt, Float};
 use plimsoll_engine::{Capability, Description, ErrorKind, Result, Row, Value, WeakIsolation};
 use plimsoll_measurement::Ceiling;
 
 use super::abilities::{self, Abilities, Ability, PRIVILEGES};
 use super::connect::Connector;
 use super::control::{Control, text_of, whole};
+use super::identity::Identity;
 use super::sql::{self, Product, Text};
 
 /// Name of the engine in run records.
@@ -22,8 +22,6 @@ pub(super) const PAGE_BYTES: u64 = 8_192;
 const NO_LIMIT: &str = "what the server aims at, which need not be what the level lets it use";
 
 const MB: f64 = (1 << 20) as f64;
-
-const WORD: ColumnType = ColumnType::Text(400);
 
 /// Names of the columns of [`sql::DATABASE_SETTINGS`] and of [`sql::GOVERNANCE`].
 const SETTINGS: &str = "recovery_model is_read_committed_snapshot_on snapshot_isolation_state delayed_durability \
@@ -39,10 +37,12 @@ pub(super) struct Server {
     pub(super) abilities: Abilities,
     pub(super) capabilities: Vec<Capability>,
     pub(super) free_bytes: Option<u64>,
+    /// Which of the statements' editions it is; `None` for another maker's server, and for a release that is not known.
+    pub(super) edition: Option<&'static str>,
+    /// The server by the name that it has.
+    pub(super) name: String,
     /// The database by the name that it has.
     pub(super) database: String,
-    /// How often a connection had to be tried again until here.
-    pub(super) retries: u32,
     /// What is in force there.
     pub(super) ceilings: Vec<Ceiling>,
 }
@@ -50,33 +50,23 @@ pub(super) struct Server {
 pub(super) fn describe(control: &mut Control, connector: &Connector) -> Result<Server> {
     let abilities = Abilities::default();
     let mut probe = Probe { control, abilities, product: Product::Server, ceilings: Vec::new() };
-    let identity = probe.one(sql::IDENTITY, &[WORD, WORD, BigInt, WORD, WORD, WORD])?;
-    let identity = identity.unwrap_or_default();
-    let stated = |index: usize| if identity.len() > index { text_of(&identity, index) } else { None };
-    let edition = if identity.len() > 2 { whole(&identity, 2) } else { None };
-    let product = match edition {
-        Some(5 | 12) => Product::Database,
-        Some(8) => Product::Instance,
-        _ => Product::Server,
-    };
+    let identity = Identity::of(probe.one(sql::IDENTITY)?.as_ref());
+    let product = identity.product;
     probe.product = product;
-    let about = stated(3).unwrap_or_default();
-    let is_microsoft = about.starts_with("Microsoft") && !about.contains("Babelfish");
-    let name = about.lines().next().unwrap_or_default().trim();
 
     let mut settings = BTreeMap::new();
-    if let Some(edition) = stated(1) {
-        settings.insert("edition".to_owned(), edition);
+    if let Some(edition) = &identity.edition_name {
+        settings.insert("edition".to_owned(), edition.clone());
     }
-    settings.insert("product".to_owned(), product_name(edition, is_microsoft).to_owned());
+    settings.insert("product".to_owned(), identity.product_name().to_owned());
     let mut warnings = connector.warnings.clone();
-    if !is_microsoft {
-        let name = if name.is_empty() { "a server that does not say its name" } else { name };
+    if !identity.is_microsoft {
+        let name = if identity.about.is_empty() { "a server that does not say its name" } else { &identity.about };
         warnings.push(format!(
             "this is not Microsoft's SQL Server but {name}: hints of statements and what is measured by system views may have no effect"
         ));
     }
-    let updateability = probe.one(sql::UPDATEABILITY, &[WORD])?.and_then(|row| text_of(&row, 0));
+    let updateability = probe.one(sql::UPDATEABILITY)?.and_then(|row| text_of(&row, 0));
     if updateability.is_some_and(|can| can.eq_ignore_ascii_case("READ_ONLY")) {
         warnings.push("this database can only be read: tests that make tables fail; connect to the primary".to_owned());
     }
@@ -89,51 +79,44 @@ pub(super) fn describe(control: &mut Control, connector: &Connector) -> Result<S
     if let Some(cpus) = cpus.filter(|_| product != Product::Database) {
         ceilings.extend(Ceiling::new("cpu", cpus as f64, "sys.dm_os_schedulers"));
     }
-    if let Some(kilobytes) = probe.one(sql::TARGET_MEMORY, &[BigInt])?.and_then(|row| whole(&row, 0)) {
+    if let Some(kilobytes) = probe.one(sql::TARGET_MEMORY)?.and_then(|row| whole(&row, 0)) {
         settings.insert("target_server_memory".to_owned(), format!("{} MB ({NO_LIMIT})", kilobytes / 1024));
     }
-    probe.permissions(product, is_alone, connector.drop_clean_buffers)?;
+    probe.permissions(identity.major(), is_alone, connector.drop_clean_buffers)?;
     for (ability, text) in [
         (Ability::SeeFiles, sql::FILE_STATISTICS),
         (Ability::SeeOwnWaits, sql::OWN_WAITS),
         (Ability::SeePlans, sql::PLAN_READS),
         (Ability::SeeSizes, sql::TABLE_SIZE),
     ] {
-        let values = [Value::Text("nothing is called so")];
-        let works = probe.answers(text, if text.sql.contains("@P1") { &values } else { &[] })?;
+        let works = probe.answers(text)?;
         probe.abilities.set(ability, works);
     }
     let waits = if product == Product::Database { sql::DATABASE_WAITS } else { sql::SERVER_WAITS };
-    let works = probe.answers(waits, &[])?;
+    let works = probe.answers(waits)?;
     probe.abilities.set(Ability::SeeWaits, works);
-    let together = probe.one(sql::PUTS_TOGETHER, &[WORD])?.and_then(|row| text_of(&row, 0));
+    let together = probe.one(sql::PUTS_TOGETHER)?.and_then(|row| text_of(&row, 0));
     probe.abilities.set(Ability::LoadInBulk, together.as_deref() == Some("a,b"));
-    let may = probe.one(sql::MAY_MAKE_PROCEDURES, &[BigInt])?.and_then(|row| whole(&row, 0));
+    let may = probe.one(sql::MAY_MAKE_PROCEDURES)?.and_then(|row| whole(&row, 0));
     // A server that can't say may still allow it.
     probe.abilities.set(Ability::MakeProcedures, may != Some(0));
     let free_bytes = probe.free_bytes()?;
 
     let abilities = probe.abilities;
-    let capabilities = abilities::table(abilities, product, is_microsoft, &connector.errors.user);
+    let capabilities = abilities::table(abilities, product, identity.is_microsoft, &connector.errors.user);
     // Emptying the cache takes consent. Only a run with a cold start has to hear of it, and is told then.
     let said: Vec<&str> =
         PRIVILEGES.iter().filter(|it| it.ability != Ability::DropBuffers).map(|it| it.name.as_str()).collect();
     let missing = capabilities.iter().filter(|capability| said.contains(&capability.name));
     warnings.extend(missing.filter_map(Capability::warning));
-    match connector.retries() {
-        0 => {}
-        times => warnings.push(format!("the server let us in only at try {} (it was busy with itself)", times + 1)),
+    if connector.errors.seen.is_sent_on() {
+        settings.insert("connection_policy".to_owned(), "redirect".to_owned());
     }
-    let version = match (stated(0), is_microsoft) {
-        (Some(version), true) => version,
-        (version, _) => {
-            let first_words: String = name.chars().take(60).collect();
-            format!("{} ({first_words})", version.unwrap_or_else(|| "unknown".to_owned()))
-        }
-    };
-    let server = stated(4).unwrap_or_else(|| connector.errors.address.clone());
-    let database = stated(5).unwrap_or_else(|| connector.database().to_owned());
-    let weak_isolation = if is_microsoft {
+    let is_serverless = settings.get("service_objective").is_some_and(|objective| sleeps(objective));
+    warnings.extend(connector.errors.seen.told(is_serverless));
+    let server = identity.server.clone().unwrap_or_else(|| connector.errors.address.clone());
+    let database = identity.database.clone().unwrap_or_else(|| connector.database().to_owned());
+    let weak_isolation = if identity.is_microsoft {
         WeakIsolation::Effective("READ UNCOMMITTED (WITH (NOLOCK))".to_owned())
     } else {
         WeakIsolation::NoEffect("this server accepts the hint and may not heed it".to_owned())
@@ -145,10 +128,19 @@ pub(super) fn describe(control: &mut Control, connector: &Connector) -> Result<S
         warnings,
         // The view has averages of fifteen seconds, and the last of them that was begun may have been so just before.
         memory_report_age: if product == Product::Database { Duration::from_secs(35) } else { Duration::ZERO },
-        ..Description::new(NAME, version, PAGE_BYTES, weak_isolation)
+        ..Description::new(NAME, identity.version(), PAGE_BYTES, weak_isolation)
     };
-    let retries = connector.retries();
-    Ok(Server { description, product, abilities, capabilities, free_bytes, database, retries, ceilings })
+    Ok(Server {
+        description,
+        product,
+        abilities,
+        capabilities,
+        free_bytes,
+        edition: identity.edition(),
+        name: server,
+        database,
+        ceilings,
+    })
 }
 
 /// Limits in force, by the columns of [`sql::GOVERNANCE`]. Of two of a resource the lower is met.
@@ -185,17 +177,10 @@ fn shares(objective: &str) -> bool {
         || ["ElasticPool", "Basic", "S0", "S1"].iter().any(|small| objective.eq_ignore_ascii_case(small))
 }
 
-const fn product_name(edition: Option<i64>, is_microsoft: bool) -> &'static str {
-    match edition {
-        _ if !is_microsoft => "another server that speaks TDS",
-        Some(5) => "Azure SQL Database",
-        Some(6) => "Azure Synapse Analytics",
-        Some(8) => "Azure SQL Managed Instance",
-        Some(9) => "Azure SQL Edge",
-        Some(11) => "Azure Synapse serverless",
-        Some(12) => "SQL database in Fabric",
-        _ => "SQL Server",
-    }
+/// True for a service objective of the serverless tier, which pauses a database that nobody uses and wakes it at the next log-in
+/// (azure/azure-sql/database/serverless-tier-overview).
+fn sleeps(objective: &str) -> bool {
+    ["GP_S_", "HS_S_"].iter().any(|serverless| objective.starts_with(serverless))
 }
 
 /// Keeps the values of a row under these names, of those that are known.
@@ -221,38 +206,38 @@ struct Probe<'a> {
 
 impl Probe<'_> {
     /// The rows of a text; `None` if the server does not have it or does not let us.
-    fn rows(&mut self, text: Text, values: &[Value<'_>], columns: &[ColumnType]) -> Result<Option<Vec<Row>>> {
-        if !text.products.contains(&self.product) {
+    fn rows(&mut self, text: Text) -> Result<Option<Vec<Row>>> {
+        if !text.is_for(self.product) {
             return Ok(None);
         }
-        match self.control.rows(text, values, columns) {
+        let values: &[Value<'_>] = if text.has_parameters() { &[Value::Text("nothing is called so")] } else { &[] };
+        match self.control.rows(text, values) {
             Ok(rows) => Ok(Some(rows)),
             Err(error) if error.kind == ErrorKind::Lost || error.kind == ErrorKind::Cancelled => Err(error),
             Err(error) => {
-                tracing::debug!(text = text.name, %error, "not available");
+                tracing::debug!(text = text.name(), %error, "not available");
                 Ok(None)
             }
         }
     }
 
-    fn one(&mut self, text: Text, columns: &[ColumnType]) -> Result<Option<Row>> {
-        Ok(self.rows(text, &[], columns)?.and_then(|rows| rows.into_iter().next()))
+    fn one(&mut self, text: Text) -> Result<Option<Row>> {
+        Ok(self.rows(text)?.and_then(|rows| rows.into_iter().next()))
     }
 
-    fn answers(&mut self, text: Text, values: &[Value<'_>]) -> Result<bool> {
-        Ok(self.rows(text, values, &[])?.is_some())
+    fn answers(&mut self, text: Text) -> Result<bool> {
+        Ok(self.rows(text)?.is_some())
     }
 
     /// A number that shows an ability by being there.
     fn seen(&mut self, ability: Ability, text: Text) -> Result<Option<i64>> {
-        let number = self.one(text, &[BigInt])?.and_then(|row| whole(&row, 0)).filter(|number| *number > 0);
+        let number = self.one(text)?.and_then(|row| whole(&row, 0)).filter(|number| *number > 0);
         self.abilities.set(ability, number.is_some());
         Ok(number)
     }
 
     fn database_settings(&mut self, settings: &mut BTreeMap<String, String>, warnings: &mut Vec<String>) -> Result<()> {
-        let types = [WORD, BigInt, WORD, WORD, BigInt, WORD, WORD, BigInt, BigInt, BigInt];
-        let Some(row) = self.one(sql::DATABASE_SETTINGS, &types)? else { return Ok(()) };
+        let Some(row) = self.one(sql::DATABASE_SETTINGS)? else { return Ok(()) };
         keep(settings, SETTINGS, &row);
         if text_of(&row, 3).is_some_and(|durability| durability == "FORCED") {
             warnings.push(
@@ -263,8 +248,7 @@ impl Probe<'_> {
     }
 
     fn files(&mut self, settings: &mut BTreeMap<String, String>) -> Result<()> {
-        let types = [WORD, WORD, BigInt, BigInt, BigInt, BigInt];
-        for row in self.rows(sql::FILES, &[], &types)?.unwrap_or_default() {
+        for row in self.rows(sql::FILES)?.unwrap_or_default() {
             let (Some(name), Some(kind), Some(bytes)) = (text_of(&row, 0), text_of(&row, 1), whole(&row, 2)) else {
                 continue;
             };
@@ -282,26 +266,31 @@ impl Probe<'_> {
     /// The level of a database in Azure and what is in force there; true only if it is known to share its server with none.
     fn level(&mut self, settings: &mut BTreeMap<String, String>) -> Result<bool> {
         let mut is_alone = false;
-        if let Some(row) = self.one(sql::OBJECTIVE, &[WORD, WORD, WORD, WORD])? {
+        if let Some(row) = self.one(sql::OBJECTIVE)? {
             keep(settings, "service_tier service_objective elastic_pool", &row);
             let alone = |index: usize| text_of(&row, index).is_some_and(|objective| !shares(&objective));
             is_alone = alone(1) && alone(3) && matches!(row.get(2), Value::Null);
         }
-        let types = [WORD, BigInt, Float, BigInt, BigInt, BigInt, BigInt, BigInt, BigInt, BigInt];
-        if let Some(row) = self.one(sql::GOVERNANCE, &types)? {
+        if let Some(row) = self.one(sql::GOVERNANCE)? {
             self.abilities.set(Ability::SeeLimits, true);
             keep(settings, LIMITS, &row);
             self.ceilings = governed(&row);
         }
-        let works = self.answers(sql::RESOURCES, &[])?;
+        let works = self.answers(sql::RESOURCES)?;
         self.abilities.set(Ability::SeeResources, works);
         Ok(is_alone)
     }
 
-    fn permissions(&mut self, product: Product, is_alone: bool, consent: bool) -> Result<()> {
-        let is_azure = product == Product::Database;
-        let text = if is_azure { sql::AZURE_PERMISSIONS } else { sql::PERMISSIONS };
-        let Some(row) = self.one(text, &[BigInt; 9])? else {
+    fn permissions(&mut self, major: Option<i64>, is_alone: bool, consent: bool) -> Result<()> {
+        // From 2022 on there are smaller permissions. A server that does not say its version may be a new one.
+        let is_new = self.product == Product::Instance || major.is_none_or(|major| major >= 16);
+        let is_azure = self.product == Product::Database;
+        let text = match (is_azure, is_new) {
+            (true, _) => sql::AZURE_PERMISSIONS,
+            (_, true) => sql::PERMISSIONS_2022,
+            _ => sql::PERMISSIONS,
+        };
+        let Some(row) = self.one(text)? else {
             // A server that can't say may still allow it; a place is tried anyway.
             self.abilities.set(Ability::MakePlaces, true);
             return Ok(());
@@ -311,7 +300,6 @@ impl Probe<'_> {
         let has = |index: usize| whole(&row, index) == Some(1);
         // In Azure the server's own role goes beside the database's permissions; elsewhere it is sysadmin.
         let (state, performance_state, role) = (may(3), has(4), has(7));
-        let is_new = product == Product::Instance || whole(&row, 8).is_none_or(|version| version >= 16);
         let abilities = &mut self.abilities;
         abilities.set(Ability::MakePlaces, may(0) && may(1));
         abilities.set(Ability::Checkpoint, may(2) || (role && !is_azure));
@@ -324,7 +312,7 @@ impl Probe<'_> {
 
     /// Bytes that the database may still take.
     fn free_bytes(&mut self) -> Result<Option<u64>> {
-        let largest = self.one(sql::LARGEST_SIZE, &[BigInt, BigInt])?;
+        let largest = self.one(sql::LARGEST_SIZE)?;
         if largest.as_ref().and_then(|row| whole(row, 0)).is_some_and(|bytes| bytes <= 0) {
             // It is known that there is no limit.
             self.abilities.set(Ability::SeeSpace, true);
@@ -332,7 +320,7 @@ impl Probe<'_> {
         }
         let left = largest.and_then(|row| Some(whole(&row, 0)?.saturating_sub(whole(&row, 1)?)));
         let free = match left {
-            None => self.one(sql::FREE_SPACE, &[BigInt])?.and_then(|row| whole(&row, 0)),
+            None => self.one(sql::FREE_SPACE)?.and_then(|row| whole(&row, 0)),
             left => left,
         };
         let free = free.and_then(|bytes| u64::try_from(bytes).ok());

@@ -2,6 +2,9 @@
 
 use plimsoll_engine::{Column, ColumnType, Dialect, MOST_SAMPLED, SingleRow, Table, decimal};
 
+use super::pieces::{Piece, pieces};
+use super::sql::quoted;
+
 /// The SQL of SQL Server. Tables are named without a schema; a session puts its place in front ([`super::qualify`]).
 #[derive(Debug)]
 pub(super) struct MssqlDialect;
@@ -15,6 +18,11 @@ pub(super) fn money(units: i64) -> String {
 pub(super) const CALL: &str = "EXEC ";
 
 impl MssqlDialect {
+    /// What a statement that inserts rows begins with; the table's name is as it is to stand.
+    pub(super) fn insert_start(&self, name: &str, table: &Table) -> String {
+        format!("INSERT INTO {name} ({}) VALUES ", self.columns(&table.columns))
+    }
+
     /// Makes the procedure for a request; both names are as they are to stand, the body has its tables' names with the place.
     pub(super) fn create_procedure(&self, request: SingleRow, table: &Table, name: &str, body: &str) -> String {
         let parameter = |(kind, number): (ColumnType, usize)| format!("@P{number} {}", self.type_name(kind));
@@ -27,13 +35,24 @@ impl MssqlDialect {
 const SAMPLED: u32 = 50_000;
 
 fn loop_join(table: &str) -> String {
+    const COLUMNS: &str = "[RowId], [Int1], [Int2], [Int3], [Int4], [Int5]";
+    let table = quoted(table);
     format!(
-        "SELECT COUNT_BIG(*) FROM (SELECT TOP (@P2 - @P1 + 1) RowId, Int1, Int2, Int3, Int4, Int5 FROM {table} \
-         WHERE RowId >= @P1 ORDER BY RowId) t1 \
-         INNER LOOP JOIN (SELECT TOP (@P3) RowId, Int1, Int2, Int3, Int4, Int5 FROM {table} ORDER BY RowId) t2 \
-         ON abs(((t1.Int1 * t2.Int2) + t1.Int3) - ((t2.Int1 * t1.Int2) + t2.Int4)) < 17 \
-         AND abs(((t1.Int5 % 5) * (t1.Int5 % 5) * (t1.Int5 % 5)) - (t2.Int5 % 25)) < 7"
+        "SELECT COUNT_BIG(*) FROM (SELECT TOP (@P2 - @P1 + 1) {COLUMNS} FROM {table} \
+         WHERE [RowId] >= @P1 ORDER BY [RowId]) t1 \
+         INNER LOOP JOIN (SELECT TOP (@P3) {COLUMNS} FROM {table} ORDER BY [RowId]) t2 \
+         ON abs(((t1.[Int1] * t2.[Int2]) + t1.[Int3]) - ((t2.[Int1] * t1.[Int2]) + t2.[Int4])) < 17 \
+         AND abs(((t1.[Int5] % 5) * (t1.[Int5] % 5) * (t1.[Int5] % 5)) - (t2.[Int5] % 25)) < 7"
     )
+}
+
+/// A name that a user has written, perhaps with its schema in front and in signs of its own: what stands without signs gets some.
+fn quoted_by_parts(name: &str) -> String {
+    let part = |piece: Piece<'_>| match piece {
+        Piece::Word(word) if !word.starts_with(['[', '"']) => quoted(word),
+        piece => piece.text().to_owned(),
+    };
+    pieces(name).into_iter().map(part).collect()
 }
 
 impl Dialect for MssqlDialect {
@@ -58,6 +77,15 @@ impl Dialect for MssqlDialect {
         format!("@P{number}")
     }
 
+    /// `RowCount` is a reserved word, and others may be in a user's table.
+    fn column(&self, name: &str) -> String {
+        quoted(name)
+    }
+
+    fn table(&self, name: &str) -> String {
+        quoted(name)
+    }
+
     fn money_literal(&self, units: i64) -> String {
         money(units)
     }
@@ -68,16 +96,16 @@ impl Dialect for MssqlDialect {
 
     /// The rows lie in the order of the key: a clustered primary key, and no other index.
     fn create_table(&self, table: &Table) -> String {
-        let column = |column: &Column| format!("{} {} NOT NULL", column.name, self.type_name(column.kind));
+        let column = |column: &Column| format!("{} {} NOT NULL", quoted(&column.name), self.type_name(column.kind));
         let mut columns: Vec<String> = table.columns.iter().map(column).collect();
-        columns.push(format!("PRIMARY KEY CLUSTERED ({})", table.key()));
-        format!("CREATE TABLE {} ({})", table.name, columns.join(", "))
+        columns.push(format!("PRIMARY KEY CLUSTERED ({})", quoted(table.key())));
+        format!("CREATE TABLE {} ({})", quoted(&table.name), columns.join(", "))
     }
 
     fn call(&self, request: SingleRow, table: &Table) -> Option<String> {
         let placeholders: Vec<String> =
             (1..=request.parameters(table).len()).map(|number| self.placeholder(number)).collect();
-        Some(format!("{CALL}{} {}", request.procedure(table), placeholders.join(", ")))
+        Some(format!("{CALL}{} {}", quoted(&request.procedure(table)), placeholders.join(", ")))
     }
 
     /// As the seeds did (reference, 2.2 to 2.6).
@@ -89,8 +117,9 @@ impl Dialect for MssqlDialect {
     fn scan(&self, table: &str, weak: bool) -> String {
         let hint = if weak { " WITH (NOLOCK)" } else { "" };
         format!(
-            "SELECT COUNT_BIG(*) FROM {table}{hint} WHERE Bit1 IS NOT NULL AND TinyInt1 BETWEEN 10 AND 240 \
-             AND Int3 BETWEEN 100000 AND 2000000000 AND Money2 BETWEEN {} AND {}",
+            "SELECT COUNT_BIG(*) FROM {}{hint} WHERE [Bit1] IS NOT NULL AND [TinyInt1] BETWEEN 10 AND 240 \
+             AND [Int3] BETWEEN 100000 AND 2000000000 AND [Money2] BETWEEN {} AND {}",
+            quoted(table),
             self.money_literal(0),
             self.money_literal(10_000_000 * 10_000),
         )
@@ -109,6 +138,7 @@ impl Dialect for MssqlDialect {
 
     /// Whole pages are chosen by the server, some tens of thousands of rows of them.
     fn sample_column(&self, table: &str, column: &str, seed: u64) -> String {
+        let (table, column) = (quoted_by_parts(table), quoted_by_parts(column));
         // REPEATABLE takes a number above zero.
         let seed = seed % 1_000_000 + 1;
         // Without a style some types lose digits, and dates are written in the session's language.
@@ -125,7 +155,7 @@ impl Dialect for MssqlDialect {
 
     /// Large objects and XML, which no variant can hold.
     fn sample_long_column(&self, table: &str, column: &str, seed: u64) -> Option<String> {
-        let seed = seed % 1_000_000 + 1;
+        let (table, column, seed) = (quoted_by_parts(table), quoted_by_parts(column), seed % 1_000_000 + 1);
         Some(format!(
             "SELECT TOP ({MOST_SAMPLED}) CONVERT(nvarchar(4000), CONVERT(nvarchar(max), {column})), N'nvarchar' \
              FROM {table} TABLESAMPLE SYSTEM ({SAMPLED} ROWS) REPEATABLE ({seed}) WHERE {column} IS NOT NULL"
@@ -136,6 +166,15 @@ impl Dialect for MssqlDialect {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_users_keep_their_parts_and_their_signs() {
+        for (name, expected) in
+            [("t", "[t]"), ("dbo.Order", "[dbo].[Order]"), ("[my shop].\"Key\"", "[my shop].\"Key\""), ("#t", "#t")]
+        {
+            assert_eq!(quoted_by_parts(name), expected);
+        }
+    }
 
     #[test]
     fn money_is_a_text_that_is_cast() {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use plimsoll_engine::{Error, ErrorKind, Row, RowSource, RowSummary, Table, Value};
 
+use super::dialect::MssqlDialect;
 use super::wire::{Fault, Outcome, Wire};
 use super::{dialect, sql};
 
@@ -13,27 +14,27 @@ const ROWS_PER_STATEMENT: usize = 200;
 
 /// Loads rows, all of them or none. The name is quoted.
 pub(super) fn load(wire: &mut dyn Wire, name: &str, table: &Table, source: &mut dyn RowSource) -> Outcome<RowSummary> {
-    wire.run("BEGIN TRANSACTION")?;
+    wire.run(sql::BEGIN.sql())?;
     let loaded = insert(wire, name, table, source);
     if loaded.is_ok() {
-        wire.run("COMMIT TRANSACTION")?;
+        wire.run(sql::COMMIT.sql())?;
     } else if !wire.is_dead() {
         // The error that led here says more than one of the way back.
-        let _ = wire.run(sql::ROLLBACK.sql);
+        let _ = wire.run(sql::ROLLBACK.sql());
     }
     loaded
 }
 
 fn insert(wire: &mut dyn Wire, name: &str, table: &Table, source: &mut dyn RowSource) -> Outcome<RowSummary> {
-    let columns: Vec<String> = table.columns.iter().map(|column| sql::quoted(&column.name)).collect();
-    let start = format!("INSERT INTO {name} ({}) VALUES ", columns.join(", "));
+    let start = MssqlDialect.insert_start(name, table);
     let (mut row, mut row_summary, mut text, mut rows) = (Row::default(), RowSummary::default(), start.clone(), 0);
     loop {
         row.clear();
         let more = source.next(&mut row).map_err(Fault::Ours)?;
         if more {
-            if row.len() != columns.len() {
-                let message = format!("a row to be loaded has {} values for {} columns", row.len(), columns.len());
+            if row.len() != table.columns.len() {
+                let message =
+                    format!("a row to be loaded has {} values for {} columns", row.len(), table.columns.len());
                 return Err(Fault::Ours(Error::new(ErrorKind::Internal, message)));
             }
             text.push_str(if rows == 0 { "(" } else { ", (" });

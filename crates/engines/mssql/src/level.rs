@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use plimsoll_engine::table::ColumnType::{BigInt, Text};
 use plimsoll_engine::{Error, ErrorKind, Levels, Result};
 
 use super::connect::Connector;
@@ -37,7 +36,7 @@ impl Levels for MssqlLevels {
     /// By a new connection: those that were open are cut when the level changes.
     fn current(&mut self) -> Result<Option<String>> {
         let mut control = Control::connect(&self.connector, CONTROL)?;
-        let rows = control.rows(sql::LEVEL, &[], &[Text(128), BigInt])?;
+        let rows = control.rows(sql::LEVEL, &[])?;
         let Some(level) = rows.first().and_then(|row| text_of(row, 0)) else { return Ok(None) };
         if is_pooled(&level) {
             return Err(pooled());

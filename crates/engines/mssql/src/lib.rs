@@ -17,13 +17,17 @@ mod error;
 mod error_codes;
 #[cfg(test)]
 mod fuzz;
+mod identity;
 mod inserts;
 mod level;
+mod patience;
 mod pieces;
 mod plan;
 mod program;
 mod qualify;
 mod sampler;
+mod seen;
+mod self_test;
 mod session;
 mod sql;
 #[cfg(test)]

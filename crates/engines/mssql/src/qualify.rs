@@ -32,8 +32,15 @@ pub(super) enum KnownTables {
     These(HashSet<String>),
 }
 
-fn plain(word: &str) -> &str {
-    word.trim_start_matches(['[', '"']).trim_end_matches([']', '"'])
+/// A name without the signs around it, as tables are known by: in lower case.
+fn plain(word: &str) -> String {
+    let within = |open, close| word.strip_prefix(open)?.strip_suffix(close);
+    let name = match (within('[', ']'), within('"', '"')) {
+        (Some(name), _) => name.replace("]]", "]"),
+        (_, Some(name)) => name.replace("\"\"", "\""),
+        _ => word.to_owned(),
+    };
+    name.to_lowercase()
 }
 
 /// Whether a word is one of these, between which there are blanks.
@@ -63,7 +70,7 @@ fn names_of_queries(pieces: &[Piece<'_>]) -> HashSet<String> {
         behind.is_some_and(|behind| next(pieces, at + behind + 2) == "(")
     };
     let words = (0..pieces.len()).filter(is_word).filter(is_query);
-    words.map(|at| plain(pieces[at].text()).to_lowercase()).collect()
+    words.map(|at| plain(pieces[at].text())).collect()
 }
 
 /// The number of a statement in its text, and a name that stands for a table there.
@@ -115,7 +122,7 @@ impl<'a> Walk<'a> {
                         }
                         (step.wanted, step.is_target, step.named_table) = (None, false, true);
                     } else if step.named_table && !is(word, "AS") && !self.is_behind_dot(at) {
-                        found.insert((step.statement, plain(word).to_lowercase()));
+                        found.insert((step.statement, plain(word)));
                         step.named_table = false;
                     }
                     self.word(&mut step, word, at);
@@ -136,7 +143,7 @@ impl<'a> Walk<'a> {
     fn is_ours(&self, step: &Step<'_>, after: &str, word: &str, at: usize, aliases: &HashSet<Alias>) -> bool {
         let follows = next(self.pieces, at + 1);
         let is_function = follows == "(" && !is(after, "INTO TABLE REFERENCES ON UPDATE INSERT");
-        let name = plain(word).to_lowercase();
+        let name = plain(word);
         let is_known = match self.known {
             KnownTables::All => true,
             // What is made is ours in any case.
@@ -309,6 +316,17 @@ mod tests {
                 "CREATE TABLE [p].t (a int REFERENCES [p].u (a) ON DELETE CASCADE)",
             ),
             ("BEGIN TRANSACTION", "BEGIN TRANSACTION"),
+            // Names in brackets are names, whatever they say.
+            (
+                "SELECT [From], [RowCount] FROM [Update] WHERE [Key] IN (@P1)",
+                "SELECT [From], [RowCount] FROM [p].[Update] WHERE [Key] IN (@P1)",
+            ),
+            (
+                "INSERT INTO [t] ([Table]) SELECT [Table] FROM [Select] UNION ALL SELECT [Table] FROM [u]",
+                "INSERT INTO [p].[t] ([Table]) SELECT [Table] FROM [p].[Select] UNION ALL SELECT [Table] FROM [p].[u]",
+            ),
+            ("DROP TABLE IF EXISTS [t]", "DROP TABLE IF EXISTS [p].[t]"),
+            ("UPDATE [x] SET [a] = 1 FROM [t] [x]", "UPDATE [x] SET [a] = 1 FROM [p].[t] [x]"),
         ] {
             assert_eq!(ours(sql), expected);
         }
@@ -369,8 +387,11 @@ mod tests {
 
     #[test]
     fn the_users_tables_stay_theirs() {
-        let known = KnownTables::These(["mine".to_owned()].into());
+        let known = KnownTables::These(["mine".to_owned(), "a]b \"c".to_owned()].into());
         for (sql, expected) in [
+            ("SELECT * FROM [Mine] x, [theirs]", "SELECT * FROM [p].[Mine] x, [theirs]"),
+            ("UPDATE [a]]b \"c] SET [Key] = 1", "UPDATE [p].[a]]b \"c] SET [Key] = 1"),
+            ("DELETE FROM \"a]b \"\"c\" WHERE [a] = 1", "DELETE FROM [p].\"a]b \"\"c\" WHERE [a] = 1"),
             ("SELECT * FROM Mine, theirs", "SELECT * FROM [p].Mine, theirs"),
             ("INSERT INTO theirs SELECT * FROM mine", "INSERT INTO theirs SELECT * FROM [p].mine"),
             ("CREATE TABLE new (a int)", "CREATE TABLE [p].new (a int)"),

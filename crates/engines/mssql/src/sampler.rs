@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_clock::windowed;
-use plimsoll_engine::table::ColumnType::{self, BigInt, Float};
 use plimsoll_engine::telemetry::SESSION_GAUGES as GAUGES;
 use plimsoll_engine::{ErrorKind, Result, Row, Sampler, Value};
 use plimsoll_measurement::{Counter, Files, Moment, Reading, ResourceRow, Views, Window};
@@ -21,7 +20,6 @@ use super::wire::Wire;
 const NAME: &str = "plimsoll sampler";
 /// How long a server may keep silent before it is given up until the next reading.
 const PATIENCE_S: u32 = 3;
-const WORD: ColumnType = ColumnType::Text(128);
 /// Rows of `sys.dm_db_resource_stats` are means over so long.
 const RESOURCE_ROW: Duration = Duration::from_secs(15);
 /// A wait that is older than this has been going on since before the reading before; only those that ended are counted.
@@ -71,14 +69,14 @@ impl ServerSampler {
     }
 
     /// Rows with the window of their question; `None` if the server refuses it by now.
-    fn rows(&mut self, text: Text, columns: &[ColumnType]) -> Result<Option<(Vec<Row>, Window)>> {
+    fn rows(&mut self, text: Text) -> Result<Option<(Vec<Row>, Window)>> {
         let clock = Arc::clone(&self.connector.clock);
-        let (rows, window) = windowed(clock.as_ref(), || self.with_control(|control| control.rows(text, &[], columns)));
+        let (rows, window) = windowed(clock.as_ref(), || self.with_control(|control| control.rows(text, &[])));
         match rows {
             Ok(rows) => Ok(Some((rows, window))),
             Err(error) if self.wire.is_none() => Err(error),
             Err(error) => {
-                tracing::debug!(text = text.name, %error, "not read");
+                tracing::debug!(text = text.name(), %error, "not read");
                 Ok(None)
             }
         }
@@ -86,9 +84,7 @@ impl ServerSampler {
 
     /// I/O of the database's files, in windows by the server's time.
     fn files(&mut self, readings: &mut Vec<Reading>) -> Result<()> {
-        let mut types = [BigInt; 11];
-        types[0] = WORD;
-        let Some((rows, window)) = self.rows(sql::FILE_STATISTICS_TIMED, &types)? else { return Ok(()) };
+        let Some((rows, window)) = self.rows(sql::FILE_STATISTICS_TIMED)? else { return Ok(()) };
         let Some(sampled_at) = rows.iter().filter_map(|row| whole(row, 8)).max() else { return Ok(()) };
         let window = self.server_time.window(sampled_at, window);
         let rows = counters::file_readings(&rows, |metric, value| readings.push(Reading { metric, value, window }));
@@ -99,12 +95,10 @@ impl ServerSampler {
 
     /// What sessions do now; gives the metrics of waits that have been going on for long.
     fn sessions(&mut self, readings: &mut Vec<Reading>) -> Result<Vec<Counter>> {
-        let Some((rows, window)) = self.rows(sql::SESSIONS, &[WORD, WORD, BigInt, BigInt, BigInt])? else {
-            return Ok(Vec::new());
-        };
+        let Some((rows, window)) = self.rows(sql::SESSIONS)? else { return Ok(Vec::new()) };
         let (mut gauges, mut others, mut late) = ([0.0; GAUGES.len()], 0.0, Vec::new());
         for row in &rows {
-            let (Some(status), wait) = (text_of(row, 0), text_of(row, 1)) else { continue };
+            let (Some(status), wait) = (text_of(row, 0).or_else(|| text_of(row, 5)), text_of(row, 1)) else { continue };
             let metric = counter_queries::gauge_of(&status, wait.as_deref());
             let (count, is_ours) = (whole(row, 2).unwrap_or(0) as f64, whole(row, 4) == Some(1));
             match metric {
@@ -127,7 +121,7 @@ impl ServerSampler {
 
     /// Waits that have ended, by what they were for; those that still go on for long are left out with their kind.
     fn waits(&mut self, readings: &mut Vec<Reading>, late: &[Counter]) -> Result<()> {
-        let Some((rows, window)) = self.rows(self.waits_text(), &[WORD, BigInt, BigInt])? else { return Ok(()) };
+        let Some((rows, window)) = self.rows(self.waits_text())? else { return Ok(()) };
         // Somebody has always waited for something; a view without rows shows nothing to us.
         if rows.is_empty() {
             return Ok(());
@@ -150,8 +144,7 @@ impl ServerSampler {
 
     /// The newest row of resources, once, in the window that it is of.
     fn resources(&mut self, readings: &mut Vec<Reading>) -> Result<()> {
-        let types = [WORD, BigInt, Float, Float, Float, Float];
-        let Some((rows, window)) = self.rows(sql::NEWEST_RESOURCES, &types)? else { return Ok(()) };
+        let Some((rows, window)) = self.rows(sql::NEWEST_RESOURCES)? else { return Ok(()) };
         let Some(row) = rows.first() else { return Ok(()) };
         let (Some(name), Some(ago)) = (text_of(row, 0), whole(row, 1)) else { return Ok(()) };
         if self.last_resources.as_ref() == Some(&name) {
@@ -169,13 +162,13 @@ impl ServerSampler {
     }
 
     /// Rows that only the database `master` has, where the user may go there.
-    fn of_master(&self, text: Text, columns: &[ColumnType]) -> Option<Vec<Row>> {
+    fn of_master(&self, text: Text) -> Option<Vec<Row>> {
         let master = self.connector.to("master");
         let wire = master.connect_once(NAME).ok()?;
         let database = self.connector.database();
         let mut control = Control::on(wire, &master);
         let values = [Value::Text(database)];
-        control.rows(text, if text.sql.contains("@P1") { &values } else { &[] }, columns).ok()
+        control.rows(text, if text.has_parameters() { &values } else { &[] }).ok()
     }
 }
 
@@ -241,17 +234,16 @@ impl Sampler for ServerSampler {
         let mut views = self.with_control(|control| counters::views(control, clock.as_ref(), abilities))?;
         views.waits.clear();
         if abilities.has(Ability::SeeWaits)
-            && let Some((rows, _)) = self.rows(text, &[WORD, BigInt, BigInt])?
+            && let Some((rows, _)) = self.rows(text)?
         {
             views.waits = rows.iter().filter_map(counters::wait_row).collect();
         }
-        let types = [BigInt, Float, Float, Float, Float];
         let rows = |rows: Option<Vec<Row>>| -> Vec<ResourceRow> {
             rows.iter().flatten().filter_map(|row| counters::resource_row(row, clock.now())).collect()
         };
         match self.product {
-            Product::Database => views.resources_5_min = rows(self.of_master(sql::RESOURCES_OF_DAYS, &types)),
-            Product::Instance => views.resources_15_s = rows(self.of_master(sql::INSTANCE_RESOURCES, &types)),
+            Product::Database => views.resources_5_min = rows(self.of_master(sql::RESOURCES_OF_DAYS)),
+            Product::Instance => views.resources_15_s = rows(self.of_master(sql::INSTANCE_RESOURCES)),
             Product::Server => {}
         }
         Ok(views)

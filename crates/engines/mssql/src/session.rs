@@ -29,7 +29,7 @@ use plimsoll_engine::server::place::WORK;
 const BEYOND_A_CHECK: RangeInclusive<u32> = 11_501..=11_530;
 
 /// What the names of our procedures begin with.
-const OURS: &str = "plimsoll_";
+const OURS: &str = "[plimsoll_";
 
 /// A connection with statements that work in one place.
 pub(super) struct MssqlSession {
@@ -70,7 +70,7 @@ impl MssqlSession {
             abilities,
             loads: connector.loads,
         };
-        session.control.run(sql::SETTINGS.sql)?;
+        session.control.run(sql::SETTINGS.sql())?;
         if access.existing {
             session.learn_tables()?;
         }
@@ -104,12 +104,11 @@ impl MssqlSession {
         }
         // Only our procedures have such names, and all of them are in the place.
         if let Some(call) = sql.strip_prefix(CALL).filter(|call| call.starts_with(OURS)) {
-            let (name, rest) = call.split_once(' ').unwrap_or((call, ""));
-            return Ok(format!("{CALL}{}.{} {rest}", sql::quoted(self.workspace.name()), sql::quoted(name)));
+            return Ok(format!("{CALL}{}.{call}", sql::quoted(self.workspace.name())));
         }
         // A deadlock has ended the transaction already, and there is none to be rolled back.
         if sql.trim().eq_ignore_ascii_case("ROLLBACK") {
-            return Ok(sql::ROLLBACK.sql.to_owned());
+            return Ok(sql::ROLLBACK.sql().to_owned());
         }
         Ok(match self.qualified.entry(sql.to_owned()) {
             Entry::Occupied(known) => known.get().clone(),
@@ -118,7 +117,7 @@ impl MssqlSession {
     }
 
     fn name(&self, table: &Table) -> String {
-        format!("{}.{}", sql::quoted(self.workspace.name()), sql::quoted(&table.name))
+        sql::in_schema(self.workspace.name(), &table.name)
     }
 
     fn load_with(&mut self, table: &Table, usual: Loading, rows: &mut dyn RowSource) -> Result<RowSummary> {
@@ -133,7 +132,7 @@ impl MssqlSession {
     /// Runs a text, and looks again which tables there are if it made or removed some.
     fn change(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<u64> {
         let text = self.placed(sql)?;
-        let changed = self.on_wire(|wire| wire.query(&text, parameters, &[], &mut |_| Ok(())))?;
+        let changed = self.control.patiently(|wire| wire.query(&text, parameters, &[], &mut |_| Ok(())))?;
         if self.access.existing && qualify::changes_tables(sql) {
             self.learn_tables()?;
         }
@@ -164,14 +163,14 @@ impl Session for MssqlSession {
     /// The server states the parameters that a text leaves open, and for that it reads the text against its tables.
     fn check(&mut self, sql: &str) -> Result<()> {
         let text = self.placed(sql)?;
-        let Err(fault) = self.control.wire.rows(sql::CHECK.sql, &[Value::Text(&text)], &[]) else { return Ok(()) };
+        let Err(fault) = self.control.wire.rows(sql::CHECK.sql(), &[Value::Text(&text)], &[]) else { return Ok(()) };
         let is_beyond_it = match &fault {
             Fault::Server(server_errors) => {
                 server_errors.iter().all(|server_error| BEYOND_A_CHECK.contains(&server_error.number))
             }
             _ => false,
         };
-        match self.control.errors.running(fault, self.control.wire.is_dead()) {
+        match self.control.met(fault) {
             // A server that can't check has nothing against it.
             error if error.kind == ErrorKind::Unsupported => Ok(()),
             error if error.kind == ErrorKind::Statement && is_beyond_it => Ok(()),
@@ -184,13 +183,12 @@ impl Session for MssqlSession {
             return Ok(false);
         }
         for request in SingleRow::ALL {
-            let name = format!("{}.{}", sql::quoted(self.workspace.name()), sql::quoted(&request.procedure(table)));
-            let body =
-                qualify::qualify(&MssqlDialect.single_row(request, table), self.workspace.name(), &KnownTables::All);
-            let texts = [sql::drop_procedure(&name), MssqlDialect.create_procedure(request, table, &name, &body)];
-            for text in texts {
-                self.control.run(&text)?;
-            }
+            let (workspace, procedure) = (self.workspace.name(), request.procedure(table));
+            let body = qualify::qualify(&MssqlDialect.single_row(request, table), workspace, &KnownTables::All);
+            let name = sql::in_schema(workspace, &procedure);
+            let words = [("workspace", workspace), ("procedure", procedure.as_str())];
+            self.control.run_filled(sql::DROP_PROCEDURE, &words)?;
+            self.control.run(&MssqlDialect.create_procedure(request, table, &name, &body))?;
         }
         Ok(true)
     }
@@ -201,8 +199,8 @@ impl Session for MssqlSession {
     }
 
     fn settle_table(&mut self, table: &Table) -> Result<()> {
-        let sql = sql::settle(self.workspace.name(), &table.name);
-        match self.control.run(&sql) {
+        let words = [("workspace", self.workspace.name()), ("table", table.name.as_str())];
+        match self.control.run_filled(sql::SETTLE, &words) {
             Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled | ErrorKind::Busy) => Err(error),
             // A server without that statement looks after its statistics by itself.
             _ => Ok(()),
@@ -210,7 +208,7 @@ impl Session for MssqlSession {
     }
 
     fn checkpoint(&mut self) -> Result<bool> {
-        match self.control.run(sql::CHECKPOINT.sql) {
+        match self.control.run(sql::CHECKPOINT.sql()) {
             Ok(_) => Ok(true),
             // Not everybody may, and not every server has it.
             Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Cancelled) => Err(error),
@@ -224,8 +222,7 @@ impl Session for MssqlSession {
             let there = self.control.number(sql::TABLE_IS_THERE, &[Value::Text(&name)])?;
             return there.map(|_| TableSize::default()).ok_or_else(|| no_size(&name));
         }
-        let rows =
-            self.control.rows(sql::TABLE_SIZE, &[Value::Text(&name)], &[ColumnType::BigInt, ColumnType::BigInt])?;
+        let rows = self.control.rows(sql::TABLE_SIZE, &[Value::Text(&name)])?;
         match rows.first().map(|row| (row.get(0), row.get(1))) {
             Some((Value::BigInt(table), Value::BigInt(index))) => {
                 Ok(TableSize { table_bytes: table as u64, index_bytes: index as u64 })
@@ -240,8 +237,7 @@ impl Session for MssqlSession {
     }
 
     fn table_misses(&mut self, table: &Table) -> Result<Option<u64>> {
-        // As statements name it.
-        let name = format!("{}.{}", sql::quoted(self.workspace.name()), table.name);
+        let name = self.name(table);
         counters::table_misses(&mut self.control, &name, self.abilities)
     }
 }

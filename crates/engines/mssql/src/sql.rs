@@ -1,9 +1,14 @@
-//! Every text that we send to a server, each with the products it is for: what is always the same in `data/texts.sql`, and here
-//! what names are put into. Written to Microsoft's documentation; a test holds the columns of system views against
-//! `data/mssql-views.toml`, and each text that is made here is a golden file.
+//! The statements that we send to a server (`data/statements`), by constants; and the little about them that is no text: which
+//! kinds of server there are, what a level is called, and the names of what is ours.
 //!
-//! Columns of system views are written with their view's alias throughout, so that the test can find them. Values of type
+//! They are written to Microsoft's documentation. Tests hold them against the constants, and their columns of system views against
+//! `data/mssql-views.toml`. Such columns are written with their view's alias, so that the test can find them. Values of type
 //! `sql_variant` are cast, as their own types vary by product.
+
+use std::sync::LazyLock;
+
+use plimsoll_engine::ColumnType;
+use plimsoll_engine::statements::{AnswerColumn, Entry, Quoting, Statements};
 
 /// A kind of server, by `SERVERPROPERTY('EngineEdition')`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,61 +21,99 @@ pub(super) enum Product {
     Instance,
 }
 
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Text {
-    /// Its name among the golden files.
-    pub(super) name: &'static str,
-    /// The products on which it is sent.
-    pub(super) products: &'static [Product],
-    pub(super) sql: &'static str,
+/// The releases of SQL Server that the driver is for, with their major versions.
+const RELEASES: [(i64, &str); 5] = [(13, "2016"), (14, "2017"), (15, "2019"), (16, "2022"), (17, "2025")];
+const AZURE_DATABASE: &str = "azure-sql-database";
+const INSTANCE: &str = "managed-instance";
+
+impl Product {
+    /// The name that statements have for a server of this kind and major version; `None` for a version that is not known.
+    pub(super) fn edition(self, major: Option<i64>) -> Option<&'static str> {
+        match self {
+            Self::Database => Some(AZURE_DATABASE),
+            Self::Instance => Some(INSTANCE),
+            Self::Server => RELEASES.iter().find(|(number, _)| Some(*number) == major).map(|(_, name)| *name),
+        }
+    }
 }
 
-const ALL: &[Product] = &[Product::Server, Product::Database, Product::Instance];
-const AZURE_DATABASE: &[Product] = &[Product::Database];
-const SERVER: &[Product] = &[Product::Server];
-const INSTANCE: &[Product] = &[Product::Instance];
-const OWN_FILES: &[Product] = &[Product::Server, Product::Instance];
+/// How names are written: a bracket within is doubled.
+const QUOTING: Quoting = Quoting { name: ('[', ']') };
 
-/// The texts by their names.
-pub(super) const FILE: &str = include_str!("../data/texts.sql");
+/// All of them, in the order of the files.
+pub(super) static STATEMENTS: LazyLock<Statements> = LazyLock::new(|| {
+    let files = [
+        include_str!("../data/statements/identity.toml"),
+        include_str!("../data/statements/permissions.toml"),
+        include_str!("../data/statements/sessions.toml"),
+        include_str!("../data/statements/telemetry.toml"),
+        include_str!("../data/statements/workspaces.toml"),
+        include_str!("../data/statements/copies.toml"),
+        include_str!("../data/statements/azure.toml"),
+    ];
+    Statements::parse(&files, QUOTING)
+});
 
-/// A text of the file, found while we are compiled: behind a line with its name and comments of ours, up to the next name.
-const fn text_of(name: &str) -> &'static str {
-    let (file, name) = (FILE.as_bytes(), name.as_bytes());
-    let mut at = 0;
-    // Past the line with its name, and past comments.
-    while !(starts(file, at, b"\n--- ") && starts(file, at + 5, name) && file[at + 5 + name.len()] == b'\n') {
-        at += 1;
+/// A statement, by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Text(&'static str);
+
+impl Text {
+    pub(super) const fn name(self) -> &'static str {
+        self.0
     }
-    at += 1;
-    while starts(file, at, b"--") {
-        while file[at] != b'\n' {
-            at += 1;
-        }
-        at += 1;
+
+    fn entry(self) -> &'static Entry {
+        STATEMENTS.get(self.0)
     }
-    let mut end = at;
-    while end < file.len() && !starts(file, end, b"\n--- ") {
-        end += 1;
+
+    /// Its text, for one without gaps.
+    pub(super) fn sql(self) -> &'static str {
+        &self.entry().sql
     }
-    FILE.split_at(end).0.split_at(at).1.trim_ascii_end()
+
+    /// Its text with these words in its gaps.
+    pub(super) fn filled(self, words: &[(&str, &str)]) -> String {
+        STATEMENTS.fill(self.0, words)
+    }
+
+    /// The types by which we read its answer.
+    pub(super) fn columns(self) -> Vec<ColumnType> {
+        self.entry().answer.iter().map(read_as).collect()
+    }
+
+    /// True if it is sent to this kind of server.
+    pub(super) fn is_for(self, product: Product) -> bool {
+        let editions = &self.entry().editions;
+        let is_of_product = |edition: &String| match product {
+            Product::Database => edition == AZURE_DATABASE,
+            Product::Instance => edition == INSTANCE,
+            Product::Server => RELEASES.iter().any(|(_, name)| edition == name),
+        };
+        editions.is_empty() || editions.iter().any(is_of_product)
+    }
+
+    /// True if it has parameters.
+    pub(super) fn has_parameters(self) -> bool {
+        !self.entry().values.is_empty()
+    }
 }
 
-/// True if the bytes from there on begin so.
-const fn starts(bytes: &[u8], at: usize, with: &[u8]) -> bool {
-    let mut index = 0;
-    while index < with.len() {
-        if at + index >= bytes.len() || bytes[at + index] != with[index] {
-            return false;
-        }
-        index += 1;
+/// The type by which a column is read. Whole numbers of every width are read alike.
+fn read_as(column: &AnswerColumn) -> ColumnType {
+    let (kind, length) = column.kind.split_once('(').unwrap_or((&column.kind, ""));
+    match kind {
+        "bit" => ColumnType::Bit,
+        "tinyint" | "smallint" | "int" | "bigint" => ColumnType::BigInt,
+        "float" => ColumnType::Float,
+        "datetime2" => ColumnType::DateTime,
+        _ => ColumnType::Text(length.trim_end_matches(')').parse().unwrap_or(u16::MAX)),
     }
-    true
 }
 
 macro_rules! texts {
-    ($($constant:ident $name:literal $products:ident;)+) => {
-        $(pub(super) const $constant: Text = Text { name: $name, products: $products, sql: text_of($name) };)+
+    ($($constant:ident $name:literal;)+) => {
+        $(pub(super) const $constant: Text = Text($name);)+
 
         /// All of them.
         #[cfg(test)]
@@ -79,120 +122,96 @@ macro_rules! texts {
 }
 
 texts! {
-    IDENTITY "identity" ALL;
-    UPDATEABILITY "whether the database can be written" ALL;
-    PUTS_TOGETHER "whether names are put together" ALL;
-    DATABASE_SETTINGS "database settings" ALL;
-    FILES "file layout" ALL;
-    OBJECTIVE "service objective" AZURE_DATABASE;
-    GOVERNANCE "resource governance" AZURE_DATABASE;
-    LARGEST_SIZE "largest size" AZURE_DATABASE;
-    FREE_SPACE "free space" OWN_FILES;
-    SCHEDULERS "schedulers" ALL;
-    TARGET_MEMORY "target server memory" ALL;
-    STARTED "when it was started" OWN_FILES;
-    PERMISSIONS "permissions" OWN_FILES;
-    MAY_MAKE_PROCEDURES "whether procedures may be made" ALL;
-    AZURE_PERMISSIONS "permissions in Azure" AZURE_DATABASE;
-    FILE_STATISTICS "file statistics" ALL;
-    FILE_STATISTICS_TIMED "file statistics and their time" ALL;
-    SERVER_WAITS "waits of the server" OWN_FILES;
-    DATABASE_WAITS "waits of the database" AZURE_DATABASE;
-    SESSIONS "what sessions do" ALL;
-    NEWEST_RESOURCES "newest resource use" AZURE_DATABASE;
-    RESOURCES_OF_DAYS "resource use of the last day" AZURE_DATABASE;
-    INSTANCE_RESOURCES "resource use of an instance" INSTANCE;
-    OWN_CPU "CPU of the session" ALL;
-    OWN_WAITS "waits of the session" ALL;
-    RESOURCES "resource use" AZURE_DATABASE;
-    MEMORY_IN_USE "memory in use" AZURE_DATABASE;
-    PLAN_READS "physical reads by plan" ALL;
-    PLAN "plan of a statement" ALL;
-    TABLE_SIZE "size of a table" ALL;
-    TABLE_IS_THERE "whether a table is there" ALL;
-    OWNER "owner of a schema" ALL;
-    PLACES "our schemas" ALL;
-    TABLES "tables of a schema" ALL;
-    PROCEDURES "our procedures in a schema" ALL;
-    STRANGERS "what else is in a schema" ALL;
-    IS_FREE "whether a lease is free" ALL;
-    WORKING_SESSIONS "sessions that work for runs" ALL;
-    IS_WORKING "whether a session still works for a run" ALL;
-    COPIES "our databases" SERVER;
-    FIRST_FILE "first file of a database" SERVER;
-    BACKUP_FILES "backups of a database" SERVER;
-    IS_ADMINISTRATOR "whether backups may be removed" SERVER;
-    DONE_PERCENT "how far a session is" SERVER;
-    AZURE_COPIES "databases with names of ours in Azure" AZURE_DATABASE;
-    STATE "state of a database" AZURE_DATABASE;
-    COPYING "how far a copy is" AZURE_DATABASE;
-    OPERATION "how far an operation is" AZURE_DATABASE;
-    MARK "mark of a database" AZURE_DATABASE;
-    OTHERS_WITHIN "what else is in a database" AZURE_DATABASE;
-    USED "used bytes of a database" ALL;
-    OWN_NUMBER "number of the session" ALL;
-    LEVEL "level in effect" AZURE_DATABASE;
-    HOME_LEVEL "level of the target" AZURE_DATABASE;
-    NOW "time of the server" AZURE_DATABASE;
-    SETTINGS "settings of a session" ALL;
-    PATIENCE "patience of a session" ALL;
-    ROLLBACK "roll back what there is" ALL;
-    CHECKPOINT "checkpoint" ALL;
-    DROP_BUFFERS "drop clean buffers" ALL;
-    CHECK "check a statement" ALL;
-}
-
-/// Makes the schema of a place with its mark, or nothing.
-pub(super) fn create_workspace(workspace: &str) -> String {
-    format!(
-        "SET XACT_ABORT ON; BEGIN TRANSACTION; EXEC(N'CREATE SCHEMA [{workspace}]'); \
-         EXEC sp_addextendedproperty @name = N'plimsoll', @value = N'measurement data, may be removed', \
-         @level0type = N'SCHEMA', @level0name = N'{workspace}'; COMMIT TRANSACTION; SET XACT_ABORT OFF"
-    )
-}
-
-/// What makes a schema ours after all.
-pub(super) fn mark(workspace: &str) -> String {
-    format!("EXEC sp_addextendedproperty N'plimsoll', N'measurement data, may be removed', N'SCHEMA', N'{workspace}'")
-}
-
-/// Takes an application lock of this session, and answers with a number below zero if it was not to be had in that time.
-pub(super) fn take_lock(resource: &str, shared: bool, patience_ms: u32) -> String {
-    let mode = if shared { "Shared" } else { "Exclusive" };
-    format!(
-        "DECLARE @taken int; EXEC @taken = sp_getapplock @Resource = N'{resource}', @LockMode = '{mode}', \
-         @LockOwner = 'Session', @LockTimeout = {patience_ms}, @DbPrincipal = 'public'; SELECT @taken"
-    )
-}
-
-/// Gives back an application lock of this session.
-pub(super) fn give_lock_back(resource: &str) -> String {
-    format!("EXEC sp_releaseapplock @Resource = N'{resource}', @LockOwner = 'Session', @DbPrincipal = 'public'")
-}
-
-/// Drops objects of a kind (`TABLE`, `PROCEDURE`) in a place.
-pub(super) fn drop_objects(kind: &str, workspace: &str, names: &[String]) -> String {
-    let names: Vec<String> = names.iter().map(|name| format!("{}.{}", quoted(workspace), quoted(name))).collect();
-    format!("DROP {kind} {}", names.join(", "))
-}
-
-/// Drops a procedure that may be there from an earlier repetition.
-pub(super) fn drop_procedure(name: &str) -> String {
-    format!("DROP PROCEDURE IF EXISTS {name}")
-}
-
-/// Drops the schema of a place, which has to be empty.
-pub(super) fn drop_workspace(workspace: &str) -> String {
-    format!("DROP SCHEMA {}", quoted(workspace))
-}
-
-pub(super) fn kill(session: i64) -> String {
-    format!("KILL {session}")
-}
-
-/// Statistics of a table after a load.
-pub(super) fn settle(workspace: &str, table: &str) -> String {
-    format!("UPDATE STATISTICS {}.{}", quoted(workspace), quoted(table))
+    IDENTITY "identity";
+    NAMES "names of the user and the machine";
+    UPDATEABILITY "whether the database can be written";
+    PUTS_TOGETHER "whether names are put together";
+    DATABASE_SETTINGS "database settings";
+    FILES "file layout";
+    OBJECTIVE "service objective";
+    GOVERNANCE "resource governance";
+    LARGEST_SIZE "largest size";
+    FREE_SPACE "free space";
+    SCHEDULERS "schedulers";
+    TARGET_MEMORY "target server memory";
+    STARTED "when it was started";
+    PERMISSIONS "permissions";
+    PERMISSIONS_2022 "permissions from 2022 on";
+    AZURE_PERMISSIONS "permissions in Azure";
+    MAY_MAKE_PROCEDURES "whether procedures may be made";
+    IS_ADMINISTRATOR "whether backups may be removed";
+    SETTINGS "settings of a session";
+    PATIENCE "patience of a session";
+    ANSWERS "whether the server answers";
+    OWN_NUMBER "number of the session";
+    BEGIN "begin a transaction";
+    COMMIT "commit a transaction";
+    ROLLBACK "roll back what there is";
+    CHECK "check a statement";
+    CHECKPOINT "checkpoint";
+    DROP_BUFFERS "drop clean buffers";
+    KILL "end a session";
+    FILE_STATISTICS "file statistics";
+    FILE_STATISTICS_TIMED "file statistics and their time";
+    SERVER_WAITS "waits of the server";
+    DATABASE_WAITS "waits of the database";
+    SESSIONS "what sessions do";
+    NEWEST_RESOURCES "newest resource use";
+    RESOURCES "resource use";
+    RESOURCES_OF_DAYS "resource use of the last day";
+    INSTANCE_RESOURCES "resource use of an instance";
+    MEMORY_IN_USE "memory in use";
+    OWN_CPU "CPU of the session";
+    OWN_WAITS "waits of the session";
+    PLAN_READS "physical reads by plan";
+    PLAN "plan of a statement";
+    WORKING_SESSIONS "sessions that work for runs";
+    IS_WORKING "whether a session still works for a run";
+    PLACES "our schemas";
+    IS_FREE "whether a lease is free";
+    TAKE_LOCK "take a lock";
+    GIVE_LOCK_BACK "give a lock back";
+    MAKE_SCHEMA "make a schema";
+    MARK_SCHEMA "mark a schema";
+    OWNER "owner of a schema";
+    TABLES "tables of a schema";
+    PROCEDURES "our procedures in a schema";
+    STRANGERS "what else is in a schema";
+    TABLE_SIZE "size of a table";
+    TABLE_IS_THERE "whether a table is there";
+    SETTLE "settle a table";
+    DROP_PROCEDURE "drop a procedure";
+    DROP_TABLE "drop a table";
+    DROP_SCHEMA "drop a schema";
+    COPIES "our databases";
+    FIRST_FILE "first file of a database";
+    USED "used bytes of a database";
+    DONE_PERCENT "how far a session is";
+    MAKE_DATABASE "make a database";
+    BACK_UP "back up a database";
+    RESTORE "restore a database";
+    BACKUP_FILES "backups of a database";
+    DELETE_BACKUP "delete a backup";
+    FORGET_BACKUPS "forget backups";
+    DROP_DATABASE "drop a database";
+    AZURE_COPIES "databases with names of ours in Azure";
+    STATE "state of a database";
+    COPYING "how far a copy is";
+    OPERATION "how far an operation is";
+    MARK "mark of a database";
+    OTHERS_WITHIN "what else is in a database";
+    LEVEL "level in effect";
+    HOME_LEVEL "level of the target";
+    NOW "time of the server";
+    MAKE_AZURE_DATABASE "make a database in Azure";
+    MAKE_SIZED_AZURE_DATABASE "make a database of a size in Azure";
+    MAKE_POOLED_DATABASE "make a database in a pool";
+    COPY_AZURE_DATABASE "copy a database in Azure";
+    MARK_DATABASE "mark a database";
+    DROP_AZURE_DATABASE "drop a database in Azure";
+    ASK_FOR_LEVEL "ask for a level";
+    ASK_FOR_OTHER_EDITION "ask for a level of another edition";
+    ASK_FOR_OTHER_EDITION_AND_SIZE "ask for a level of another edition and a size";
 }
 
 /// The name of the first file of a database of ours that was made from this one, by which it is known; and of its log.
@@ -202,53 +221,9 @@ pub(super) fn file_marks(home: &str) -> [String; 2] {
     [format!("plimsoll of {home}"), format!("plimsoll log of {home}")]
 }
 
-/// A text in quotes.
-pub(super) fn text(words: &str) -> String {
-    format!("N'{}'", words.replace('\'', "''"))
-}
-
-/// Makes a database on a machine, with its mark, among the server's other ones.
-pub(super) fn create_database(copy: &str, home: &str) -> String {
-    let [data, log] = file_marks(home).map(|mark| quoted(&mark).replace('\'', "''"));
-    format!(
-        "DECLARE @data nvarchar(260) = REPLACE(CAST(SERVERPROPERTY('InstanceDefaultDataPath') AS nvarchar(260)), N'''', N''''''), \
-         @log nvarchar(260) = REPLACE(CAST(SERVERPROPERTY('InstanceDefaultLogPath') AS nvarchar(260)), N'''', N''''''); \
-         EXEC(N'CREATE DATABASE [{copy}] ON PRIMARY (NAME = {data}, FILENAME = N''' + @data + N'{copy}.mdf'') \
-         LOG ON (NAME = {log}, FILENAME = N''' + @log + N'{copy}_log.ldf'')')"
-    )
-}
-
-/// Backs up a database into a file of its name in the server's own folder for backups, which replaces one of that name.
-pub(super) fn back_up(copy: &str) -> String {
-    format!("BACKUP DATABASE [{copy}] TO DISK = N'{copy}.bak' WITH COPY_ONLY, FORMAT, NO_COMPRESSION, STATS = 5")
-}
-
-/// Restores that backup as another database.
-pub(super) fn restore(from: &str, to: &str, home: &str) -> String {
-    let [data, log] = file_marks(home).map(|mark| text(&mark));
-    format!(
-        "DECLARE @data nvarchar(260) = CAST(SERVERPROPERTY('InstanceDefaultDataPath') AS nvarchar(260)) + N'{to}.mdf', \
-         @log nvarchar(260) = CAST(SERVERPROPERTY('InstanceDefaultLogPath') AS nvarchar(260)) + N'{to}_log.ldf'; \
-         RESTORE DATABASE [{to}] FROM DISK = N'{from}.bak' WITH MOVE {data} TO @data, MOVE {log} TO @log, STATS = 5"
-    )
-}
-
-/// Removes a backup that the server has written.
-pub(super) fn delete_backup(file: &str) -> String {
-    format!("EXEC master.sys.xp_delete_file 0, {}", text(file))
-}
-
-/// Has the server forget backups of a database.
-pub(super) fn forget_backups(copy: &str) -> String {
-    format!("EXEC msdb.dbo.sp_delete_database_backuphistory @database_name = N'{copy}'")
-}
-
-/// Drops a database on a machine with the sessions that are in it. One that a restore left unfinished takes nobody in.
-pub(super) fn drop_database(copy: &str) -> String {
-    format!(
-        "IF DATABASEPROPERTYEX(N'{copy}', 'Status') = 'ONLINE' ALTER DATABASE [{copy}] SET SINGLE_USER WITH ROLLBACK IMMEDIATE; \
-         DROP DATABASE [{copy}]"
-    )
+/// The file of a database's backup, in the server's own folder for backups.
+pub(super) fn backup_file(copy: &str) -> String {
+    format!("{copy}.bak")
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -260,45 +235,41 @@ pub(super) enum Level {
 }
 
 /// Makes a database in Azure, of this level: without saying so it would get the server's usual one.
-pub(super) fn create_azure_database(copy: &str, level: &Level) -> String {
+pub(super) fn make_azure_database(copy: &str, level: &Level) -> String {
     match level {
-        Level::Pool(pool) => {
-            format!("CREATE DATABASE [{copy}] (SERVICE_OBJECTIVE = ELASTIC_POOL(name = {}))", quoted(pool))
-        }
+        Level::Pool(pool) => MAKE_POOLED_DATABASE.filled(&[("copy", copy), ("pool", pool)]),
         Level::Own { edition, objective, max_bytes } => {
+            let words = [("copy", copy), ("edition", edition), ("objective", objective)];
             let size = max_size(edition, *max_bytes);
-            format!("CREATE DATABASE [{copy}] (EDITION = '{edition}', {size}SERVICE_OBJECTIVE = '{objective}')")
+            of_size(MAKE_AZURE_DATABASE, MAKE_SIZED_AZURE_DATABASE, words, size)
         }
     }
 }
 
-/// The words for a largest size; none for Hyperscale, which takes none, and for sizes that can't be asked for.
-fn max_size(edition: &str, bytes: Option<u64>) -> String {
-    let bytes = bytes.filter(|bytes| *bytes > 0 && edition != HYPERSCALE);
-    let words = bytes.and_then(|bytes| {
-        let units = [(30, "GB"), (20, "MB")].into_iter().find(|(shift, _)| bytes.is_multiple_of(1 << shift));
-        units.map(|(shift, name)| format!("MAXSIZE = {} {name}, ", bytes >> shift))
-    });
-    words.unwrap_or_default()
+/// Asks for a level; of another edition with the largest size that the database has.
+pub(super) fn ask_for_level(database: &str, level: &str, across: bool, max_bytes: Option<u64>) -> String {
+    match edition_of(level).filter(|_| across) {
+        Some(edition) => {
+            let words = [("database", database), ("edition", edition), ("objective", level)];
+            let size = max_size(edition, max_bytes);
+            of_size(ASK_FOR_OTHER_EDITION, ASK_FOR_OTHER_EDITION_AND_SIZE, words, size)
+        }
+        None => ASK_FOR_LEVEL.filled(&[("database", database), ("objective", level)]),
+    }
 }
 
-/// Copies a database in Azure; its mark goes with it.
-pub(super) fn copy_azure_database(from: &str, to: &str) -> String {
-    format!("CREATE DATABASE [{to}] AS COPY OF [{from}]")
+/// One of two statements: without a largest size, or with one.
+fn of_size(without: Text, with: Text, words: [(&str, &str); 3], size: Option<(u64, &str)>) -> String {
+    let Some((number, unit)) = size else { return without.filled(&words) };
+    let [a, b, c] = words;
+    with.filled(&[a, b, c, ("size", &number.to_string()), ("unit", unit)])
 }
 
-/// Drops a database in Azure, also one that is being made.
-pub(super) fn drop_azure_database(copy: &str) -> String {
-    format!("DROP DATABASE [{copy}]")
-}
-
-/// Marks the database at hand, if it is not marked yet.
-pub(super) fn mark_database(home: &str) -> String {
-    format!(
-        "IF NOT EXISTS (SELECT 1 FROM sys.extended_properties p WHERE p.class = 0 AND p.name = N'plimsoll') \
-         EXEC sp_addextendedproperty @name = N'plimsoll', @value = {}",
-        text(home)
-    )
+/// A largest size and its unit; none for Hyperscale, which takes none, and for sizes that can't be asked for.
+fn max_size(edition: &str, bytes: Option<u64>) -> Option<(u64, &'static str)> {
+    let bytes = bytes.filter(|bytes| *bytes > 0 && edition != HYPERSCALE)?;
+    let (shift, unit) = [(30, "GB"), (20, "MB")].into_iter().find(|(shift, _)| bytes.is_multiple_of(1 << shift))?;
+    Some((bytes >> shift, unit))
 }
 
 const HYPERSCALE: &str = "Hyperscale";
@@ -321,23 +292,62 @@ pub(super) fn is_hyperscale(objective: &str) -> bool {
     edition_of(objective) == Some(HYPERSCALE)
 }
 
-/// Asks for a level; of another edition with the largest size that the database has, which would else become that edition's
-/// usual one.
-pub(super) fn ask_for_level(database: &str, level: &str, across: bool, max_bytes: Option<u64>) -> String {
-    let options = match edition_of(level).filter(|_| across) {
-        Some(edition) => format!("EDITION = '{edition}', {}", max_size(edition, max_bytes)),
-        None => String::new(),
-    };
-    format!("ALTER DATABASE {} MODIFY ({options}SERVICE_OBJECTIVE = '{level}')", quoted(database))
-}
-
 /// A name in brackets.
 pub(super) fn quoted(name: &str) -> String {
-    format!("[{}]", name.replace(']', "]]"))
+    QUOTING.name(name)
+}
+
+/// A table or a procedure in its schema, both in brackets.
+pub(super) fn in_schema(schema: &str, name: &str) -> String {
+    format!("{}.{}", quoted(schema), quoted(name))
 }
 
 /// The name under which a lease on a place is known, and that of its gate. Never to change, as programs of different versions
 /// must respect each other's leases.
 pub(super) fn resource(workspace: &str) -> [String; 2] {
     [format!("plimsoll lease {workspace}"), format!("plimsoll gate {workspace}")]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_is_made_of_its_level_and_size() {
+        let own = |edition: &str, objective: &str, max_bytes| Level::Own {
+            edition: edition.to_owned(),
+            objective: objective.to_owned(),
+            max_bytes,
+        };
+        for (level, expected) in [
+            (
+                own("Standard", "S2", Some(250 << 30)),
+                "(EDITION = 'Standard', MAXSIZE = 250 GB, SERVICE_OBJECTIVE = 'S2')",
+            ),
+            (
+                own("Basic", "Basic", Some(500 << 20)),
+                "(EDITION = 'Basic', MAXSIZE = 500 MB, SERVICE_OBJECTIVE = 'Basic')",
+            ),
+            (own("Standard", "S2", None), "(EDITION = 'Standard', SERVICE_OBJECTIVE = 'S2')"),
+            (
+                own("Hyperscale", "HS_Gen5_2", Some(1 << 40)),
+                "(EDITION = 'Hyperscale', SERVICE_OBJECTIVE = 'HS_Gen5_2')",
+            ),
+            (Level::Pool("p]1".to_owned()), "(SERVICE_OBJECTIVE = ELASTIC_POOL(name = [p]]1]))"),
+        ] {
+            assert_eq!(make_azure_database("c", &level), format!("CREATE DATABASE [c] {expected}"));
+        }
+    }
+
+    #[test]
+    fn a_level_of_another_edition_keeps_the_largest_size() {
+        for (level, across, max_bytes, expected) in [
+            ("S3", false, Some(250 << 30), "SERVICE_OBJECTIVE = 'S3'"),
+            ("P1", true, None, "EDITION = 'Premium', SERVICE_OBJECTIVE = 'P1'"),
+            ("Basic", true, Some(1 << 31), "EDITION = 'Basic', MAXSIZE = 2 GB, SERVICE_OBJECTIVE = 'Basic'"),
+        ] {
+            let sql = ask_for_level("sa]les", level, across, max_bytes);
+            assert_eq!(sql, format!("ALTER DATABASE [sa]]les] MODIFY ({expected})"));
+        }
+    }
 }

@@ -7,7 +7,6 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll_engine::server::tool;
-use plimsoll_engine::table::ColumnType::{Float, Text};
 use plimsoll_engine::transfer::{COPY, RESTORE, TABLES};
 use plimsoll_engine::{Error, ErrorKind, Follow, Move, Restored, Result, Row, Transfer, Value, Workspace};
 
@@ -104,15 +103,18 @@ impl MssqlTransfer {
     fn write_backup(&self, from: &Workspace, follow: &mut dyn Follow) -> Result<()> {
         let copies = self.copies();
         copies.can_remove_backups()?;
-        self.work(&sql::back_up(from.name()), follow, |_, _| None)?;
+        let file = sql::backup_file(from.name());
+        self.work(&sql::BACK_UP.filled(&[("copy", from.name()), ("file", &file)]), follow, |_, _| None)?;
         copies.finds_backups(from)
     }
 
     /// Restores such a backup under another name.
     fn read_backup(&self, from: &Workspace, to: &Workspace, follow: &mut dyn Follow) -> Result<()> {
         let whole = self.copies().bytes(from);
-        self.work(&sql::restore(from.name(), to.name(), &self.home), follow, |control, number| {
-            let rows = control.rows(sql::DONE_PERCENT, &[Value::BigInt(number)], &[Float]).ok()?;
+        let ([data, log], file) = (sql::file_marks(&self.home), sql::backup_file(from.name()));
+        let words = [("copy", to.name()), ("file", &file), ("data", &data), ("log", &log)];
+        self.work(&sql::RESTORE.filled(&words), follow, |control, number| {
+            let rows = control.rows(sql::DONE_PERCENT, &[Value::BigInt(number)]).ok()?;
             share(whole, rows.first())
         })
     }
@@ -181,8 +183,8 @@ fn share(whole: Option<u64>, row: Option<&Row>) -> Option<u64> {
 fn azure_bytes(copies: &Copies<'_>, to: &Workspace, whole: Option<u64>) -> Option<u64> {
     let name = [Value::Text(to.name())];
     let asked = copies.in_master(|control| {
-        let copying = control.rows(sql::COPYING, &name, &[Float, Text(128)])?;
-        if copying.is_empty() { control.rows(sql::OPERATION, &name, &[Float]) } else { Ok(copying) }
+        let copying = control.rows(sql::COPYING, &name)?;
+        if copying.is_empty() { control.rows(sql::OPERATION, &name) } else { Ok(copying) }
     });
     share(whole, asked.ok()?.first())
 }
@@ -253,7 +255,7 @@ impl Transfer for MssqlTransfer {
             // The statement may end at once or when the copy is there.
             let copies = self.copies();
             let whole = copies.bytes(from);
-            let text = sql::copy_azure_database(from.name(), to.name());
+            let text = sql::COPY_AZURE_DATABASE.filled(&[("copy", to.name()), ("from", from.name())]);
             self.work(&text, follow, |_, _| azure_bytes(&copies, to, whole))?;
             return self.await_azure(from, to, follow);
         }

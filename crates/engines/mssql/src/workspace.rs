@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::server::place::{Keeper, Keepers, Owner, WORK, without_others};
-use plimsoll_engine::{ColumnType, Error, ErrorKind, Result, Value, Workspace, WorkspaceKind, WorkspaceStatus};
+use plimsoll_engine::{Error, ErrorKind, Result, Value, Workspace, WorkspaceKind, WorkspaceStatus};
 
 use super::connect::Connector;
 use super::control::{Control, text_of, whole};
@@ -17,7 +17,6 @@ use super::sql;
 
 /// How long the gate of a lease may be held by somebody else.
 const GATE_PATIENCE_MS: u32 = 10_000;
-const NAMES_PER_DROP: usize = 64;
 
 impl Keepers for Connector {
     type Keeper = Control;
@@ -28,6 +27,10 @@ impl Keepers for Connector {
 
     fn keeper(&self, name: &str) -> Result<Control> {
         Control::connect(self, name)
+    }
+
+    fn replacement(&self, name: &str) -> Result<Control> {
+        Control::connect(&self.at_once(), name)
     }
 }
 
@@ -49,11 +52,11 @@ impl Keeper for Control {
 
     /// It has its mark from the first moment.
     fn make(&mut self, workspace: &Workspace, _: Owner) -> Result<()> {
-        self.run(&sql::create_workspace(workspace.name())).map(drop)
+        self.run_filled(sql::MAKE_SCHEMA, &[("workspace", workspace.name())]).map(drop)
     }
 
     fn marking(workspace: &Workspace) -> String {
-        sql::mark(workspace.name())
+        sql::MARK_SCHEMA.filled(&[("workspace", workspace.name())])
     }
 
     fn try_lock(&mut self, workspace: &Workspace, shared: bool) -> Result<bool> {
@@ -69,7 +72,7 @@ impl Keeper for Control {
 
     fn unlock(&mut self, workspace: &Workspace) -> Result<()> {
         let [lease, _] = sql::resource(workspace.name());
-        self.run(&sql::give_lock_back(&lease)).map(drop)
+        self.run_filled(sql::GIVE_LOCK_BACK, &[("resource", &lease)]).map(drop)
     }
 
     fn leave(&mut self, workspace: &Workspace) {
@@ -78,12 +81,12 @@ impl Keeper for Control {
     }
 
     fn answers(&mut self) -> bool {
-        self.run("SELECT 1").is_ok()
+        self.run(sql::ANSWERS.sql()).is_ok()
     }
 
     /// Those of this database; without permission nobody's but our own are to be seen.
     fn working(&mut self) -> Result<Vec<(Workspace, Vec<i64>)>> {
-        let rows = match self.rows(sql::WORKING_SESSIONS, &[], &[ColumnType::BigInt, ColumnType::Text(128)]) {
+        let rows = match self.rows(sql::WORKING_SESSIONS, &[]) {
             Ok(rows) => rows,
             Err(error) if error.kind == ErrorKind::Lost => return Err(error),
             // A server without that view has no sessions that could be found.
@@ -104,7 +107,7 @@ impl Keeper for Control {
         if !self.is_working(run, session)? {
             return Ok(false);
         }
-        match self.run(&sql::kill(session)) {
+        match self.run_filled(sql::KILL, &[("session", &session.to_string())]) {
             Ok(_) => Ok(true),
             Err(error) if error.kind == ErrorKind::Lost => Err(error),
             // Another user's session, or it went by itself: it is not ours to end.
@@ -118,10 +121,17 @@ impl Keeper for Control {
     }
 }
 
+/// Takes an application lock of this session; the answer is below zero if it was not to be had in that time.
+fn take_lock(control: &mut Control, resource: &str, shared: bool, patience_ms: u32) -> Result<Option<i64>> {
+    let mode = if shared { "Shared" } else { "Exclusive" };
+    let words = [("resource", resource), ("mode", mode), ("patience", &patience_ms.to_string())];
+    control.answer(sql::TAKE_LOCK, &words)
+}
+
 /// Does something while nobody else takes or changes a lease on that place.
 fn in_gate<T>(control: &mut Control, workspace: &Workspace, work: impl FnOnce(&mut Control) -> Result<T>) -> Result<T> {
     let [_, gate] = sql::resource(workspace.name());
-    match control.answer(&sql::take_lock(&gate, false, GATE_PATIENCE_MS))? {
+    match take_lock(control, &gate, false, GATE_PATIENCE_MS)? {
         Some(0..) => {}
         _ => {
             return Err(Error::new(
@@ -132,7 +142,7 @@ fn in_gate<T>(control: &mut Control, workspace: &Workspace, work: impl FnOnce(&m
         }
     }
     let done = work(control);
-    let left = control.run(&sql::give_lock_back(&gate));
+    let left = control.run_filled(sql::GIVE_LOCK_BACK, &[("resource", &gate)]);
     let done = done?;
     left.map(|_| done)
 }
@@ -140,7 +150,7 @@ fn in_gate<T>(control: &mut Control, workspace: &Workspace, work: impl FnOnce(&m
 /// Takes the lock of a place for this session unless another session's stands against it. To be done in the gate.
 fn take(control: &mut Control, workspace: &Workspace, shared: bool) -> Result<bool> {
     let [lease, _] = sql::resource(workspace.name());
-    match control.answer(&sql::take_lock(&lease, shared, 0))? {
+    match take_lock(control, &lease, shared, 0)? {
         // Granted at once, or after others let go.
         Some(0..) => Ok(true),
         // Not granted in time.
@@ -173,11 +183,15 @@ pub(super) fn is_leased(control: &mut Control, workspace: &Workspace) -> Result<
 /// else is in the schema or refers to it, nothing is dropped.
 pub(super) fn drop_schema(control: &mut Control, workspace: &Workspace) -> Result<()> {
     let name = workspace.name();
-    without_others::<Control>(workspace, &control.names(sql::STRANGERS, &[Value::Text(name)])?)?;
-    for (kind, list) in [("PROCEDURE", sql::PROCEDURES), ("TABLE", sql::TABLES)] {
-        for names in control.names(list, &[Value::Text(name)])?.chunks(NAMES_PER_DROP) {
-            control.run(&sql::drop_objects(kind, name, names))?;
+    let strangers = control.rows(sql::STRANGERS, &[Value::Text(name)])?;
+    let worded = |row| Some(format!("{} {}", text_of(row, 0)?, text_of(row, 1)?));
+    without_others::<Control>(workspace, &strangers.iter().filter_map(worded).collect::<Vec<_>>())?;
+    for (list, drop, kind) in
+        [(sql::PROCEDURES, sql::DROP_PROCEDURE, "procedure"), (sql::TABLES, sql::DROP_TABLE, "table")]
+    {
+        for object in control.names(list, &[Value::Text(name)])? {
+            control.run_filled(drop, &[("workspace", name), (kind, &object)])?;
         }
     }
-    control.run(&sql::drop_workspace(name)).map(drop)
+    control.run_filled(sql::DROP_SCHEMA, &[("workspace", name)]).map(drop)
 }

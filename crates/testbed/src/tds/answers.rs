@@ -49,3 +49,18 @@ pub fn usual(request: &Request) -> Reply {
     }
     Reply::count(0)
 }
+
+/// The same of a database in Azure at this level.
+pub fn azure(request: &Request, objective: &str) -> Reply {
+    let text = Datum::from;
+    let sql = request.sql();
+    if sql.contains("EngineEdition") {
+        let words = ["12.0.2000.8", "SQL Azure"].map(text);
+        let rest = ["Microsoft SQL Azure (RTM) - 12.0.2000.8", "srv", "sales"].map(text);
+        return one(words.into_iter().chain([Datum::from(5)]).chain(rest).collect());
+    }
+    if sql.contains("database_service_objectives") {
+        return one(vec![text("GeneralPurpose"), text(objective), Datum::Null, text(objective)]);
+    }
+    usual(request)
+}

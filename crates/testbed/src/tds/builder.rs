@@ -13,8 +13,10 @@ use super::settings::{Attention, Encryption, Record, Settings, Shared, locked};
 use super::token::{Refusal, Reply};
 use super::types::Column;
 use crate::TestbedError;
+use crate::grammar::Grammar;
 
-/// A server that listens; it ends with the process.
+/// A server that listens; it ends with the process. Dropped, it panics if a text was refused by the grammar and nobody asked for
+/// [`TdsServer::refused`]: a client may take the error for something else and go on.
 #[derive(Debug)]
 pub struct TdsServer {
     port: u16,
@@ -51,6 +53,18 @@ impl TdsServer {
     pub fn server_errors(&self) -> Vec<String> {
         locked(&self.record).server_errors.clone()
     }
+
+    /// Texts that the grammar refused since this was asked last, each with what is wrong with it.
+    pub fn refused(&self) -> Vec<String> {
+        std::mem::take(&mut locked(&self.record).refused)
+    }
+}
+
+impl Drop for TdsServer {
+    fn drop(&mut self) {
+        let refused = self.refused();
+        assert!(refused.is_empty() || thread::panicking(), "not T-SQL:\n{}", refused.join("\n"));
+    }
 }
 
 /// Settings of a server to be.
@@ -58,6 +72,7 @@ impl TdsServer {
 pub struct TdsBuilder {
     settings: Settings,
     identity: Option<Identity>,
+    takes_anything: bool,
 }
 
 impl TdsBuilder {
@@ -111,6 +126,13 @@ impl TdsBuilder {
         self
     }
 
+    /// Texts are taken as they come. Without this, the server refuses what the [grammar](crate::grammar) refuses.
+    #[must_use]
+    pub fn takes_anything(mut self) -> Self {
+        self.takes_anything = true;
+        self
+    }
+
     /// The users that are let in.
     #[must_use]
     pub fn admission(mut self, admit: impl Fn(&LoginRequest) -> Result<(), Refusal> + Send + Sync + 'static) -> Self {
@@ -120,8 +142,15 @@ impl TdsBuilder {
 
     /// The server that users are sent on to after the log-in.
     #[must_use]
-    pub fn sends_on_to(mut self, host: &str, port: u16) -> Self {
-        self.settings.next = Some((host.to_owned(), port));
+    pub fn sends_on_to(self, host: &str, port: u16) -> Self {
+        let next = (host.to_owned(), port);
+        self.routes(move |_| Some(next.clone()))
+    }
+
+    /// The same, as it is at the time; `None` keeps the user here.
+    #[must_use]
+    pub fn routes(mut self, routes: impl Fn(&LoginRequest) -> Option<(String, u16)> + Send + Sync + 'static) -> Self {
+        self.settings.routes = Box::new(routes);
         self
     }
 
@@ -133,13 +162,19 @@ impl TdsBuilder {
     }
 
     /// Starts a server that answers by a script.
+    ///
+    /// # Errors
+    /// If it can't listen, or the grammar is not there.
     pub fn start(
         self,
         script: impl Fn(&Request, &LoginRequest) -> Reply + Send + Sync + 'static,
     ) -> Result<TdsServer, TestbedError> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(TestbedError::io("listen"))?;
         let port = listener.local_addr().map_err(TestbedError::io("listen"))?.port();
-        let Self { settings, identity } = self;
+        let Self { mut settings, identity, takes_anything } = self;
+        if !takes_anything {
+            settings.grammar = Some(Grammar::shared()?);
+        }
         let is_strict = settings.encryption == Encryption::Strict;
         let tls = identity.map(|identity| identity.config(is_strict)).transpose()?;
         let record = Arc::new(Mutex::new(Record::default()));

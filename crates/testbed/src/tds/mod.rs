@@ -2,7 +2,7 @@
 //! held against its byte examples; it shares no code with the driver, so that their mistakes are not the same.
 //!
 //! It knows packets, log-ins, TLS in both of its places, SQL texts, prepared calls, bulk loads and attentions; what it says
-//! to them is the script's. It is no database.
+//! to them is the script's. It is no database. It refuses texts that are no T-SQL, by an independent [grammar](crate::grammar).
 
 pub mod answers;
 mod builder;
@@ -14,6 +14,7 @@ mod request;
 mod sending;
 mod server;
 mod settings;
+mod syntax;
 mod token;
 mod types;
 

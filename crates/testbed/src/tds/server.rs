@@ -13,6 +13,7 @@ use super::pipe::Pipe;
 use super::request::{self, Bulk, Call, Request, procedure};
 use super::sending::Sending;
 use super::settings::{Attention, Encryption, Shared, locked};
+use super::syntax;
 use super::token::{self, DONE, DONE_IN_PROC, DONE_PROC, Outcome, Refusal, Reply, done};
 use super::types::{Column, Datum, Kind};
 
@@ -60,7 +61,8 @@ pub(super) fn serve(shared: &Shared, socket: TcpStream) -> io::Result<()> {
     if let Err(refusal) = (settings.admission)(&login) {
         return send(&mut pipe, settings.cutting, &login::refused(&refusal));
     }
-    let next = settings.next.as_ref().map(|(host, port)| (host.as_str(), *port));
+    let next = (settings.routes)(&login);
+    let next = next.as_ref().map(|(host, port)| (host.as_str(), *port));
     let granted = login::granted(&login, settings.cutting.packet_bytes.max(512), next);
     send(&mut pipe, settings.cutting, &granted)?;
     Session { shared, pipe, login, statements: HashMap::new(), next_handle: 1, announcement: String::new() }.run()
@@ -119,6 +121,9 @@ impl Session<'_> {
             }
             kind::BATCH => {
                 let sql = request::batch(&message.body)?;
+                if let Some(reply) = syntax::refusal(self.shared, &sql, "") {
+                    return self.reply(reply, Framing::default());
+                }
                 if let Some(reply) = self.about_table(&sql) {
                     return self.reply(reply, Framing::default());
                 }
@@ -229,7 +234,11 @@ impl Session<'_> {
     }
 
     fn ask(&mut self, request: Request, framing: Framing) -> io::Result<Ended> {
-        let reply = (self.shared.script)(&request, &self.login);
+        let refusal = match &request {
+            Request::Call(call) if !call.by_handle => syntax::refusal(self.shared, &call.sql, &call.declarations),
+            _ => None,
+        };
+        let reply = refusal.unwrap_or_else(|| (self.shared.script)(&request, &self.login));
         if !self.shared.settings.forgets {
             locked(&self.shared.record).requests.push(request);
         }
@@ -242,7 +251,7 @@ impl Session<'_> {
         let mut sending = Sending { cut_after: None, sent: 0, cutting: shared.settings.cutting, body: Vec::new() };
         let statement_end = if framing.is_call { DONE_IN_PROC } else { DONE };
         let mut outcomes = reply.0.into_iter().peekable();
-        let mut had_error = false;
+        let (mut had_error, mut hangs_up) = (false, false);
         while let Some(outcome) = outcomes.next() {
             let more = if framing.is_call || outcomes.peek().is_some() { done::MORE } else { 0 };
             let mut out = Vec::new();
@@ -275,6 +284,7 @@ impl Session<'_> {
                     token::put_message(0xAA, &refusal, &mut out);
                     token::put_done(statement_end, more | done::ERROR, 0, 0, &mut out);
                 }
+                Outcome::HangUp => hangs_up = true,
                 Outcome::CutAfter(bytes) => sending.cut_after = Some(sending.sent + sending.body.len() + bytes),
                 Outcome::Wait(time) => {
                     sending.break_off(pipe)?;
@@ -318,7 +328,7 @@ impl Session<'_> {
             return Ok(Ended::Gone);
         }
         sending.end(pipe)?;
-        Ok(Ended::Whole)
+        Ok(if hangs_up { Ended::Gone } else { Ended::Whole })
     }
 
     /// Confirms an attention, as the script wants it.

@@ -10,6 +10,7 @@ use super::packet::Cutting;
 use super::request::Request;
 use super::token::{Refusal, Reply};
 use super::types::Column;
+use crate::grammar::Grammar;
 
 /// What of the connection is encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +37,7 @@ pub enum Attention {
 }
 
 pub(super) type Admission = dyn Fn(&LoginRequest) -> Result<(), Refusal> + Send + Sync;
+pub(super) type Routes = dyn Fn(&LoginRequest) -> Option<(String, u16)> + Send + Sync;
 pub(super) type Script = dyn Fn(&Request, &LoginRequest) -> Reply + Send + Sync;
 pub(super) type Tables = dyn Fn(&str) -> Option<Vec<Column>> + Send + Sync;
 
@@ -46,9 +48,11 @@ pub(super) struct Settings {
     pub(super) cutting: Cutting,
     pub(super) admission: Box<Admission>,
     pub(super) tables: Box<Tables>,
-    pub(super) next: Option<(String, u16)>,
+    pub(super) routes: Box<Routes>,
     pub(super) forgets: bool,
     pub(super) stalls_loads: bool,
+    /// What texts are held against; nothing for a server that takes any.
+    pub(super) grammar: Option<Arc<Grammar>>,
 }
 
 impl Default for Settings {
@@ -59,9 +63,10 @@ impl Default for Settings {
             cutting: Cutting::PLAIN,
             admission: Box::new(|_| Ok(())),
             tables: Box::new(|_| None),
-            next: None,
+            routes: Box::new(|_| None),
             forgets: false,
             stalls_loads: false,
+            grammar: None,
         }
     }
 }
@@ -72,6 +77,8 @@ pub(super) struct Record {
     pub(super) logins: Vec<LoginRequest>,
     pub(super) attentions: usize,
     pub(super) server_errors: Vec<String>,
+    /// Texts that the grammar refused, each with what is wrong with it.
+    pub(super) refused: Vec<String>,
 }
 
 pub(super) fn locked(record: &Mutex<Record>) -> MutexGuard<'_, Record> {

@@ -57,8 +57,9 @@ impl Measure for Commits {
         let table = Table::new("commits", &[("Number", ColumnType::Int)]);
         let (mut session, _watched) = target.session(target.workspace)?;
         session.drop_table(&table)?;
-        let kind = session.dialect().type_name(ColumnType::Int);
-        session.execute(&format!("CREATE TABLE {} (Number {kind} NULL)", table.name), &[])?;
+        let dialect = session.dialect();
+        let (number, kind) = (dialect.column(table.key()), dialect.type_name(ColumnType::Int));
+        session.execute(&format!("CREATE TABLE {} ({number} {kind} NULL)", dialect.table(&table.name)), &[])?;
         session.checkpoint()?;
         let insert = Statement { number: 0, sql: session.dialect().insert_row(&table), columns: Some(Vec::new()) };
         let (mut requester, watched) = target.requesters(target.workspace, RequestAccess::OWN)()?;

@@ -57,8 +57,13 @@ impl Workers {
 
     /// Reads the table in every session, so that it is in whatever cache a session has.
     pub fn warm(&mut self, rows: u64) -> Result<()> {
-        let sql = format!("SELECT count(*) FROM cpu t WHERE t.Int1 + t.Int5 > -2000000000 AND t.RowId <= {rows}");
         for (session, _) in &mut self.sessions {
+            let dialect = session.dialect();
+            let [key, one, five] = ["RowId", "Int1", "Int5"].map(|name| dialect.column(name));
+            let sql = format!(
+                "SELECT count(*) FROM {} t WHERE t.{one} + t.{five} > -2000000000 AND t.{key} <= {rows}",
+                dialect.table("cpu")
+            );
             session.query_count(&sql, &[])?;
             self.count_cpu = thread_cpu(session.as_mut())?.is_some();
         }

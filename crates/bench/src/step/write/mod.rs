@@ -238,7 +238,7 @@ impl Write {
             self.source_bytes = Some(source.row_summary.content_bytes / 2);
         }
         session.drop_table(&table)?;
-        session.execute(&format!("DROP TABLE {}", source.name), &[])?;
+        session.execute(&session.dialect().drop_table(&source.table), &[])?;
         Ok(())
     }
 }
@@ -282,7 +282,7 @@ fn make_source(
         let (table, rows) = source_rows(parameters, Some(bytes));
         let name = session.dialect().source_table(&table.name);
         let table = table.named(name.clone());
-        session.execute(&format!("DROP TABLE IF EXISTS {name}"), &[])?;
+        session.execute(&session.dialect().drop_table(&table), &[])?;
         session.create_table(&table)?;
         let row_summary = keep.load(session, &table, rows, bytes)?;
         session.settle_table(&table)?;

@@ -186,8 +186,8 @@ fn a_database_is_made_with_its_mark_and_the_schema_of_its_run() {
     let server = script().on("CREATE DATABASE", done()).on("CREATE SCHEMA", done());
     transfer(&server, Product::Server).make(&run().copy('a')).unwrap();
     let sent = changes(&server);
-    assert!(sent[0].contains("ON PRIMARY (NAME = [plimsoll of sales]"), "{sent:?}");
-    assert!(sent[1].contains("CREATE SCHEMA [plimsoll_run_a1]") && sent.len() == 2, "{sent:?}");
+    assert!(sent[0].contains("ON PRIMARY (NAME = ' + QUOTENAME(N'plimsoll of sales')"), "{sent:?}");
+    assert!(sent[1].contains("CREATE SCHEMA ' + QUOTENAME(N'plimsoll_run_a1')") && sent.len() == 2, "{sent:?}");
     let azure = script()
         .on("d.state_desc", done())
         .on("CREATE DATABASE", done())

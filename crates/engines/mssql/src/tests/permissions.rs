@@ -6,7 +6,7 @@ use plimsoll_engine::value::Value::{self, BigInt, Null, Text};
 use plimsoll_engine::{Cancel, Cold, ColdFollower, ErrorKind, RequestAccess, Result, Session, Workspace};
 
 use super::scripted::{Said, Script, refusal};
-use super::{URL, azure, clock, control, described, everything, granting};
+use super::{URL, azure, clock, control, described, everything, granting, identity};
 use crate::abilities::Ability;
 use crate::cold;
 use crate::describe::{self};
@@ -57,18 +57,18 @@ impl ColdFollower for Listener {
 
 #[test]
 fn the_server_s_cache_is_emptied_only_by_consent_and_a_refusal_is_said() {
-    let permissions = |sysadmin: i64, version: i64| {
-        let mut row = [BigInt(1); 9];
-        (row[7], row[8]) = (BigInt(sysadmin), BigInt(version));
-        everything().row("HAS_PERMS_BY_NAME", &row)
+    let permissions = |sysadmin: i64, version: &'static str| {
+        let mut row = [BigInt(1); 8];
+        row[7] = BigInt(sysadmin);
+        everything().row("SERVERPROPERTY", &identity(version)).row("HAS_PERMS_BY_NAME", &row)
     };
     let done = || [Said::Rows(Vec::new())];
-    let allowed = |script: Script| script.on("CHECKPOINT", done()).on("DBCC", done()).row("HAS_PERMS", &[BigInt(1); 9]);
+    let allowed = |script: Script| script.on("CHECKPOINT", done()).on("DBCC", done()).row("HAS_PERMS", &[BigInt(1); 8]);
     for (name, script, url, methods, words) in [
         ("consent", allowed(everything()), URL, 1, ""),
         ("none", allowed(everything()), PLAIN_URL, 0, "dropCleanBuffers=true"),
         ("refused", allowed(everything()).refuses("DBCC", 2571), URL, 0, "refuses DBCC DROPCLEANBUFFERS"),
-        ("before 2022", permissions(0, 15).on("DBCC", done()), URL, 0, "sysadmin"),
+        ("before 2022", permissions(0, "15.0.2000.5").on("DBCC", done()), URL, 0, "sysadmin"),
         ("in Azure", azure().refuses("database_service_objectives", 300), URL, 0, "never in an elastic pool"),
     ] {
         let (_, clock) = clock();
@@ -84,18 +84,18 @@ fn the_server_s_cache_is_emptied_only_by_consent_and_a_refusal_is_said() {
         let sent = script.asked().iter().any(|sql| sql.contains("DROPCLEANBUFFERS"));
         assert_eq!(sent, name == "consent" || name == "refused", "{name}");
     }
-    assert!(described(&permissions(1, 13)).unwrap().abilities.has(Ability::DropBuffers));
-    assert!(described(&permissions(0, 16)).unwrap().abilities.has(Ability::DropBuffers));
+    assert!(described(&permissions(1, "13.0.1601.5")).unwrap().abilities.has(Ability::DropBuffers));
+    assert!(described(&permissions(0, "16.0.1000.6")).unwrap().abilities.has(Ability::DropBuffers));
 }
 
 #[test]
 fn a_permission_that_the_server_does_not_state_is_tried() {
-    let server = described(&everything().row("HAS_PERMS_BY_NAME", &[Null; 9])).unwrap();
+    let server = described(&everything().row("HAS_PERMS_BY_NAME", &[Null; 8])).unwrap();
     for ability in [Ability::MakePlaces, Ability::Checkpoint, Ability::SeeSessions, Ability::EndSessions] {
         assert!(server.abilities.has(ability), "{ability:?}");
     }
     // From 2022 on there are smaller permissions.
-    let mut row = [BigInt(0); 9];
+    let mut row = [BigInt(0); 8];
     row[4] = BigInt(1);
     assert!(described(&everything().row("HAS_PERMS_BY_NAME", &row)).unwrap().abilities.has(Ability::SeeSessions));
     // What is asked of a whole server is not asked in Azure.
@@ -111,8 +111,13 @@ fn a_permission_that_the_server_does_not_state_is_tried() {
 #[test]
 fn a_check_that_the_server_can_t_make_is_no_complaint() {
     let several = |numbers: &[u32]| {
-        let server_error =
-            |number: &u32| ServerError { number: *number, state: 1, class: 16, message: format!("error {number}.") };
+        let server_error = |number: &u32| ServerError {
+            number: *number,
+            state: 1,
+            class: 16,
+            line: None,
+            message: format!("error {number}."),
+        };
         Fault::Server(numbers.iter().map(server_error).collect())
     };
     for (fault, kind) in [

@@ -1,7 +1,9 @@
 //! Requests by procedure, and the plans of statements.
 
 use plimsoll_engine::value::Value::{self, BigInt, Text};
-use plimsoll_engine::{ColumnType, Dialect, RequestAccess, Requester, Session, SingleRow, Statement, Table, Workspace};
+use plimsoll_engine::{
+    ColumnType, Dialect, ErrorKind, RequestAccess, Requester, Session, SingleRow, Statement, Table, Workspace,
+};
 
 use super::scripted::{Said, Script};
 use super::{URL, clock, described, everything, granting};
@@ -40,9 +42,9 @@ fn single_rows_are_asked_for_by_procedures_of_our_own() {
     assert_eq!(
         made[3],
         "CREATE PROCEDURE [plimsoll_run_a1].[plimsoll_update_t] @P1 int, @P2 int AS \
-         UPDATE [plimsoll_run_a1].t SET Int1 = @P1 WHERE RowId = @P2"
+         UPDATE [plimsoll_run_a1].[t] SET [Int1] = @P1 WHERE [RowId] = @P2"
     );
-    assert!(made[7].ends_with("@P1 int AS SELECT RowId, Int1 FROM [plimsoll_run_a1].t WHERE RowId = @P1"));
+    assert!(made[7].ends_with("@P1 int AS SELECT [RowId], [Int1] FROM [plimsoll_run_a1].[t] WHERE [RowId] = @P1"));
     let sql = MssqlDialect.call(SingleRow::Update, &table()).unwrap();
     let statement = Statement { number: 0, sql, columns: Some(Vec::new()) };
     let answer = Requester::ask(&mut session, &statement, &[Value::Int(1), Value::Int(2)]).unwrap();
@@ -80,11 +82,19 @@ fn procedures_of_a_place_go_with_it() {
     assert_eq!(
         dropped,
         [
-            "DROP PROCEDURE [plimsoll_run_a1].[plimsoll_insert_t], [plimsoll_run_a1].[plimsoll_read_t]",
-            "DROP TABLE [plimsoll_run_a1].[t]",
+            "DROP PROCEDURE IF EXISTS [plimsoll_run_a1].[plimsoll_insert_t]",
+            "DROP PROCEDURE IF EXISTS [plimsoll_run_a1].[plimsoll_read_t]",
+            "DROP TABLE IF EXISTS [plimsoll_run_a1].[t]",
             "DROP SCHEMA [plimsoll_run_a1]",
         ]
     );
+    // Nothing of others goes with it.
+    let view = [Said::Rows(vec![vec![Text("VIEW"), Text("theirs")]])];
+    let script = script.on("UNION ALL SELECT N'FOREIGN KEY", view);
+    let before = script.asked().len();
+    let error = workspace::drop_schema(&mut super::control(&connector), &Workspace::run("a1").unwrap()).unwrap_err();
+    assert!(error.kind == ErrorKind::Safety && error.message.contains("VIEW theirs"), "{error:?}");
+    assert!(!script.asked().iter().skip(before).any(|sql| sql.starts_with("DROP")));
 }
 
 #[test]

@@ -52,14 +52,15 @@ fn sampled() -> Script {
             SESSIONS,
             [
                 rows(&[
-                    &[Text("running"), Null, BigInt(2), Null, BigInt(1)],
-                    &[Text("suspended"), Text("LCK_M_X"), BigInt(1), BigInt(20), BigInt(1)],
-                    &[Text("suspended"), Text("PAGEIOLATCH_SH"), BigInt(3), BigInt(10), BigInt(1)],
-                    &[Text("sleeping"), Null, BigInt(1), Null, BigInt(1)],
-                    &[Text("running"), Null, BigInt(4), Null, BigInt(0)],
-                    &[Text("suspended"), Text("WAITFOR"), BigInt(5), BigInt(10), BigInt(0)],
+                    &[Text("running"), Null, BigInt(2), Null, BigInt(1), Text("running")],
+                    &[Text("suspended"), Text("LCK_M_X"), BigInt(1), BigInt(20), BigInt(1), Text("running")],
+                    &[Text("suspended"), Text("PAGEIOLATCH_SH"), BigInt(3), BigInt(10), BigInt(1), Text("running")],
+                    // A transaction that is open, and no request.
+                    &[Null, Null, BigInt(1), Null, BigInt(1), Text("sleeping")],
+                    &[Text("running"), Null, BigInt(4), Null, BigInt(0), Text("running")],
+                    &[Text("suspended"), Text("WAITFOR"), BigInt(5), BigInt(10), BigInt(0), Text("running")],
                 ]),
-                rows(&[&[Text("suspended"), Text("LCK_M_X"), BigInt(1), BigInt(1_020), BigInt(1)]]),
+                rows(&[&[Text("suspended"), Text("LCK_M_X"), BigInt(1), BigInt(1_020), BigInt(1), Null]]),
                 rows(&[]),
             ],
         )
@@ -220,7 +221,7 @@ fn who_may_see_nothing_has_no_sampler() {
     let poor = everything()
         .refuses("dm_io_virtual_file_stats", 300)
         .refuses("dm_os_wait_stats", 300)
-        .row("HAS_PERMS_BY_NAME", &[BigInt(0); 9]);
+        .row("HAS_PERMS_BY_NAME", &[BigInt(0); 8]);
     let database = MssqlDatabase::open(poor.connector(URL, &clock)).unwrap();
     assert!(database.server_sampler().unwrap().is_none() && database.server_pids().is_empty());
 }

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plimsoll_clock::{Clock, Departure, RealClock, Ticket, Waiter};
-use plimsoll_engine::{Answer, Cancel, ColumnType, Credentials, Row, RowSource, RowSummary, Target, Value};
+use plimsoll_engine::{
+    Answer, AnswerColumn, Cancel, ColumnType, Credentials, Row, RowSource, RowSummary, Shape, Target, Value,
+};
 use plimsoll_measurement::Moment;
 
 use crate::connect::{Connector, Dial};
@@ -37,7 +39,7 @@ pub enum Said {
 
 /// An error of the server with this number.
 pub fn refusal(number: u32) -> Fault {
-    Fault::Server(vec![ServerError { number, state: 1, class: 16, message: format!("error {number}.") }])
+    Fault::Server(vec![ServerError { number, state: 1, class: 16, line: None, message: format!("error {number}.") }])
 }
 
 impl Script {
@@ -144,6 +146,15 @@ impl Wire for Script {
 
     fn ask(&mut self, sql: &str, _: &[Value<'_>], _: Option<&[ColumnType]>) -> Outcome<Answer> {
         Ok(Answer { rows: self.answer(sql)?.len() as u64, content_bytes: 0 })
+    }
+
+    /// A script knows no types: its columns are as many as its first row has values.
+    fn shape(&mut self, sql: &str, _: &[Value<'_>]) -> Outcome<Shape> {
+        let rows = self.answer(sql)?;
+        let column = AnswerColumn { name: String::new(), kind: "a value of a script".to_owned() };
+        let first = rows.first().map_or(&[][..], Vec::as_slice);
+        let filled = first.iter().map(|value| *value != Value::Null).collect();
+        Ok(Shape { columns: vec![column; first.len()], rows: rows.len() as u64, filled })
     }
 
     fn load(&mut self, table: &str, loading: Loading, rows: &mut dyn RowSource) -> Outcome<RowSummary> {

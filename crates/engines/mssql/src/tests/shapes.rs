@@ -1,16 +1,25 @@
-//! Every text as a golden file, and every column of a system view in it held against the documented shapes.
+//! The statements of the catalogue, each held against its own description and against the documented shapes of system views; and
+//! what the dialect makes, as golden files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plimsoll_engine::{ColumnType, Dialect, SingleRow, Table};
+use plimsoll_engine::{ColumnType, Dialect, Entry, SingleRow, Table};
 use toml::Table as Toml;
 
 use crate::dialect::MssqlDialect;
-use crate::sql::{self, Level, Product, TEXTS, Text};
+use crate::sql::{Product, STATEMENTS, TEXTS};
 
 const SHAPES: &str = include_str!("../../data/mssql-views.toml");
-/// The oldest version that the driver is for: 2016.
-const OLDEST: i64 = 13;
+/// The editions, with what a view's products call them, and the major version of those that have one.
+const EDITIONS: [(&str, &str, i64); 7] = [
+    ("2016", "server", 13),
+    ("2017", "server", 14),
+    ("2019", "server", 15),
+    ("2022", "server", 16),
+    ("2025", "server", 17),
+    ("azure-sql-database", "database", i64::MAX),
+    ("managed-instance", "instance", i64::MAX),
+];
 /// Words that may follow a view without being its alias.
 const NO_ALIAS: &[&str] = &["ON", "WHERE", "ORDER", "GROUP", "CROSS", "JOIN", "LEFT"];
 
@@ -40,14 +49,6 @@ fn shapes() -> BTreeMap<String, View> {
     table.into_iter().map(view).collect()
 }
 
-const fn product_name(product: Product) -> &'static str {
-    match product {
-        Product::Server => "server",
-        Product::Database => "database",
-        Product::Instance => "instance",
-    }
-}
-
 /// Words, and signs by themselves; texts in quotes are left out.
 fn words(sql: &str) -> Vec<String> {
     let mut words: Vec<String> = vec![String::new()];
@@ -69,10 +70,12 @@ fn words(sql: &str) -> Vec<String> {
     words
 }
 
-/// What a text has against the shapes.
-fn offences(text: &Text, shapes: &BTreeMap<String, View>) -> Vec<String> {
+/// What a text has against the shapes, where it is for these editions; for all of them where none is named.
+fn offences(sql: &str, editions: &[&str], shapes: &BTreeMap<String, View>) -> Vec<String> {
+    let of_text = |(edition, ..): &&(&str, &str, i64)| editions.is_empty() || editions.contains(edition);
+    let editions: Vec<_> = EDITIONS.iter().filter(of_text).collect();
     let mut found = Vec::new();
-    let words = words(text.sql);
+    let words = words(sql);
     let mut aliases = BTreeMap::new();
     for (at, word) in words.iter().enumerate().filter(|(_, word)| word.starts_with("sys.")) {
         if words[at.saturating_sub(1)].eq_ignore_ascii_case("EXEC") || words[at.saturating_sub(1)] == "=" {
@@ -82,11 +85,8 @@ fn offences(text: &Text, shapes: &BTreeMap<String, View>) -> Vec<String> {
             found.push(format!("{word} has no shape"));
             continue;
         };
-        for product in text.products.iter().map(|product| product_name(*product)) {
-            if !view.products.contains(product) {
-                found.push(format!("{word} is not on {product}"));
-            }
-        }
+        let lacking = editions.iter().filter(|(_, product, _)| !view.products.contains(*product));
+        found.extend(lacking.map(|(edition, ..)| format!("{word} is not on {edition}")));
         // A function has parameters before its alias.
         let mut next = at + 1;
         if words.get(next).is_some_and(|word| word == "(") {
@@ -113,11 +113,12 @@ fn offences(text: &Text, shapes: &BTreeMap<String, View>) -> Vec<String> {
     for word in &words {
         let Some((alias, column)) = word.split_once('.') else { continue };
         let Some(view) = aliases.get(alias) else { continue };
-        match shapes[view].columns.get(column) {
-            None => found.push(format!("{view} has no column {column}")),
-            Some(since) if *since > OLDEST => found.push(format!("{view}.{column} is there from {since} on")),
-            Some(_) => {}
-        }
+        let Some(since) = shapes[view].columns.get(column) else {
+            found.push(format!("{view} has no column {column}"));
+            continue;
+        };
+        let older = editions.iter().filter(|(.., version)| version < since);
+        found.extend(older.map(|(edition, ..)| format!("{view}.{column} is not on {edition}")));
     }
     // A word that is a column's name and stands alone could not be told from another's.
     let columns: BTreeSet<&String> = aliases.values().flat_map(|view| shapes[view].columns.keys()).collect();
@@ -126,13 +127,18 @@ fn offences(text: &Text, shapes: &BTreeMap<String, View>) -> Vec<String> {
     found
 }
 
+fn example(entry: &Entry) -> String {
+    STATEMENTS.example(entry, &[]).unwrap_or_else(|gap| panic!("'{}' has no example for {gap}", entry.name))
+}
+
 #[test]
 fn every_column_of_a_system_view_is_a_documented_one() {
     let shapes = shapes();
     let mut used = BTreeSet::new();
-    for text in TEXTS {
-        assert_eq!(offences(text, &shapes), Vec::<String>::new(), "{}: {}", text.name, text.sql);
-        used.extend(words(text.sql).into_iter().filter(|word| shapes.contains_key(word)));
+    for entry in STATEMENTS.entries() {
+        let (sql, editions) = (example(entry), entry.editions.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(offences(&sql, &editions, &shapes), Vec::<String>::new(), "{}: {sql}", entry.name);
+        used.extend(words(&sql).into_iter().filter(|word| shapes.contains_key(word)));
     }
     // No shape that nobody uses.
     assert_eq!(used, shapes.keys().cloned().collect());
@@ -140,74 +146,130 @@ fn every_column_of_a_system_view_is_a_documented_one() {
 
 #[test]
 fn what_is_not_documented_is_found() {
-    let shapes = shapes();
-    let text = |sql, products| Text { name: "planted", products, sql };
-    let all: &[Product] = &[Product::Server, Product::Database];
+    let mut shapes = shapes();
+    shapes.get_mut("sys.dm_exec_sessions").unwrap().columns.insert("page_server_reads".to_owned(), 16);
     for (sql, expected) in [
         ("SELECT s.no_such FROM sys.dm_exec_sessions s", "sys.dm_exec_sessions has no column no_such"),
-        ("SELECT o.edition FROM sys.database_service_objectives o", "sys.database_service_objectives is not on server"),
+        (
+            "SELECT s.page_server_reads FROM sys.dm_exec_sessions s",
+            "sys.dm_exec_sessions.page_server_reads is not on 2019",
+        ),
+        ("SELECT o.edition FROM sys.database_service_objectives o", "sys.database_service_objectives is not on 2019"),
         ("SELECT n.a FROM sys.nowhere n", "sys.nowhere has no shape"),
         ("SELECT cpu_time FROM sys.dm_exec_sessions s", "the column cpu_time stands without its view"),
         ("SELECT 1 FROM sys.dm_exec_sessions", "sys.dm_exec_sessions has no alias"),
     ] {
-        assert_eq!(offences(&text(sql, all), &shapes), [expected], "{sql}");
+        assert_eq!(offences(sql, &["2019", "azure-sql-database"], &shapes), [expected], "{sql}");
+        assert!(!offences(sql, &[], &shapes).is_empty(), "{sql}");
     }
 }
 
-/// The name of a golden file.
-fn file(group: &str, name: &str) -> String {
-    format!("{group}_{}", name.replace(' ', "_"))
+/// What is said of a statement is said in full, and there is a constant for each.
+#[test]
+fn a_statement_is_what_its_entry_says() {
+    let mut known: Vec<&str> = TEXTS.iter().map(|text| text.name()).collect();
+    let mut named: Vec<&str> = STATEMENTS.entries().iter().map(|entry| entry.name.as_str()).collect();
+    for names in [&mut known, &mut named] {
+        names.sort_unstable();
+    }
+    assert_eq!(known, named);
+    for entry in STATEMENTS.entries() {
+        let (name, sql) = (&entry.name, example(entry));
+        assert!(!sql.contains("--") && sql.starts_with(char::is_alphabetic) && !sql.ends_with(';'), "{name}");
+        assert!(!entry.purpose.is_empty() && !entry.purpose.ends_with('.'), "{name}");
+        assert!(!entry.source.is_empty() && !entry.source.contains([':', ' ']), "{name}: {}", entry.source);
+        assert!(entry.permission.as_ref().is_none_or(|permission| !permission.is_empty()), "{name}");
+        let editions: BTreeSet<&String> = entry.editions.iter().collect();
+        assert_eq!(editions.len(), entry.editions.len(), "{name}");
+        assert!(editions.iter().all(|edition| EDITIONS.iter().any(|(known, ..)| known == edition)), "{name}");
+        let has = |number: usize| words(&sql).contains(&format!("@P{number}"));
+        assert!((1..=entry.values.len()).all(has) && !has(entry.values.len() + 1), "the values of {name}");
+        for gap in entry.example.keys() {
+            let forms = [format!("{{{gap}}}"), format!("{{[{gap}]}}"), format!("{{'{gap}'}}")];
+            assert!(forms.iter().any(|form| entry.sql.contains(form)), "{name} has no gap {gap}");
+        }
+    }
+}
+
+/// The parts of a list, at commas outside of parentheses and texts, up to the word FROM.
+fn parts(list: &str) -> Vec<String> {
+    let (mut parts, mut depth, mut in_text) = (vec![String::new()], 0, false);
+    for (at, c) in list.char_indices() {
+        match c {
+            '\'' => in_text = !in_text,
+            '(' if !in_text => depth += 1,
+            ')' if !in_text => depth -= 1,
+            ',' if !in_text && depth == 0 => {
+                parts.push(String::new());
+                continue;
+            }
+            'F' if !in_text && depth == 0 && list[at..].starts_with("FROM ") => break,
+            _ => {}
+        }
+        parts.last_mut().unwrap().push(c);
+    }
+    parts.into_iter().map(|part| part.trim().to_owned()).collect()
+}
+
+/// The type of a column, where its text says so.
+fn stated(part: &str) -> Option<&str> {
+    let cast = part.strip_prefix("MAX(").unwrap_or(part);
+    match part.split('(').next()? {
+        "HAS_PERMS_BY_NAME" | "IS_SRVROLEMEMBER" | "1" => Some("int"),
+        "COUNT_BIG" => Some("bigint"),
+        "APPLOCK_TEST" => Some("smallint"),
+        "CONVERT" => part["CONVERT(".len()..].split(',').next(),
+        _ if cast.starts_with("CAST(") => {
+            let (_, kind) = cast.rsplit_once(" AS ")?;
+            let end = kind.find(')')? + usize::from(kind.contains('('));
+            Some(&kind[..end])
+        }
+        _ => None,
+    }
+}
+
+/// The driver reads an answer by the types of its entry, so these have to be those of the text.
+#[test]
+fn an_answer_has_the_columns_of_its_text() {
+    let mut typed = 0;
+    for entry in STATEMENTS.entries() {
+        let (name, sql) = (&entry.name, example(entry));
+        // The statement of a text that answers; where others come before, the last one.
+        let answers = sql.rsplit("; \n").next().unwrap().rsplit(";\n").next().unwrap().strip_prefix("SELECT ");
+        let Some(list) = answers else {
+            assert!(entry.answer.is_empty() || sql.contains("EXEC sys."), "{name} answers");
+            continue;
+        };
+        let list = list.strip_prefix("TOP (1) ").or_else(|| list.strip_prefix("DISTINCT ")).unwrap_or(list);
+        let parts = parts(list);
+        assert_eq!(parts.len(), entry.answer.len(), "{name}: {parts:?}");
+        for (part, column) in parts.iter().zip(&entry.answer) {
+            if let Some(kind) = stated(part) {
+                assert_eq!(kind, column.kind, "{name}: {part}");
+                typed += 1;
+            }
+        }
+    }
+    assert!(typed > 100, "{typed}");
 }
 
 #[test]
-fn every_text_is_a_golden_file() {
-    let names: BTreeSet<&str> = TEXTS.iter().map(|text| text.name).collect();
-    assert_eq!(names.len(), TEXTS.len());
-    // Those that are always the same are a file themselves, with nothing in it that is not sent.
-    let named: Vec<&str> = sql::FILE.lines().filter_map(|line| line.strip_prefix("--- ")).skip(1).collect();
-    assert_eq!(named, TEXTS.iter().map(|text| text.name).collect::<Vec<_>>());
-    assert!(TEXTS.iter().all(|text| !text.sql.contains("--") && text.sql.starts_with(char::is_alphabetic)));
-    let own = |edition: &str, objective: &str| Level::Own {
-        edition: edition.to_owned(),
-        objective: objective.to_owned(),
-        max_bytes: Some(250 << 30),
-    };
-    let made = [
-        ("create a place", sql::create_workspace("plimsoll_run_x")),
-        ("mark a place", sql::mark("plimsoll_run_x")),
-        ("take a lease alone", sql::take_lock("plimsoll lease plimsoll_run_x", false, 0)),
-        ("take a lease with others", sql::take_lock("plimsoll lease plimsoll_run_x", true, 0)),
-        ("give a lease back", sql::give_lock_back("plimsoll lease plimsoll_run_x")),
-        ("drop tables", sql::drop_objects("TABLE", "plimsoll_run_x", &["a".to_owned(), "b]c".to_owned()])),
-        ("drop procedures", sql::drop_objects("PROCEDURE", "plimsoll_run_x", &["plimsoll_read_t".to_owned()])),
-        ("drop a procedure", sql::drop_procedure("[plimsoll_run_x].[plimsoll_read_t]")),
-        ("create a database", sql::create_database("plimsoll_copy_xa", "o'clock")),
-        ("back up a database", sql::back_up("plimsoll_copy_xa")),
-        ("restore a database", sql::restore("plimsoll_copy_xa", "plimsoll_copy_xb", "o'clock")),
-        ("delete a backup", sql::delete_backup("/var/opt/mssql/data/plimsoll_copy_xa.bak")),
-        ("forget backups", sql::forget_backups("plimsoll_copy_xa")),
-        ("drop a database", sql::drop_database("plimsoll_copy_xa")),
-        ("create a database in Azure", sql::create_azure_database("plimsoll_copy_xa", &own("Standard", "S2"))),
-        (
-            "create a database in Hyperscale",
-            sql::create_azure_database("plimsoll_copy_xa", &own("Hyperscale", "HS_Gen5_2")),
-        ),
-        ("create a database in a pool", sql::create_azure_database("plimsoll_copy_xa", &Level::Pool("p]1".to_owned()))),
-        ("copy a database in Azure", sql::copy_azure_database("plimsoll_copy_xa", "plimsoll_copy_xb")),
-        ("drop a database in Azure", sql::drop_azure_database("plimsoll_copy_xa")),
-        ("mark a database", sql::mark_database("o'clock")),
-        ("ask for a level", sql::ask_for_level("sales", "S3", false, Some(250 << 30))),
-        ("ask for a level of another edition", sql::ask_for_level("sales", "BC_Gen5_4", true, Some(250 << 30))),
-        ("ask for a level with a small size", sql::ask_for_level("sales", "Basic", true, Some(500 << 20))),
-        ("ask for a level with no known size", sql::ask_for_level("sales", "P1", true, None)),
-        ("drop a place", sql::drop_workspace("plimsoll_run_x")),
-        ("end a session", sql::kill(51)),
-        ("settle a table", sql::settle("plimsoll_run_x", "t")),
-        ("resources of a place", sql::resource("plimsoll_run_x").join("\n")),
-    ];
-    for (name, text) in made {
-        insta::assert_snapshot!(file("server", name), text);
+fn statements_go_to_the_editions_that_have_them() {
+    let text = |name: &str| TEXTS.iter().find(|text| text.name() == name).unwrap();
+    for (name, server, database, instance) in [
+        ("identity", true, true, true),
+        ("permissions", true, false, false),
+        ("permissions from 2022 on", true, false, true),
+        ("waits of the database", false, true, false),
+        ("resource use of an instance", false, false, true),
+    ] {
+        let sent = [Product::Server, Product::Database, Product::Instance].map(|product| text(name).is_for(product));
+        assert_eq!(sent, [server, database, instance], "{name}");
     }
+    let edition = |product: Product, major| product.edition(major);
+    assert_eq!(edition(Product::Server, Some(16)), Some("2022"));
+    assert_eq!(edition(Product::Server, Some(12)), None);
+    assert_eq!(edition(Product::Database, Some(12)), Some("azure-sql-database"));
 }
 
 #[test]
@@ -228,6 +290,8 @@ fn every_statement_of_a_test_is_a_golden_file() {
     let (table, dialect) = (Table::new("t", &columns), MssqlDialect);
     let statements = [
         ("create table", dialect.create_table(&table)),
+        ("drop table", dialect.drop_table(&table)),
+        ("count rows", dialect.count_rows(&table)),
         ("scan", dialect.scan("t", false)),
         ("scan weak", dialect.scan("t", true)),
         ("copy chunk", dialect.copy_chunk(&table, "source", 1000, 2, 5001)),
@@ -244,14 +308,15 @@ fn every_statement_of_a_test_is_a_golden_file() {
         ("read rows", dialect.read_rows(&table)),
         ("begin", dialect.begin(true).to_owned()),
     ];
+    let file = |name: &str| format!("statement_{}", name.replace(' ', "_"));
     for request in SingleRow::ALL {
         let name = format!("{request:?}").to_lowercase();
-        insta::assert_snapshot!(file("statement", &format!("call {name}")), dialect.call(request, &table).unwrap());
+        insta::assert_snapshot!(file(&format!("call {name}")), dialect.call(request, &table).unwrap());
         let body = dialect.single_row(request, &table);
         let made = dialect.create_procedure(request, &table, "[p].[plimsoll_read_t]", &body);
-        insta::assert_snapshot!(file("statement", &format!("procedure {name}")), made);
+        insta::assert_snapshot!(file(&format!("procedure {name}")), made);
     }
     for (name, text) in statements {
-        insta::assert_snapshot!(file("statement", name), text);
+        insta::assert_snapshot!(file(name), text);
     }
 }

@@ -5,6 +5,8 @@ mod bulk;
 mod cancel;
 mod client;
 mod login;
+mod route;
+mod shape;
 mod sink;
 #[cfg(test)]
 mod tests;
@@ -12,7 +14,7 @@ mod values;
 
 use std::sync::Arc;
 
-use plimsoll_engine::{Answer, Cancel, ColumnType, Error, Row, RowSource, RowSummary, Value};
+use plimsoll_engine::{Answer, Cancel, ColumnType, Error, Row, RowSource, RowSummary, Shape, Value};
 
 pub(super) use client::Client;
 pub(super) use login::{Auth, Encrypt, Endpoint, Login};
@@ -34,6 +36,34 @@ pub(super) enum Fault {
     Driver(String),
     /// The receiver of rows, or their source, has had enough.
     Ours(Error),
+    /// A log-in failed at the server (`host:port`) that the one asked for sent us on to.
+    SentOn { to: String, fault: Box<Fault> },
+}
+
+/// What a line that we broke off ourselves is said to have come to.
+pub(super) const SEVERED: &str = "it was broken off by us";
+
+/// The driver's words for servers that send us on for ever.
+pub(super) const TOO_FAR: &str = "more redirection tokens than expected";
+
+impl Fault {
+    /// The fault at the server that we were sent on to in the end.
+    pub(super) fn at_last(&self) -> &Self {
+        match self {
+            Self::SentOn { fault, .. } => fault.at_last(),
+            fault => fault,
+        }
+    }
+
+    /// True if the other side, or something on the way, ended the connection.
+    pub(super) fn is_cut(&self, is_dead: bool) -> bool {
+        match self {
+            Self::Closed(why) => why != SEVERED,
+            Self::Tls(_) => true,
+            Self::Driver(_) => is_dead,
+            _ => false,
+        }
+    }
 }
 
 /// An error as the server states it.
@@ -45,6 +75,8 @@ pub(super) struct ServerError {
     pub(super) state: u8,
     /// Its severity: from 20 on it ends the connection.
     pub(super) class: i32,
+    /// The line of the statement that it is about, from 1, where the server says one.
+    pub(super) line: Option<u32>,
     /// Its text in the server's language.
     pub(super) message: String,
 }
@@ -73,6 +105,9 @@ pub(super) trait Wire: Send {
     /// Runs a text and counts what comes back. Without types, content is counted by those that the server states.
     fn ask(&mut self, sql: &str, parameters: &[Value<'_>], columns: Option<&[ColumnType]>) -> Outcome<Answer>;
 
+    /// Runs a text and says what its first result looks like.
+    fn shape(&mut self, sql: &str, parameters: &[Value<'_>]) -> Outcome<Shape>;
+
     /// Loads rows by the bulk protocol, in one transaction: all of them, or none on a fault, unless batches are asked for. The name is
     /// quoted.
     fn load(&mut self, table: &str, loading: Loading, rows: &mut dyn RowSource) -> Outcome<RowSummary>;
@@ -82,6 +117,11 @@ pub(super) trait Wire: Send {
 
     /// True once nothing can be asked any more. To be looked at after each fault.
     fn is_dead(&self) -> bool;
+
+    /// The server (`host:port`) that a gateway sent us on to at the log-in, if one did.
+    fn sent_on(&self) -> Option<&str> {
+        None
+    }
 
     /// Runs a text for its effect.
     fn run(&mut self, sql: &str) -> Outcome<u64> {

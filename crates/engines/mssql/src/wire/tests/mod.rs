@@ -322,7 +322,8 @@ fn an_error_leaves_the_line_usable_wherever_it_comes() {
     let mut client = connect(&server.unwrap());
     for parameters in [&[][..], &[Value::Int(1)]] {
         for sql in ["first", "later", "middle"] {
-            let server_error = ServerError { number: 1205, state: 1, class: 16, message: "You lost.".to_owned() };
+            let server_error =
+                ServerError { number: 1205, state: 1, class: 16, line: Some(1), message: "You lost.".to_owned() };
             let expected = Fault::Server(vec![server_error]);
             assert_eq!(
                 client.query(sql, parameters, &[ColumnType::Int], &mut |_| Ok(())),
