@@ -180,4 +180,24 @@ mod tests {
             assert_eq!((known(number).cause, known(number).class.kind()), (None, kind), "{number}");
         }
     }
+
+    /// The table of docs/ENGINES.md.
+    #[test]
+    fn the_documents_have_what_passes() {
+        use std::fmt::Write as _;
+        let mut table =
+            "| error | cause | first pause | source, below learn.microsoft.com |\n|---|---|---|---|\n".to_owned();
+        for (cause, name) in [(Cause::Unavailable, "unavailable"), (Cause::Throttled, "throttled")] {
+            for known in KNOWN.iter().filter(|known| known.cause == Some(cause)) {
+                let numbers: Vec<String> = known.numbers.iter().map(u32::to_string).collect();
+                let states: Vec<String> = known.states.iter().map(u8::to_string).collect();
+                let states = if states.is_empty() { String::new() } else { format!(" state {}", states.join(", ")) };
+                let once_in = if known.once_in { ", after a log-in that was let in" } else { "" };
+                let (numbers, pause) = (numbers.join(", "), known.pause().as_secs());
+                let _ = writeln!(table, "| {numbers}{states}{once_in} | {name} | {pause} s | {} |", known.source);
+            }
+        }
+        let document = include_str!("../../../../docs/ENGINES.md");
+        assert!(document.contains(&table), "docs/ENGINES.md should have this table:\n{table}");
+    }
 }

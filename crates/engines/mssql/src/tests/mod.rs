@@ -5,6 +5,7 @@ mod azure;
 mod moving;
 mod permissions;
 mod requests;
+mod rights;
 mod sampling;
 mod scripted;
 mod self_test;
