@@ -1,6 +1,7 @@
 //! What stands above the line, driven by a script: the identity that a server states, what it lets us see, leases,
 //! orphans, counters.
 
+mod grammar;
 mod moving;
 mod permissions;
 mod requests;
