@@ -8,7 +8,7 @@ use plimsoll_engine::{ColumnType, Dialect as _, Result, Row, RowSource, SingleRo
 use plimsoll_testbed::grammar::reserved_words;
 
 use super::super::scripted::{Said, Script};
-use crate::dialect::MssqlDialect;
+use crate::dialect;
 use crate::inserts;
 use crate::qualify::{KnownTables, qualify};
 
@@ -42,28 +42,30 @@ pub fn statements() -> Vec<String> {
         texts.extend(of_table(&table));
     }
     for table in ["cpu", "t0"] {
-        texts.extend([MssqlDialect.join(table)].into_iter().chain(MssqlDialect.join_in_parallel(table)).map(placed));
+        texts.extend(
+            [dialect::of(true).join(table)].into_iter().chain(dialect::of(true).join_in_parallel(table)).map(placed),
+        );
     }
     for width in [Width::Seeds, Width::Wide] {
         let table = family("t0", width);
         for (column, seed) in table.columns.iter().zip(0..) {
-            texts.extend([MssqlDialect.read_range(&table, &column.name)].map(placed));
-            texts.extend([MssqlDialect.sample_column(&table.name, &column.name, seed * 77_777_777)].map(placed));
+            texts.extend([dialect::of(true).read_range(&table, &column.name)].map(placed));
+            texts.extend([dialect::of(true).sample_column(&table.name, &column.name, seed * 77_777_777)].map(placed));
         }
         for times in [1, 7, 100] {
-            texts.push(placed(MssqlDialect.copy_chunk(&table, "source", 2_500, times, u64::from(u32::MAX))));
+            texts.push(placed(dialect::of(true).copy_chunk(&table, "source", 2_500, times, u64::from(u32::MAX))));
         }
         for keys in [1, 2, 64] {
-            texts.push(placed(MssqlDialect.lookup_keys(&table, keys)));
+            texts.push(placed(dialect::of(true).lookup_keys(&table, keys)));
         }
         for weak in [false, true] {
-            texts.push(placed(MssqlDialect.scan(&table.name, weak)));
+            texts.push(placed(dialect::of(true).scan(&table.name, weak)));
         }
     }
     let commits = Table::new("commits", &[("Number", ColumnType::Int)]);
-    texts.extend([MssqlDialect.create_table(&commits), MssqlDialect.insert_row(&commits)].map(placed));
+    texts.extend([dialect::of(true).create_table(&commits), dialect::of(true).insert_row(&commits)].map(placed));
     for units in [0, 1, -1, 9_999, i64::MAX, i64::MIN] {
-        texts.push(format!("SELECT {}", MssqlDialect.money_literal(units)));
+        texts.push(format!("SELECT {}", dialect::of(true).money_literal(units)));
     }
     texts.extend(loads());
     texts
@@ -104,7 +106,7 @@ fn placed(sql: String) -> String {
 
 /// Everything that is made of one table, as it is sent.
 pub fn of_table(table: &Table) -> Vec<String> {
-    let dialect = &MssqlDialect;
+    let dialect = dialect::of(true);
     let last = &table.columns[table.columns.len() - 1].name;
     let mut texts = vec![
         dialect.create_table(table),
@@ -174,7 +176,7 @@ pub fn examples() -> Vec<String> {
         let asked = own.requests.iter().flat_map(|request| &request.statements);
         for asked in asked {
             let sql = asked.text.for_engine("SQL Server", None).unwrap();
-            let (sql, _) = text::placed(sql, false, |number| MssqlDialect.placeholder(number));
+            let (sql, _) = text::placed(sql, false, |number| dialect::of(true).placeholder(number));
             texts.push(placed(text::filled(&sql, 1, &own.variables)));
         }
     }
