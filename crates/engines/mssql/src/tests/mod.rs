@@ -2,6 +2,7 @@
 //! orphans, counters.
 
 mod azure;
+mod failover;
 mod moving;
 mod permissions;
 mod requests;
