@@ -2,6 +2,7 @@
 //! orphans, counters.
 
 mod azure;
+mod failover;
 mod grammar;
 mod moving;
 mod permissions;
