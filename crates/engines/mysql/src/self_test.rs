@@ -1,6 +1,8 @@
 //! The statements, sent one by one to a server that somebody has.
 
-use plimsoll_engine::{Entry, Refused, Result, SelfTest, Shape, Statements, Value};
+use std::sync::Arc;
+
+use plimsoll_engine::{Cancel, Entry, Refused, Result, SelfTest, Shape, Statements, Value};
 
 use super::connect::Connector;
 use super::connection::{Connection, Failed};
@@ -57,6 +59,10 @@ impl SelfTest for MySqlSelfTest {
 
     fn names(&self) -> Vec<String> {
         self.names.clone()
+    }
+
+    fn canceller(&self) -> Option<Arc<dyn Cancel>> {
+        Some(self.connection.link.cancel())
     }
 
     /// No statement of this driver has parameters.

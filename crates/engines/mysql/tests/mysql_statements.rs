@@ -2,8 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::{Arc, OnceLock};
+use std::thread;
 
 use plimsoll_clock::RealClock;
+use plimsoll_engine::statements::{EXAMPLE_NEW_PLACE, EXAMPLE_PLACE, EXAMPLE_TABLE};
 use plimsoll_engine::{
     ClaimMode, ColumnType, Credentials, Database, Engine as _, Entry, ErrorKind, Refused, Row, RowSource, SelfTest,
     Shape, Table, Target, Touches, Value, Workspace,
@@ -23,7 +25,7 @@ fn open(url: &str) -> Box<dyn Database> {
 
 /// Places of ours: the one that is there, and one that isn't, as examples call them and as they are called here.
 const PLACES: [(&str, &str); 2] =
-    [("plimsoll_run_example", "plimsoll_run_statements"), ("plimsoll_run_another", "plimsoll_run_statementsb")];
+    [(EXAMPLE_PLACE, "plimsoll_run_statements"), (EXAMPLE_NEW_PLACE, "plimsoll_run_statementsb")];
 
 fn send(test: &mut dyn SelfTest, entry: &Entry) -> Result<Shape, Refused> {
     let rename = |word: &String| PLACES.iter().fold(word.clone(), |word, (from, to)| word.replace(from, to));
@@ -42,14 +44,11 @@ impl RowSource for Numbers {
     }
 }
 
-/// The statements that a server of this edition has, as far as they touch that.
-fn entries(test: &dyn SelfTest, touches: &[Touches]) -> Vec<&'static Entry> {
+/// The statements that a server of this edition has, but for those that nobody sends in a self-test.
+fn entries(test: &dyn SelfTest) -> Vec<&'static Entry> {
     let edition = test.edition().unwrap();
-    let is_there = |entry: &&Entry| {
-        touches.contains(&entry.touches)
-            && (entry.editions.is_empty() || entry.editions.iter().any(|name| name == edition))
-    };
-    test.statements().entries().iter().filter(is_there).collect()
+    let is_sent = |entry: &&Entry| entry.touches != Touches::Server && entry.is_in(Some(edition));
+    test.statements().entries().iter().filter(is_sent).collect()
 }
 
 #[test]
@@ -58,12 +57,12 @@ fn every_statement_works_and_answers_as_documented() {
     let workspace = Workspace::from_name(PLACES[0].1).unwrap();
     let lease = database.claim(&workspace, ClaimMode::Exclusive).unwrap().unwrap();
     let mut session = database.session(&workspace, &workspace).unwrap();
-    let table = Table::new("example", &[("RowId", ColumnType::Int)]);
+    let table = Table::new(EXAMPLE_TABLE, &[("RowId", ColumnType::Int)]);
     session.create_table(&table).unwrap();
     session.load(&table, &mut Numbers(1..1_000)).unwrap();
     let mut test = database.self_test().unwrap().unwrap();
     let mut wrong = Vec::new();
-    let entries = entries(&*test, &[Touches::Nothing, Touches::Workspace]);
+    let entries = entries(&*test);
     assert!(entries.len() > 45, "{}", entries.len());
     let mut empty = Vec::new();
     for entry in entries {
@@ -90,7 +89,7 @@ fn what_needs_a_right_says_which() {
     let database = open(&server().socket_url("").replace("plimsoll@", "nobody@"));
     let mut test = database.self_test().unwrap().unwrap();
     let mut refused = Vec::new();
-    for entry in entries(&*test, &[Touches::Nothing, Touches::Workspace]) {
+    for entry in entries(&*test) {
         if let Err(Refused { code, error, .. }) = send(&mut *test, entry) {
             assert!(entry.permission.is_some(), "{}: {code} {error}", entry.name);
             assert_eq!(error.kind, ErrorKind::Permission, "{}: {code} {error}", entry.name);
@@ -112,6 +111,24 @@ fn a_refusal_has_the_servers_number_and_the_line() {
     assert_eq!((refused.code.as_str(), refused.at, refused.error.kind), ("1064", Some(2), ErrorKind::Statement));
     // Another one goes on after it.
     assert!(send(&mut *test, entry).is_ok());
+}
+
+#[test]
+fn a_statement_that_takes_too_long_is_cancelled_and_refused() {
+    let mut test = open(&server().socket_url("test")).self_test().unwrap().unwrap();
+    let (entry, canceller) = (test.statements().get("status"), test.canceller().unwrap());
+    let endless = "WITH RECURSIVE d (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM d WHERE n < 1000) \
+                   SELECT COUNT(*) FROM d a, d b, d c, d e, d f";
+    let worker = thread::spawn(move || {
+        let refused = test.send(entry, endless, &[]).unwrap().unwrap_err();
+        (refused.code, refused.error.kind, send(&mut *test, entry).is_ok())
+    });
+    let working = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'WITH RECURSIVE d (n)%'";
+    while server().sql(working).unwrap().trim() != "1" {
+        thread::yield_now();
+    }
+    canceller.cancel();
+    assert_eq!(worker.join().unwrap(), ("1317".to_owned(), ErrorKind::Cancelled, true));
 }
 
 #[test]

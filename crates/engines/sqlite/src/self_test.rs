@@ -1,9 +1,12 @@
 //! The statements, sent one by one to a database in memory: SQLite is built in, so there is no server that could have others.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use plimsoll_engine::statements::AnswerColumn;
-use plimsoll_engine::{ColumnType, Dialect as _, Entry, Refused, Result, SelfTest, Shape, Statements, Table, Value};
+use plimsoll_engine::statements::{AnswerColumn, EXAMPLE_TABLE};
+use plimsoll_engine::{
+    Cancel, ColumnType, Dialect as _, Entry, Refused, Result, SelfTest, Shape, Statements, Table, Value,
+};
 use rusqlite::types::Type;
 use rusqlite::{Connection, Error as Failure};
 
@@ -11,6 +14,7 @@ use super::SqliteDialect;
 use super::errors::from_sqlite;
 use super::location::Location;
 use super::options::Options;
+use super::statements::Canceller;
 use super::texts::STATEMENTS;
 use super::values::bind;
 
@@ -22,7 +26,7 @@ pub(super) struct SqliteSelfTest {
 
 impl SqliteSelfTest {
     pub(super) fn open(location: &Location, options: &Options) -> Result<Self> {
-        let table = SqliteDialect.create_table(&Table::new("example", &[("RowId", ColumnType::Int)]));
+        let table = SqliteDialect.create_table(&Table::new(EXAMPLE_TABLE, &[("RowId", ColumnType::Int)]));
         let prepared = Connection::open_in_memory().and_then(|connection| {
             options.apply(&connection)?;
             connection.execute_batch(&table)?;
@@ -67,6 +71,10 @@ impl SelfTest for SqliteSelfTest {
 
     fn names(&self) -> Vec<String> {
         self.paths.iter().map(|path| path.display().to_string()).collect()
+    }
+
+    fn canceller(&self) -> Option<Arc<dyn Cancel>> {
+        Some(Arc::new(Canceller { handle: self.connection.get_interrupt_handle(), cancelled: Arc::default() }))
     }
 
     fn send(&mut self, _: &Entry, sql: &str, values: &[Value<'_>]) -> Result<std::result::Result<Shape, Refused>> {
