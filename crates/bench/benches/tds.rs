@@ -66,7 +66,7 @@ fn serve(scanned: u64) -> Outcome<()> {
     });
     let server = server.start(move |request, _| {
         let sql = request.sql();
-        if !matches!(request, Request::Bulk(_)) && sql.starts_with("SELECT RowId") {
+        if !matches!(request, Request::Bulk(_)) && sql.starts_with("SELECT [RowId]") {
             let count = if matches!(request, Request::Call(_)) { 1 } else { scanned };
             let rows = Arc::clone(&rows);
             let each = move |number: u64| rows[number as usize % READY].clone();

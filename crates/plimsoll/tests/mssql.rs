@@ -105,8 +105,8 @@ fn a_run_goes_over_the_line_from_its_begin_to_its_end() {
     let texts: Vec<&str> = requests.iter().map(Request::sql).collect();
     let first = |words: &str| texts.iter().position(|sql| sql.contains(words)).unwrap_or_else(|| panic!("no {words}"));
     let order = [
-        "N'CREATE SCHEMA [plimsoll_run_",
-        "PRIMARY KEY CLUSTERED (RowId)",
+        "N'CREATE SCHEMA ' + QUOTENAME(N'plimsoll_run_",
+        "PRIMARY KEY CLUSTERED ([RowId])",
         "UPDATE STATISTICS [plimsoll_run_",
         "DBCC DROPCLEANBUFFERS",
         "SELECT COUNT_BIG(*) FROM [plimsoll_run_",

@@ -5,8 +5,24 @@ use plimsoll_analysis::{DEFAULT_CONFIDENCE, summary};
 use plimsoll_measurement::histogram::TooFew;
 use plimsoll_measurement::{Figure, LatencyHistogramData, Metric, Point, Repetition, units};
 
-/// What waits for the log are called.
-pub(crate) const LOG_WAITS: &str = "log_";
+/// What the names of waits for the log begin with: the lab's, and SQL Server's (its governors and the replicas that a commit waits
+/// for included).
+const LOG_WAITS: [&str; 9] = [
+    "log_",
+    "WRITELOG",
+    "LOGBUFFER",
+    "LOGMGR_",
+    "LOG_RATE_GOVERNOR",
+    "POOL_LOG_RATE_GOVERNOR",
+    "INSTANCE_LOG_RATE_GOVERNOR",
+    "HADR_SYNC_COMMIT",
+    "HADR_THROTTLE_LOG_RATE_",
+];
+
+/// True for a wait for the log.
+pub(crate) fn is_log_wait(name: &str) -> bool {
+    LOG_WAITS.iter().any(|beginning| name.starts_with(beginning))
+}
 
 /// What a step measured, to make figures of.
 #[derive(Debug, Clone)]
@@ -156,6 +172,12 @@ pub(crate) fn ratio(one: &[f64], other: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn waits_for_the_log_are_known_by_their_names() {
+        let waits = ["log_write", "WRITELOG", "LOG_RATE_GOVERNOR", "HADR_SYNC_COMMIT", "PAGEIOLATCH_SH", "lock", "LOG"];
+        assert_eq!(waits.map(is_log_wait), [true, true, true, true, false, false, false]);
+    }
 
     #[test]
     fn a_zero_among_positive_values_leaves_an_interval_that_says_so() {

@@ -30,6 +30,8 @@ pub(super) enum Ability {
     SeeResources,
     MakeProcedures,
     SeeWaits,
+    /// Nobody is told of it, as nothing gives it: the server knows the hint for parallel plans.
+    PreferParallelPlans,
 }
 
 impl Abilities {

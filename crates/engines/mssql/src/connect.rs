@@ -1,7 +1,7 @@
 //! Connections: where to, as which user, how protected, under which name; and what is tried again.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
@@ -66,6 +66,8 @@ pub(super) struct Connector {
     pub(super) drop_clean_buffers: bool,
     /// Rows of a transaction when a table is loaded, and whether that locks the table, as the target says.
     pub(super) loads: (u32, Option<bool>),
+    /// True once rows were loaded by the bulk protocol in a request, whose time is measured.
+    pub(super) measures_loads: Arc<AtomicBool>,
     pub(super) errors: Errors,
     pub(super) warnings: Vec<String>,
 }
@@ -119,7 +121,20 @@ impl Connector {
         let loads = (location.bulk_batch_rows, location.bulk_table_lock);
         let (endpoints, clock, retries) = (location.endpoints, Arc::clone(clock), Arc::default());
         let (dial, secrets) = (Arc::from(dial), Arc::new(secrets));
-        Ok(Self { dial, clock, endpoints, login, secrets, retries, drop_clean_buffers, loads, errors, warnings })
+        let measures_loads = Arc::default();
+        Ok(Self {
+            dial,
+            clock,
+            endpoints,
+            login,
+            secrets,
+            retries,
+            drop_clean_buffers,
+            loads,
+            measures_loads,
+            errors,
+            warnings,
+        })
     }
 
     /// A connection under a name that `sys.dm_exec_sessions` shows. The servers are tried in turn, and all of them again after

@@ -236,7 +236,10 @@ impl<'a> Copies<'a> {
                 control.run_filled(sql::DELETE_BACKUP, &[("file", file)]).map_err(|error| {
                     let kept = format!("the backup {file} of {copy} can't be removed: {}", error.message);
                     Error { message: kept, ..error }
-                        .hint("remove that file on the server by hand, then run plimsoll clean")
+                        .hint(
+                            "remove that file on the server by hand, then run plimsoll clean; on Linux Microsoft supports no \
+                             extended procedures, of which xp_delete_file is one",
+                        )
                 })?;
             }
             // What msdb says of files that are gone does no harm.

@@ -176,7 +176,7 @@ pub(super) fn table_misses(control: &mut Control, qualified: &str, abilities: Ab
     }
     // Behind the name comes no character that could be a part of it.
     let pattern = format!("%{}[^0-9A-Za-z_]%", pattern_of(qualified));
-    let rows = control.rows(sql::PLAN_READS, &[Value::Text(&pattern)])?;
+    let rows = control.rows(sql::PLAN_READS, &[Value::Text(&pattern), Value::Text(qualified)])?;
     // Without a plan nothing was read, or nobody kept count (a server may keep no plan of what was run once).
     let pages = rows.first().filter(|row| whole(row, 0) > Some(0)).and_then(|row| whole(row, 1));
     Ok(pages.and_then(|pages| u64::try_from(pages).ok()))

@@ -1,6 +1,7 @@
 //! An opened SQL Server database.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use plimsoll_engine::server::place::{self, CONTROL, ServerLease};
 use plimsoll_engine::{
@@ -8,9 +9,9 @@ use plimsoll_engine::{
     RequestAccess, Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceKind,
     WorkspaceStatus, Workspaces,
 };
-use plimsoll_measurement::Ceiling;
+use plimsoll_measurement::{Ceiling, Counter};
 
-use super::abilities::Ability;
+use super::abilities::{Ability, PRIVILEGES};
 use super::cold;
 use super::connect::Connector;
 use super::control::Control;
@@ -23,6 +24,10 @@ use super::session::MssqlSession;
 use super::sql::Product;
 use super::transfer::MssqlTransfer;
 use super::workspace;
+
+/// What is to be said of loads that were measured: `INSERT BULK` takes a hint ORDER, which the library of the protocol can't send.
+const UNORDERED: &str = "rows were loaded without a hint of their order, so the server may sort each batch before it goes into the \
+                         clustered key, although they come in the key's order";
 
 /// Holds no connection: each question to the database gets a fresh one, which a restart can't have broken.
 pub(super) struct MssqlDatabase {
@@ -64,12 +69,14 @@ impl Database for MssqlDatabase {
     }
 
     fn warnings(&self) -> Vec<String> {
-        match self.connector.retries() - self.server.retries {
-            0 => Vec::new(),
+        let retries = match self.connector.retries() - self.server.retries {
+            0 => None,
             times => {
-                vec![format!("the server was busy with itself: {times} connections of this run had to be tried again")]
+                Some(format!("the server was busy with itself: {times} connections of this run had to be tried again"))
             }
-        }
+        };
+        let measures_loads = self.connector.measures_loads.load(Ordering::Relaxed);
+        retries.into_iter().chain(measures_loads.then(|| UNORDERED.to_owned())).collect()
     }
 
     fn self_test(&self) -> Result<Option<Box<dyn SelfTest>>> {
@@ -145,12 +152,27 @@ impl Sessions for MssqlDatabase {
 
 impl Telemetry for MssqlDatabase {
     fn server_sampler(&self) -> Result<Option<Box<dyn Sampler>>> {
-        let Server { product, abilities, .. } = self.server;
         let sees = [Ability::SeeFiles, Ability::SeeWaits, Ability::SeeSessions, Ability::SeeResources];
-        if !sees.into_iter().any(|ability| abilities.has(ability)) {
+        if !sees.into_iter().any(|ability| self.server.abilities.has(ability)) {
             return Ok(None);
         }
-        Ok(Some(Box::new(ServerSampler::open(&self.connector, product, abilities)?)))
+        Ok(Some(Box::new(ServerSampler::open(&self.connector, &self.server)?)))
+    }
+
+    fn remedy(&self, counter: Counter) -> Option<String> {
+        let of_files = [
+            Counter::CacheMissPages,
+            Counter::DeviceReadBytes,
+            Counter::DeviceWriteBytes,
+            Counter::LogWriteBytes,
+            Counter::DataReads,
+            Counter::DataWrites,
+            Counter::LogWrites,
+        ];
+        let is_missing = of_files.contains(&counter) && !self.server.abilities.has(Ability::SeeFiles);
+        let known = PRIVILEGES.iter().find(|known| known.ability == Ability::SeeFiles).filter(|_| is_missing)?;
+        let name = self.server.capabilities.iter().find(|capability| capability.name == known.name)?;
+        Some(format!("{} are needed ({})", known.name, name.remedy.as_deref().unwrap_or_default()))
     }
 
     fn ceilings(&self) -> Vec<Ceiling> {

@@ -102,7 +102,8 @@ pub(super) fn describe(control: &mut Control, connector: &Connector) -> Result<S
     let may = probe.one(sql::MAY_MAKE_PROCEDURES)?.and_then(|row| whole(&row, 0));
     // A server that can't say may still allow it.
     probe.abilities.set(Ability::MakeProcedures, may != Some(0));
-    let free_bytes = probe.free_bytes()?;
+    let free_bytes = probe.free_bytes(identity.largest_database())?;
+    probe.abilities.set(Ability::PreferParallelPlans, identity.prefers_parallel());
 
     let abilities = probe.abilities;
     let capabilities = abilities::table(abilities, product, identity.is_microsoft, &connector.errors.user);
@@ -207,8 +208,8 @@ impl Probe<'_> {
         if !text.is_for(self.product) {
             return Ok(None);
         }
-        let values: &[Value<'_>] = if text.has_parameters() { &[Value::Text("nothing is called so")] } else { &[] };
-        match self.control.rows(text, values) {
+        let values = vec![Value::Text("nothing is called so"); text.parameters()];
+        match self.control.rows(text, &values) {
             Ok(rows) => Ok(Some(rows)),
             Err(error) if error.kind == ErrorKind::Lost || error.kind == ErrorKind::Cancelled => Err(error),
             Err(error) => {
@@ -307,8 +308,9 @@ impl Probe<'_> {
         Ok(())
     }
 
-    /// Bytes that the database may still take.
-    fn free_bytes(&mut self) -> Result<Option<u64>> {
+    /// Bytes that the database may still take: of the level's largest size in Azure, else of the disk, and of the edition's largest
+    /// size.
+    fn free_bytes(&mut self, most_bytes: Option<u64>) -> Result<Option<u64>> {
         let largest = self.one(sql::LARGEST_SIZE)?;
         if largest.as_ref().and_then(|row| whole(row, 0)).is_some_and(|bytes| bytes <= 0) {
             // It is known that there is no limit.
@@ -320,7 +322,14 @@ impl Probe<'_> {
             None => self.one(sql::FREE_SPACE)?.and_then(|row| whole(&row, 0)),
             left => left,
         };
-        let free = free.and_then(|bytes| u64::try_from(bytes).ok());
+        let mut free = free.and_then(|bytes| u64::try_from(bytes).ok());
+        // Pages that are free within the files may be filled as well, so that only used ones count.
+        if let Some(most_bytes) = most_bytes
+            && let Some(used) = self.one(sql::USED)?.and_then(|row| whole(&row, 0))
+        {
+            let left = most_bytes.saturating_sub(u64::try_from(used).unwrap_or(0));
+            free = Some(free.map_or(left, |free| free.min(left)));
+        }
         self.abilities.set(Ability::SeeSpace, free.is_some());
         Ok(free)
     }

@@ -7,7 +7,15 @@ use super::sql::quoted;
 
 /// The SQL of SQL Server. Tables are named without a schema; a session puts its place in front ([`super::qualify`]).
 #[derive(Debug)]
-pub(super) struct MssqlDialect;
+pub(super) struct MssqlDialect {
+    /// True for a server that knows the hint for parallel plans.
+    prefers_parallel: bool,
+}
+
+/// The dialect of a server that knows the hint for parallel plans, or does not.
+pub(super) const fn of(prefers_parallel: bool) -> &'static MssqlDialect {
+    if prefers_parallel { &MssqlDialect { prefers_parallel: true } } else { &MssqlDialect { prefers_parallel: false } }
+}
 
 /// Money as a text that is cast: the smallest one has no literal, as its sign is not part of one.
 pub(super) fn money(units: i64) -> String {
@@ -131,9 +139,10 @@ impl Dialect for MssqlDialect {
         format!("{} OPTION (FORCE ORDER, MAXDOP 1)", loop_join(table))
     }
 
-    /// The hint (from 2016 SP1 on) has the server take a parallel plan whatever it costs, as the seeds' was.
+    /// The hint has the server take a parallel plan whatever it costs, as the seeds' was. Where there is none, sessions share the join.
     fn join_in_parallel(&self, table: &str) -> Option<String> {
-        Some(format!("{} OPTION (FORCE ORDER, USE HINT ('ENABLE_PARALLEL_PLAN_PREFERENCE'))", loop_join(table)))
+        self.prefers_parallel
+            .then(|| format!("{} OPTION (FORCE ORDER, USE HINT ('ENABLE_PARALLEL_PLAN_PREFERENCE'))", loop_join(table)))
     }
 
     /// Whole pages are chosen by the server, some tens of thousands of rows of them.
@@ -178,7 +187,7 @@ mod tests {
 
     #[test]
     fn money_is_a_text_that_is_cast() {
-        let literals = [1_230_000, -1, 0, i64::MIN].map(|units| MssqlDialect.money_literal(units));
+        let literals = [1_230_000, -1, 0, i64::MIN].map(|units| of(true).money_literal(units));
         let expected = ["123.0000", "-0.0001", "0.0000", "-922337203685477.5808"];
         assert_eq!(literals, expected.map(|text| format!("CAST('{text}' AS money)")));
     }

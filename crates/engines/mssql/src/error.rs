@@ -8,6 +8,8 @@ use super::wire::{Fault, ServerError};
 
 /// From this severity on an error ends the connection.
 const FATAL_CLASS: i32 = 20;
+/// Words of the driver's when it asks for the port of an instance.
+const BROWSER: &str = "SQL Server Browser";
 /// What to do when a log-in gets no further.
 const NOBODY_THERE: &str = "check that the server runs and takes TCP connections, that host and port are right and that no firewall stands between";
 
@@ -46,9 +48,17 @@ impl Errors {
                 Error::new(ErrorKind::Connect, message)
                     .hint("servers before 2022 know no encrypt=strict; encrypt=true encrypts there as well")
             }
+            Fault::Closed(why) if why.contains(BROWSER) => errors::unreachable(address, &plain(&why)).hint(
+                "start SQL Server Browser on that machine and open its UDP port 1434, or name the instance's own port: HOST:PORT in \
+                 place of HOST\\INSTANCE",
+            ),
             Fault::Closed(why) | Fault::Driver(why) => {
                 errors::unreachable(address, &plain(&why)).hint(NOBODY_THERE)
             }
+            Fault::TimedOut if is_strict => errors::too_slow(address, seconds.into()).hint(
+                "servers before 2022 know no encrypt=strict and may keep silent; encrypt=true encrypts there as well; else check host, \
+                 port and firewall",
+            ),
             Fault::TimedOut => errors::too_slow(address, seconds.into())
                 .hint("check host, port and firewall; connectTimeout=... gives it more seconds"),
             Fault::Cancelled => Error::new(ErrorKind::Cancelled, format!("connecting to {address} was cancelled")),
@@ -71,6 +81,11 @@ impl Errors {
                 self.hinted(Error::new(kind, worded(server_error)), known)
             }
             Fault::Closed(why) | Fault::Tls(why) => self.lost(&plain(&why)),
+            // The target gives statements any time, so it was something around one.
+            Fault::TimedOut if self.command_timeout_s == 0 => {
+                Error::new(ErrorKind::Statement, "the server did not confirm in time that a statement has ended")
+                    .hint("see in sys.dm_exec_requests what keeps it busy; then start again")
+            }
             Fault::TimedOut => {
                 let seconds = self.command_timeout_s;
                 Error::new(ErrorKind::Statement, format!("a statement was cancelled as it took more than {seconds} s"))
@@ -136,6 +151,8 @@ fn worded(server_error: &ServerError) -> String {
 fn plain(text: &str) -> String {
     let text = sentence(text);
     let inner = text.rsplit(": ").next().unwrap_or_default();
+    // It may have stood in parentheses, of which only the second is left.
+    let inner = if inner.contains('(') { inner } else { inner.trim_end_matches([')', '.']) };
     if inner.is_empty() { text } else { inner.to_owned() }
 }
 
@@ -171,6 +188,25 @@ mod tests {
         let error = errors().running(server(262, 14, "CREATE TABLE permission denied in database 'sales'."), false);
         assert_eq!(error.kind, ErrorKind::Permission);
         assert!(error.hint.unwrap().contains("TO [ann] in database [sales]"));
+    }
+
+    #[test]
+    fn who_keeps_silent_is_told_apart() {
+        let why = "Error Locating Server/Instance Specified [h\\i]. Ensure the instance name is correct and SQL Server Browser service \
+                   is running on the host. (Connection Error: SQL Server Browser did not respond within 1000ms. Verify that the SQL \
+                   Server Browser service is running on '127.0.0.1'.)";
+        let error = errors().connecting("h\\i", 10, false, Fault::Closed(why.to_owned()));
+        let words = "cannot connect to h\\i: SQL Server Browser did not respond within 1000ms. Verify that the SQL Server Browser \
+                     service is running on '127.0.0.1'";
+        assert_eq!(error.message, words);
+        assert!(error.hint.unwrap().contains("1434"));
+        let strict = errors().connecting("h:1433", 10, true, Fault::TimedOut);
+        assert!(strict.message.contains("within 10 s") && strict.hint.unwrap().contains("encrypt=true"));
+        assert!(!errors().connecting("h:1433", 10, false, Fault::TimedOut).hint.unwrap().contains("encrypt"));
+        // Without a time for statements none is named.
+        let patient = Errors { command_timeout_s: 0, ..errors() };
+        assert!(!patient.running(Fault::TimedOut, false).message.contains("0 s"));
+        assert!(errors().running(Fault::TimedOut, false).message.contains("more than 30 s"));
     }
 
     #[test]

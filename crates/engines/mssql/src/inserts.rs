@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 
 use plimsoll_engine::{Error, ErrorKind, Row, RowSource, RowSummary, Table, Value};
 
-use super::dialect::MssqlDialect;
 use super::wire::{Fault, Outcome, Wire};
 use super::{dialect, sql};
 
@@ -26,7 +25,7 @@ pub(super) fn load(wire: &mut dyn Wire, name: &str, table: &Table, source: &mut 
 }
 
 fn insert(wire: &mut dyn Wire, name: &str, table: &Table, source: &mut dyn RowSource) -> Outcome<RowSummary> {
-    let start = MssqlDialect.insert_start(name, table);
+    let start = dialect::of(false).insert_start(name, table);
     let (mut row, mut row_summary, mut text, mut rows) = (Row::default(), RowSummary::default(), start.clone(), 0);
     loop {
         row.clear();

@@ -13,6 +13,7 @@ use super::abilities::{Abilities, Ability};
 use super::connect::Connector;
 use super::control::{Control, text_of, whole};
 use super::counters;
+use super::describe::Server;
 use super::sql::{self, Product, Text};
 use super::waits::{self, METRICS};
 use super::wire::Wire;
@@ -31,6 +32,8 @@ const APART: Duration = Duration::from_secs(5);
 pub(super) struct ServerSampler {
     connector: Connector,
     product: Product,
+    /// The database by the name that it has, by which `master` knows it.
+    database: String,
     abilities: Abilities,
     wire: Option<Box<dyn Wire>>,
     server_time: ServerTime,
@@ -41,11 +44,12 @@ pub(super) struct ServerSampler {
 }
 
 impl ServerSampler {
-    pub(super) fn open(connector: &Connector, product: Product, abilities: Abilities) -> Result<Self> {
+    pub(super) fn open(connector: &Connector, server: &Server) -> Result<Self> {
         let mut sampler = Self {
             connector: connector.hurried(PATIENCE_S),
-            product,
-            abilities,
+            product: server.product,
+            database: server.database.clone(),
+            abilities: server.abilities,
             wire: None,
             server_time: ServerTime::default(),
             last_resources: None,
@@ -165,10 +169,9 @@ impl ServerSampler {
     fn of_master(&self, text: Text) -> Option<Vec<Row>> {
         let master = self.connector.to("master");
         let wire = master.connect_once(NAME).ok()?;
-        let database = self.connector.database();
         let mut control = Control::on(wire, &master);
-        let values = [Value::Text(database)];
-        control.rows(text, if text.has_parameters() { &values } else { &[] }).ok()
+        let values = vec![Value::Text(&self.database); text.parameters()];
+        control.rows(text, &values).ok()
     }
 }
 

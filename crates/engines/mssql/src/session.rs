@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::collections::hash_map::{Entry, HashMap};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::{
@@ -16,7 +17,7 @@ use super::abilities::{Abilities, Ability};
 use super::connect::Connector;
 use super::control::Control;
 use super::counters;
-use super::dialect::{CALL, MssqlDialect};
+use super::dialect::{self, CALL, MssqlDialect};
 use super::inserts;
 use super::plan;
 use super::qualify::{self, KnownTables};
@@ -38,6 +39,7 @@ pub(super) struct MssqlSession {
     clock: Arc<dyn Clock>,
     workspace: Workspace,
     access: RequestAccess,
+    dialect: &'static MssqlDialect,
     known: KnownTables,
     /// Texts with the place in them, by the texts they were made from.
     qualified: HashMap<String, String>,
@@ -45,6 +47,7 @@ pub(super) struct MssqlSession {
     requests: Vec<Option<String>>,
     abilities: Abilities,
     loads: (u32, Option<bool>),
+    measures_loads: Arc<AtomicBool>,
 }
 
 impl MssqlSession {
@@ -64,11 +67,13 @@ impl MssqlSession {
             clock: Arc::clone(&connector.clock),
             workspace: workspace.clone(),
             access,
+            dialect: dialect::of(abilities.has(Ability::PreferParallelPlans)),
             known: KnownTables::All,
             qualified: HashMap::new(),
             requests: Vec::new(),
             abilities,
             loads: connector.loads,
+            measures_loads: Arc::clone(&connector.measures_loads),
         };
         session.control.run(sql::SETTINGS.sql())?;
         if access.existing {
@@ -142,7 +147,7 @@ impl MssqlSession {
 
 impl Session for MssqlSession {
     fn dialect(&self) -> &'static dyn Dialect {
-        &MssqlDialect
+        self.dialect
     }
 
     fn execute(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<u64> {
@@ -184,11 +189,11 @@ impl Session for MssqlSession {
         }
         for request in SingleRow::ALL {
             let (workspace, procedure) = (self.workspace.name(), request.procedure(table));
-            let body = qualify::qualify(&MssqlDialect.single_row(request, table), workspace, &KnownTables::All);
+            let body = qualify::qualify(&self.dialect.single_row(request, table), workspace, &KnownTables::All);
             let name = sql::in_schema(workspace, &procedure);
             let words = [("workspace", workspace), ("procedure", procedure.as_str())];
             self.control.run_filled(sql::DROP_PROCEDURE, &words)?;
-            self.control.run(&MssqlDialect.create_procedure(request, table, &name, &body))?;
+            self.control.run(&self.dialect.create_procedure(request, table, &name, &body))?;
         }
         Ok(true)
     }
@@ -277,6 +282,7 @@ impl Requester for MssqlSession {
 
     /// Beside other sessions, so without a lock of the table.
     fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
+        self.measures_loads.fetch_or(self.abilities.has(Ability::LoadInBulk), Ordering::Relaxed);
         self.load_with(table, Loading { table_lock: false, batch_rows: 0 }, rows)
     }
 

@@ -93,9 +93,9 @@ impl Text {
         editions.is_empty() || editions.iter().any(is_of_product)
     }
 
-    /// True if it has parameters.
-    pub(super) fn has_parameters(self) -> bool {
-        !self.entry().values.is_empty()
+    /// How many parameters it has.
+    pub(super) fn parameters(self) -> usize {
+        self.entry().values.len()
     }
 }
 

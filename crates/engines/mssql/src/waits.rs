@@ -38,22 +38,20 @@ struct Known {
 /// The table. A test reads it as well, so that it can't be empty.
 static KNOWN: LazyLock<Vec<Known>> = LazyLock::new(|| rows(include_str!("../data/waits.toml")));
 
-/// Whole names, and beginnings of names.
-static CLASSES: LazyLock<(HashMap<&str, Class>, Vec<(&str, Class)>)> = LazyLock::new(|| {
-    let (mut whole, mut beginnings) = (HashMap::new(), Vec::new());
-    for (name, class) in KNOWN.iter().flat_map(|known| known.names.iter().map(|name| (name.as_str(), known.class))) {
-        match name.strip_suffix('%') {
-            Some(beginning) => beginnings.push((beginning, class)),
-            None => drop(whole.insert(name, class)),
-        }
-    }
-    (whole, beginnings)
+/// Its names with their classes.
+static NAMES: LazyLock<Vec<(&str, Class)>> = LazyLock::new(|| {
+    KNOWN.iter().flat_map(|known| known.names.iter().map(|name| (name.as_str(), known.class))).collect()
 });
 
+/// Those that are whole names; the others are beginnings.
+static WHOLE: LazyLock<HashMap<&str, Class>> =
+    LazyLock::new(|| NAMES.iter().copied().filter(|(name, _)| !name.ends_with('%')).collect());
+
+/// What a wait is for. A whole name goes before a beginning.
 fn class_of(wait: &str) -> Class {
-    let (whole, beginnings) = &*CLASSES;
-    let begins = || beginnings.iter().find(|(beginning, _)| wait.starts_with(beginning)).map(|(_, class)| *class);
-    whole.get(wait).copied().or_else(begins).unwrap_or(Class::Other)
+    let begins = |name: &str| name.strip_suffix('%').is_some_and(|beginning| wait.starts_with(beginning));
+    let by_beginning = || NAMES.iter().find(|(name, _)| begins(name)).map(|(_, class)| *class);
+    WHOLE.get(wait).copied().or_else(by_beginning).unwrap_or(Class::Other)
 }
 
 /// True for a wait of the server's own threads for work, which says nothing of anybody's.
@@ -158,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_name_stands_once_and_has_a_source() {
-        let names: Vec<&String> = KNOWN.iter().flat_map(|known| &known.names).collect();
+        let names: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
         assert!(names.len() > 100);
         for (at, name) in names.iter().enumerate() {
             assert!(!names[..at].contains(name), "{name} is there twice");

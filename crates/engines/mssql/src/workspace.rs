@@ -127,15 +127,10 @@ fn take_lock(control: &mut Control, resource: &str, shared: bool, patience_ms: u
 /// Does something while nobody else takes or changes a lease on that place.
 fn in_gate<T>(control: &mut Control, workspace: &Workspace, work: impl FnOnce(&mut Control) -> Result<T>) -> Result<T> {
     let [_, gate] = sql::resource(workspace.name());
-    match take_lock(control, &gate, false, GATE_PATIENCE_MS)? {
-        Some(0..) => {}
-        _ => {
-            return Err(Error::new(
-                ErrorKind::Busy,
-                format!("the gate of the lease on {workspace} is held by somebody else"),
-            )
+    if !granted(take_lock(control, &gate, false, GATE_PATIENCE_MS)?, workspace)? {
+        let message = format!("the gate of the lease on {workspace} is held by somebody else");
+        return Err(Error::new(ErrorKind::Busy, message)
             .hint("another program stands in the middle of taking the lease; try again"));
-        }
     }
     let done = work(control);
     let left = control.run_filled(sql::GIVE_LOCK_BACK, &[("resource", &gate)]);
@@ -146,15 +141,38 @@ fn in_gate<T>(control: &mut Control, workspace: &Workspace, work: impl FnOnce(&m
 /// Takes the lock of a place for this session unless another session's stands against it. To be done in the gate.
 fn take(control: &mut Control, workspace: &Workspace, shared: bool) -> Result<bool> {
     let [lease, _] = sql::resource(workspace.name());
-    match take_lock(control, &lease, shared, 0)? {
-        // Granted at once, or after others let go.
-        Some(0..) => Ok(true),
-        // Not granted in time.
+    granted(take_lock(control, &lease, shared, 0)?, workspace)
+}
+
+/// Whether a lock was granted, by what `sp_getapplock` is documented to answer.
+fn granted(answer: Option<i64>, workspace: &Workspace) -> Result<bool> {
+    let failed = |kind, what: &str, hint: &str| {
+        Err(Error::new(kind, format!("{what} (sp_getapplock, the lease on {workspace})")).hint(hint))
+    };
+    match answer {
+        // At once, or after others let go.
+        Some(0 | 1) => Ok(true),
+        // Not in time.
         Some(-1) => Ok(false),
+        Some(-2) => failed(ErrorKind::Cancelled, "the request for a lock was cancelled", "start again"),
+        Some(-3) => failed(
+            ErrorKind::Busy,
+            "the request for a lock was chosen as a deadlock victim",
+            "another program takes and gives back leases at the same time; try again",
+        ),
+        Some(-999) => failed(
+            ErrorKind::Permission,
+            "the server does not take the call for a lock",
+            "application locks are made for the role public, which every user of a database is a member of: see whether public may \
+             still execute sp_getapplock",
+        ),
         other => {
             let code = other.map_or_else(|| "nothing".to_owned(), |code| code.to_string());
-            Err(Error::new(ErrorKind::Unsupported, format!("sp_getapplock answered {code} to a lease on {workspace}"))
-                .hint("leases need application locks (sp_getapplock), which this server does not seem to have"))
+            failed(
+                ErrorKind::Unsupported,
+                &format!("the server answers {code} to a request for a lock"),
+                "leases need application locks, which this server does not seem to have",
+            )
         }
     }
 }

@@ -32,6 +32,9 @@ pub fn usual(request: &Request) -> Reply {
     if sql.contains("HAS_PERMS_BY_NAME") {
         return one(vec![Datum::from(1); 9]);
     }
+    if sql.contains("ORIGINAL_LOGIN") {
+        return one(["ann", "dbo", "H1", "H1", "H1"].map(text).to_vec());
+    }
     if sql.contains("SERVERPROPERTY") {
         let about = "Microsoft SQL Server 2022 (RTM) - 16.0.1000.6 (X64)";
         let words = ["16.0.1000.6", "Developer Edition"].map(text);

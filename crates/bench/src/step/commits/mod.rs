@@ -8,7 +8,7 @@ use plimsoll_engine::{
 };
 use plimsoll_measurement::{FileRow, LatencyHistogram, Metric, Repetition, RequestKind, Seconds};
 
-use crate::figures::series::{LOG_WAITS, Measured, Series, latencies};
+use crate::figures::series::{Measured, Series, is_log_wait, latencies};
 use crate::parameters::{Kind, Parameter};
 use crate::step::context::{Context, Keep, Time};
 use crate::step::kind::{Measure, Measures, StepKind};
@@ -38,7 +38,7 @@ fn figures(measured: &Measured<'_>) -> Vec<Series> {
         1e3 * seconds(repetition) / inserted.max(1) as f64
     };
     let share = |repetition: &&Repetition| {
-        let of_log = repetition.waits.iter().filter(|wait| wait.wait.starts_with(LOG_WAITS));
+        let of_log = repetition.waits.iter().filter(|wait| is_log_wait(&wait.wait));
         (!repetition.waits.is_empty()).then(|| of_log.map(|wait| wait.elapsed_percent).sum())
     };
     let figures = [

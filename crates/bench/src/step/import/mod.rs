@@ -6,7 +6,7 @@ use plimsoll_engine::work::Work;
 use plimsoll_engine::{Error, ErrorKind, Follow as _, Result};
 use plimsoll_measurement::{Metric, Point, Repetition, units};
 
-use crate::figures::series::{LOG_WAITS, Series, mean, ratio};
+use crate::figures::series::{Series, is_log_wait, mean, ratio};
 use crate::parameters::Parameters;
 use crate::scratch::Scratch;
 use crate::step::context::{Keep, Target};
@@ -94,7 +94,7 @@ fn write_beside(target: &Target<'_>, parameters: &Parameters, keep: &mut Keep<'_
 /// something else may have been slower.
 fn log_rate_limit(of_size: &Largest<'_>, rates: &[f64], repetitions: &[&Repetition]) -> Series {
     let waited = |repetition: &&Repetition| -> f64 {
-        let waits = repetition.waits.iter().filter(|wait| wait.wait.starts_with(LOG_WAITS));
+        let waits = repetition.waits.iter().filter(|wait| is_log_wait(&wait.wait));
         waits.map(|wait| wait.elapsed_percent).sum()
     };
     let waits = repetitions.iter().map(waited).reduce(f64::min).unwrap_or(0.0);

@@ -12,7 +12,7 @@ mod figures;
 mod search;
 
 use plimsoll_engine::work::Work;
-use plimsoll_engine::{Error, ErrorKind, Result, Session, Table, TableSize, Value};
+use plimsoll_engine::{Result, Session, Table, TableSize, Value};
 use plimsoll_load::keys::below;
 use plimsoll_measurement::{Counter, Metric, Point, units};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -27,7 +27,7 @@ use crate::parameters::{Kind, Parameter};
 use crate::schema::{self, Width};
 use crate::step::context::{Context, Keep, Target};
 use crate::step::kind::{Measure, Measures, StepKind, contradiction, pages};
-use crate::step::probe::Probe;
+use crate::step::probe::{Probe, uncounted};
 
 /// Pages are what counts, not what is in them.
 const WIDTH: Width = Width::Seeds;
@@ -189,12 +189,9 @@ impl Memory {
             seconds = time.clock.now().since(pass_start).as_secs_f64();
             probe.stop(session)?;
             passes += 1;
-            let misses = probe.count(Counter::CacheMissPages).ok_or_else(|| {
-                Error::new(
-                    ErrorKind::Unsupported,
-                    "the engine does not count cache misses, so its memory can't be found",
-                )
-            })?;
+            let misses = probe
+                .count(Counter::CacheMissPages)
+                .ok_or_else(|| uncounted(target.database, "its memory can't be found"))?;
             // The first pass warms. After it, another one is worth while only if this one missed far less than the last. Where
             // pages have to rest, what a pass raises is first seen in the next but one.
             let first_that_tells = if rest.is_zero() { 2 } else { 4 };

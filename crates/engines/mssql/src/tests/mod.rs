@@ -175,6 +175,22 @@ fn a_database_in_azure_states_its_level_and_its_limits() {
     assert!(server.free_bytes.is_none() && server.abilities.has(Ability::SeeSpace));
 }
 
+/// Express stops at a size of its own, however much room the disk has.
+#[test]
+fn express_has_a_largest_size() {
+    let express = |version: &'static str, used: i64| {
+        let mut says = identity(version);
+        says[2] = BigInt(4);
+        let script = everything().row("SERVERPROPERTY", &says).row("'SpaceUsed'", &[BigInt(used)]);
+        described(&script).unwrap().free_bytes
+    };
+    // The disk has 5 GB.
+    assert_eq!(express("16.0.1000.6", 8 << 30), Some(2 << 30));
+    assert_eq!(express("16.0.1000.6", 11 << 30), Some(0));
+    assert_eq!(express("16.0.1000.6", 1 << 30), Some(5 << 30));
+    assert_eq!(express("17.0.1000.7", 8 << 30), Some(5 << 30));
+}
+
 /// Each view that is not to be seen costs what depends on it, and says so with what would give it.
 #[test]
 fn what_is_missing_costs_what_depends_on_it_and_no_more() {
@@ -354,8 +370,23 @@ fn a_lease_is_taken_changed_and_given_back_without_a_gap() {
 fn a_lease_is_refused_as_it_should_be() {
     let taken = granting().row("'Exclusive', @LockOwner = 'Session', @LockTimeout = 0", &[BigInt(-1)]);
     assert!(lease(&taken, ClaimMode::Exclusive).unwrap().is_none());
-    let strange = granting().row("'Exclusive', @LockOwner = 'Session', @LockTimeout = 0", &[BigInt(-999)]);
-    assert_eq!(lease(&strange, ClaimMode::Exclusive).err().unwrap().kind, ErrorKind::Unsupported);
+    // What is documented is told apart, and from what isn't.
+    for (answer, kind) in [
+        (BigInt(-2), ErrorKind::Cancelled),
+        (BigInt(-3), ErrorKind::Busy),
+        (BigInt(-999), ErrorKind::Permission),
+        (BigInt(-7), ErrorKind::Unsupported),
+        (BigInt(2), ErrorKind::Unsupported),
+        (Null, ErrorKind::Unsupported),
+    ] {
+        for words in ["'Exclusive', @LockOwner = 'Session', @LockTimeout = 0", "@LockTimeout = 10000"] {
+            let error = lease(&granting().row(words, &[answer]), ClaimMode::Exclusive).err().unwrap();
+            assert!(error.kind == kind && error.hint.is_some(), "{answer:?} {words}: {error:?}");
+        }
+    }
+    let held = granting().row("@LockTimeout = 10000", &[BigInt(-1)]);
+    assert!(lease(&held, ClaimMode::Exclusive).err().unwrap().message.contains("gate"));
+    assert!(lease(&granting().row("'Exclusive', @LockOwner", &[BigInt(1)]), ClaimMode::Exclusive).unwrap().is_some());
     let foreign = granting().row("sys.extended_properties", &[BigInt(0)]);
     let error = lease(&foreign, ClaimMode::Exclusive).err().unwrap();
     assert!(error.kind == ErrorKind::Safety && error.hint.unwrap().contains("sp_addextendedproperty"));

@@ -2,12 +2,14 @@
 
 use plimsoll_engine::value::Value::{self, BigInt, Text};
 use plimsoll_engine::{
-    ColumnType, Dialect, ErrorKind, RequestAccess, Requester, Session, SingleRow, Statement, Table, Workspace,
+    ColumnType, Database as _, Dialect, ErrorKind, RequestAccess, Requester, Result, Row, RowSource, Session,
+    Sessions as _, SingleRow, Statement, Table, Workspace,
 };
 
 use super::scripted::{Said, Script};
 use super::{URL, clock, described, everything, granting};
-use crate::dialect::MssqlDialect;
+use crate::database::MssqlDatabase;
+use crate::dialect;
 use crate::session::MssqlSession;
 use crate::workspace;
 
@@ -45,13 +47,34 @@ fn single_rows_are_asked_for_by_procedures_of_our_own() {
          UPDATE [plimsoll_run_a1].[t] SET [Int1] = @P1 WHERE [RowId] = @P2"
     );
     assert!(made[7].ends_with("@P1 int AS SELECT [RowId], [Int1] FROM [plimsoll_run_a1].[t] WHERE [RowId] = @P1"));
-    let sql = MssqlDialect.call(SingleRow::Update, &table()).unwrap();
+    let sql = dialect::of(true).call(SingleRow::Update, &table()).unwrap();
     let statement = Statement { number: 0, sql, columns: Some(Vec::new()) };
     let answer = Requester::ask(&mut session, &statement, &[Value::Int(1), Value::Int(2)]).unwrap();
     assert_eq!(answer.rows, 1);
     // Somebody else's procedures are nothing to us.
     assert!(session.execute("EXEC other @P1", &[Value::Int(1)]).is_err());
     assert_eq!(script.asked().last().unwrap(), "EXEC other @P1");
+}
+
+/// The library of the protocol has no hint for the order of rows, which a load whose time is measured says.
+#[test]
+fn a_measured_load_says_that_it_had_no_order() {
+    struct Nothing;
+    impl RowSource for Nothing {
+        fn next(&mut self, _: &mut Row) -> Result<bool> {
+            Ok(false)
+        }
+    }
+    let (_, clock) = clock();
+    let script = granting().on("LOAD", [Said::Rows(Vec::new())]).on("SET NOCOUNT", [Said::Rows(Vec::new())]);
+    let database = MssqlDatabase::open(script.connector(URL, &clock)).unwrap();
+    let workspace = Workspace::run("a1").unwrap();
+    let mut session = database.session_with(&workspace, &workspace, RequestAccess::OWN).unwrap();
+    Session::load(session.as_mut(), &table(), &mut Nothing).unwrap();
+    assert_eq!(database.warnings(), Vec::<String>::new());
+    let mut requester = database.requester(&workspace, &workspace, RequestAccess::OWN).unwrap();
+    requester.load_batch(&table(), &mut Nothing).unwrap();
+    assert!(database.warnings().len() == 1 && database.warnings()[0].contains("hint of their order"));
 }
 
 #[test]
@@ -101,7 +124,7 @@ fn procedures_of_a_place_go_with_it() {
 fn the_plan_of_a_statement_is_read_back() {
     const XML: &str = include_str!("plans/parallel.xml");
     let plans = |row: Vec<Value<'static>>| granting().on("q.last_dop", [Said::Rows(vec![row])]);
-    let sql = MssqlDialect.join_in_parallel("cpu").unwrap();
+    let sql = dialect::of(true).join_in_parallel("cpu").unwrap();
     let script = plans(vec![BigInt(8), Text(XML)]);
     let plan = session(&script).plan(&sql).unwrap().unwrap();
     assert_eq!(plan.degree, Some(8));

@@ -197,8 +197,16 @@ fn views_have_the_waits_of_all_and_five_minutes_where_master_is_open() {
     assert_eq!((views.files.len(), views.resources_15_s.len()), (2, 1));
     assert_eq!(views.resources_5_min[0].data_io_percent, Some(60.0));
     assert_eq!(clock.now().since(views.resources_5_min[0].end), Duration::from_mins(5));
+    // By the name that the database says it has, also where the target names none.
+    let script = sampled();
+    let mut sampler = {
+        let database = MssqlDatabase::open(script.connector("mssql://ann:pl4nted@h", &clock)).unwrap();
+        database.server_sampler().unwrap().unwrap()
+    };
+    sampler.views().unwrap();
+    assert_eq!(script.values(), "[Text(\"sales\")]");
     let closed = sampled().refuses("sys.resource_stats", 297);
-    assert!(sampler(&closed, &clock).views().unwrap().resources_5_min.is_empty());
+    assert!(self::sampler(&closed, &clock).views().unwrap().resources_5_min.is_empty());
 }
 
 #[test]
@@ -215,6 +223,21 @@ fn ceilings_are_those_in_force() {
     let level = [("sessions", 1_200.0), ("workers", 120.0), ("log_bandwidth", 2.5), ("data_iops", 640.0)];
     assert_eq!(said(&azure()), named(&level));
     assert_eq!(said(&everything()), named(&[("cpu", 8.0)]));
+}
+
+/// A step that needs a count is told what would give it, and nothing where nothing would.
+#[test]
+fn what_would_let_a_counter_be_read_is_a_grant() {
+    let (_, clock) = clock();
+    let remedy = |script: &Script, counter| MssqlDatabase::open(script.connector(URL, &clock)).unwrap().remedy(counter);
+    let poor = everything().refuses("dm_io_virtual_file_stats", 300);
+    let said = remedy(&poor, Counter::CacheMissPages).unwrap();
+    assert!(said.starts_with("file statistics are needed (in master: GRANT VIEW SERVER STATE TO [ann]"), "{said}");
+    assert_eq!(remedy(&poor, Counter::SessionsOnCpu), None);
+    assert_eq!(remedy(&everything(), Counter::CacheMissPages), None);
+    // Nothing is granted at a server that has no such view.
+    let other = poor.row("SERVERPROPERTY", &[Text("12.0"), Null, BigInt(2), Text("Another"), Null, Text("sales")]);
+    assert!(!remedy(&other, Counter::CacheMissPages).unwrap().contains("GRANT"));
 }
 
 #[test]

@@ -24,6 +24,8 @@ pub struct Script(Arc<Mutex<Inner>>);
 struct Inner {
     answers: Vec<(String, VecDeque<Said>)>,
     asked: Vec<String>,
+    /// The values that went with the last text that had some, as text.
+    values: String,
     logins: VecDeque<Fault>,
     names: Vec<String>,
     cancels: usize,
@@ -69,6 +71,11 @@ impl Script {
     /// The texts that were asked, in their order.
     pub fn asked(&self) -> Vec<String> {
         self.0.lock().unwrap().asked.clone()
+    }
+
+    /// The values that went with the last text that had some.
+    pub fn values(&self) -> String {
+        self.0.lock().unwrap().values.clone()
     }
 
     /// Statements with these words last until they were cancelled so often.
@@ -131,7 +138,10 @@ impl Cancel for Counting {
 }
 
 impl Wire for Script {
-    fn query(&mut self, sql: &str, _: &[Value<'_>], columns: &[ColumnType], each: EachRow<'_>) -> Outcome<u64> {
+    fn query(&mut self, sql: &str, values: &[Value<'_>], columns: &[ColumnType], each: EachRow<'_>) -> Outcome<u64> {
+        if !values.is_empty() {
+            self.0.lock().unwrap().values = format!("{values:?}");
+        }
         let rows = self.answer(sql)?;
         loop {
             let inner = self.0.lock().unwrap();
