@@ -190,6 +190,16 @@ impl Statements {
         filled(&self.get(name).sql, self.quoting, word).unwrap_or_else(|gap| panic!("'{name}': nothing fits {gap}"))
     }
 
+    /// The text that an edition has, with its gaps filled.
+    ///
+    /// # Panics
+    /// If it has none, or a gap is left without its word.
+    pub fn fill_for(&self, name: &str, edition: &str, words: &[(&str, &str)]) -> String {
+        let entry = self.get_for(name, edition).unwrap_or_else(|| panic!("'{name}': {edition} has none"));
+        let word = |gap: &str| words.iter().find(|(name, _)| *name == gap).map(|(_, word)| *word);
+        filled(&entry.sql, self.quoting, word).unwrap_or_else(|gap| panic!("'{name}': nothing fits {gap}"))
+    }
+
     /// The text of a statement with these words, and those of its example for the other gaps.
     ///
     /// # Errors

@@ -112,7 +112,7 @@ fn what_the_documentation_asks_of_batches_is_held() {
         "SELECT 1; WITH c AS (SELECT 1 a) SELECT a FROM c",
         "MERGE t USING u ON t.a = u.a WHEN MATCHED THEN DELETE;",
         "CREATE SCHEMA s",
-        "SELECT geometry::Parse('x'), $1, 0x1F, N'it''s', [a]]b], \"c\"\"d\" FROM t",
+        "SELECT geometry::Parse('x'), $1, 0x1F, N'it''s', [a]]b], [[c], \"c\"\"d\" FROM t",
         "SELECT a FROM t WHERE a IN (1, 2) GROUP BY GROUPING SETS ((a, b), a)",
         "SELECT * FROM a JOIN b JOIN c ON b.x = c.x ON a.x = b.x CROSS APPLY f(a.x) y, (VALUES (1, 2)) v(d, e)",
         "DECLARE @x varchar(max), @y dbo.mine, @z double precision = 1 SELECT @x",

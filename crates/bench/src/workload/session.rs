@@ -23,9 +23,9 @@ const FIRST_BACK_OFF: Duration = Duration::from_millis(5);
 const FIRST_RECONNECT: Duration = Duration::from_millis(50);
 const LAST_RECONNECT: Duration = Duration::from_secs(1);
 
-/// A pause that a server asks for becomes twice as long with each try, up to this; during a longer one than this glance it is looked
-/// whether the wait is to end.
+/// A pause that a server asks for becomes twice as long with each try, up to this.
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+/// How often it is looked during such a pause whether the wait is to end.
 const GLANCE: Duration = Duration::from_secs(1);
 
 /// So many failures without an answer of any session end the work: what they say will not pass.

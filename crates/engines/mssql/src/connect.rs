@@ -143,7 +143,8 @@ impl Connector {
             |_| true,
             || {
                 let wire = self.try_all(application)?.map_err(|failed| self.refused(failed))?;
-                self.errors.seen.let_in(self.clock.now().since(began), wire.sent_on());
+                let took = self.clock.now().since(began);
+                self.errors.seen.let_in(self.database(), took, wire.sent_on());
                 Ok(wire)
             },
         )
@@ -196,6 +197,7 @@ impl Connector {
     pub(super) fn to(&self, database: &str) -> Self {
         let mut other = self.clone();
         database.clone_into(&mut other.login.database);
+        database.clone_into(&mut other.errors.database);
         other
     }
 

@@ -40,7 +40,7 @@ impl Errors {
                 let (server_error, known) = telling(&server_errors);
                 let passing = self.passing(known);
                 let message = format!("{address} refuses the connection: {}", worded(server_error));
-                if let Some(known) = passing.filter(|known| known.cause == Some(Cause::Unavailable) && self.seen.is_in()) {
+                if let Some(known) = passing.filter(|known| known.cause == Some(Cause::Unavailable) && self.seen.is_in(&self.database)) {
                     return Error::new(ErrorKind::Lost, message).hint(AWAY).retry_after(known.pause());
                 }
                 let kind = match known.map(|known| known.class.kind()) {
@@ -102,7 +102,7 @@ impl Errors {
 
     /// True for what passes by itself: a log-in that meets it is worth another try.
     fn passing(&self, known: Option<&'static KnownError>) -> Option<&'static KnownError> {
-        known.filter(|known| known.cause.is_some() && (!known.once_in || self.seen.is_in()))
+        known.filter(|known| known.cause.is_some() && (!known.once_in || self.seen.is_in(&self.database)))
     }
 
     /// Counts a log-in that was refused for a while.
@@ -302,7 +302,7 @@ mod tests {
         assert_eq!(met(Fault::Closed("gone".to_owned())), (ErrorKind::Connect, None));
         // A name that was never right is not waited for; one that was may be away.
         assert_eq!(met(server(4060, 16, "no such database")), (ErrorKind::Missing, None));
-        errors.seen.let_in(std::time::Duration::ZERO, None);
+        errors.seen.let_in("sales", std::time::Duration::ZERO, None);
         assert_eq!(met(server(4060, 16, "no such database")), (ErrorKind::Lost, Some(5)));
         assert_eq!(met(server(40613, 17, "not available")), (ErrorKind::Lost, Some(5)));
         assert_eq!(met(server(40501, 20, "busy")), (ErrorKind::Busy, Some(10)));

@@ -94,8 +94,9 @@ struct Step<'a> {
     /// The depths of parentheses at which a comma names another table, and the depth that is reached.
     lists: Vec<usize>,
     depth: usize,
-    /// The word before.
+    /// The word before, and the one before that.
     before: &'a str,
+    before_that: &'a str,
     creates: bool,
     selects_into: bool,
     /// In a MERGE; its source comes behind USING.
@@ -172,7 +173,9 @@ impl<'a> Walk<'a> {
                 step.merges = is(word, "MERGE");
             }
             step.is_target |= is(word, "UPDATE DELETE");
-            if is(word, BEFORE_TABLE) && !is(step.before, "DISTINCT") || step.merges && is(word, "USING") {
+            // `IS DISTINCT FROM` compares; `SELECT DISTINCT 1 FROM` does not.
+            let compares = is(step.before, "DISTINCT") && is(step.before_that, "IS NOT");
+            if is(word, BEFORE_TABLE) && !compares || step.merges && is(word, "USING") {
                 step.wanted = Some(word);
                 if is(word, "FROM") && !step.in_list() {
                     step.lists.push(step.depth);
@@ -185,7 +188,7 @@ impl<'a> Walk<'a> {
                 step.lists.pop();
             }
         }
-        step.before = word;
+        (step.before_that, step.before) = (step.before, word);
     }
 }
 
@@ -305,6 +308,7 @@ mod tests {
                 "SELECT a -- FROM u\n FROM t /* FROM /* x */ u */ WITH (NOLOCK)",
                 "SELECT a -- FROM u\n FROM [p].t /* FROM /* x */ u */ WITH (NOLOCK)",
             ),
+            ("SELECT DISTINCT 1 FROM t, u", "SELECT DISTINCT 1 FROM [p].t, [p].u"),
             ("SELECT a FROM t WHERE a IS DISTINCT FROM b", "SELECT a FROM [p].t WHERE a IS DISTINCT FROM b"),
             (
                 "SELECT a FROM sys.tables t CROSS APPLY sys.f(t.a) u",

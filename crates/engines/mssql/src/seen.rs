@@ -53,8 +53,8 @@ struct Counts {
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     counts: Mutex<Counts>,
-    /// Where the connections are: empty for the server that the target names, `None` before the first.
-    place: Mutex<Option<String>>,
+    /// Where connections to each database that let us in are; empty for the server that the target names.
+    places: Mutex<BTreeMap<String, String>>,
 }
 
 impl Seen {
@@ -79,28 +79,27 @@ impl Seen {
         self.counts().cut += 1;
     }
 
-    /// A log-in was let in after so long, at the server that a gateway sent it on to, if one did.
-    pub(super) fn let_in(&self, after: Duration, sent_on: Option<&str>) {
+    /// A log-in to a database was let in after so long, at the server that a gateway sent it on to, if one did.
+    pub(super) fn let_in(&self, database: &str, after: Duration, sent_on: Option<&str>) {
         let sent_on = sent_on.unwrap_or_default();
-        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-        let has_moved = place.as_deref().is_some_and(|place| place != sent_on);
-        if has_moved || place.is_none() {
-            *place = Some(sent_on.to_owned());
-        }
+        let before = self.places().insert(database.to_owned(), sent_on.to_owned());
         let mut counts = self.counts();
-        counts.moved += u64::from(has_moved);
+        counts.moved += u64::from(before.is_some_and(|before| before != sent_on));
         counts.longest_log_in = counts.longest_log_in.max(after);
     }
 
-    /// True once a log-in was let in.
-    pub(super) fn is_in(&self) -> bool {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    fn places(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True once a log-in to this database was let in.
+    pub(super) fn is_in(&self, database: &str) -> bool {
+        self.places().contains_key(database)
     }
 
     /// True if a gateway sends connections on.
     pub(super) fn is_sent_on(&self) -> bool {
-        let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-        place.as_deref().is_some_and(|place| !place.is_empty())
+        self.places().values().any(|place| !place.is_empty())
     }
 
     /// What is to be said of the time since the last telling. `slept` is true for a database that may have been asleep until now.
@@ -189,16 +188,18 @@ mod tests {
     #[test]
     fn who_is_sent_elsewhere_has_moved() {
         let seen = Seen::default();
-        assert!(!seen.is_in() && !seen.is_sent_on());
+        assert!(!seen.is_in("sales") && !seen.is_sent_on());
         for place in [Some("a:11000"), Some("a:11000"), Some("b:11001"), Some("b:11001"), Some("b:11001")] {
-            seen.let_in(Duration::ZERO, place);
+            seen.let_in("sales", Duration::ZERO, place);
+            // Other databases are elsewhere anyway.
+            seen.let_in("master", Duration::ZERO, Some("c:11002"));
         }
-        assert!(seen.is_in() && seen.is_sent_on());
+        assert!(seen.is_in("sales") && !seen.is_in("other") && seen.is_sent_on());
         let told = seen.told(false);
         assert!(told.len() == 1 && told[0].starts_with("redirected: the gateway sent 1 connection on"), "{told:?}");
         // Behind no gateway nobody moves.
         let seen = Seen::default();
-        (0..3).for_each(|_| seen.let_in(Duration::ZERO, None));
-        assert!(seen.is_in() && !seen.is_sent_on() && seen.told(false).is_empty());
+        (0..3).for_each(|_| seen.let_in("sales", Duration::ZERO, None));
+        assert!(seen.is_in("sales") && !seen.is_sent_on() && seen.told(false).is_empty());
     }
 }

@@ -20,6 +20,7 @@ use super::requester::WireRequester;
 use super::sampler::ServerSampler;
 use super::self_test::PostgresSelfTest;
 use super::session::PostgresSession;
+use super::statements::sql;
 use super::transfer::PostgresTransfer;
 use super::{capabilities, cold, copies, workspace};
 
@@ -50,7 +51,7 @@ impl Database for PostgresDatabase {
     /// None at all if the server can't be asked now.
     fn capabilities(&self) -> Vec<Capability> {
         let connection = self.connector.connect(CONTROL);
-        let detected = connection.and_then(|mut connection| capabilities::detect(&mut connection));
+        let detected = connection.and_then(|mut connection| capabilities::detect(&mut connection, self.server.version));
         detected.unwrap_or_default()
     }
 
@@ -81,7 +82,7 @@ impl Workspaces for PostgresDatabase {
 
     fn remove(&self, workspace: &Workspace) -> Result<bool> {
         place::remove(self.connector.as_ref(), workspace, |connection| {
-            connection.run("SET lock_timeout = 60000")?;
+            connection.run(sql("patience for locks"))?;
             if workspace.kind() != WorkspaceKind::Copy {
                 return workspace::drop_schema(connection, workspace).map(|()| true);
             }

@@ -15,8 +15,8 @@ fn rounds() -> u32 {
 /// A run that goes on until it is killed.
 fn start(scene: &Scene) -> Child {
     let url = crate::url();
-    let words = ["run", "write-chunk", "--target", &url, "--short", "--set", "at_least=1h", "--set", "chunk=64KiB"];
-    scene.spawn(&[&words[..], &["--set", "source=16KiB", "--set", "volume=40MiB", "--repetitions", "26"]].concat())
+    let words = ["run", "insert", "--target", &url, "--short", "--set", "duration=1h", "--set", "volume=1MiB"];
+    scene.spawn(&[&words[..], &["--set", "sessions=2", "--repetitions", "1"]].concat())
 }
 
 /// The only workspace that is in use, once there is one.

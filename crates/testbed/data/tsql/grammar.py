@@ -97,13 +97,13 @@ class Grammar:
         return {"line": line, "position": position, "near": near, "keyword": near.upper() in self.reserved, "what": what}
 
     def without_gaps(self, text, all_tokens):
-        """The text with blanks for statements of the forms that the dialect does not know, and other names for those with a
-        bracket in them, which its lexer does not know. Everything stays at its place."""
+        """The text with blanks for statements of the forms that the dialect does not know, and other names for those with
+        brackets in them, which its lexer does not know. Everything stays at its place."""
         chars = list(text)
         statement = []
         for token in [*all_tokens, None]:
-            if token is not None and token.kind == "name" and "]]" in token.raw[:-1]:
-                chars[token.start : token.end] = "[" + token.raw[1:-1].replace("]", "_") + "]"
+            if token is not None and token.raw.startswith("["):
+                chars[token.start + 1 : token.end - 1] = re.sub(r"[\[\]]", "_", token.raw[1:-1])
             if token is not None and token.raw != ";":
                 statement.append(token)
                 continue

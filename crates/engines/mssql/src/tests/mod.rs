@@ -2,6 +2,8 @@
 //! orphans, counters.
 
 mod azure;
+mod failover;
+mod grammar;
 mod moving;
 mod permissions;
 mod requests;

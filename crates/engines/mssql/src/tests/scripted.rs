@@ -10,6 +10,7 @@ use plimsoll_engine::{
     Answer, AnswerColumn, Cancel, ColumnType, Credentials, Row, RowSource, RowSummary, Shape, Target, Value,
 };
 use plimsoll_measurement::Moment;
+use plimsoll_testbed::grammar::Grammar;
 
 use crate::connect::{Connector, Dial};
 use crate::url::Location;
@@ -88,7 +89,14 @@ impl Script {
         self.0.lock().unwrap().names.clone()
     }
 
+    /// What is no T-SQL has no answer.
     fn answer(&self, sql: &str) -> Outcome<Vec<Vec<Value<'static>>>> {
+        let offences = Grammar::shared().and_then(|grammar| grammar.check(sql)).unwrap();
+        assert!(offences.is_empty(), "not T-SQL: {sql}\n  {}", offences[0]);
+        self.said(sql)
+    }
+
+    fn said(&self, sql: &str) -> Outcome<Vec<Vec<Value<'static>>>> {
         let mut inner = self.0.lock().unwrap();
         inner.asked.push(sql.to_owned());
         let Some((_, answers)) = inner.answers.iter_mut().find(|(words, _)| sql.contains(words.as_str())) else {
@@ -168,7 +176,7 @@ impl Wire for Script {
     }
 
     fn load(&mut self, table: &str, loading: Loading, rows: &mut dyn RowSource) -> Outcome<RowSummary> {
-        self.answer(&format!("LOAD {table} {loading:?}"))?;
+        self.said(&format!("LOAD {table} {loading:?}"))?;
         let (mut row, mut row_summary) = (Row::default(), RowSummary::default());
         while rows.next(&mut row).map_err(Fault::Ours)? {
             row_summary.add(&mut row);

@@ -2,6 +2,7 @@
 
 mod answers;
 mod loads;
+mod refusals;
 
 use std::time::Duration;
 
