@@ -11,7 +11,6 @@ use plimsoll_engine::{ColumnType, Dialect as _, Table};
 use plimsoll_testbed::grammar::{Grammar, gaps};
 
 use self::custom::Custom;
-use crate::dialect::MssqlDialect;
 use crate::qualify::{KnownTables, qualify};
 use crate::sql::STATEMENTS;
 
@@ -159,7 +158,7 @@ fn errors_that_are_planted_are_found() {
 #[test]
 fn a_reserved_word_is_named() {
     let table = Table::new("plimsoll_manifest", &[("Number", ColumnType::Int), ("RowCount", ColumnType::BigInt)]);
-    let sql = MssqlDialect.create_table(&table);
+    let sql = made::DIALECT.create_table(&table);
     assert_t_sql(std::slice::from_ref(&sql));
     let found = Grammar::shared().unwrap().check(&sql.replace("[RowCount]", "RowCount")).unwrap();
     assert_eq!(found.len(), 1, "{found:?}");
