@@ -38,6 +38,7 @@ struct Figure {
 }
 
 const MINUTES: &str = "takes minutes and a quiet machine";
+const SERVER: &str = "needs a server, named by PLIMSOLL_TEST_MSSQL_URL";
 
 const BARS: &[Bar] = &[
     Bar {
@@ -128,6 +129,60 @@ const BARS: &[Bar] = &[
         goal: "the product builds from its packages alone",
         check: Check::Command { command: "cargo xtask package --build", reason: MINUTES },
     },
+    Bar {
+        subject: "sqlserver",
+        name: "grammar",
+        goal: "every statement and 5,000 generated ones parse; ten planted errors are each caught",
+        check: Check::Command {
+            command: "cargo test -p plimsoll-mssql --lib grammar -- --nocapture",
+            reason: "needs a build of the tests",
+        },
+    },
+    Bar {
+        subject: "sqlserver",
+        name: "every-test",
+        goal: "every test runs or says what is absent; rows that the server counts are those of the record",
+        check: Check::Command { command: "cargo xtask trial", reason: SERVER },
+    },
+    Bar {
+        subject: "sqlserver",
+        name: "two-clients",
+        goal: "ten rounds of two clients: lease held, killed, taken, cleaned; never two in a workspace, nothing left",
+        check: Check::Command { command: "cargo xtask trial a_lease_keeps", reason: SERVER },
+    },
+    Bar {
+        subject: "sqlserver",
+        name: "rights",
+        goal: "with few rights each reading is there, or absent with the right that it needs",
+        check: Check::Command {
+            command: "cargo test -p plimsoll-mssql --lib tests::rights",
+            reason: "needs a build of the tests",
+        },
+    },
+    Bar {
+        subject: "sqlserver",
+        name: "azure",
+        goal: "what Azure refuses for a while is tried again, counted, and told apart",
+        check: Check::Command {
+            command: "cargo test -p plimsoll-mssql --lib tests::azure && cargo test -p plimsoll --test transient",
+            reason: "needs a build of the tests",
+        },
+    },
+    Bar {
+        subject: "sqlserver",
+        name: "select-cpu",
+        goal: "client CPU a point select <= 2.0 x our PostgreSQL path",
+        check: Check::Command {
+            command: "cargo bench -p plimsoll-bench --bench tds -- select 10 5 5000",
+            reason: MINUTES,
+        },
+    },
+    Bar {
+        subject: "sqlserver",
+        name: "self-test",
+        goal: "at most 120 s",
+        check: Check::Command { command: "plimsoll doctor mssql://... --self-test --allow-workspace", reason: SERVER },
+    },
 ];
 
 /// Prints the bars of a subject or of a name, or all of them. Bars that are missed are told, and are no failure of the command.
@@ -207,7 +262,7 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_told_apart_from_subjects() {
-        let mut names: Vec<&str> = BARS.iter().map(|bar| bar.name).chain(["house"]).collect();
+        let mut names: Vec<&str> = BARS.iter().map(|bar| bar.name).chain(["house", "sqlserver"]).collect();
         names.sort_unstable();
         let count = names.len();
         names.dedup();

@@ -29,6 +29,8 @@ The tasks of the repository.
   cargo xtask test --servers all|NAME,...
                                     everything of a driver on these servers, fetched before if need be
   cargo xtask test --engine mssql   the suite of all engines against the SQL Server of PLIMSOLL_TEST_MSSQL_URL
+  cargo xtask trial [ARGUMENTS]     every test, counts by the server, and leases of two clients on the SQL Server of
+                                    PLIMSOLL_TEST_MSSQL_URL; prints tables
   cargo xtask servers [--refresh] [NAME,...]
                                     fetches servers of other versions into a cache folder (PLIMSOLL_SERVERS) and starts each once
   cargo xtask grammar               fetches the grammar of T-SQL that tests use into a cache folder (PLIMSOLL_GRAMMAR)
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["test", "--engine", "mssql", rest @ ..] => tasks::test_mssql(rest),
+        ["trial", rest @ ..] => tasks::trial(rest),
         ["test", "--servers", "fast"] => servers::fast(),
         ["test", "--servers", names] => servers::full(names),
         ["servers", rest @ ..] => servers::servers(rest),

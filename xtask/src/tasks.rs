@@ -31,16 +31,28 @@ pub fn test(arguments: &[&str]) -> Outcome {
 
 /// Runs the suite of all engines against a SQL Server that somebody has: it can't be installed for a test.
 pub fn test_mssql(arguments: &[&str]) -> Outcome {
-    const VARIABLE: &str = "PLIMSOLL_TEST_MSSQL_URL";
-    if std::env::var_os(VARIABLE).is_none_or(|url| url.is_empty()) {
-        complain(&format!(
-            "{VARIABLE} must hold the URL of a database that tests may make schemas in: mssql://user:password@host/database"
-        ));
-        return Err(MISSING);
-    }
+    needs_sql_server()?;
     let suite = ["test", "-p", "plimsoll-testbed", "--features", "live-mssql", "--test", "conformance"];
     let own = if arguments.is_empty() { &["--", "mssql::", "--test-threads=1"][..] } else { arguments };
     run(cargo().args(suite).args(own))
+}
+
+/// Runs the whole contract with the released program on a SQL Server that somebody has.
+pub fn trial(arguments: &[&str]) -> Outcome {
+    needs_sql_server()?;
+    let suite = ["test", "--release", "-p", "plimsoll", "--features", "trial", "--test", "trial"];
+    run(cargo().args(suite).args(["--", "--nocapture", "--test-threads=1"]).args(arguments))
+}
+
+fn needs_sql_server() -> Outcome {
+    const VARIABLE: &str = "PLIMSOLL_TEST_MSSQL_URL";
+    if std::env::var_os(VARIABLE).is_some_and(|url| !url.is_empty()) {
+        return Ok(());
+    }
+    complain(&format!(
+        "{VARIABLE} must hold the URL of a database that tests may make schemas in: mssql://user:password@host/database"
+    ));
+    Err(MISSING)
 }
 
 /// Everything that is judged without running the tests.

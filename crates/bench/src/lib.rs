@@ -14,6 +14,7 @@ pub mod run;
 mod sampling;
 pub mod schema;
 pub mod scratch;
+pub mod self_test;
 pub mod step;
 pub mod workload;
 

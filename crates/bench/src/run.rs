@@ -1,7 +1,7 @@
 //! The life cycle of a run: prepare, repeat, clean up. Whatever happens in between (an error, Ctrl-C, a lost server),
 //! what was measured is kept and what was made at the target is removed.
 
-mod place;
+pub(crate) mod place;
 pub mod plan;
 pub mod record;
 

@@ -115,11 +115,11 @@ pub trait Dialect: Send + Sync {
     /// touched. `weak` asks for the weakest isolation where that is said in the statement itself.
     fn scan(&self, table: &str, weak: bool) -> String {
         let _ = weak;
+        let [bit, tiny, int, money] = ["Bit1", "TinyInt1", "Int3", "Money2"].map(|name| self.column(name));
         format!(
-            "SELECT count(*) FROM {} WHERE Bit1 IS NOT NULL AND TinyInt1 BETWEEN 10 AND 240 \
-             AND {} BETWEEN 100000 AND 2000000000 AND Money2 BETWEEN {} AND {}",
+            "SELECT count(*) FROM {} WHERE {bit} IS NOT NULL AND {tiny} BETWEEN 10 AND 240 \
+             AND {int} BETWEEN 100000 AND 2000000000 AND {money} BETWEEN {} AND {}",
             self.table(table),
-            self.column("Int3"),
             self.money_literal(0),
             self.money_literal(10_000_000 * 10_000),
         )
@@ -156,11 +156,13 @@ pub trait Dialect: Send + Sync {
     fn join(&self, table: &str) -> String {
         let (p1, p2, p3) = (self.placeholder(1), self.placeholder(2), self.placeholder(3));
         let (join, table) = (self.cross_join(), self.table(table));
+        let [key, one, two, three, four, five] =
+            ["RowId", "Int1", "Int2", "Int3", "Int4", "Int5"].map(|name| self.column(name));
         format!(
             "SELECT count(*) FROM {table} t1 {join} {table} t2 \
-             WHERE t1.RowId BETWEEN {p1} AND {p2} AND t2.RowId <= {p3} \
-             AND abs(((t1.Int1 * t2.Int2) + t1.Int3) - ((t2.Int1 * t1.Int2) + t2.Int4)) < 17 \
-             AND abs(((t1.Int5 % 5) * (t1.Int5 % 5) * (t1.Int5 % 5)) - (t2.Int5 % 25)) < 7"
+             WHERE t1.{key} BETWEEN {p1} AND {p2} AND t2.{key} <= {p3} \
+             AND abs(((t1.{one} * t2.{two}) + t1.{three}) - ((t2.{one} * t1.{two}) + t2.{four})) < 17 \
+             AND abs(((t1.{five} % 5) * (t1.{five} % 5) * (t1.{five} % 5)) - (t2.{five} % 25)) < 7"
         )
     }
 

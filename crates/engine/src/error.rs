@@ -1,6 +1,7 @@
 //! What can go wrong at a target, in classes that have one exit code and one reaction each.
 
 use std::fmt;
+use std::time::Duration;
 
 use plimsoll_measurement::exit;
 
@@ -91,12 +92,23 @@ pub struct Error {
     pub message: String,
     /// What to do next.
     pub hint: Option<String>,
+    /// That it passes by itself, and how long to wait at least before the same is tried again, as the server's makers advise.
+    pub retry_after: Option<Duration>,
+    /// The server's own number or code, where it gave one: `42P01`, `208`.
+    pub code: Option<String>,
 }
 
 impl Error {
     /// An error without a hint.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None }
+        Self { kind, message: message.into(), hint: None, retry_after: None, code: None }
+    }
+
+    /// The same error, which passes by itself in so long or some more.
+    #[must_use]
+    pub const fn retry_after(mut self, pause: Duration) -> Self {
+        self.retry_after = Some(pause);
+        self
     }
 
     /// The same error with a next step.
@@ -104,6 +116,12 @@ impl Error {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// The same error with the server's own code.
+    #[must_use]
+    pub fn code(self, code: impl Into<String>) -> Self {
+        Self { code: Some(code.into()), ..self }
     }
 }
 

@@ -1,7 +1,10 @@
 //! A self-test: the statements of an engine, sent once each to a server that somebody has, to see which of them work there and
 //! answer as documented. What is sent, and what is said of it, is the caller's; a driver only sends and reads.
 
-use crate::error::Error;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::request::Cancel;
 use crate::statements::{AnswerColumn, Entry, Statements};
 use crate::value::Value;
 
@@ -28,6 +31,12 @@ pub struct Refused {
     pub error: Error,
 }
 
+/// True for codes of errors with a text that the owner of the server has written, as triggers and functions raise them: `P0001` of
+/// PostgreSQL, 1644 of MySQL and MariaDB, numbers from 50000 on of SQL Server.
+pub fn is_of_owner(code: &str) -> bool {
+    matches!(code, "P0001" | "1644") || code.parse().is_ok_and(|number: u32| number >= 50_000)
+}
+
 /// A connection for a self-test.
 pub trait SelfTest: Send {
     /// What there is to be sent.
@@ -40,10 +49,16 @@ pub trait SelfTest: Send {
     /// Names that the server or the user has, as in databases, hosts and log-ins: a report has none of them.
     fn names(&self) -> Vec<String>;
 
+    /// A handle that cancels the running statement from another thread, for one that takes too long and for an interrupt. Without
+    /// one neither can end it.
+    fn canceller(&self) -> Option<Arc<dyn Cancel>> {
+        None
+    }
+
     /// Sends a text, which is that statement with its gaps filled, with values for its parameters. The outer error is one after
-    /// which nothing more can be sent.
+    /// which nothing more can be sent; a statement that was cancelled is refused.
     ///
     /// # Errors
-    /// If the connection was lost, or it was cancelled.
-    fn send(&mut self, entry: &Entry, sql: &str, values: &[Value<'_>]) -> crate::error::Result<Result<Shape, Refused>>;
+    /// If the connection was lost.
+    fn send(&mut self, entry: &Entry, sql: &str, values: &[Value<'_>]) -> Result<std::result::Result<Shape, Refused>>;
 }

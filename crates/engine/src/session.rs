@@ -27,6 +27,15 @@ pub trait Sessions {
     fn requester(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Requester>> {
         Ok(self.session_with(workspace, run, access)?)
     }
+
+    /// The same in place of a session that was lost. It is tried once: whoever lost it knows how long to go on, and an error says
+    /// how long to wait.
+    ///
+    /// # Errors
+    /// Those of [`Sessions::session_with`].
+    fn replacement(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Requester>> {
+        self.requester(workspace, run, access)
+    }
 }
 
 /// A session: one connection, one thread. It makes requests like a [`Requester`], and looks after data.

@@ -8,6 +8,16 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+/// What examples call a place of ours that is there, under a lease, while a self-test sends statements that
+/// [work in it](Touches::Workspace).
+pub const EXAMPLE_PLACE: &str = "plimsoll_run_example";
+
+/// What examples call a table in it, with the key `RowId`, a column of every type, and rows.
+pub const EXAMPLE_TABLE: &str = "example";
+
+/// What examples call a place of ours that is not there: of statements, in their order, that make it, mark it and remove it.
+pub const EXAMPLE_NEW_PLACE: &str = "plimsoll_run_another";
+
 /// What a statement may change, which decides when a self-test sends it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -15,7 +25,8 @@ pub enum Touches {
     /// It only reads, or changes settings of its own session.
     #[default]
     Nothing,
-    /// It works in a workspace of ours, which has to be there: a self-test sends it with consent.
+    /// It makes, changes or removes a workspace of ours or what is in one: a self-test sends it with consent, and puts names of its
+    /// own in place of [`EXAMPLE_PLACE`] and [`EXAMPLE_NEW_PLACE`].
     Workspace,
     /// It makes, moves or removes databases, changes the level of service, ends sessions or empties caches: never in a self-test.
     Server,
@@ -36,7 +47,7 @@ pub struct AnswerColumn {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// Its name, the only one of it in the engine.
+    /// Its name. Several statements have one name if each is for other editions.
     pub name: String,
     /// What it is for, as a part of a sentence.
     pub purpose: String,
@@ -63,6 +74,20 @@ pub struct Entry {
     /// The text. `{[name]}` is a gap for a quoted name, `{'name'}` one for a text in quotes, and `{name}` one for a word of
     /// ASCII letters, digits and `_`, or a number.
     pub sql: String,
+}
+
+impl Entry {
+    /// Whether this edition has it; one that nobody knows may have everything.
+    pub fn is_in(&self, edition: Option<&str>) -> bool {
+        self.editions.is_empty() || edition.is_none_or(|edition| self.editions.iter().any(|own| own == edition))
+    }
+
+    /// True if both have a name that one edition could mean either by.
+    fn is_in_the_way_of(&self, other: &Self) -> bool {
+        self.editions.is_empty()
+            || other.editions.is_empty()
+            || self.editions.iter().any(|own| other.editions.contains(own))
+    }
 }
 
 #[derive(Deserialize)]
@@ -93,9 +118,10 @@ impl Quoting {
         quoted
     }
 
-    /// A text in quotes.
+    /// A text in quotes. Servers that write names in backquotes read a backslash in a text as part of another sign.
     pub fn text(self, text: &str) -> String {
-        format!("'{}'", text.replace('\'', "''"))
+        let text = text.replace('\'', "''");
+        format!("'{}'", if self.name.0 == '`' { text.replace('\\', r"\\") } else { text })
     }
 }
 
@@ -103,8 +129,8 @@ impl Quoting {
 #[derive(Debug)]
 pub struct Statements {
     entries: Vec<Entry>,
-    /// Where each stands, by its name.
-    places: BTreeMap<String, usize>,
+    /// Where those of a name stand.
+    places: BTreeMap<String, Vec<usize>>,
     quoting: Quoting,
 }
 
@@ -112,16 +138,17 @@ impl Statements {
     /// Reads the files, each of which has rows of `[[statement]]`.
     ///
     /// # Panics
-    /// If they are not such files, or have a name twice: they are part of the program.
+    /// If they are not such files, or have a name twice for an edition: they are part of the program.
     pub fn parse(files: &[&str], quoting: Quoting) -> Self {
-        let (mut entries, mut places) = (Vec::new(), BTreeMap::new());
+        let (mut entries, mut places) = (Vec::<Entry>::new(), BTreeMap::<String, Vec<usize>>::new());
         for file in files {
             let File { statement } = toml::from_str(file).unwrap_or_else(|error| panic!("{error}"));
             for mut entry in statement {
-                let name = entry.name.clone();
                 entry.sql.truncate(entry.sql.trim_end().len());
-                let before = places.insert(name.clone(), entries.len());
-                assert!(before.is_none(), "the statement '{name}' is there twice");
+                let before = places.entry(entry.name.clone()).or_default();
+                let is_alone = before.iter().all(|place| !entries[*place].is_in_the_way_of(&entry));
+                assert!(is_alone, "the statement '{}' is there twice", entry.name);
+                before.push(entries.len());
                 entries.push(entry);
             }
         }
@@ -133,13 +160,25 @@ impl Statements {
         &self.entries
     }
 
-    /// The statement of this name.
+    /// The only statement of this name.
     ///
     /// # Panics
-    /// If there is none: names are constants of the program, which a test holds against the files.
+    /// If there is none, or one for each of several editions: names are constants of the program, which a test holds against the
+    /// files.
     pub fn get(&self, name: &str) -> &Entry {
-        let place = self.places.get(name).unwrap_or_else(|| panic!("no statement '{name}'"));
-        &self.entries[*place]
+        match self.places.get(name).map_or(&[][..], Vec::as_slice) {
+            [place] => &self.entries[*place],
+            places => panic!("there are {} statements '{name}'", places.len()),
+        }
+    }
+
+    /// The statement of this name that an edition has, if it has one.
+    ///
+    /// # Panics
+    /// If no edition has one.
+    pub fn get_for(&self, name: &str, edition: &str) -> Option<&Entry> {
+        let places = self.places.get(name).unwrap_or_else(|| panic!("no statement '{name}'"));
+        places.iter().map(|place| &self.entries[*place]).find(|entry| entry.is_in(Some(edition)))
     }
 
     /// The text of a statement with its gaps filled.
@@ -149,6 +188,16 @@ impl Statements {
     pub fn fill(&self, name: &str, words: &[(&str, &str)]) -> String {
         let word = |gap: &str| words.iter().find(|(name, _)| *name == gap).map(|(_, word)| *word);
         filled(&self.get(name).sql, self.quoting, word).unwrap_or_else(|gap| panic!("'{name}': nothing fits {gap}"))
+    }
+
+    /// The text that an edition has, with its gaps filled.
+    ///
+    /// # Panics
+    /// If it has none, or a gap is left without its word.
+    pub fn fill_for(&self, name: &str, edition: &str, words: &[(&str, &str)]) -> String {
+        let entry = self.get_for(name, edition).unwrap_or_else(|| panic!("'{name}': {edition} has none"));
+        let word = |gap: &str| words.iter().find(|(name, _)| *name == gap).map(|(_, word)| *word);
+        filled(&entry.sql, self.quoting, word).unwrap_or_else(|gap| panic!("'{name}': nothing fits {gap}"))
     }
 
     /// The text of a statement with these words, and those of its example for the other gaps.
@@ -219,6 +268,27 @@ mod tests {
         assert_eq!(lacking.unwrap_err(), "{number}", "a sign is no word");
         assert_eq!(statements.fill("time", &[]), "SELECT SYSUTCDATETIME()");
         assert_eq!(statements.entries().len(), 2);
+    }
+
+    #[test]
+    fn a_backslash_is_doubled_where_it_means_something() {
+        let texts = [('`', '`'), ('[', ']')].map(|name| Quoting { name }.text(r"a\'b"));
+        assert_eq!(texts, [r"'a\\''b'", r"'a\''b'"]);
+    }
+
+    #[test]
+    fn one_name_may_stand_for_another_text_in_each_edition() {
+        let of = |edition: &str, sql: &str| {
+            format!("[[statement]]\nname = 'n'\npurpose = 'p'\neditions = [{edition}]\nsource = 's'\nsql = '{sql}'\n")
+        };
+        let files = [of("'1', '2'", "old"), of("'3'", "new")];
+        let statements = Statements::parse(&files.each_ref().map(String::as_str), BRACKETS);
+        let text = |edition| statements.get_for("n", edition).map(|entry| entry.sql.as_str());
+        assert_eq!([text("2"), text("3"), text("4")], [Some("old"), Some("new"), None]);
+        let entry = &statements.entries()[1];
+        assert_eq!([entry.is_in(Some("3")), entry.is_in(Some("1")), entry.is_in(None)], [true, false, true]);
+        let twice = [of("'1', '2'", "old"), of("'2'", "new")];
+        std::panic::catch_unwind(|| Statements::parse(&twice.each_ref().map(String::as_str), BRACKETS)).unwrap_err();
     }
 
     #[test]

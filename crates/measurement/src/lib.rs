@@ -11,6 +11,7 @@ pub mod reading;
 pub mod requests;
 pub mod run;
 pub mod samples;
+pub mod self_test;
 pub mod units;
 pub mod verdict;
 pub mod version;
@@ -30,6 +31,7 @@ pub use run::{
     Repetition, RunFailure, RunRecord, SamplingCost, Subject,
 };
 pub use samples::{Ceiling, SampleColumn, SampleGap, Samples, TimedMark};
+pub use self_test::{Check, CheckKind, CheckResult, SelfTestRecord};
 pub use verdict::{Gain, Segment, Verdict};
 pub use views::{FileLimit, FileRow, Files, ResourceRow, StatementRow, Views, WaitRow};
 pub use vocabulary::Name;

@@ -432,12 +432,32 @@ pub enum ClockKind {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  plimsoll doctor                                     this machine
+  plimsoll doctor postgres://me@db.example/sales      and what a target allows
+  plimsoll doctor mssql://me@db.example/sales --self-test --allow-workspace --report self-test.md
+
+Exit codes of a self-test: 0 everything works, 5 only rights are missing, 7 something was refused, differed, was late, or
+was not tried.")]
 pub struct Doctor {
     /// Target to check.
     #[arg(value_name = "URL")]
     pub target: Option<String>,
     #[command(flatten)]
     pub access: Access,
+    /// Send each statement of the engine once instead, in two minutes at most, and say which of them work.
+    #[arg(long, requires = "target")]
+    pub self_test: bool,
+    /// Self-test: also make tables in a workspace of its own, and remove it afterwards.
+    #[arg(long, requires = "self_test")]
+    pub allow_workspace: bool,
+    /// Self-test: write everything as Markdown, without names, values or secrets of yours; - for standard output.
+    #[arg(long, value_name = "FILE", requires = "self_test")]
+    pub report: Option<PathBuf>,
+    /// Self-test: print one JSON object, without names, values or secrets of yours.
+    #[arg(long, requires = "self_test")]
+    pub json: bool,
 }
 
 /// What the rows of a CSV table can be.

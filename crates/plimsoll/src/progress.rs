@@ -54,6 +54,11 @@ impl<'a> Progress<'a> {
         Self { printer, name, bar, activity: String::new(), began: now, last_line: now }
     }
 
+    /// Shows what is being done.
+    pub fn says(&mut self, text: &str) {
+        self.activity(Activity { text: text.to_owned(), done_bytes: None, total_bytes: None });
+    }
+
     /// Shows what comes until nothing comes any more.
     pub fn follow(mut self, events: Receiver<Event>) {
         for event in events {

@@ -8,9 +8,7 @@ mod common;
 use std::net::TcpListener;
 
 use common::{Said, Scene};
-use plimsoll_testbed::tds::{
-    Column, Datum, Encryption, Identity, Kind, Outcome, Refusal, Reply, Request, TdsServer, answers,
-};
+use plimsoll_testbed::tds::{Encryption, Identity, Outcome, Refusal, Reply, Request, TdsServer, answers};
 
 const PLANTED: &str = "planted-pa55word";
 
@@ -42,54 +40,18 @@ fn failed(scene: &Scene, said: &Said, code: i32, words: &[&str]) {
     assert!(!store.windows(PLANTED.len()).any(|part| part == PLANTED.as_bytes()));
 }
 
-fn columns() -> Vec<Column> {
-    // The family of all tests: whole numbers, bits, texts and so on, in their order.
-    let kind = |name: &str| match name.trim_end_matches(|c: char| c.is_ascii_digit()) {
-        "Bit" => Kind::BitNull,
-        "TinyInt" => Kind::IntegerNull(1),
-        "SmallInt" => Kind::IntegerNull(2),
-        "Float" => Kind::FloatNull(8),
-        "Money" => Kind::MoneyNull(8),
-        "DateTime" => Kind::DateTime2(3),
-        "VarChar" => Kind::VarChar(Some(120)),
-        _ => Kind::IntegerNull(4),
-    };
-    let names = "RowId Bit1 Bit2 Bit3 Bit4 TinyInt1 TinyInt2 SmallInt1 SmallInt2 Int1 Int2 Int3 Int4 Int5 Float1 Float2 \
-                 Money1 Money2 Money3 DateTime1 DateTime2 VarChar1 VarChar2 VarChar3 VarChar4";
-    names.split(' ').map(|name| Column::new(name, kind(name))).collect()
-}
-
-/// The answers of a server that has what was loaded, and counts its reads.
-fn working(request: &Request) -> Reply {
-    let sql = request.sql();
-    if sql.contains("sys.allocation_units") {
-        return answers::one(vec![Datum::from(1 << 20), Datum::from(0)]);
-    }
-    if sql.contains("dm_io_virtual_file_stats") {
-        let file = |name: &str, kind| {
-            let counts = [kind, 10, 1 << 30, 1000, 10, 1 << 30, 1000].map(Datum::from);
-            [Datum::from(name)].into_iter().chain(counts).collect::<Vec<_>>()
-        };
-        let columns = (0..8)
-            .map(|index| Column::new("", if index == 0 { Kind::NVarChar(Some(256)) } else { Kind::IntegerNull(8) }));
-        return Reply::rows(columns.collect(), vec![file("sales", 0), file("sales_log", 1)]);
-    }
-    if sql.starts_with("SELECT COUNT_BIG(*) FROM [plimsoll_") {
-        return answers::one(vec![Datum::from(1234)]);
-    }
-    answers::usual(request)
-}
-
 #[test]
 fn a_run_goes_over_the_line_from_its_begin_to_its_end() {
     let scene = Scene::new();
-    let server = TdsServer::builder().tables(|_| Some(columns())).start(|request, _| working(request)).unwrap();
+    let server =
+        TdsServer::builder().tables(|_| Some(answers::family())).start(|request, _| answers::working(request)).unwrap();
     let said = run(&scene, &url(&server, "?encrypt=false"));
     assert_eq!(said.code, 0, "{said:#?}");
     // Nobody said that others may lose their cache.
     assert!(!server.requests().iter().any(|request| request.sql().contains("DROPCLEANBUFFERS")));
     assert!(format!("{said:?}").contains("dropCleanBuffers=true"), "{said:#?}");
-    let server = TdsServer::builder().tables(|_| Some(columns())).start(|request, _| working(request)).unwrap();
+    let server =
+        TdsServer::builder().tables(|_| Some(answers::family())).start(|request, _| answers::working(request)).unwrap();
     let said = run(&scene, &url(&server, "?encrypt=false&dropCleanBuffers=true"));
     assert_eq!(said.code, 0, "{said:#?}");
     assert!(server.server_errors().is_empty(), "{:?}", server.server_errors());
@@ -189,7 +151,7 @@ fn a_login_that_may_only_read() {
 #[test]
 fn a_server_that_hangs_up_in_the_middle_of_a_result() {
     let scene = Scene::new();
-    let server = TdsServer::builder().tables(|_| Some(columns())).start(|request, _| {
+    let server = TdsServer::builder().tables(|_| Some(answers::family())).start(|request, _| {
         let Reply(mut said) = answers::usual(request);
         if request.sql().contains("SERVERPROPERTY") {
             said.insert(0, Outcome::CutAfter(120));
@@ -202,7 +164,7 @@ fn a_server_that_hangs_up_in_the_middle_of_a_result() {
 
     // The same in the middle of a run.
     let scene = Scene::new();
-    let server = TdsServer::builder().tables(|_| Some(columns())).start(|request, _| {
+    let server = TdsServer::builder().tables(|_| Some(answers::family())).start(|request, _| {
         let Reply(mut said) = answers::usual(request);
         if matches!(request, Request::Bulk(_)) {
             said.insert(0, Outcome::CutAfter(3));
@@ -236,7 +198,7 @@ fn a_connection_string_is_a_target_too() {
 #[test]
 fn doctor_says_what_is_missing_what_it_costs_and_what_would_give_it() {
     let scene = Scene::new();
-    let server = TdsServer::builder().tables(|_| Some(columns())).start(|request, _| {
+    let server = TdsServer::builder().tables(|_| Some(answers::family())).start(|request, _| {
         let sql = request.sql();
         if ["dm_io_virtual_file_stats", "dm_os_schedulers"].iter().any(|view| sql.contains(view)) {
             return Reply::error(Refusal::new(

@@ -8,9 +8,18 @@ use crate::model::{Align, Block, Part, Report, Sentence, Table, Tone};
 
 /// A report over the runs, in the order given; those that a refusal keeps apart have nothing in common.
 pub fn report(records: &[RunRecord], refusal: build::Refusal) -> String {
+    documents(&build::report(records, refusal))
+}
+
+/// Any report as a document.
+pub fn document(report: &Report) -> String {
+    documents(std::slice::from_ref(report))
+}
+
+fn documents(reports: &[Report]) -> String {
     let mut page = Page { lines: vec!["# Plimsoll report".to_owned()] };
-    for one in build::report(records, refusal) {
-        page.report(&one);
+    for one in reports {
+        page.report(one);
     }
     page.lines.join("\n") + "\n"
 }

@@ -90,8 +90,8 @@ fn run(servers: &[&'static Server], everything: bool) -> Result<bool, u8> {
 fn invocations(product: Product, everything: bool) -> Vec<Vec<&'static str>> {
     let (module, own, left_out): (_, &[&str], &[&str]) = match product {
         Product::PostgreSql => ("postgres::", &["postgres", "postgres_requests"], &[]),
-        Product::MariaDb => ("mariadb::", &["mysql", "mariadb"], &[]),
-        Product::MySql => ("mariadb::", &["mysql"], &OF_MARIADB),
+        Product::MariaDb => ("mariadb::", &["mysql", "mysql_statements", "mariadb"], &[]),
+        Product::MySql => ("mariadb::", &["mysql", "mysql_statements"], &OF_MARIADB),
     };
     let choose = |names: &[&'static str]| {
         let tests = names.iter().flat_map(|name| ["--test", name]);

@@ -15,10 +15,10 @@ const LARGEST_UNCHECKED_BYTES: u64 = 64 << 40;
 const RESERVE_BYTES: u64 = 16 << 20;
 
 /// How long a target may take to answer after an interrupt before it is left alone.
-pub(super) const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
+pub(crate) const ANSWER_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Removes the run's own place. A lease that still stands on it is the server's, which has not noticed our end yet.
-pub(super) fn remove_own(database: &dyn Database, workspace: &Workspace) -> Result<()> {
+pub(crate) fn remove_own(database: &dyn Database, workspace: &Workspace) -> Result<()> {
     if database.remove(workspace)? || !database.workspaces()?.iter().any(|status| status.workspace == *workspace) {
         return Ok(());
     }
@@ -26,7 +26,7 @@ pub(super) fn remove_own(database: &dyn Database, workspace: &Workspace) -> Resu
 }
 
 /// Lets a lease fall; where the server is silent in a thread of its own, since that waits for an answer.
-pub(super) fn give_back(lease: Box<dyn Lease>, is_silent: bool) {
+pub(crate) fn give_back(lease: Box<dyn Lease>, is_silent: bool) {
     if is_silent {
         let _ = std::thread::Builder::new().name("lease".to_owned()).spawn(move || drop(lease));
     }

@@ -59,12 +59,17 @@ impl<'a> Target<'a> {
         access: RequestAccess,
     ) -> impl Fn() -> Result<(Box<dyn Requester>, CancelGuard)> + Sync + use<'a> {
         let (database, run, interrupt) = (self.database, self.workspace, self.interrupt);
-        move || {
-            interrupt.check()?;
-            let requester = database.requester(workspace, run, access)?;
-            let watched = interrupt.watch(requester.canceller());
-            Ok((requester, watched))
-        }
+        move || watched(interrupt, || database.requester(workspace, run, access))
+    }
+
+    /// The same in place of sessions that were lost: each is tried once.
+    pub fn replacements(
+        &self,
+        workspace: &'a Workspace,
+        access: RequestAccess,
+    ) -> impl Fn() -> Result<(Box<dyn Requester>, CancelGuard)> + Sync + use<'a> {
+        let (database, run, interrupt) = (self.database, self.workspace, self.interrupt);
+        move || watched(interrupt, || database.replacement(workspace, run, access))
     }
 
     /// Makes tables cold; says what was done, and what the run should say of it.
@@ -80,6 +85,17 @@ impl<'a> Target<'a> {
         let done = self.database.make_cold(workspace, self.workspace, tables, &cold, &mut follower)?;
         Ok((done, follower.warnings))
     }
+}
+
+/// A session that an interrupt cancels.
+fn watched(
+    interrupt: &Interrupt,
+    open: impl FnOnce() -> Result<Box<dyn Requester>>,
+) -> Result<(Box<dyn Requester>, CancelGuard)> {
+    interrupt.check()?;
+    let requester = open()?;
+    let watched = interrupt.watch(requester.canceller());
+    Ok((requester, watched))
 }
 
 /// Lets an interrupt end a cold start, and renews the leases as soon as a restarted server answers.

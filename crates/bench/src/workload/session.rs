@@ -23,6 +23,11 @@ const FIRST_BACK_OFF: Duration = Duration::from_millis(5);
 const FIRST_RECONNECT: Duration = Duration::from_millis(50);
 const LAST_RECONNECT: Duration = Duration::from_secs(1);
 
+/// A pause that a server asks for becomes twice as long with each try, up to this.
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+/// How often it is looked during such a pause whether the wait is to end.
+const GLANCE: Duration = Duration::from_secs(1);
+
 /// So many failures without an answer of any session end the work: what they say will not pass.
 const MOST_FAILURES_IN_A_ROW: u64 = 1000;
 
@@ -124,8 +129,16 @@ impl Lane for SessionLane<'_> {
         let answer = loop {
             match self.generator.make(kind, requester.as_mut()) {
                 Err(error) if error.kind == ErrorKind::Busy && retries < MOST_RETRIES => {
+                    match error.retry_after {
+                        None => self.sessions.clock.sleep(back_off),
+                        Some(least) => {
+                            back_off = longer(least, retries);
+                            if !wait(self.sessions, self.state, back_off) {
+                                break Err(error);
+                            }
+                        }
+                    }
                     retries += 1;
-                    self.sessions.clock.sleep(back_off);
                     waited += back_off;
                     back_off *= 2;
                 }
@@ -180,6 +193,9 @@ impl SessionLane<'_> {
             ErrorKind::Lost => {
                 // The new session has no use for what the old one's end may still hold up.
                 *self.slot = None;
+                if let Some(least) = error.retry_after {
+                    wait(self.sessions, self.state, least);
+                }
                 return Ok(());
             }
             _ => {}
@@ -201,26 +217,36 @@ impl SessionLane<'_> {
         let Sessions { clock, interrupt, connect, end, losses, .. } = self.sessions;
         let loss = losses.count.fetch_add(1, Ordering::Relaxed) + 1;
         losses.lost.fetch_add(1, Ordering::Relaxed);
-        let mut wait = FIRST_RECONNECT;
+        let (mut pause, mut tries) = (FIRST_RECONNECT, 0);
         let outcome = loop {
             if let Err(interrupted) = interrupt.check() {
                 break Err(interrupted);
             }
-            match connect() {
+            let error = match connect() {
                 Ok(session) => {
                     *self.slot = Some(session);
                     break Ok(());
                 }
-                Err(error) if clock.now().after(wait) >= *end => {
+                Err(error) => error,
+            };
+            match error.retry_after {
+                Some(least) if clock.now() < *end => {
+                    wait(self.sessions, self.state, longer(least, tries));
+                    tries += 1;
+                    if self.state.is_stopped() {
+                        break Ok(());
+                    }
+                }
+                None if clock.now().after(pause) < *end => {
+                    clock.sleep(pause);
+                    pause = (pause * 2).min(LAST_RECONNECT);
+                }
+                _ => {
                     let message =
                         format!("the server was lost and did not come back before the end: {}", error.message);
                     break Err(
                         Error::new(ErrorKind::Lost, message).hint("see why the server ended, then run the test again")
                     );
-                }
-                Err(_) => {
-                    clock.sleep(wait);
-                    wait = (wait * 2).min(LAST_RECONNECT);
                 }
             }
         };
@@ -237,3 +263,27 @@ impl SessionLane<'_> {
         outcome
     }
 }
+
+/// The pause before a try, of which there were so many before.
+fn longer(least: Duration, tries: u32) -> Duration {
+    least.saturating_mul(1 << tries.min(16)).min(LONGEST_PAUSE)
+}
+
+/// Waits so long; false if the phase ends before, is stopped or interrupted.
+fn wait(sessions: &Sessions<'_>, state: &State, pause: Duration) -> bool {
+    let Sessions { clock, interrupt, end, .. } = sessions;
+    let until = clock.now().after(pause);
+    loop {
+        let now = clock.now();
+        if now >= *end || state.is_stopped() || interrupt.check().is_err() {
+            return false;
+        }
+        if now >= until {
+            return true;
+        }
+        clock.sleep_until(until.min(*end).min(now.after(GLANCE)));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -52,6 +52,14 @@ pub trait Keepers: Send + Sync {
     /// # Errors
     /// If the server can't be reached.
     fn keeper(&self, name: &str) -> Result<Self::Keeper>;
+
+    /// The same in place of one that was lost, and tried once: whoever lost it tries again.
+    ///
+    /// # Errors
+    /// If the server can't be reached at the moment.
+    fn replacement(&self, name: &str) -> Result<Self::Keeper> {
+        self.keeper(name)
+    }
 }
 
 /// A session that looks after places. Locks are its own, and fall when it dies.
@@ -148,7 +156,7 @@ impl<K: Keepers + 'static> Lease for ServerLease<K> {
         if self.keeper.is_some() {
             return Ok(());
         }
-        let mut keeper = self.keepers.keeper(&lease_name(&self.workspace))?;
+        let mut keeper = self.keepers.replacement(&lease_name(&self.workspace))?;
         let give_up = self.keepers.clock().now().after(K::Keeper::RENEW_PATIENCE);
         loop {
             match keeper.try_lock(&self.workspace, self.shared) {

@@ -42,11 +42,11 @@ pub struct Credentials {
     pub password: Option<Secret>,
     /// A shell command that prints an access token, for engines that take one.
     pub token_command: Option<String>,
-    /// Ends the wait for a program that gives one.
+    /// Ends the wait for a program that gives one, and for a server that is not ready yet.
     pub check: Check,
 }
 
-/// Asked several times a second while a program outside of the target is waited for; an error ends the wait.
+/// Asked several times a second while something outside of the program is waited for; an error ends the wait.
 #[derive(Clone)]
 pub struct Check(Arc<dyn Fn() -> Result<()> + Send + Sync>);
 

@@ -1,23 +1,20 @@
 //! Connections: where to, as which user, how protected, under which name; and what is tried again.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::server::url::{self, is_loopback};
 use plimsoll_engine::{Credentials, Environment, Error, ErrorKind, Result, Secret};
 
-use super::error::{self, Errors};
+use super::error::Errors;
+use super::patience::Patience;
 use super::token::{self, Source, Tokens};
 use super::url::{Authentication, Location};
 use super::wire::{Auth, Client, Encrypt, Endpoint, Fault, Login, Outcome, Wire};
 
 /// How long a server may take to let us in, if the target doesn't say.
 const CONNECT_TIMEOUT_S: u32 = 15;
-/// Pauses before a connection that met something transient is tried again; Microsoft advises five seconds at least, and more
-/// each time.
-const PAUSES: [Duration; 3] = [Duration::from_secs(5), Duration::from_secs(10), Duration::from_secs(20)];
 /// Bytes of a packet that we propose; the server may answer with less.
 const PACKET_SIZE: u16 = 8_000;
 /// Domains of Azure's services for which a token of `az` is.
@@ -60,8 +57,7 @@ pub(super) struct Connector {
     endpoints: Vec<Endpoint>,
     login: Login,
     secrets: Arc<Secrets>,
-    /// Of this and of those that were made of it.
-    retries: Arc<AtomicU32>,
+    pub(super) patience: Patience,
     /// True if the target says that the cache of the whole server may be emptied.
     pub(super) drop_clean_buffers: bool,
     /// Rows of a transaction when a table is loaded, and whether that locks the table, as the target says.
@@ -115,11 +111,13 @@ impl Connector {
             multi_subnet_failover: location.multi_subnet_failover,
             read_only: location.read_only,
         };
-        let errors =
-            Errors { address, database: location.database, user, command_timeout_s: location.command_timeout_s };
+        let (command_timeout_s, seen) = (location.command_timeout_s, Arc::default());
+        let errors = Errors { address, database: location.database, user, command_timeout_s, seen };
         let drop_clean_buffers = location.drop_clean_buffers;
         let loads = (location.bulk_batch_rows, location.bulk_table_lock);
-        let (endpoints, clock, retries) = (location.endpoints, Arc::clone(clock), Arc::default());
+        let check = credentials.check.clone();
+        let patience = Patience { clock: Arc::clone(clock), check, is_there: true, is_over: Arc::default() };
+        let (endpoints, clock) = (location.endpoints, Arc::clone(clock));
         let (dial, secrets) = (Arc::from(dial), Arc::new(secrets));
         let measures_loads = Arc::default();
         Ok(Self {
@@ -128,7 +126,7 @@ impl Connector {
             endpoints,
             login,
             secrets,
-            retries,
+            patience,
             drop_clean_buffers,
             loads,
             measures_loads,
@@ -140,24 +138,21 @@ impl Connector {
     /// A connection under a name that `sys.dm_exec_sessions` shows. The servers are tried in turn, and all of them again after
     /// a pause if the reason is one that passes.
     pub(super) fn connect(&self, application: &str) -> Result<Box<dyn Wire>> {
-        let mut pauses = PAUSES.iter();
-        loop {
-            let failed = match self.try_all(application)? {
-                Ok(wire) => return Ok(wire),
-                Err(failed) => failed,
-            };
-            let (Some(number), Some(pause)) = (error::is_transient(&failed.0), pauses.next()) else {
-                return Err(self.refused(failed));
-            };
-            self.retries.fetch_add(1, Ordering::Relaxed);
-            tracing::info!(number, "the server is not ready to let us in; trying again");
-            self.clock.sleep(*pause);
-        }
+        let began = self.clock.now();
+        self.patience.again(
+            |_| true,
+            || {
+                let wire = self.try_all(application)?.map_err(|failed| self.refused(failed))?;
+                let took = self.clock.now().since(began);
+                self.errors.seen.let_in(self.database(), took, wire.sent_on());
+                Ok(wire)
+            },
+        )
     }
 
     /// A connection that is not tried again: the caller does so itself.
     pub(super) fn connect_once(&self, application: &str) -> Result<Box<dyn Wire>> {
-        self.try_all(application)?.map_err(|failed| self.refused(failed))
+        self.at_once().connect(application)
     }
 
     fn refused(&self, (fault, endpoint): (Fault, &Endpoint)) -> Error {
@@ -165,9 +160,14 @@ impl Connector {
         self.errors.connecting(&address(endpoint), self.login.connect_timeout_s, is_strict, fault)
     }
 
+    /// The same, but nothing is tried again here.
+    pub(super) fn at_once(&self) -> Self {
+        Self { patience: Patience { is_there: false, ..self.patience.clone() }, ..self.clone() }
+    }
+
     /// The same, but nothing takes longer than this.
     pub(super) fn hurried(&self, seconds: u32) -> Self {
-        let mut other = self.clone();
+        let mut other = self.at_once();
         other.login.connect_timeout_s = seconds.min(self.login.connect_timeout_s);
         other.login.command_timeout_s = seconds;
         other.errors.command_timeout_s = seconds;
@@ -184,7 +184,10 @@ impl Connector {
         for endpoint in &self.endpoints {
             match self.dial.dial(endpoint, &login, application) {
                 Ok(wire) => return Ok(Ok(wire)),
-                Err(fault) => failed = Some((fault, endpoint)),
+                Err(fault) => {
+                    self.errors.count_refused(&fault);
+                    failed = Some((fault, endpoint));
+                }
             }
         }
         failed.map(Err).ok_or_else(|| Error::new(ErrorKind::Usage, "the target names no server"))
@@ -194,6 +197,7 @@ impl Connector {
     pub(super) fn to(&self, database: &str) -> Self {
         let mut other = self.clone();
         database.clone_into(&mut other.login.database);
+        database.clone_into(&mut other.errors.database);
         other
     }
 
@@ -232,11 +236,6 @@ impl Connector {
             }
         }
         Ok(told)
-    }
-
-    /// How often a connection had to be tried again.
-    pub(super) fn retries(&self) -> u32 {
-        self.retries.load(Ordering::Relaxed)
     }
 
     /// The database that the target names; empty for the default one.

@@ -1,16 +1,22 @@
 //! Asking a server something of ours: texts and what comes of them.
 
-use plimsoll_engine::{ErrorKind, Result, Row, Value};
+use std::cell::Cell;
+
+use plimsoll_engine::{Error, ErrorKind, Result, Row, Value};
 
 use super::connect::Connector;
 use super::error::Errors;
+use super::patience::Patience;
 use super::sql::{self, Text};
-use super::wire::{Outcome, Wire};
+use super::wire::{Fault, Outcome, Wire};
 
 /// A connection, with what its errors are made by.
 pub(super) struct Control {
     pub(super) wire: Box<dyn Wire>,
     pub(super) errors: Errors,
+    patience: Patience,
+    /// Set when it is lost, which counts once.
+    is_lost: Cell<bool>,
 }
 
 impl Control {
@@ -24,17 +30,38 @@ impl Control {
     }
 
     pub(super) fn on(wire: Box<dyn Wire>, connector: &Connector) -> Self {
-        Self { wire, errors: connector.errors.clone() }
+        Self { wire, errors: connector.errors.clone(), patience: connector.patience.clone(), is_lost: Cell::new(false) }
     }
 
     /// What came of something on the line.
     pub(super) fn done<T>(&self, outcome: Outcome<T>) -> Result<T> {
-        outcome.map_err(|fault| self.errors.running(fault, self.wire.is_dead()))
+        outcome.map_err(|fault| self.met(fault))
+    }
+
+    /// What a fault of the line means.
+    pub(super) fn met(&self, fault: Fault) -> Error {
+        let is_dead = self.wire.is_dead();
+        if fault.is_cut(is_dead) && !self.is_lost.replace(true) {
+            self.errors.seen.cut();
+        }
+        self.errors.running(fault, is_dead)
+    }
+
+    /// Asks something, and again after a pause where the server refuses it for a reason that passes.
+    pub(super) fn patiently<T>(&mut self, mut work: impl FnMut(&mut dyn Wire) -> Outcome<T>) -> Result<T> {
+        let patience = self.patience.clone();
+        // What is lost can't be asked again here.
+        patience.again(
+            |error| error.kind == ErrorKind::Busy,
+            || {
+                let outcome = work(self.wire.as_mut());
+                self.done(outcome)
+            },
+        )
     }
 
     pub(super) fn run(&mut self, sql: &str) -> Result<u64> {
-        let outcome = self.wire.run(sql);
-        self.done(outcome)
+        self.patiently(|wire| wire.run(sql))
     }
 
     /// Runs a statement of ours with these words in its gaps.
@@ -44,14 +71,13 @@ impl Control {
 
     /// The rows of a statement of ours.
     pub(super) fn rows(&mut self, text: Text, values: &[Value<'_>]) -> Result<Vec<Row>> {
-        let outcome = self.wire.rows(text.sql(), values, &text.columns());
-        self.done(outcome)
+        self.patiently(|wire| wire.rows(text.sql(), values, &text.columns()))
     }
 
     /// The whole number that a statement with these words answers with; `None` for no row or NULL.
     pub(super) fn answer(&mut self, text: Text, words: &[(&str, &str)]) -> Result<Option<i64>> {
-        let outcome = self.wire.rows(&text.filled(words), &[], &text.columns());
-        Ok(self.done(outcome)?.first().and_then(|row| whole(row, 0)))
+        let rows = self.patiently(|wire| wire.rows(&text.filled(words), &[], &text.columns()))?;
+        Ok(rows.first().and_then(|row| whole(row, 0)))
     }
 
     /// The first whole number of a statement of ours; `None` for no row or NULL.

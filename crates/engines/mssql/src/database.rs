@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use plimsoll_engine::server::place::{self, CONTROL, ServerLease};
 use plimsoll_engine::{
     Capability, ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Lease, Levels, Moves,
-    RequestAccess, Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceKind,
-    WorkspaceStatus, Workspaces,
+    RequestAccess, Requester, Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace,
+    WorkspaceKind, WorkspaceStatus, Workspaces,
 };
 use plimsoll_measurement::{Ceiling, Counter};
 
@@ -69,14 +69,11 @@ impl Database for MssqlDatabase {
     }
 
     fn warnings(&self) -> Vec<String> {
-        let retries = match self.connector.retries() - self.server.retries {
-            0 => None,
-            times => {
-                Some(format!("the server was busy with itself: {times} connections of this run had to be tried again"))
-            }
-        };
-        let measures_loads = self.connector.measures_loads.load(Ordering::Relaxed);
-        retries.into_iter().chain(measures_loads.then(|| UNORDERED.to_owned())).collect()
+        let mut warnings = self.connector.errors.seen.told(false);
+        if self.connector.measures_loads.load(Ordering::Relaxed) {
+            warnings.push(UNORDERED.to_owned());
+        }
+        warnings
     }
 
     fn self_test(&self) -> Result<Option<Box<dyn SelfTest>>> {
@@ -147,6 +144,10 @@ impl Sessions for MssqlDatabase {
             return Ok(Box::new(MssqlSession::open(&inside, run, run, access, abilities)?));
         }
         Ok(Box::new(MssqlSession::open(&self.connector, workspace, run, access, abilities)?))
+    }
+
+    fn replacement(&self, workspace: &Workspace, run: &Workspace, access: RequestAccess) -> Result<Box<dyn Requester>> {
+        Ok(Box::new(MssqlSession::open(&self.connector.at_once(), workspace, run, access, self.server.abilities)?))
     }
 }
 

@@ -43,8 +43,6 @@ pub(super) struct Server {
     pub(super) name: String,
     /// The database by the name that it has.
     pub(super) database: String,
-    /// How often a connection had to be tried again until here.
-    pub(super) retries: u32,
     /// What is in force there.
     pub(super) ceilings: Vec<Ceiling>,
 }
@@ -112,10 +110,11 @@ pub(super) fn describe(control: &mut Control, connector: &Connector) -> Result<S
         PRIVILEGES.iter().filter(|it| it.ability != Ability::DropBuffers).map(|it| it.name.as_str()).collect();
     let missing = capabilities.iter().filter(|capability| said.contains(&capability.name));
     warnings.extend(missing.filter_map(Capability::warning));
-    match connector.retries() {
-        0 => {}
-        times => warnings.push(format!("the server let us in only at try {} (it was busy with itself)", times + 1)),
+    if connector.errors.seen.is_sent_on() {
+        settings.insert("connection_policy".to_owned(), "redirect".to_owned());
     }
+    let is_serverless = settings.get("service_objective").is_some_and(|objective| sleeps(objective));
+    warnings.extend(connector.errors.seen.told(is_serverless));
     let server = identity.server.clone().unwrap_or_else(|| connector.errors.address.clone());
     let database = identity.database.clone().unwrap_or_else(|| connector.database().to_owned());
     let weak_isolation = if identity.is_microsoft {
@@ -132,7 +131,6 @@ pub(super) fn describe(control: &mut Control, connector: &Connector) -> Result<S
         memory_report_age: if product == Product::Database { Duration::from_secs(35) } else { Duration::ZERO },
         ..Description::new(NAME, identity.version(), PAGE_BYTES, weak_isolation)
     };
-    let retries = connector.retries();
     Ok(Server {
         description,
         product,
@@ -142,7 +140,6 @@ pub(super) fn describe(control: &mut Control, connector: &Connector) -> Result<S
         edition: identity.edition(),
         name: server,
         database,
-        retries,
         ceilings,
     })
 }
@@ -179,6 +176,12 @@ fn shares(objective: &str) -> bool {
     let objective = objective.trim();
     objective.is_empty()
         || ["ElasticPool", "Basic", "S0", "S1"].iter().any(|small| objective.eq_ignore_ascii_case(small))
+}
+
+/// True for a service objective of the serverless tier, which pauses a database that nobody uses and wakes it at the next log-in
+/// (azure/azure-sql/database/serverless-tier-overview).
+fn sleeps(objective: &str) -> bool {
+    ["GP_S_", "HS_S_"].iter().any(|serverless| objective.starts_with(serverless))
 }
 
 /// Keeps the values of a row under these names, of those that are known.

@@ -1,13 +1,20 @@
 //! What faults of the line mean: one sentence that names the server, and a hint from the table of numbers.
 
+use std::sync::Arc;
+
 use plimsoll_engine::error::{Error, ErrorKind};
 use plimsoll_engine::server::errors::{self, AFTER_LOSS, sentence};
 
-use super::error_codes::{self, KnownError, Reaction};
-use super::wire::{Fault, ServerError};
+use super::error_codes::{self, Cause, KnownError};
+use super::seen::{Refused, Seen};
+use super::wire::{self, Fault, ServerError};
 
 /// From this severity on an error ends the connection.
 const FATAL_CLASS: i32 = 20;
+/// What to do when a database that let us in is away for long.
+const AWAY: &str = "the database let us in before, so it may be failing over; try again in some minutes";
+/// What to do when the server to which a gateway sends us does not answer.
+const OTHER_PORTS: &str = "let this machine reach that server as well: Azure's gateways send connections on to ports 11000 to 11999, unless                            the server's connection policy is Proxy";
 /// Words of the driver's when it asks for the port of an instance.
 const BROWSER: &str = "SQL Server Browser";
 /// What to do when a log-in gets no further.
@@ -21,6 +28,8 @@ pub(super) struct Errors {
     pub(super) database: String,
     pub(super) user: String,
     pub(super) command_timeout_s: u32,
+    /// What passes by itself, of all connections.
+    pub(super) seen: Arc<Seen>,
 }
 
 impl Errors {
@@ -29,14 +38,23 @@ impl Errors {
         match fault {
             Fault::Server(server_errors) => {
                 let (server_error, known) = telling(&server_errors);
-                // Nobody has been connected yet, so nothing can have been lost.
+                let passing = self.passing(known);
+                let message = format!("{address} refuses the connection: {}", worded(server_error));
+                if let Some(known) = passing.filter(|known| known.cause == Some(Cause::Unavailable) && self.seen.is_in(&self.database)) {
+                    return Error::new(ErrorKind::Lost, message).hint(AWAY).retry_after(known.pause());
+                }
                 let kind = match known.map(|known| known.class.kind()) {
+                    // Nobody has been connected yet, so nothing can have been lost.
                     None | Some(ErrorKind::Lost) => ErrorKind::Connect,
                     Some(kind) => kind,
                 };
-                let message = format!("{address} refuses the connection: {}", worded(server_error));
-                self.hinted(Error::new(kind, message), known)
+                let error = self.hinted(Error::new(kind, message), known);
+                match passing {
+                    Some(known) => error.retry_after(known.pause()),
+                    None => error,
+                }
             }
+            Fault::SentOn { to, fault } => self.sent_on(address, &to, (seconds, is_strict), *fault),
             Fault::Tls(why) => Error::new(ErrorKind::Connect, format!("no safe connection to {address}: {}", sentence(&why)))
                 .hint(
                     "let this machine trust the certificate's authority, or name the certificate by serverCertificate=FILE, or \
@@ -66,20 +84,61 @@ impl Errors {
         }
     }
 
+    /// A fault of a connection to another server, to which the one that was asked for sent us.
+    fn sent_on(&self, address: &str, to: &str, (seconds, is_strict): (u32, bool), fault: Fault) -> Error {
+        if matches!(&fault, Fault::Driver(why) if why.contains(wire::TOO_FAR)) {
+            let message = format!("{address} sends connections on without end, at last to {to}");
+            return Error::new(ErrorKind::Connect, message)
+                .hint("the gateways or replicas name each other: see how the server routes connections, or name in the target the one that has the database");
+        }
+        let is_line = matches!(fault, Fault::Closed(_) | Fault::TimedOut | Fault::Driver(_));
+        let error = self.connecting(to, seconds, is_strict, fault);
+        let message = format!("{address} sends connections on to {to}: {}", error.message);
+        if is_line {
+            return Error::new(error.kind, message).hint(OTHER_PORTS);
+        }
+        Error { message, ..error }
+    }
+
+    /// True for what passes by itself: a log-in that meets it is worth another try.
+    fn passing(&self, known: Option<&'static KnownError>) -> Option<&'static KnownError> {
+        known.filter(|known| known.cause.is_some() && (!known.once_in || self.seen.is_in(&self.database)))
+    }
+
+    /// Counts a log-in that was refused for a while.
+    pub(super) fn count_refused(&self, fault: &Fault) {
+        let Fault::Server(server_errors) = fault.at_last() else { return };
+        let (server_error, known) = telling(server_errors);
+        if self.passing(known).is_some() {
+            self.seen.refused(Refused::LogIn, server_error);
+        }
+    }
+
     /// A fault of a connection that exists, or did until then.
     pub(super) fn running(&self, fault: Fault, is_dead: bool) -> Error {
         let error = match fault {
             Fault::Server(server_errors) => {
                 let (server_error, known) = telling(&server_errors);
+                let passing = known.filter(|known| known.cause.is_some() && !known.once_in);
                 let mut kind = known.map_or(ErrorKind::Statement, |known| known.class.kind());
-                if server_error.class >= FATAL_CLASS {
+                // Another connection may find the database where it is now.
+                let is_away = passing.is_some_and(|known| known.cause == Some(Cause::Unavailable));
+                if server_error.class >= FATAL_CLASS || is_away {
                     kind = ErrorKind::Lost;
                 } else if kind == ErrorKind::Connect {
                     // It is connected; what passes by itself in a while is a lock or a limit to us.
                     kind = ErrorKind::Busy;
                 }
-                self.hinted(Error::new(kind, worded(server_error)), known)
+                let error = self.hinted(Error::new(kind, worded(server_error)), known);
+                match passing {
+                    Some(known) => {
+                        self.seen.refused(Refused::Statement, server_error);
+                        error.retry_after(known.pause())
+                    }
+                    None => error,
+                }
             }
+            Fault::SentOn { fault, .. } => return self.running(*fault, is_dead),
             Fault::Closed(why) | Fault::Tls(why) => self.lost(&plain(&why)),
             // The target gives statements any time, so it was something around one.
             Fault::TimedOut if self.command_timeout_s == 0 => {
@@ -98,7 +157,9 @@ impl Errors {
         };
         match error.kind {
             // Whatever it was about, there is nobody left to be asked.
-            ErrorKind::Statement | ErrorKind::Busy if is_dead => self.lost(&error.message),
+            ErrorKind::Statement | ErrorKind::Busy if is_dead => {
+                Error { retry_after: error.retry_after, ..self.lost(&error.message) }
+            }
             ErrorKind::Lost if error.hint.is_none() => error.hint(AFTER_LOSS),
             _ => error,
         }
@@ -121,13 +182,6 @@ impl Errors {
         let database = if self.database.is_empty() { "the default one" } else { &self.database };
         hint.replace("{user}", &self.user).replace("{database}", database)
     }
-}
-
-/// True for a fault that passes by itself: the connection is worth another try.
-pub(super) fn is_transient(fault: &Fault) -> Option<u32> {
-    let Fault::Server(server_errors) = fault else { return None };
-    let (server_error, known) = telling(server_errors);
-    known.filter(|known| known.class.reaction() == Reaction::Retry).map(|_| server_error.number)
 }
 
 /// The complaint that says most: the first one with a meaning of its own, else the first.
@@ -172,6 +226,7 @@ mod tests {
             database: "sales".to_owned(),
             user: "ann".to_owned(),
             command_timeout_s: 30,
+            seen: Arc::default(),
         }
     }
 
@@ -235,11 +290,61 @@ mod tests {
 
     #[test]
     fn what_passes_is_known_by_its_number() {
-        assert_eq!(is_transient(&server(40613, 17, "not available")), Some(40613));
-        assert_eq!(is_transient(&server(18456, 14, "no")), None);
-        assert_eq!(is_transient(&Fault::Closed("gone".to_owned())), None);
-        // A statement that meets it is not retried, and is no fault of the statement either.
-        assert_eq!(errors().running(server(40501, 20, "busy"), false).kind, ErrorKind::Lost);
-        assert_eq!(errors().running(server(10928, 16, "limit"), false).kind, ErrorKind::Busy);
+        let errors = errors();
+        let met = |fault| {
+            let error = errors.connecting("h:1433", 10, false, fault);
+            assert!(error.hint.is_some(), "{error:?}");
+            (error.kind, error.retry_after.map(|pause| pause.as_secs()))
+        };
+        assert_eq!(met(server(40613, 17, "not available")), (ErrorKind::Connect, Some(5)));
+        assert_eq!(met(server(40501, 20, "busy")), (ErrorKind::Busy, Some(10)));
+        assert_eq!(met(server(18456, 14, "no")), (ErrorKind::Authenticate, None));
+        assert_eq!(met(Fault::Closed("gone".to_owned())), (ErrorKind::Connect, None));
+        // A name that was never right is not waited for; one that was may be away.
+        assert_eq!(met(server(4060, 16, "no such database")), (ErrorKind::Missing, None));
+        errors.seen.let_in("sales", std::time::Duration::ZERO, None);
+        assert_eq!(met(server(4060, 16, "no such database")), (ErrorKind::Lost, Some(5)));
+        assert_eq!(met(server(40613, 17, "not available")), (ErrorKind::Lost, Some(5)));
+        assert_eq!(met(server(40501, 20, "busy")), (ErrorKind::Busy, Some(10)));
+    }
+
+    /// Where the database is away another connection is needed; where it is held to its limits the same one will do, if it is there.
+    #[test]
+    fn statements_meet_what_passes() {
+        let errors = errors();
+        for (number, class, is_dead, kind, pause_s) in [
+            (40501, 20, false, ErrorKind::Lost, Some(10)),
+            (40501, 16, false, ErrorKind::Busy, Some(10)),
+            (10928, 16, false, ErrorKind::Busy, Some(5)),
+            (10928, 16, true, ErrorKind::Lost, Some(5)),
+            (49918, 16, false, ErrorKind::Busy, Some(5)),
+            (40197, 17, false, ErrorKind::Lost, Some(5)),
+            (40613, 17, true, ErrorKind::Lost, Some(5)),
+            (1205, 13, false, ErrorKind::Busy, None),
+            (4060, 16, false, ErrorKind::Missing, None),
+            (208, 16, false, ErrorKind::Statement, None),
+        ] {
+            let error = errors.running(server(number, class, "text"), is_dead);
+            let pause = error.retry_after.map(|pause| pause.as_secs());
+            assert_eq!((error.kind, pause), (kind, pause_s), "{number} {error:?}");
+            assert!(error.hint.is_some() || number == 208, "{error:?}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_we_were_sent_to_is_named() {
+        let sent_on = |fault| {
+            let fault = Fault::SentOn { to: "n:11003".to_owned(), fault: Box::new(fault) };
+            errors().connecting("h:1433", 10, false, fault)
+        };
+        let error = sent_on(Fault::Closed("os error: Connection refused".to_owned()));
+        let words = "h:1433 sends connections on to n:11003: cannot connect to n:11003: Connection refused";
+        assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Connect, words));
+        assert!(error.hint.unwrap().contains("11000 to 11999"));
+        let error = sent_on(server(18456, 14, "Login failed."));
+        assert!(error.kind == ErrorKind::Authenticate && error.hint.unwrap().contains("password"));
+        let error = sent_on(Fault::Driver(format!("Protocol Error: {}", wire::TOO_FAR)));
+        assert_eq!(error.message, "h:1433 sends connections on without end, at last to n:11003");
+        assert!(error.kind == ErrorKind::Connect && error.hint.is_some());
     }
 }

@@ -1,7 +1,8 @@
-//! Errors of SQL Server by their numbers: what each means for us, what we do about it, and what its reader can do
+//! Errors of SQL Server by their numbers: what each means for us, whether it passes by itself, and what its reader can do
 //! (`data/errors.toml`).
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use plimsoll_engine::data::rows;
 use plimsoll_engine::error::ErrorKind;
@@ -41,14 +42,14 @@ pub(super) enum Class {
     NoObject,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reaction {
-    /// A connection is tried again; a statement that meets it fails.
-    Retry,
-    /// The request counts as failed and the run goes on.
-    Count,
-    /// The run ends.
-    Stop,
+/// Why a server refuses for a while what it takes later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Cause {
+    /// The database is away: it fails over, is upgraded, changes its level or wakes. Only a new connection helps.
+    Unavailable,
+    /// A limit is reached.
+    Throttled,
 }
 
 impl Class {
@@ -66,14 +67,6 @@ impl Class {
             Self::Unknown => ErrorKind::Unsupported,
         }
     }
-
-    pub(super) const fn reaction(self) -> Reaction {
-        match self {
-            Self::Transient | Self::Governor => Reaction::Retry,
-            Self::Deadlock | Self::LockTimeout | Self::Memory => Reaction::Count,
-            _ => Reaction::Stop,
-        }
-    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -83,11 +76,31 @@ pub(super) struct KnownError {
     #[serde(default)]
     states: Vec<u8>,
     pub(super) class: Class,
+    /// Why it passes by itself, if it does.
+    #[serde(default)]
+    pub(super) cause: Option<Cause>,
+    #[serde(default = "usual_pause_s")]
+    pause_s: u64,
+    /// It passes only for who was let in before.
+    #[serde(default)]
+    pub(super) once_in: bool,
     /// What to do next. `{user}` and `{database}` stand for their names.
     pub(super) hint: String,
     /// Where this is written, below `https://learn.microsoft.com/`.
     #[cfg_attr(not(test), expect(dead_code, reason = "for readers of the table, and its test"))]
     source: String,
+}
+
+/// A shorter pause risks to overwhelm the service, as Microsoft says.
+const fn usual_pause_s() -> u64 {
+    5
+}
+
+impl KnownError {
+    /// How long to wait at least before it is tried again.
+    pub(super) const fn pause(&self) -> Duration {
+        Duration::from_secs(self.pause_s)
+    }
 }
 
 /// The table. A test reads it as well, so that it can't be empty.
@@ -132,18 +145,29 @@ mod tests {
 
     /// The numbers that the product promises to know.
     #[test]
-    fn reactions_are_as_promised() {
-        let class = |number| find(number, 255).unwrap_or_else(|| panic!("{number}")).class;
-        for number in [40613, 40197, 40501, 10928, 10929, 49918, 49919, 49920, 4221, 983] {
-            assert_eq!(class(number).reaction(), Reaction::Retry, "{number}");
+    fn what_passes_has_a_cause_and_a_pause() {
+        let known = |number| find(number, 255).unwrap_or_else(|| panic!("{number}"));
+        for (numbers, cause, pause_s) in [
+            (&[40613, 40197, 40143, 40540, 615, 4221, 983][..], Cause::Unavailable, 5),
+            (&[10928, 10929, 10936, 49918, 49919, 49920], Cause::Throttled, 5),
+            (&[40501], Cause::Throttled, 10),
+        ] {
+            for number in numbers {
+                let known = known(*number);
+                assert_eq!(
+                    (known.cause, known.pause(), known.once_in),
+                    (Some(cause), Duration::from_secs(pause_s), false)
+                );
+            }
         }
-        for number in [1205, 1222, 1204] {
-            assert_eq!((class(number).reaction(), class(number).kind()), (Reaction::Count, ErrorKind::Busy));
-        }
+        assert_eq!((known(4060).cause, known(4060).once_in), (Some(Cause::Unavailable), true));
+        assert_eq!(find(18456, 13).unwrap().cause, Some(Cause::Unavailable));
         for (number, kind) in [
+            (1205, ErrorKind::Busy),
+            (1222, ErrorKind::Busy),
+            (1204, ErrorKind::Busy),
             (18456, ErrorKind::Authenticate),
             (18452, ErrorKind::Authenticate),
-            (4060, ErrorKind::Missing),
             (9002, ErrorKind::DiskFull),
             (40544, ErrorKind::DiskFull),
             (1132, ErrorKind::DiskFull),
@@ -153,7 +177,27 @@ mod tests {
             (297, ErrorKind::Permission),
             (300, ErrorKind::Permission),
         ] {
-            assert_eq!((class(number).reaction(), class(number).kind()), (Reaction::Stop, kind), "{number}");
+            assert_eq!((known(number).cause, known(number).class.kind()), (None, kind), "{number}");
         }
+    }
+
+    /// The table of docs/ENGINES.md.
+    #[test]
+    fn the_documents_have_what_passes() {
+        use std::fmt::Write as _;
+        let mut table =
+            "| error | cause | first pause | source, below learn.microsoft.com |\n|---|---|---|---|\n".to_owned();
+        for (cause, name) in [(Cause::Unavailable, "unavailable"), (Cause::Throttled, "throttled")] {
+            for known in KNOWN.iter().filter(|known| known.cause == Some(cause)) {
+                let numbers: Vec<String> = known.numbers.iter().map(u32::to_string).collect();
+                let states: Vec<String> = known.states.iter().map(u8::to_string).collect();
+                let states = if states.is_empty() { String::new() } else { format!(" state {}", states.join(", ")) };
+                let once_in = if known.once_in { ", after a log-in that was let in" } else { "" };
+                let (numbers, pause) = (numbers.join(", "), known.pause().as_secs());
+                let _ = writeln!(table, "| {numbers}{states}{once_in} | {name} | {pause} s | {} |", known.source);
+            }
+        }
+        let document = include_str!("../../../../docs/ENGINES.md");
+        assert!(document.contains(&table), "docs/ENGINES.md should have this table:\n{table}");
     }
 }

@@ -33,9 +33,13 @@ impl MssqlLevels {
 }
 
 impl Levels for MssqlLevels {
-    /// By a new connection: those that were open are cut when the level changes.
+    /// By a new connection: those that were open are cut when the level changes. Whoever waits for the change looks again by itself.
     fn current(&mut self) -> Result<Option<String>> {
-        let mut control = Control::connect(&self.connector, CONTROL)?;
+        let mut control = if self.asked {
+            Control::connect(&self.connector.at_once(), CONTROL)?
+        } else {
+            Control::connect(&self.connector, CONTROL)?
+        };
         let rows = control.rows(sql::LEVEL, &[])?;
         let Some(level) = rows.first().and_then(|row| text_of(row, 0)) else { return Ok(None) };
         if is_pooled(&level) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use plimsoll_clock::windowed;
 use plimsoll_engine::telemetry::SESSION_GAUGES as GAUGES;
-use plimsoll_engine::{ErrorKind, Result, Row, Sampler, Value};
+use plimsoll_engine::{Error, ErrorKind, Result, Row, Sampler, Value};
 use plimsoll_measurement::{Counter, Files, Moment, Reading, ResourceRow, Views, Window};
 
 use super::abilities::{Abilities, Ability};
@@ -36,6 +36,8 @@ pub(super) struct ServerSampler {
     database: String,
     abilities: Abilities,
     wire: Option<Box<dyn Wire>>,
+    /// A server that is away for a while is not asked again before.
+    not_before: Option<(Moment, Error)>,
     server_time: ServerTime,
     /// The end of the last row of resources that was seen.
     last_resources: Option<String>,
@@ -51,6 +53,7 @@ impl ServerSampler {
             database: server.database.clone(),
             abilities: server.abilities,
             wire: None,
+            not_before: None,
             server_time: ServerTime::default(),
             last_resources: None,
             last_files: None,
@@ -63,13 +66,26 @@ impl ServerSampler {
     fn with_control<T>(&mut self, work: impl FnOnce(&mut Control) -> Result<T>) -> Result<T> {
         let wire = match self.wire.take() {
             Some(wire) => wire,
-            None => self.connector.connect_once(NAME)?,
+            None => self.connect()?,
         };
         let mut control = Control::on(wire, &self.connector);
         let done = work(&mut control);
         let is_broken = control.wire.is_dead() || done.as_ref().is_err_and(|error| error.kind == ErrorKind::Lost);
         self.wire = (!is_broken).then_some(control.wire);
         done
+    }
+
+    fn connect(&mut self) -> Result<Box<dyn Wire>> {
+        let now = self.connector.clock.now();
+        if let Some((moment, error)) = &self.not_before
+            && now < *moment
+        {
+            return Err(error.clone());
+        }
+        let connected = self.connector.connect_once(NAME);
+        let refused = connected.as_ref().err();
+        self.not_before = refused.and_then(|error| error.retry_after.map(|pause| (now.after(pause), error.clone())));
+        connected
     }
 
     /// Rows with the window of their question; `None` if the server refuses it by now.

@@ -137,7 +137,7 @@ impl MssqlSession {
     /// Runs a text, and looks again which tables there are if it made or removed some.
     fn change(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<u64> {
         let text = self.placed(sql)?;
-        let changed = self.on_wire(|wire| wire.query(&text, parameters, &[], &mut |_| Ok(())))?;
+        let changed = self.control.patiently(|wire| wire.query(&text, parameters, &[], &mut |_| Ok(())))?;
         if self.access.existing && qualify::changes_tables(sql) {
             self.learn_tables()?;
         }
@@ -175,7 +175,7 @@ impl Session for MssqlSession {
             }
             _ => false,
         };
-        match self.control.errors.running(fault, self.control.wire.is_dead()) {
+        match self.control.met(fault) {
             // A server that can't check has nothing against it.
             error if error.kind == ErrorKind::Unsupported => Ok(()),
             error if error.kind == ErrorKind::Statement && is_beyond_it => Ok(()),

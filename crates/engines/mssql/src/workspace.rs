@@ -28,6 +28,10 @@ impl Keepers for Connector {
     fn keeper(&self, name: &str) -> Result<Control> {
         Control::connect(self, name)
     }
+
+    fn replacement(&self, name: &str) -> Result<Control> {
+        Control::connect(&self.at_once(), name)
+    }
 }
 
 impl Keeper for Control {
@@ -141,7 +145,17 @@ fn in_gate<T>(control: &mut Control, workspace: &Workspace, work: impl FnOnce(&m
 /// Takes the lock of a place for this session unless another session's stands against it. To be done in the gate.
 fn take(control: &mut Control, workspace: &Workspace, shared: bool) -> Result<bool> {
     let [lease, _] = sql::resource(workspace.name());
-    granted(take_lock(control, &lease, shared, 0)?, workspace)
+    let answer = take_lock(control, &lease, shared, 0)?;
+    // That of a call which the server did not take, and of some servers where somebody holds the lock.
+    if answer == Some(-999) && !is_free(control, &lease)? {
+        return Ok(false);
+    }
+    granted(answer, workspace)
+}
+
+/// True if nobody holds an application lock.
+fn is_free(control: &mut Control, resource: &str) -> Result<bool> {
+    Ok(control.number(sql::IS_FREE, &[Value::Text(resource)])? == Some(1))
 }
 
 /// Whether a lock was granted, by what `sp_getapplock` is documented to answer.
@@ -188,9 +202,7 @@ pub(super) fn list(control: &mut Control) -> Result<Vec<WorkspaceStatus>> {
 pub(super) fn is_leased(control: &mut Control, workspace: &Workspace) -> Result<bool> {
     // Between giving back and taking again, only the gate is held.
     let [lease, gate] = sql::resource(workspace.name());
-    let mut is_free =
-        |resource: &str| Ok::<bool, Error>(control.number(sql::IS_FREE, &[Value::Text(resource)])? == Some(1));
-    Ok(!is_free(&lease)? || !is_free(&gate)?)
+    Ok(!is_free(control, &lease)? || !is_free(control, &gate)?)
 }
 
 /// Drops the schema of a place with its tables and procedures. Only tables, and procedures with our prefix, are ours. If anything

@@ -7,6 +7,7 @@ use plimsoll_engine::{Capability, ErrorKind, Result};
 use serde::Deserialize;
 
 use super::connection::Connection;
+use super::statements::{fill, text};
 
 /// Something that a measurement can use (`data/privileges.toml`).
 #[derive(Deserialize)]
@@ -23,9 +24,9 @@ enum Found {
     Places,
     /// The user has this privilege on everything.
     Grant(String),
-    /// This query is allowed.
+    /// The statement of this name is allowed.
     Query(String),
-    /// This gives 1.
+    /// The statement of this name gives 1.
     Setting(String),
 }
 
@@ -33,19 +34,19 @@ static PRIVILEGES: LazyLock<Vec<Privilege>> = LazyLock::new(|| rows(include_str!
 
 /// Asks for all of them.
 pub(super) fn detect(connection: &mut Connection) -> Result<Vec<Capability>> {
-    let lines = connection.ask("SHOW GRANTS")?;
+    let lines = connection.ask(text("grants"))?;
     let grants: Vec<Grant> = lines.iter().flatten().flatten().filter_map(|line| Grant::parse(line)).collect();
     let mut capabilities = Vec::new();
     for Privilege { name, found, cost, remedy } in PRIVILEGES.iter() {
         let works = match found {
             Found::Places => makes_places(connection, &grants)?,
             Found::Grant(privilege) => grants.iter().any(|grant| grant.scope == "*.*" && grant.allows(privilege)),
-            Found::Query(sql) => match connection.ask(sql) {
+            Found::Query(name) => match connection.ask(text(name)) {
                 Ok(_) => true,
                 Err(error) if matches!(error.kind, ErrorKind::Permission | ErrorKind::Statement) => false,
                 Err(error) => return Err(error),
             },
-            Found::Setting(sql) => connection.ask_one(sql)?.is_some_and(|value| value == "1"),
+            Found::Setting(name) => connection.ask_one(text(name))?.is_some_and(|value| value == "1"),
         };
         capabilities.push(Capability { name, works, cost, remedy: Some(remedy.clone()) });
     }
@@ -60,8 +61,7 @@ fn makes_places(connection: &mut Connection, grants: &[Grant]) -> Result<bool> {
     let mut applying = Vec::new();
     for grant in grants {
         if let Some(pattern) = grant.database() {
-            let pattern = pattern.replace('\\', "\\\\").replace('\'', "''");
-            let sql = format!("SELECT 'plimsoll_run_a' LIKE '{pattern}'");
+            let sql = fill("database of a grant", &[("pattern", &pattern)]);
             if pattern == "*" || connection.ask_one(&sql)?.is_some_and(|value| value == "1") {
                 applying.push(grant);
             }

@@ -10,11 +10,13 @@ use plimsoll_engine::process;
 use plimsoll_engine::server::cold::{DISPLACER, fits, forget};
 use plimsoll_engine::server::place::CONTROL;
 use plimsoll_engine::server::restart::restart;
-use plimsoll_engine::{Cold, ColdFollower, ErrorKind, RequestAccess, Result, Table, Workspace};
+use plimsoll_engine::{Cold, ColdFollower, RequestAccess, Result, Table, Workspace};
 
 use super::connect::Connector;
 use super::connection::Connection;
+use super::counters;
 use super::error::statement;
+use super::statements::{fill, of_table, text};
 use super::working::connect;
 
 /// Of the pool, in percent, so much is made anew: its own bookkeeping takes a part, but a page may be asked for once more.
@@ -55,34 +57,28 @@ impl ColdMaker<'_> {
     /// Fills the buffer pool with pages of a table in the run's place that is gone afterwards; false if that would take too
     /// much space, or nobody knows.
     fn displace(&mut self, connection: &mut Connection, run: &Workspace) -> Result<bool> {
-        let pool = connection.ask_one("SELECT @@innodb_buffer_pool_size")?;
+        let pool = connection.ask_one(text("buffer pool"))?;
         let pool: u64 = pool.and_then(|bytes| bytes.parse().ok()).ok_or_else(|| statement("the pool has no size"))?;
         let bytes = pool / 100 * POOL_PERCENT;
         let free = self.data_directory.and_then(process::free_bytes);
         if !fits(bytes, free) {
             return Ok(false);
         }
-        connection.run(&format!("DROP TABLE IF EXISTS {run}.{DISPLACER}"))?;
-        connection.run(&format!(
-            "CREATE TABLE {run}.{DISPLACER} (id int AUTO_INCREMENT PRIMARY KEY, filler varbinary({ROW_BYTES})) ENGINE = InnoDB"
-        ))?;
+        let drop = of_table("remove a table", run, DISPLACER);
+        connection.run(&drop)?;
+        connection.run(&of_displacer("make the table that displaces", run, 0))?;
         let filled = self.fill(connection, run, bytes / ROW_BYTES);
-        let dropped = connection.run(&format!("DROP TABLE {run}.{DISPLACER}"));
+        let dropped = connection.run(&drop);
         filled?;
         dropped.map(|_| true)
     }
 
     fn fill(&mut self, connection: &mut Connection, run: &Workspace, rows: u64) -> Result<()> {
-        let digits = (0..10).map(|digit| format!("SELECT {digit} AS d")).collect::<Vec<_>>().join(" UNION ALL ");
         let mut left = rows;
         while left > 0 {
             self.follower.check()?;
             let now = left.min(ROWS_PER_INSERT);
-            connection.run(&format!(
-                "INSERT INTO {run}.{DISPLACER} (filler) WITH digits AS ({digits}) SELECT REPEAT('x', {ROW_BYTES}) \
-                 FROM digits a CROSS JOIN digits b CROSS JOIN digits c CROSS JOIN digits e \
-                 WHERE a.d + 10 * b.d + 100 * c.d + 1000 * e.d < {now}"
-            ))?;
+            connection.run(&of_displacer("fill the table that displaces", run, now))?;
             left -= now;
         }
         Ok(())
@@ -97,22 +93,22 @@ impl ColdMaker<'_> {
     ) -> Result<bool> {
         let Some(directory) = self.data_directory else { return Ok(false) };
         self.follower.check()?;
-        let names: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
-        let flushed = connection.run(&format!("FLUSH TABLES {} FOR EXPORT", names.join(", ")));
-        connection.run("UNLOCK TABLES")?;
-        match flushed {
+        for table in tables {
             // Not everybody may; what a restart left is in the files already.
-            Err(error) if error.kind != ErrorKind::Permission => return Err(error),
-            _ => {}
+            counters::flush(connection, workspace, &table.name)?;
         }
         let folder = directory.join(workspace.name());
-        Ok(names.iter().all(|name| forget(&folder.join(format!("{name}.ibd")))))
+        Ok(tables.iter().all(|table| forget(&folder.join(format!("{}.ibd", table.name)))))
     }
 }
 
-/// What a server makes up when it is started and keeps until it ends: the clock sequence and the node of its UUIDs. Its
-/// uptime has whole seconds only, and may take less to come back. Asked by a session that ends at once.
+fn of_displacer(name: &str, run: &Workspace, rows: u64) -> String {
+    let (bytes, rows) = (ROW_BYTES.to_string(), rows.to_string());
+    fill(name, &[("workspace", run.name()), ("table", DISPLACER), ("bytes", &bytes), ("rows", &rows)])
+}
+
+/// The part of a UUID that a server makes up when it is started. Asked by a session that ends at once.
 fn started_at(connector: &Connector) -> Result<String> {
-    let uuid = connector.connect(CONTROL)?.ask_one("SELECT UUID()")?.unwrap_or_default();
+    let uuid = connector.connect(CONTROL)?.ask_one(text("start"))?.unwrap_or_default();
     Ok(uuid.splitn(4, '-').nth(3).unwrap_or_default().to_owned())
 }

@@ -23,6 +23,7 @@ use super::error::Errors;
 use super::login::{self, Login};
 use super::password;
 use super::product::Product;
+use super::statements::fill;
 use super::url::Location;
 use super::wire_connection::WireConnection;
 
@@ -148,6 +149,15 @@ impl Connector {
         self.database.as_deref()
     }
 
+    /// What the user calls things: no report has it.
+    pub(super) fn names(&self) -> Vec<String> {
+        let socket = self.socket.as_ref().map(|path| path.display().to_string());
+        [Some(self.user.clone()), Some(self.host.clone()), self.database.clone(), socket]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+
     fn connect_to(&self, database: Option<&str>, name: &str, timeout: Duration) -> Result<Connection> {
         self.enter(database, name, timeout).map_err(|refused| refused.into_error(&self.errors.address, timeout))
     }
@@ -198,7 +208,7 @@ impl Connector {
 
     /// Kills the statement of a connection over another one.
     fn kill(&self, id: u32) -> io::Result<()> {
-        match self.hurried()?.query(&format!("KILL QUERY {id}"), &mut |_| Ok(false)) {
+        match self.hurried()?.query(&fill("end a statement", &[("session", &id.to_string())]), &mut |_| Ok(false)) {
             Err(Failed::Wire(error)) => Err(error),
             // One that has ended can't be killed.
             _ => Ok(()),

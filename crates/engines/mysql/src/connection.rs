@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_engine::server::canceller::Canceller;
 use plimsoll_engine::server::link::{self, Link};
+use plimsoll_engine::statements::AnswerColumn;
 use plimsoll_engine::{Error, ErrorKind, Result, Value};
 
 use super::binary;
@@ -13,7 +14,7 @@ use super::error::{Errors, statement as fault};
 use super::login::Welcome;
 use super::packet::{Reader, malformed};
 use super::product::Server;
-use super::rows::Column;
+use super::rows::{self, Column};
 use super::wire_connection::{END, ERROR, LOCAL_INFILE, OK, ServerError, WireConnection};
 
 /// Commands by their numbers in the protocol.
@@ -46,6 +47,9 @@ pub(super) struct Prepared {
     pub(super) parameters: u16,
     pub(super) columns: Vec<Column>,
 }
+
+/// Rows of values, all as texts; none for NULL.
+pub(super) type Rows = Vec<Vec<Option<String>>>;
 
 /// A row's bytes in the protocol's binary form, with its columns.
 pub(super) type Each<'a> = &'a mut dyn FnMut(&[Column], &[u8]) -> Result<()>;
@@ -177,10 +181,22 @@ impl Connection {
         Ok(outcome)
     }
 
-    /// Asks something small as a text: rows of values, all as texts.
-    pub(super) fn ask(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>> {
+    /// Asks something small as a text.
+    pub(super) fn ask(&mut self, sql: &str) -> Result<Rows> {
         self.link.alive()?;
-        self.fenced(|own| own.texts(sql)).map_err(|failed| self.fail(failed))
+        self.fenced(|own| own.texts(sql, &mut |_| Ok(()))).map_err(|failed| self.fail(failed))
+    }
+
+    /// The same, with what describes the columns.
+    pub(super) fn ask_described(&mut self, sql: &str) -> Outcome<(Vec<AnswerColumn>, Rows)> {
+        let mut columns = Vec::new();
+        let rows = self.fenced(|own| {
+            own.texts(sql, &mut |packet| {
+                columns.push(rows::described(packet)?);
+                Ok(())
+            })
+        })?;
+        Ok((columns, rows))
     }
 
     /// The values that come of [`Connection::ask`], as for a single column; none is NULL.
@@ -193,7 +209,8 @@ impl Connection {
         Ok(self.ask(sql)?.into_iter().next().and_then(|row| row.into_iter().next().flatten()))
     }
 
-    fn texts(&mut self, sql: &str) -> Outcome<Vec<Vec<Option<String>>>> {
+    /// Rows of a text result. What describes each column goes to `column`.
+    fn texts(&mut self, sql: &str, column: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Outcome<Rows> {
         self.link.line.command(command::QUERY).extend_from_slice(sql.as_bytes());
         self.link.line.send()?;
         let caches_metadata = self.caches_metadata;
@@ -204,7 +221,7 @@ impl Connection {
         let mut reader = Reader(packet);
         let (columns, follow) = (count_of_columns(&mut reader)?, !caches_metadata || reader.u8()? == 1);
         for _ in 0..if follow { columns } else { 0 } {
-            self.link.line.receive()?;
+            column(self.link.line.receive()?)?;
         }
         let mut rows = Vec::new();
         loop {

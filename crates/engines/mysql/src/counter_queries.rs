@@ -1,4 +1,4 @@
-//! What a sampler asks a MariaDB or MySQL server, and what it makes of the answers.
+//! What a sampler makes of the answers of a MariaDB or MySQL server.
 //!
 //! Source: the manuals' chapters on status variables, thread states and the Performance Schema, and what MariaDB 10.11 and 11.4
 //! and MySQL 9.7 were seen to count.
@@ -8,45 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use plimsoll_measurement::Counter;
 
 use super::product::Product;
-
-pub(super) const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Binlog_cache_use', 'Binlog_stmt_cache_use', \
-    'Com_commit', 'Handler_commit', 'Innodb_buffer_pool_read_requests', 'Innodb_data_pending_reads', 'Innodb_data_read', \
-    'Innodb_data_reads', 'Innodb_data_writes', 'Innodb_log_writes', 'Innodb_os_log_fsyncs', 'Innodb_os_log_written', \
-    'Innodb_pages_read', 'Innodb_pages_written', 'Innodb_row_lock_current_waits', 'Innodb_row_lock_time', \
-    'Innodb_row_lock_waits', 'Threads_connected', 'Uptime')";
-
-/// The same of pages and the log alone, for sessions that read themselves.
-pub(super) const OWN_STATUS: &str =
-    "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_pages_read', 'Innodb_os_log_written', 'Innodb_data_read')";
-
-pub(super) const LOG_STATUS: &str =
-    "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_log_writes', 'Innodb_os_log_written', 'Innodb_os_log_fsyncs')";
-
-/// All sessions: of those of other users a user without the privilege PROCESS sees nothing. To have them counted by the server
-/// costs it six times as much as to send them.
-pub(super) const SESSIONS: &str = "SHOW PROCESSLIST";
-
-/// Transactions of sessions that wait for a row lock, or run no statement.
-pub(super) const TRANSACTIONS: &str = "SELECT trx_mysql_thread_id, trx_state = 'LOCK WAIT' \
-    FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id NOT IN (0, CONNECTION_ID()) \
-    AND (trx_state = 'LOCK WAIT' OR trx_query IS NULL)";
-
-/// Reads and writes of InnoDB's files with their times, where the Performance Schema is on.
-pub(super) const FILES: &str = "SELECT EVENT_NAME = 'wait/io/file/innodb/innodb_data_file', COUNT_READ, SUM_TIMER_READ, \
-    COUNT_WRITE, SUM_TIMER_WRITE, COUNT_MISC, SUM_TIMER_MISC FROM performance_schema.file_summary_by_event_name \
-    WHERE EVENT_NAME IN ('wait/io/file/innodb/innodb_data_file', 'wait/io/file/innodb/innodb_log_file') \
-    AND COUNT_READ + COUNT_WRITE > 0 ORDER BY 1";
-
-/// The same by file, for InnoDB's and the binary log's.
-pub(super) const BY_FILE: &str = "SELECT FILE_NAME, EVENT_NAME = 'wait/io/file/innodb/innodb_data_file', COUNT_READ, \
-    SUM_NUMBER_OF_BYTES_READ, SUM_TIMER_READ, COUNT_WRITE, SUM_NUMBER_OF_BYTES_WRITE, SUM_TIMER_WRITE \
-    FROM performance_schema.file_summary_by_instance WHERE EVENT_NAME IN ('wait/io/file/innodb/innodb_data_file', \
-    'wait/io/file/innodb/innodb_log_file', 'wait/io/file/sql/binlog') AND COUNT_READ + COUNT_WRITE > 0";
-
-/// Waits by name. Those for a table's rows have waits for files and locks inside them, and count these twice.
-pub(super) const WAITS: &str = "SELECT EVENT_NAME, COUNT_STAR, SUM_TIMER_WAIT \
-    FROM performance_schema.events_waits_summary_global_by_event_name WHERE EVENT_NAME LIKE 'wait/%' \
-    AND EVENT_NAME <> 'wait/io/table/sql/handler' AND EVENT_NAME <> 'idle' AND SUM_TIMER_WAIT > 0";
 
 /// The Performance Schema counts time in picoseconds.
 pub(super) const TIMER: f64 = 1e-12;
@@ -91,9 +52,14 @@ pub(super) struct Follow {
     commits: f64,
 }
 
+/// Counters of what begins and ends transactions of several statements.
+const EXPLICIT: [&str; 3] = ["com_begin", "com_commit", "com_rollback"];
+
 #[derive(Debug, Clone, Copy)]
 struct Last {
-    commits: [f64; 2],
+    commits: f64,
+    /// Transactions of several statements that began or ended.
+    explicit: u64,
     uptime: f64,
     waits: f64,
     waiting: f64,
@@ -101,8 +67,8 @@ struct Last {
 
 impl Follow {
     /// Commits, where each statement is its own transaction: the server counts commits of statements, also of those inside
-    /// transactions, and COMMITs as such. And the time waited for row locks, which is counted when a wait ends: as long as the
-    /// same ones wait it is not known.
+    /// transactions, be they rolled back later. And the time waited for row locks, which is counted when a wait ends: as long as
+    /// the same ones wait it is not known.
     pub(super) fn next(&mut self, status: &Status) -> Vec<(Counter, f64)> {
         let value = |name: &str| of(status, name);
         let mut known = Vec::new();
@@ -110,7 +76,8 @@ impl Follow {
         let in_log = ["Binlog_cache_use", "Binlog_stmt_cache_use"].into_iter().filter_map(value).sum::<f64>();
         let now = (|| {
             Some(Last {
-                commits: [value("Handler_commit")? - in_log, value("Com_commit")?],
+                commits: value("Handler_commit")? - in_log,
+                explicit: EXPLICIT.into_iter().map(|name| status.get(name).copied()).sum::<Option<u64>>()?,
                 uptime: value("Uptime")?,
                 waits: value("Innodb_row_lock_waits")?,
                 waiting: value("Innodb_row_lock_current_waits")?,
@@ -120,14 +87,10 @@ impl Follow {
         let Some(now) = now else { return known };
         // A server that was restarted begins anew.
         let last = last.filter(|last| now.uptime >= last.uptime);
-        let grown = last.map(|last| [now.commits[0] - last.commits[0], now.commits[1] - last.commits[1]]);
-        match grown {
-            None => known.push((Counter::Commits, self.commits)),
-            Some([all, explicit]) if all >= 0.0 && explicit == 0.0 => {
-                self.commits += all;
-                known.push((Counter::Commits, self.commits));
-            }
-            Some(_) => {}
+        let grown = last.map_or(0.0, |last| now.commits - last.commits);
+        if grown >= 0.0 && last.is_none_or(|last| last.explicit == now.explicit) {
+            self.commits += grown;
+            known.push((Counter::Commits, self.commits));
         }
         let ended = last.map(|last| last.waiting + (now.waits - last.waits) - now.waiting);
         let all_wait_on = last.is_some_and(|last| last.waiting > 0.0) && ended <= Some(0.0);
@@ -184,17 +147,20 @@ pub(super) struct Beside {
 /// Numbers of our own connections.
 pub(super) type Ours = BTreeSet<u32>;
 
-/// Gauges from the rows of [`SESSIONS`]; ours have these numbers or work in a database of ours, as client programs do.
+/// Gauges from the rows of the statement "sessions"; ours have these numbers or work in a database of ours, as client programs do.
 /// `None` if there are sessions that are not seen.
 pub(super) fn gauges(rows: &[Vec<Option<String>>], ours: &Ours, beside: Beside) -> Option<Vec<(Counter, f64)>> {
     let (mut known, mut working, mut others, mut seen) = (BTreeMap::new(), 0.0, (0.0, 0.0), 0.0);
     for row in rows {
         let text = |index: usize| row.get(index).and_then(Option::as_deref).unwrap_or_default();
-        if !SYSTEM.contains(&text(1)) {
+        let is_system = SYSTEM.contains(&text(1));
+        if !is_system {
             seen += 1.0;
         }
         let number = text(0).parse();
-        if IDLE.contains(&text(4)) || number == Ok(beside.own) {
+        // Threads of a replica wait for changes under several commands, and their states say so.
+        let waits_for_changes = is_system && text(6).to_ascii_lowercase().contains("waiting");
+        if IDLE.contains(&text(4)) || waits_for_changes || number == Ok(beside.own) {
             continue;
         }
         let is_ours = number.is_ok_and(|number| ours.contains(&number)) || text(3).starts_with(OUR_DATABASES);
@@ -270,24 +236,29 @@ mod tests {
     #[test]
     fn commits_are_known_where_statements_are_transactions() {
         let mut follow = Follow::default();
-        let mut next = |handler, com, uptime| {
+        let mut next = |handler, [begins, commits, rollbacks]: [u64; 3], uptime| {
             let values = [
                 ("Handler_commit", handler),
-                ("Com_commit", com),
+                ("Com_begin", begins),
+                ("Com_commit", commits),
+                ("Com_rollback", rollbacks),
                 ("Uptime", uptime),
                 ("Innodb_row_lock_waits", 0),
                 ("Innodb_row_lock_current_waits", 0),
             ];
             find(&follow.next(&status(&values)), Counter::Commits)
         };
-        assert_eq!(next(100, 5, 10), Some(0.0));
-        assert_eq!(next(130, 5, 11), Some(30.0));
-        // In transactions statements count as well.
-        assert_eq!(next(190, 15, 12), None);
-        assert_eq!(next(200, 15, 13), Some(40.0));
+        assert_eq!(next(100, [5, 5, 0], 10), Some(0.0));
+        assert_eq!(next(130, [5, 5, 0], 11), Some(30.0));
+        // In transactions statements count as well, whatever becomes of them.
+        assert_eq!(next(190, [5, 15, 0], 12), None);
+        assert_eq!(next(200, [5, 15, 0], 13), Some(40.0));
+        assert_eq!(next(210, [6, 15, 0], 14), None);
+        assert_eq!(next(220, [6, 15, 1], 15), None);
+        assert_eq!(next(221, [6, 15, 1], 16), Some(41.0));
         // Restarted.
-        assert_eq!(next(3, 0, 1), Some(40.0));
-        assert_eq!(next(5, 0, 2), Some(42.0));
+        assert_eq!(next(3, [0, 0, 0], 1), Some(41.0));
+        assert_eq!(next(5, [0, 0, 0], 2), Some(43.0));
     }
 
     #[test]
@@ -298,7 +269,9 @@ mod tests {
                 ("Handler_commit", handler),
                 ("Binlog_cache_use", in_log),
                 ("Binlog_stmt_cache_use", 1),
+                ("Com_begin", 0),
                 ("Com_commit", 0),
+                ("Com_rollback", 0),
                 ("Uptime", 1),
                 ("Innodb_row_lock_waits", 0),
                 ("Innodb_row_lock_current_waits", 0),
@@ -316,7 +289,9 @@ mod tests {
         let mut next = |waits, waiting, milliseconds| {
             let values = [
                 ("Handler_commit", 0),
+                ("Com_begin", 0),
                 ("Com_commit", 0),
+                ("Com_rollback", 0),
                 ("Uptime", 1),
                 ("Innodb_row_lock_waits", waits),
                 ("Innodb_row_lock_current_waits", waiting),
@@ -349,7 +324,14 @@ mod tests {
         ];
         let sessions = states.iter().enumerate();
         let mut rows: Vec<_> = sessions.map(|(id, (command, state))| row(id, "bench", command, state)).collect();
-        rows.push(row(99, "system user", "Daemon", "InnoDB purge worker"));
+        // A replica's threads, which nobody keeps busy, as MariaDB and MySQL show them.
+        for (command, state) in [
+            ("Daemon", "InnoDB purge worker"),
+            ("Slave_worker", "Waiting for work from SQL thread"),
+            ("Query", "Replica has read all relay log; waiting for more updates"),
+        ] {
+            rows.push(row(99, "system user", command, state));
+        }
         let beside = Beside {
             own: 10,
             connected: Some(11.0),

@@ -3,15 +3,16 @@
 use std::fs;
 
 use plimsoll_clock::{Clock, windowed};
-use plimsoll_engine::{ErrorKind, Result, Table, TableSize};
+use plimsoll_engine::{ErrorKind, Result, TableSize, Workspace};
 use plimsoll_measurement::{Counter, FileRow, Reading};
 
-use super::connection::Connection;
-use super::counter_queries::{LOG_STATUS, OWN_STATUS, Status, of};
+use super::connection::{Connection, Rows};
+use super::counter_queries::{Status, of};
 use super::error::statement;
+use super::statements::{of_table, text};
 
 /// Status of the whole server by name, as far as it is a number.
-pub(super) fn status_of(rows: Vec<Vec<Option<String>>>) -> Status {
+pub(super) fn status_of(rows: Rows) -> Status {
     rows.into_iter()
         .filter_map(|row| match <[Option<String>; 2]>::try_from(row).ok()? {
             [Some(name), Some(value)] => Some((name.to_ascii_lowercase(), value.parse().ok()?)),
@@ -23,7 +24,7 @@ pub(super) fn status_of(rows: Vec<Vec<Option<String>>>) -> Status {
 /// Pages that were read from files, read-ahead included; bytes of the log; and bytes that were read, if no cache of the
 /// system is in between. All of it is of the whole server.
 pub(super) fn sample(connection: &mut Connection, clock: &dyn Clock, is_direct: bool) -> Result<Vec<Reading>> {
-    let (rows, window) = windowed(clock, || connection.ask(OWN_STATUS));
+    let (rows, window) = windowed(clock, || connection.ask(text("status of pages and log")));
     let status = status_of(rows?);
     let values = [
         (Counter::CacheMissPages, of(&status, "Innodb_pages_read")),
@@ -50,33 +51,39 @@ pub(super) fn log_rows(status: &Status) -> Vec<FileRow> {
 
 /// [`log_rows`] over a session.
 pub(super) fn files(connection: &mut Connection) -> Result<Vec<FileRow>> {
-    Ok(log_rows(&status_of(connection.ask(LOG_STATUS)?)))
+    Ok(log_rows(&status_of(connection.ask(text("status of the log"))?)))
 }
 
-/// Has the server look at some pages of a table and renew its statistics, in its own log only.
-pub(super) fn analyze(connection: &mut Connection, table: &Table) -> Result<()> {
-    connection.run(&format!("ANALYZE NO_WRITE_TO_BINLOG TABLE {}", table.name)).map(drop)
+/// Writes a table's dirty pages; false if this user may not ask for it.
+pub(super) fn flush(connection: &mut Connection, workspace: &Workspace, table: &str) -> Result<bool> {
+    let flushed = connection.run(&of_table("flush a table", workspace, table));
+    let unlocked = connection.run(text("unlock tables"));
+    match flushed {
+        Ok(_) => unlocked.map(|_| true),
+        Err(error) if error.kind == ErrorKind::Permission => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Pages of a table's clustered tree by its statistics: those that hold rows, where these may be seen; else all that are
 /// set aside for it.
-pub(super) fn table_size(connection: &mut Connection, table: &Table, page_bytes: u64) -> Result<TableSize> {
-    let name = &table.name;
-    let sql = format!(
-        "SELECT DATA_LENGTH FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = '{name}'"
-    );
-    let reserved = connection.ask_one(&sql)?.and_then(|bytes| bytes.parse().ok());
-    let reserved: u64 = reserved.ok_or_else(|| statement(format_args!("there is no table {name}")))?;
-    let sql = format!(
-        "SELECT stat_value FROM mysql.innodb_index_stats WHERE database_name = DATABASE() AND table_name = '{name}' \
-         AND index_name IN ('PRIMARY', 'GEN_CLUST_INDEX') AND stat_name = 'n_leaf_pages'"
-    );
-    let leaves = match connection.ask_one(&sql) {
+pub(super) fn table_size(
+    connection: &mut Connection,
+    workspace: &Workspace,
+    table: &str,
+    page_bytes: u64,
+) -> Result<TableSize> {
+    let bytes = connection.ask_one(&of_table("bytes of a table", workspace, table))?;
+    let reserved = bytes.and_then(|bytes| bytes.parse().ok());
+    let reserved: u64 = reserved.ok_or_else(|| statement(format_args!("there is no table {table}")))?;
+    let leaves = match connection.ask_one(&of_table("pages of a table", workspace, table)) {
         Ok(pages) => pages.and_then(|pages| pages.parse::<u64>().ok()),
         // For some users only.
         Err(error) if error.kind == ErrorKind::Permission => None,
         Err(error) => return Err(error),
     };
+    // MariaDB counts one leaf for a table that it looks at as a whole, as it does at one of few pages.
+    let leaves = leaves.filter(|pages| *pages > 1);
     Ok(TableSize { table_bytes: leaves.map_or(reserved, |pages| pages * page_bytes), index_bytes: 0 })
 }
 
@@ -85,7 +92,7 @@ pub(super) fn process_of(connection: &mut Connection, loopback: bool) -> Option<
     if !loopback {
         return None;
     }
-    let row = connection.ask("SELECT @@hostname, @@pid_file, @@datadir").ok()?.into_iter().next()?;
+    let row = connection.ask(text("process")).ok()?.into_iter().next()?;
     let [Some(host), Some(file), Some(directory)] = <[Option<String>; 3]>::try_from(row).ok()? else { return None };
     // A loopback address may lead into a container, which has a name and process ids of its own.
     if rustix::system::uname().nodename().to_str().ok()? != host {

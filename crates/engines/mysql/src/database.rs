@@ -8,7 +8,7 @@ use plimsoll_engine::server::place::{self, CONTROL, Keepers as _, ServerLease};
 use plimsoll_engine::server::processes::ProcessSampler;
 use plimsoll_engine::{
     Cancel, Capability, ClaimMode, Cold, ColdFollower, Database, Description, Lease, Moves, RequestAccess, Requester,
-    Result, Sampler, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceStatus, Workspaces,
+    Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceStatus, Workspaces,
 };
 use plimsoll_measurement::Ceiling;
 
@@ -17,6 +17,7 @@ use super::counters;
 use super::describe::{self, Described};
 use super::requester::MySqlRequester;
 use super::sampler::ServerSampler;
+use super::self_test::MySqlSelfTest;
 use super::session::MySqlSession;
 use super::transfer::MySqlTransfer;
 use super::{capabilities, cold, workspace};
@@ -48,6 +49,10 @@ impl Database for MySqlDatabase {
     fn capabilities(&self) -> Vec<Capability> {
         let connection = self.connector.connect(CONTROL);
         connection.and_then(|mut connection| capabilities::detect(&mut connection)).unwrap_or_default()
+    }
+
+    fn self_test(&self) -> Result<Option<Box<dyn SelfTest>>> {
+        Ok(Some(Box::new(MySqlSelfTest::open(&self.connector)?)))
     }
 
     fn pulse(&self) -> Option<Arc<dyn Cancel>> {

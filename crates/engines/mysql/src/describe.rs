@@ -11,14 +11,7 @@ use super::connect::Connector;
 use super::connection::Connection;
 use super::counters;
 use super::load::Way;
-
-/// Settings that matter for a measurement. Those that a product or version doesn't have are left out.
-const SETTINGS: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_adaptive_hash_index', \
-    'innodb_buffer_pool_load_at_startup', 'innodb_buffer_pool_size', 'innodb_doublewrite', 'innodb_flush_log_at_trx_commit', \
-    'innodb_flush_method', 'innodb_io_capacity', 'innodb_log_file_size', 'innodb_lru_scan_depth', 'innodb_old_blocks_time', \
-    'innodb_page_size', 'innodb_read_ahead_threshold', 'innodb_redo_log_capacity', 'innodb_strict_mode', \
-    'innodb_use_native_aio', 'local_infile', 'log_bin', 'performance_schema', 'query_cache_type', 'sync_binlog', \
-    'transaction_isolation', 'tx_isolation')";
+use super::statements::text;
 
 /// What a crash can cost with such a value, or what it makes of a measurement.
 const DOUBTS: &[(&str, &[&str], &str)] = &[
@@ -78,16 +71,17 @@ pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Re
         Ok([Some(name), Some(value)]) => Some((name, value)),
         _ => None,
     };
-    let settings: BTreeMap<String, String> = connection.ask(SETTINGS)?.into_iter().filter_map(pair).collect();
+    let settings: BTreeMap<String, String> =
+        connection.ask(text("settings of the server"))?.into_iter().filter_map(pair).collect();
     let is = |name: &str, values: &[&str]| settings.get(name).is_some_and(|value| values.contains(&value.as_str()));
     let way = if is("local_infile", &["ON", "1"]) { Way::File } else { Way::Insert };
     // MariaDB names the two halves of this since version 11, and each may be direct by itself.
     let is_direct = is("innodb_flush_method", &["O_DIRECT", "O_DIRECT_NO_FSYNC", "ALL_O_DIRECT"]);
     let page_bytes = settings.get("innodb_page_size").and_then(|size| size.parse().ok()).unwrap_or(16_384);
     let product = connection.server.product;
-    let identity = connection.ask_one(product.identity())?;
+    let identity = connection.ask_one(product.text("identity"))?;
     let local = counters::process_of(connection, connector.loopback).is_some();
-    let directory = if local { connection.ask_one("SELECT @@datadir")? } else { None };
+    let directory = if local { connection.ask_one(text("data directory"))? } else { None };
     let mut warnings = connector.warnings.clone();
     warnings.extend(DOUBTS.iter().filter(|(name, values, _)| is(name, values)).map(|(_, _, text)| (*text).to_owned()));
     let weak_isolation = WeakIsolation::Effective("READ UNCOMMITTED".to_owned());
@@ -113,13 +107,10 @@ fn rest_before_reuse(old_blocks_ms: Option<&String>) -> Duration {
 
 /// The server's own cache, and the sessions that it lets in.
 fn ceilings(connection: &mut Connection) -> Vec<Ceiling> {
-    let settings = [
-        ("memory", "innodb_buffer_pool_size", "@@global.innodb_buffer_pool_size / 1048576"),
-        ("sessions", "max_connections", "@@global.max_connections"),
-    ];
-    let ceiling = |(resource, name, sql): (&str, &str, &str)| {
-        let value = connection.ask_one(&format!("SELECT {sql}")).ok()??.parse().ok()?;
-        Ceiling::new(resource, value, format!("setting {name}"))
+    let values = connection.ask(text("ceilings")).unwrap_or_default().into_iter().flatten();
+    let settings = [("memory", "innodb_buffer_pool_size"), ("sessions", "max_connections")];
+    let ceiling = |((resource, name), value): ((&str, &str), Option<String>)| {
+        Ceiling::new(resource, value?.parse().ok()?, format!("setting {name}"))
     };
-    settings.into_iter().filter_map(ceiling).collect()
+    settings.into_iter().zip(values).filter_map(ceiling).collect()
 }

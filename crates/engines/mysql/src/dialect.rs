@@ -3,7 +3,7 @@
 use plimsoll_engine::{ColumnType, Dialect, MOST_SAMPLED, SingleRow, Table};
 
 use super::product::Product;
-use super::workspace::quoted;
+use super::statements::{quoted, text};
 
 #[derive(Debug)]
 pub(super) struct MySqlDialect(Product);
@@ -29,7 +29,7 @@ impl MySqlDialect {
         let pieces: Vec<&str> = text.split('?').collect();
         let named = pieces[1..].iter().zip(1..).map(|(piece, number)| format!("parameter{number}{piece}"));
         let body: String = std::iter::once(pieces[0].to_owned()).chain(named).collect();
-        format!("CREATE PROCEDURE {} ({}) {body}", request.procedure(table), parameters.join(", "))
+        format!("CREATE PROCEDURE {} ({}) {body}", quoted(&request.procedure(table)), parameters.join(", "))
     }
 }
 
@@ -72,12 +72,16 @@ impl Dialect for MySqlDialect {
         quoted(name)
     }
 
+    fn table(&self, name: &str) -> String {
+        quoted(name)
+    }
+
     fn without_parallelism(&self) -> Option<&'static str> {
-        Some(self.0.nested_loop())
+        Some(self.0.text("nested loop"))
     }
 
     fn weak_isolation(&self) -> Option<&'static str> {
-        Some("SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
+        Some(text("weak isolation"))
     }
 
     /// Statistics are kept with the table and not renewed in the middle of a test: [`settle_table`] does that before.
@@ -89,7 +93,7 @@ impl Dialect for MySqlDialect {
 
     fn call(&self, request: SingleRow, table: &Table) -> Option<String> {
         let placeholders = vec!["?"; request.parameters(table).len()].join(", ");
-        Some(format!("{CALL}{} ({placeholders})", request.procedure(table)))
+        Some(format!("{CALL}{} ({placeholders})", quoted(&request.procedure(table))))
     }
 
     /// A union would be written to a temporary table first. A list of offsets is joined with the source instead: by a nested
@@ -97,12 +101,13 @@ impl Dialect for MySqlDialect {
     fn copy_chunk(&self, target: &Table, source: &str, source_rows: u64, times: u64, first_key: u64) -> String {
         let (others, key) = (self.columns(&target.columns[1..]), self.column(target.key()));
         let offsets: Vec<String> =
-            (0..times).map(|part| format!("SELECT {} AS shift", first_key - 1 + part * source_rows)).collect();
+            (0..times).map(|part| format!("SELECT {} AS `shift`", first_key - 1 + part * source_rows)).collect();
         format!(
-            "{} INTO {} ({key}, {others}) SELECT {key} + shift, {others} FROM ({}) shifts STRAIGHT_JOIN {source}",
+            "{} INTO {} ({key}, {others}) SELECT {key} + `shift`, {others} FROM ({}) AS `shifts` STRAIGHT_JOIN {}",
             self.0.insert_by_nested_loop(),
-            target.name,
-            offsets.join(" UNION ALL ")
+            quoted(&target.name),
+            offsets.join(" UNION ALL "),
+            quoted(source)
         )
     }
 
@@ -138,8 +143,8 @@ mod tests {
         let table = Table::new("t", &[("RowId", ColumnType::Int), ("A", ColumnType::Bit)]);
         assert_eq!(
             of(Product::MariaDb).copy_chunk(&table, "s", 10, 2, 1),
-            "SET STATEMENT join_cache_level = 0 FOR INSERT INTO t (`RowId`, `A`) SELECT `RowId` + shift, `A` \
-             FROM (SELECT 0 AS shift UNION ALL SELECT 10 AS shift) shifts STRAIGHT_JOIN s"
+            "SET STATEMENT join_cache_level = 0 FOR INSERT INTO `t` (`RowId`, `A`) SELECT `RowId` + `shift`, `A` \
+             FROM (SELECT 0 AS `shift` UNION ALL SELECT 10 AS `shift`) AS `shifts` STRAIGHT_JOIN `s`"
         );
         assert!(of(Product::MySql).copy_chunk(&table, "s", 10, 2, 1).starts_with("INSERT /*+ SET_VAR("));
     }

@@ -1,14 +1,14 @@
 //! Loading rows in one transaction: by `LOAD DATA LOCAL INFILE`, where the server asks for a file and gets the rows as
 //! they are made. Or by `INSERT` of many rows where the server takes no files.
 
-use plimsoll_engine::{ColumnType, Error, ErrorKind, Result, Row, RowSource, RowSummary, Table, Value};
+use plimsoll_engine::{ColumnType, Error, ErrorKind, Result, Row, RowSource, RowSummary, Table, Value, Workspace};
 
 use super::binary::{put_digits, put_integer, put_money};
 use super::connection::{Connection, Done};
 use super::error::statement;
+use super::statements::{of_table, quoted, text};
 use super::time::civil;
 use super::wire_connection::ServerError;
-use super::workspace::quoted;
 
 /// Bytes of one packet: far less than the sockets hold, so that the server has work while the next one is made.
 const PACKET_BYTES: usize = 64 * 1024;
@@ -26,36 +26,33 @@ pub(super) enum Way {
 /// Loads all rows, or none.
 pub(super) fn load(
     connection: &mut Connection,
+    workspace: &Workspace,
     table: &Table,
     rows: &mut dyn RowSource,
     way: Way,
 ) -> Result<RowSummary> {
-    connection.run("START TRANSACTION")?;
+    connection.run(text("begin"))?;
     let loaded = match way {
-        Way::File => by_file(connection, table, rows),
+        Way::File => by_file(connection, &of_table("load", workspace, &table.name), &table.types(), rows),
         Way::Insert => by_insert(connection, table, rows),
     };
-    let ended = connection.run(if loaded.is_ok() { "COMMIT" } else { "ROLLBACK" });
+    let ended = connection.run(if loaded.is_ok() { text("commit") } else { text("roll back") });
     connection.link.line.shrink();
     loaded.and_then(|row_summary| ended.map(|_| row_summary))
 }
 
-fn columns(table: &Table) -> String {
-    let names: Vec<String> = table.columns.iter().map(|column| quoted(&column.name)).collect();
-    names.join(", ")
-}
-
-fn by_file(connection: &mut Connection, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
-    // The name is for the server's messages; whatever it asks for, it gets these rows.
-    let sql =
-        format!("LOAD DATA LOCAL INFILE 'plimsoll' INTO TABLE {} CHARACTER SET ascii ({})", table.name, columns(table));
-    let kinds = table.types();
+fn by_file(
+    connection: &mut Connection,
+    sql: &str,
+    kinds: &[ColumnType],
+    rows: &mut dyn RowSource,
+) -> Result<RowSummary> {
     let (mut row_summary, mut row) = (RowSummary::default(), Row::default());
     let mut more = true;
     while more {
         let before = row_summary.rows;
         let mut sent = 0;
-        let loaded = connection.query(&sql, &mut |out| {
+        let loaded = connection.query(sql, &mut |out| {
             let start = out.len();
             while out.len() - start < PACKET_BYTES {
                 row.clear();
@@ -65,7 +62,7 @@ fn by_file(connection: &mut Connection, table: &Table, rows: &mut dyn RowSource)
                     more = sent >= PIECE_BYTES;
                     return Ok(false);
                 }
-                put_line(&row, &kinds, out)?;
+                put_line(&row, kinds, out)?;
                 row_summary.add(&mut row);
             }
             sent += out.len() - start;
@@ -82,7 +79,7 @@ fn accepted(connection: &mut Connection, done: Done, rows: u64) -> Result<()> {
     if done.rows == rows && done.warnings == 0 {
         return Ok(());
     }
-    let warnings = connection.ask("SHOW WARNINGS LIMIT 1")?;
+    let warnings = connection.ask(text("warnings"))?;
     Err(match warnings.first().map(Vec::as_slice) {
         Some([_, Some(code), Some(message)]) => {
             let server_error = ServerError { code: code.parse().unwrap_or(0), message: message.clone() };
@@ -93,7 +90,7 @@ fn accepted(connection: &mut Connection, done: Done, rows: u64) -> Result<()> {
 }
 
 fn by_insert(connection: &mut Connection, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
-    let begin = format!("INSERT INTO {} ({}) VALUES ", table.name, columns(table));
+    let begin = format!("INSERT INTO {} VALUES ", quoted(&table.name));
     let kinds = table.types();
     let (mut row_summary, mut row) = (RowSummary::default(), Row::default());
     let mut sql = Vec::with_capacity(INSERT_BYTES + 8 * 1024);

@@ -6,6 +6,8 @@
 use plimsoll_engine::error::{Error, ErrorKind, Result};
 use plimsoll_engine::server::tls::Protection;
 
+use super::statements::text;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Product {
     MariaDb,
@@ -18,10 +20,26 @@ pub(super) struct Server {
     pub(super) product: Product,
     /// The version as the server states it, such as `10.11.6-MariaDB-0+deb12u1`.
     pub(super) version: String,
+    /// The release with long-term support that it is, or that it follows: what statements name by `editions`.
+    pub(super) edition: &'static str,
 }
 
-/// The oldest versions with everything that is needed.
-const OLDEST: [(Product, (u32, u32)); 2] = [(Product::MariaDb, (10, 5)), (Product::MySql, (8, 0))];
+/// Releases with long-term support, in their order. The first of a product is the oldest with everything that is needed.
+const EDITIONS: [(Product, (u32, u32), &str); 8] = [
+    (Product::MariaDb, (10, 5), "mariadb-10.5"),
+    (Product::MariaDb, (10, 6), "mariadb-10.6"),
+    (Product::MariaDb, (10, 11), "mariadb-10.11"),
+    (Product::MariaDb, (11, 4), "mariadb-11.4"),
+    (Product::MariaDb, (11, 8), "mariadb-11.8"),
+    (Product::MySql, (8, 0), "mysql-8.0"),
+    (Product::MySql, (8, 4), "mysql-8.4"),
+    (Product::MySql, (9, 0), "mysql-9"),
+];
+
+#[cfg(test)]
+pub(super) fn is_edition(name: &str) -> bool {
+    EDITIONS.iter().any(|(_, _, edition)| *edition == name)
+}
 
 impl Server {
     pub(super) fn from_version(greeting: &str) -> Result<Self> {
@@ -30,15 +48,14 @@ impl Server {
         let product = if version.contains("MariaDB") { Product::MariaDb } else { Product::MySql };
         let mut numbers = version.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().unwrap_or(0));
         let stated = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-        let server = Self { product, version: version.to_owned() };
-        match OLDEST.iter().find(|(of, _)| *of == product) {
-            Some((_, oldest)) if stated < *oldest => {
-                let message = format!("{} {version} is too old", product.name());
-                Err(Error::new(ErrorKind::Unsupported, message)
-                    .hint("MySQL 8.0 and MariaDB 10.5 are the oldest that work"))
-            }
-            _ => Ok(server),
-        }
+        let known = EDITIONS.iter().rev().find(|(of, from, _)| *of == product && *from <= stated);
+        let Some((_, _, edition)) = known else {
+            let message = format!("{} {version} is too old", product.name());
+            return Err(
+                Error::new(ErrorKind::Unsupported, message).hint("MySQL 8.0 and MariaDB 10.5 are the oldest that work")
+            );
+        };
+        Ok(Self { product, version: version.to_owned(), edition })
     }
 }
 
@@ -75,12 +92,18 @@ impl Product {
         }
     }
 
-    /// The view of InnoDB's files, with their sizes.
-    pub(super) const fn tablespaces(self) -> &'static str {
-        match self {
-            Self::MariaDb => "INNODB_SYS_TABLESPACES",
-            Self::MySql => "INNODB_TABLESPACES",
-        }
+    /// The statement's name of those that each product has in a text of its own.
+    pub(super) fn named(self, name: &str) -> String {
+        let product = match self {
+            Self::MariaDb => "MariaDB",
+            Self::MySql => "MySQL",
+        };
+        format!("{name} of {product}")
+    }
+
+    /// Such a statement, if it has no gaps.
+    pub(super) fn text(self, name: &str) -> &'static str {
+        text(&self.named(name))
     }
 
     /// How a client program is told to protect its connection.
@@ -107,46 +130,12 @@ impl Product {
         }
     }
 
-    /// Settings of every session of ours that only this product has: nothing is ended for being slow, and what is asked of
-    /// `information_schema` is as it is now.
-    pub(super) const fn settings(self) -> &'static [(&'static str, &'static str)] {
-        match self {
-            Self::MariaDb => &[
-                ("max_statement_time", "0"),
-                ("idle_transaction_timeout", "0"),
-                ("idle_readonly_transaction_timeout", "0"),
-                ("idle_write_transaction_timeout", "0"),
-            ],
-            Self::MySql => &[("max_execution_time", "0"), ("information_schema_stats_expiry", "0")],
-        }
-    }
-
-    /// Makes a session join by a nested loop, on one CPU. MariaDB joins through a buffer, on which a level of 0 puts an end
-    /// ("Block-Based Join Algorithms"); MySQL does so by hashing, which goes by the old flag (8.4 manual, 10.2.1.4 and
-    /// 10.9.2), and counts a table in several threads.
-    pub(super) const fn nested_loop(self) -> &'static str {
-        match self {
-            Self::MariaDb => "SET SESSION join_cache_level = 0",
-            Self::MySql => {
-                "SET SESSION optimizer_switch = 'block_nested_loop=off,batched_key_access=off', \
-                 innodb_parallel_read_threads = 1"
-            }
-        }
-    }
-
-    /// What stands before and behind `INSERT` so that the statement alone joins by a nested loop.
+    /// What stands before and behind `INSERT` so that the statement alone joins by a nested loop, as sessions do by the statements
+    /// of that name.
     pub(super) const fn insert_by_nested_loop(self) -> &'static str {
         match self {
             Self::MariaDb => "SET STATEMENT join_cache_level = 0 FOR INSERT",
             Self::MySql => "INSERT /*+ SET_VAR(optimizer_switch = 'block_nested_loop=off') */",
-        }
-    }
-
-    /// The query that names a server for good.
-    pub(super) const fn identity(self) -> &'static str {
-        match self {
-            Self::MariaDb => "SELECT CONCAT(@@hostname, ':', @@port)",
-            Self::MySql => "SELECT @@server_uuid",
         }
     }
 }
@@ -161,6 +150,18 @@ mod tests {
         assert_eq!((server.product, server.version.as_str()), (Product::MariaDb, "10.11.6-MariaDB-0+deb12u1"));
         assert_eq!(Server::from_version("11.4.2-MariaDB").unwrap().product, Product::MariaDb);
         assert_eq!(Server::from_version("8.4.0").unwrap().product, Product::MySql);
+        for (greeting, edition) in [
+            ("5.5.5-10.5.29-MariaDB", "mariadb-10.5"),
+            ("5.5.5-10.11.6-MariaDB-0+deb12u1", "mariadb-10.11"),
+            // A short-lived one, and one that is newer than any.
+            ("11.2.2-MariaDB", "mariadb-10.11"),
+            ("12.1.2-MariaDB", "mariadb-11.8"),
+            ("8.0.36-28", "mysql-8.0"),
+            ("8.4.0", "mysql-8.4"),
+            ("9.7.4-2", "mysql-9"),
+        ] {
+            assert_eq!(Server::from_version(greeting).unwrap().edition, edition, "{greeting}");
+        }
         for old in ["5.7.44-log", "5.5.5-10.4.34-MariaDB", "5.5.68-MariaDB", ""] {
             assert_eq!(Server::from_version(old).unwrap_err().kind, ErrorKind::Unsupported, "{old}");
         }

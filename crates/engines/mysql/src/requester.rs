@@ -41,6 +41,7 @@ struct Ready {
 
 pub(super) struct MySqlRequester {
     connection: Connection,
+    workspace: Workspace,
     facts: ServerFacts,
     forms: Vec<Option<Form>>,
 }
@@ -55,7 +56,7 @@ impl MySqlRequester {
     ) -> Result<Self> {
         let mut connection = connect(connector, workspace, run, access)?;
         connection.link.line.shrink();
-        Ok(Self { connection, facts, forms: Vec::new() })
+        Ok(Self { connection, workspace: workspace.clone(), facts, forms: Vec::new() })
     }
 
     fn learn(&mut self, statement: &Statement) -> Result<Form> {
@@ -162,7 +163,7 @@ impl Requester for MySqlRequester {
     }
 
     fn load_batch(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
-        load::load(&mut self.connection, table, rows, self.facts.way)
+        load::load(&mut self.connection, &self.workspace, table, rows, self.facts.way)
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {

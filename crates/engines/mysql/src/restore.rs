@@ -13,6 +13,7 @@ use plimsoll_engine::{Database, Error, ErrorKind, Follow, Restored, Result, Work
 use super::connect::Connector;
 use super::connection::Connection;
 use super::product::Product;
+use super::statements::text;
 
 /// The user that the server runs as where we are root.
 const USER: &str = "mysql";
@@ -47,7 +48,7 @@ impl Restorer {
         let folders = FOLDERS.map(PathBuf::from);
         let find = |name: &str, package: &str| tool::find(name, &folders, package);
         let (backup, server) = (find("mariadb-backup", "mariadb-backup")?, find("mariadbd", "mariadb-server")?);
-        let data = PathBuf::from(connection.ask_one("SELECT @@datadir")?.unwrap_or_default());
+        let data = PathBuf::from(connection.ask_one(text("data directory"))?.unwrap_or_default());
         // A loopback address may lead elsewhere, and a folder of that name be another server's.
         if !connector.loopback || !data.join(run.name()).is_dir() {
             let message = "mariadb-backup copies the server's files, and they are not to be seen from here";

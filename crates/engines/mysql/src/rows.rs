@@ -3,6 +3,7 @@
 use std::io;
 
 use jiff::civil::DateTime;
+use plimsoll_engine::statements::AnswerColumn;
 use plimsoll_engine::{ColumnType, Result, Row, Value};
 
 use super::error::statement;
@@ -55,6 +56,21 @@ impl Column {
         Ok(Self { kind, unsigned: flags & UNSIGNED != 0 })
     }
 
+    /// The server's word for what the column holds. Numbers of all widths have one word here, and so have all texts: no manual
+    /// says which of them an answer has.
+    const fn word(self) -> &'static str {
+        match self.kind {
+            kind::DECIMAL | kind::NEWDECIMAL => "decimal",
+            kind::FLOAT | kind::DOUBLE => "double",
+            kind::DATE => "date",
+            kind::TIME => "time",
+            kind::DATETIME | kind::TIMESTAMP => "datetime",
+            kind::NULL => "null",
+            _ if self.is_integer() => "bigint",
+            _ => "varchar",
+        }
+    }
+
     /// Bytes of a value; `None` if they stand in front of it.
     const fn width(self) -> Option<usize> {
         match self.kind {
@@ -96,6 +112,17 @@ impl Column {
             ColumnType::Text(_) => self.is_text() || self.kind == kind::NULL,
         }
     }
+}
+
+/// A column's packet as an answer's column.
+pub(super) fn described(packet: &[u8]) -> io::Result<AnswerColumn> {
+    let kind = Column::of(packet)?.word().to_owned();
+    let mut reader = Reader(packet);
+    // Before its name stand those of the catalogue, the database, and the table in two ways.
+    for _ in 0..4 {
+        reader.text()?;
+    }
+    Ok(AnswerColumn { name: String::from_utf8_lossy(reader.text()?).into_owned(), kind })
 }
 
 /// What a value of a column counts, and how long it is.

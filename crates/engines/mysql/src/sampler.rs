@@ -9,10 +9,11 @@ use plimsoll_engine::{Error, Result, Sampler};
 use plimsoll_measurement::{Counter, FileRow, Reading, Views, WaitRow, Window};
 
 use super::connect::Connector;
-use super::connection::Connection;
-use super::counter_queries::{self, Beside, Follow, LOG_STATUS, STATUS, Status, TIMER};
+use super::connection::{Connection, Rows};
+use super::counter_queries::{self, Beside, Follow, Status, TIMER};
 use super::counters;
 use super::describe::ServerFacts;
+use super::statements::text;
 
 const NAME: &str = "plimsoll sampler";
 /// How long a server may keep silent before it is given up until the next reading.
@@ -50,10 +51,10 @@ impl ServerSampler {
             let mut connection = self.connector.connect_within(NAME, PATIENCE)?;
             connection.link.set_timeout(Some(PATIENCE));
             // A server that ends idle sessions within the second would be connected to anew each time.
-            connection.run("SET SESSION wait_timeout = 3600")?;
+            connection.run(text("settings of a sampler"))?;
             self.connection = Some(connection);
-            self.sees_files = self.ask(counter_queries::FILES)?.is_ok_and(|rows| !rows.is_empty());
-            self.sees_transactions = self.ask(counter_queries::TRANSACTIONS)?.is_ok();
+            self.sees_files = self.ask(text("files"))?.is_ok_and(|rows| !rows.is_empty());
+            self.sees_transactions = self.ask(text("transactions"))?.is_ok();
         }
         let errors = &self.connector.errors;
         self.connection.as_mut().ok_or_else(|| errors.lost("it was given up"))
@@ -61,7 +62,7 @@ impl ServerSampler {
 
     /// Asks over the connection that is there. The inner error is the server's, after which the connection works on; else it
     /// is given up.
-    fn ask(&mut self, sql: &str) -> Result<std::result::Result<Vec<Vec<Option<String>>>, Error>> {
+    fn ask(&mut self, sql: &str) -> Result<std::result::Result<Rows, Error>> {
         let Some(connection) = &mut self.connection else { return Err(self.connector.errors.lost("it was given up")) };
         let answer = connection.ask(sql);
         if let Err(error) = connection.link.alive() {
@@ -80,7 +81,7 @@ impl ServerSampler {
 }
 
 /// Rows that came back, and when.
-type Answer = (Vec<Vec<Option<String>>>, Window);
+type Answer = (Rows, Window);
 
 fn number(row: &[Option<String>], index: usize) -> Option<f64> {
     row.get(index)?.as_ref()?.parse().ok()
@@ -98,7 +99,7 @@ fn seconds(row: &[Option<String>], count: usize, timer: usize) -> Option<f64> {
     (timer > 0.0 || number(row, count)? == 0.0).then_some(timer * TIMER)
 }
 
-/// What a row of [`counter_queries::FILES`] counts.
+/// What a row of the statement "files" counts.
 fn file_values(row: &[Option<String>]) -> Vec<(Counter, f64)> {
     let is_data = number(row, 0) == Some(1.0);
     let sum = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
@@ -119,7 +120,7 @@ fn file_values(row: &[Option<String>]) -> Vec<(Counter, f64)> {
     values.into_iter().filter_map(|(metric, value)| Some((metric, value?))).collect()
 }
 
-/// A row of [`counter_queries::BY_FILE`]: a table's file with its database in front.
+/// A row of the statement "files by name": a table's file with its database in front.
 fn file_row(row: &[Option<String>]) -> Option<FileRow> {
     let count = |index| number(row, index).map(|count| count as u64);
     let path = row.first()?.as_ref()?;
@@ -152,12 +153,12 @@ impl Sampler for ServerSampler {
         let connection = self.connected()?;
         let (product, own) = (connection.server.product, connection.id);
         let mut readings = Vec::with_capacity(24);
-        let Some((rows, window)) = self.rows(STATUS)? else { return Ok(readings) };
+        let Some((rows, window)) = self.rows(text("status"))? else { return Ok(readings) };
         let status: Status = counters::status_of(rows);
         put(&mut readings, &counter_queries::counters(&status, product, self.facts.is_direct), window);
         put(&mut readings, &self.follow.next(&status), window);
-        let transactions = if self.sees_transactions { self.rows(counter_queries::TRANSACTIONS)? } else { None };
-        if let Some((rows, window)) = self.rows(counter_queries::SESSIONS)? {
+        let transactions = if self.sees_transactions { self.rows(text("transactions"))? } else { None };
+        if let Some((rows, window)) = self.rows(product.text("sessions"))? {
             let ours = self.connector.ours.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let is_ours = |row: &[Option<String>]| number(row, 0).is_some_and(|id| ours.contains(&(id as u32)));
             let counted = |of_ours: bool, waits: f64| {
@@ -177,7 +178,7 @@ impl Sampler for ServerSampler {
             put(&mut readings, &counter_queries::gauges(&rows, &ours, beside).unwrap_or_default(), window);
         }
         if self.sees_files
-            && let Some((rows, window)) = self.rows(counter_queries::FILES)?
+            && let Some((rows, window)) = self.rows(text("files"))?
         {
             for row in &rows {
                 put(&mut readings, &file_values(row), window);
@@ -191,13 +192,13 @@ impl Sampler for ServerSampler {
         self.connected()?;
         let mut views = Views::default();
         if self.sees_files {
-            let files = self.ask(counter_queries::BY_FILE)?.unwrap_or_default();
+            let files = self.ask(text("files by name"))?.unwrap_or_default();
             views.files = files.iter().filter_map(|row| file_row(row)).collect();
-            let waits = self.ask(counter_queries::WAITS)?.unwrap_or_default();
+            let waits = self.ask(text("waits"))?.unwrap_or_default();
             views.waits = waits.iter().filter_map(|row| wait_row(row)).collect();
         }
         if views.files.iter().all(|file| file.kind != "log") {
-            let status = self.ask(LOG_STATUS)?.unwrap_or_default();
+            let status = self.ask(text("status of the log"))?.unwrap_or_default();
             views.files.extend(counters::log_rows(&counters::status_of(status)));
         }
         Ok(views)

@@ -14,13 +14,14 @@ use super::connect::Connector;
 use super::connection::{Connection, Failed, Prepared};
 use super::describe::ServerFacts;
 use super::dialect;
+use super::statements::{fill, of_place, of_table};
 use super::working::connect;
-use super::workspace::quoted;
 use super::{counters, load, rows};
 
 /// A connection with statements that work in one place.
 pub(super) struct MySqlSession {
     connection: Connection,
+    workspace: Workspace,
     clock: Arc<dyn Clock>,
     facts: ServerFacts,
     statements: HashMap<String, Prepared>,
@@ -36,8 +37,8 @@ impl MySqlSession {
         access: RequestAccess,
     ) -> Result<Self> {
         let connection = connect(connector, workspace, run, access)?;
-        let clock = Arc::clone(&connector.clock);
-        Ok(Self { connection, clock, facts, statements: HashMap::new(), changed: false })
+        let (workspace, clock) = (workspace.clone(), Arc::clone(&connector.clock));
+        Ok(Self { connection, workspace, clock, facts, statements: HashMap::new(), changed: false })
     }
 
     /// Executes a statement by its prepared form, which is kept if it has parameters. One that failed is prepared anew: its
@@ -120,7 +121,8 @@ impl Session for MySqlSession {
     fn make_procedures(&mut self, table: &Table) -> Result<bool> {
         let dialect = dialect::of(self.connection.server.product);
         for request in SingleRow::ALL {
-            let drop = format!("DROP PROCEDURE IF EXISTS {}", request.procedure(table));
+            let (place, procedure) = (self.workspace.name(), request.procedure(table));
+            let drop = fill("remove a procedure", &[("workspace", place), ("procedure", &procedure)]);
             for sql in [drop, dialect.create_procedure(request, table)] {
                 match self.connection.run(&sql) {
                     Err(error) if error.kind == ErrorKind::Permission => return Ok(false),
@@ -133,35 +135,31 @@ impl Session for MySqlSession {
 
     fn load(&mut self, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
         self.changed = true;
-        load::load(&mut self.connection, table, rows, self.facts.way)
+        load::load(&mut self.connection, &self.workspace, table, rows, self.facts.way)
     }
 
     /// Statistics for the planner; the table's own are not renewed in the middle of a test.
     fn settle_table(&mut self, table: &Table) -> Result<()> {
-        counters::analyze(&mut self.connection, table)
+        self.connection.run(&of_table("analyze", &self.workspace, &table.name)).map(drop)
     }
 
-    /// Writes the dirty pages of the place's tables by taking them for a copy, which has to be allowed (`RELOAD`).
+    /// Writes the dirty pages of the place's tables by taking each for a copy, which has to be allowed (`RELOAD`).
     fn checkpoint(&mut self) -> Result<bool> {
-        let names = self.connection.column(
-            "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND ENGINE = 'InnoDB'",
-        )?;
-        let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
-        let flushed = self.connection.run(&format!("FLUSH TABLES {} FOR EXPORT", names.join(", ")));
-        let unlocked = self.connection.run("UNLOCK TABLES");
-        match flushed {
-            Ok(_) => unlocked.map(|_| true),
-            Err(error) if error.kind == ErrorKind::Permission => Ok(false),
-            Err(error) => Err(error),
+        let tables = self.connection.column(&of_place("InnoDB's tables of a database", &self.workspace))?;
+        for table in tables {
+            if !counters::flush(&mut self.connection, &self.workspace, &table)? {
+                return Ok(false);
+            }
         }
+        Ok(true)
     }
 
     /// Statistics know the pages of a table; they are renewed if rows were changed since.
     fn table_size(&mut self, table: &Table) -> Result<TableSize> {
         if std::mem::take(&mut self.changed) {
-            counters::analyze(&mut self.connection, table)?;
+            self.settle_table(table)?;
         }
-        counters::table_size(&mut self.connection, table, self.facts.page_bytes)
+        counters::table_size(&mut self.connection, &self.workspace, &table.name, self.facts.page_bytes)
     }
 }
 

@@ -15,8 +15,9 @@ use super::connect::Connector;
 use super::connection::Connection;
 use super::product::Product;
 use super::restore::{Open, Restorer};
+use super::statements::{fill, of_place};
 use super::working::connect;
-use super::workspace::{MARK_TABLE, drop_database, quoted};
+use super::workspace::{MARK_TABLE, drop_database};
 
 /// The server has no statement that copies a database; this is what its users do.
 const WAYS: [&str; 1] = ["insert-select"];
@@ -139,15 +140,13 @@ impl Transfer for MySqlTransfer {
         let (mut connection, mut control) = (self.session()?, self.session()?);
         follow.working(connection.link.cancel());
         control.link.set_timeout(Some(PATIENCE));
-        let sql = format!(
-            "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{from}' AND TABLE_NAME <> '{MARK_TABLE}' \
-             ORDER BY 1"
-        );
-        let tables = connection.column(&sql)?;
+        let tables = connection.column(&of_place("tables of a database", from))?;
         follow.stage(COPY)?;
-        for table in tables.iter().map(|name| quoted(name)) {
-            connection.run(&format!("CREATE TABLE {to}.{table} LIKE {from}.{table}"))?;
-            connection.run(&format!("INSERT INTO {to}.{table} SELECT * FROM {from}.{table}"))?;
+        for table in tables {
+            let words = [("workspace", to.name()), ("from", from.name()), ("table", &table)];
+            for name in ["make a table like another", "copy a table"] {
+                connection.run(&fill(name, &words))?;
+            }
             follow.look(&mut || size(&mut control, to, self.product))?;
         }
         Ok(())
@@ -170,7 +169,5 @@ impl Transfer for MySqlTransfer {
 
 /// Bytes of the database's files; `None` without the right to see them.
 fn size(connection: &mut Connection, copy: &Workspace, product: Product) -> Option<u64> {
-    let view = product.tablespaces();
-    let sql = format!("SELECT CAST(SUM(FILE_SIZE) AS CHAR) FROM information_schema.{view} WHERE NAME LIKE '{copy}/%'");
-    connection.ask_one(&sql).ok()??.parse().ok()
+    connection.ask_one(&of_place(&product.named("size of a database"), copy)).ok()??.parse().ok()
 }

@@ -5,7 +5,8 @@ use plimsoll_engine::{Error, ErrorKind, RequestAccess, Result, Workspace};
 
 use super::connect::Connector;
 use super::connection::Connection;
-use super::workspace::{settings, work};
+use super::statements::{fill, text};
+use super::workspace::work;
 
 /// A connection that works in a place for a run: it holds the run's name, so that it is ended when the run's lease is gone.
 pub(super) fn connect(
@@ -19,12 +20,11 @@ pub(super) fn connect(
     let usual = connector.database().filter(|_| access.read_only());
     let database = usual.unwrap_or_else(|| workspace.name());
     let mut connection = connector.connect_in(database, &format!("{WORK}{run}"))?;
-    let settings = settings(&connection);
-    connection.run(&settings)?;
+    connection.run(connection.server.product.text("settings of a session"))?;
     if access.read_only() {
-        connection.run("SET SESSION TRANSACTION READ ONLY")?;
+        connection.run(text("read only"))?;
     }
-    let held = connection.ask_one(&format!("SELECT GET_LOCK(CONCAT('{}', CONNECTION_ID()), 0)", work(run)))?;
+    let held = connection.ask_one(&fill("take the lock of a session", &[("lock", &work(run))]))?;
     if held.as_deref() == Some("1") {
         Ok(connection)
     } else {

@@ -14,18 +14,17 @@ use plimsoll_engine::{Error, ErrorKind, Result, Workspace, WorkspaceKind, Worksp
 use super::connect::Connector;
 use super::connection::Connection;
 use super::error::{Errors, statement};
+use super::statements::{fill, of_place, of_table, text};
 
-/// A table of this name and comment is in each of our databases. It says what a database is for, and we never touch one without
-/// it.
+/// A table of this name, with a comment of ours, is in each of our databases. It says what a database is for, and we never touch
+/// one without it.
 pub(super) const MARK_TABLE: &str = "plimsoll_mark";
-const MARK: &str = "plimsoll: measurement data, may be removed";
 /// Most leases that share a place.
 const SHARES: u32 = 32;
 /// How long the gate may be held by others, in seconds: a few round trips.
 const GATE_SECONDS: u32 = 30;
 /// So long a session that holds locks may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-const TABLES_PER_DROP: usize = 64;
 /// A name that a statement asked for isn't there any more.
 pub(super) const NO_SUCH_TABLE: u16 = 1146;
 
@@ -37,31 +36,14 @@ fn exclusive(workspace: &Workspace) -> String {
     format!("{workspace}.exclusive")
 }
 
-fn shares(workspace: &Workspace) -> impl Iterator<Item = String> {
-    (0..SHARES).map(move |number| format!("{workspace}.shared{number}"))
+/// What the names of locks that sessions share begin with; a number follows.
+fn shared(workspace: &Workspace) -> String {
+    format!("{workspace}.shared")
 }
 
 /// The name that a working session holds for its run; its number follows.
 pub(super) fn work(run: &Workspace) -> String {
     format!("{run}.work")
-}
-
-/// Settings that keep the server from ending a session that is idle or slow, and from waiting for ever.
-pub(super) fn settings(connection: &Connection) -> String {
-    let ours = [
-        // A year: the longest that there is.
-        ("wait_timeout", "31536000"),
-        ("net_read_timeout", "3600"),
-        ("net_write_timeout", "3600"),
-        // A session in the way of a DROP should not hold it up for ever.
-        ("lock_wait_timeout", "60"),
-        ("autocommit", "1"),
-        // What doesn't fit is an error and no other value.
-        ("sql_mode", "'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'"),
-    ];
-    let all = ours.iter().chain(connection.server.product.settings());
-    let all: Vec<String> = all.map(|(name, value)| format!("{name} = {value}")).collect();
-    format!("SET SESSION {}", all.join(", "))
 }
 
 /// True if a query says 1.
@@ -70,11 +52,11 @@ fn is_true(connection: &mut Connection, sql: &str) -> Result<bool> {
 }
 
 fn take(connection: &mut Connection, lock: &str, seconds: u32) -> Result<bool> {
-    is_true(connection, &format!("SELECT GET_LOCK('{lock}', {seconds})"))
+    is_true(connection, &fill("take a lock", &[("lock", lock), ("seconds", &seconds.to_string())]))
 }
 
 fn give_back(connection: &mut Connection, lock: &str) -> Result<()> {
-    connection.run(&format!("SELECT RELEASE_LOCK('{lock}')")).map(drop)
+    connection.run(&fill("give a lock back", &[("lock", lock)])).map(drop)
 }
 
 /// Works with a place's locks while nobody else does.
@@ -96,17 +78,16 @@ fn at_the_gate<T>(
     outcome.and_then(|value| given_back.map(|()| value))
 }
 
-/// The condition that no session but our own holds any of these locks.
-fn free(locks: impl Iterator<Item = String>) -> String {
-    let all: Vec<String> =
-        locks.map(|lock| format!("COALESCE(IS_USED_LOCK('{lock}'), CONNECTION_ID()) = CONNECTION_ID()")).collect();
-    all.join(" AND ")
+/// True if no session but our own holds a lease on the place.
+fn is_free(connection: &mut Connection, workspace: &Workspace) -> Result<bool> {
+    let (exclusive, shared, last) = (exclusive(workspace), shared(workspace), (SHARES - 1).to_string());
+    is_true(connection, &fill("are all locks free", &[("exclusive", &exclusive), ("shared", &shared), ("last", &last)]))
 }
 
 /// Takes one of the locks for sessions that share.
 fn share(connection: &mut Connection, workspace: &Workspace) -> Result<bool> {
-    for lock in shares(workspace) {
-        if take(connection, &lock, 0)? {
+    for number in 0..SHARES {
+        if take(connection, &format!("{}{number}", shared(workspace)), 0)? {
             return Ok(true);
         }
     }
@@ -124,8 +105,7 @@ impl Keepers for Connector {
     /// It neither works nor is in any of our databases.
     fn keeper(&self, name: &str) -> Result<Connection> {
         let mut connection = self.connect(name)?;
-        let settings = settings(&connection);
-        connection.run(&settings)?;
+        connection.run(connection.server.product.text("settings of a session"))?;
         Ok(connection)
     }
 }
@@ -135,15 +115,7 @@ impl Keeper for Connection {
     const RENEW_PATIENCE: Duration = Duration::from_secs(5);
 
     fn owner(&mut self, workspace: &Workspace) -> Result<Owner> {
-        let sql = format!(
-            "SELECT CASE WHEN EXISTS (SELECT * FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{workspace}' \
-             AND TABLE_NAME = '{MARK_TABLE}' AND TABLE_COMMENT = '{MARK}') THEN 'ours' \
-             WHEN EXISTS (SELECT * FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{workspace}') \
-             OR EXISTS (SELECT * FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = '{workspace}') \
-             OR EXISTS (SELECT * FROM information_schema.EVENTS WHERE EVENT_SCHEMA = '{workspace}') THEN 'theirs' ELSE 'empty' END \
-             FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = '{workspace}'"
-        );
-        Ok(match self.ask_one(&sql)?.as_deref() {
+        Ok(match self.ask_one(&of_place("owner of a database", workspace))?.as_deref() {
             None => Owner::Nobody,
             Some("ours") => Owner::We,
             Some("empty") => Owner::Unfinished,
@@ -153,29 +125,26 @@ impl Keeper for Connection {
 
     fn make(&mut self, workspace: &Workspace, found: Owner) -> Result<()> {
         if found == Owner::Nobody {
-            self.run(&format!("CREATE DATABASE {workspace} CHARACTER SET utf8mb4"))?;
+            self.run(&of_place("make a database", workspace))?;
         }
-        let mark =
-            format!("CREATE TABLE {workspace}.{MARK_TABLE} (a int PRIMARY KEY) ENGINE = InnoDB COMMENT = '{MARK}'");
-        self.run(&mark).map(drop).inspect_err(|_| {
+        self.run(&Self::marking(workspace)).map(drop).inspect_err(|_| {
             // It is empty, and nobody but us can have made it: better none than one without a mark.
-            let _ = self.run(&format!("DROP DATABASE {workspace}"));
+            let _ = self.run(&of_place("remove a database", workspace));
         })
     }
 
     fn marking(workspace: &Workspace) -> String {
-        format!("CREATE TABLE {workspace}.{MARK_TABLE} (a int) COMMENT = '{MARK}'")
+        of_place("mark a database", workspace)
     }
 
     fn try_lock(&mut self, workspace: &Workspace, shared: bool) -> Result<bool> {
         at_the_gate(self, workspace, |connection| {
             let own = exclusive(workspace);
             if shared {
-                return Ok(is_true(connection, &format!("SELECT {}", free(std::iter::once(own))))?
-                    && share(connection, workspace)?);
+                let is_free = is_true(connection, &fill("is a lock free", &[("lock", &own)]))?;
+                return Ok(is_free && share(connection, workspace)?);
             }
-            let all = free(shares(workspace).chain([own.clone()]));
-            Ok(is_true(connection, &format!("SELECT {all}"))? && take(connection, &own, 0)?)
+            Ok(is_free(connection, workspace)? && take(connection, &own, 0)?)
         })
     }
 
@@ -193,7 +162,7 @@ impl Keeper for Connection {
     fn leave(&mut self, _: &Workspace) {
         self.link.set_timeout(Some(PATIENCE));
         // If it fails the session is dead and its locks with it.
-        let _ = self.run("SELECT RELEASE_ALL_LOCKS()");
+        let _ = self.run(text("give all locks back"));
     }
 
     fn answers(&mut self) -> bool {
@@ -207,9 +176,7 @@ impl Keeper for Connection {
     fn working(&mut self) -> Result<Vec<(Workspace, Vec<i64>)>> {
         let mut found = Vec::new();
         for run in names(self)?.into_iter().filter(|workspace| workspace.kind() == WorkspaceKind::Run) {
-            let lock = work(&run);
-            let sql =
-                format!("SELECT ID FROM information_schema.PROCESSLIST WHERE IS_USED_LOCK(CONCAT('{lock}', ID)) = ID");
+            let sql = fill("sessions with a lock", &[("lock", &work(&run))]);
             let ids: Vec<i64> = self.column(&sql)?.iter().filter_map(|id| id.parse().ok()).collect();
             if !ids.is_empty() {
                 found.push((run, ids));
@@ -220,7 +187,7 @@ impl Keeper for Connection {
 
     /// Numbers are given once, so what has gone is nobody else.
     fn end(&mut self, _: &Workspace, session: i64) -> Result<bool> {
-        match self.run(&format!("KILL {session}")) {
+        match self.run(&fill("end a session", &[("session", &session.to_string())])) {
             Ok(_) => Ok(true),
             // Another user's session is not ours to end; one that has gone is gone.
             Err(error) if matches!(error.kind, ErrorKind::Permission | ErrorKind::Statement) => Ok(false),
@@ -229,26 +196,24 @@ impl Keeper for Connection {
     }
 
     fn is_working(&mut self, run: &Workspace, session: i64) -> Result<bool> {
-        is_true(self, &format!("SELECT IS_USED_LOCK('{}{session}') = {session}", work(run)))
+        let (lock, session) = (format!("{}{session}", work(run)), session.to_string());
+        is_true(self, &fill("has a session a lock", &[("lock", &lock), ("session", &session)]))
     }
 }
 
 /// Places by their names, whosoever they are.
 fn names(connection: &mut Connection) -> Result<Vec<Workspace>> {
-    let names = connection.column("SHOW DATABASES LIKE 'plimsoll\\_%'")?;
+    let names = connection.column(text("databases by our names"))?;
     Ok(names.iter().filter_map(|name| Workspace::from_name(name)).collect())
 }
+
 /// Every database with a name and a mark of ours, and whether anybody holds a lease on it.
 pub(super) fn list(connection: &mut Connection) -> Result<Vec<WorkspaceStatus>> {
     let mut workspaces = Vec::new();
     for workspace in names(connection)? {
         if matches!(connection.owner(&workspace)?, Owner::We | Owner::Unfinished) {
-            let lease = workspace.leased_by();
-            let used: Vec<String> = shares(&lease)
-                .chain([exclusive(&lease)])
-                .map(|lock| format!("IS_USED_LOCK('{lock}') IS NOT NULL"))
-                .collect();
-            let leased = is_true(connection, &format!("SELECT {}", used.join(" OR ")))?;
+            // This session holds none.
+            let leased = !is_free(connection, &workspace.leased_by())?;
             workspaces.push(WorkspaceStatus { workspace, leased });
         }
     }
@@ -256,21 +221,19 @@ pub(super) fn list(connection: &mut Connection) -> Result<Vec<WorkspaceStatus>> 
     Ok(workspaces)
 }
 
-/// Drops the database of a place with its tables. Only tables and procedures by our names are ours: if anything else is in it or depends on a table in
-/// it, nothing is dropped. The mark goes last.
+/// Drops the database of a place with its tables. Only tables and procedures by our names are ours: if anything else is in it or
+/// depends on a table in it, nothing is dropped. The mark goes last.
 pub(super) fn drop_database(connection: &mut Connection, workspace: &Workspace) -> Result<()> {
-    without_others::<Connection>(workspace, &unowned_objects(connection, workspace)?)?;
-    let sql = format!(
-        "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{workspace}' AND TABLE_NAME <> '{MARK_TABLE}'"
-    );
-    let tables = connection.column(&sql)?;
-    let tables: Vec<String> = tables.iter().map(|name| format!("{workspace}.{}", quoted(name))).collect();
-    // Ours may refer to one another.
-    connection.run("SET SESSION foreign_key_checks = 0")?;
+    without_others::<Connection>(
+        workspace,
+        &connection.column(&of_place("what is not ours in a database", workspace))?,
+    )?;
+    let tables = connection.column(&of_place("tables of a database", workspace))?;
+    connection.run(text("without foreign keys"))?;
     let dropped = tables
-        .chunks(TABLES_PER_DROP)
-        .map(|tables| format!("DROP TABLE IF EXISTS {}", tables.join(", ")))
-        .chain([format!("DROP DATABASE IF EXISTS {workspace}")])
+        .iter()
+        .map(|table| of_table("remove a table", workspace, table))
+        .chain([of_place("remove a database", workspace)])
         .try_for_each(|sql| connection.run(&sql).map(drop));
     let errors = connection.errors.clone();
     dropped.map_err(|error| dropping(&errors, workspace, error))
@@ -286,32 +249,6 @@ fn dropping(errors: &Errors, workspace: &Workspace, error: Error) -> Error {
     error
 }
 
-/// What is not ours and would have to go with the place, or break without it. This is everything in the database but
-/// plain tables and our procedures, keys elsewhere that refer to our tables, and views elsewhere that read them.
-fn unowned_objects(connection: &mut Connection, workspace: &Workspace) -> Result<Vec<String>> {
-    let sql = format!(
-        "SELECT CONCAT(LOWER(TABLE_TYPE), ' ', TABLE_NAME) FROM information_schema.TABLES \
-         WHERE TABLE_SCHEMA = '{workspace}' AND TABLE_TYPE <> 'BASE TABLE' \
-         UNION ALL SELECT CONCAT(LOWER(ROUTINE_TYPE), ' ', ROUTINE_NAME) FROM information_schema.ROUTINES \
-         WHERE ROUTINE_SCHEMA = '{workspace}' AND NOT (ROUTINE_TYPE = 'PROCEDURE' AND ROUTINE_NAME LIKE 'plimsoll\\_%') \
-         UNION ALL SELECT CONCAT('event ', EVENT_NAME) FROM information_schema.EVENTS WHERE EVENT_SCHEMA = '{workspace}' \
-         UNION ALL SELECT CONCAT('trigger ', TRIGGER_NAME) FROM information_schema.TRIGGERS \
-         WHERE TRIGGER_SCHEMA = '{workspace}' \
-         UNION ALL SELECT CONCAT('table ', CONSTRAINT_SCHEMA, '.', TABLE_NAME) \
-         FROM information_schema.REFERENTIAL_CONSTRAINTS \
-         WHERE UNIQUE_CONSTRAINT_SCHEMA = '{workspace}' AND CONSTRAINT_SCHEMA <> '{workspace}' \
-         UNION ALL SELECT CONCAT('view ', TABLE_SCHEMA, '.', TABLE_NAME) FROM information_schema.VIEWS \
-         WHERE TABLE_SCHEMA <> '{workspace}' AND VIEW_DEFINITION LIKE '%`{}`.%'",
-        workspace.name().replace('_', "\\_")
-    );
-    connection.column(&sql)
-}
-
-/// A name between backquotes.
-pub(super) fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -322,12 +259,22 @@ mod tests {
         let workspace = Workspace::run(&"x".repeat(32)).unwrap();
         let own = Workspace::data(1);
         assert_eq!(exclusive(&own), "plimsoll_data_0000000000000001.exclusive");
-        assert_eq!(shares(&own).last().unwrap(), "plimsoll_data_0000000000000001.shared31");
+        assert_eq!((shared(&own), SHARES), ("plimsoll_data_0000000000000001.shared".to_owned(), 32));
         assert_eq!((gate(&own), work(&own)).0, "plimsoll_data_0000000000000001.gate");
-        let longest = format!("{}{}", work(&workspace), u32::MAX);
-        for name in shares(&workspace).chain([gate(&workspace), exclusive(&workspace), longest]) {
+        let [working, sharing] = [(work(&workspace), u32::MAX), (shared(&workspace), SHARES - 1)]
+            .map(|(name, number)| format!("{name}{number}"));
+        for name in [gate(&workspace), exclusive(&workspace), working, sharing] {
             assert!(name.len() <= 64, "{name}");
         }
-        assert_eq!(quoted("a`b"), "`a``b`");
+    }
+
+    /// So is the mark.
+    #[test]
+    fn the_mark_never_changes() {
+        let marking = Connection::marking(&Workspace::data(1));
+        let mark = "plimsoll: measurement data, may be removed";
+        assert!(marking.contains(&format!(".`{MARK_TABLE}` (")) && marking.contains(&format!("= '{mark}'")));
+        let owner = of_place("owner of a database", &Workspace::data(1));
+        assert!(owner.contains(&format!("`TABLE_NAME` = '{MARK_TABLE}' AND `TABLE_COMMENT` = '{mark}'")), "{owner}");
     }
 }

@@ -470,6 +470,15 @@ fn counters_grow_by_what_was_done() {
     let cpu = growth(Counter::EngineCpuSeconds, &engine, &later).unwrap();
     assert!(cpu > 0.0 && cpu < 60.0);
     assert!(value(&later, Counter::DeviceReadBytes).is_some() && value(&later, Counter::DeviceWriteBytes).is_some());
+    // A table of a few pages is as large as its rows, and one of many.
+    for rows in [300, 3_000] {
+        let small = dense().named("small");
+        session.drop_table(&small).unwrap();
+        session.create_table(&small).unwrap();
+        let content = session.load(&small, &mut Dense { next: 1, last: rows }).unwrap().content_bytes;
+        let bytes = session.table_size(&small).unwrap().table_bytes;
+        assert!((content..3 * content).contains(&bytes), "{rows} rows of {content} bytes in {bytes}");
+    }
     let log = session.views().unwrap().files;
     assert!(log[0].kind == "log" && log[0].write_bytes > files[0].write_bytes && log[0].writes > files[0].writes);
 }

@@ -7,13 +7,14 @@ use plimsoll_engine::{Capability, ErrorKind, Result};
 use serde::Deserialize;
 
 use super::connection::Connection;
+use super::statements::sql_for;
 
 /// Something that a sampler uses (`data/privileges.toml`).
 #[derive(Deserialize)]
 struct Privilege {
     name: String,
-    /// Gives true if it is there. One that can't be asked is not.
-    sql: String,
+    /// The statement that gives true if it is there. One that can't be asked is not.
+    statement: String,
     cost: String,
     remedy: String,
 }
@@ -21,13 +22,13 @@ struct Privilege {
 static PRIVILEGES: LazyLock<Vec<Privilege>> = LazyLock::new(|| rows(include_str!("../data/privileges.toml")));
 
 /// Asks for all of them.
-pub(super) fn detect(connection: &mut Connection) -> Result<Vec<Capability>> {
+pub(super) fn detect(connection: &mut Connection, version: u32) -> Result<Vec<Capability>> {
     let mut capabilities = Vec::new();
-    for Privilege { name, sql, cost, remedy } in PRIVILEGES.iter() {
-        let works = match connection.row(sql, &[]) {
-            Ok(row) => row.is_true(0),
-            Err(error) if error.kind == ErrorKind::Lost => return Err(error),
-            Err(_) => false,
+    for Privilege { name, statement, cost, remedy } in PRIVILEGES.iter() {
+        let works = match sql_for(statement, version).map(|sql| connection.row(sql, &[])) {
+            Some(Ok(row)) => row.is_true(0),
+            Some(Err(error)) if error.kind == ErrorKind::Lost => return Err(error),
+            Some(Err(_)) | None => false,
         };
         capabilities.push(Capability { name, works, cost, remedy: (!works).then(|| remedy.clone()) });
     }

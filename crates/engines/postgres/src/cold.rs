@@ -10,6 +10,7 @@ use plimsoll_engine::{Cold, ColdFollower, ErrorKind, RequestAccess, Result, Tabl
 
 use super::connect::Connector;
 use super::connection::Connection;
+use super::statements::{filled, sql};
 use super::{displace, session};
 
 /// The forks of a relation, by the ends of their files' names.
@@ -40,10 +41,8 @@ impl ColdMaker<'_> {
             if !cold.shared {
                 for table in tables {
                     self.follower.check()?;
-                    // Drops what was cached of the old heap and indexes and writes new ones past shared buffers
-                    // (`heap/rewriteheap.c`, `nbtree/nbtsort.c`). What building the indexes and ANALYZE leave in the cache is
-                    // `displace`'s matter.
-                    connection.run(&format!("VACUUM (FULL, FREEZE, ANALYZE) {}", table.name))?;
+                    // What building the indexes and ANALYZE leave in the cache is `displace`'s matter.
+                    connection.run(&filled("rewrite a table", &[("table", &table.name)]))?;
                 }
                 done.push("copy".to_owned());
             }
@@ -65,17 +64,15 @@ impl ColdMaker<'_> {
     fn drop_from_os_cache(&mut self, connection: &mut Connection, tables: &[Table]) -> Result<bool> {
         let Some(directory) = self.data_directory else { return Ok(false) };
         self.follower.check()?;
-        match connection.run("CHECKPOINT") {
+        match connection.run(session::CHECKPOINT) {
             // Not everybody may; what a restart or a rewrite left is in the files already.
             Err(error) if error.kind != ErrorKind::Permission => return Err(error),
             _ => {}
         }
-        let sql = "SELECT pg_relation_filepath($1::text::regclass) UNION ALL \
-                   SELECT pg_relation_filepath(indexrelid) FROM pg_index WHERE indrelid = $1::text::regclass";
         let mut dropped = true;
         for table in tables {
             self.follower.check()?;
-            for row in connection.rows(sql, &[&table.name])? {
+            for row in connection.rows(sql("files of a table"), &[&table.name])? {
                 let Some(path) = row.text(0) else { continue };
                 dropped &= files(&directory.join(path)).iter().all(|file| forget(file));
             }
@@ -84,13 +81,10 @@ impl ColdMaker<'_> {
     }
 }
 
-/// True if rewriting leaves a noticeable part of one of the tables in shared buffers. That is all of it where a scan keeps it
-/// there. Else it is the rings of the index build and of ANALYZE, some 600 KB, which count in a table below 80 MB.
+/// True if rewriting leaves a noticeable part of one of the tables in shared buffers.
 fn any_stays_cached(connection: &mut Connection, tables: &[Table]) -> Result<bool> {
-    let sql = "SELECT pg_relation_size($1::text::regclass) / current_setting('block_size')::int8 < greatest(setting::int8 / 4 + 1, 10000) \
-               FROM pg_settings WHERE name = 'shared_buffers'";
     for table in tables {
-        if connection.row(sql, &[&table.name])?.is_true(0) {
+        if connection.row(sql("whether a table stays cached"), &[&table.name])?.is_true(0) {
             return Ok(true);
         }
     }
@@ -100,7 +94,7 @@ fn any_stays_cached(connection: &mut Connection, tables: &[Table]) -> Result<boo
 /// When the server was started, in its own words. Asked by a session that ends at once: one that stays would hold up a
 /// restart, and one that works for a run would be an orphan after it.
 fn started_at(connector: &Connector) -> Result<String> {
-    connector.connect(CONTROL)?.value("SELECT pg_postmaster_start_time()", &[])
+    connector.connect(CONTROL)?.value(sql("when it was started"), &[])
 }
 
 /// The files of a relation: every fork, in segments of a gigabyte. The first is there in any case.

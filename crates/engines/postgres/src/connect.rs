@@ -24,6 +24,7 @@ use super::connection::Connection;
 use super::error::Errors;
 use super::login::{self, ChannelRule, Login, Route};
 use super::password;
+use super::statements::sql;
 use super::url::{Location, SSL_MODES};
 use super::wire_connection::WireConnection;
 
@@ -190,6 +191,16 @@ impl Connector {
         })
     }
 
+    /// Names of the user and of the server, as they may stand in what it says.
+    pub(super) fn names(&self) -> Vec<String> {
+        let mut names = vec![self.errors.address.clone(), self.database.clone(), self.login.user.clone()];
+        for host in &self.hosts {
+            names.push(host.name.clone());
+            names.extend(host.address.map(|address| address.to_string()));
+        }
+        names
+    }
+
     /// The same server's connections to another database.
     pub(super) fn to(&self, database: &str) -> Self {
         let errors = Errors { database: database.to_owned(), ..self.errors.clone() };
@@ -306,7 +317,7 @@ impl Connector {
     /// Whether the server writes, or does not, as the URL wants it.
     fn is_wanted(&self, connection: &mut Connection) -> Result<bool> {
         let Some(writes) = self.writes else { return Ok(true) };
-        Ok(connection.row("SHOW transaction_read_only", &[])?.text(0) == Some(if writes { "off" } else { "on" }))
+        Ok(connection.row(sql("whether it can be written"), &[])?.text(0) == Some(if writes { "off" } else { "on" }))
     }
 }
 

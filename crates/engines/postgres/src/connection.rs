@@ -77,7 +77,10 @@ impl Connection {
     }
 
     /// Puts messages into the line's buffer: all of them, or none.
-    fn put(&mut self, messages: impl FnOnce(&mut BytesMut) -> std::result::Result<(), BindError>) -> Outcome<()> {
+    pub(super) fn put(
+        &mut self,
+        messages: impl FnOnce(&mut BytesMut) -> std::result::Result<(), BindError>,
+    ) -> Outcome<()> {
         let out = &mut self.link.line.out;
         messages(out).map_err(|error| {
             out.clear();
@@ -118,7 +121,7 @@ impl Connection {
     }
 
     /// Sends what is in the line's buffer and reads its answer.
-    fn exchange(&mut self, each: impl FnMut(u8, &[u8]) -> Outcome<()>) -> Outcome<()> {
+    pub(super) fn exchange(&mut self, each: impl FnMut(u8, &[u8]) -> Outcome<()>) -> Outcome<()> {
         let sent = self.send();
         self.answer(each).map_err(|failed| match (failed, sent) {
             (Failed::Wire(_), Err(error)) => Failed::Wire(error),
@@ -350,7 +353,7 @@ impl Connection {
 }
 
 /// Puts Bind, Execute and Sync for values that are texts all.
-fn bind_texts(name: &str, parameters: &[&str], out: &mut BytesMut) -> std::result::Result<(), BindError> {
+pub(super) fn bind_texts(name: &str, parameters: &[&str], out: &mut BytesMut) -> std::result::Result<(), BindError> {
     let put = |text: &&str, out: &mut BytesMut| {
         out.extend_from_slice(text.as_bytes());
         Ok(IsNull::No)
@@ -383,7 +386,7 @@ fn columns(message: &[u8]) -> io::Result<Box<[Type]>> {
 }
 
 /// A type by its number. Those of extensions have none here, and take parameters as texts.
-fn known(oid: Oid) -> Type {
+pub(super) fn known(oid: Oid) -> Type {
     Type::from_oid(oid).unwrap_or(Type::UNKNOWN)
 }
 

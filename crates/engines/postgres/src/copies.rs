@@ -3,25 +3,16 @@
 use plimsoll_engine::{Error, ErrorKind, Result, Workspace, WorkspaceStatus};
 
 use super::connection::Connection;
+use super::statements::{filled, filled_for};
 use super::workspace;
 
 /// The limit of connections that our databases have, and by which they are known. Unlike a comment it is there from the moment
 /// in which the database is. ("Plim" on a telephone, cut to what nobody would choose.)
 pub(super) const MARK: u32 = 7546;
 
-/// The condition that a row of `pg_database` with a name of ours bears it. After a removal that was cut short there is -2 instead,
-/// and the database can only be dropped (`DATCONNLIMIT_INVALID_DB` in PostgreSQL's `pg_database.h`).
-const BEARS_MARK: &str = "datconnlimit IN (7546, -2)";
-
-/// First version with `WITH (FORCE)`.
-const FORCE_SINCE: u32 = 130_000;
-
 /// Every database with a name and the mark of ours; under the lease of its run.
 pub(super) fn list(connection: &mut Connection) -> Result<Vec<WorkspaceStatus>> {
-    let sql = format!(
-        "SELECT datname::text FROM pg_database WHERE datname LIKE 'plimsoll\\_copy\\_%' AND {BEARS_MARK} ORDER BY 1"
-    );
-    let rows = connection.rows(&sql, &[])?;
+    let rows = connection.rows(&filled("databases of ours", &[("mark", &MARK.to_string())]), &[])?;
     let found = rows.iter().filter_map(|row| Workspace::from_name(row.text(0)?));
     found
         .map(|workspace| {
@@ -33,8 +24,8 @@ pub(super) fn list(connection: &mut Connection) -> Result<Vec<WorkspaceStatus>> 
 
 /// Drops a database if it is there and bears our mark, with the sessions that are still in it.
 pub(super) fn drop_database(connection: &mut Connection, copy: &Workspace, version: u32) -> Result<()> {
-    let sql = format!("SELECT {BEARS_MARK} FROM pg_database WHERE datname = $1");
-    match connection.rows(&sql, &[copy.name()])?.first() {
+    let owner = filled("owner of a database", &[("mark", &MARK.to_string())]);
+    match connection.rows(&owner, &[copy.name()])?.first() {
         None => return Ok(()),
         Some(row) if row.is_true(0) => {}
         Some(_) => {
@@ -43,6 +34,5 @@ pub(super) fn drop_database(connection: &mut Connection, copy: &Workspace, versi
                 .hint(format!("if it is ours after all: ALTER DATABASE {copy} CONNECTION LIMIT {MARK}")));
         }
     }
-    let force = if version >= FORCE_SINCE { " WITH (FORCE)" } else { "" };
-    connection.run(&format!("DROP DATABASE IF EXISTS {copy}{force}")).map(drop)
+    connection.run(&filled_for("drop a database", version, &[("database", copy.name())])).map(drop)
 }

@@ -8,8 +8,8 @@ use plimsoll_engine::server::place::{self, CONTROL, Keepers as _, ServerLease};
 use plimsoll_engine::server::processes::ProcessSampler;
 use plimsoll_engine::{
     Cancel, Capability, ClaimMode, Cold, ColdFollower, Database, Description, Lease, Moves, RequestAccess, Requester,
-    Result, Sampler, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceKind, WorkspaceStatus,
-    Workspaces,
+    Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceKind,
+    WorkspaceStatus, Workspaces,
 };
 use plimsoll_measurement::Ceiling;
 
@@ -18,7 +18,9 @@ use super::counters;
 use super::describe::{self, Server};
 use super::requester::WireRequester;
 use super::sampler::ServerSampler;
+use super::self_test::PostgresSelfTest;
 use super::session::PostgresSession;
+use super::statements::sql;
 use super::transfer::PostgresTransfer;
 use super::{capabilities, cold, copies, workspace};
 
@@ -49,8 +51,12 @@ impl Database for PostgresDatabase {
     /// None at all if the server can't be asked now.
     fn capabilities(&self) -> Vec<Capability> {
         let connection = self.connector.connect(CONTROL);
-        let detected = connection.and_then(|mut connection| capabilities::detect(&mut connection));
+        let detected = connection.and_then(|mut connection| capabilities::detect(&mut connection, self.server.version));
         detected.unwrap_or_default()
+    }
+
+    fn self_test(&self) -> Result<Option<Box<dyn SelfTest>>> {
+        Ok(Some(Box::new(PostgresSelfTest::open(&self.connector, self.server.version)?)))
     }
 
     fn pulse(&self) -> Option<Arc<dyn Cancel>> {
@@ -76,7 +82,7 @@ impl Workspaces for PostgresDatabase {
 
     fn remove(&self, workspace: &Workspace) -> Result<bool> {
         place::remove(self.connector.as_ref(), workspace, |connection| {
-            connection.run("SET lock_timeout = 60000")?;
+            connection.run(sql("patience for locks"))?;
             if workspace.kind() != WorkspaceKind::Copy {
                 return workspace::drop_schema(connection, workspace).map(|()| true);
             }

@@ -9,6 +9,7 @@ use plimsoll_measurement::Ceiling;
 use super::connect::Connector;
 use super::connection::{Connection, Texts};
 use super::counters;
+use super::statements::sql;
 
 /// Name of the engine in run records.
 pub(super) const NAME: &str = "postgresql";
@@ -44,19 +45,16 @@ pub(super) struct Server {
 }
 
 pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Result<Server> {
-    // current_setting shows units.
-    let sql = "SELECT name, current_setting(name) FROM pg_settings WHERE name = ANY($1)";
-    let rows = connection.rows(sql, &[SETTINGS])?;
+    let rows = connection.rows(sql("settings"), &[SETTINGS])?;
     let pair = |row: &Texts| Some((row.text(0)?.to_owned(), row.text(1)?.to_owned()));
     let settings: BTreeMap<String, String> = rows.iter().filter_map(pair).collect();
-    let sql = "SELECT current_setting('server_version'), current_setting('server_version_num')::int4, current_database()::text";
-    let row = connection.row(sql, &[])?;
+    let row = connection.row(sql("identity"), &[])?;
     let (version, database) = (row.text(0).unwrap_or_default().to_owned(), row.text(2).unwrap_or_default());
 
     let local = counters::postmaster(connection, connector.loopback).is_some();
     // Both are for some users only; an error means that we are not among them.
-    let system = connection.value::<String>("SELECT system_identifier FROM pg_control_system()", &[]).ok();
-    let directory = if local { connection.value::<String>("SHOW data_directory", &[]).ok() } else { None };
+    let system = connection.value::<String>(sql("number of the cluster"), &[]).ok();
+    let directory = if local { connection.value::<String>(sql("folder of the cluster"), &[]).ok() } else { None };
     let data_directory = directory.map(PathBuf::from).filter(|directory| directory.join("PG_VERSION").is_file());
     let tablespace = if local { tablespace_directory(connection) } else { None };
     let table_directory = tablespace.or_else(|| data_directory.clone());
@@ -81,11 +79,7 @@ pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Re
 /// The server's own cache, and the sessions that it lets in of users without privileges. The system's cache holds pages as well,
 /// and of that the server knows nothing.
 fn ceilings(connection: &mut Connection) -> Vec<Ceiling> {
-    let sql = "SELECT pg_size_bytes(current_setting('shared_buffers')) / 1048576.0::float8, \
-               sum(CASE WHEN name = 'max_connections' THEN setting::float8 ELSE -setting::float8 END), \
-               string_agg(name, ' - ' ORDER BY name) FROM pg_settings \
-               WHERE name IN ('max_connections', 'superuser_reserved_connections', 'reserved_connections')";
-    let Ok(row) = connection.row(sql, &[]) else { return Vec::new() };
+    let Ok(row) = connection.row(sql("ceilings"), &[]) else { return Vec::new() };
     let names = row.text(2).unwrap_or_default();
     let memory = row.get(0).and_then(|value| Ceiling::new("memory", value, "setting shared_buffers"));
     let sessions = row.get(1).and_then(|value| Ceiling::new("sessions", value, format!("settings {names}")));
@@ -94,9 +88,6 @@ fn ceilings(connection: &mut Connection) -> Vec<Ceiling> {
 
 /// The folder of the tablespace that new tables are made in; `None` for the default one, which lies in the cluster's folder.
 fn tablespace_directory(connection: &mut Connection) -> Option<PathBuf> {
-    let sql = "SELECT pg_tablespace_location(coalesce( \
-               (SELECT oid FROM pg_tablespace WHERE spcname = nullif(current_setting('default_tablespace'), '')), \
-               (SELECT dattablespace FROM pg_database WHERE datname = current_database())))";
-    let location: String = connection.value(sql, &[]).ok()?;
+    let location: String = connection.value(sql("folder of the tablespace"), &[]).ok()?;
     (!location.is_empty()).then(|| PathBuf::from(location))
 }

@@ -11,6 +11,7 @@ use plimsoll_engine::server::cold::{DISPLACER, fits};
 use plimsoll_engine::{Result, Workspace};
 
 use super::connection::Connection;
+use super::statements::{filled, sql};
 
 /// Rounds of the clock sweep.
 const ROUNDS: i64 = 2;
@@ -18,23 +19,14 @@ const ROUNDS: i64 = 2;
 /// Fills shared buffers with pages of a table in the run's place that is gone afterwards; false if that would take too
 /// much space, or nobody knows.
 pub(super) fn displace(connection: &mut Connection, run: &Workspace, free_bytes: Option<u64>) -> Result<bool> {
-    let sql =
-        "SELECT setting::int8, current_setting('block_size')::int8 FROM pg_settings WHERE name = 'shared_buffers'";
-    let row = connection.row(sql, &[])?;
+    let row = connection.row(sql("size of the cache"), &[])?;
     let (Some(buffers), Some(page)) = (row.get::<i64>(0), row.get::<i64>(1)) else { return Ok(false) };
     let pages = ROUNDS * buffers;
     if !fits((pages * page) as u64, free_bytes) {
         return Ok(false);
     }
-    // One row fills a page; a plain INSERT, unlike COPY, goes through all of shared buffers; unlogged, as it is for nothing.
-    // All of it is one transaction: whenever it is cancelled or the server crashes, nothing is left.
-    let bytes = page - page / 10;
-    let fill = format!(
-        "CREATE UNLOGGED TABLE {run}.{DISPLACER} (filler text) WITH (autovacuum_enabled = false); \
-         ALTER TABLE {run}.{DISPLACER} ALTER filler SET STORAGE PLAIN; \
-         INSERT INTO {run}.{DISPLACER} SELECT repeat('x', {bytes}) FROM generate_series(1, {pages}); \
-         DROP TABLE {run}.{DISPLACER}"
-    );
-    connection.run(&fill)?;
+    let (bytes, pages) = ((page - page / 10).to_string(), pages.to_string());
+    let words = [("schema", run.name()), ("table", DISPLACER), ("bytes", &bytes), ("pages", &pages)];
+    connection.run(&filled("displace what is cached", &words))?;
     Ok(true)
 }

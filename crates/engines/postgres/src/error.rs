@@ -38,6 +38,8 @@ pub(super) struct ServerError {
     pub(super) detail: Option<String>,
     pub(super) hint: Option<String>,
     pub(super) routine: String,
+    /// The letter of the statement, from 1, that it is about.
+    pub(super) position: Option<u32>,
 }
 
 impl ServerError {
@@ -61,6 +63,7 @@ impl ServerError {
                 b'D' => server_error.detail = Some(text),
                 b'H' => server_error.hint = Some(text),
                 b'R' => server_error.routine = text,
+                b'P' => server_error.position = text.parse().ok(),
                 _ => {}
             }
         }
@@ -103,7 +106,7 @@ impl Errors {
     }
 
     pub(super) fn answered(&self, server_error: &ServerError) -> Error {
-        let error = Error::new(meaning(&server_error.code), sentence(&server_error.message));
+        let error = Error::new(meaning(&server_error.code), sentence(&server_error.message)).code(&server_error.code);
         self.with_hint(error, &server_error.code, server_error.hint.as_deref())
     }
 

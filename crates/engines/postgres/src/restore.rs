@@ -12,6 +12,7 @@ use plimsoll_engine::{Database, Error, ErrorKind, Follow, Restored, Result, Work
 
 use super::connect::Connector;
 use super::connection::Connection;
+use super::statements::sql;
 
 /// Where packages put the programs of a version, beside those in PATH.
 const FOLDERS: [&str; 2] = ["/usr/lib/postgresql", "/usr/pgsql"];
@@ -105,11 +106,7 @@ impl Restorer {
 
 /// What a server has to allow for a backup, as far as it can be asked; gives its room for prepared transactions.
 fn check(connection: &mut Connection) -> Result<String> {
-    let sql = "SELECT (SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user), \
-               quote_ident(current_user), current_setting('max_wal_senders'), current_setting('wal_level'), \
-               current_setting('max_prepared_transactions'), \
-               (SELECT count(*) FROM pg_tablespace WHERE spcname NOT IN ('pg_default', 'pg_global'))";
-    let row = connection.row(sql, &[])?;
+    let row = connection.row(sql("rights and settings for backups"), &[])?;
     let text = |index| row.text(index).unwrap_or_default();
     if !row.is_true(0) {
         let user = text(1);
@@ -141,8 +138,7 @@ fn refused(error: Error) -> Error {
 
 /// Bytes of all databases of the cluster, and of the log that comes along.
 pub(super) fn cluster_bytes(connection: &mut Connection) -> Option<u64> {
-    let sql = "SELECT sum(pg_database_size(oid))::int8 + 2 * pg_size_bytes(current_setting('wal_segment_size')) FROM pg_database";
-    connection.value(sql, &[]).ok()
+    connection.value(sql("size of the cluster"), &[]).ok()
 }
 
 pub(super) fn version_folders() -> Vec<PathBuf> {

@@ -13,8 +13,9 @@ use plimsoll_measurement::{Counter, FileRow, Moment, Reading, Views, Window};
 
 use super::connect::Connector;
 use super::connection::{Connection, Texts};
-use super::counter_queries::{self, ACTIVITY, Column, Source};
+use super::counter_queries::{self, Column, Source};
 use super::counters::{self, FLUSH_VERSION};
+use super::statements::sql;
 use super::workspace;
 
 const NAME: &str = "plimsoll sampler";
@@ -49,8 +50,8 @@ impl ServerSampler {
         Ok(sampler)
     }
 
-    fn questions(&self) -> impl Iterator<Item = &str> {
-        self.sources.iter().map(|source| source.sql.as_str()).chain([ACTIVITY])
+    fn questions(&self) -> impl Iterator<Item = &'static str> {
+        self.sources.iter().map(|source| source.sql).chain([counter_queries::activity()])
     }
 
     /// The connection. A new one has its questions prepared; those that this server or user has no answer to fail each time, and
@@ -58,10 +59,9 @@ impl ServerSampler {
     fn connected(&mut self) -> Result<&mut Connection> {
         if self.connection.is_none() {
             let mut connection = self.connector.connect_hurried(NAME, PATIENCE)?;
-            let mut settings = workspace::staying().to_vec();
-            settings.push(("client_min_messages", "error".to_owned()));
+            let settings = format!("{}; {}", workspace::staying(), sql("no messages"));
             self.published_at = None;
-            let prepared = connection.prepare_questions(&workspace::setting(&settings), self.questions())?;
+            let prepared = connection.prepare_questions(&settings, self.questions())?;
             self.connection = Some(connection);
             self.count(&prepared);
             // From the second reading on each finds the same ones of ours counted.
@@ -135,7 +135,7 @@ impl Sampler for ServerSampler {
     fn views(&mut self) -> Result<Views> {
         let log = counters::files_sql(self.version);
         let mut rows = [None, None];
-        for (row, sql) in rows.iter_mut().zip([Some(counter_queries::writers(self.version)), log.as_deref()]) {
+        for (row, sql) in rows.iter_mut().zip([counter_queries::writers(self.version), log]) {
             let Some(sql) = sql else { continue };
             let answer = self.connected()?.rows(sql, &[]);
             if let Err(error) = &answer

@@ -17,23 +17,11 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::connect::Connector;
 use super::connection::{BINARY, Connection, Failed, Outcome, Prepared};
 use super::dialect::PostgresDialect;
+use super::statements::{filled, sql};
 use super::{copy, counters, wire, workspace};
 
-/// Settings of a working session beside its place.
-const SETTINGS: &[(&str, &str)] = &[
-    // Compiling takes seconds that a test would count, and starts at a size of table that the seeds know nothing of.
-    ("jit", "off"),
-    // Scans that start where another one is would be served by that one's reads.
-    ("synchronize_seqscans", "off"),
-    // Only VACUUM FULL and DROP wait for strong locks; a session in their way should not hold them up for ever.
-    ("lock_timeout", "60000"),
-    // A statement of a client that died ends within seconds and not at its end.
-    ("client_connection_check_interval", "5000"),
-    // Counters are read as they are, not as they were when the transaction first looked.
-    ("stats_fetch_consistency", "none"),
-    // What the server wants to tell goes to nobody.
-    ("client_min_messages", "error"),
-];
+/// The same in every edition, in which only the right for it differs.
+pub(super) const CHECKPOINT: &str = "CHECKPOINT";
 
 /// A connection that works in a place under the name of the run, so that it ends when the run's lease is gone.
 pub(super) fn connect(
@@ -49,14 +37,14 @@ pub(super) fn connect(
 
 /// The statements that make a fresh connection a working one.
 fn preparation(workspace: &Workspace, access: RequestAccess) -> String {
-    let mut settings = workspace::staying().to_vec();
-    settings.extend(SETTINGS.iter().map(|(name, value)| (*name, (*value).to_owned())));
+    let mut statements = vec![workspace::staying(), sql("settings of a working session").to_owned()];
     if access.read_only() {
-        settings.push(("default_transaction_read_only", "on".to_owned()));
+        statements.push(sql("no writes").to_owned());
     }
     // Tables are looked for in our place, and after it where the user's sessions look if those may be reached.
-    let usual = if access.existing { " || ', ' || current_setting('search_path')" } else { "" };
-    format!("{}; SELECT set_config('search_path', '{workspace}'{usual}, false)", workspace::setting(&settings))
+    let path = if access.existing { "look in a workspace and beside it" } else { "look in a workspace" };
+    statements.push(filled(path, &[("schema", workspace.name())]));
+    statements.join("; ")
 }
 
 /// A connection with statements that work in one place.
@@ -66,6 +54,8 @@ pub(super) struct PostgresSession {
     workspace: Workspace,
     statements: HashMap<String, Prepared>,
     server_version: u32,
+    /// The user may not see the position of the log.
+    log_is_hidden: bool,
 }
 
 impl PostgresSession {
@@ -78,7 +68,14 @@ impl PostgresSession {
     ) -> Result<Self> {
         let connection = connect(connector, workspace, run, access)?;
         let (clock, workspace) = (Arc::clone(&connector.clock), workspace.clone());
-        Ok(Self { connection, clock, workspace, statements: HashMap::new(), server_version: version })
+        Ok(Self {
+            connection,
+            clock,
+            workspace,
+            statements: HashMap::new(),
+            server_version: version,
+            log_is_hidden: false,
+        })
     }
 
     /// Executes a statement by its prepared form, which is kept. One that failed is prepared anew: its table may have been made
@@ -155,11 +152,11 @@ impl Session for PostgresSession {
 
     /// Statistics for the planner, frozen rows and a visibility map, so that no later scan writes.
     fn settle_table(&mut self, table: &Table) -> Result<()> {
-        self.connection.run(&format!("VACUUM (FREEZE, ANALYZE) {}", table.name)).map(drop)
+        self.connection.run(&filled("settle a table", &[("table", &table.name)])).map(drop)
     }
 
     fn checkpoint(&mut self) -> Result<bool> {
-        match self.connection.run("CHECKPOINT") {
+        match self.connection.run(CHECKPOINT) {
             Ok(_) => Ok(true),
             Err(error) if error.kind == ErrorKind::Permission => Ok(false),
             Err(error) => Err(error),
@@ -167,9 +164,7 @@ impl Session for PostgresSession {
     }
 
     fn table_size(&mut self, table: &Table) -> Result<TableSize> {
-        let sql = "SELECT pg_relation_size(c.oid), coalesce(pg_relation_size(i.indexrelid), 0) FROM pg_class c \
-                   LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary WHERE c.oid = $1::text::regclass";
-        let row = self.connection.row(sql, &[&table.name])?;
+        let row = self.connection.row(sql("size of a table"), &[&table.name])?;
         let bytes = |index| row.get(index).unwrap_or(0);
         Ok(TableSize { table_bytes: bytes(0), index_bytes: bytes(1) })
     }
@@ -196,7 +191,7 @@ impl Requester for PostgresSession {
 impl Sampler for PostgresSession {
     fn sample(&mut self) -> Result<Vec<Reading>> {
         self.flushed()?;
-        counters::sample(&mut self.connection, self.clock.as_ref(), &self.workspace)
+        counters::sample(&mut self.connection, self.clock.as_ref(), &self.workspace, &mut self.log_is_hidden)
     }
 
     /// Writes of the log. Waits are not counted by session.

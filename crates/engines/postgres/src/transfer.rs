@@ -14,6 +14,7 @@ use super::connect::Connector;
 use super::connection::Connection;
 use super::copies::{MARK, drop_database};
 use super::restore::{self, Open, Restorer, version_folders};
+use super::statements::{filled, filled_for, sql};
 
 /// First version with `STRATEGY`.
 const STRATEGY_SINCE: u32 = 150_000;
@@ -43,14 +44,20 @@ impl PostgresTransfer {
         self.connector.keeper(&format!("{WORK}{}", self.run))
     }
 
-    fn create(&self, copy: &Workspace, more: &str, follow: Option<&mut dyn Follow>) -> Result<()> {
+    /// Makes a database by this statement.
+    fn create(&self, copy: &Workspace, sql: &str, follow: Option<&mut dyn Follow>) -> Result<()> {
         let mut connection = self.connection()?;
         drop_database(&mut connection, copy, self.version)?;
         if let Some(follow) = follow {
             follow.working(connection.link.cancel());
             follow.stage(COPY)?;
         }
-        connection.run(&format!("CREATE DATABASE {copy} CONNECTION LIMIT {MARK}{more}")).map(drop)
+        connection.run(sql).map(drop)
+    }
+
+    fn create_empty(&self, copy: &Workspace) -> Result<()> {
+        let words = [("database", copy.name()), ("mark", &MARK.to_string())];
+        self.create(copy, &filled("make a database", &words), None)
     }
 
     fn restorer(&self) -> Result<&Restorer> {
@@ -102,7 +109,7 @@ impl Transfer for PostgresTransfer {
     }
 
     fn make(&mut self, copy: &Workspace) -> Result<()> {
-        self.create(copy, " TEMPLATE template0", None)?;
+        self.create_empty(copy)?;
         let inside = self.connector.to(copy.name());
         inside.connect(&format!("{WORK}{}", self.run))?.make(&self.run, Owner::Nobody)
     }
@@ -124,7 +131,7 @@ impl Transfer for PostgresTransfer {
     fn import(&mut self, file: &File, into: &Workspace, follow: &mut dyn Follow) -> Result<()> {
         let clock = Arc::clone(&self.connector.clock);
         // The dump brings the schema of the run's place.
-        self.create(into, " TEMPLATE template0", None)?;
+        self.create_empty(into)?;
         let mut control = self.connection()?;
         follow.working(control.link.cancel());
         let mut size = || bytes(&mut control, into);
@@ -139,9 +146,9 @@ impl Transfer for PostgresTransfer {
     }
 
     fn copy(&mut self, from: &Workspace, to: &Workspace, way: &str, follow: &mut dyn Follow) -> Result<()> {
-        let strategy =
-            if self.version >= STRATEGY_SINCE { format!(" STRATEGY {}", way.replace('-', "_")) } else { String::new() };
-        self.create(to, &format!(" TEMPLATE {from}{strategy}"), Some(follow))
+        let (mark, strategy) = (MARK.to_string(), way.replace('-', "_"));
+        let words = [("database", to.name()), ("mark", &mark), ("from", from.name()), ("strategy", &strategy)];
+        self.create(to, &filled_for("copy a database", self.version, &words), Some(follow))
     }
 
     fn backup_bytes(&mut self, _from: &Workspace) -> Option<u64> {
@@ -161,5 +168,5 @@ impl Transfer for PostgresTransfer {
 
 /// Bytes that a database takes at present.
 fn bytes(connection: &mut Connection, of: &Workspace) -> Option<u64> {
-    connection.value("SELECT pg_database_size($1::name)", &[of.name()]).ok()
+    connection.value(sql("size of a database"), &[of.name()]).ok()
 }

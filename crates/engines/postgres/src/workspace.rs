@@ -9,6 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::connect::{Connector, KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_RETRIES};
 use super::connection::{Connection, Failed};
+use super::statements::{filled, sql};
 
 /// The comment on our schemas. It says what a schema is for, and we never touch one without it.
 const MARK: &str = "plimsoll: measurement data, may be removed";
@@ -25,35 +26,17 @@ pub(super) fn lock_key(workspace: &Workspace) -> i64 {
     xxh3_64(workspace.name().as_bytes()) as i64
 }
 
-/// Settings that keep the server from ending an idle session, and make it notice a dead client. Those that a version does
-/// not know, and tcp settings on a socket, change nothing.
-pub(super) fn staying() -> [(&'static str, String); 6] {
-    [
-        ("statement_timeout", "0".to_owned()),
-        ("idle_session_timeout", "0".to_owned()),
-        ("idle_in_transaction_session_timeout", "0".to_owned()),
-        ("tcp_keepalives_idle", KEEPALIVE_IDLE.as_secs().to_string()),
-        ("tcp_keepalives_interval", KEEPALIVE_INTERVAL.as_secs().to_string()),
-        ("tcp_keepalives_count", KEEPALIVE_RETRIES.to_string()),
-    ]
-}
-
-/// The statement that sets what a server knows of a list of settings.
-pub(super) fn setting(settings: &[(&str, String)]) -> String {
-    let pairs: Vec<String> = settings.iter().map(|(name, value)| format!("('{name}', '{value}')")).collect();
-    format!(
-        "SELECT set_config(s.name, v.value, false) FROM (VALUES {}) v (name, value) JOIN pg_catalog.pg_settings s \
-         ON s.name = v.name",
-        pairs.join(", ")
-    )
+/// The statement with settings that keep the server from ending an idle session, and make it notice a dead client.
+pub(super) fn staying() -> String {
+    let [idle, interval] = [KEEPALIVE_IDLE, KEEPALIVE_INTERVAL].map(|time| time.as_secs().to_string());
+    let words = [("idle", idle.as_str()), ("interval", &interval), ("count", &KEEPALIVE_RETRIES.to_string())];
+    filled("settings of a session that stays", &words)
 }
 
 /// True if a session in any database of the server holds a lock of this name. Locks are those of a database, while
 /// [copies](plimsoll_engine::WorkspaceKind::Copy) are seen from all.
 pub(super) fn is_locked_anywhere(connection: &mut Connection, workspace: &Workspace) -> Result<bool> {
-    let sql = "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted \
-               AND pid <> pg_backend_pid() AND ((classid::bigint << 32) | objid::bigint) = $1)";
-    Ok(connection.row(sql, &[&lock_key(workspace).to_string()])?.is_true(0))
+    Ok(connection.row(sql("whether a lock is held anywhere"), &[&lock_key(workspace).to_string()])?.is_true(0))
 }
 
 impl Keepers for Connector {
@@ -66,7 +49,7 @@ impl Keepers for Connector {
     /// It stays connected; see [`staying`].
     fn keeper(&self, name: &str) -> Result<Connection> {
         let mut connection = self.connect(name)?;
-        connection.run(&setting(&staying()))?;
+        connection.run(&staying())?;
         Ok(connection)
     }
 }
@@ -80,9 +63,7 @@ impl Keeper for Connection {
         if workspace.kind() == WorkspaceKind::Copy {
             return Ok(Owner::We);
         }
-        let sql =
-            "SELECT coalesce(obj_description(oid, 'pg_namespace') = $2, false) FROM pg_namespace WHERE nspname = $1";
-        Ok(match self.rows(sql, &[workspace.name(), MARK])?.first() {
+        Ok(match self.rows(sql("owner of a workspace"), &[workspace.name(), MARK])?.first() {
             None => Owner::Nobody,
             Some(row) if row.is_true(0) => Owner::We,
             Some(_) => Owner::Somebody,
@@ -92,16 +73,17 @@ impl Keeper for Connection {
     /// It has its mark from the first moment.
     fn make(&mut self, workspace: &Workspace, _: Owner) -> Result<()> {
         // Two statements in one message are one transaction.
-        self.run(&format!("CREATE SCHEMA {workspace}; {}", Self::marking(workspace))).map(drop)
+        let make = filled("make a schema", &[("schema", workspace.name())]);
+        self.run(&format!("{make}; {}", Self::marking(workspace))).map(drop)
     }
 
     fn marking(workspace: &Workspace) -> String {
-        format!("COMMENT ON SCHEMA {workspace} IS '{MARK}'")
+        filled("mark a schema", &[("schema", workspace.name()), ("mark", MARK)])
     }
 
     fn try_lock(&mut self, workspace: &Workspace, shared: bool) -> Result<bool> {
-        let function = if shared { "pg_try_advisory_lock_shared" } else { "pg_try_advisory_lock" };
-        Ok(self.row(&format!("SELECT {function}($1)"), &[&lock_key(workspace).to_string()])?.is_true(0))
+        let statement = if shared { "take a shared lock" } else { "take a lock" };
+        Ok(self.row(sql(statement), &[&lock_key(workspace).to_string()])?.is_true(0))
     }
 
     /// A session is never in its own way, so it may hold both for a moment.
@@ -114,13 +96,13 @@ impl Keeper for Connection {
     }
 
     fn unlock(&mut self, workspace: &Workspace) -> Result<()> {
-        self.rows("SELECT pg_advisory_unlock($1)", &[&lock_key(workspace).to_string()]).map(drop)
+        self.rows(sql("give a lock back"), &[&lock_key(workspace).to_string()]).map(drop)
     }
 
     fn leave(&mut self, _: &Workspace) {
         self.link.set_timeout(Some(PATIENCE));
         // If it fails the session is dead and its locks with it.
-        let _ = self.run("SELECT pg_advisory_unlock_all()");
+        let _ = self.run(sql("give all locks back"));
     }
 
     fn answers(&mut self) -> bool {
@@ -132,9 +114,7 @@ impl Keeper for Connection {
 
     /// Those of this database, where the locks of their runs are.
     fn working(&mut self) -> Result<Vec<(Workspace, Vec<i64>)>> {
-        let sql = "SELECT application_name, string_agg(pid::text, ',') FROM pg_stat_activity \
-                   WHERE datname = current_database() AND starts_with(application_name, $1) GROUP BY 1 ORDER BY 1";
-        let rows = self.rows(sql, &[WORK])?;
+        let rows = self.rows(sql("working sessions"), &[WORK])?;
         let found = rows.iter().filter_map(|row| {
             let run = Workspace::from_name(row.text(0)?.strip_prefix(WORK)?)?;
             Some((run, row.text(1)?.split(',').filter_map(|pid| pid.parse().ok()).collect()))
@@ -144,8 +124,7 @@ impl Keeper for Connection {
 
     /// The name is asked again: a number may have passed to another session in the meantime.
     fn end(&mut self, run: &Workspace, session: i64) -> Result<bool> {
-        let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1 AND application_name = $2";
-        match self.rows(sql, &[&session.to_string(), &format!("{WORK}{run}")]) {
+        match self.rows(sql("end a session"), &[&session.to_string(), &format!("{WORK}{run}")]) {
             Ok(rows) => Ok(rows.first().is_some_and(|row| row.is_true(0))),
             // Another user's session is not ours to end.
             Err(error) if error.kind == ErrorKind::Permission => Ok(false),
@@ -154,20 +133,15 @@ impl Keeper for Connection {
     }
 
     fn is_working(&mut self, run: &Workspace, session: i64) -> Result<bool> {
-        let sql = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1 AND application_name = $2)";
-        Ok(self.row(sql, &[&session.to_string(), &format!("{WORK}{run}")])?.is_true(0))
+        Ok(self.row(sql("whether a session works"), &[&session.to_string(), &format!("{WORK}{run}")])?.is_true(0))
     }
 }
 
 /// Every schema with a name and a mark of ours, and whether anybody holds a lock on its name.
 pub(super) fn list(connection: &mut Connection) -> Result<Vec<WorkspaceStatus>> {
-    let schemas = "SELECT nspname::text FROM pg_namespace \
-                   WHERE nspname LIKE 'plimsoll\\_%' AND obj_description(oid, 'pg_namespace') = $1 ORDER BY 1";
-    let locks = "SELECT DISTINCT (classid::bigint << 32) | objid::bigint FROM pg_locks \
-                 WHERE locktype = 'advisory' AND objsubid = 1 AND granted \
-                 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
-    let keys: Vec<i64> = connection.rows(locks, &[])?.iter().filter_map(|row| row.get(0)).collect();
-    let found = connection.rows(schemas, &[MARK])?;
+    let keys: Vec<i64> =
+        connection.rows(sql("locks of this database"), &[])?.iter().filter_map(|row| row.get(0)).collect();
+    let found = connection.rows(sql("workspaces"), &[MARK])?;
     let found = found.iter().filter_map(|row| Workspace::from_name(row.text(0)?));
     Ok(found.map(|workspace| WorkspaceStatus { leased: keys.contains(&lock_key(&workspace)), workspace }).collect())
 }
@@ -176,38 +150,17 @@ pub(super) fn list(connection: &mut Connection) -> Result<Vec<WorkspaceStatus>> 
 /// else is in the schema or depends on a table in it, nothing is dropped.
 pub(super) fn drop_schema(connection: &mut Connection, workspace: &Workspace) -> Result<()> {
     without_others::<Connection>(workspace, &unowned_objects(connection, workspace)?)?;
-    let sql = "SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
-               WHERE n.nspname = $1 AND c.relkind IN ('r', 'p')";
-    let rows = connection.rows(sql, &[workspace.name()])?;
+    let rows = connection.rows(sql("tables of a workspace"), &[workspace.name()])?;
     let tables: Vec<&str> = rows.iter().filter_map(|row| row.text(0)).collect();
     for tables in tables.chunks(TABLES_PER_DROP) {
         drop_own(connection, workspace, &format!("DROP TABLE IF EXISTS {} RESTRICT", tables.join(", ")))?;
     }
-    drop_own(connection, workspace, &format!("DROP SCHEMA {workspace} RESTRICT"))
+    drop_own(connection, workspace, &filled("drop a schema", &[("schema", workspace.name())]))
 }
 
-/// What is not ours and would have to go with the place. That is everything in the schema but its owner's tables and the
-/// sequences of their columns. It is also everything that depends on one of these, their indexes or row types (`pg_depend` of
-/// kind `n`, which RESTRICT heeds).
+/// What is not ours and would have to go with the place.
 fn unowned_objects(connection: &mut Connection, workspace: &Workspace) -> Result<Vec<String>> {
-    let sql = "WITH place AS (SELECT oid, nspowner FROM pg_namespace WHERE nspname = $1), \
-               tables AS (SELECT c.oid, c.reltype FROM pg_class c JOIN place ON c.relnamespace = place.oid \
-                          WHERE c.relkind IN ('r', 'p') AND c.relowner = place.nspowner), \
-               sequences AS (SELECT objid FROM pg_depend WHERE classid = 'pg_class'::regclass AND deptype IN ('a', 'i') \
-                             AND refclassid = 'pg_class'::regclass AND refobjid IN (SELECT oid FROM tables)), \
-               ours AS (SELECT 'pg_class'::regclass AS class, oid FROM tables \
-                        UNION ALL SELECT 'pg_class'::regclass, indexrelid FROM pg_index WHERE indrelid IN (SELECT oid FROM tables) \
-                        UNION ALL SELECT 'pg_type'::regclass, reltype FROM tables \
-                        UNION ALL SELECT 'pg_type'::regclass, typarray FROM pg_type WHERE oid IN (SELECT reltype FROM tables) \
-                        UNION ALL SELECT 'pg_namespace'::regclass, oid FROM place) \
-               SELECT DISTINCT coalesce(pg_describe_object('pg_class'::regclass, r.ev_class, 0), \
-                                        pg_describe_object(d.classid, d.objid, d.objsubid)) \
-               FROM pg_depend d JOIN ours ON d.refclassid = ours.class AND d.refobjid = ours.oid \
-               LEFT JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid \
-               WHERE d.deptype = 'n' \
-               AND NOT (d.classid = 'pg_class'::regclass AND (d.objid IN (SELECT oid FROM tables) OR d.objid IN (SELECT objid FROM sequences))) ORDER BY 1";
-    // Without a description it has gone in the meantime.
-    let rows = connection.rows(sql, &[workspace.name()])?;
+    let rows = connection.rows(sql("what is not ours in a workspace"), &[workspace.name()])?;
     Ok(rows.iter().filter_map(|row| row.text(0).map(str::to_owned)).collect())
 }
 

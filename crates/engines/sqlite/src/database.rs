@@ -6,7 +6,8 @@ use std::sync::Arc;
 use plimsoll_engine::process;
 use plimsoll_engine::{
     Capability, ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Lease, Moves, RequestAccess,
-    Result, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceKind, WorkspaceStatus, Workspaces,
+    Result, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace, WorkspaceKind, WorkspaceStatus,
+    Workspaces,
 };
 
 use super::errors::{from_io, from_sqlite};
@@ -14,6 +15,7 @@ use super::existing;
 use super::files::SqliteDatabase;
 use super::lease::is_leased;
 use super::location;
+use super::self_test::SqliteSelfTest;
 use super::statements::SqliteSession;
 use super::transfer::SqliteTransfer;
 
@@ -27,6 +29,10 @@ impl Database for SqliteDatabase {
         let cost =
             "SQLite counts for each connection alone, so that a run has only what the machine says of its process";
         vec![Capability { name: "counters of all sessions", works: false, cost, remedy: None }]
+    }
+
+    fn self_test(&self) -> Result<Option<Box<dyn SelfTest>>> {
+        Ok(Some(Box::new(SqliteSelfTest::open(&self.location, &self.options)?)))
     }
 }
 

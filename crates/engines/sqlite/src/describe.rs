@@ -8,6 +8,7 @@ use rusqlite::Connection;
 use super::errors::from_sqlite;
 use super::location::Location;
 use super::options::{Options, survives_a_kill};
+use super::texts::text;
 
 /// What the sessions will use: SQLite is asked through a connection without a file, the rest is made sure of when a
 /// session opens.
@@ -18,13 +19,7 @@ pub(super) fn describe(location: &Location, options: &Options) -> Result<Descrip
     let pragma = |name: &str| {
         connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).map(|value| value.to_string())
     };
-    let threadsafe: String = connection
-        .query_row(
-            "SELECT compile_options FROM pragma_compile_options WHERE compile_options LIKE 'THREADSAFE=%'",
-            [],
-            |row| row.get(0),
-        )
-        .map_err(failed)?;
+    let threadsafe: String = connection.query_row(text("threads"), [], |row| row.get(0)).map_err(failed)?;
     let settings = BTreeMap::from([
         ("cache_size".to_owned(), pragma("cache_size").map_err(failed)?),
         ("journal_mode".to_owned(), options.journal_mode.to_owned()),

@@ -9,6 +9,7 @@ use plimsoll_engine::{Error, ErrorKind, RequestAccess, Result};
 use rusqlite::Connection;
 
 use super::errors::from_sqlite;
+use super::texts::text;
 
 /// What says that nobody may write to the user's file, whatever a statement says.
 pub(super) fn refuse_writes(access: RequestAccess) -> Result<()> {
@@ -27,7 +28,7 @@ pub(super) fn attach(connection: &Connection, file: &Path) -> Result<()> {
         );
     }
     let failed = |error| from_sqlite(error, file.parent().unwrap_or(Path::new(".")));
-    connection.execute("ATTACH DATABASE ?1 AS target", [uri(file, "ro")]).map_err(failed)?;
+    connection.execute(text("attach"), [uri(file, "ro")]).map_err(failed)?;
     connection.pragma_update(None, "query_only", true).map_err(failed)
 }
 

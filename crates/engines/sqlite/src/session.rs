@@ -16,6 +16,7 @@ use super::location::wal;
 use super::native::cache_misses;
 use super::options::WAL;
 use super::statements::{Canceller, SqliteSession, schema_and_name};
+use super::texts::text;
 use super::values::{content_bytes, decode};
 use super::{SqliteDialect, load};
 
@@ -81,7 +82,7 @@ impl Session for SqliteSession {
         if pages("freelist_count")? * MOST_FREE < pages("page_count")? {
             return Ok(());
         }
-        run("VACUUM")?;
+        run(text("shrink"))?;
         self.checkpoint().map(drop)
     }
 
@@ -98,8 +99,9 @@ impl Session for SqliteSession {
     fn checkpoint(&mut self) -> Result<bool> {
         if self.options.journal_mode == WAL {
             let blocked = || -> Result<bool> {
-                let query = "PRAGMA wal_checkpoint(TRUNCATE)";
-                self.connection.query_row(query, [], |row| row.get(0)).map_err(|error| self.failed(error))
+                self.connection
+                    .query_row(text("empty the log"), [], |row| row.get(0))
+                    .map_err(|error| self.failed(error))
             };
             let mut is_blocked = blocked()?;
             // Modelled hardware has a checkpointer of its own, which is soon done.

@@ -13,6 +13,7 @@ use super::errors::from_sqlite;
 use super::modelled::{Follower, Modelled};
 use super::native::{cache_writes, read_file};
 use super::options::{Options, WAL};
+use super::texts::text;
 use super::tree;
 use super::values::bind;
 
@@ -101,11 +102,7 @@ impl SqliteSession {
         if !tree::rows_fit(table, page_bytes) || !in_the_file {
             return Ok(None);
         }
-        let root = self.connection.query_row(
-            "SELECT rootpage FROM sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE",
-            [&table.name],
-            |row| row.get(0),
-        )?;
+        let root = self.connection.query_row(text("root of a table"), [&table.name], |row| row.get(0))?;
         Ok(Some(tree::pages(root, page_bytes, |number, page| {
             if let Some(follower) = &self.follower {
                 return follower.read_page(number, page);
@@ -125,7 +122,7 @@ impl SqliteSession {
         if self.options.journal_mode != WAL {
             return Ok(true);
         }
-        self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| {
+        self.connection.query_row(text("copy the log"), [], |row| {
             Ok(!row.get::<_, bool>(0)? && row.get::<_, i64>(1)? == row.get::<_, i64>(2)?)
         })
     }
@@ -134,11 +131,8 @@ impl SqliteSession {
     /// session's page cache and counters stay as they are; a temporary table only this session sees.
     pub(super) fn bytes_by_reading(&self, schema: &str, name: &str) -> rusqlite::Result<u64> {
         let sum = |connection: &Connection| {
-            connection.query_row(
-                "SELECT pgsize FROM dbstat WHERE schema = ?1 AND name = ?2 COLLATE NOCASE AND aggregate = TRUE",
-                [schema, name],
-                |row| row.get::<_, i64>(0).map(|bytes| bytes as u64),
-            )
+            let bytes: i64 = connection.query_row(text("bytes of a table"), [schema, name], |row| row.get(0))?;
+            Ok(bytes as u64)
         };
         // Modelled hardware charges statements only, and has one page cache for all.
         if schema == "temp" || self.follower.is_some() {

@@ -19,6 +19,7 @@ use super::existing::uri;
 use super::files::SqliteDatabase;
 use super::location;
 use super::statements::Canceller;
+use super::texts::text;
 
 /// By SQLite's backup API, by the file system, or by writing all anew without gaps.
 const WAYS: [&str; 3] = ["backup", "file-copy", "vacuum-into"];
@@ -53,7 +54,7 @@ impl SqliteTransfer {
         let path = self.database.path(copy);
         let connection = self.database.connect_to_ours(&path)?;
         let busy: i64 = connection
-            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
+            .query_row(text("empty the log"), [], |row| row.get(0))
             .map_err(|error| from_sqlite(error, self.database.location.folder()))?;
         if busy != 0 {
             return Err(Error::new(ErrorKind::Busy, format!("{} is still being used", path.display())));
@@ -137,7 +138,7 @@ impl Transfer for SqliteTransfer {
                 let handle = connection.get_interrupt_handle();
                 follow.working(Arc::new(Canceller { handle, cancelled: Arc::default() }));
                 follow.stage(COPY)?;
-                connection.execute("VACUUM INTO ?1", [target.to_string_lossy()]).map(drop).map_err(failed)
+                connection.execute(text("copy"), [target.to_string_lossy()]).map(drop).map_err(failed)
             }
             _ => {
                 follow.stage(COPY)?;

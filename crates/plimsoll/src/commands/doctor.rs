@@ -10,6 +10,7 @@ use plimsoll_clock::{Clock, RealClock};
 use plimsoll_engine::{ClaimMode, ColumnType, Database, Result, Table, WeakIsolation, Workspace, process};
 use plimsoll_measurement::{Counter, exit, units};
 
+use super::self_test::self_test;
 use crate::args::Doctor;
 use crate::engines;
 use crate::failure::Failure;
@@ -18,6 +19,9 @@ use crate::settings::Settings;
 
 /// Checks the machine, and the target if there is one.
 pub fn doctor(options: &Doctor, settings: &Settings, printer: &Printer) -> std::result::Result<u8, Failure> {
+    if let Some(url) = options.target.as_deref().filter(|_| options.self_test) {
+        return self_test(url, options, printer);
+    }
     let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
     let mut findings = Findings::default();
     findings.machine(&clock);

@@ -12,5 +12,6 @@ pub mod multiples;
 pub mod report;
 pub mod run;
 pub mod runs;
+pub mod self_test;
 pub mod verdicts;
 pub mod verify;

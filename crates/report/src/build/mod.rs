@@ -22,6 +22,7 @@ mod requests;
 mod rows;
 mod run;
 mod sampled;
+pub mod self_test;
 pub mod steadiness;
 mod words;
 

@@ -142,8 +142,15 @@ impl TdsBuilder {
 
     /// The server that users are sent on to after the log-in.
     #[must_use]
-    pub fn sends_on_to(mut self, host: &str, port: u16) -> Self {
-        self.settings.next = Some((host.to_owned(), port));
+    pub fn sends_on_to(self, host: &str, port: u16) -> Self {
+        let next = (host.to_owned(), port);
+        self.routes(move |_| Some(next.clone()))
+    }
+
+    /// The same, as it is at the time; `None` keeps the user here.
+    #[must_use]
+    pub fn routes(mut self, routes: impl Fn(&LoginRequest) -> Option<(String, u16)> + Send + Sync + 'static) -> Self {
+        self.settings.routes = Box::new(routes);
         self
     }
 

@@ -11,6 +11,7 @@ mod login;
 mod packet;
 mod pipe;
 mod request;
+pub mod rights;
 mod sending;
 mod server;
 mod settings;

@@ -61,7 +61,8 @@ pub(super) fn serve(shared: &Shared, socket: TcpStream) -> io::Result<()> {
     if let Err(refusal) = (settings.admission)(&login) {
         return send(&mut pipe, settings.cutting, &login::refused(&refusal));
     }
-    let next = settings.next.as_ref().map(|(host, port)| (host.as_str(), *port));
+    let next = (settings.routes)(&login);
+    let next = next.as_ref().map(|(host, port)| (host.as_str(), *port));
     let granted = login::granted(&login, settings.cutting.packet_bytes.max(512), next);
     send(&mut pipe, settings.cutting, &granted)?;
     Session { shared, pipe, login, statements: HashMap::new(), next_handle: 1, announcement: String::new() }.run()
@@ -250,7 +251,7 @@ impl Session<'_> {
         let mut sending = Sending { cut_after: None, sent: 0, cutting: shared.settings.cutting, body: Vec::new() };
         let statement_end = if framing.is_call { DONE_IN_PROC } else { DONE };
         let mut outcomes = reply.0.into_iter().peekable();
-        let mut had_error = false;
+        let (mut had_error, mut hangs_up) = (false, false);
         while let Some(outcome) = outcomes.next() {
             let more = if framing.is_call || outcomes.peek().is_some() { done::MORE } else { 0 };
             let mut out = Vec::new();
@@ -283,6 +284,7 @@ impl Session<'_> {
                     token::put_message(0xAA, &refusal, &mut out);
                     token::put_done(statement_end, more | done::ERROR, 0, 0, &mut out);
                 }
+                Outcome::HangUp => hangs_up = true,
                 Outcome::CutAfter(bytes) => sending.cut_after = Some(sending.sent + sending.body.len() + bytes),
                 Outcome::Wait(time) => {
                     sending.break_off(pipe)?;
@@ -326,7 +328,7 @@ impl Session<'_> {
             return Ok(Ended::Gone);
         }
         sending.end(pipe)?;
-        Ok(Ended::Whole)
+        Ok(if hangs_up { Ended::Gone } else { Ended::Whole })
     }
 
     /// Confirms an attention, as the script wants it.

@@ -37,6 +37,7 @@ pub enum Attention {
 }
 
 pub(super) type Admission = dyn Fn(&LoginRequest) -> Result<(), Refusal> + Send + Sync;
+pub(super) type Routes = dyn Fn(&LoginRequest) -> Option<(String, u16)> + Send + Sync;
 pub(super) type Script = dyn Fn(&Request, &LoginRequest) -> Reply + Send + Sync;
 pub(super) type Tables = dyn Fn(&str) -> Option<Vec<Column>> + Send + Sync;
 
@@ -47,7 +48,7 @@ pub(super) struct Settings {
     pub(super) cutting: Cutting,
     pub(super) admission: Box<Admission>,
     pub(super) tables: Box<Tables>,
-    pub(super) next: Option<(String, u16)>,
+    pub(super) routes: Box<Routes>,
     pub(super) forgets: bool,
     pub(super) stalls_loads: bool,
     /// What texts are held against; nothing for a server that takes any.
@@ -62,7 +63,7 @@ impl Default for Settings {
             cutting: Cutting::PLAIN,
             admission: Box::new(|_| Ok(())),
             tables: Box::new(|_| None),
-            next: None,
+            routes: Box::new(|_| None),
             forgets: false,
             stalls_loads: false,
             grammar: None,

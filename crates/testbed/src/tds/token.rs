@@ -63,6 +63,8 @@ pub enum Outcome {
     Wait(Option<Duration>),
     /// The server closes the connection after so many bytes of what it has to say from here on.
     CutAfter(usize),
+    /// The server closes the connection when it has said everything.
+    HangUp,
     /// The server waits until the file is there.
     WaitForFile(std::path::PathBuf),
 }

@@ -28,6 +28,7 @@ macro_rules! engine {
                     a_row_that_is_not_the_tables_is_a_fault_of_ours;
                 statements: the_dialects_statements_mean_the_same a_table_that_was_made_anew_is_read_as_it_is
                     a_receiver_that_has_enough_does_not_wait_for_the_rest a_statement_is_checked_without_being_run;
+                self_test: every_statement_and_operation_of_a_self_test_works;
                 requests: requests_come_to_what_sessions_do procedures_do_what_texts_do changes_count_their_rows a_failed_load_of_a_request_leaves_nothing
                     a_request_that_fails_leaves_the_session_usable transactions_hold;
                 workspaces: a_lease_keeps_others_out_until_it_is_given_back what_is_not_ours_is_never_touched
@@ -47,6 +48,7 @@ mod loads;
 mod requests;
 mod rows;
 mod running;
+mod self_test;
 mod statements;
 mod values;
 mod workspaces;

@@ -182,9 +182,8 @@ impl Change<'_> {
             let effective = in_effect(levels, level)?;
             looks += 1;
             let now = clock.now();
-            if effective {
-                // Sessions may have ended, and the lease with them.
-                target.lease.renew()?;
+            // Sessions may have ended, and the lease with them; what let us in for the look may not do so again at once.
+            if effective && comes_back(target.lease.renew())? {
                 keep.mark(format!("level {level} is in effect"));
                 // Between two looks it is not known.
                 let point = keep.from_to(stage, start, now).with(Metric::Operations, looks);
@@ -222,6 +221,15 @@ fn in_effect(levels: &mut dyn Levels, level: &str) -> Result<bool> {
         // Users write levels as they like, and providers as they do.
         Ok(current) => Ok(current.is_some_and(|current| current.eq_ignore_ascii_case(level))),
         Err(error) if passes(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// False for a server that is away again for a moment.
+fn comes_back(renewed: Result<()>) -> Result<bool> {
+    match renewed {
+        Ok(()) => Ok(true),
+        Err(error) if error.retry_after.is_some() => Ok(false),
         Err(error) => Err(error),
     }
 }

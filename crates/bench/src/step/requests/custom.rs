@@ -129,7 +129,7 @@ fn unusable(problem: String) -> Error {
 fn of(error: Error, workspace: &str, sql: &str) -> Error {
     let message = format!("{workspace}: {} (in: {})", error.message, first_words(sql));
     let hint = error.hint.unwrap_or_else(|| "correct the statement in the definition, or what it asks for".to_owned());
-    Error { kind: error.kind, message, hint: Some(hint) }
+    Error { message, hint: Some(hint), ..error }
 }
 
 /// The beginning of a text, on one line.

@@ -84,7 +84,7 @@ pub(super) fn run(
     let names = workload.kinds();
     let new = || Recorder::new(repetition_start, end, &names, schedule.is_some());
     let recorders: Vec<_> = (0..phase.sessions.min(MOST_RECORDERS)).map(|_| Mutex::new(new())).collect();
-    let connect = target.requesters(target.workspace, conditions.access);
+    let connect = target.replacements(target.workspace, conditions.access);
     let shared = Shared {
         clock: clock.as_ref(),
         schedule: schedule.as_ref(),
@@ -171,7 +171,7 @@ fn watch_over(
 ) -> Result<()> {
     let clock = Arc::clone(keep.time.clock);
     let at_most = conditions.parameters.bytes("at_most");
-    let (mut losses, mut lost_since) = (0, None);
+    let (mut losses, mut lost_since, mut next_try) = (0, None, shared.start);
     let mut look = shared.start.after(LOOK_EVERY);
     while shared.state.is_working() && look <= shared.end {
         sleep_until(look, shared, sessions.interrupt);
@@ -201,7 +201,7 @@ fn watch_over(
                 .hint("new rows took the rest: free some space, or make requests for a shorter time"));
         }
         let lost = sessions.losses.count();
-        if lost > losses {
+        if lost > losses && clock.now() >= next_try {
             let since = *lost_since.get_or_insert(look);
             match target.lease.renew() {
                 Ok(()) => {
@@ -212,7 +212,11 @@ fn watch_over(
                     keep.warn(CAME_BACK);
                 }
                 // Not back yet.
-                Err(error) if matches!(error.kind, ErrorKind::Lost | ErrorKind::Connect) => {}
+                Err(error)
+                    if error.retry_after.is_some() || matches!(error.kind, ErrorKind::Lost | ErrorKind::Connect) =>
+                {
+                    next_try = clock.now().after(error.retry_after.unwrap_or_default());
+                }
                 Err(error) => return Err(error),
             }
         }

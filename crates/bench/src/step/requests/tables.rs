@@ -20,6 +20,10 @@ const THETA: f64 = 0.99;
 /// second, for each second.
 const NEW_KEYS_A_SECOND: u64 = 50_000;
 
+/// Loads that a server breaks off are begun so often, and it is tried so often to come back.
+const MOST_LOADS: u32 = 3;
+const MOST_TRIES: u32 = 5;
+
 /// Rows of a table for requests without a server, and room for new ones.
 const REHEARSAL_ROWS: u64 = 100_000;
 const REHEARSAL_KEYS: u64 = 10_000_000;
@@ -70,33 +74,17 @@ pub(super) fn provision(
     mix: &Mix,
     keep: &mut Keep<'_>,
 ) -> Result<Vec<Target>> {
-    let wanted = wanted(parameters, target.page_bytes());
-    let lasts = parameters.duration("duration").as_secs().max(1);
-    let asks_again = mix.kinds().into_iter().any(|kind| !kind.is_new() && kind != Kind::TableSelect);
-    let new_keys = if asks_again { lasts.saturating_mul(NEW_KEYS_A_SECOND) } else { 0 };
-    let remembered = wanted.rows.saturating_add(new_keys).min(i32::MAX as u64);
     let is_cold = parameters.choice("cache") == "cold";
-    let mut targets = Vec::new();
-    {
-        let (mut session, _watched) = target.session(target.workspace)?;
-        let session = session.as_mut();
-        // All of them first: new tables in the gaps of old ones would not lie in order.
-        for number in 0..wanted.tables {
-            session.drop_table(&wanted.table(number))?;
-        }
-        for number in 0..wanted.tables {
-            let table = wanted.table(number);
-            session.create_table(&table)?;
-            keep.load(session, &table, wanted.generator(number, 1, wanted.rows), wanted.table_bytes())?;
-            session.settle_table(&table)?;
-            if !is_cold {
-                session.query_count(&session.dialect().scan(&table.name, false), &[])?;
+    let mut loads = 1;
+    let targets = loop {
+        match load(target, parameters, mix, keep, is_cold) {
+            Err(error) if loads < MOST_LOADS => {
+                await_server(target, keep, error)?;
+                loads += 1;
             }
-            let by_procedure = by_procedure(target, parameters.choice("procedures"), keep, session, &table)?;
-            targets.push(Target::new(table, number, (wanted.rows, remembered), session.dialect(), by_procedure));
+            loaded => break loaded?,
         }
-        session.checkpoint()?;
-    }
+    };
     if is_cold {
         keep.log.activity("making the cache cold");
         let tables: Vec<_> = targets.iter().map(|target| target.table.clone()).collect();
@@ -104,6 +92,65 @@ pub(super) fn provision(
         keep.warn_all(warnings);
     }
     Ok(targets)
+}
+
+/// Makes and fills the tables in place of those that may be there.
+fn load(
+    target: &At<'_>,
+    parameters: &Parameters,
+    mix: &Mix,
+    keep: &mut Keep<'_>,
+    is_cold: bool,
+) -> Result<Vec<Target>> {
+    let wanted = wanted(parameters, target.page_bytes());
+    let lasts = parameters.duration("duration").as_secs().max(1);
+    let asks_again = mix.kinds().into_iter().any(|kind| !kind.is_new() && kind != Kind::TableSelect);
+    let new_keys = if asks_again { lasts.saturating_mul(NEW_KEYS_A_SECOND) } else { 0 };
+    let remembered = wanted.rows.saturating_add(new_keys).min(i32::MAX as u64);
+    let mut targets = Vec::new();
+    let (mut session, _watched) = target.session(target.workspace)?;
+    let session = session.as_mut();
+    // All of them first: new tables in the gaps of old ones would not lie in order.
+    for number in 0..wanted.tables {
+        session.drop_table(&wanted.table(number))?;
+    }
+    for number in 0..wanted.tables {
+        let table = wanted.table(number);
+        session.create_table(&table)?;
+        keep.load(session, &table, wanted.generator(number, 1, wanted.rows), wanted.table_bytes())?;
+        session.settle_table(&table)?;
+        if !is_cold {
+            session.query_count(&session.dialect().scan(&table.name, false), &[])?;
+        }
+        let by_procedure = by_procedure(target, parameters.choice("procedures"), keep, session, &table)?;
+        targets.push(Target::new(table, number, (wanted.rows, remembered), session.dialect(), by_procedure));
+    }
+    session.checkpoint()?;
+    Ok(targets)
+}
+
+/// Waits until a server that broke off a load for a reason that passes takes it again, which is begun anew then. The reason is in the
+/// error, or in what the server says to whoever comes back; where it says none, somebody may have ended the load on purpose.
+fn await_server(target: &mut At<'_>, keep: &mut Keep<'_>, error: Error) -> Result<()> {
+    let mut pause = error.retry_after;
+    if pause.is_none() && error.kind != ErrorKind::Lost {
+        return Err(error);
+    }
+    for tries in 0..MOST_TRIES {
+        keep.time.wait(pause.unwrap_or_default().saturating_mul(1 << tries))?;
+        match target.lease.renew() {
+            Ok(()) if pause.is_some() => {
+                keep.warn(format!(
+                    "tables of a repetition were loaded anew, as the server broke that off: {}",
+                    error.message
+                ));
+                return Ok(());
+            }
+            Err(again) if again.retry_after.is_some() => pause = again.retry_after,
+            _ => break,
+        }
+    }
+    Err(error)
 }
 
 /// Whether procedures make the requests for single rows of a table; then they are there.

@@ -1,10 +1,13 @@
 //! What stands above the line, driven by a script: the identity that a server states, what it lets us see, leases,
 //! orphans, counters.
 
+mod azure;
+mod failover;
 mod grammar;
 mod moving;
 mod permissions;
 mod requests;
+mod rights;
 mod sampling;
 mod scripted;
 mod self_test;
@@ -243,23 +246,6 @@ fn another_server_that_speaks_the_language_is_measured_as_far_as_it_goes() {
     // A server that breaks while it is asked is no server without views.
     let broken = everything().on("dm_os_schedulers", [Said::Fault(Fault::Closed("reset".to_owned()))]);
     assert_eq!(described(&broken).unwrap_err().kind, ErrorKind::Lost);
-}
-
-#[test]
-fn a_log_in_that_meets_something_transient_is_tried_again_and_counted() {
-    let (counted, clock) = clock();
-    let script = everything().login_fails(refusal(40613)).login_fails(refusal(40197));
-    let connector = script.connector(URL, &clock);
-    let server = describe::describe(&mut control(&connector), &connector).unwrap();
-    assert_eq!(counted.waited(), Duration::from_secs(15));
-    assert_eq!(server.description.warnings, ["the server let us in only at try 3 (it was busy with itself)"]);
-    // Nobody waits for ever, and what doesn't pass is not tried again.
-    for (number, logins, kind) in [(40613, 4, ErrorKind::Connect), (18456, 1, ErrorKind::Authenticate)] {
-        let script = (0..5).fold(everything(), |script, _| script.login_fails(refusal(number)));
-        let error = Control::connect(&script.connector(URL, &clock), CONTROL).err().unwrap();
-        assert_eq!((error.kind, script.names().len()), (kind, logins), "{error:?}");
-        assert!(error.hint.is_some() && !format!("{error:?}").contains("pl4nted"));
-    }
 }
 
 #[test]

@@ -19,7 +19,7 @@ use super::bulk::{self, Form, Progress, Rows, Stop};
 use super::cancel::{Abandoned, Canceller, SETTLE_SECONDS};
 use super::login::{Endpoint, Login};
 use super::sink::{IntoCount, IntoRow, Sink};
-use super::{EachRow, Fault, Loading, Outcome, ServerError, Wire, shape, values};
+use super::{EachRow, Fault, Loading, Outcome, SEVERED, ServerError, Wire, route, shape, values};
 use crate::dialect::CALL;
 
 pub(crate) struct Client {
@@ -29,6 +29,7 @@ pub(crate) struct Client {
     statements: Statements,
     canceller: Arc<Canceller>,
     command_timeout_s: u32,
+    sent_on: Option<String>,
 }
 
 /// A statement for parameters of certain types.
@@ -87,18 +88,24 @@ impl Client {
         let provider = TdsConnectionProvider::new();
         let server = endpoint.data_source();
         let connecting = provider.create_client(login.context(application), &server, None);
-        match runtime.block_on(connecting) {
+        let (connected, sent_on) = route::followed(|| runtime.block_on(connecting));
+        match connected {
             Ok(driver) => Ok(Self {
                 driver,
                 runtime,
                 statements: Statements::default(),
                 canceller: Arc::default(),
                 command_timeout_s: login.command_timeout_s,
+                sent_on,
             }),
             Err(error) => {
                 // A thread of the runtime may still wait for a name; nobody waits for that thread.
                 runtime.shutdown_background();
-                Err(fault(error))
+                let fault = fault(error);
+                Err(match sent_on {
+                    Some(to) => Fault::SentOn { to, fault: Box::new(fault) },
+                    None => fault,
+                })
             }
         }
     }
@@ -140,14 +147,14 @@ impl Client {
     fn abandoned(&mut self, why: Abandoned) -> Fault {
         self.give_up();
         match why {
-            Abandoned::Severed => Fault::Closed("it was broken off by us".to_owned()),
+            Abandoned::Severed => Fault::Closed(SEVERED.to_owned()),
             Abandoned::Cancelled => Fault::Cancelled,
             Abandoned::TimedOut => Fault::TimedOut,
         }
     }
 
     fn start(&mut self, sql: &str, parameters: &[Value<'_>], handle: &CancelHandle) -> Outcome<StatementResult> {
-        let Self { driver, runtime, statements, canceller, command_timeout_s } = self;
+        let Self { driver, runtime, statements, canceller, command_timeout_s, .. } = self;
         let options = ExecuteOptions::new().timeout_secs(*command_timeout_s).cancel(handle);
         let starting = execute(driver, statements, sql, parameters, options);
         let started = runtime.block_on(canceller.patiently(0, starting));
@@ -345,6 +352,10 @@ impl Wire for Client {
 
     fn is_dead(&self) -> bool {
         self.driver.is_connection_dead()
+    }
+
+    fn sent_on(&self) -> Option<&str> {
+        self.sent_on.as_deref()
     }
 }
 

@@ -5,6 +5,7 @@ mod bulk;
 mod cancel;
 mod client;
 mod login;
+mod route;
 mod shape;
 mod sink;
 #[cfg(test)]
@@ -35,6 +36,34 @@ pub(super) enum Fault {
     Driver(String),
     /// The receiver of rows, or their source, has had enough.
     Ours(Error),
+    /// A log-in failed at the server (`host:port`) that the one asked for sent us on to.
+    SentOn { to: String, fault: Box<Fault> },
+}
+
+/// What a line that we broke off ourselves is said to have come to.
+pub(super) const SEVERED: &str = "it was broken off by us";
+
+/// The driver's words for servers that send us on for ever.
+pub(super) const TOO_FAR: &str = "more redirection tokens than expected";
+
+impl Fault {
+    /// The fault at the server that we were sent on to in the end.
+    pub(super) fn at_last(&self) -> &Self {
+        match self {
+            Self::SentOn { fault, .. } => fault.at_last(),
+            fault => fault,
+        }
+    }
+
+    /// True if the other side, or something on the way, ended the connection.
+    pub(super) fn is_cut(&self, is_dead: bool) -> bool {
+        match self {
+            Self::Closed(why) => why != SEVERED,
+            Self::Tls(_) => true,
+            Self::Driver(_) => is_dead,
+            _ => false,
+        }
+    }
 }
 
 /// An error as the server states it.
@@ -88,6 +117,11 @@ pub(super) trait Wire: Send {
 
     /// True once nothing can be asked any more. To be looked at after each fault.
     fn is_dead(&self) -> bool;
+
+    /// The server (`host:port`) that a gateway sent us on to at the log-in, if one did.
+    fn sent_on(&self) -> Option<&str> {
+        None
+    }
 
     /// Runs a text for its effect.
     fn run(&mut self, sql: &str) -> Outcome<u64> {

@@ -1,0 +1,52 @@
+//! `plimsoll doctor URL --self-test`: which statements of the engine work at a target, on the screen and as a file to be sent.
+
+use std::path::Path;
+
+use plimsoll_bench::Interrupt;
+use plimsoll_bench::self_test::{Options, self_test as test};
+use plimsoll_report::terminal::Style;
+use plimsoll_report::{markdown, self_test as build, terminal};
+
+use super::report::{try_path, write};
+use crate::args::Doctor;
+use crate::engines;
+use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::progress::Progress;
+use crate::signals;
+
+/// Tests a target.
+pub fn self_test(url: &str, options: &Doctor, printer: &Printer) -> Result<u8, Failure> {
+    let target = engines::parse(url, printer)?;
+    let is_printed = options.report.as_deref() == Some(Path::new("-"));
+    if options.json && is_printed {
+        return Err(
+            Failure::usage("--json and --report - both want standard output").hint("name a file for the report")
+        );
+    }
+    if let Some(path) = &options.report {
+        try_path(path)?;
+    }
+    let interrupt = Interrupt::default();
+    signals::listen(&interrupt, printer)?;
+    let opened = engines::open(&target, &options.access, &interrupt, printer);
+    let database = opened.database?;
+    let wanted =
+        Options { workspace: options.allow_workspace, build: format!("plimsoll {}", env!("CARGO_PKG_VERSION")) };
+    let tested = {
+        let mut progress = Progress::new(printer, "self-test".to_owned());
+        test(database.as_ref(), &wanted, opened.clock.as_ref(), &interrupt, &mut |what| progress.says(what))?
+    };
+    if options.json {
+        let line = serde_json::to_string(&tested.for_others()).map_err(|error| Failure::usage(error.to_string()))?;
+        printer.result(&line);
+    } else if !is_printed {
+        let style = Style { full: printer.verbose, ..printer.style };
+        printer.result(&terminal::report(&build::report(&tested.record), style));
+    }
+    match &options.report {
+        Some(path) => write(path, &markdown::document(&build::report_for_others(&tested.for_others())), printer)?,
+        None => printer.remark("--verbose shows all that was tried, and --report FILE writes it without your names"),
+    }
+    Ok(signals::exit_code(&interrupt).unwrap_or_else(|| tested.record.exit_code()))
+}
