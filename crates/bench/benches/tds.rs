@@ -60,7 +60,7 @@ fn main() -> Outcome<()> {
 fn serve(scanned: u64) -> Outcome<()> {
     let rows = Arc::new(ready_rows());
     let columns = columns();
-    let server = TdsServer::builder().packet_bytes(8000).forgets().tables({
+    let server = TdsServer::builder().takes_anything().packet_bytes(8000).forgets().tables({
         let columns = columns.clone();
         move |_| Some(columns.clone())
     });

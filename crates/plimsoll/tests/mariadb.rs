@@ -288,7 +288,7 @@ fn a_killed_run_leaves_orphans_that_clean_ends_while_a_neighbour_lives_on() {
         scene.spawn(&["run", "read-scan", "--target", &target, "--short", "--json", "--set", "volume=60MiB"]);
     // Sessions that join: none of the neighbour's does.
     let joining = || -> i64 {
-        let sql = "SELECT count(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE '%STRAIGHT_JOIN cpu t2%' AND ID <> CONNECTION_ID()";
+        let sql = "SELECT count(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE '%STRAIGHT_JOIN `cpu` t2%' AND ID <> CONNECTION_ID()";
         server.sql(sql).unwrap().parse().unwrap()
     };
     wait_until(|| databases(&server).lines().count() >= 2 && joining() >= 1);

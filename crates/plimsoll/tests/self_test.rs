@@ -165,7 +165,7 @@ fn a_server_that_goes_away_leaves_a_report() {
 #[test]
 fn an_engine_without_a_list_of_statements_asks_for_consent() {
     let scene = Scene::new();
-    let target = scene.sqlite();
+    let target = "lab:azure-sql-db/S2@v12-ga-2015-01".to_owned();
     scene.say(&["doctor", &target, "--self-test"]).failed(6, &["--allow-workspace"]);
     let said = scene.say(&["doctor", &target, "--self-test", "--allow-workspace", "--json"]);
     assert_eq!(said.code, 0, "{said:#?}");

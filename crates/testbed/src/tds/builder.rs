@@ -198,3 +198,27 @@ impl TdsBuilder {
         Ok(TdsServer { port, record })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn that_refused(texts: &[&str]) -> TdsServer {
+        let refused = texts.iter().map(|text| (*text).to_owned()).collect();
+        TdsServer { port: 0, record: Arc::new(Mutex::new(Record { refused, ..Record::default() })) }
+    }
+
+    #[test]
+    #[should_panic(expected = "not T-SQL:\nSELECT a FROM [t")]
+    fn a_refusal_that_nobody_asked_for_fails_a_test() {
+        drop(that_refused(&["SELECT a FROM [t"]));
+    }
+
+    #[test]
+    fn one_that_was_asked_for_does_not() {
+        let server = that_refused(&["SELECT a FROM [t"]);
+        assert_eq!(server.refused(), ["SELECT a FROM [t"]);
+        drop(server);
+        drop(that_refused(&[]));
+    }
+}

@@ -12,7 +12,7 @@ mod figures;
 mod search;
 
 use plimsoll_engine::work::Work;
-use plimsoll_engine::{Result, Session, Table, TableSize, Value};
+use plimsoll_engine::{Error, ErrorKind, Result, Session, Table, TableSize, Value};
 use plimsoll_load::keys::below;
 use plimsoll_measurement::{Counter, Metric, Point, units};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -73,6 +73,13 @@ impl Measure for Memory {
     fn prepare(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
         let Context { target, parameters, keep, .. } = context;
         let (mut session, _watched) = target.session(target.workspace)?;
+        // Known before anything is loaded: a search without these would never end, or end in a refusal.
+        let mut probe = Probe::with_memory(target.database);
+        probe.start(session.as_mut())?;
+        probe.stop(session.as_mut())?;
+        if probe.count(Counter::CacheMissPages).is_none() {
+            return Err(uncounted(target.database, "its memory can't be found"));
+        }
         session.create_table(&table())?;
         let first = parameters.bytes("first_set").saturating_mul(4);
         self.grow(parameters.count("seed"), keep, session.as_mut(), first)
@@ -137,7 +144,13 @@ impl Memory {
                 keep.warn("keys of 32 bits allow no larger set, so the memory may be more than was found");
                 return Ok(false);
             }
+            let before = self.pages_bytes();
             self.grow(seed, keep, session, more)?;
+            if self.pages_bytes() <= before {
+                let message = "the size of the table that was loaded is not to be seen, so its memory can't be found";
+                return Err(Error::new(ErrorKind::Unsupported, message)
+                    .hint("'plimsoll doctor URL' says what would let the user see sizes of tables"));
+            }
         }
         Ok(true)
     }

@@ -34,6 +34,12 @@ fn pieces(sql: &str) -> Vec<Piece> {
                 found.push(Piece::Word(at..end));
                 end
             }
+            // A name in brackets, as of T-SQL; behind a name or another bracket it is the place in an array.
+            b'[' if is_bracketed(&sql[..at]) => {
+                let end = bracket_end(bytes, at + 1);
+                found.push(Piece::Word(at..end));
+                end
+            }
             b'-' if rest.starts_with(b"--") => after(at, "\n"),
             b'/' if rest.starts_with(b"/*") => comment_end(bytes, at),
             b'$' if at == 0 || !is_name(bytes[at - 1]) => match dollar_tag(sql, at) {
@@ -68,6 +74,29 @@ fn literal_end(bytes: &[u8], from: usize, escapes: bool) -> usize {
         match bytes[at] {
             b'\\' if escapes => at += 2,
             b'\'' => return at + 1,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+/// Whether a bracket that follows this text begins a name.
+fn is_bracketed(before: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let follows = before.ends_with(|c| is_word(c) || matches!(c, ']' | ')' | '"'));
+    let word = before.trim_end().rsplit(|c| !is_word(c)).next().unwrap_or_default();
+    // Arrays may lie in each other.
+    let lies_in_one = before.trim_end().ends_with(['[', ',']) && before.to_ascii_uppercase().contains("ARRAY");
+    !follows && !lies_in_one && !word.eq_ignore_ascii_case("ARRAY")
+}
+
+/// Behind the bracket that closes a name; one that is doubled is a part of it.
+fn bracket_end(bytes: &[u8], from: usize) -> usize {
+    let mut at = from;
+    while at < bytes.len() {
+        match (bytes[at], bytes.get(at + 1)) {
+            (b']', Some(b']')) => at += 2,
+            (b']', _) => return at + 1,
             _ => at += 1,
         }
     }
@@ -210,9 +239,17 @@ mod tests {
         assert_eq!((text.as_str(), names), ("SELECT $1::int + $2 - $1, '::', $2::text", vec!["b", "a"]));
         let (text, names) = placed(sql, true, |_| "?".to_owned());
         assert_eq!((text.as_str(), names), ("SELECT ?::int + ? - ?, '::', ?::text", vec!["b", "a", "b", "a"]));
-        for odd in ["", ":", "'", "$", "$$", "E'\\", "/*", "--", "\"", "::", ": a", "12:30"] {
+        let sql = "SELECT [it's :no], [a]]:no] FROM [s].[t] WHERE [x] = :a AND y = ANY (ARRAY [:b, :c]) AND z = ARRAY[[:d],[:e]]";
+        assert_eq!(parameters(sql), ["a", "b", "c", "d", "e"]);
+        for odd in ["", ":", "'", "$", "$$", "E'\\", "/*", "--", "\"", "[", "::", ": a", "12:30"] {
             assert!(parameters(odd).is_empty(), "{odd}");
         }
+    }
+
+    #[test]
+    fn a_schema_in_brackets_is_another_one() {
+        assert_eq!(writes_elsewhere("UPDATE [other].[t] SET a = 1"), Some("[other].[t]"));
+        assert_eq!(writes_elsewhere("UPDATE [t] SET a = 1"), None);
     }
 
     #[test]

@@ -8,10 +8,12 @@ use plimsoll_engine::{ColumnType, Dialect as _, Result, Row, RowSource, SingleRo
 use plimsoll_testbed::grammar::reserved_words;
 
 use super::super::scripted::{Said, Script};
-use crate::dialect;
+use crate::dialect::{self, MssqlDialect};
 use crate::inserts;
 use crate::qualify::{KnownTables, qualify};
 
+/// That of a server that knows every hint.
+pub const DIALECT: &MssqlDialect = dialect::of(true);
 const TYPES: [ColumnType; 9] = [
     ColumnType::Int,
     ColumnType::Bit,
@@ -42,30 +44,28 @@ pub fn statements() -> Vec<String> {
         texts.extend(of_table(&table));
     }
     for table in ["cpu", "t0"] {
-        texts.extend(
-            [dialect::of(true).join(table)].into_iter().chain(dialect::of(true).join_in_parallel(table)).map(placed),
-        );
+        texts.extend([DIALECT.join(table)].into_iter().chain(DIALECT.join_in_parallel(table)).map(placed));
     }
     for width in [Width::Seeds, Width::Wide] {
         let table = family("t0", width);
         for (column, seed) in table.columns.iter().zip(0..) {
-            texts.extend([dialect::of(true).read_range(&table, &column.name)].map(placed));
-            texts.extend([dialect::of(true).sample_column(&table.name, &column.name, seed * 77_777_777)].map(placed));
+            texts.extend([DIALECT.read_range(&table, &column.name)].map(placed));
+            texts.extend([DIALECT.sample_column(&table.name, &column.name, seed * 77_777_777)].map(placed));
         }
         for times in [1, 7, 100] {
-            texts.push(placed(dialect::of(true).copy_chunk(&table, "source", 2_500, times, u64::from(u32::MAX))));
+            texts.push(placed(DIALECT.copy_chunk(&table, "source", 2_500, times, u64::from(u32::MAX))));
         }
         for keys in [1, 2, 64] {
-            texts.push(placed(dialect::of(true).lookup_keys(&table, keys)));
+            texts.push(placed(DIALECT.lookup_keys(&table, keys)));
         }
         for weak in [false, true] {
-            texts.push(placed(dialect::of(true).scan(&table.name, weak)));
+            texts.push(placed(DIALECT.scan(&table.name, weak)));
         }
     }
     let commits = Table::new("commits", &[("Number", ColumnType::Int)]);
-    texts.extend([dialect::of(true).create_table(&commits), dialect::of(true).insert_row(&commits)].map(placed));
+    texts.extend([DIALECT.create_table(&commits), DIALECT.insert_row(&commits)].map(placed));
     for units in [0, 1, -1, 9_999, i64::MAX, i64::MIN] {
-        texts.push(format!("SELECT {}", dialect::of(true).money_literal(units)));
+        texts.push(format!("SELECT {}", DIALECT.money_literal(units)));
     }
     texts.extend(loads());
     texts
@@ -100,13 +100,13 @@ fn tables() -> Vec<Table> {
 }
 
 /// A text as it is sent.
-fn placed(sql: String) -> String {
-    qualify(&sql, "plimsoll_run_x", &KnownTables::All)
+fn placed(sql: impl AsRef<str>) -> String {
+    qualify(sql.as_ref(), "plimsoll_run_x", &KnownTables::All)
 }
 
 /// Everything that is made of one table, as it is sent.
 pub fn of_table(table: &Table) -> Vec<String> {
-    let dialect = dialect::of(true);
+    let dialect = DIALECT;
     let last = &table.columns[table.columns.len() - 1].name;
     let mut texts = vec![
         dialect.create_table(table),
@@ -145,7 +145,7 @@ impl RowSource for Extremes {
         let moment = [0, -1, 999, -62_135_596_800_000, 253_402_300_799_999][turn % 5];
         let text = ["", "'", "it's", "''", "--", "/*", "ä", "名前 🗄", "[]", "\n", "%_\\"][turn % 11];
         row.push(Value::Int([0, -1, i32::MAX, i32::MIN][turn % 4]));
-        row.push(if turn % 3 == 0 { Value::Null } else { Value::Bit(turn % 2 == 0) });
+        row.push([Value::Null, Value::Bit(false), Value::Bit(true)][turn % 3]);
         row.push(Value::TinyInt([0, u8::MAX][turn % 2]));
         row.push(Value::SmallInt([0, i16::MAX, i16::MIN][turn % 3]));
         row.push(Value::BigInt([0, i64::MAX, i64::MIN][turn % 3]));
@@ -176,7 +176,7 @@ pub fn examples() -> Vec<String> {
         let asked = own.requests.iter().flat_map(|request| &request.statements);
         for asked in asked {
             let sql = asked.text.for_engine("SQL Server", None).unwrap();
-            let (sql, _) = text::placed(sql, false, |number| dialect::of(true).placeholder(number));
+            let (sql, _) = text::placed(sql, false, |number| DIALECT.placeholder(number));
             texts.push(placed(text::filled(&sql, 1, &own.variables)));
         }
     }
