@@ -82,8 +82,6 @@ pub(super) fn table_size(
         Err(error) if error.kind == ErrorKind::Permission => None,
         Err(error) => return Err(error),
     };
-    // MariaDB counts one leaf for a table that it looks at as a whole, as it does at one of few pages.
-    let leaves = leaves.filter(|pages| *pages > 1);
     Ok(TableSize { table_bytes: leaves.map_or(reserved, |pages| pages * page_bytes), index_bytes: 0 })
 }
 
