@@ -69,6 +69,11 @@ impl Probe {
         Ok(readings)
     }
 
+    /// What it counts.
+    pub fn counted(&self) -> impl Iterator<Item = Counter> {
+        self.before.iter().map(|reading| reading.metric)
+    }
+
     /// How much a counter grew; `None` where it isn't known.
     pub fn growth(&self, metric: Counter) -> Option<f64> {
         growth(metric, &self.before, &self.after)

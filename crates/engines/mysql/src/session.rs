@@ -157,11 +157,11 @@ impl Session for MySqlSession {
     }
 
     /// Statistics know the pages of a table; they are renewed if rows were changed since.
-    fn table_size(&mut self, table: &Table) -> Result<TableSize> {
+    fn table_size(&mut self, table: &Table) -> Result<Option<TableSize>> {
         if std::mem::take(&mut self.changed) {
             counters::analyze(&mut self.connection, table)?;
         }
-        counters::table_size(&mut self.connection, table, self.facts.page_bytes)
+        counters::table_size(&mut self.connection, table, self.facts.page_bytes).map(Some)
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use plimsoll_engine::value::RowSummary;
 use plimsoll_engine::work::{Expected, TableData, Work};
-use plimsoll_engine::{Error, ErrorKind, Result, Session, Table, Workspace};
+use plimsoll_engine::{Error, ErrorKind, Need, Result, Session, Table, Workspace};
 use plimsoll_measurement::{Counter, Metric, Point, units};
 
 use crate::figures::series::rate;
@@ -37,6 +37,9 @@ const AT_LEAST: Parameter = Parameter::new(
     "Shortest time of a repetition. A fast target writes more chunks than the volume asks for.",
 );
 
+/// A source has to be proved to be in the cache.
+pub(super) const NEEDS: &[Need] = &[Need::Counted(Counter::CacheMissPages)];
+
 /// Chunked writes (2.10).
 pub(super) const KIND: StepKind = StepKind {
     expects,
@@ -46,6 +49,7 @@ pub(super) const KIND: StepKind = StepKind {
         pages(chunks).saturating_add(pages(logs)).saturating_add(parameters.bytes("source").saturating_mul(2))
     },
     compares_volumes: true,
+    needs: NEEDS,
     ..StepKind::new(
         "write",
         &[&VOLUME, &ROW, &CHUNK, &SOURCE, &AT_LEAST, &SEED],
@@ -205,16 +209,13 @@ impl Write {
                 None => of_a_read,
             };
             let size_before = std::mem::replace(&mut size, session.table_size(&table)?);
-            let grown = |after: u64, before: u64| after.checked_sub(before);
+            let page_bytes = size.zip(size_before).and_then(|(size, before)| size.bytes().checked_sub(before.bytes()));
             let label = Size::label(beside.as_ref(), &format!("chunk {}", chunk + 1));
             let mut point = keep
                 .from_to(label, start, end)
                 .with(Metric::Rows, rows)
                 .with_content(chunk_bytes)
-                .with(
-                    Metric::PageBytes,
-                    grown(size.table_bytes + size.index_bytes, size_before.table_bytes + size_before.index_bytes),
-                )
+                .with(Metric::PageBytes, page_bytes)
                 .with(Metric::DeviceBytes, probe.count(Counter::DeviceWriteBytes))
                 .with(Metric::LogBytes, probe.count(Counter::LogWriteBytes))
                 .with(Metric::CpuSeconds, probe.growth(Counter::EngineCpuSeconds))
@@ -228,7 +229,7 @@ impl Write {
             written_bytes += chunk_bytes;
         }
         if self.scans {
-            let size = session.table_size(&table)?.table_bytes;
+            let size = session.table_size(&table)?.map(|size| size.table_bytes);
             read_again(target, keep, session, &table, (written_bytes, size))?;
         }
         if keep.repetition.points[first_point..]
@@ -249,7 +250,7 @@ fn read_again(
     keep: &mut Keep<'_>,
     session: &mut dyn Session,
     table: &Table,
-    (bytes, page_bytes): (u64, u64),
+    (bytes, page_bytes): (u64, Option<u64>),
 ) -> Result<()> {
     session.checkpoint()?;
     let mut probe = Probe::new(target.database);
@@ -318,10 +319,5 @@ fn source_misses(session: &mut dyn Session, source: &Source) -> Result<u64> {
     }
     let readings = session.sample()?;
     let misses = readings.iter().find(|reading| reading.metric == Counter::CacheMissPages);
-    misses.map(|reading| reading.value as u64).ok_or_else(|| {
-        Error::new(
-            ErrorKind::Unsupported,
-            "the engine does not count cache misses, so the source can't be proved cached",
-        )
-    })
+    misses.map(|reading| reading.value as u64).ok_or_else(|| contradiction("cache misses are not counted any more"))
 }
