@@ -193,7 +193,7 @@ impl Run<'_> {
         let workspace = place.as_ref().map(|(workspace, _)| workspace.clone());
         if let Some((database, workspace)) = database.zip(workspace.as_ref()) {
             let needs = steps.iter().map(|step| (plan.definition.name.as_str(), step.needs));
-            needs.into_iter().try_for_each(|needs| needs::check(database, workspace, needs))?;
+            needs.into_iter().try_for_each(|needs| needs::check(database, workspace, interrupt, needs))?;
         }
         let name = workspace.as_ref().map_or("", Workspace::name);
         let (start, real) = (clock.now(), RealClock::new());

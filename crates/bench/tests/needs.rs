@@ -1,7 +1,5 @@
 //! What tests can't do without: the documents say it, and where it is missing a test ends before it begins.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::BTreeMap;
 
 use plimsoll_bench::definition;

@@ -2,16 +2,24 @@
 
 use plimsoll_engine::{Database, Error, ErrorKind, Need, Result, Session, Table, Workspace};
 
+use crate::interrupt::Interrupt;
 use crate::schema;
 use crate::step::probe::Probe;
 
 /// An error if the target lacks one of these for a test of this name. A table of no rows is made in the workspace to see its size, and
 /// goes again.
-pub(super) fn check(database: &dyn Database, workspace: &Workspace, (test, needs): (&str, &[Need])) -> Result<()> {
+pub(super) fn check(
+    database: &dyn Database,
+    workspace: &Workspace,
+    interrupt: &Interrupt,
+    (test, needs): (&str, &[Need]),
+) -> Result<()> {
     if needs.is_empty() {
         return Ok(());
     }
+    interrupt.check()?;
     let mut session = database.session(workspace, workspace)?;
+    let _watched = interrupt.watch(session.canceller());
     let there = met(database, session.as_mut(), needs)?;
     match needs.iter().find(|need| !there.contains(need)) {
         None => Ok(()),
