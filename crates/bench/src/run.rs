@@ -1,6 +1,7 @@
 //! The life cycle of a run: prepare, repeat, clean up. Whatever happens in between (an error, Ctrl-C, a lost server),
 //! what was measured is kept and what was made at the target is removed.
 
+pub mod needs;
 pub(crate) mod place;
 pub mod plan;
 pub mod record;
@@ -190,6 +191,10 @@ impl Run<'_> {
             None => None,
         };
         let workspace = place.as_ref().map(|(workspace, _)| workspace.clone());
+        if let Some((database, workspace)) = database.zip(workspace.as_ref()) {
+            let needs = steps.iter().map(|step| (plan.definition.name.as_str(), step.needs));
+            needs.into_iter().try_for_each(|needs| needs::check(database, workspace, interrupt, needs))?;
+        }
         let name = workspace.as_ref().map_or("", Workspace::name);
         let (start, real) = (clock.now(), RealClock::new());
         let time = Time { clock, interrupt, settle: plan.settle };

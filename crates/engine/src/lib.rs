@@ -24,7 +24,7 @@ pub mod value;
 pub mod work;
 pub mod workspace;
 
-pub use capability::Capability;
+pub use capability::{Capability, Need};
 pub use database::{Database, Engine, Moves, Restored, Transfer};
 pub use description::{Description, WeakIsolation, cpus_of_machine};
 pub use dialect::{Dialect, MOST_SAMPLED, SingleRow, decimal};

@@ -88,8 +88,8 @@ pub trait Session: Requester {
     /// Writes what is dirty to the data files; false where the user may not ask for it.
     fn checkpoint(&mut self) -> Result<bool>;
 
-    /// How large a table is.
-    fn table_size(&mut self, table: &Table) -> Result<TableSize>;
+    /// How large a table is; `None` where that is not to be seen.
+    fn table_size(&mut self, table: &Table) -> Result<Option<TableSize>>;
 
     /// How the engine last ran a statement that this session made, where it tells that and lets us see it.
     fn plan(&mut self, sql: &str) -> Result<Option<Plan>> {
@@ -142,12 +142,19 @@ pub fn ask_for<S: Session + ?Sized>(
 }
 
 /// Size of a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TableSize {
     /// Bytes of the pages that hold the rows (with a clustered key: the whole tree).
     pub table_bytes: u64,
     /// Bytes of the pages of a separate primary key index; 0 where the key is clustered.
     pub index_bytes: u64,
+}
+
+impl TableSize {
+    /// Bytes of all its pages.
+    pub const fn bytes(self) -> u64 {
+        self.table_bytes + self.index_bytes
+    }
 }
 
 /// How a statement was run.

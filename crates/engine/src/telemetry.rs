@@ -33,12 +33,6 @@ pub trait Telemetry {
         Vec::new()
     }
 
-    /// What would let a counter be read that can't be read now, such as a GRANT; `None` where it is read, or nothing would.
-    fn remedy(&self, counter: Counter) -> Option<String> {
-        let _ = counter;
-        None
-    }
-
     /// What the target's figures are held against now, as far as somebody says so. Unknown ceilings are left out.
     fn ceilings(&self) -> Vec<Ceiling> {
         Vec::new()

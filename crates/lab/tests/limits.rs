@@ -23,7 +23,7 @@ fn a_scan_reads_at_the_device_rate_and_the_pool_serves_the_second() {
     let bench = Bench::new(S2);
     let mut session = bench.session();
     load(session.as_mut(), "t", 27_000, 400);
-    let size = session.table_size(&common::table("t")).unwrap().table_bytes;
+    let size = session.table_size(&common::table("t")).unwrap().unwrap().table_bytes;
     let start = bench.seconds();
     assert_eq!(session.query_count("SELECT count(*) FROM t WHERE Number > 0", &[]).unwrap(), 27_000);
     let first = bench.seconds() - start;

@@ -22,7 +22,7 @@ fn series(hardware: &str, seed: u64, tables: usize) -> Vec<f64> {
     let bench = Bench::with(hardware, &format!("lab:test.toml?scale=1&seed={seed}"));
     let mut session = bench.session();
     load(session.as_mut(), "t", 4500, 400);
-    let bytes = session.table_size(&table("t")).unwrap().table_bytes;
+    let bytes = session.table_size(&table("t")).unwrap().unwrap().table_bytes;
     (0..tables)
         .map(|_| {
             bench.lab.server().state().pool.clear();

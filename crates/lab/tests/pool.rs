@@ -42,7 +42,7 @@ fn pages_read(bench: &Bench) -> u64 {
 }
 
 fn table_pages(session: &mut dyn Session) -> u64 {
-    session.table_size(&table("t")).unwrap().table_bytes / PAGE_BYTES
+    session.table_size(&table("t")).unwrap().unwrap().table_bytes / PAGE_BYTES
 }
 
 /// Lets eight sessions work on the same table at once.

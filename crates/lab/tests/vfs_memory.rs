@@ -77,7 +77,7 @@ fn files_are_made_read_written_copied_cut_and_deleted() {
         let mut session = bench.session();
         load(session.as_mut(), "t", 400, 150);
         assert_eq!(many(&bench, 4, 6), 0);
-        session.table_size(&table("t")).unwrap();
+        session.table_size(&table("t")).unwrap().unwrap();
         // Temporary files, journals, and back.
         session.execute("PRAGMA temp_store = file", &[]).unwrap();
         text(session.as_mut(), "SELECT Text FROM t ORDER BY Number, Text DESC");

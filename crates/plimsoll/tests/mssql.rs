@@ -8,7 +8,7 @@ mod common;
 use std::net::TcpListener;
 
 use common::{Said, Scene};
-use plimsoll_testbed::tds::{Encryption, Identity, Outcome, Refusal, Reply, Request, TdsServer, answers};
+use plimsoll_testbed::tds::{Datum, Encryption, Identity, Outcome, Refusal, Reply, Request, TdsServer, answers};
 
 const PLANTED: &str = "planted-pa55word";
 
@@ -215,11 +215,44 @@ fn doctor_says_what_is_missing_what_it_costs_and_what_would_give_it() {
     for words in [
         "server                 sqlserver 16.0.1000.6",
         "--  file statistics",
-        "GRANT VIEW SERVER STATE TO [ann]",
+        "; write-chunk, memory, retest, import, level-change can't run; in master: GRANT VIEW SERVER STATE TO [ann]",
         "ok  plan cache statistics",
-        "ok  making tables",
+        "ok  making workspaces",
     ] {
         assert!(said.out.contains(words), "'{words}' is missing: {said:#?}");
     }
     assert!(!said.out.contains(PLANTED) && !said.err.contains(PLANTED));
+    let mut things: Vec<&str> = said.out.lines().filter_map(|line| line.get(4..26)).map(str::trim).collect();
+    let all = things.len();
+    things.sort_unstable();
+    things.dedup();
+    assert_eq!(things.len(), all, "a thing is said twice: {said:#?}");
+    // What it says of tests is so, and they say what they would need before they load anything.
+    let loads = || server.requests().iter().filter(|request| matches!(request, Request::Bulk(_))).count();
+    for test in ["write-chunk", "memory"] {
+        let words = ["run", test, "--short", "--target", &url(&server, "?encrypt=false")];
+        let said = common::said(&scene.command(&words).env("PLIMSOLL_PASSWORD", PLANTED).output().unwrap());
+        failed(&scene, &said, 5, &["cache miss pages", "file statistics", "GRANT VIEW SERVER STATE TO [ann]"]);
+        assert_eq!(loads(), 0);
+    }
+}
+
+#[test]
+fn the_memory_test_ends_before_it_loads_where_sizes_are_not_seen() {
+    let scene = Scene::new();
+    let server = TdsServer::builder().tables(|_| Some(answers::family())).start(|request, _| {
+        let sql = request.sql();
+        if sql.contains("sys.allocation_units") {
+            return Reply::error(Refusal::new(208, "Invalid object name 'sys.allocation_units'."));
+        }
+        if sql.contains("OBJECT_ID") {
+            return answers::one(vec![Datum::from(7)]);
+        }
+        answers::working(request)
+    });
+    let server = server.unwrap();
+    let words = ["run", "memory", "--short", "--target", &url(&server, "?encrypt=false")];
+    let said = common::said(&scene.command(&words).env("PLIMSOLL_PASSWORD", PLANTED).output().unwrap());
+    failed(&scene, &said, 2, &["memory needs sizes of tables", "every user of SQL Server sees it"]);
+    assert!(!server.requests().iter().any(|request| matches!(request, Request::Bulk(_))));
 }

@@ -17,8 +17,8 @@ pub(super) enum Found {
     Said(String),
     /// It came to something else.
     Differs(String),
-    /// The user lacks the right for it; what gives it, if that is known.
-    NoRight(&'static str),
+    /// It takes a capability of this name, which is missing.
+    Lacks(&'static str),
     /// The engine has nothing of the kind.
     NotHere(&'static str),
 }
@@ -144,9 +144,9 @@ impl<'c, 'a> Operations<'c, 'a> {
             Ok(Found::Said(what)) => said(CheckResult::Worked, what),
             Ok(Found::Differs(how)) => said(CheckResult::WrongResult, how),
             Ok(Found::NotHere(why)) => said(CheckResult::NotInEdition, why.to_owned()),
-            Ok(Found::NoRight(right)) => {
-                let permission = Some(right.to_owned()).filter(|right| !right.is_empty());
-                Check { result: CheckResult::NeedsRight, permission, ..check }
+            Ok(Found::Lacks(name)) => {
+                let known = course.database.capabilities().into_iter().find(|capability| capability.name == name);
+                Check { result: CheckResult::NeedsRight, hint: known.and_then(|known| known.remedy), ..check }
             }
         };
         let worked = check.result == CheckResult::Worked;

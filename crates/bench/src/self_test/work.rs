@@ -57,7 +57,7 @@ fn reads(on: &mut Operations<'_, '_>, table: &Table) {
         Ok(Found::Fine)
     });
     on.with_session("checkpoint", "dirty pages are written before a test", |session| {
-        Ok(if session.checkpoint()? { Found::Fine } else { Found::NoRight("") })
+        Ok(if session.checkpoint()? { Found::Fine } else { Found::Lacks("checkpoint") })
     });
     on.with_session("scan", "the predicate of read-scan", |session| counted(session, table, false));
     on.with_session("scan, weakest isolation", "the predicate of read-scan-weak", |session| {
@@ -206,7 +206,7 @@ fn requests(on: &mut Operations<'_, '_>, table: &Table) {
             return Ok(Found::NotHere("tests use none here"));
         }
         has_procedures = session.make_procedures(table)?;
-        Ok(if has_procedures { Found::Fine } else { Found::NoRight("") })
+        Ok(if has_procedures { Found::Fine } else { Found::Lacks("stored procedures") })
     });
     if has_procedures {
         on.with_requester("single rows by procedures", "the same, by procedures", |requester| {
@@ -250,7 +250,9 @@ fn single_rows(table: &Table, mut ask: impl FnMut(SingleRow, &[Value<'_>]) -> Re
 fn looks(on: &mut Operations<'_, '_>, table: &Table) {
     on.with_session("size of a table", "pages behind a scan", |session| {
         let content = Rows::new(1, ROWS).summary()?.content_bytes;
-        let bytes = session.table_size(table)?.table_bytes;
+        let Some(bytes) = session.table_size(table)?.map(|size| size.table_bytes) else {
+            return Ok(Found::NotHere("not to be seen"));
+        };
         Ok(if bytes < content {
             Found::Differs(format!("{bytes} bytes of pages hold {content} bytes of content"))
         } else {

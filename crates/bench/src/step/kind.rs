@@ -5,7 +5,7 @@ use std::ops::Deref;
 
 use plimsoll_analysis::ladder::Anchor;
 use plimsoll_engine::work::{Expected, Work};
-use plimsoll_engine::{Database, Error, ErrorKind, Result, Workspace};
+use plimsoll_engine::{Database, Error, ErrorKind, Need, Result, Workspace};
 use plimsoll_measurement::{CpuTable, Repetition, RunRecord};
 
 use super::context::{Context, Keep};
@@ -37,6 +37,8 @@ pub struct StepKind {
     pub settles_itself: fn(&Parameters) -> bool,
     /// What the user has to allow.
     pub consent: Option<Consent>,
+    /// What it can't do without; where the target lacks it, nothing is begun.
+    pub needs: &'static [Need],
     /// True if a definition says which requests are made.
     pub makes_requests: bool,
     /// True if its figures are rates that stand beside each other whatever the volume.
@@ -70,6 +72,7 @@ impl StepKind {
             check: |_| Ok(()),
             settles_itself: |_| false,
             consent: None,
+            needs: &[],
             makes_requests: false,
             compares_volumes: false,
             cpu_table: |_, _, _| None,

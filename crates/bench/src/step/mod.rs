@@ -11,7 +11,7 @@ pub mod kind;
 pub mod kinds;
 mod level_change;
 mod memory;
-mod probe;
+pub(crate) mod probe;
 mod requests;
 mod restore;
 mod scan;

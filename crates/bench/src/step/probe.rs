@@ -1,18 +1,8 @@
 //! Counters around something measured.
 
 use plimsoll_clock::Clock;
-use plimsoll_engine::{Database, Error, ErrorKind, Result, Sampler, Session, Table};
+use plimsoll_engine::{Database, Result, Sampler, Session, Table};
 use plimsoll_measurement::{Counter, Moment, Reading, reading::growth};
-
-/// The error of a step that can't do without the count of pages that the engine did not have in its cache.
-pub(super) fn uncounted(database: &dyn Database, so: &str) -> Error {
-    let message = format!("the engine does not count cache misses, so {so}");
-    let error = Error::new(ErrorKind::Unsupported, message);
-    match database.remedy(Counter::CacheMissPages) {
-        Some(remedy) => error.hint(remedy),
-        None => error,
-    }
-}
 
 /// Counters of the session and of the engine's processes around something measured.
 pub struct Probe {
@@ -77,6 +67,11 @@ impl Probe {
             }
         }
         Ok(readings)
+    }
+
+    /// What it counts.
+    pub fn counted(&self) -> impl Iterator<Item = Counter> {
+        self.before.iter().map(|reading| reading.metric)
     }
 
     /// How much a counter grew; `None` where it isn't known.

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use plimsoll_engine::capability::Capability;
+use plimsoll_engine::capability::{Capability, Need};
 use plimsoll_engine::data::rows;
 use serde::Deserialize;
 
@@ -54,6 +54,8 @@ pub(super) struct Privilege {
     pub(super) name: String,
     pub(super) cost: String,
     #[serde(default)]
+    gives: Vec<Need>,
+    #[serde(default)]
     pub(super) azure_only: bool,
     /// What gives it on a server or an instance, and in Azure SQL Database. `{user}` stands for the user.
     #[serde(default = "state")]
@@ -89,7 +91,13 @@ pub(super) fn table(abilities: Abilities, product: Product, is_microsoft: bool, 
     let capability = |known: &'static Privilege| {
         let unknown = || "only Microsoft's servers may have it".to_owned();
         let remedy = Some(if is_microsoft { known.remedy(product, user) } else { unknown() });
-        Capability { name: &known.name, works: abilities.has(known.ability), cost: &known.cost, remedy }
+        Capability {
+            name: &known.name,
+            works: abilities.has(known.ability),
+            cost: &known.cost,
+            remedy,
+            gives: &known.gives,
+        }
     };
     of_product.map(capability).collect()
 }

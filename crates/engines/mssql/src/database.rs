@@ -9,9 +9,9 @@ use plimsoll_engine::{
     RequestAccess, Requester, Result, Sampler, SelfTest, Session, Sessions, Table, Telemetry, Transfer, Workspace,
     WorkspaceKind, WorkspaceStatus, Workspaces,
 };
-use plimsoll_measurement::{Ceiling, Counter};
+use plimsoll_measurement::Ceiling;
 
-use super::abilities::{Ability, PRIVILEGES};
+use super::abilities::Ability;
 use super::cold;
 use super::connect::Connector;
 use super::control::Control;
@@ -158,22 +158,6 @@ impl Telemetry for MssqlDatabase {
             return Ok(None);
         }
         Ok(Some(Box::new(ServerSampler::open(&self.connector, &self.server)?)))
-    }
-
-    fn remedy(&self, counter: Counter) -> Option<String> {
-        let of_files = [
-            Counter::CacheMissPages,
-            Counter::DeviceReadBytes,
-            Counter::DeviceWriteBytes,
-            Counter::LogWriteBytes,
-            Counter::DataReads,
-            Counter::DataWrites,
-            Counter::LogWrites,
-        ];
-        let is_missing = of_files.contains(&counter) && !self.server.abilities.has(Ability::SeeFiles);
-        let known = PRIVILEGES.iter().find(|known| known.ability == Ability::SeeFiles).filter(|_| is_missing)?;
-        let name = self.server.capabilities.iter().find(|capability| capability.name == known.name)?;
-        Some(format!("{} are needed ({})", known.name, name.remedy.as_deref().unwrap_or_default()))
     }
 
     fn ceilings(&self) -> Vec<Ceiling> {

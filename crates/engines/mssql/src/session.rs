@@ -221,16 +221,16 @@ impl Session for MssqlSession {
         }
     }
 
-    fn table_size(&mut self, table: &Table) -> Result<TableSize> {
+    fn table_size(&mut self, table: &Table) -> Result<Option<TableSize>> {
         let name = self.name(table);
         if !self.abilities.has(Ability::SeeSizes) {
             let there = self.control.number(sql::TABLE_IS_THERE, &[Value::Text(&name)])?;
-            return there.map(|_| TableSize::default()).ok_or_else(|| no_size(&name));
+            return there.map(|_| None).ok_or_else(|| no_size(&name));
         }
         let rows = self.control.rows(sql::TABLE_SIZE, &[Value::Text(&name)])?;
         match rows.first().map(|row| (row.get(0), row.get(1))) {
             Some((Value::BigInt(table), Value::BigInt(index))) => {
-                Ok(TableSize { table_bytes: table as u64, index_bytes: index as u64 })
+                Ok(Some(TableSize { table_bytes: table as u64, index_bytes: index as u64 }))
             }
             _ => Err(no_size(&name)),
         }

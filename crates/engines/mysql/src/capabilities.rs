@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use plimsoll_engine::data::rows;
-use plimsoll_engine::{Capability, ErrorKind, Result};
+use plimsoll_engine::{Capability, ErrorKind, Need, Result};
 use serde::Deserialize;
 
 use super::connection::Connection;
@@ -16,6 +16,8 @@ struct Privilege {
     found: Found,
     cost: String,
     remedy: String,
+    #[serde(default)]
+    gives: Vec<Need>,
 }
 
 #[derive(Deserialize)]
@@ -37,7 +39,7 @@ pub(super) fn detect(connection: &mut Connection) -> Result<Vec<Capability>> {
     let lines = connection.ask(text("grants"))?;
     let grants: Vec<Grant> = lines.iter().flatten().flatten().filter_map(|line| Grant::parse(line)).collect();
     let mut capabilities = Vec::new();
-    for Privilege { name, found, cost, remedy } in PRIVILEGES.iter() {
+    for Privilege { name, found, cost, remedy, gives } in PRIVILEGES.iter() {
         let works = match found {
             Found::Places => makes_places(connection, &grants)?,
             Found::Grant(privilege) => grants.iter().any(|grant| grant.scope == "*.*" && grant.allows(privilege)),
@@ -48,7 +50,7 @@ pub(super) fn detect(connection: &mut Connection) -> Result<Vec<Capability>> {
             },
             Found::Setting(name) => connection.ask_one(text(name))?.is_some_and(|value| value == "1"),
         };
-        capabilities.push(Capability { name, works, cost, remedy: Some(remedy.clone()) });
+        capabilities.push(Capability { name, works, cost, remedy: Some(remedy.clone()), gives });
     }
     Ok(capabilities)
 }

@@ -155,11 +155,11 @@ impl Session for MySqlSession {
     }
 
     /// Statistics know the pages of a table; they are renewed if rows were changed since.
-    fn table_size(&mut self, table: &Table) -> Result<TableSize> {
+    fn table_size(&mut self, table: &Table) -> Result<Option<TableSize>> {
         if std::mem::take(&mut self.changed) {
             self.settle_table(table)?;
         }
-        counters::table_size(&mut self.connection, &self.workspace, &table.name, self.facts.page_bytes)
+        counters::table_size(&mut self.connection, &self.workspace, &table.name, self.facts.page_bytes).map(Some)
     }
 }
 

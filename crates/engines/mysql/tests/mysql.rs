@@ -331,7 +331,7 @@ fn rights_that_are_missing_cost_what_depends_on_them_only() {
     let loaded = session.load(&dense(), &mut Dense { next: 1, last: 5_000 }).unwrap();
     session.settle_table(&dense()).unwrap();
     assert!(!session.checkpoint().unwrap());
-    assert!(session.table_size(&dense()).unwrap().table_bytes > loaded.content_bytes);
+    assert!(session.table_size(&dense()).unwrap().unwrap().table_bytes > loaded.content_bytes);
     assert!(value(&session.sample().unwrap(), Counter::CacheMissPages).is_some());
     drop(session);
     poor.make_cold(&workspace("poorman"), &workspace("poorman"), &[dense()], &Cold::default(), &mut Unfollowed)
@@ -516,7 +516,7 @@ fn a_scan_is_cold(database: &dyn Database, cold: &Cold, expected: &[&str]) {
     let done = database.make_cold(&workspace, &workspace, std::slice::from_ref(&table), cold, &mut follower).unwrap();
     assert_eq!(done, expected);
     let mut session = database.session(&workspace, &workspace).unwrap();
-    let pages = session.table_size(&table).unwrap().table_bytes / database.description().page_bytes;
+    let pages = session.table_size(&table).unwrap().unwrap().table_bytes / database.description().page_bytes;
     assert!(pages > 1_000, "{pages}");
     let mut processes = database.process_sampler().unwrap();
     let (before, device) = (session.sample().unwrap(), processes.sample().unwrap());

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use plimsoll_engine::data::rows;
-use plimsoll_engine::{Capability, ErrorKind, Result};
+use plimsoll_engine::{Capability, ErrorKind, Need, Result};
 use serde::Deserialize;
 
 use super::connection::Connection;
@@ -17,6 +17,8 @@ struct Privilege {
     statement: String,
     cost: String,
     remedy: String,
+    #[serde(default)]
+    gives: Vec<Need>,
 }
 
 static PRIVILEGES: LazyLock<Vec<Privilege>> = LazyLock::new(|| rows(include_str!("../data/privileges.toml")));
@@ -24,13 +26,13 @@ static PRIVILEGES: LazyLock<Vec<Privilege>> = LazyLock::new(|| rows(include_str!
 /// Asks for all of them.
 pub(super) fn detect(connection: &mut Connection, version: u32) -> Result<Vec<Capability>> {
     let mut capabilities = Vec::new();
-    for Privilege { name, statement, cost, remedy } in PRIVILEGES.iter() {
+    for Privilege { name, statement, cost, remedy, gives } in PRIVILEGES.iter() {
         let works = match sql_for(statement, version).map(|sql| connection.row(sql, &[])) {
             Some(Ok(row)) => row.is_true(0),
             Some(Err(error)) if error.kind == ErrorKind::Lost => return Err(error),
             Some(Err(_)) | None => false,
         };
-        capabilities.push(Capability { name, works, cost, remedy: (!works).then(|| remedy.clone()) });
+        capabilities.push(Capability { name, works, cost, remedy: (!works).then(|| remedy.clone()), gives });
     }
     Ok(capabilities)
 }

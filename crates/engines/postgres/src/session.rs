@@ -163,10 +163,9 @@ impl Session for PostgresSession {
         }
     }
 
-    fn table_size(&mut self, table: &Table) -> Result<TableSize> {
+    fn table_size(&mut self, table: &Table) -> Result<Option<TableSize>> {
         let row = self.connection.row(sql("size of a table"), &[&table.name])?;
-        let bytes = |index| row.get(index).unwrap_or(0);
-        Ok(TableSize { table_bytes: bytes(0), index_bytes: bytes(1) })
+        Ok(row.get(0).map(|table_bytes| TableSize { table_bytes, index_bytes: row.get(1).unwrap_or(0) }))
     }
 
     fn table_misses(&mut self, table: &Table) -> Result<Option<u64>> {

@@ -248,7 +248,7 @@ fn a_load_is_whole_or_leaves_nothing() {
     assert!(session.checkpoint().unwrap());
     let sql = session.dialect().read_rows(&table);
     assert_eq!(read_back(&mut *session, &sql, &[Value::Int(1), Value::Int(50_000)], &table.types()), row_summary);
-    let size = session.table_size(&table).unwrap();
+    let size = session.table_size(&table).unwrap().unwrap();
     assert!(
         size.table_bytes > row_summary.content_bytes && size.index_bytes > 0 && size.index_bytes < size.table_bytes
     );
@@ -862,7 +862,7 @@ fn a_scan_is_cold(server: &Postgres, database: &dyn Database, cold: &Cold, expec
     assert_eq!(follower.restarts, u32::from(cold.restart_command.is_some()));
     assert!(open(server).claim(&workspace, ClaimMode::Exclusive).unwrap().is_none());
     let mut session = database.session(&workspace, &workspace).unwrap();
-    let pages = session.table_size(&table).unwrap().table_bytes / database.description().page_bytes;
+    let pages = session.table_size(&table).unwrap().unwrap().table_bytes / database.description().page_bytes;
     assert!(pages > 3_000);
     let mut processes = database.process_sampler().unwrap();
     let (misses, device) = (session.table_misses(&table).unwrap().unwrap(), processes.sample().unwrap());

@@ -28,7 +28,7 @@ impl Database for SqliteDatabase {
     fn capabilities(&self) -> Vec<Capability> {
         let cost =
             "SQLite counts for each connection alone, so that a run has only what the machine says of its process";
-        vec![Capability { name: "counters of all sessions", works: false, cost, remedy: None }]
+        vec![Capability { name: "counters of all sessions", works: false, cost, remedy: None, gives: &[] }]
     }
 
     fn self_test(&self) -> Result<Option<Box<dyn SelfTest>>> {

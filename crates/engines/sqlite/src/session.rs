@@ -121,7 +121,7 @@ impl Session for SqliteSession {
     }
 
     /// Reads the inner pages of the table's tree only; all pages where rows may overflow, as with very small pages.
-    fn table_size(&mut self, table: &Table) -> Result<TableSize> {
+    fn table_size(&mut self, table: &Table) -> Result<Option<TableSize>> {
         let failed = |error| match error {
             rusqlite::Error::QueryReturnedNoRows => {
                 Error::new(ErrorKind::Statement, format!("there is no table {}", table.name))
@@ -134,7 +134,7 @@ impl Session for SqliteSession {
             Some(pages) => pages * self.options.page_bytes,
             None => self.bytes_by_reading(schema, name).map_err(failed)?,
         };
-        Ok(TableSize { table_bytes, index_bytes: 0 })
+        Ok(Some(TableSize { table_bytes, index_bytes: 0 }))
     }
 }
 

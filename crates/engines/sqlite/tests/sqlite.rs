@@ -295,12 +295,12 @@ fn the_source_of_a_chunk_is_in_memory() {
     assert_eq!(read_all(session, &source), row_summary);
     let after = session.sample().unwrap();
     assert_eq!(growth(Counter::CacheMissPages, &before, &after), Some(0.0));
-    assert!(session.table_size(&source).unwrap().table_bytes > row_summary.content_bytes);
+    assert!(session.table_size(&source).unwrap().unwrap().table_bytes > row_summary.content_bytes);
 
     let sql = session.dialect().copy_chunk(&target, &source.name, 5_000, 3, 1);
     session.execute(&sql, &[]).unwrap();
     let written = growth(Counter::LogWriteBytes, &after, &session.sample().unwrap()).unwrap();
-    let size = session.table_size(&target).unwrap().table_bytes as f64;
+    let size = session.table_size(&target).unwrap().unwrap().table_bytes as f64;
     assert!(written >= size && written < 1.2 * size, "{written} bytes of log for {size} bytes of table");
 }
 
@@ -455,17 +455,17 @@ fn a_size_is_that_of_the_tree_and_costs_no_scan() {
         let table = family("t");
         session.create_table(&table).unwrap();
         let page_bytes = bench.database.description().page_bytes;
-        assert_eq!(session.table_size(&table).unwrap().table_bytes, page_bytes);
+        assert_eq!(session.table_size(&table).unwrap().unwrap().table_bytes, page_bytes);
         session.load(&table, &mut rows(20_000)).unwrap();
         let before = session.sample().unwrap();
-        let size = session.table_size(&table).unwrap();
+        let size = session.table_size(&table).unwrap().unwrap();
         let after = session.sample().unwrap();
         assert!(growth(Counter::CacheMissPages, &before, &after).unwrap() <= 2.0);
         let by_reading = "SELECT pgsize FROM dbstat WHERE name = 't' AND aggregate = TRUE";
         assert_eq!(size.table_bytes, session.query_count(by_reading, &[]).unwrap(), "{query}");
         assert_eq!(size.index_bytes, 0);
         session.execute("DELETE FROM t WHERE RowId > 100", &[]).unwrap();
-        assert!(session.table_size(&table).unwrap().table_bytes < size.table_bytes / 10);
+        assert!(session.table_size(&table).unwrap().unwrap().table_bytes < size.table_bytes / 10);
     }
 }
 
@@ -482,7 +482,7 @@ fn scan_cold(bench: Bench) -> (f64, Option<f64>) {
         database.make_cold(&run(), &run(), std::slice::from_ref(&table), &Cold::default(), &mut Unfollowed).unwrap();
     assert_eq!(methods, ["reopen", "drop-os-cache"]);
     let mut session = database.session(&run(), &run()).unwrap();
-    let size = session.table_size(&table).unwrap().table_bytes as f64;
+    let size = session.table_size(&table).unwrap().unwrap().table_bytes as f64;
     let before = session.sample().unwrap();
     let counted = session.query_count(&session.dialect().scan("t", false), &[]).unwrap();
     assert!(counted > 0);

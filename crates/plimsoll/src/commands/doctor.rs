@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_bench::Interrupt;
+use plimsoll_bench::run::needs;
+use plimsoll_bench::{Definition, Interrupt, definition};
 use plimsoll_clock::{Clock, RealClock};
-use plimsoll_engine::{ClaimMode, ColumnType, Database, Result, Table, WeakIsolation, Workspace, process};
+use plimsoll_engine::{Capability, ClaimMode, Database, Need, Result, WeakIsolation, Workspace, process};
 use plimsoll_measurement::{Counter, exit, units};
 
 use super::self_test::self_test;
@@ -28,7 +29,7 @@ pub fn doctor(options: &Doctor, settings: &Settings, printer: &Printer) -> std::
     let store = store(settings);
     let otherwise = "results cannot be stored: choose another file with --store";
     findings.line(store.is_ok(), "result store", store.as_deref().unwrap_or_default(), otherwise);
-    printer.result(&findings.text);
+    printer.result(&findings.text());
     // The store's own error has its exit code and says more than a line here.
     store?;
     if let Some(url) = &options.target {
@@ -36,9 +37,8 @@ pub fn doctor(options: &Doctor, settings: &Settings, printer: &Printer) -> std::
         let opened = engines::open(&target, &options.access, &Interrupt::default(), printer);
         let database = opened.database?;
         let mut findings = Findings::default();
-        let _ = writeln!(findings.text, "\n{}", target.display());
         let outcome = findings.target(database.as_ref());
-        printer.result(&findings.text);
+        printer.result(&format!("\n{}\n{}", target.display(), findings.text()));
         for warning in &database.description().warnings {
             printer.warning(warning);
         }
@@ -63,15 +63,69 @@ fn store(settings: &Settings) -> std::result::Result<String, Failure> {
     Ok(format!("{path} (the first run creates it)"))
 }
 
+/// Something that was looked at.
+struct Line {
+    works: bool,
+    what: String,
+    /// What it is, where it works.
+    detail: String,
+    /// What is lost, where it does not.
+    otherwise: String,
+    /// Values that stand below it.
+    values: String,
+}
+
+/// What was found, each thing once.
 #[derive(Default)]
 struct Findings {
-    text: String,
+    lines: Vec<Line>,
 }
 
 impl Findings {
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for Line { works, what, detail, otherwise, values } in &self.lines {
+            let (sign, rest) = if *works { ("ok", detail) } else { ("--", otherwise) };
+            let _ = write!(text, "{sign}  {what:<22} {rest}\n{values}");
+        }
+        text
+    }
+
+    /// What was found by trying. Of what the engine has said already, the trial decides; the engine knows better what is lost.
     fn line(&mut self, works: bool, what: &str, detail: &str, otherwise: &str) {
-        let (sign, rest) = if works { ("ok", detail) } else { ("--", otherwise) };
-        let _ = writeln!(self.text, "{sign}  {what:<22} {rest}");
+        match self.lines.iter_mut().find(|line| line.what == what) {
+            Some(line) => {
+                line.works = works;
+                if works {
+                    detail.clone_into(&mut line.detail);
+                } else if line.otherwise.is_empty() {
+                    otherwise.clone_into(&mut line.otherwise);
+                }
+            }
+            None => self.lines.push(Line {
+                works,
+                what: what.to_owned(),
+                detail: detail.to_owned(),
+                otherwise: otherwise.to_owned(),
+                values: String::new(),
+            }),
+        }
+    }
+
+    /// What the engine found out about itself: what a missing thing costs, what would give it, and the tests that it stops. Of what was
+    /// looked at before, a value is kept.
+    fn capability(&mut self, capability: &Capability, met: &[Need]) {
+        let Capability { name, works, cost, remedy, gives } = capability;
+        let unmet: Vec<Need> = gives.iter().copied().filter(|need| !met.contains(need)).collect();
+        let remedy = remedy.as_ref().map(|remedy| format!("; {remedy}")).unwrap_or_default();
+        let otherwise = format!("{cost}{}{remedy}", stopped(&unmet));
+        match self.lines.iter_mut().find(|line| line.what == *name) {
+            Some(line) => {
+                line.works &= works;
+                line.otherwise = otherwise;
+            }
+            None => self.line(*works, name, "available", &otherwise),
+        }
     }
 
     fn machine(&mut self, clock: &Arc<dyn Clock>) {
@@ -102,20 +156,13 @@ impl Findings {
         self.line(enough, "temporary files", &detail.unwrap_or_default(), "less than 1 GB: the demo needs that much");
     }
 
-    /// What the engine found out about itself, with what each missing thing costs and what would give it.
-    fn capabilities(&mut self, database: &dyn Database) {
-        for capability in database.capabilities() {
-            let remedy = capability.remedy.as_ref().map(|remedy| format!("; {remedy}")).unwrap_or_default();
-            let otherwise = format!("{}{remedy}", capability.cost);
-            self.line(capability.works, capability.name, "available", &otherwise);
-        }
-    }
-
     fn target(&mut self, database: &dyn Database) -> Result<()> {
         let description = database.description();
         self.line(true, "server", &format!("{} {}", description.engine, description.version), "");
-        for (name, value) in &description.settings {
-            let _ = writeln!(self.text, "      {name} = {value}");
+        if let Some(server) = self.lines.last_mut() {
+            for (name, value) in &description.settings {
+                let _ = writeln!(server.values, "      {name} = {value}");
+            }
         }
         let cpus = description.cpus.map(|cpus| cpus.to_string());
         let otherwise = "unknown for a remote server: cpu-join finds by trial how many sessions help";
@@ -129,44 +176,76 @@ impl Findings {
                 self.line(false, "weakest isolation", "", &format!("no effect: {reason}"));
             }
         }
-        self.capabilities(database);
         let workspaces = database.workspaces()?;
         let leftovers = workspaces.iter().filter(|status| !status.leased).count();
         let detail = format!("{leftovers} without a lease, {} in use", workspaces.len() - leftovers);
         self.line(true, "workspaces", &detail, "");
-        // The proof that runs are possible: make a place, check who may write a checkpoint, remove it again.
-        // Another doctor at the same target has another process.
-        let workspace = Workspace::run(&format!("doctor{:x}", std::process::id()))?;
-        let lease = database.claim(&workspace, ClaimMode::Exclusive)?;
-        let tried = try_session(database, &workspace);
-        drop(lease);
-        database.remove(&workspace)?;
-        let (counters, checkpoint) = tried?;
-        self.line(true, "making tables", "allowed", "");
-        for (metric, otherwise) in [
-            (Counter::CacheMissPages, "not counted: the memory test cannot run, and a cold start cannot be proved"),
-            (Counter::DeviceReadBytes, "not visible from here: the operating system's cache may serve reads unnoticed"),
-            (Counter::EngineCpuSeconds, "not visible from here: low CPU use in the CPU ladder is not noticed"),
-            (Counter::LogWriteBytes, "not counted: log bytes are left out"),
-        ] {
-            self.line(counters.contains(&metric), metric.name(), "counted", otherwise);
+        let capabilities = database.capabilities();
+        let tried = try_workspace(database);
+        let met = tried.as_ref().map_or(&[][..], |tried| &tried.met);
+        for capability in &capabilities {
+            self.capability(capability, met);
         }
-        let otherwise =
-            "no permission for a checkpoint: dirty pages of a load may be written during a test (GRANT pg_checkpoint)";
-        self.line(checkpoint, "checkpoint", "allowed", otherwise);
+        let otherwise = "no test can run, as each makes tables in a workspace of its own";
+        self.line(tried.is_ok(), "making workspaces", "allowed", otherwise);
+        let tried = tried?;
+        for (need, otherwise) in [
+            (Need::Counted(Counter::CacheMissPages), "not counted: a cold start cannot be proved"),
+            (
+                Need::Counted(Counter::DeviceReadBytes),
+                "not visible from here: the operating system's cache may serve reads unnoticed",
+            ),
+            (
+                Need::Counted(Counter::EngineCpuSeconds),
+                "not visible from here: low CPU use in the CPU ladder is not noticed",
+            ),
+            (Need::Counted(Counter::LogWriteBytes), "not counted: log bytes are left out"),
+            (Need::TableSizes, "not visible: pages are left out"),
+        ] {
+            let is_met = tried.met.contains(&need);
+            // The engine's line about what gives it says as much.
+            if !capabilities.iter().any(|it| it.gives.contains(&need) && (is_met || !it.works)) {
+                let otherwise = format!("{otherwise}{}", stopped(&[need]));
+                self.line(is_met, &need.words(), "known", &otherwise);
+            }
+        }
+        let otherwise = "not allowed: dirty pages of a load may be written during a test";
+        self.line(tried.checkpoint, "checkpoint", "allowed", otherwise);
         Ok(())
     }
 }
 
-/// What a session in a place of our own can count, and whether it may ask for a checkpoint.
-fn try_session(database: &dyn Database, workspace: &Workspace) -> Result<(Vec<Counter>, bool)> {
+/// The built-in tests that can't do without one of these, as a part of a sentence.
+fn stopped(needs: &[Need]) -> String {
+    let is_stopped =
+        |test: &Definition| test.steps.iter().any(|step| step.needs.iter().any(|need| needs.contains(need)));
+    let tests: Vec<String> = definition::builtin().into_iter().filter(is_stopped).map(|test| test.name).collect();
+    if tests.is_empty() { String::new() } else { format!("; {} can't run", tests.join(", ")) }
+}
+
+/// What a session in a workspace of our own found.
+struct Tried {
+    met: Vec<Need>,
+    /// Whether it may ask for a checkpoint.
+    checkpoint: bool,
+}
+
+/// The proof that runs are possible: makes a workspace, and removes it again. Another doctor at the same target has another process.
+fn try_workspace(database: &dyn Database) -> Result<Tried> {
+    let workspace = Workspace::run(&format!("doctor{:x}", std::process::id()))?;
+    let lease = database.claim(&workspace, ClaimMode::Exclusive)?;
+    let tried = try_session(database, &workspace);
+    drop(lease);
+    database.remove(&workspace)?;
+    tried
+}
+
+fn try_session(database: &dyn Database, workspace: &Workspace) -> Result<Tried> {
+    use Counter::{CacheMissPages, DeviceReadBytes, EngineCpuSeconds, LogWriteBytes};
     let mut session = database.session(workspace, workspace)?;
-    session.create_table(&Table::new("doctor", &[("RowId", ColumnType::Int)]))?;
-    let mut readings = session.sample()?;
-    if let Some(mut processes) = database.process_sampler() {
-        readings.extend(processes.sample()?);
-    }
-    Ok((readings.iter().map(|reading| reading.metric).collect(), session.checkpoint()?))
+    let counters = [CacheMissPages, DeviceReadBytes, EngineCpuSeconds, LogWriteBytes].map(Need::Counted);
+    let met = needs::met(database, session.as_mut(), &[&counters[..], &[Need::TableSizes]].concat())?;
+    Ok(Tried { met, checkpoint: session.checkpoint()? })
 }
 
 /// The smallest step seen between two readings of the clock, and the mean cost of one in nanoseconds.

@@ -21,7 +21,7 @@ fn at<T>(second: u64, value: T) -> Source<T> {
 }
 
 fn missing<T>() -> Source<T> {
-    Err(Capability { name: "it", works: false, cost: "all is lost", remedy: None })
+    Err(Capability { name: "it", works: false, cost: "all is lost", remedy: None, gives: &[] })
 }
 
 fn cpu_times(user_seconds: f64) -> CpuTimes {

@@ -69,7 +69,7 @@ pub(super) struct Missing {
 
 impl Missing {
     pub(super) fn because(&self, reason: String) -> Capability {
-        Capability { name: self.name, works: false, cost: self.cost, remedy: Some(reason) }
+        Capability { name: self.name, works: false, cost: self.cost, remedy: Some(reason), gives: &[] }
     }
 
     /// What `read` gives, with the window in which it did, unless it gives a reason.

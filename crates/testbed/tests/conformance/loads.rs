@@ -39,17 +39,17 @@ pub fn a_loaded_table_is_as_large_as_its_rows_at_least(bed: &dyn Bed) {
     let loaded = session.load(&table, &mut Dense::new(1, 20_000)).unwrap();
     session.settle_table(&table).unwrap();
     session.checkpoint().unwrap();
-    let size = session.table_size(&table).unwrap();
+    let size = session.table_size(&table).unwrap().unwrap();
     assert!(size.table_bytes > loaded.content_bytes && size.table_bytes < 2 * loaded.content_bytes, "{size:?}");
     assert!(size.table_bytes.is_multiple_of(page_bytes) && size.index_bytes < size.table_bytes, "{size:?}");
     // It grows with what is written.
     let other = table.named("other");
     session.create_table(&other).unwrap();
-    let before = session.table_size(&other).unwrap();
+    let before = session.table_size(&other).unwrap().unwrap();
     let copy = session.dialect().copy_chunk(&other, "dense", 20_000, 2, 1);
     assert_eq!(session.execute(&copy, &[]).unwrap(), 40_000);
     session.checkpoint().unwrap();
-    let after = session.table_size(&other).unwrap();
+    let after = session.table_size(&other).unwrap().unwrap();
     assert!(after.table_bytes - before.table_bytes > 2 * loaded.content_bytes, "{before:?} {after:?}");
 }
 

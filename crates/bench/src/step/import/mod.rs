@@ -15,7 +15,7 @@ use crate::step::transfer::figures::{Largest, WRITE, seconds, stage};
 use crate::step::transfer::moves::{At, Moving, expects, kind, measure, volumes};
 use crate::step::transfer::source::{Source, guard_folder};
 use crate::step::transfer::watch::Watch;
-use crate::step::write::{Write, brief};
+use crate::step::write::{self, Write, brief};
 
 /// Stage that an import begins with: the dump is written.
 const DUMP: &str = "dump";
@@ -35,6 +35,8 @@ const IMPORT: Moving = Moving {
 /// A dump of a whole database and its import.
 pub(super) const KIND: StepKind = StepKind {
     expects: |ran, ask| expects(&[Work::Import, Work::ImportLog], ran, ask),
+    // Beside an import chunks are written.
+    needs: write::NEEDS,
     ..kind("import", || measure(&IMPORT), |measured| figures(&Largest::of(&measured.points), &measured.repetitions))
 };
 

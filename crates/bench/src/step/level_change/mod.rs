@@ -17,7 +17,7 @@ use crate::parameters::shared::{CHUNK, DAY, ROW, SEED, SOURCE, TABLES, VOLUME};
 use crate::parameters::{Kind, Parameter, Parameters};
 use crate::step::context::{Context, Keep, LevelWords, Target, Time};
 use crate::step::kind::{Consent, Measure, Measures, StepKind, contradiction, pages};
-use crate::step::write::Write;
+use crate::step::write::{self, Write};
 
 const LEVEL: Parameter = Parameter::new(
     "level",
@@ -51,6 +51,7 @@ pub(super) const KIND: StepKind = StepKind {
         Ok(())
     },
     consent: Some(Consent::Level),
+    needs: write::NEEDS,
     ..StepKind::new(
         "level-change",
         &[&VOLUME, &ROW, &TABLES, &CHUNK, &SOURCE, &LEVEL, &POLL, &TIMEOUT, &SEED],

@@ -12,7 +12,7 @@ mod figures;
 mod search;
 
 use plimsoll_engine::work::Work;
-use plimsoll_engine::{Error, ErrorKind, Result, Session, Table, TableSize, Value};
+use plimsoll_engine::{Need, Result, Session, Table, TableSize, Value};
 use plimsoll_load::keys::below;
 use plimsoll_measurement::{Counter, Metric, Point, units};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -27,7 +27,7 @@ use crate::parameters::{Kind, Parameter};
 use crate::schema::{self, Width};
 use crate::step::context::{Context, Keep, Target};
 use crate::step::kind::{Measure, Measures, StepKind, contradiction, pages};
-use crate::step::probe::{Probe, uncounted};
+use crate::step::probe::Probe;
 
 /// Pages are what counts, not what is in them.
 const WIDTH: Width = Width::Seeds;
@@ -52,6 +52,7 @@ pub(super) const KIND: StepKind = StepKind {
     // The set grows by doubling until the memory is found: what it starts with is known, the end is not.
     space_bytes: |parameters, _| pages(parameters.bytes("first_set").saturating_mul(8)),
     compares_volumes: true,
+    needs: &[Need::Counted(Counter::CacheMissPages), Need::TableSizes],
     ..StepKind::new(
         "memory",
         &[&FIRST_SET, &LARGEST_SET, &SEED],
@@ -64,7 +65,8 @@ pub(super) const KIND: StepKind = StepKind {
 struct Memory {
     /// Rows loaded so far; the table grows as sets do.
     rows: u64,
-    size: TableSize,
+    /// Its size as it was last seen.
+    size: Option<TableSize>,
     /// The largest set that the first repetition saw fit: later ones begin near it.
     fits: Option<f64>,
 }
@@ -73,13 +75,6 @@ impl Measure for Memory {
     fn prepare(&mut self, context: &mut Context<'_, '_>) -> Result<()> {
         let Context { target, parameters, keep, .. } = context;
         let (mut session, _watched) = target.session(target.workspace)?;
-        // Known before anything is loaded: a search without these would never end, or end in a refusal.
-        let mut probe = Probe::with_memory(target.database);
-        probe.start(session.as_mut())?;
-        probe.stop(session.as_mut())?;
-        if probe.count(Counter::CacheMissPages).is_none() {
-            return Err(uncounted(target.database, "its memory can't be found"));
-        }
         session.create_table(&table())?;
         let first = parameters.bytes("first_set").saturating_mul(4);
         self.grow(parameters.count("seed"), keep, session.as_mut(), first)
@@ -132,8 +127,9 @@ impl Memory {
         session: &mut dyn Session,
         set_bytes: f64,
     ) -> Result<bool> {
-        while (self.pages_bytes() as f64) < set_bytes {
-            let more = (self.pages_bytes() / 2).max(set_bytes as u64 - self.pages_bytes());
+        while (self.pages_bytes()? as f64) < set_bytes {
+            let there = self.pages_bytes()?;
+            let more = (there / 2).max(set_bytes as u64 - there);
             if target.database.free_bytes().is_some_and(|free| free < more.saturating_mul(4)) {
                 keep.warn_of_machine(
                     "the target's disk has no room for a larger set, so the memory may be more than was found",
@@ -144,12 +140,9 @@ impl Memory {
                 keep.warn("keys of 32 bits allow no larger set, so the memory may be more than was found");
                 return Ok(false);
             }
-            let before = self.pages_bytes();
             self.grow(seed, keep, session, more)?;
-            if self.pages_bytes() <= before {
-                let message = "the size of the table that was loaded is not to be seen, so its memory can't be found";
-                return Err(Error::new(ErrorKind::Unsupported, message)
-                    .hint("'plimsoll doctor URL' says what would let the user see sizes of tables"));
+            if self.pages_bytes()? <= there {
+                return Err(contradiction("a table was loaded with more rows and has no more pages"));
             }
         }
         Ok(true)
@@ -168,8 +161,12 @@ impl Memory {
         Ok(())
     }
 
-    fn pages_bytes(&self) -> u64 {
-        self.size.table_bytes + self.size.index_bytes
+    fn size(&self) -> Result<TableSize> {
+        self.size.ok_or_else(|| contradiction("the size of a table is not to be seen any more"))
+    }
+
+    fn pages_bytes(&self) -> Result<u64> {
+        self.size().map(TableSize::bytes)
     }
 
     /// Reads the set pass after pass and counts the misses of the last.
@@ -181,12 +178,12 @@ impl Memory {
         order: &mut Order,
         set_bytes: f64,
     ) -> Result<(Point, Seen)> {
-        let (page, time) = (target.page_bytes(), keep.time);
-        let rows = ((self.rows as f64 * set_bytes / self.pages_bytes() as f64) as u64).clamp(1, self.rows);
+        let (page, time, size) = (target.page_bytes(), keep.time, self.size()?);
+        let rows = ((self.rows as f64 * set_bytes / size.bytes() as f64) as u64).clamp(1, self.rows);
         // Every page of the set is touched: keys are as far apart as the fewest rows that a page holds.
-        let pages = (self.size.table_bytes / page).max(1);
+        let pages = (size.table_bytes / page).max(1);
         let stride = (self.rows / pages).max(1);
-        let set_bytes = (self.pages_bytes() as f64 * rows as f64 / self.rows as f64) as u64;
+        let set_bytes = (size.bytes() as f64 * rows as f64 / self.rows as f64) as u64;
         let set_pages = set_bytes.div_ceil(page);
         keep.log.activity(&format!("reading a set of {} in random order", units::format_bytes(set_bytes)));
         let mut probe = Probe::with_memory(target.database);
@@ -202,9 +199,8 @@ impl Memory {
             seconds = time.clock.now().since(pass_start).as_secs_f64();
             probe.stop(session)?;
             passes += 1;
-            let misses = probe
-                .count(Counter::CacheMissPages)
-                .ok_or_else(|| uncounted(target.database, "its memory can't be found"))?;
+            let misses = probe.count(Counter::CacheMissPages);
+            let misses = misses.ok_or_else(|| contradiction("cache misses are not counted any more"))?;
             // The first pass warms. After it, another one is worth while only if this one missed far less than the last. Where
             // pages have to rest, what a pass raises is first seen in the next but one.
             let first_that_tells = if rest.is_zero() { 2 } else { 4 };

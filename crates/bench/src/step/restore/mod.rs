@@ -45,11 +45,11 @@ fn figures(measured: &Measured<'_>) -> Vec<Series> {
 fn weigh_all(keep: &mut Keep<'_>, transfer: &mut dyn Transfer, sources: &mut [Source]) -> Result<()> {
     sources.iter_mut().try_for_each(|source| weigh(keep, transfer, source))?;
     let Some(largest) = sources.last() else { return Ok(()) };
-    if let Some((_, own)) = largest.own {
+    if let Some(((_, own), all)) = largest.own.zip(largest.page_bytes) {
         keep.warn(format!(
             "a backup of this engine has all that its server has, {} of which {} are ours: rates are of as much content as \
              our pages have",
-            units::format_bytes(largest.page_bytes),
+            units::format_bytes(all),
             units::format_bytes(own)
         ));
     }
@@ -95,7 +95,7 @@ fn weigh(keep: &mut Keep<'_>, transfer: &mut dyn Transfer, source: &mut Source) 
     if let Some(own) = transfer.bytes(&source.workspace).filter(|own| *own < bytes) {
         source.own = Some((source.content_bytes, own));
         source.content_bytes = at_density(source.content_bytes, own, bytes);
-        source.page_bytes = bytes;
+        source.page_bytes = Some(bytes);
         // The whole server comes along, and the label says so.
         if let Some(size) = &mut source.size {
             size.along = Some(bytes);

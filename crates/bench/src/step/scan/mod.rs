@@ -91,7 +91,7 @@ fn expects(ran: &Ran<'_>, ask: Ask<'_>) -> Result<Vec<Expected>> {
 #[derive(Default)]
 struct Scan {
     dataset: Option<Dataset>,
-    sizes: Vec<TableSize>,
+    sizes: Vec<Option<TableSize>>,
 }
 
 impl Measure for Scan {
@@ -172,12 +172,13 @@ impl Scan {
             interrupt.check()?;
             let (start, end, misses) = probe.scan(session, table, weak, clock.as_ref())?;
             let device_bytes = probe.count(Counter::DeviceReadBytes);
-            sum.add(size.table_bytes, misses.map(|pages| pages * page_bytes), device_bytes);
+            let pages = size.map(|size| size.table_bytes);
+            sum.add(pages, misses.map(|pages| pages * page_bytes), device_bytes);
             let point = keep
                 .from_to(&*table.name, start, end)
                 .with(Metric::Rows, row_summary.rows)
                 .with_content(row_summary.content_bytes)
-                .with(Metric::PageBytes, size.table_bytes)
+                .with(Metric::PageBytes, pages)
                 .with(Metric::DeviceBytes, device_bytes)
                 .with(Metric::CacheMissPages, misses)
                 .with(Metric::CpuSeconds, probe.growth(Counter::EngineCpuSeconds));

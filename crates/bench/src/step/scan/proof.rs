@@ -7,7 +7,8 @@ use crate::step::context::Keep;
 /// What was read in all, to prove that the start was cold.
 #[derive(Default)]
 pub(super) struct Sums {
-    pub pages: u64,
+    /// Bytes of the pages that were to be read; `None` where that is not known of one of the tables.
+    pub pages: Option<u64>,
     /// Bytes that the engine did not have in its cache.
     pub missed: Option<u64>,
     /// Bytes that came from the device.
@@ -16,7 +17,7 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    pub fn add(&mut self, pages: u64, missed: Option<u64>, device: Option<u64>) {
+    pub fn add(&mut self, pages: Option<u64>, missed: Option<u64>, device: Option<u64>) {
         let join = |sum: Option<u64>, more: Option<u64>, first: bool| match (sum, more) {
             (None, more) if first => more,
             (Some(sum), Some(more)) => Some(sum + more),
@@ -24,13 +25,13 @@ impl Sums {
         };
         self.missed = join(self.missed, missed, self.tables == 0);
         self.device = join(self.device, device, self.tables == 0);
-        self.pages += pages;
+        self.pages = join(self.pages, pages, self.tables == 0);
         self.tables += 1;
     }
 
     pub fn proof(&self, methods: Vec<String>, settle_seconds: f64) -> ColdStart {
-        let percent =
-            |bytes: Option<u64>| bytes.filter(|_| self.pages > 0).map(|bytes| 100.0 * bytes as f64 / self.pages as f64);
+        let pages = self.pages.filter(|pages| *pages > 0);
+        let percent = |bytes: Option<u64>| bytes.zip(pages).map(|(bytes, pages)| 100.0 * bytes as f64 / pages as f64);
         let (engine, device) = (percent(self.missed), percent(self.device));
         let verified = engine.is_some_and(|percent| percent >= 98.0) && device.is_some_and(|percent| percent >= 98.0);
         ColdStart { methods, engine_miss_percent: engine, device_read_percent: device, verified, settle_seconds }

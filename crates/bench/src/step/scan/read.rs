@@ -23,7 +23,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 pub(super) struct Read<'a> {
     pub dataset: &'a Dataset,
-    pub sizes: &'a [TableSize],
+    pub sizes: &'a [Option<TableSize>],
     pub readers: u64,
 }
 
@@ -123,13 +123,14 @@ impl Read<'_> {
     ) -> Result<()> {
         let finished = std::mem::take(&mut *finished.lock().unwrap_or_else(PoisonError::into_inner));
         for done in finished {
-            let ((table, row_summary), size) = (&self.dataset.tables[done.table], self.sizes[done.table]);
-            sums.add(size.table_bytes, done.missed_pages.map(|pages| pages * page_bytes), done.device_bytes);
+            let (table, row_summary) = &self.dataset.tables[done.table];
+            let pages = self.sizes[done.table].map(|size| size.table_bytes);
+            sums.add(pages, done.missed_pages.map(|pages| pages * page_bytes), done.device_bytes);
             keep.point(
                 keep.from_to(&*table.name, done.start, done.end)
                     .with(Metric::Rows, row_summary.rows)
                     .with_content(row_summary.content_bytes)
-                    .with(Metric::PageBytes, size.table_bytes)
+                    .with(Metric::PageBytes, pages)
                     .with(Metric::DeviceBytes, done.device_bytes)
                     .with(Metric::CacheMissPages, done.missed_pages)
                     .with(Metric::Sessions, self.readers),

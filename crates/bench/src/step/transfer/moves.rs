@@ -124,7 +124,7 @@ impl Measure for Moves {
                 target: target.workspace.copy(TARGET),
                 volume,
                 content_bytes: 0,
-                page_bytes: 0,
+                page_bytes: None,
                 own: None,
             });
             if let Some(source) = self.sources.last_mut() {

@@ -37,7 +37,7 @@ pub(crate) struct Source {
     pub volume: u64,
     /// Content of all that is moved, and its pages: where an engine backs up whole servers, as much as these would have.
     pub content_bytes: u64,
-    pub page_bytes: u64,
+    pub page_bytes: Option<u64>,
     /// Content and bytes of the database alone, where those are of all that its server has.
     pub own: Option<(u64, u64)>,
 }
@@ -52,17 +52,21 @@ impl Source {
         before_indexes: bool,
     ) -> Result<()> {
         transfer.make(&self.workspace)?;
-        let empty = transfer.bytes(&self.workspace).unwrap_or(0);
+        let empty = transfer.bytes(&self.workspace);
         let tables = dataset::load(target, keep, &self.workspace, self.wanted)?;
         self.content_bytes = tables.iter().map(|(_, row_summary)| row_summary.content_bytes).sum();
         self.page_bytes = if before_indexes {
             let (mut session, _watched) = target.session(&self.workspace)?;
-            let sizes = tables.iter().map(|(table, _)| session.table_size(table).map(|size| size.table_bytes));
-            sizes.sum::<Result<u64>>()?
+            let mut pages = Some(0);
+            for (table, _) in &tables {
+                let size = session.table_size(table)?;
+                pages = pages.zip(size).map(|(pages, size)| pages + size.table_bytes);
+            }
+            pages
         } else {
-            transfer.bytes(&self.workspace).unwrap_or(0).saturating_sub(empty)
+            transfer.bytes(&self.workspace).zip(empty).map(|(bytes, empty)| bytes.saturating_sub(empty))
         };
-        self.page_bytes = self.page_bytes.max(1);
+        self.page_bytes = self.page_bytes.filter(|bytes| *bytes > 0);
         keep.fact("tables", self.wanted.tables);
         keep.fact("content_bytes", self.content_bytes);
         Ok(())

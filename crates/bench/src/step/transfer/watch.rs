@@ -31,7 +31,7 @@ pub(crate) struct Watch<'a, 'b, 'c> {
     size: Option<Size>,
     /// Content of all that is moved, and the pages that it took where it was.
     content_bytes: u64,
-    page_bytes: u64,
+    page_bytes: Option<u64>,
     stage: Option<Stage>,
     watched: Option<CancelGuard>,
     /// When the present stage was last looked at.
@@ -67,7 +67,7 @@ impl<'a, 'b, 'c> Watch<'a, 'b, 'c> {
 
     /// So much is moved, as it has turned out.
     pub(crate) fn moves(&mut self, content_bytes: u64, page_bytes: u64) {
-        (self.content_bytes, self.page_bytes) = (content_bytes, page_bytes.max(1));
+        (self.content_bytes, self.page_bytes) = (content_bytes, Some(page_bytes).filter(|bytes| *bytes > 0));
     }
 
     pub(crate) fn end(&mut self) -> Result<()> {
@@ -83,17 +83,17 @@ impl<'a, 'b, 'c> Watch<'a, 'b, 'c> {
         format!("moving the database: {}", Size::label(self.size.as_ref(), stage))
     }
 
-    /// A point from the stage's present minute. Content moved so far is known by its share of the pages; at the end it is
-    /// all of it.
+    /// A point from the stage's present minute. Content moved so far is known by its share of the pages, if those are known;
+    /// at the end it is all of it.
     fn keep(&mut self, stage: &Stage, now: Moment, bytes: Option<u64>, is_last: bool) -> Result<()> {
         let seconds = now.since(stage.start).as_secs_f64();
         let grown = bytes.zip(stage.bytes_before).map(|(now, before)| now.saturating_sub(before));
         let rest = self.content_bytes.saturating_sub(stage.told_content);
-        let share = |grown: u64| (grown as f64 * self.content_bytes as f64 / self.page_bytes as f64) as u64;
+        let share = |grown: u64| Some((grown as f64 * self.content_bytes as f64 / self.page_bytes? as f64) as u64);
         let content = match grown {
             _ if !MOVING.contains(&stage.name) => None,
             _ if is_last => Some(rest),
-            grown => grown.map(|grown| share(grown).min(rest)),
+            grown => grown.and_then(share).map(|content| content.min(rest)),
         };
         let evidence = self.evidence.as_mut().filter(|_| stage.name == TABLES);
         let log_bytes = evidence.map_or(Ok(None), Evidence::log_bytes)?;
@@ -160,10 +160,9 @@ impl Follow for Watch<'_, '_, '_> {
         }
         let size = bytes();
         let Some(mut stage) = self.stage.take() else { return Ok(()) };
-        if let Some(size) = size {
+        if let Some((size, whole)) = size.zip(self.page_bytes) {
             let activity = self.activity(stage.name);
-            let done = size.min(self.page_bytes);
-            self.keep.log.progress(&activity, done, self.page_bytes);
+            self.keep.log.progress(&activity, size.min(whole), whole);
         }
         stage.bytes_before = stage.bytes_before.or(size);
         if now.since(stage.start) >= MINUTE {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use plimsoll_engine::value::RowSummary;
 use plimsoll_engine::work::{Expected, TableData, Work};
-use plimsoll_engine::{Database, Error, ErrorKind, Result, Session, Table, Workspace};
+use plimsoll_engine::{Error, ErrorKind, Need, Result, Session, Table, Workspace};
 use plimsoll_measurement::{Counter, Metric, Point, units};
 
 use crate::figures::series::rate;
@@ -16,7 +16,7 @@ use crate::parameters::{Kind, Parameter, Parameters};
 use crate::schema::{self, Width};
 use crate::step::context::{Context, Keep, Target, Time};
 use crate::step::kind::{Ask, Measure, Measures, Ran, StepKind, contradiction, pages};
-use crate::step::probe::{Probe, uncounted};
+use crate::step::probe::Probe;
 use crate::step::transfer::source::Size;
 
 /// Stage of the scan of what was written.
@@ -37,6 +37,9 @@ const AT_LEAST: Parameter = Parameter::new(
     "Shortest time of a repetition. A fast target writes more chunks than the volume asks for.",
 );
 
+/// A source has to be proved to be in the cache.
+pub(super) const NEEDS: &[Need] = &[Need::Counted(Counter::CacheMissPages)];
+
 /// Chunked writes (2.10).
 pub(super) const KIND: StepKind = StepKind {
     expects,
@@ -46,6 +49,7 @@ pub(super) const KIND: StepKind = StepKind {
         pages(chunks).saturating_add(pages(logs)).saturating_add(parameters.bytes("source").saturating_mul(2))
     },
     compares_volumes: true,
+    needs: NEEDS,
     ..StepKind::new(
         "write",
         &[&VOLUME, &ROW, &CHUNK, &SOURCE, &AT_LEAST, &SEED],
@@ -147,7 +151,7 @@ impl Write {
         let (workspace, beside) = self.within.clone().unwrap_or_else(|| (target.workspace.clone(), None));
         let (mut session, _watched) = target.session(&workspace)?;
         let session = session.as_mut();
-        let source = make_source(parameters, keep, (target.database, session), self.source_bytes)?;
+        let source = make_source(parameters, keep, session, self.source_bytes)?;
         let table = schema::family("chunks", Width::from_name(parameters.choice("row")));
         session.drop_table(&table)?;
         session.create_table(&table)?;
@@ -191,8 +195,7 @@ impl Write {
             let sql = session.dialect().copy_chunk(&table, &source.name, source.row_summary.rows, times, first_key);
             // Where the engine counts by table, those of the chunk itself; elsewhere those of a scan of the source just before it.
             let misses_before = session.table_misses(&source.table)?;
-            let of_a_read = misses_before
-                .map_or_else(|| misses_of_a_read(target.database, session, &source).map(Some), |_| Ok(None))?;
+            let of_a_read = misses_before.map_or_else(|| misses_of_a_read(session, &source).map(Some), |_| Ok(None))?;
             probe.start(session)?;
             let start = clock.now();
             let written = session.execute(&sql, &[])?;
@@ -206,16 +209,13 @@ impl Write {
                 None => of_a_read,
             };
             let size_before = std::mem::replace(&mut size, session.table_size(&table)?);
-            let grown = |after: u64, before: u64| after.checked_sub(before);
+            let page_bytes = size.zip(size_before).and_then(|(size, before)| size.bytes().checked_sub(before.bytes()));
             let label = Size::label(beside.as_ref(), &format!("chunk {}", chunk + 1));
             let mut point = keep
                 .from_to(label, start, end)
                 .with(Metric::Rows, rows)
                 .with_content(chunk_bytes)
-                .with(
-                    Metric::PageBytes,
-                    grown(size.table_bytes + size.index_bytes, size_before.table_bytes + size_before.index_bytes),
-                )
+                .with(Metric::PageBytes, page_bytes)
                 .with(Metric::DeviceBytes, probe.count(Counter::DeviceWriteBytes))
                 .with(Metric::LogBytes, probe.count(Counter::LogWriteBytes))
                 .with(Metric::CpuSeconds, probe.growth(Counter::EngineCpuSeconds))
@@ -229,7 +229,7 @@ impl Write {
             written_bytes += chunk_bytes;
         }
         if self.scans {
-            let size = session.table_size(&table)?.table_bytes;
+            let size = session.table_size(&table)?.map(|size| size.table_bytes);
             read_again(target, keep, session, &table, (written_bytes, size))?;
         }
         if keep.repetition.points[first_point..]
@@ -250,7 +250,7 @@ fn read_again(
     keep: &mut Keep<'_>,
     session: &mut dyn Session,
     table: &Table,
-    (bytes, page_bytes): (u64, u64),
+    (bytes, page_bytes): (u64, Option<u64>),
 ) -> Result<()> {
     session.checkpoint()?;
     let mut probe = Probe::new(target.database);
@@ -274,7 +274,7 @@ fn fits(target: &Target<'_>, chunk_bytes: u64) -> bool {
 fn make_source(
     parameters: &Parameters,
     keep: &mut Keep<'_>,
-    (database, session): (&dyn Database, &mut dyn Session),
+    session: &mut dyn Session,
     known: Option<u64>,
 ) -> Result<Source> {
     let asked = parameters.bytes("source").min(parameters.bytes("chunk"));
@@ -289,7 +289,7 @@ fn make_source(
         session.settle_table(&table)?;
         let source = Source { table, name, row_summary };
         read_through(session, &source)?;
-        let misses = misses_of_a_read(database, session, &source)?;
+        let misses = misses_of_a_read(session, &source)?;
         if misses == 0 {
             return Ok(source);
         }
@@ -307,17 +307,17 @@ fn read_through(session: &mut dyn Session, source: &Source) -> Result<()> {
 }
 
 /// Misses of one scan of the source: by the table's own counter, or by all of the session's.
-fn misses_of_a_read(database: &dyn Database, session: &mut dyn Session, source: &Source) -> Result<u64> {
-    let before = source_misses(database, session, source)?;
+fn misses_of_a_read(session: &mut dyn Session, source: &Source) -> Result<u64> {
+    let before = source_misses(session, source)?;
     read_through(session, source)?;
-    Ok(source_misses(database, session, source)?.saturating_sub(before))
+    Ok(source_misses(session, source)?.saturating_sub(before))
 }
 
-fn source_misses(database: &dyn Database, session: &mut dyn Session, source: &Source) -> Result<u64> {
+fn source_misses(session: &mut dyn Session, source: &Source) -> Result<u64> {
     if let Some(pages) = session.table_misses(&source.table)? {
         return Ok(pages);
     }
     let readings = session.sample()?;
     let misses = readings.iter().find(|reading| reading.metric == Counter::CacheMissPages);
-    misses.map(|reading| reading.value as u64).ok_or_else(|| uncounted(database, "the source can't be proved cached"))
+    misses.map(|reading| reading.value as u64).ok_or_else(|| contradiction("cache misses are not counted any more"))
 }

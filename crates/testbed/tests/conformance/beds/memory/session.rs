@@ -191,10 +191,10 @@ impl Session for MemorySession {
         Ok(true)
     }
 
-    fn table_size(&mut self, table: &Table) -> Result<TableSize> {
+    fn table_size(&mut self, table: &Table) -> Result<Option<TableSize>> {
         let sql = "SELECT sum(pgsize) FROM dbstat WHERE name = ?1 HAVING count(*) > 0";
         let bytes = self.0.query_row(sql, [&table.name], |row| row.get::<_, i64>(0));
-        Ok(TableSize { table_bytes: bytes.map_err(failed)? as u64, index_bytes: 0 })
+        Ok(Some(TableSize { table_bytes: bytes.map_err(failed)? as u64, index_bytes: 0 }))
     }
 }
 
