@@ -160,8 +160,9 @@ impl Findings {
         let description = database.description();
         self.line(true, "server", &format!("{} {}", description.engine, description.version), "");
         if let Some(server) = self.lines.last_mut() {
-            server.values =
-                description.settings.iter().map(|(name, value)| format!("      {name} = {value}\n")).collect();
+            for (name, value) in &description.settings {
+                let _ = writeln!(server.values, "      {name} = {value}");
+            }
         }
         let cpus = description.cpus.map(|cpus| cpus.to_string());
         let otherwise = "unknown for a remote server: cpu-join finds by trial how many sessions help";
@@ -182,7 +183,9 @@ impl Findings {
         let capabilities = database.capabilities();
         let tried = try_workspace(database);
         let met = tried.as_ref().map_or(&[][..], |tried| &tried.met);
-        capabilities.iter().for_each(|capability| self.capability(capability, met));
+        for capability in &capabilities {
+            self.capability(capability, met);
+        }
         let otherwise = "no test can run, as each makes tables in a workspace of its own";
         self.line(tried.is_ok(), "making workspaces", "allowed", otherwise);
         let tried = tried?;
