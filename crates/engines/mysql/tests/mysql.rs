@@ -476,7 +476,7 @@ fn counters_grow_by_what_was_done() {
         session.drop_table(&small).unwrap();
         session.create_table(&small).unwrap();
         let content = session.load(&small, &mut Dense { next: 1, last: rows }).unwrap().content_bytes;
-        let bytes = session.table_size(&small).unwrap().table_bytes;
+        let bytes = session.table_size(&small).unwrap().unwrap().table_bytes;
         assert!((content..3 * content).contains(&bytes), "{rows} rows of {content} bytes in {bytes}");
     }
     let log = session.views().unwrap().files;
