@@ -8,9 +8,9 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
-use plimsoll_engine::{Error, ErrorKind, Program, Result};
+use plimsoll_engine::{Error, ErrorKind, Program, Result, process};
 
 const PREFIX: &str = "plimsoll-scratch-";
 const LOCK: &str = "lock";
@@ -105,7 +105,7 @@ fn failed(parent: &Path, error: &io::Error) -> Error {
 }
 
 fn guard(folder: &Path) -> io::Result<Child> {
-    let mut shell = Command::new("sh");
+    let mut shell = process::program("sh");
     shell.args(["-c", GUARD, "plimsoll-guard"]).arg(folder).current_dir("/");
     shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     // A process group of its own: Ctrl-C in the terminal is for the run, which then lets go of the pipe.
@@ -143,6 +143,8 @@ fn remove_abandoned(parent: &Path) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     #[test]

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
+use crate::foreign::shown;
+
 /// What the weakest isolation of an engine does to a scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WeakIsolation {
@@ -56,6 +58,19 @@ pub fn cpus_of_machine() -> Option<u32> {
 }
 
 impl Description {
+    /// The same, with what the server said in a form that may be shown and kept.
+    #[must_use]
+    pub fn shown(self) -> Self {
+        let settings = self.settings.iter().map(|(name, value)| (shown(name), shown(value))).collect();
+        let warnings = self.warnings.iter().map(|warning| shown(warning)).collect();
+        let weak_isolation = match self.weak_isolation {
+            WeakIsolation::Effective(name) => WeakIsolation::Effective(shown(&name)),
+            WeakIsolation::NoEffect(reason) => WeakIsolation::NoEffect(shown(&reason)),
+        };
+        let (version, fingerprint) = (shown(&self.version), shown(&self.fingerprint));
+        Self { version, settings, weak_isolation, fingerprint, warnings, ..self }
+    }
+
     /// A server elsewhere of which no more is known.
     pub fn new(engine: &str, version: String, page_bytes: u64, weak_isolation: WeakIsolation) -> Self {
         Self {

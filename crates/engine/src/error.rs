@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use plimsoll_measurement::exit;
 
+use crate::foreign::shown;
+
 /// Result of everything an engine does.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -99,9 +101,9 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error without a hint.
+    /// An error without a hint. Whatever a server said of it, the sentence is fit to be shown.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None, retry_after: None, code: None }
+        Self { kind, message: shown(&message.into()), hint: None, retry_after: None, code: None }
     }
 
     /// The same error, which passes by itself in so long or some more.
@@ -114,14 +116,14 @@ impl Error {
     /// The same error with a next step.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint = Some(shown(&hint.into()));
         self
     }
 
     /// The same error with the server's own code.
     #[must_use]
     pub fn code(self, code: impl Into<String>) -> Self {
-        Self { code: Some(code.into()), ..self }
+        Self { code: Some(shown(&code.into())), ..self }
     }
 }
 

@@ -9,6 +9,8 @@ pub mod database;
 pub mod description;
 pub mod dialect;
 pub mod error;
+pub mod files;
+pub mod foreign;
 pub mod level;
 pub mod process;
 pub mod request;

@@ -1,10 +1,13 @@
 //! What Linux counts for a process: bytes at the block device and CPU time. Elsewhere nothing is known, so nothing is said.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::fs::{MemfdFlags, Mode, SealFlags, fchmod, fcntl_add_seals, ftruncate, memfd_create};
 
 pub use plimsoll_clock::cpu::{thread_cpu_seconds, thread_run_queue_seconds};
 
@@ -42,6 +45,13 @@ pub fn own_cpu_seconds() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
+/// Memory that our own process has now. `None` where the system doesn't say.
+pub fn resident_bytes() -> Option<u64> {
+    let statm = fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}
+
 /// Id of the process above this one.
 pub fn parent(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -74,9 +84,40 @@ fn read_io(path: &Path) -> Option<ProcessCounters> {
     Some(ProcessCounters { device_read_bytes: field("read_bytes")?, device_write_bytes: field("write_bytes")? })
 }
 
+/// Variables of our environment that hold secrets: no program that we start by ourselves needs one.
+const SECRETS: [&str; 5] = ["PLIMSOLL_PASSWORD", "PLIMSOLL_ACCESS_TOKEN", "PGPASSWORD", "MYSQL_PWD", "SQLCMDPASSWORD"];
+
+/// A program that is to be started, without the secrets of our own environment.
+pub fn program(path: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(path);
+    for name in SECRETS {
+        command.env_remove(name);
+    }
+    command
+}
+
 /// A file without a name, in memory.
 pub fn memory_file(purpose: &str) -> io::Result<File> {
     Ok(memfd_create(purpose, MemfdFlags::CLOEXEC)?.into())
+}
+
+/// A file without a name, in memory, that takes so many bytes and no more: what is written to it beyond that fails. How much
+/// was written tells its position.
+pub fn limited_memory_file(purpose: &str, bytes: u64) -> io::Result<File> {
+    let file = memfd_create(purpose, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    ftruncate(&file, bytes)?;
+    fcntl_add_seals(&file, SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)?;
+    Ok(file.into())
+}
+
+/// A file without a name, in memory, that nobody but our user may read. A program that we start finds it at this path as long as
+/// the file lives.
+pub fn secret_file(text: &str) -> io::Result<(File, PathBuf)> {
+    let mut file = memory_file("settings")?;
+    fchmod(&file, Mode::RUSR | Mode::WUSR)?;
+    file.write_all(text.as_bytes())?;
+    let path = PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()));
+    Ok((file, path))
 }
 
 /// The last bytes of what programs wrote to a file, at most so many, as a text; empty if it can't be read.
@@ -98,4 +139,19 @@ pub fn free_bytes(path: &Path) -> Option<u64> {
 pub fn drop_from_os_cache(path: &Path) -> bool {
     let Ok(file) = File::open(path) else { return false };
     rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_of_ours_finds_a_secret_and_has_none_in_its_environment() {
+        let (_file, path) = secret_file("planted").unwrap();
+        let said = program("sh").args(["-c", "cat \"$0\"; stat -L -c ' %a' \"$0\""]).arg(path).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&said.stdout), "planted 600\n");
+        let removed: Vec<_> =
+            program("sh").get_envs().map(|(name, value)| (name.to_owned(), value.is_none())).collect();
+        assert!(SECRETS.iter().all(|secret| removed.contains(&((*secret).into(), true))));
+    }
 }

@@ -18,7 +18,7 @@ use std::time::Duration;
 use plimsoll_catalog::{
     Access, Basis, Catalog, CatalogError, DiskLatency, DiskLevel, LabLevel, LatencyQuantiles, NeighbourFigures, Sourced,
 };
-use plimsoll_engine::{Error, ErrorKind, Result};
+use plimsoll_engine::{Error, ErrorKind, Result, files};
 use plimsoll_hardware::{
     Burst, CpuSpec, DeviceSpec, Disk, Latency, Limit, LimitHolder, LimitKind, Limits, Neighbour, Origin, Rate, Role,
     Spec,
@@ -113,7 +113,7 @@ fn full(subject: &Subject) -> Result<Level> {
             of_service(catalog, level)
         }
         Subject::File(path) => {
-            let text = std::fs::read_to_string(path).map_err(|error| {
+            let text = files::read_text(path, files::SMALL).map_err(|error| {
                 Error::new(ErrorKind::Usage, format!("can't read the hardware in {}: {error}", path.display()))
                     .hint("a file of your own hardware ends in .toml; docs/LAB.md shows one")
             })?;

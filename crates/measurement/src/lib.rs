@@ -3,6 +3,7 @@
 pub mod event;
 pub mod exit;
 pub mod fold;
+pub mod foreign;
 pub mod histogram;
 pub mod limit;
 pub mod metric;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use plimsoll_bench::Interrupt;
 use plimsoll_clock::{Clock, OnClock, RealClock, enter};
 use plimsoll_engine::target;
-use plimsoll_engine::{Check, Credentials, Database, Engine, Error, ErrorKind, Secret, Target};
+use plimsoll_engine::{Check, Credentials, Database, Engine, Error, ErrorKind, Secret, Target, files};
 use plimsoll_lab::Lab;
 use plimsoll_mssql::Mssql;
 use plimsoll_mysql::MySql;
@@ -109,7 +109,7 @@ fn given_password(access: &Access) -> Result<Option<Secret>, Error> {
 }
 
 fn password_from_file(path: &Path) -> Result<Secret, Error> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = files::read_text(path, files::SMALL).map_err(|error| {
         let message = format!("cannot read the password file {}: {error}", path.display());
         Error::new(ErrorKind::Usage, message).hint("its first line must be the password")
     })?;

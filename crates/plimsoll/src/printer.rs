@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::error::{ContextKind, ContextValue};
+use plimsoll_engine::foreign::shown;
 use plimsoll_engine::target::mask_urls;
-use plimsoll_measurement::exit;
-use plimsoll_report::plain;
+use plimsoll_measurement::{exit, foreign};
 use plimsoll_report::terminal::Style;
 
 use crate::args::{Arguments, Color};
@@ -60,8 +60,17 @@ impl Printer {
         std::io::stderr().is_terminal() && !dumb && !ci
     }
 
-    /// A result, as it is. A reader that has gone away is no error.
+    /// A result as JSON. What is in it says the same, and drives no terminal.
+    pub fn json(&self, document: &str) {
+        self.write(&foreign::json(document));
+    }
+
+    /// A result. A reader that has gone away is no error.
     pub fn result(&self, text: &str) {
+        self.write(&foreign::page_with_colours(text));
+    }
+
+    fn write(&self, text: &str) {
         let mut stdout = std::io::stdout().lock();
         let is_ended = text.is_empty() || text.ends_with('\n');
         let written =
@@ -81,23 +90,23 @@ impl Printer {
     /// A remark that isn't a result.
     pub fn remark(&self, text: &str) {
         if !self.quiet {
-            let _ = writeln!(std::io::stderr(), "{text}");
+            let _ = writeln!(std::io::stderr(), "{}", shown(text));
         }
     }
 
     /// A warning: shown even when quiet.
     pub fn warning(&self, text: &str) {
         let label = if self.color_errors { "\u{1b}[33mwarning:\u{1b}[0m" } else { "warning:" };
-        let _ = writeln!(std::io::stderr(), "{label} {text}");
+        let _ = writeln!(std::io::stderr(), "{label} {}", shown(text));
     }
 
     /// What the program, or one of several runs, failed with.
     pub fn failure(&self, failure: &Failure) {
         let label = if self.color_errors { "\u{1b}[31merror:\u{1b}[0m" } else { "error:" };
         // What was typed may be repeated in it, and may hold a password, or anything.
-        let _ = writeln!(std::io::stderr(), "{label} {}", plain(&mask_urls(&failure.message)));
+        let _ = writeln!(std::io::stderr(), "{label} {}", shown(&mask_urls(&failure.message)));
         if let Some(hint) = &failure.hint {
-            let _ = writeln!(std::io::stderr(), "hint: {hint}");
+            let _ = writeln!(std::io::stderr(), "hint: {}", shown(hint));
         }
     }
 

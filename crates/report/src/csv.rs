@@ -1,6 +1,6 @@
 //! CSV by RFC 4180: tables of rows for scripts, with every digit of their values. Unknown values are empty cells.
 
-use plimsoll_measurement::RunRecord;
+use plimsoll_measurement::{RunRecord, foreign};
 
 pub use crate::build::ROWS;
 use crate::model::{Cell, CellContent, Table};
@@ -14,7 +14,7 @@ pub fn table(records: &[RunRecord], kind: &str) -> Option<String> {
 /// Any table.
 pub fn text(table: &Table) -> String {
     let names = line(table.columns.iter().map(|column| column.label.clone()));
-    table.rows.iter().fold(names, |text, row| text + &line(row.iter().map(raw)))
+    foreign::page(table.rows.iter().fold(names, |text, row| text + &line(row.iter().map(raw))))
 }
 
 fn raw(cell: &Cell) -> String {

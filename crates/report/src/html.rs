@@ -5,7 +5,7 @@ mod svg;
 mod table;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use plimsoll_measurement::RunRecord;
+use plimsoll_measurement::{RunRecord, foreign};
 
 use crate::build;
 use crate::model::format::{count, moment, plain};
@@ -60,7 +60,7 @@ pub fn page(reports: &[Report], about: &str, options: &Options) -> String {
             }
         }
     };
-    page.into_string()
+    foreign::page(page.into_string())
 }
 
 fn article(report: &Report) -> Markup {

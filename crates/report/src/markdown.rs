@@ -1,6 +1,6 @@
 //! Markdown (GitHub flavour): the answer and one table of each report, its details folded.
 
-use plimsoll_measurement::RunRecord;
+use plimsoll_measurement::{RunRecord, foreign};
 
 use crate::build;
 use crate::model::format::{flag_meaning, flag_symbol, heading, marked, plain};
@@ -21,7 +21,7 @@ fn documents(reports: &[Report]) -> String {
     for one in reports {
         page.report(one);
     }
-    page.lines.join("\n") + "\n"
+    foreign::page(page.lines.join("\n") + "\n")
 }
 
 /// The tables of a report, open and by their titles.
@@ -33,7 +33,7 @@ pub fn tables(report: &Report) -> String {
             page.table(table);
         }
     }
-    page.lines.join("\n").trim_start().to_owned() + "\n"
+    foreign::page(page.lines.join("\n").trim_start().to_owned() + "\n")
 }
 
 /// The lines so far.

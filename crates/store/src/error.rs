@@ -1,7 +1,8 @@
 //! Why runs could not be stored or found.
 
-use std::fs::OpenOptions;
+use std::fs::{FileType, OpenOptions};
 use std::io;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
 use rusqlite::ErrorCode;
@@ -80,8 +81,14 @@ fn newest_runs(newest: &[String]) -> String {
 }
 
 impl StoreError {
-    pub(crate) fn directory(path: &Path) -> Self {
-        Self::NotAStore(format!("{} is a directory, not a result store", path.display()))
+    pub(crate) fn no_file(path: &Path, kind: FileType) -> Self {
+        let name = match kind {
+            kind if kind.is_dir() => "directory",
+            kind if kind.is_fifo() => "pipe (FIFO)",
+            kind if kind.is_socket() => "socket",
+            _ => "device",
+        };
+        Self::NotAStore(format!("{} is a {name}, not a result store", path.display()))
     }
 
     pub(crate) fn not_sqlite(path: &Path) -> Self {

@@ -2,8 +2,9 @@
 //! reader has its own, and neither waits for the other.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{DirBuilder, OpenOptions};
 use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -55,8 +56,11 @@ struct Opened {
 
 impl Opened {
     fn new(path: &Path, address: Address) -> Result<Self, StoreError> {
-        if path.is_dir() {
-            return Err(StoreError::directory(path));
+        // SQLite would wait for ever for somebody to write to a pipe.
+        if let Ok(there) = path.metadata()
+            && !there.is_file()
+        {
+            return Err(StoreError::no_file(path, there.file_type()));
         }
         let failed = StoreError::sqlite(path);
         let connection = address.connect().map_err(&failed)?;
@@ -88,8 +92,10 @@ impl RunStore {
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
         let path = path.into();
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(StoreError::io(&path))?;
+            DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(StoreError::io(&path))?;
         }
+        // SQLite would let everybody read it. One that is there keeps its rights, and what else is wrong SQLite finds out.
+        let _ = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let mut store = Opened::new(&path, Address::new(&path, flags))?.store(&path)?;
         store.address = Address::new(&path, OpenFlags::SQLITE_OPEN_READ_WRITE);

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use plimsoll_clock::{Clock, spawn};
+use plimsoll_engine::foreign::shown;
 use plimsoll_engine::{Sampler, process};
 use plimsoll_measurement::{Ceiling, FileUse, Moment, Samples, Views};
 
@@ -44,7 +45,11 @@ impl Sources {
 
     /// The engine's views; empty where it has none, or doesn't answer.
     fn views(&mut self) -> Views {
-        self.engine.as_mut().and_then(|engine| engine.views().ok()).unwrap_or_default()
+        let mut views = self.engine.as_mut().and_then(|engine| engine.views().ok()).unwrap_or_default();
+        views.waits.iter_mut().for_each(|wait| wait.name = shown(&wait.name));
+        views.files.iter_mut().for_each(|file| file.name = shown(&file.name));
+        views.statements.iter_mut().for_each(|statement| statement.text = shown(&statement.text));
+        views
     }
 }
 

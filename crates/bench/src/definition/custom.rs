@@ -1,6 +1,6 @@
 //! What a definition says of requests of its own: statements, weights, parameters and how they are drawn.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 use toml::Spanned;
@@ -57,9 +57,10 @@ impl Reader<'_> {
         let mut own = CustomWorkload { existing, writes, variables, copies, ..CustomWorkload::default() };
         own.setup = self.script(document, "setup", &own)?;
         own.cleanup = self.script(document, "cleanup", &own)?;
+        let mut names = HashSet::new();
         for item in list {
             let request = self.request(item, &own, list.len())?;
-            if own.requests.iter().any(|other: &Request| other.name == request.name) {
+            if !names.insert(request.name.clone()) {
                 let span = item.get_ref().as_table().and_then(|table| find(table, "name")).map(|(_, span, _)| span);
                 return self.fail(span, format!("two requests are called '{}'", request.name));
             }
@@ -287,6 +288,21 @@ rate = 100
         assert_eq!(read.parameters.last().unwrap().0, "high");
         let Draw::Zipf(_, high, theta) = &read.parameters[1].1 else { panic!("{read:?}") };
         assert_eq!((high.value(&own.variables), *theta), (Ok(1001), 0.5));
+    }
+
+    #[test]
+    fn ten_times_as_many_requests_take_about_ten_times_as_long() {
+        let cost = |requests: u32| {
+            let request = |n| format!("[[request]]\nname = \"r{n}\"\nstatements = [\"SELECT {n}\"]\n");
+            let text = (0..requests).map(request).collect::<String>();
+            let text = format!("name = \"many\"\ntitle = \"Many\"\nsteps = [\"requests\"]\n{text}");
+            let before = plimsoll_engine::process::thread_cpu_seconds();
+            assert_eq!(Definition::parse("many.toml", &text).unwrap().own.unwrap().requests.len(), requests as usize);
+            plimsoll_engine::process::thread_cpu_seconds() - before
+        };
+        // Pairs of them would take a hundred times as long.
+        let (few, many) = (cost(4_000), cost(40_000));
+        assert!(many < 35.0 * few, "{few} s, {many} s");
     }
 
     #[test]

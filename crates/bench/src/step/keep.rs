@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_engine::foreign::shown;
 use plimsoll_engine::value::RowSummary;
 use plimsoll_engine::{Database, Result, Row, RowSource, Session, Table};
 use plimsoll_measurement::event::{Gap, Kind, Mark, PhaseEnded, PointMeasured, SamplesTaken, Warning};
@@ -97,7 +98,7 @@ impl Keep<'_> {
 
     /// Adds a warning unless it stands there already.
     pub fn warn(&mut self, warning: impl Into<String>) {
-        self.add_warning(warning.into(), false);
+        self.add_warning(&warning.into(), false);
     }
 
     /// Adds each of these.
@@ -109,10 +110,12 @@ impl Keep<'_> {
 
     /// Adds a warning about the machine that holds the target's files: in virtual time it is no part of the result.
     pub fn warn_of_machine(&mut self, warning: impl Into<String>) {
-        self.add_warning(warning.into(), self.time.is_virtual());
+        self.add_warning(&warning.into(), self.time.is_virtual());
     }
 
-    fn add_warning(&mut self, text: String, is_host: bool) {
+    fn add_warning(&mut self, text: &str, is_host: bool) {
+        // It may repeat what a server says.
+        let text = shown(text);
         let warnings = if is_host { &mut *self.host_warnings } else { &mut *self.warnings };
         if !warnings.contains(&text) {
             warnings.push(text.clone());

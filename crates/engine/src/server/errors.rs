@@ -1,6 +1,7 @@
 //! Sentences that all drivers for servers say alike.
 
 use crate::error::{Error, ErrorKind};
+use crate::foreign::masked;
 
 /// What to do when a connection is gone.
 pub const AFTER_LOSS: &str = "look into the server's log for the reason, and start again when it answers";
@@ -9,6 +10,14 @@ pub const AFTER_BUSY: &str = "somebody else works on our tables or waits for the
 /// What to do where nobody answers.
 pub const NOBODY_THERE: &str =
     "check that the server runs, that host and port are right and that no firewall stands between";
+
+/// Bytes of a server's text that are read; what is shown of it is shorter still.
+const MOST_WORDS: usize = 16 * 1024;
+
+/// The beginning of what a server says, as text. It is searched for secrets before anything of it is cut.
+pub fn words(bytes: &[u8]) -> String {
+    masked(&String::from_utf8_lossy(bytes.get(..MOST_WORDS).unwrap_or(bytes)))
+}
 
 /// One sentence of somebody else's, without a full stop.
 pub fn sentence(text: &str) -> String {

@@ -113,6 +113,17 @@ impl<L: Line> Link<L> {
         let _ = self.line.stream().socket().set_timeout(timeout);
     }
 
+    /// What is asked from now on has to be answered within so long, until [`Link::lift_end`].
+    pub fn end_within(&self, patience: Duration) {
+        self.line.stream().socket().end_within(patience);
+    }
+
+    /// What was said by [`Link::end_within`] holds no more.
+    pub fn lift_end(&self) {
+        // As above.
+        let _ = self.line.stream().socket().lift_end();
+    }
+
     /// What went over it.
     pub fn traffic(&self) -> Traffic {
         self.line.stream().socket().traffic()
@@ -144,6 +155,7 @@ impl<L: Line> Drop for Link<L> {
         // The server would notice anyhow, and say so in its log or count an aborted client.
         if self.lost.is_none() {
             self.set_timeout(Some(FAREWELL));
+            self.end_within(FAREWELL);
             let _ = self.line.leave();
         }
     }

@@ -1,5 +1,6 @@
 //! What drivers for servers have in common: lines to them, their programs and the user's commands.
 
+pub mod bounds;
 pub mod breaker;
 pub mod canceller;
 pub mod cold;

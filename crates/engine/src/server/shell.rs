@@ -1,15 +1,16 @@
 //! Commands of the user's own, run by the shell: to their end, with patience, and ended by an interrupt.
 
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::process::{end_of, memory_file};
+use crate::process::{end_of, limited_memory_file, memory_file, program};
 
 const PAUSE: Duration = Duration::from_millis(100);
 /// How much of the command's last line an error quotes.
@@ -32,8 +33,11 @@ pub struct Script<'a> {
     pub is_secret: bool,
 }
 
-/// Secrets of ours in the environment: a server that a command starts would keep them for as long as it lives.
+/// Secrets of ours in the environment: a server that a command starts would keep them for as long as it lives. Variables of an
+/// engine's own tools are left, as the user's command may need them.
 const SECRETS: [&str; 2] = ["PLIMSOLL_PASSWORD", "PLIMSOLL_ACCESS_TOKEN"];
+/// Bytes that a command may print that ends with what it has started.
+const MOST_OUTPUT: u64 = 1 << 20;
 
 impl<'a> Script<'a> {
     /// A command of that name that ends with whatever it has started, and prints no secret.
@@ -43,12 +47,11 @@ impl<'a> Script<'a> {
 
     /// Runs it to its end and gives what it wrote. An error of `check`, which is called several times a second, ends it.
     pub fn run(&self, clock: &dyn Clock, check: &mut dyn FnMut() -> Result<()>) -> Result<String> {
-        let failed = |what: String| {
-            Error::new(ErrorKind::Statement, format!("the {} failed: {what}", self.name))
-                .hint("run it by hand in a shell, as the same user and without a terminal")
-        };
+        let failed = |what: String| self.failed(&what);
         // A file and not a pipe: the server that the command starts may keep it open for as long as it lives.
-        let output = memory_file("output").map_err(|error| failed(error.to_string()))?;
+        // What may live on may write on; the rest is stopped by the system where it writes too much.
+        let output = if self.ends_all { limited_memory_file("output", MOST_OUTPUT) } else { memory_file("output") };
+        let output = output.map_err(|error| failed(error.to_string()))?;
         let copy = || output.try_clone().map(Stdio::from).map_err(|error| failed(error.to_string()));
         let mut shell = Command::new("sh");
         shell.args(["-c", self.command]).stdin(Stdio::null()).stdout(copy()?).stderr(copy()?).envs(self.variable);
@@ -61,13 +64,8 @@ impl<'a> Script<'a> {
         let guard = if self.ends_all { Guard::over(&child).ok() } else { None };
         let give_up = clock.now().after(self.patience);
         let outcome = loop {
-            match child.try_wait().map_err(|error| failed(error.to_string()))? {
-                Some(status) if status.success() => break Ok(end_of(output, u64::MAX)),
-                Some(status) => {
-                    let line = last_line(&end_of(output, u64::MAX)).filter(|_| !self.is_secret);
-                    break Err(failed(line.unwrap_or_else(|| status.to_string())));
-                }
-                None => {}
+            if let Some(status) = child.try_wait().map_err(|error| failed(error.to_string()))? {
+                break self.ended(output, status);
             }
             let is_late = || failed(format!("it has not ended after {} s", self.patience.as_secs()));
             let stopped = if clock.now() >= give_up { Some(is_late()) } else { check().err() };
@@ -88,6 +86,37 @@ impl<'a> Script<'a> {
         }
         outcome
     }
+
+    fn failed(&self, what: &str) -> Error {
+        Error::new(ErrorKind::Statement, format!("the {} failed: {what}", self.name))
+            .hint("run it by hand in a shell, as the same user and without a terminal")
+    }
+
+    /// What it has written, or why it failed.
+    fn ended(&self, mut output: File, status: ExitStatus) -> Result<String> {
+        let text = if self.ends_all {
+            let written = output.stream_position().unwrap_or(0);
+            if written >= MOST_OUTPUT {
+                return Err(self.failed("it prints more than 1 MB"));
+            }
+            beginning_of(output, written)
+        } else {
+            end_of(output, MOST_OUTPUT)
+        };
+        if status.success() {
+            return Ok(text);
+        }
+        let line = last_line(&text).filter(|_| !self.is_secret);
+        Err(self.failed(&line.unwrap_or_else(|| status.to_string())))
+    }
+}
+
+/// The first bytes of what a command has written, as text.
+fn beginning_of(mut output: File, bytes: u64) -> String {
+    let mut text = Vec::new();
+    // What can't be read was not said.
+    let _ = output.rewind().and_then(|()| output.take(bytes).read_to_end(&mut text));
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// Ends a command and all that it has started when this process is gone, however it went. It is a shell that waits for a word
@@ -97,7 +126,7 @@ struct Guard(Child);
 impl Guard {
     /// Over a command that leads a process group.
     fn over(command: &Child) -> io::Result<Self> {
-        let mut shell = Command::new("sh");
+        let mut shell = program("sh");
         shell.args(["-c", "read -r word || kill -s KILL -- \"-$1\"", "plimsoll-guard", &command.id().to_string()]);
         shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         shell.process_group(0).spawn().map(Self)
@@ -146,6 +175,15 @@ mod tests {
         assert!(command.try_wait().unwrap().is_none());
         command.kill().unwrap();
         command.wait().unwrap();
+    }
+
+    #[test]
+    fn a_command_that_prints_without_end_is_stopped() {
+        let script = Script::new("token command", "yes", Duration::from_hours(1));
+        let error = script.run(&RealClock::new(), &mut || Ok(())).unwrap_err();
+        assert_eq!(error.message, "the token command failed: it prints more than 1 MB");
+        let script = Script::new("token command", "echo said; echo more >&2", Duration::from_hours(1));
+        assert_eq!(script.run(&RealClock::new(), &mut || Ok(())).unwrap(), "said\nmore\n");
     }
 
     #[test]

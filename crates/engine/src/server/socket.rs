@@ -1,5 +1,6 @@
 //! Blocking sockets: TCP or Unix, with a limit on how long a vanished server is waited for, and bytes that are counted.
 
+use std::cell::Cell;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -8,6 +9,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use plimsoll_clock::{Clock, RealClock};
+use plimsoll_measurement::Moment;
 use rustix::io::Errno;
 use rustix::net::sockopt::{self, Timeout};
 use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, send, socket_with};
@@ -42,11 +45,23 @@ pub struct Socket {
     fd: Arc<OwnedFd>,
     is_tcp: bool,
     traffic: Traffic,
+    /// How long a single read or write may take, if that is said.
+    idle: Cell<Option<Duration>>,
+    /// When all of what goes on now has to be over, however busy the other side is.
+    end: Cell<Option<End>>,
+    clock: RealClock,
+}
+
+/// The end of a time.
+#[derive(Debug, Clone, Copy)]
+struct End {
+    at: Moment,
+    after: Duration,
 }
 
 impl Socket {
-    /// Connects as one of these lines, and waits no longer than this for the connection and for each answer until
-    /// [`Socket::clear_timeout`].
+    /// Connects as one of these lines. The connection and all that comes until [`Socket::clear_timeout`] may take so long together:
+    /// a peer that keeps talking gains nothing.
     pub fn connect(address: &Address, timeout: Duration, lines: &Lines) -> io::Result<Self> {
         let family = match address {
             Address::Tcp(SocketAddr::V4(_)) => AddressFamily::INET,
@@ -54,9 +69,10 @@ impl Socket {
             Address::Unix(_) => AddressFamily::UNIX,
         };
         let fd = Arc::new(socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?);
-        let socket = Self { fd, is_tcp: family != AddressFamily::UNIX, traffic: Traffic::default() };
+        let socket = Self::over(fd, family != AddressFamily::UNIX);
         // Also for the connection itself: a server may not answer, or its queue of connections may be full.
         socket.set_timeout(Some(timeout))?;
+        socket.end_within(timeout);
         lines.add(&socket.breaker())?;
         let connected = match address {
             Address::Tcp(address) => {
@@ -69,9 +85,49 @@ impl Socket {
         Ok(socket)
     }
 
+    fn over(fd: Arc<OwnedFd>, is_tcp: bool) -> Self {
+        let (traffic, idle, end) = (Traffic::default(), Cell::default(), Cell::default());
+        Self { fd, is_tcp, traffic, idle, end, clock: RealClock::new() }
+    }
+
     /// From now on an answer may take as long as it takes.
     pub fn clear_timeout(&self) -> io::Result<()> {
+        self.end.set(None);
         self.set_timeout(None)
+    }
+
+    /// All that is read and written from now on has to be over within so long, until [`Socket::lift_end`].
+    pub fn end_within(&self, after: Duration) {
+        self.end.set(Some(End { at: self.clock.now().after(after), after }));
+    }
+
+    /// What was said by [`Socket::end_within`] holds no more.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn lift_end(&self) -> io::Result<()> {
+        if self.end.take().is_some() { self.wait_for(self.idle.get()) } else { Ok(()) }
+    }
+
+    /// Where there is an end, nothing waits beyond it.
+    #[inline]
+    fn heed_end(&self) -> io::Result<()> {
+        match self.end.get() {
+            Some(end) => self.wait_until(end),
+            None => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn wait_until(&self, end: End) -> io::Result<()> {
+        let left = end.at.since(self.clock.now());
+        if left.is_zero() {
+            let text = format!("it was not done within {} s", end.after.as_secs_f64());
+            return Err(io::Error::new(ErrorKind::TimedOut, text));
+        }
+        // The system takes microseconds, and none of them for ever.
+        let left = left.max(Duration::from_millis(1));
+        self.wait_for(Some(self.idle.get().map_or(left, |idle| idle.min(left))))
     }
 
     /// Breaks it from another thread.
@@ -81,6 +137,11 @@ impl Socket {
 
     /// How long an answer may take from now on; as long as it takes if this isn't said.
     pub fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.idle.set(timeout);
+        self.wait_for(timeout)
+    }
+
+    fn wait_for(&self, timeout: Option<Duration>) -> io::Result<()> {
         let set = |which| sockopt::set_socket_timeout(&self.fd, which, timeout);
         Ok(set(Timeout::Recv).and_then(|()| set(Timeout::Send))?)
     }
@@ -117,7 +178,7 @@ impl Socket {
 impl From<UnixStream> for Socket {
     /// A connection that is there already.
     fn from(stream: UnixStream) -> Self {
-        Self { fd: Arc::new(stream.into()), is_tcp: false, traffic: Traffic::default() }
+        Self::over(Arc::new(stream.into()), false)
     }
 }
 
@@ -130,6 +191,7 @@ fn late(error: Errno) -> io::Error {
 impl Read for Socket {
     #[inline]
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.heed_end()?;
         let count = rustix::io::read(&self.fd, buffer).map_err(late)?;
         self.traffic.received_bytes += count as u64;
         Ok(count)
@@ -139,6 +201,7 @@ impl Read for Socket {
 impl Write for Socket {
     #[inline]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.heed_end()?;
         let count = send(&self.fd, bytes, SendFlags::NOSIGNAL).map_err(late)?;
         self.traffic.sent_bytes += count as u64;
         Ok(count)
@@ -147,5 +210,41 @@ impl Write for Socket {
     #[inline]
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_peer_that_keeps_talking_is_heard_until_the_end_and_no_longer() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let talking = thread::spawn(move || while theirs.write_all(b"one more thing. ").is_ok() {});
+        let mut socket = Socket::from(ours);
+        socket.end_within(Duration::from_millis(100));
+        let mut heard = 0;
+        let error = loop {
+            match socket.read(&mut [0; 64]) {
+                Ok(count) => heard += count,
+                Err(error) => break error,
+            }
+        };
+        assert!(error.kind() == ErrorKind::TimedOut && heard > 0, "{error}");
+        // An end that was lifted ends nothing.
+        socket.lift_end().unwrap();
+        assert!(socket.read(&mut [0; 64]).unwrap() > 0);
+        drop(socket);
+        talking.join().unwrap();
+    }
+
+    #[test]
+    fn silence_is_waited_for_until_the_end() {
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        let mut socket = Socket::from(ours);
+        socket.end_within(Duration::from_millis(50));
+        assert_eq!(socket.read(&mut [0; 64]).unwrap_err().kind(), ErrorKind::TimedOut);
     }
 }

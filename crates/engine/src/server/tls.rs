@@ -1,11 +1,14 @@
 //! The TLS side of connections, with a sentence for what is wrong with it.
 
+use std::path::Path;
+
 use plimsoll_tls::Unusable;
 use rustls::ClientConfig;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{Error as PemError, PemObject};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::files;
 
 pub use plimsoll_tls::Trust;
 
@@ -68,5 +71,6 @@ pub fn config(trust: Trust, root_cert: Option<&str>, parameter: &str) -> Result<
 
 /// The certificates of a PEM file.
 fn certificates(path: &str) -> std::result::Result<Vec<CertificateDer<'static>>, PemError> {
-    CertificateDer::pem_file_iter(path)?.collect()
+    let text = files::read(Path::new(path), files::SMALL).map_err(PemError::Io)?;
+    CertificateDer::pem_slice_iter(&text).collect()
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use plimsoll_clock::Clock;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::process::{end_of, memory_file};
+use crate::process::{self, end_of, memory_file};
 use crate::target::mask_urls;
 
 /// How often it is asked whether a program has ended, which is how exactly its time is known, and after how many of these
@@ -38,7 +38,7 @@ pub fn found<T>(tool: Option<&T>) -> Result<&T> {
 
 /// What a program says of its version, in a line.
 pub fn version(program: &Path) -> Option<String> {
-    let said = Command::new(program).arg("--version").stdin(Stdio::null()).output().ok()?;
+    let said = process::program(program).arg("--version").stdin(Stdio::null()).output().ok()?;
     let said = String::from_utf8_lossy(&said.stdout).lines().next()?.trim().to_owned();
     let name = program.file_name()?.to_string_lossy();
     Some(if said.contains(&*name) { said } else { format!("{name} {said}") })
@@ -63,6 +63,27 @@ pub fn whole(file: &File) -> Result<Stdio> {
     let mut copy = file.try_clone().map_err(failed)?;
     copy.rewind().map_err(failed)?;
     Ok(copy.into())
+}
+
+/// A secret that a program is told by a file in memory, which is there as long as this is: everybody sees a command line, and
+/// children inherit an environment.
+#[derive(Debug)]
+pub struct Told {
+    _file: File,
+    /// Where the program finds it.
+    pub path: PathBuf,
+}
+
+impl Told {
+    /// By a file with this text.
+    ///
+    /// # Errors
+    /// If it can't be made.
+    pub fn new(text: &str) -> Result<Self> {
+        let (file, path) = process::secret_file(text)
+            .map_err(|error| Error::new(ErrorKind::Internal, format!("a program can't be told a password: {error}")))?;
+        Ok(Self { _file: file, path })
+    }
 }
 
 /// Runs a program to its end; `look` is called several times a second, and its error ends the program.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::foreign::hide;
 
 pub use self::redact::{Notation, Pairs, mask_urls, register};
 
@@ -15,9 +16,16 @@ pub use self::redact::{Notation, Pairs, mask_urls, register};
 pub struct Secret(SecretString);
 
 impl Secret {
-    /// Wraps a text.
+    /// Wraps a text. From now on it is searched in what others say, and hidden there.
     pub fn new(text: impl Into<String>) -> Self {
-        Self(SecretString::from(text.into()))
+        let secret = SecretString::from(text.into());
+        hide(&secret);
+        Self(secret)
+    }
+
+    /// Wraps a text that holds a secret among other things.
+    fn around(text: &str) -> Self {
+        Self(SecretString::from(text.to_owned()))
     }
 
     /// The text itself, for the driver that needs it.
@@ -93,7 +101,7 @@ impl Target {
     pub fn parse(url: &str) -> Result<Self> {
         if let Some((scheme, pairs)) = redact::pairs_in(url) {
             let (display, inline_password) = redact::redact_pairs(pairs, url);
-            return Ok(Self { scheme: scheme.to_owned(), url: Secret::new(url), display, inline_password });
+            return Ok(Self { scheme: scheme.to_owned(), url: Secret::around(url), display, inline_password });
         }
         let usage = |message: String| {
             Error::new(ErrorKind::Usage, message)
@@ -110,7 +118,7 @@ impl Target {
             return Err(usage(format!("nothing follows '{scheme}:'")));
         }
         let (display, inline_password) = redact::redact(url);
-        Ok(Self { scheme: scheme.to_ascii_lowercase(), url: Secret::new(url), display, inline_password })
+        Ok(Self { scheme: scheme.to_ascii_lowercase(), url: Secret::around(url), display, inline_password })
     }
 
     /// The URL with everything in it; for drivers only.

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use plimsoll_clock::Clock;
+use plimsoll_engine::server::bounds::question;
 use plimsoll_engine::server::url::{self, is_loopback};
 use plimsoll_engine::{Credentials, Environment, Error, ErrorKind, Result, Secret};
 
@@ -199,6 +201,11 @@ impl Connector {
         database.clone_into(&mut other.login.database);
         database.clone_into(&mut other.errors.database);
         other
+    }
+
+    /// Seconds that a question about the server may take.
+    pub(super) fn question_s(&self) -> u32 {
+        question(Duration::from_secs(self.login.connect_timeout_s.into())).as_secs() as u32
     }
 
     /// The first server, by its name or address.

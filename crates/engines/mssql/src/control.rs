@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 
+use plimsoll_engine::server::bounds::ORDER;
 use plimsoll_engine::{Error, ErrorKind, Result, Row, Value};
 
 use super::connect::Connector;
@@ -15,6 +16,8 @@ pub(super) struct Control {
     pub(super) wire: Box<dyn Wire>,
     pub(super) errors: Errors,
     patience: Patience,
+    /// Seconds that a question about the server may take.
+    question_s: u32,
     /// Set when it is lost, which counts once.
     is_lost: Cell<bool>,
 }
@@ -30,7 +33,8 @@ impl Control {
     }
 
     pub(super) fn on(wire: Box<dyn Wire>, connector: &Connector) -> Self {
-        Self { wire, errors: connector.errors.clone(), patience: connector.patience.clone(), is_lost: Cell::new(false) }
+        let (errors, patience) = (connector.errors.clone(), connector.patience.clone());
+        Self { wire, errors, patience, question_s: connector.question_s(), is_lost: Cell::new(false) }
     }
 
     /// What came of something on the line.
@@ -60,8 +64,19 @@ impl Control {
         )
     }
 
+    /// Runs a statement of ours. It has an hour.
     pub(super) fn run(&mut self, sql: &str) -> Result<u64> {
-        self.patiently(|wire| wire.run(sql))
+        self.within(ORDER.as_secs() as u32, |wire| wire.run(sql))
+    }
+
+    /// Asks something that has to be answered within so many seconds.
+    fn within<T>(&mut self, seconds: u32, mut work: impl FnMut(&mut dyn Wire) -> Outcome<T>) -> Result<T> {
+        self.patiently(|wire| {
+            wire.hurry(Some(seconds));
+            let done = work(wire);
+            wire.hurry(None);
+            done
+        })
     }
 
     /// Runs a statement of ours with these words in its gaps.
@@ -71,12 +86,12 @@ impl Control {
 
     /// The rows of a statement of ours.
     pub(super) fn rows(&mut self, text: Text, values: &[Value<'_>]) -> Result<Vec<Row>> {
-        self.patiently(|wire| wire.rows(text.sql(), values, &text.columns()))
+        self.within(self.question_s, |wire| wire.rows(text.sql(), values, &text.columns()))
     }
 
     /// The whole number that a statement with these words answers with; `None` for no row or NULL.
     pub(super) fn answer(&mut self, text: Text, words: &[(&str, &str)]) -> Result<Option<i64>> {
-        let rows = self.patiently(|wire| wire.rows(&text.filled(words), &[], &text.columns()))?;
+        let rows = self.within(self.question_s, |wire| wire.rows(&text.filled(words), &[], &text.columns()))?;
         Ok(rows.first().and_then(|row| whole(row, 0)))
     }
 

@@ -130,7 +130,8 @@ pub(super) fn describe(control: &mut Control, connector: &Connector) -> Result<S
         // The view has averages of fifteen seconds, and the last of them that was begun may have been so just before.
         memory_report_age: if product == Product::Database { Duration::from_secs(35) } else { Duration::ZERO },
         ..Description::new(NAME, identity.version(), PAGE_BYTES, weak_isolation)
-    };
+    }
+    .shown();
     Ok(Server {
         description,
         product,

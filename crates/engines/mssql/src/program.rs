@@ -6,7 +6,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use plimsoll_engine::process::memory_file;
+use plimsoll_engine::process::{self, memory_file};
 use plimsoll_engine::server::tool;
 use plimsoll_engine::{Error, ErrorKind, Result, Workspace};
 
@@ -27,7 +27,7 @@ pub(super) fn find_sqlpackage() -> Result<(PathBuf, String)> {
     let folders: Vec<PathBuf> = home.into_iter().chain([PathBuf::from("/opt/sqlpackage")]).collect();
     let package = "it by 'dotnet tool install --global microsoft.sqlpackage'";
     let program = tool::find("sqlpackage", &folders, package)?;
-    let said = Command::new(&program).arg("/Version").stdin(Stdio::null()).output();
+    let said = process::program(&program).arg("/Version").stdin(Stdio::null()).output();
     let said = said.ok().and_then(|said| {
         let text = String::from_utf8_lossy(&said.stdout);
         Some(text.lines().next()?.trim().to_owned())
@@ -60,7 +60,7 @@ pub(super) fn sqlpackage(
     can_be_told(&told)?;
     let text = response(action, side, database, file, &told);
     arguments.write_all(text.as_bytes()).and_then(|()| arguments.rewind()).map_err(failed)?;
-    let mut command = Command::new(program);
+    let mut command = process::program(program);
     command.arg("@/dev/stdin").stdin(arguments).stdout(Stdio::null());
     Ok(command)
 }
@@ -152,7 +152,7 @@ impl Drop for Dump {
 pub(super) fn azure_server(az: &Path, host: &str) -> Result<[String; 2]> {
     let is_name = !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte));
     let query = format!("[?fullyQualifiedDomainName=='{}'].[resourceGroup,name]", host.to_ascii_lowercase());
-    let output = Command::new(az)
+    let output = process::program(az)
         .args(["sql", "server", "list", "--query", &query, "--output", "tsv"])
         .stdin(Stdio::null())
         .stderr(Stdio::null())
@@ -170,7 +170,7 @@ pub(super) fn azure_server(az: &Path, host: &str) -> Result<[String; 2]> {
 
 /// The earliest moment to which Azure can restore a database (ISO 8601, UTC, whole seconds); `None` if it says none yet.
 pub(super) fn earliest_restore(az: &Path, [group, server]: &[String; 2], from: &Workspace) -> Option<String> {
-    let output = Command::new(az)
+    let output = process::program(az)
         .args(["sql", "db", "show", "--resource-group", group, "--server", server, "--name", from.name()])
         .args(["--query", "earliestRestoreDate", "--output", "tsv"])
         .stdin(Stdio::null())
@@ -192,7 +192,7 @@ pub(super) fn restore(
     to: &Workspace,
     time: &str,
 ) -> Command {
-    let mut command = Command::new(az);
+    let mut command = process::program(az);
     command.args(["sql", "db", "restore", "--resource-group", group, "--server", server]);
     command.args(["--name", from.name(), "--dest-name", to.name(), "--time", time, "--output", "none"]);
     command.stdin(Stdio::null()).stdout(Stdio::null());

@@ -78,7 +78,7 @@ impl ColdMaker<'_> {
         while left > 0 {
             self.follower.check()?;
             let now = left.min(ROWS_PER_INSERT);
-            connection.run(&of_displacer("fill the table that displaces", run, now))?;
+            connection.work(&of_displacer("fill the table that displaces", run, now))?;
             left -= now;
         }
         Ok(())

@@ -4,17 +4,19 @@ use std::io;
 use std::net::ToSocketAddrs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
+use plimsoll_engine::server::bounds::question;
 use plimsoll_engine::server::canceller::{CANCEL_PATIENCE, Canceller};
 use plimsoll_engine::server::lines::{Lines, Pulse};
 use plimsoll_engine::server::link::Refused;
 use plimsoll_engine::server::socket::{Address, KeepAlive, Socket};
 use plimsoll_engine::server::tls::{self, Protection};
+use plimsoll_engine::server::tool::Told;
 use plimsoll_engine::server::url::{address, is_loopback};
-use plimsoll_engine::{Credentials, Environment, Result, Secret};
+use plimsoll_engine::{Credentials, Environment, Error, ErrorKind, Result, Secret};
 use rustls::ClientConfig;
 
 use super::connection::{Connection, Failed};
@@ -58,6 +60,8 @@ pub(super) struct Connector {
     /// Numbers of our connections that are open: by them our sessions are told from others'.
     pub(super) ours: Arc<Mutex<Ours>>,
     lines: Arc<Lines>,
+    /// The password as its programs find it.
+    told: Arc<Mutex<Option<Told>>>,
 }
 
 impl Connector {
@@ -100,6 +104,7 @@ impl Connector {
             warnings: found.warning.into_iter().collect(),
             ours: Arc::default(),
             lines: Arc::default(),
+            told: Arc::default(),
         })
     }
 
@@ -132,16 +137,28 @@ impl Connector {
         }
     }
 
-    /// Tells a client program how to connect. The environment of a program can be read by its user alone.
-    pub(super) fn configure(&self, program: &mut Command, product: Product) {
+    /// Tells a client program how to connect, before anything else: the password by a file, which is the only option file that it
+    /// reads. What the run does must not depend on others.
+    pub(super) fn configure(&self, program: &mut Command, product: Product) -> Result<()> {
+        match &self.password {
+            Some(password) => {
+                let text = password::option_file(password.expose()).ok_or_else(|| {
+                    let message = "the server's programs can't be told a password with both kinds of quotes in it";
+                    Error::new(ErrorKind::Unsupported, message).hint("give the user another password for this test")
+                })?;
+                let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+                let file = if let Some(file) = told.take() { file } else { Told::new(&text)? };
+                program.arg(format!("--defaults-file={}", told.insert(file).path.display()));
+            }
+            None => drop(program.arg("--no-defaults")),
+        }
         match &self.socket {
             Some(socket) => program.arg("--protocol=socket").arg("--socket").arg(socket),
             None => program.args(["--protocol=tcp", "--host", &self.host, "--port", &self.port.to_string()]),
         };
         program.args(["--user", &self.user]).args(product.protection(self.mode));
         program.args(self.ssl_ca.iter().map(|file| format!("--ssl-ca={file}")));
-        program.env_remove("MYSQL_PWD");
-        program.envs(self.password.as_ref().map(|password| ("MYSQL_PWD", password.expose())));
+        Ok(())
     }
 
     /// The database of the URL, if it names one.
@@ -192,9 +209,11 @@ impl Connector {
             };
             let welcome = login::log_in(&mut line, &login, &self.errors)?;
             line.stream.socket().clear_timeout()?;
+            line.trust();
             let (connector, id) = (self.clone(), welcome.id);
             let canceller = Canceller::new(breaker, move || connector.kill(id));
-            return Ok(Connection::new(line, self.errors.clone(), welcome, (canceller, Arc::clone(&self.ours))));
+            let (errors, ours) = (self.errors.clone(), Arc::clone(&self.ours));
+            return Ok(Connection::new(line, errors, welcome, (canceller, ours), question(self.timeout)));
         }
         Err(failed.into())
     }

@@ -2,7 +2,9 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use plimsoll_engine::server::bounds::{Allowance, ORDER};
 use plimsoll_engine::server::canceller::Canceller;
 use plimsoll_engine::server::link::{self, Link};
 use plimsoll_engine::statements::AnswerColumn;
@@ -63,6 +65,8 @@ pub(super) struct Connection {
     caches_metadata: bool,
     /// Numbers of all of our connections to this server.
     ours: Arc<Mutex<Ours>>,
+    /// How long an answer to a question of ours may take.
+    patience: Duration,
 }
 
 impl Connection {
@@ -71,10 +75,11 @@ impl Connection {
         errors: Errors,
         welcome: Welcome,
         (canceller, ours): (Canceller, Arc<Mutex<Ours>>),
+        patience: Duration,
     ) -> Self {
         let Welcome { server, id, caches_metadata } = welcome;
         ours.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
-        Self { link: Link::new(line, canceller), errors, server, id, caches_metadata, ours }
+        Self { link: Link::new(line, canceller), errors, server, id, caches_metadata, ours, patience }
     }
 
     pub(super) fn fail(&mut self, failed: Failed) -> Error {
@@ -92,29 +97,65 @@ impl Connection {
         outcome
     }
 
+    /// Does something that has to be over within so long.
+    fn within<T>(&mut self, patience: Duration, work: impl FnOnce(&mut Self) -> T) -> T {
+        self.link.end_within(patience);
+        let done = work(self);
+        self.link.lift_end();
+        done
+    }
+
     /// Whether the server still answers.
     pub(super) fn ping(&mut self) -> bool {
         if self.link.alive().is_err() {
             return false;
         }
-        self.link.line.command(command::PING);
-        let answer =
-            self.link.line.send().and_then(|()| self.link.line.receive().map(|packet| packet.first() == Some(&OK)));
-        answer.unwrap_or(false)
+        self.within(self.patience, |own| {
+            let line = &mut own.link.line;
+            line.command(command::PING);
+            let answer = line.send().and_then(|()| line.receive().map(|packet| packet.first() == Some(&OK)));
+            answer.unwrap_or(false)
+        })
     }
 
-    /// Runs a statement as a text; rows that it returns are passed over, and a file that the server wants is refused.
+    /// Runs a statement of ours as a text. It has an hour, and returns next to nothing, which is passed over; a file that the server
+    /// wants is refused.
     pub(super) fn run(&mut self, sql: &str) -> Result<Done> {
+        self.order(ORDER, sql)
+    }
+
+    /// Settles what holds for this connection, which takes no time.
+    pub(super) fn set(&mut self, sql: &str) -> Result<Done> {
+        self.order(self.patience, sql)
+    }
+
+    fn order(&mut self, patience: Duration, sql: &str) -> Result<Done> {
+        self.link.alive()?;
+        let mut returned = Allowance::passed_over();
+        let done = self.within(patience, |own| {
+            own.fenced(|own| own.query_now(sql, &mut |_| Err(no_files()), &mut |bytes| returned.take(bytes)))
+        });
+        done.map_err(|failed| self.fail(failed))
+    }
+
+    /// The same for what lasts as long as its data is large. Rows that come of it are passed over.
+    pub(super) fn work(&mut self, sql: &str) -> Result<Done> {
         self.link.alive()?;
         self.query(sql, &mut |_| Err(no_files())).map_err(|failed| self.fail(failed))
     }
 
     /// Runs a statement as a text. If the server wants a file, it gets what `fill` appends to packets until that says false.
     pub(super) fn query(&mut self, sql: &str, fill: &mut dyn FnMut(&mut Vec<u8>) -> Result<bool>) -> Outcome<Done> {
-        self.fenced(|own| own.query_now(sql, fill))
+        self.fenced(|own| own.query_now(sql, fill, &mut |_| Ok(())))
     }
 
-    fn query_now(&mut self, sql: &str, fill: &mut dyn FnMut(&mut Vec<u8>) -> Result<bool>) -> Outcome<Done> {
+    /// `passed_over` hears of the bytes of each packet.
+    fn query_now(
+        &mut self,
+        sql: &str,
+        fill: &mut dyn FnMut(&mut Vec<u8>) -> Result<bool>,
+        passed_over: &mut dyn FnMut(usize) -> io::Result<()>,
+    ) -> Outcome<Done> {
         self.link.line.command(command::QUERY).extend_from_slice(sql.as_bytes());
         let sent = self.link.line.send();
         let mut sum = Done::default();
@@ -125,6 +166,7 @@ impl Connection {
                 // A server that refuses us says why before the line breaks.
                 Err(error) => return Err(Failed::Wire(sent.err().unwrap_or(error))),
             };
+            passed_over(packet.len())?;
             let status = match packet {
                 [OK, ..] => {
                     let (done, status) = finished(packet)?;
@@ -139,7 +181,7 @@ impl Connection {
                     filled = self.send_file(fill)?;
                     continue;
                 }
-                _ => self.pass_over(&mut sum)?,
+                _ => self.pass_over(&mut sum, passed_over)?,
             };
             if status & MORE_RESULTS == 0 {
                 return filled.map(|()| sum).map_err(Failed::Ours);
@@ -148,10 +190,11 @@ impl Connection {
     }
 
     /// Reads the rows of a text result to their end; gives the status.
-    fn pass_over(&mut self, sum: &mut Done) -> Outcome<u16> {
+    fn pass_over(&mut self, sum: &mut Done, passed_over: &mut dyn FnMut(usize) -> io::Result<()>) -> Outcome<u16> {
         // Columns come before the rows without anything between them, and nobody looks at either.
         loop {
             let packet = self.receive()?;
+            passed_over(packet.len())?;
             if packet.first() == Some(&END) && packet.len() < 0xff_ffff {
                 let (done, status) = finished(packet)?;
                 sum.warnings = sum.warnings.max(done.warnings);
@@ -184,18 +227,18 @@ impl Connection {
     /// Asks something small as a text.
     pub(super) fn ask(&mut self, sql: &str) -> Result<Rows> {
         self.link.alive()?;
-        self.fenced(|own| own.texts(sql, &mut |_| Ok(()))).map_err(|failed| self.fail(failed))
+        let asked = self.within(self.patience, |own| own.fenced(|own| own.texts(sql, &mut |_| Ok(()))));
+        asked.map_err(|failed| self.fail(failed))
     }
 
     /// The same, with what describes the columns.
     pub(super) fn ask_described(&mut self, sql: &str) -> Outcome<(Vec<AnswerColumn>, Rows)> {
         let mut columns = Vec::new();
-        let rows = self.fenced(|own| {
-            own.texts(sql, &mut |packet| {
-                columns.push(rows::described(packet)?);
-                Ok(())
-            })
-        })?;
+        let mut describe = |packet: &[u8]| {
+            columns.push(rows::described(packet)?);
+            Ok(())
+        };
+        let rows = self.within(self.patience, |own| own.fenced(|own| own.texts(sql, &mut describe)))?;
         Ok((columns, rows))
     }
 
@@ -223,12 +266,13 @@ impl Connection {
         for _ in 0..if follow { columns } else { 0 } {
             column(self.link.line.receive()?)?;
         }
-        let mut rows = Vec::new();
+        let (mut rows, mut allowance) = (Vec::new(), Allowance::kept());
         loop {
             let packet = self.receive()?;
             if packet.first() == Some(&END) && packet.len() < 9 {
                 return Ok(rows);
             }
+            allowance.take_row(columns as usize, packet.len())?;
             let mut reader = Reader(packet);
             let mut row = Vec::with_capacity(columns as usize);
             for _ in 0..columns {
@@ -244,7 +288,7 @@ impl Connection {
     }
 
     pub(super) fn prepare(&mut self, sql: &str) -> Outcome<Prepared> {
-        self.fenced(|own| {
+        let prepare = |own: &mut Self| {
             own.link.line.command(command::PREPARE).extend_from_slice(sql.as_bytes());
             own.link.line.send()?;
             let mut reader = Reader(own.receive()?.get(1..).ok_or_else(malformed)?);
@@ -253,7 +297,8 @@ impl Connection {
                 own.link.line.receive()?;
             }
             Ok(Prepared { id, parameters, columns: own.columns(columns.into())? })
-        })
+        };
+        self.within(self.patience, |own| own.fenced(prepare))
     }
 
     /// The next packet that is no error.
@@ -341,7 +386,7 @@ impl Connection {
         while status & MORE_RESULTS != 0 {
             status = match self.receive()? {
                 packet @ [OK, ..] => finished(packet)?.1,
-                _ => self.pass_over(&mut Done::default())?,
+                _ => self.pass_over(&mut Done::default(), &mut |_| Ok(()))?,
             };
         }
         Ok(())

@@ -94,7 +94,8 @@ pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Re
         warnings,
         settings,
         ..Description::new(product.name(), connection.server.version.clone(), page_bytes, weak_isolation)
-    };
+    }
+    .shown();
     let facts = ServerFacts { page_bytes, way, is_direct };
     let data_directory = directory.map(PathBuf::from).filter(|path| path.is_dir());
     Ok(Described { description, facts, data_directory, ceilings: ceilings(connection) })

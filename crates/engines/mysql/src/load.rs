@@ -31,12 +31,12 @@ pub(super) fn load(
     rows: &mut dyn RowSource,
     way: Way,
 ) -> Result<RowSummary> {
-    connection.run(text("begin"))?;
+    connection.work(text("begin"))?;
     let loaded = match way {
         Way::File => by_file(connection, &of_table("load", workspace, &table.name), &table.types(), rows),
         Way::Insert => by_insert(connection, table, rows),
     };
-    let ended = connection.run(if loaded.is_ok() { text("commit") } else { text("roll back") });
+    let ended = connection.work(if loaded.is_ok() { text("commit") } else { text("roll back") });
     connection.link.line.shrink();
     loaded.and_then(|row_summary| ended.map(|_| row_summary))
 }
@@ -100,7 +100,7 @@ fn by_insert(connection: &mut Connection, table: &Table, rows: &mut dyn RowSourc
         if (!more || sql.len() >= INSERT_BYTES) && !sql.is_empty() {
             // Only ASCII and texts went into it.
             let text = std::str::from_utf8(&sql).map_err(statement)?;
-            connection.run(text)?;
+            connection.work(text)?;
             sql.clear();
         }
         if !more {

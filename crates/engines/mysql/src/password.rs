@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use plimsoll_engine::files;
 use plimsoll_engine::target::{Credentials, Environment, Secret};
 
 /// Groups of an option file that all clients read.
@@ -38,12 +39,23 @@ fn from_file(path: &Path) -> Found {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Found::default(),
         Err(_) => return warn("it can't be read"),
     };
-    let Ok(text) = fs::read_to_string(path) else { return warn("it can't be read") };
+    let text = match files::read_text(path, files::SMALL) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return warn("it can't be read"),
+        Err(error) => return warn(&error.to_string()),
+    };
     let found = from_text(&text);
     if found.password.is_some() && metadata.permissions().mode() & 0o077 != 0 {
         return warn("it holds a password and its group or everybody may read it; chmod 0600 mends that");
     }
     found
+}
+
+/// An option file with this password, as the servers' own programs read it; `None` where no quotes can be put around it.
+pub(super) fn option_file(password: &str) -> Option<String> {
+    let quote = ['"', '\''].into_iter().find(|quote| !password.contains(*quote))?;
+    let escaped = password.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t");
+    Some(format!("[client]\npassword={quote}{escaped}{quote}\n[mariadb-backup]\npassword={quote}{escaped}{quote}\n"))
 }
 
 /// The last value of a key counts, as in the servers' own clients.
@@ -85,6 +97,15 @@ mod tests {
         fs::write(file.path(), TEXT).unwrap();
         fs::set_permissions(file.path(), fs::Permissions::from_mode(mode)).unwrap();
         file
+    }
+
+    #[test]
+    fn an_option_file_of_ours_is_read_as_it_was_written() {
+        for password in ["simple", "a#b \\c", "it's", "say \"no\""] {
+            let found = from_text(&option_file(password).unwrap());
+            assert_eq!(found.password.unwrap().expose(), password);
+        }
+        assert!(option_file("'\"").is_none());
     }
 
     #[test]

@@ -129,7 +129,7 @@ impl Requester for MySqlRequester {
                 Form::Prepared(ready) => ready,
                 Form::Text => {
                     self.forms[number] = Some(Form::Text);
-                    return Ok(Answer { rows: self.connection.run(&statement.sql)?.rows, content_bytes: 0 });
+                    return Ok(Answer { rows: self.connection.work(&statement.sql)?.rows, content_bytes: 0 });
                 }
             };
             let outcome = self.request(statement, &mut ready, parameters);

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use plimsoll_engine::server::restored::{BACKUP, Site, folder_bytes};
 use plimsoll_engine::server::tool;
 use plimsoll_engine::transfer::{RESTORE, START};
-use plimsoll_engine::{Database, Error, ErrorKind, Follow, Restored, Result, Workspace};
+use plimsoll_engine::{Database, Error, ErrorKind, Follow, Restored, Result, Workspace, process};
 
 use super::connect::Connector;
 use super::connection::Connection;
@@ -65,8 +65,9 @@ impl Restorer {
     }
 
     pub(super) fn back_up(&self, connector: &Connector, folder: &Path, follow: &mut dyn Follow) -> Result<()> {
-        let mut command = self.program("--backup", folder);
-        connector.configure(&mut command, Product::MariaDb);
+        let mut command = process::program(&self.backup);
+        connector.configure(&mut command, Product::MariaDb)?;
+        directed(&mut command, "--backup", folder);
         let backup = folder.join(BACKUP);
         tool::run(command, connector.clock.as_ref(), || follow.look(&mut || Some(folder_bytes(&backup))))
             .map_err(refused)
@@ -86,7 +87,7 @@ impl Restorer {
         site.bring_back(follow)?;
         follow.stage(START)?;
         let (data, socket) = (site.data(), site.socket_folder().join(SOCKET));
-        let mut command = Command::new(&self.server);
+        let mut command = process::program(&self.server);
         command.arg(option("--defaults-file", &data.join(SETTINGS))).arg(option("--datadir", &data));
         // The settings that came with the backup may name folders of the first server's, which this one must never touch.
         for name in ["--innodb-undo-directory", "--innodb-data-home-dir", "--innodb-log-group-home-dir"] {
@@ -101,12 +102,18 @@ impl Restorer {
     }
 
     fn program(&self, what: &str, folder: &Path) -> Command {
-        let mut command = Command::new(&self.backup);
+        let mut command = process::program(&self.backup);
         // Nobody's option files: what the run does must not depend on them.
-        command.args(["--no-defaults", what]).arg(option("--target-dir", &folder.join(BACKUP)));
-        command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
+        command.arg("--no-defaults");
+        directed(&mut command, what, folder);
         command
     }
+}
+
+/// Says what is to be done, and in which folder.
+fn directed(command: &mut Command, what: &str, folder: &Path) {
+    command.arg(what).arg(option("--target-dir", &folder.join(BACKUP)));
+    command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
 }
 
 fn option(name: &str, path: &Path) -> String {

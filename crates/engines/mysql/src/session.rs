@@ -89,7 +89,7 @@ impl Session for MySqlSession {
     fn execute(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<u64> {
         self.changed = true;
         let done = if parameters.is_empty() {
-            self.connection.run(sql)?
+            self.connection.work(sql)?
         } else {
             self.execute_prepared(sql, parameters, &mut |_, _| Ok(()))?
         };
@@ -140,7 +140,7 @@ impl Session for MySqlSession {
 
     /// Statistics for the planner; the table's own are not renewed in the middle of a test.
     fn settle_table(&mut self, table: &Table) -> Result<()> {
-        self.connection.run(&of_table("analyze", &self.workspace, &table.name)).map(drop)
+        self.connection.work(&of_table("analyze", &self.workspace, &table.name)).map(drop)
     }
 
     /// Writes the dirty pages of the place's tables by taking each for a copy, which has to be allowed (`RELOAD`).

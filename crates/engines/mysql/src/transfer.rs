@@ -9,7 +9,7 @@ use std::time::Duration;
 use plimsoll_engine::server::place::{Keeper as _, Owner, foreign};
 use plimsoll_engine::server::tool;
 use plimsoll_engine::transfer::{COPY, TABLES};
-use plimsoll_engine::{Follow, Move, Program, RequestAccess, Restored, Result, Transfer, Workspace};
+use plimsoll_engine::{Follow, Move, Program, RequestAccess, Restored, Result, Transfer, Workspace, process};
 
 use super::connect::Connector;
 use super::connection::Connection;
@@ -53,10 +53,8 @@ impl MySqlTransfer {
     }
 
     fn program(&self, number: usize, database: &Workspace) -> Result<Command> {
-        let mut command = Command::new(&tool::found(self.tools.as_ref())?[number]);
-        // Nobody's option files: what the run does must not depend on them.
-        command.arg("--no-defaults");
-        self.connector.configure(&mut command, self.product);
+        let mut command = process::program(&tool::found(self.tools.as_ref())?[number]);
+        self.connector.configure(&mut command, self.product)?;
         // The mark of the new database is its own.
         if number == 0 {
             command.args(["--single-transaction", "--skip-comments", "--no-tablespaces"]);
@@ -145,7 +143,7 @@ impl Transfer for MySqlTransfer {
         for table in tables {
             let words = [("workspace", to.name()), ("from", from.name()), ("table", &table)];
             for name in ["make a table like another", "copy a table"] {
-                connection.run(&fill(name, &words))?;
+                connection.work(&fill(name, &words))?;
             }
             follow.look(&mut || size(&mut control, to, self.product))?;
         }

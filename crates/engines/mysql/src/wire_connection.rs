@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
+use plimsoll_engine::server::errors::words;
 use plimsoll_engine::server::inbox::{Inbox, KEPT_BYTES};
 use plimsoll_engine::server::link::Line;
 use plimsoll_engine::server::socket::Socket;
@@ -49,7 +50,7 @@ impl ServerError {
         if reader.0.first() == Some(&b'#') {
             reader.bytes(6)?;
         }
-        Ok(Self { code, message: String::from_utf8_lossy(reader.0).into_owned() })
+        Ok(Self { code, message: words(reader.0) })
     }
 }
 
@@ -123,12 +124,13 @@ impl WireConnection {
         loop {
             let piece = self.piece()?;
             let is_last = piece.len() < FULL;
+            self.inbox.admit(whole.len() + piece.len())?;
             whole.extend_from_slice(self.inbox.at(piece));
             if is_last {
                 break;
             }
         }
-        let whole = self.inbox.put_before(whole);
+        let whole = self.inbox.put_before(whole)?;
         Ok(self.inbox.at(whole))
     }
 
@@ -150,6 +152,11 @@ impl WireConnection {
             let stream = &mut self.stream;
             self.inbox.fill(wanted, |room| stream.read(room))?;
         }
+    }
+
+    /// The server has let us in: its packets may be as large as rows are.
+    pub(super) fn trust(&mut self) {
+        self.inbox.trust();
     }
 
     /// Gives memory back that a large answer or load took.

@@ -20,9 +20,9 @@ pub(super) fn connect(
     let usual = connector.database().filter(|_| access.read_only());
     let database = usual.unwrap_or_else(|| workspace.name());
     let mut connection = connector.connect_in(database, &format!("{WORK}{run}"))?;
-    connection.run(connection.server.product.text("settings of a session"))?;
+    connection.set(connection.server.product.text("settings of a session"))?;
     if access.read_only() {
-        connection.run(text("read only"))?;
+        connection.set(text("read only"))?;
     }
     let held = connection.ask_one(&fill("take the lock of a session", &[("lock", &work(run))]))?;
     if held.as_deref() == Some("1") {

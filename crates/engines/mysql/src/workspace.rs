@@ -56,7 +56,7 @@ fn take(connection: &mut Connection, lock: &str, seconds: u32) -> Result<bool> {
 }
 
 fn give_back(connection: &mut Connection, lock: &str) -> Result<()> {
-    connection.run(&fill("give a lock back", &[("lock", lock)])).map(drop)
+    connection.set(&fill("give a lock back", &[("lock", lock)])).map(drop)
 }
 
 /// Works with a place's locks while nobody else does.
@@ -105,7 +105,7 @@ impl Keepers for Connector {
     /// It neither works nor is in any of our databases.
     fn keeper(&self, name: &str) -> Result<Connection> {
         let mut connection = self.connect(name)?;
-        connection.run(connection.server.product.text("settings of a session"))?;
+        connection.set(connection.server.product.text("settings of a session"))?;
         Ok(connection)
     }
 }
@@ -125,9 +125,9 @@ impl Keeper for Connection {
 
     fn make(&mut self, workspace: &Workspace, found: Owner) -> Result<()> {
         if found == Owner::Nobody {
-            self.run(&of_place("make a database", workspace))?;
+            self.set(&of_place("make a database", workspace))?;
         }
-        self.run(&Self::marking(workspace)).map(drop).inspect_err(|_| {
+        self.set(&Self::marking(workspace)).map(drop).inspect_err(|_| {
             // It is empty, and nobody but us can have made it: better none than one without a mark.
             let _ = self.run(&of_place("remove a database", workspace));
         })
@@ -162,7 +162,7 @@ impl Keeper for Connection {
     fn leave(&mut self, _: &Workspace) {
         self.link.set_timeout(Some(PATIENCE));
         // If it fails the session is dead and its locks with it.
-        let _ = self.run(text("give all locks back"));
+        let _ = self.set(text("give all locks back"));
     }
 
     fn answers(&mut self) -> bool {

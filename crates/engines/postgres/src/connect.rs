@@ -11,12 +11,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
+use plimsoll_engine::server::bounds::question;
 use plimsoll_engine::server::canceller::{CANCEL_PATIENCE, Canceller};
 use plimsoll_engine::server::errors::unreachable;
 use plimsoll_engine::server::lines::Pulse;
 use plimsoll_engine::server::link::Refused;
 use plimsoll_engine::server::socket::{Address, KeepAlive};
 use plimsoll_engine::server::tls::{self, Protection, Trust};
+use plimsoll_engine::server::tool::Told;
 use plimsoll_engine::server::url;
 use plimsoll_engine::{Credentials, Environment, Error, ErrorKind, Result, Secret};
 
@@ -77,8 +79,11 @@ pub(super) struct Connector {
     /// True if all hosts are sockets or loopback addresses.
     pub(super) loopback: bool,
     pub(super) warnings: Vec<String>,
-    /// What libpq's programs are to be told, as their environment; it may hold the password.
+    /// What libpq's programs are to be told, as their environment; the password is not among it.
     tool_environment: Vec<(&'static str, String)>,
+    /// The password that they find in a file.
+    tool_password: Option<Secret>,
+    told: Arc<Mutex<Option<Told>>>,
     /// The server that let us in last.
     reached: Arc<Mutex<Option<(Address, Host)>>>,
 }
@@ -164,7 +169,6 @@ impl Connector {
             ("PGHOST", "host"),
             ("PGHOSTADDR", "hostaddr"),
             ("PGPORT", "port"),
-            ("PGPASSWORD", "password"),
             ("PGTARGETSESSIONATTRS", "target_session_attrs"),
         ];
         let mut tool_environment: Vec<(&str, String)> =
@@ -187,6 +191,8 @@ impl Connector {
             loopback,
             warnings,
             tool_environment,
+            tool_password: location.get("password").map(Secret::new),
+            told: Arc::default(),
             reached: Arc::default(),
         })
     }
@@ -219,19 +225,30 @@ impl Connector {
             loopback: true,
             warnings: Vec::new(),
             tool_environment: Vec::new(),
+            tool_password: None,
             reached: Arc::default(),
             ..self.clone()
         }
     }
 
-    /// Tells one of libpq's programs how to connect. The environment of a program can be read by its user alone.
-    pub(super) fn configure(&self, program: &mut Command) {
+    /// Tells one of libpq's programs how to connect: the password by a file, as the program's own children would keep its environment.
+    pub(super) fn configure(&self, program: &mut Command) -> Result<()> {
         // Nothing of the user's environment may send it, or the password, elsewhere.
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PG")) {
             program.env_remove(name);
         }
         program.env("PGAPPNAME", "plimsoll tool");
         program.envs(self.tool_environment.iter().map(|(name, value)| (name, value)));
+        if let Some(password) = &self.tool_password {
+            let line = password::line(password.expose()).ok_or_else(|| {
+                let message = "the server's programs can't be told a password with a new line in it";
+                Error::new(ErrorKind::Unsupported, message).hint("give the user another password for this test")
+            })?;
+            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+            let file = if let Some(file) = told.take() { file } else { Told::new(&line)? };
+            program.env("PGPASSFILE", &told.insert(file).path);
+        }
+        Ok(())
     }
 
     /// A connection under a name that `pg_stat_activity` shows. Like all of them it notices within half a minute that the other
@@ -308,10 +325,11 @@ impl Connector {
         let mut line = WireConnection::new(route.open(address, &host, timeout, errors)?);
         let numbers = login::log_in(&mut line, login, database, name, errors)?;
         line.stream.socket().clear_timeout()?;
+        line.trust();
         let breaker = line.stream.socket().breaker();
         let (route, address, of_cancel) = (route.clone(), address.clone(), errors.clone());
         let ask = move || route.cancel((&address, &host), numbers, CANCEL_PATIENCE, &of_cancel);
-        Ok(Connection::new(line, errors.clone(), Canceller::new(breaker, ask)))
+        Ok(Connection::new(line, errors.clone(), Canceller::new(breaker, ask), question(self.timeout)))
     }
 
     /// Whether the server writes, or does not, as the URL wants it.

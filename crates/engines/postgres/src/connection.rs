@@ -2,13 +2,16 @@
 
 use std::io;
 use std::str::FromStr;
+use std::time::Duration;
 
+use plimsoll_engine::server::bounds::{Allowance, ORDER};
 use plimsoll_engine::server::canceller::Canceller;
 use plimsoll_engine::server::link::{self, Link};
 use plimsoll_engine::{Error, ErrorKind, Result, Value};
 use postgres_protocol::message::backend::{
-    COMMAND_COMPLETE_TAG, COPY_DATA_TAG, COPY_IN_RESPONSE_TAG, DATA_ROW_TAG, ERROR_RESPONSE_TAG,
-    PARAMETER_DESCRIPTION_TAG, READY_FOR_QUERY_TAG, ROW_DESCRIPTION_TAG,
+    COMMAND_COMPLETE_TAG, COPY_DATA_TAG, COPY_IN_RESPONSE_TAG, DATA_ROW_TAG, ERROR_RESPONSE_TAG, NOTICE_RESPONSE_TAG,
+    NOTIFICATION_RESPONSE_TAG, PARAMETER_DESCRIPTION_TAG, PARAMETER_STATUS_TAG, READY_FOR_QUERY_TAG,
+    ROW_DESCRIPTION_TAG,
 };
 use postgres_protocol::message::frontend::{self, BindError};
 use postgres_protocol::{IsNull, Oid};
@@ -65,11 +68,21 @@ pub(super) struct Connection {
     pub(super) link: Link<WireConnection>,
     pub(super) errors: Errors,
     pub(super) is_in_transaction: bool,
+    /// How long an answer to a question of ours may take.
+    patience: Duration,
 }
 
 impl Connection {
-    pub(super) fn new(line: WireConnection, errors: Errors, canceller: Canceller) -> Self {
-        Self { link: Link::new(line, canceller), errors, is_in_transaction: false }
+    pub(super) fn new(line: WireConnection, errors: Errors, canceller: Canceller, patience: Duration) -> Self {
+        Self { link: Link::new(line, canceller), errors, is_in_transaction: false, patience }
+    }
+
+    /// Does something that has to be over within so long.
+    fn within<T>(&mut self, patience: Duration, work: impl FnOnce(&mut Self) -> T) -> T {
+        self.link.end_within(patience);
+        let done = work(self);
+        self.link.lift_end();
+        done
     }
 
     pub(super) fn fail(&mut self, failed: Failed) -> Error {
@@ -98,7 +111,7 @@ impl Connection {
 
     /// Reads until the server is ready again; each message but the last goes to `each`.
     fn answer(&mut self, mut each: impl FnMut(u8, &[u8]) -> Outcome<()>) -> Outcome<()> {
-        let mut server_error = None;
+        let (mut server_error, mut aside) = (None, Allowance::passed_over());
         loop {
             match self.link.line.receive() {
                 Ok((READY_FOR_QUERY_TAG, message)) => {
@@ -106,8 +119,16 @@ impl Connection {
                     self.link.canceller.end();
                     return server_error.map_or(Ok(()), |server_error| Err(Failed::Server(server_error)));
                 }
-                Ok((ERROR_RESPONSE_TAG, message)) => server_error = Some(Box::new(ServerError::of(message)?)),
-                Ok((COPY_IN_RESPONSE_TAG, _)) => {
+                Ok((ERROR_RESPONSE_TAG, message)) => {
+                    aside.take(message.len())?;
+                    server_error = Some(Box::new(ServerError::of(message)?));
+                }
+                // Nobody asked for these.
+                Ok((NOTICE_RESPONSE_TAG | PARAMETER_STATUS_TAG | NOTIFICATION_RESPONSE_TAG, message)) => {
+                    aside.take(message.len())?;
+                }
+                Ok((COPY_IN_RESPONSE_TAG, message)) => {
+                    aside.take(message.len())?;
                     // Here there is nothing to copy, and Sync was not heard.
                     frontend::copy_fail("no rows were given", &mut self.link.line.out)?;
                     frontend::sync(&mut self.link.line.out);
@@ -138,7 +159,8 @@ impl Connection {
         }
     }
 
-    /// Runs statements as a text and gives the rows that the last one changed; rows that they return are passed over.
+    /// Runs statements of ours as a text and gives the rows that the last one changed. They have an hour, and return next to
+    /// nothing, which is passed over.
     pub(super) fn run(&mut self, sql: &str) -> Result<u64> {
         self.link.alive()?;
         self.try_run(sql).map_err(|failed| self.fail(failed))
@@ -146,9 +168,30 @@ impl Connection {
 
     /// The same, with the server's own words if it refuses.
     pub(super) fn try_run(&mut self, sql: &str) -> Outcome<u64> {
+        let mut returned = Allowance::passed_over();
+        self.within(ORDER, |own| own.text(sql, |bytes| returned.take(bytes)))
+    }
+
+    /// The same for what lasts as long as its data is large. Rows that come of it are passed over.
+    pub(super) fn work(&mut self, sql: &str) -> Result<u64> {
+        self.link.alive()?;
+        self.text(sql, |_| Ok(())).map_err(|failed| self.fail(failed))
+    }
+
+    /// Settles what holds for this connection, which takes no time.
+    pub(super) fn set(&mut self, sql: &str) -> Result<u64> {
+        self.link.alive()?;
+        let mut returned = Allowance::passed_over();
+        let done = self.within(self.patience, |own| own.text(sql, |bytes| returned.take(bytes)));
+        done.map_err(|failed| self.fail(failed))
+    }
+
+    /// Runs statements as a text. `passed_over` hears of the bytes of each message.
+    fn text(&mut self, sql: &str, mut passed_over: impl FnMut(usize) -> io::Result<()>) -> Outcome<u64> {
         self.put(|out| Ok(frontend::query(sql, out)?))?;
         let mut changed = 0;
         self.exchange(|tag, message| {
+            passed_over(message.len())?;
             if tag == COMMAND_COMPLETE_TAG {
                 changed = rows_changed(message);
             }
@@ -164,9 +207,10 @@ impl Connection {
             frontend::parse("", sql, [], out)?;
             bind_texts("", parameters, out)
         });
-        let mut rows = Vec::new();
-        let asked = put.and_then(|()| self.exchange(|tag, message| keep(&mut rows, tag, message)));
-        asked.map(|()| rows).map_err(|failed| self.fail(failed))
+        let mut rows = Kept::default();
+        let asked =
+            put.and_then(|()| self.within(self.patience, |own| own.exchange(|tag, message| rows.keep(tag, message))));
+        asked.map(|()| rows.rows).map_err(|failed| self.fail(failed))
     }
 
     /// The first row of [`Connection::rows`]; an error if there is none.
@@ -208,15 +252,19 @@ impl Connection {
     }
 
     fn answers(&mut self, put: Outcome<()>, count: usize) -> Result<Vec<Result<Vec<Texts>>>> {
-        put.and_then(|()| Ok(self.send()?)).map_err(|failed| self.fail(failed))?;
-        let mut answers = Vec::with_capacity(count);
-        for _ in 0..count {
-            let mut rows = Vec::new();
-            let answer = self.answer(|tag, message| keep(&mut rows, tag, message));
-            answers.push(answer.map(|()| rows).map_err(|failed| self.fail(failed)));
-            self.link.alive()?;
-        }
-        Ok(answers)
+        put.map_err(|failed| self.fail(failed))?;
+        self.within(self.patience, |own| {
+            own.send().map_err(|error| own.fail(error.into()))?;
+            let mut answers = Vec::with_capacity(count);
+            let mut rows = Kept::default();
+            for _ in 0..count {
+                let answer = own.answer(|tag, message| rows.keep(tag, message));
+                let rows = std::mem::take(&mut rows.rows);
+                answers.push(answer.map(|()| rows).map_err(|failed| own.fail(failed)));
+                own.link.alive()?;
+            }
+            Ok(answers)
+        })
     }
 
     /// Prepares a statement, in place of one that has this name.
@@ -229,7 +277,7 @@ impl Connection {
             Ok(())
         })?;
         let mut prepared = Prepared { name: name.to_owned(), parameters: Box::default(), columns: Box::default() };
-        self.exchange(|tag, message| {
+        let learn = |tag, message: &[u8]| {
             match tag {
                 PARAMETER_DESCRIPTION_TAG => {
                     let mut reader = Reader::of(message);
@@ -240,7 +288,8 @@ impl Connection {
                 _ => {}
             }
             Ok(())
-        })?;
+        };
+        self.within(self.patience, |own| own.exchange(learn))?;
         Ok(prepared)
     }
 
@@ -364,11 +413,28 @@ pub(super) fn bind_texts(name: &str, parameters: &[&str], out: &mut BytesMut) ->
     Ok(())
 }
 
-fn keep(rows: &mut Vec<Texts>, tag: u8, message: &[u8]) -> Outcome<()> {
-    if tag == DATA_ROW_TAG {
-        rows.push(Texts::of(message)?);
+/// The rows of answers to questions.
+struct Kept {
+    rows: Vec<Texts>,
+    allowance: Allowance,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self { rows: Vec::new(), allowance: Allowance::kept() }
     }
-    Ok(())
+}
+
+impl Kept {
+    fn keep(&mut self, tag: u8, message: &[u8]) -> Outcome<()> {
+        if tag != DATA_ROW_TAG {
+            return Ok(self.allowance.take(message.len())?);
+        }
+        let texts = Reader::of(message).u16()?;
+        self.allowance.take_row(texts.into(), message.len())?;
+        self.rows.push(Texts::of(message)?);
+        Ok(())
+    }
 }
 
 /// The types of a row's columns, out of a `RowDescription`.

@@ -22,10 +22,10 @@ const NULL: [u8; 4] = (-1i32).to_be_bytes();
 pub(super) fn load(connection: &mut Connection, table: &Table, rows: &mut dyn RowSource) -> Result<RowSummary> {
     let columns: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
     let sql = format!("COPY {} ({}) FROM STDIN (FORMAT binary)", table.name, columns.join(", "));
-    connection.run("BEGIN")?;
+    connection.work("BEGIN")?;
     let loaded = pieces(connection, &sql, &table.types(), rows);
     // After an error the server takes COMMIT for ROLLBACK, without a complaint.
-    let ended = connection.run(if loaded.is_ok() { "COMMIT" } else { "ROLLBACK" });
+    let ended = connection.work(if loaded.is_ok() { "COMMIT" } else { "ROLLBACK" });
     connection.link.line.shrink();
     loaded.and_then(|row_summary| ended.map(|_| row_summary))
 }

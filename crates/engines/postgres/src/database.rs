@@ -82,7 +82,7 @@ impl Workspaces for PostgresDatabase {
 
     fn remove(&self, workspace: &Workspace) -> Result<bool> {
         place::remove(self.connector.as_ref(), workspace, |connection| {
-            connection.run(sql("patience for locks"))?;
+            connection.set(sql("patience for locks"))?;
             if workspace.kind() != WorkspaceKind::Copy {
                 return workspace::drop_schema(connection, workspace).map(|()| true);
             }
@@ -139,7 +139,7 @@ impl Telemetry for PostgresDatabase {
 
     fn answers(&self, patience: Duration) -> bool {
         let connection = self.connector.connect_hurried(CONTROL, patience);
-        connection.and_then(|mut connection| connection.run("")).is_ok()
+        connection.and_then(|mut connection| connection.set("")).is_ok()
     }
 
     fn server_pids(&self) -> Vec<u32> {

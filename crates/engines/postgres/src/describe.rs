@@ -71,7 +71,8 @@ pub(super) fn describe(connection: &mut Connection, connector: &Connector) -> Re
         fingerprint: format!("{}/{database}", system.unwrap_or_else(|| connector.errors.address.clone())),
         warnings,
         ..Description::new(NAME, version, page_bytes, weak_isolation)
-    };
+    }
+    .shown();
     let ceilings = ceilings(connection);
     Ok(Server { description, version: row.get(1).unwrap_or(0), data_directory, table_directory, ceilings })
 }

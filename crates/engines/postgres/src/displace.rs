@@ -27,6 +27,6 @@ pub(super) fn displace(connection: &mut Connection, run: &Workspace, free_bytes:
     }
     let (bytes, pages) = ((page - page / 10).to_string(), pages.to_string());
     let words = [("schema", run.name()), ("table", DISPLACER), ("bytes", &bytes), ("pages", &pages)];
-    connection.run(&filled("displace what is cached", &words))?;
+    connection.work(&filled("displace what is cached", &words))?;
     Ok(true)
 }

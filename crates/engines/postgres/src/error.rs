@@ -56,7 +56,7 @@ impl ServerError {
                 }
                 return Ok(server_error);
             }
-            let text = String::from_utf8_lossy(reader.text()?).into_owned();
+            let text = errors::words(reader.text()?);
             match field {
                 b'C' => server_error.code = text,
                 b'M' => server_error.message = text,

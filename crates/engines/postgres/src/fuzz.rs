@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use plimsoll_engine::server::canceller::Canceller;
 use plimsoll_engine::server::link::Refused;
@@ -89,7 +90,7 @@ fn answers() {
             }
             return;
         }
-        let mut connection = Connection::new(line, errors, canceller);
+        let mut connection = Connection::new(line, errors, canceller, Duration::from_mins(1));
         match (kind, answer.len() % 3) {
             ("text", 0) => {
                 let mut packets = answer.len() % 5;

@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::{fs, io};
 
+use plimsoll_engine::files;
 use plimsoll_engine::target::{Credentials, Environment, Secret};
 
 #[derive(Debug, Clone, Copy)]
@@ -53,12 +54,18 @@ fn from_file(login: Login<'_>, path: &std::path::Path) -> Found {
     if metadata.permissions().mode() & 0o077 != 0 {
         return warn("its group or everybody may read it; chmod 0600 mends that");
     }
-    match fs::read_to_string(path) {
+    match files::read_text(path, files::SMALL) {
         Ok(text) => {
             Found { password: text.lines().find_map(|line| from_line(login, line)).map(Secret::new), warning: None }
         }
         Err(_) => warn("it can't be read"),
     }
+}
+
+/// The line of a password file that has this password for every server; none has a new line in it.
+pub(super) fn line(password: &str) -> Option<String> {
+    let escaped = password.replace('\\', "\\\\").replace(':', "\\:");
+    (!password.contains(['\n', '\r'])).then(|| format!("*:*:*:*:{escaped}\n"))
 }
 
 /// The password of a line `host:port:database:user:password`, if the line is for this login. `*` stands for everything;
@@ -104,6 +111,14 @@ mod tests {
 
     fn search(file: &tempfile::NamedTempFile) -> Found {
         find(LOGIN, &Credentials::default(), file.path().to_str(), &|_| None)
+    }
+
+    #[test]
+    fn a_line_of_ours_is_read_as_it_was_written() {
+        for password in ["simple", "a:b\\c d#'\"", "*"] {
+            assert_eq!(from_line(LOGIN, line(password).unwrap().trim_end_matches('\n')).as_deref(), Some(password));
+        }
+        assert_eq!(line("two\nlines"), None);
     }
 
     #[test]

@@ -3,12 +3,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use plimsoll_engine::server::restored::{BACKUP, Site, folder_bytes};
 use plimsoll_engine::server::tool;
 use plimsoll_engine::transfer::{RESTORE, START};
-use plimsoll_engine::{Database, Error, ErrorKind, Follow, Restored, Result, Workspace};
+use plimsoll_engine::{Database, Error, ErrorKind, Follow, Restored, Result, Workspace, process};
 
 use super::connect::Connector;
 use super::connection::Connection;
@@ -51,8 +51,8 @@ impl Restorer {
     }
 
     pub(super) fn back_up(&self, connector: &Connector, folder: &Path, follow: &mut dyn Follow) -> Result<()> {
-        let mut command = Command::new(&self.base_backup);
-        connector.configure(&mut command);
+        let mut command = process::program(&self.base_backup);
+        connector.configure(&mut command)?;
         let backup = folder.join(BACKUP);
         // A slot would stay at the server if we were killed. A checkpoint at once, as we measure and not the server's pace.
         command.args(["--wal-method=stream", "--no-slot", "--checkpoint=fast", "--no-password", "--label=plimsoll"]);
@@ -84,7 +84,7 @@ impl Restorer {
             // It is there only if the first server is a standby.
             let _ = fs::remove_file(site.data().join(name));
         }
-        let mut command = Command::new(&self.server);
+        let mut command = process::program(&self.server);
         command.arg("-D").arg(site.data()).env("LC_ALL", "C");
         let socket = site.socket_folder();
         site.start(command, &connector.clock, follow, workspace, || open(connector.at_socket(&socket, PORT)))

@@ -31,7 +31,7 @@ pub(super) fn connect(
     access: RequestAccess,
 ) -> Result<Connection> {
     let mut connection = connector.connect(&format!("{WORK}{run}"))?;
-    connection.run(&preparation(workspace, access))?;
+    connection.set(&preparation(workspace, access))?;
     Ok(connection)
 }
 
@@ -110,7 +110,7 @@ impl Session for PostgresSession {
 
     fn execute(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<u64> {
         if parameters.is_empty() {
-            return self.connection.run(sql);
+            return self.connection.work(sql);
         }
         self.connection.link.alive()?;
         let changed = self.execute_prepared(sql, parameters, |_, _| Ok(()));
@@ -152,7 +152,7 @@ impl Session for PostgresSession {
 
     /// Statistics for the planner, frozen rows and a visibility map, so that no later scan writes.
     fn settle_table(&mut self, table: &Table) -> Result<()> {
-        self.connection.run(&filled("settle a table", &[("table", &table.name)])).map(drop)
+        self.connection.work(&filled("settle a table", &[("table", &table.name)])).map(drop)
     }
 
     fn checkpoint(&mut self) -> Result<bool> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use plimsoll_engine::server::place::{Keeper as _, Keepers as _, Owner, WORK};
 use plimsoll_engine::server::tool;
 use plimsoll_engine::transfer::{COPY, DEFINITIONS, INDEXES, TABLES};
-use plimsoll_engine::{Follow, Move, Program, Restored, Result, Transfer, Workspace};
+use plimsoll_engine::{Follow, Move, Program, Restored, Result, Transfer, Workspace, process};
 
 use super::connect::Connector;
 use super::connection::Connection;
@@ -52,7 +52,7 @@ impl PostgresTransfer {
             follow.working(connection.link.cancel());
             follow.stage(COPY)?;
         }
-        connection.run(sql).map(drop)
+        connection.work(sql).map(drop)
     }
 
     fn create_empty(&self, copy: &Workspace) -> Result<()> {
@@ -66,8 +66,8 @@ impl PostgresTransfer {
 
     /// A program of libpq that works in a database.
     fn program(&self, number: usize, database: &Workspace) -> Result<Command> {
-        let mut command = Command::new(&tool::found(self.tools.as_ref())?[number]);
-        self.connector.configure(&mut command);
+        let mut command = process::program(&tool::found(self.tools.as_ref())?[number]);
+        self.connector.configure(&mut command)?;
         command.env("PGDATABASE", database.name()).arg("--no-password");
         Ok(command)
     }

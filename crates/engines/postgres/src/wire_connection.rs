@@ -50,6 +50,11 @@ impl WireConnection {
         Ok((tag, self.inbox.at(message)))
     }
 
+    /// The server has let us in: its messages may be as large as rows are.
+    pub(super) fn trust(&mut self) {
+        self.inbox.trust();
+    }
+
     /// Gives memory back that a large answer or load took.
     pub(super) fn shrink(&mut self) {
         self.inbox.shrink();

@@ -49,7 +49,7 @@ impl Keepers for Connector {
     /// It stays connected; see [`staying`].
     fn keeper(&self, name: &str) -> Result<Connection> {
         let mut connection = self.connect(name)?;
-        connection.run(&staying())?;
+        connection.set(&staying())?;
         Ok(connection)
     }
 }
@@ -74,7 +74,7 @@ impl Keeper for Connection {
     fn make(&mut self, workspace: &Workspace, _: Owner) -> Result<()> {
         // Two statements in one message are one transaction.
         let make = filled("make a schema", &[("schema", workspace.name())]);
-        self.run(&format!("{make}; {}", Self::marking(workspace))).map(drop)
+        self.set(&format!("{make}; {}", Self::marking(workspace))).map(drop)
     }
 
     fn marking(workspace: &Workspace) -> String {
@@ -102,12 +102,12 @@ impl Keeper for Connection {
     fn leave(&mut self, _: &Workspace) {
         self.link.set_timeout(Some(PATIENCE));
         // If it fails the session is dead and its locks with it.
-        let _ = self.run(sql("give all locks back"));
+        let _ = self.set(sql("give all locks back"));
     }
 
     fn answers(&mut self) -> bool {
         self.link.set_timeout(Some(PATIENCE));
-        let answers = self.run("").is_ok();
+        let answers = self.set("").is_ok();
         self.link.set_timeout(None);
         answers
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use plimsoll_engine::server::tool;
 use plimsoll_engine::transfer::{COPY, RESTORE, TABLES};
-use plimsoll_engine::{Error, ErrorKind, Follow, Move, Restored, Result, Transfer, Workspace};
+use plimsoll_engine::{Error, ErrorKind, Follow, Move, Restored, Result, Transfer, Workspace, process};
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 
@@ -44,7 +44,7 @@ impl SqliteTransfer {
     }
 
     fn shell(&self) -> Result<Command> {
-        let mut command = Command::new(tool::found(self.shell.as_ref())?);
+        let mut command = process::program(tool::found(self.shell.as_ref())?);
         command.args(["-batch", "-bail", "-init", "/dev/null"]);
         Ok(command)
     }

@@ -40,7 +40,7 @@ pub fn compare(options: &Compare, settings: &Settings, printer: &Printer) -> Res
     }
     if options.json {
         for pair in &pairs {
-            pair.rows.iter().for_each(|row| printer.result(&pair.json(row).to_string()));
+            pair.rows.iter().for_each(|row| printer.json(&pair.json(row).to_string()));
         }
     } else {
         let rows: Vec<Comparison> = pairs.iter().flat_map(Pair::for_people).collect();

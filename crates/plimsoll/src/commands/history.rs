@@ -28,7 +28,7 @@ pub fn history(options: &args::History, settings: &Settings, printer: &Printer) 
         write(path, &html::page(&[told.report()], &format!("{} runs", told.runs.len()), &made_now(&title)), printer)?;
     }
     if options.json {
-        printer.result(&found.json(&told).to_string());
+        printer.json(&found.json(&told).to_string());
     } else if options.html.as_deref() != Some(std::path::Path::new("-")) {
         printer.result(&terminal::report(&told.report(), Style { full: true, ..printer.style }));
         if found.runs.len() < FEWEST_RUNS && !found.left_out.is_empty() && options.like.is_none() {

@@ -1,8 +1,6 @@
 //! `plimsoll report`: stored runs as HTML, Markdown or CSV.
 
-use std::fs::Permissions;
 use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use plimsoll_measurement::{RunRecord, exit};
@@ -93,9 +91,10 @@ pub fn write(path: &Path, text: &str, printer: &Printer) -> Result<(), Failure> 
     }
     let mut file = beside(&target).map_err(|error| failed(&error))?;
     file.write_all(text.as_bytes()).map_err(|error| failed(&error))?;
-    // A temporary file is for its owner only; a report is an ordinary file, or keeps the rights that it had.
-    let mode = there.map_or_else(|| Permissions::from_mode(0o644), |there| there.permissions());
-    file.as_file().set_permissions(mode).map_err(|error| failed(&error))?;
+    // A report is for its owner only, as a temporary file is, or keeps the rights that the one before it had.
+    if let Some(there) = there {
+        file.as_file().set_permissions(there.permissions()).map_err(|error| failed(&error))?;
+    }
     file.persist(&target).map_err(|error| failed(&error.error))?;
     printer.remark(&format!("wrote {}", path.display()));
     Ok(())

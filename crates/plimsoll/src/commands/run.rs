@@ -9,7 +9,7 @@ use plimsoll_bench::run::{self, Plan};
 use plimsoll_bench::step::LevelWords;
 use plimsoll_bench::step::kind::Consent;
 use plimsoll_bench::{Definition, Interrupt, Parameters, Sinks, definition, execute, feed};
-use plimsoll_engine::{Cold, Target};
+use plimsoll_engine::{Cold, Target, files};
 use plimsoll_measurement::{Host, RunRecord, exit, units};
 use plimsoll_report::terminal;
 use plimsoll_store::RunStore;
@@ -113,7 +113,7 @@ pub fn measure(
 pub fn present(record: &RunRecord, json: bool, printer: &Printer) -> Result<(), Failure> {
     if json {
         let line = plimsoll_report::json_line(record).map_err(|error| Failure::usage(error.to_string()))?;
-        printer.result(&line);
+        printer.json(&line);
     } else if !record.repetitions.is_empty() || record.error.is_none() {
         printer.result(&terminal::run(record, printer.style));
     }
@@ -263,7 +263,7 @@ fn find(test: &str) -> Result<Definition, Failure> {
         return definition::find_builtin(test)
             .map_err(|problem| Failure::usage(problem).hint("'plimsoll tests' lists them; a file must end in .toml"));
     }
-    let text = std::fs::read_to_string(test).map_err(|error| {
+    let text = files::read_text(Path::new(test), files::LARGE).map_err(|error| {
         Failure::usage(format!("cannot read the definition {test}: {error}"))
             .hint("'plimsoll tests show read-scan' prints a definition as an example")
     })?;

@@ -41,7 +41,7 @@ pub fn runs(options: &Runs, settings: &Settings, printer: &Printer) -> Result<u8
             serde_json::to_writer(&mut lines, run).map_err(|error| Failure::usage(error.to_string()))?;
             lines.push(b'\n');
         }
-        printer.result(&String::from_utf8_lossy(&lines));
+        printer.json(&String::from_utf8_lossy(&lines));
     } else if found.is_empty() {
         let any = store.summaries(&Filter { limit: Some(1), ..Filter::default() })?;
         printer.remark(&if any.is_empty() {
@@ -80,7 +80,7 @@ pub fn show(options: &Show, settings: &Settings, printer: &Printer) -> Result<u8
     multiples::apply(&options.multiples, store.as_ref(), std::slice::from_mut(&mut record))?;
     if options.json {
         let line = plimsoll_report::json_line(&record).map_err(|error| Failure::usage(error.to_string()))?;
-        printer.result(&line);
+        printer.json(&line);
     } else {
         printer.result(&terminal::run(&record, Style { full: options.full, ..printer.style }));
     }

@@ -39,7 +39,7 @@ pub fn self_test(url: &str, options: &Doctor, printer: &Printer) -> Result<u8, F
     };
     if options.json {
         let line = serde_json::to_string(&tested.for_others()).map_err(|error| Failure::usage(error.to_string()))?;
-        printer.result(&line);
+        printer.json(&line);
     } else if !is_printed {
         let style = Style { full: printer.verbose, ..printer.style };
         printer.result(&terminal::report(&build::report(&tested.record), style));

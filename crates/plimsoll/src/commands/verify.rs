@@ -219,7 +219,7 @@ impl Bench<'_> {
         if self.options.json {
             let mut line = serde_json::json!(row);
             line["verdict"] = row.verdict().into();
-            self.printer.result(&line.to_string());
+            self.printer.json(&line.to_string());
         }
         rows.push(row);
     }

@@ -85,17 +85,7 @@ pub fn ends_of(one: &Value) -> Option<String> {
     ends(one.value, one.low?, one.high?)
 }
 
-/// Text from outside, made harmless for a terminal: control and direction characters can neither move the cursor nor
-/// reorder a line; ends of lines become spaces.
-pub fn plain(text: &str) -> String {
-    let harmless = |c: char| match c {
-        '\n' | '\r' | '\t' => ' ',
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
-        c if c.is_control() => '\u{fffd}',
-        c => c,
-    };
-    text.chars().map(harmless).collect()
-}
+pub use plimsoll_measurement::foreign::plain;
 
 /// A length of time: `2 min 05 s`, `0 s`.
 pub fn seconds(length: f64) -> String {

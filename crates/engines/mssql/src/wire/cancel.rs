@@ -9,6 +9,8 @@ use std::time::Duration;
 use mssql_tds::core::CancelHandle;
 use plimsoll_engine::database::Cancel;
 
+use super::guard::Guard;
+
 /// How long a server may take to confirm that it has stopped; after that the connection is given up.
 pub(super) const SETTLE_SECONDS: u32 = 5;
 
@@ -37,6 +39,8 @@ pub(super) enum Abandoned {
     Cancelled,
     /// Its time was over, and it did not end.
     TimedOut,
+    /// It would have taken too much memory.
+    TooMuch,
 }
 
 impl Canceller {
@@ -76,7 +80,26 @@ impl Canceller {
     /// Waits for something on the line, but not for ever. It waits until somebody severs the line, or some seconds
     /// after it was cancelled or its time (0: as long as it takes) was over. The driver gives up by itself where it
     /// waits for an answer; where it can't send it doesn't.
+    /// Nor does it wait for what would take too much memory.
     pub(super) async fn patiently<T>(&self, timeout_s: u32, work: impl Future<Output = T>) -> Result<T, Abandoned> {
+        self.waiting(timeout_s, work, Some(Guard::default())).await
+    }
+
+    /// The same for what guards itself.
+    pub(super) async fn patiently_unguarded<T>(
+        &self,
+        timeout_s: u32,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Abandoned> {
+        self.waiting(timeout_s, work, None).await
+    }
+
+    async fn waiting<T>(
+        &self,
+        timeout_s: u32,
+        work: impl Future<Output = T>,
+        mut guard: Option<Guard>,
+    ) -> Result<T, Abandoned> {
         let mut work = pin!(work);
         let settle = Duration::from_secs(SETTLE_SECONDS.into());
         let timer = |patience| Box::pin(tokio::time::sleep(patience));
@@ -85,6 +108,9 @@ impl Canceller {
         poll_fn(move |context| {
             if let Poll::Ready(done) = work.as_mut().poll(context) {
                 return Poll::Ready(Ok(done));
+            }
+            if guard.as_mut().is_some_and(Guard::is_too_much) {
+                return Poll::Ready(Err(Abandoned::TooMuch));
             }
             let mut state = self.state();
             match &mut state.waker {

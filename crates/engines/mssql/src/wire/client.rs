@@ -11,16 +11,22 @@ use mssql_tds::connection::tds_client::{
 };
 use mssql_tds::connection_provider::tds_connection_provider::TdsConnectionProvider;
 use mssql_tds::core::{CancelHandle, TdsResult};
-use mssql_tds::error::Error as DriverError;
+use plimsoll_clock::{Clock as _, RealClock};
 use plimsoll_engine::{Answer, Cancel, ColumnType, Error, ErrorKind, Row, RowSource, RowSummary, Shape, Value};
+use plimsoll_measurement::Moment;
 use tokio::runtime::{Builder, Runtime};
 
-use super::bulk::{self, Form, Progress, Rows, Stop};
+use super::bulk::{Form, Progress, Rows, Stop};
 use super::cancel::{Abandoned, Canceller, SETTLE_SECONDS};
+use super::fault::fault;
+use super::guard::{TOO_MUCH, guarded};
 use super::login::{Endpoint, Login};
 use super::sink::{IntoCount, IntoRow, Sink};
-use super::{EachRow, Fault, Loading, Outcome, SEVERED, ServerError, Wire, route, shape, values};
+use super::{EachRow, Fault, Loading, Outcome, SEVERED, Wire, route, shape, values};
 use crate::dialect::CALL;
+
+/// Rows after which it is looked whether the time of a statement is over.
+const ROWS_BETWEEN_LOOKS: u64 = 256;
 
 pub(crate) struct Client {
     // Goes before the runtime that has its socket.
@@ -28,7 +34,11 @@ pub(crate) struct Client {
     runtime: Runtime,
     statements: Statements,
     canceller: Arc<Canceller>,
+    /// Seconds that a statement may take, as the target says; 0 for ever.
     command_timeout_s: u32,
+    /// Seconds that what is asked now may take, if that is less.
+    hurry_s: Option<u32>,
+    clock: RealClock,
     sent_on: Option<String>,
 }
 
@@ -87,7 +97,7 @@ impl Client {
         let runtime = runtime.map_err(|error| Fault::Driver(format!("no runtime could be started: {error}")))?;
         let provider = TdsConnectionProvider::new();
         let server = endpoint.data_source();
-        let connecting = provider.create_client(login.context(application), &server, None);
+        let connecting = guarded(provider.create_client(login.context(application), &server, None));
         let (connected, sent_on) = route::followed(|| runtime.block_on(connecting));
         match connected {
             Ok(driver) => Ok(Self {
@@ -96,6 +106,8 @@ impl Client {
                 statements: Statements::default(),
                 canceller: Arc::default(),
                 command_timeout_s: login.command_timeout_s,
+                hurry_s: None,
+                clock: RealClock::new(),
                 sent_on,
             }),
             Err(error) => {
@@ -150,14 +162,36 @@ impl Client {
             Abandoned::Severed => Fault::Closed(SEVERED.to_owned()),
             Abandoned::Cancelled => Fault::Cancelled,
             Abandoned::TimedOut => Fault::TimedOut,
+            Abandoned::TooMuch => Fault::Closed(TOO_MUCH.to_owned()),
+        }
+    }
+
+    /// Seconds that a statement may take now; 0 for ever.
+    fn timeout_s(&self) -> u32 {
+        match (self.hurry_s, self.command_timeout_s) {
+            (Some(hurry), 0) => hurry,
+            (Some(hurry), seconds) => hurry.min(seconds),
+            (None, seconds) => seconds,
+        }
+    }
+
+    /// Seconds that are left of the time of a statement that began then; 0 for ever.
+    fn left_s(&self, began: Moment) -> Outcome<u32> {
+        match self.timeout_s() {
+            0 => Ok(0),
+            seconds => {
+                let left = Duration::from_secs(seconds.into()).saturating_sub(self.clock.now().since(began));
+                if left.is_zero() { Err(Fault::TimedOut) } else { Ok(left.as_secs() as u32 + 1) }
+            }
         }
     }
 
     fn start(&mut self, sql: &str, parameters: &[Value<'_>], handle: &CancelHandle) -> Outcome<StatementResult> {
-        let Self { driver, runtime, statements, canceller, command_timeout_s, .. } = self;
-        let options = ExecuteOptions::new().timeout_secs(*command_timeout_s).cancel(handle);
+        let timeout_s = self.timeout_s();
+        let Self { driver, runtime, statements, canceller, .. } = self;
+        let options = ExecuteOptions::new().timeout_secs(timeout_s).cancel(handle);
         let starting = execute(driver, statements, sql, parameters, options);
-        let started = runtime.block_on(canceller.patiently(0, starting));
+        let started = runtime.block_on(canceller.patiently(timeout_s, starting));
         self.waited(started)
     }
 
@@ -184,8 +218,12 @@ impl Client {
         }
     }
 
-    fn rows(&mut self, row: &mut Row, columns: &[ColumnType], each: EachRow<'_>) -> Outcome<()> {
-        loop {
+    fn rows(&mut self, row: &mut Row, columns: &[ColumnType], each: EachRow<'_>, began: Moment) -> Outcome<()> {
+        for number in 1_u64.. {
+            // A server that never stops never lets us wait.
+            if number.is_multiple_of(ROWS_BETWEEN_LOOKS) {
+                self.left_s(began)?;
+            }
             row.clear();
             let mut sink = Sink(IntoRow { columns, row, fault: None });
             // Rows that have arrived need no runtime.
@@ -193,19 +231,21 @@ impl Client {
                 BufferedRowPoll::Complete => true,
                 BufferedRowPoll::Exhausted => false,
                 BufferedRowPoll::Partial => {
-                    let finishing = self.canceller.patiently(0, self.driver.finish_row_into(&mut sink));
+                    let left_s = self.left_s(began)?;
+                    let finishing = self.canceller.patiently(left_s, self.driver.finish_row_into(&mut sink));
                     let finished = self.runtime.block_on(finishing);
                     self.waited(finished)?;
                     true
                 }
                 BufferedRowPoll::Pending => {
-                    let waiting = self.canceller.patiently(0, self.driver.next_row_into(&mut sink));
+                    let left_s = self.left_s(began)?;
+                    let waiting = self.canceller.patiently(left_s, self.driver.next_row_into(&mut sink));
                     let next = self.runtime.block_on(waiting);
                     self.waited(next)?
                 }
             };
             if !there {
-                return Ok(());
+                break;
             }
             if let Some(fault) = sink.0.fault.take() {
                 return Err(Fault::Driver(fault));
@@ -215,6 +255,7 @@ impl Client {
             }
             each(row).map_err(Fault::Ours)?;
         }
+        Ok(())
     }
 
     /// Goes through all results of a statement.
@@ -226,15 +267,17 @@ impl Client {
         each: EachRow<'_>,
         handle: &CancelHandle,
     ) -> Outcome<u64> {
+        let began = self.clock.now();
         let mut result = self.start(sql, parameters, handle)?;
         let (mut changed, mut row) = (0, Row::default());
         loop {
             match result {
-                StatementResult::Rows => self.rows(&mut row, columns, each)?,
+                StatementResult::Rows => self.rows(&mut row, columns, each, began)?,
                 StatementResult::NoRows { rows_affected } => changed += rows_affected.unwrap_or(0),
                 StatementResult::End => break,
             }
-            let advanced = self.runtime.block_on(self.canceller.patiently(0, self.driver.advance()));
+            let left_s = self.left_s(began)?;
+            let advanced = self.runtime.block_on(self.canceller.patiently(left_s, self.driver.advance()));
             result = self.waited(advanced)?;
         }
         let closed = self.runtime.block_on(self.canceller.patiently(0, self.driver.close_query()));
@@ -255,7 +298,7 @@ impl Client {
         let (mut rows, mut changed, mut returned) = (0, 0, false);
         let Self { driver: client, runtime, statements, canceller, .. } = self;
         let counting = async {
-            let mut result = execute(client, statements, sql, parameters, options).await?;
+            let mut result = guarded(execute(client, statements, sql, parameters, options)).await?;
             loop {
                 match result {
                     StatementResult::Rows => {
@@ -266,10 +309,10 @@ impl Client {
                                 BufferedRowPoll::Complete => true,
                                 BufferedRowPoll::Exhausted => false,
                                 BufferedRowPoll::Partial => {
-                                    client.finish_row_into(&mut sink).await?;
+                                    guarded(client.finish_row_into(&mut sink)).await?;
                                     true
                                 }
-                                BufferedRowPoll::Pending => client.next_row_into(&mut sink).await?,
+                                BufferedRowPoll::Pending => guarded(client.next_row_into(&mut sink)).await?,
                             };
                             if !there {
                                 break;
@@ -280,11 +323,12 @@ impl Client {
                     StatementResult::NoRows { rows_affected } => changed += rows_affected.unwrap_or(0),
                     StatementResult::End => break,
                 }
-                result = client.advance().await?;
+                result = guarded(client.advance()).await?;
             }
             client.close_query().await
         };
-        let counted = runtime.block_on(canceller.patiently(0, counting));
+        // Each wait is guarded by itself: all of it may take hours, in which we grow for other reasons.
+        let counted = runtime.block_on(canceller.patiently_unguarded(0, counting));
         self.waited(counted)?;
         let returned = columns.map_or(returned, |columns| !columns.is_empty());
         Ok(if returned {
@@ -344,6 +388,10 @@ impl Wire for Client {
                 Err(why) => Err(client.abandoned(why)),
             }
         })
+    }
+
+    fn hurry(&mut self, seconds: Option<u32>) {
+        self.hurry_s = seconds;
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {
@@ -414,7 +462,7 @@ fn load(
         has_ended: false,
         usual_bytes: 256,
     };
-    let loaded = runtime.block_on(canceller.patiently(timeout_s, copy.write_to_server_zerocopy(rows)))?;
+    let loaded = runtime.block_on(canceller.patiently_unguarded(timeout_s, copy.write_to_server_zerocopy(rows)))?;
     Ok(match (progress.stop.take(), loaded) {
         (Some(Stop::Source(error)), _) => Err(Fault::Ours(error)),
         (Some(Stop::Cancelled), _) => Err(Fault::Cancelled),
@@ -426,32 +474,4 @@ fn load(
         (None, Err(error)) => Err(fault(error)),
         (None, Ok(_)) => Ok(progress.row_summary.get()),
     })
-}
-
-fn fault(error: DriverError) -> Fault {
-    match error {
-        DriverError::SqlServerError { diagnostics } if diagnostics.has_errors() => {
-            let server_errors = diagnostics.errors.into_iter().map(|error| ServerError {
-                number: error.number,
-                state: error.state,
-                class: error.class,
-                line: error.line_number.and_then(|line| u32::try_from(line).ok()).filter(|line| *line > 0),
-                message: error.message,
-            });
-            Fault::Server(server_errors.collect())
-        }
-        DriverError::TlsError(source) | DriverError::TlsHandshakeError { source, .. } => Fault::Tls(source.to_string()),
-        DriverError::CertificateNotFound { .. }
-        | DriverError::InvalidCertificateFormat { .. }
-        | DriverError::CertificateExpired
-        | DriverError::CertificateMismatch
-        | DriverError::CertificateFileIoError { .. }
-        | DriverError::NoServerCertificate => Fault::Tls(error.to_string()),
-        DriverError::Io(source) => Fault::Closed(source.to_string()),
-        DriverError::ConnectionClosed(why) | DriverError::ConnectionError(why) => Fault::Closed(why),
-        DriverError::TimeoutError(_) | DriverError::BulkCopyError(_) => Fault::TimedOut,
-        DriverError::OperationCancelledError(_) => Fault::Cancelled,
-        DriverError::UsageError(why) if why == bulk::STOPPED => Fault::Cancelled,
-        other => Fault::Driver(other.to_string()),
-    }
 }

@@ -4,6 +4,8 @@
 mod bulk;
 mod cancel;
 mod client;
+mod fault;
+mod guard;
 mod login;
 mod route;
 mod shape;
@@ -14,7 +16,8 @@ mod values;
 
 use std::sync::Arc;
 
-use plimsoll_engine::{Answer, Cancel, ColumnType, Error, Row, RowSource, RowSummary, Shape, Value};
+use plimsoll_engine::server::bounds::Allowance;
+use plimsoll_engine::{Answer, Cancel, ColumnType, Error, ErrorKind, Row, RowSource, RowSummary, Shape, Value};
 
 pub(super) use client::Client;
 pub(super) use login::{Auth, Encrypt, Endpoint, Login};
@@ -115,6 +118,9 @@ pub(super) trait Wire: Send {
     /// A handle that cancels from another thread what is running.
     fn canceller(&self) -> Arc<dyn Cancel>;
 
+    /// What is asked from now on has to be answered within so many seconds, or within what the target says for statements.
+    fn hurry(&mut self, _seconds: Option<u32>) {}
+
     /// True once nothing can be asked any more. To be looked at after each fault.
     fn is_dead(&self) -> bool;
 
@@ -130,8 +136,10 @@ pub(super) trait Wire: Send {
 
     /// The rows of a query, for those that are few.
     fn rows(&mut self, sql: &str, parameters: &[Value<'_>], columns: &[ColumnType]) -> Outcome<Vec<Row>> {
-        let mut rows = Vec::new();
+        let (mut rows, mut allowance) = (Vec::new(), Allowance::kept());
         self.query(sql, parameters, columns, &mut |row| {
+            let taken = allowance.take_row(row.len() + 4, row.content_bytes() as usize);
+            taken.map_err(|error| Error::new(ErrorKind::Statement, error.to_string()))?;
             rows.push(row.clone());
             Ok(())
         })?;

@@ -81,7 +81,7 @@ fn all(runner: &Runner, cases: &[(Half, Class, u64)], json: bool, printer: &Prin
                     if let Case::Clear(outcome, replaced) = &found {
                         printer.remark(&format!("{done} of {}: {}", cases.len(), table::line(outcome, *replaced)));
                         if json {
-                            printer.result(&outcome.json(*replaced).to_string());
+                            printer.json(&outcome.json(*replaced).to_string());
                         }
                     }
                     table.add(found);

@@ -36,7 +36,7 @@ struct Source {
 impl RowSource for Source {
     fn next(&mut self, row: &mut Row) -> plimsoll_engine::error::Result<bool> {
         if self.left == 0 {
-            let error = Error::new(plimsoll_engine::error::ErrorKind::Internal, "no more rows can be made");
+            let error = Error::new(ErrorKind::Internal, "no more rows can be made");
             return if self.fails { Err(error) } else { Ok(false) };
         }
         let number = self.left;

@@ -347,7 +347,7 @@ fn whoever_has_enough_gets_no_more_and_the_line_goes_on() {
         Reply::rows(columns, vec![row; 5000])
     });
     let mut seen = 0;
-    let enough = Error::new(plimsoll_engine::error::ErrorKind::Statement, "enough");
+    let enough = Error::new(ErrorKind::Statement, "enough");
     let outcome = client.query("x", &[], &[ColumnType::Text(900)], &mut |_| {
         seen += 1;
         if seen == 3 { Err(enough.clone()) } else { Ok(()) }

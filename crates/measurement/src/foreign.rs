@@ -1,0 +1,179 @@
+//! Text from outside, such as names, notices and errors of a server: what of it may be shown, and in which form.
+
+use std::fmt::Write as _;
+
+/// Characters of a text that are shown; what is longer is cut, and says so.
+pub const MOST_CHARACTERS: usize = 4_000;
+
+/// True for what moves a cursor, ends a line for some readers and not for others, turns the direction of a text, or cannot be seen.
+pub const fn is_harmful(character: char) -> bool {
+    matches!(
+        character,
+        '\0'..='\u{1f}'
+            | '\u{7f}'..='\u{9f}'
+            | '\u{ad}'
+            | '\u{61c}'
+            | '\u{180e}'
+            | '\u{200b}'
+            | '\u{200e}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
+}
+
+/// Text in one line, of a length that people read: ends of lines become spaces, and other harmful characters a sign for them.
+pub fn plain(text: &str) -> String {
+    let harmless = |c: char| match c {
+        '\n' | '\r' | '\t' => ' ',
+        c if is_harmful(c) => char::REPLACEMENT_CHARACTER,
+        c => c,
+    };
+    let mut shown: String = text.chars().take(MOST_CHARACTERS).map(harmless).collect();
+    if text.len() > MOST_CHARACTERS {
+        let all = text.chars().count();
+        if all > MOST_CHARACTERS {
+            let _ = write!(shown, "… (cut: {all} characters)");
+        }
+    }
+    shown
+}
+
+/// A whole page of text: lines stay lines.
+pub fn page(text: String) -> String {
+    let is_harmful = |c: char| is_harmful(c) && !matches!(c, '\n' | '\r' | '\t');
+    if text.contains(is_harmful) { text.replace(is_harmful, "\u{fffd}") } else { text }
+}
+
+/// A page for a terminal, which may have colours and nothing else that drives one.
+pub fn page_with_colours(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for (number, part) in text.split('\u{1b}').enumerate() {
+        if number > 0 {
+            shown.push(if is_colour(part) { '\u{1b}' } else { char::REPLACEMENT_CHARACTER });
+        }
+        shown.push_str(&page(part.to_owned()));
+    }
+    shown
+}
+
+/// True for what follows the first sign of a sequence that changes the colour: `[1;31m`.
+fn is_colour(text: &str) -> bool {
+    let numbers = text.strip_prefix('[').and_then(|text| text.split_once('m'));
+    numbers.is_some_and(|(numbers, _)| numbers.bytes().all(|byte| byte.is_ascii_digit() || byte == b';'))
+}
+
+/// A JSON document that says the same, with harmful characters escaped: JSON itself asks for that up to U+001F alone.
+pub fn json(document: &str) -> String {
+    let is_harmful = |c: char| is_harmful(c) && c > '\u{1f}';
+    if !document.contains(is_harmful) {
+        return document.to_owned();
+    }
+    let mut escaped = String::with_capacity(document.len());
+    for character in document.chars() {
+        if is_harmful(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                let _ = write!(escaped, "\\u{unit:04x}");
+            }
+        } else {
+            escaped.push(character);
+        }
+    }
+    escaped
+}
+
+/// What stands for a secret.
+const HIDDEN: &str = "***";
+/// Secrets of fewer bytes are found as whole words only: a part of some word they always are.
+const SHORT: usize = 4;
+
+/// The text without the secret: wherever it stands, as it is, percent-encoded in whole or in part, or with its signs escaped by a
+/// backslash. `None` if it isn't there.
+pub fn without(text: &str, secret: &str) -> Option<String> {
+    let (bytes, wanted) = (text.as_bytes(), secret.as_bytes());
+    if wanted.is_empty() {
+        return None;
+    }
+    let in_word = |at: Option<&u8>| at.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let (mut hidden, mut from, mut at) = (String::new(), 0, 0);
+    while at < bytes.len() {
+        let end = end_of_secret(bytes, wanted, at).filter(|end| {
+            text.is_char_boundary(at)
+                && text.is_char_boundary(*end)
+                && (wanted.len() >= SHORT
+                    || !(in_word(at.checked_sub(1).map(|at| &bytes[at])) || in_word(bytes.get(*end))))
+        });
+        match end {
+            Some(end) => {
+                hidden.push_str(&text[from..at]);
+                hidden.push_str(HIDDEN);
+                (from, at) = (end, end);
+            }
+            None => at += 1,
+        }
+    }
+    (from > 0).then(|| hidden + &text[from..])
+}
+
+/// Where the secret ends that begins here, if one does.
+fn end_of_secret(bytes: &[u8], secret: &[u8], mut at: usize) -> Option<usize> {
+    for byte in secret {
+        at = match bytes.get(at..)? {
+            [first, ..] if first == byte => at + 1,
+            [b'%', high, low, ..] if hex(*high, *low) == Some(*byte) => at + 3,
+            [b'\\', escaped, ..] if escaped == byte => at + 2,
+            [b'\'', b'\'', ..] if *byte == b'\'' => at + 2,
+            _ => return None,
+        };
+    }
+    Some(at)
+}
+
+fn hex(high: u8, low: u8) -> Option<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    u8::try_from(digit(high)? * 16 + digit(low)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_from_outside_cannot_drive_a_terminal() {
+        assert_eq!(plain("a\u{1b}[31mb\nc\u{202e}d"), "a\u{fffd}[31mb c\u{fffd}d");
+        for harmful in ['\u{2028}', '\u{2029}', '\u{85}', '\u{9b}', '\u{2066}', '\u{200f}', '\u{feff}', '\u{e0041}'] {
+            assert_eq!(plain(&format!("a{harmful}b")), "a\u{fffd}b", "{harmful:?}");
+            assert_eq!(page(format!("a\n{harmful}b")), "a\n\u{fffd}b", "{harmful:?}");
+            assert_eq!(page_with_colours(&format!("\u{1b}[1mb{harmful}\u{1b}[2J")), "\u{1b}[1mb\u{fffd}\u{fffd}[2J");
+            let document = json(&serde_json::to_string(&format!("\"{harmful}\n")).unwrap());
+            assert!(!document.contains(is_harmful), "{document:?}");
+            assert_eq!(serde_json::from_str::<String>(&document).unwrap(), format!("\"{harmful}\n"));
+        }
+    }
+
+    #[test]
+    fn what_is_cut_says_so() {
+        let shown = plain(&"é".repeat(10_000));
+        assert!(shown.starts_with("éé") && shown.ends_with("é… (cut: 10000 characters)"));
+        assert_eq!(plain(&"é".repeat(MOST_CHARACTERS)).chars().count(), MOST_CHARACTERS);
+    }
+
+    #[test]
+    fn a_secret_is_found_in_all_its_forms() {
+        let secret = "p@ss'wörd/1";
+        for form in ["p@ss'wörd/1", "p%40ss%27w%C3%B6rd%2F1", "%70%40ss'w%c3%b6rd/1", "p@ss\\'wörd\\/1", "p@ss''wörd/1"]
+        {
+            assert_eq!(without(&format!("said {form}: no, {form}."), secret).unwrap(), "said ***: no, ***.", "{form}");
+        }
+        assert_eq!(without("p@ss'wörd/2", secret), None);
+        assert_eq!(without("anything", ""), None);
+    }
+
+    #[test]
+    fn a_short_secret_is_a_word() {
+        assert_eq!(without("cannot connect as no: 'no' (no)", "no").unwrap(), "cannot connect as ***: '***' (***)");
+        assert_eq!(without("cannot", "no"), None);
+    }
+}
