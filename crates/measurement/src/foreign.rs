@@ -86,24 +86,25 @@ pub fn json(document: &str) -> String {
 
 /// What stands for a secret.
 const HIDDEN: &str = "***";
-/// Secrets of fewer bytes are found as whole words only: a part of some word they always are.
+/// Secrets of fewer bytes are found in quotes alone: each is a part of some word, or a word.
 const SHORT: usize = 4;
 
-/// The text without the secret: wherever it stands, as it is, percent-encoded in whole or in part, or with its signs escaped by a
-/// backslash. `None` if it isn't there.
+/// The text without the secret: wherever it stands, as it is, percent-encoded in whole or in part, or with its quotes and signs
+/// escaped. `None` if it isn't there.
 pub fn without(text: &str, secret: &str) -> Option<String> {
     let (bytes, wanted) = (text.as_bytes(), secret.as_bytes());
     if wanted.is_empty() {
         return None;
     }
-    let in_word = |at: Option<&u8>| at.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let is_quote = |at: Option<&u8>| at.is_some_and(|byte| b"'\"`".contains(byte));
+    let is_quoted =
+        |at: usize, end: usize| is_quote(at.checked_sub(1).and_then(|at| bytes.get(at))) && is_quote(bytes.get(end));
     let (mut hidden, mut from, mut at) = (String::new(), 0, 0);
     while at < bytes.len() {
-        let end = end_of_secret(bytes, wanted, at).filter(|end| {
-            text.is_char_boundary(at)
-                && text.is_char_boundary(*end)
-                && (wanted.len() >= SHORT
-                    || !(in_word(at.checked_sub(1).map(|at| &bytes[at])) || in_word(bytes.get(*end))))
+        let found = end_of_secret(bytes, wanted, at, false).or_else(|| end_of_secret(bytes, wanted, at, true));
+        let end = found.filter(|end| {
+            let is_whole = text.is_char_boundary(at) && text.is_char_boundary(*end);
+            is_whole && (wanted.len() >= SHORT || is_quoted(at, *end))
         });
         match end {
             Some(end) => {
@@ -117,14 +118,14 @@ pub fn without(text: &str, secret: &str) -> Option<String> {
     (from > 0).then(|| hidden + &text[from..])
 }
 
-/// Where the secret ends that begins here, if one does.
-fn end_of_secret(bytes: &[u8], secret: &[u8], mut at: usize) -> Option<usize> {
+/// Where the secret ends that begins here, if one does. Its quotes are doubled, as in SQL, or not.
+fn end_of_secret(bytes: &[u8], secret: &[u8], mut at: usize, is_doubled: bool) -> Option<usize> {
     for byte in secret {
         at = match bytes.get(at..)? {
+            [first, second, ..] if is_doubled && b"'\"`".contains(byte) && first == byte && second == byte => at + 2,
             [first, ..] if first == byte => at + 1,
             [b'%', high, low, ..] if hex(*high, *low) == Some(*byte) => at + 3,
             [b'\\', escaped, ..] if escaped == byte => at + 2,
-            [b'\'', b'\'', ..] if *byte == b'\'' => at + 2,
             _ => return None,
         };
     }
@@ -172,8 +173,8 @@ mod tests {
     }
 
     #[test]
-    fn a_short_secret_is_a_word() {
-        assert_eq!(without("cannot connect as no: 'no' (no)", "no").unwrap(), "cannot connect as ***: '***' (***)");
-        assert_eq!(without("cannot", "no"), None);
+    fn a_short_secret_is_hidden_in_quotes() {
+        assert_eq!(without("cannot connect as no: 'no' (no)", "no").unwrap(), "cannot connect as no: '***' (no)");
+        assert_eq!(without("a database", "a"), None);
     }
 }

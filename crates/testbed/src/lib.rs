@@ -21,6 +21,7 @@ mod builder;
 mod error;
 pub mod grammar;
 mod guard;
+pub mod hostile;
 mod installation;
 mod mariadb;
 mod postgres;

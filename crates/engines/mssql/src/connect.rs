@@ -1,5 +1,6 @@
 //! Connections: where to, as which user, how protected, under which name; and what is tried again.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use plimsoll_clock::Clock;
 use plimsoll_engine::server::bounds::question;
 use plimsoll_engine::server::url::{self, is_loopback};
-use plimsoll_engine::{Credentials, Environment, Error, ErrorKind, Result, Secret};
+use plimsoll_engine::{Credentials, Environment, Error, ErrorKind, Result, Secret, files};
 
 use super::error::Errors;
 use super::patience::Patience;
@@ -91,6 +92,12 @@ impl Connector {
             warnings.push("encrypt=false: what goes over the connection can be read on its way, unless the server wants otherwise".to_owned());
         } else if location.trust_server_certificate && !loopback {
             warnings.push("trustServerCertificate: the server's certificate is not verified".to_owned());
+        }
+        if let Some(path) = &location.server_certificate {
+            files::read(Path::new(path), files::SMALL).map_err(|error| {
+                Error::new(ErrorKind::Usage, format!("the server's certificate in {path} can't be read: {error}"))
+                    .hint("serverCertificate names a file with the certificate that the server shows, in PEM or DER")
+            })?;
         }
         let secrets = secrets(&location, credentials, environment, &address)?;
         let (user, auth) = match &secrets {

@@ -22,6 +22,7 @@ mod types;
 pub use builder::{TdsBuilder, TdsServer};
 pub use login::LoginRequest;
 pub use pipe::Identity;
+pub(crate) use pipe::Pipe;
 pub use request::{Bulk, Call, Request};
 pub use settings::{Attention, Encryption};
 pub use token::{Outcome, Refusal, Reply};

@@ -48,7 +48,10 @@ impl Identity {
 
     /// The server's side of TLS with it. TDS 8 names its protocol; before that there is no TLS 1.3, because its server
     /// speaks on after the handshake.
-    pub(super) fn config(&self, is_strict: bool) -> Result<Arc<ServerConfig>, TestbedError> {
+    ///
+    /// # Errors
+    /// If TLS can't be set up.
+    pub fn config(&self, is_strict: bool) -> Result<Arc<ServerConfig>, TestbedError> {
         let failed = |error: rustls::Error| TestbedError::io("set up TLS")(io::Error::other(error));
         let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let versions = if is_strict { rustls::DEFAULT_VERSIONS } else { &[&rustls::version::TLS12] };
@@ -62,7 +65,7 @@ impl Identity {
 
 /// A socket that wraps what goes over it into PRELOGIN packets for as long as it is told to.
 #[derive(Debug)]
-pub(super) struct Wrapped {
+pub(crate) struct Wrapped {
     socket: TcpStream,
     wraps: bool,
     /// Bytes of the packet at hand that have not been read.
@@ -105,14 +108,14 @@ impl Write for Wrapped {
     }
 }
 
-pub(super) enum Pipe {
+pub(crate) enum Pipe {
     Plain(TcpStream),
     Tls(Box<StreamOwned<ServerConnection, Wrapped>>),
 }
 
 impl Pipe {
     /// Shakes hands over a socket.
-    pub(super) fn secure(socket: TcpStream, config: &Arc<ServerConfig>, wraps: bool) -> io::Result<Self> {
+    pub(crate) fn secure(socket: TcpStream, config: &Arc<ServerConfig>, wraps: bool) -> io::Result<Self> {
         let mut connection = ServerConnection::new(Arc::clone(config)).map_err(io::Error::other)?;
         let mut wrapped = Wrapped { socket, wraps, left: 0 };
         while connection.is_handshaking() {
@@ -126,7 +129,7 @@ impl Pipe {
     }
 
     /// The socket beneath.
-    pub(super) fn socket(&self) -> &TcpStream {
+    pub(crate) fn socket(&self) -> &TcpStream {
         match self {
             Self::Plain(socket) => socket,
             Self::Tls(stream) => &stream.sock.socket,

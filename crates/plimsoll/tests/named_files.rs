@@ -1,0 +1,68 @@
+//! Whatever a file on the command line is: it is read to a limit, or named as what it is, and nobody waits for it.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use common::Scene;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+fn pipe(scene: &Scene, name: &str) -> String {
+    let path = scene.path(name);
+    mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn what_is_no_file_is_named_and_not_waited_for() {
+    let scene = Scene::new();
+    let (pipe, definition) = (pipe(&scene, "pipe"), pipe(&scene, "pipe.toml"));
+    let zero = scene.path("zero.toml");
+    std::os::unix::fs::symlink("/dev/zero", &zero).unwrap();
+    let (zero, sqlite) = (zero.display().to_string(), scene.sqlite());
+    let is_pipe = &["it is a pipe (FIFO)"][..];
+    let is_device = &["it is a device"][..];
+    for (words, code, said) in [
+        (vec!["run", &definition, "--target", &sqlite], 2, is_pipe),
+        (vec!["run", &zero, "--target", &sqlite], 2, is_device),
+        (vec!["run", "read-scan", "--target", &format!("lab:{definition}")], 2, is_pipe),
+        (vec!["run", "read-scan", "--target", &format!("lab:{zero}")], 2, is_device),
+        (vec!["run", "read-scan", "--target", "postgres://ann@127.0.0.1:1/d", "--password-file", &pipe], 2, is_pipe),
+        (vec!["doctor", "postgres://ann@127.0.0.1:1/d", "--password-file", "/dev/zero"], 2, is_device),
+        (vec!["doctor", &format!("postgres://ann@h:1/d?sslmode=verify-full&sslrootcert={pipe}")], 2, is_pipe),
+        (vec!["doctor", &format!("mysql://ann@h:1/d?ssl-mode=VERIFY_CA&ssl-ca={pipe}")], 2, is_pipe),
+        (vec!["doctor", &format!("mssql://ann:x@h:1/d?serverCertificate={pipe}")], 2, is_pipe),
+        (vec!["runs", "--store", &pipe], 7, &["is a pipe (FIFO), not a result store"]),
+        (vec!["runs", "--store", "/dev/zero"], 7, &["is a device, not a result store"]),
+        (vec!["run", "read-scan", "--target", &sqlite, "--store", &pipe], 7, &["is a pipe (FIFO), not a result store"]),
+        (vec!["runs", "--merge", &pipe], 7, &["is a pipe (FIFO), not a result store"]),
+    ] {
+        scene.say(&words).failed(code, said);
+    }
+    // An option file that can't be read is a warning; nobody is there.
+    for (url, variable) in [("postgres://ann@127.0.0.1:1/d", "PGPASSFILE"), ("mysql://ann@127.0.0.1:1/d", "HOME")] {
+        let mut command = scene.command(&["doctor", url]);
+        std::fs::create_dir_all(scene.path("home")).unwrap();
+        if variable == "HOME" {
+            self::pipe(&scene, "home/.my.cnf");
+            command.env("HOME", scene.path("home"));
+        } else {
+            command.env(variable, &pipe);
+        }
+        common::said(&command.output().unwrap()).failed(4, &["cannot connect"]);
+    }
+}
+
+#[test]
+fn a_store_is_for_its_owner_alone() {
+    let scene = Scene::new();
+    let said = scene.say(&["run", "read-scan", "--target", "lab:azure-sql-db/S2", "--short", "--repetitions", "1"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(scene.say(&["report", "latest", "--html", "report.html"]).code, 0);
+    for name in ["runs.db", "report.html"] {
+        let mode = std::fs::metadata(scene.path(name)).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600, "{name}");
+    }
+}

@@ -1,0 +1,25 @@
+//! The bars of what strangers may take of us, and learn.
+
+use super::{Bar, Check};
+
+pub(super) const BARS: &[Bar] = &[
+    Bar {
+        subject: "safety",
+        name: "hostile-peers",
+        goal: "40 behaviours of peers x 3 protocols x TLS modes, at every stage: ended by the time-outs, <= 256 MB, no panic, Ctrl-C in \
+               <= 2 s, no control character, no secret",
+        check: Check::Command {
+            command: "PLIMSOLL_HOSTILE=all cargo test -p plimsoll --test hostile -- --nocapture",
+            reason: "takes a quarter of an hour",
+        },
+    },
+    Bar {
+        subject: "safety",
+        name: "planted-secret",
+        goal: "a secret given in each way is in no output, store, log, report, temporary file, command line or environment of a child",
+        check: Check::Command {
+            command: "PLIMSOLL_PLANTED=all cargo test -p plimsoll --test planted -- --nocapture",
+            reason: "needs servers",
+        },
+    },
+];
