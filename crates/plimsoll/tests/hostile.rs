@@ -9,6 +9,7 @@ mod common;
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
+use std::io::{self, Write as _};
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use common::Scene;
 use plimsoll_measurement::foreign::is_harmful;
-use plimsoll_testbed::hostile::{Act, Case, Peer, Protocol, Stage, Tls, cases};
+use plimsoll_testbed::hostile::{Act, Case, Peer, Protocol, Stage, Tls, cases, encoded};
 use plimsoll_testbed::tds::Identity;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -97,7 +98,7 @@ fn start(scene: &Scene, words: &[&str]) -> Child {
 /// What is wrong with what was printed and kept.
 fn seen(scene: &Scene) -> Vec<String> {
     let mut offences = Vec::new();
-    let encoded: String = SECRET.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let encoded = encoded(SECRET);
     for entry in fs::read_dir(scene.folder()).unwrap() {
         let path = entry.unwrap().path();
         let text = String::from_utf8_lossy(&fs::read(&path).unwrap_or_default()).into_owned();
@@ -204,7 +205,8 @@ fn whoever_answers_takes_neither_our_time_nor_our_memory_nor_our_secret() {
     };
     let most = met.iter().chain(&stopped).map(|(_, met)| met.bytes).max().unwrap_or_default();
     let slowest = stopped.iter().map(|(_, met)| met.took).max().unwrap_or_default();
-    println!(
+    let _ = writeln!(
+        io::stdout(),
         "{tried} of {count} cases: at most {} MB; log-ins ended within {:.1} s of {LOG_IN}, questions within {:.1} s of {QUESTION}; \
          {} interrupted within {:.1} s",
         most >> 20,

@@ -58,7 +58,8 @@ fn what_is_no_file_is_named_and_not_waited_for() {
 #[test]
 fn a_store_is_for_its_owner_alone() {
     let scene = Scene::new();
-    let said = scene.say(&["run", "read-scan", "--target", "lab:azure-sql-db/S2", "--short", "--repetitions", "1"]);
+    let said =
+        scene.say(&["run", "read-scan", "--target", &scene.sqlite(), "--set", "volume=1MiB", "--repetitions", "1"]);
     assert_eq!(said.code, 0, "{said:?}");
     assert_eq!(scene.say(&["report", "latest", "--html", "report.html"]).code, 0);
     for name in ["runs.db", "report.html"] {

@@ -10,7 +10,7 @@ mod common;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -120,11 +120,13 @@ impl Search {
         for pid in tree(of) {
             let read = |what: &str| fs::read(format!("/proc/{pid}/{what}")).unwrap_or_default();
             let name = String::from_utf8_lossy(&read("comm")).trim().to_owned();
-            // What the user has typed or set is the user's.
-            if pid != of {
+            // What the user has typed or set is the user's; for a moment a child is still a copy of ourselves.
+            let is_ours = fs::read_link(format!("/proc/{pid}/exe"))
+                .is_ok_and(|program| program == Path::new(env!("CARGO_BIN_EXE_plimsoll")));
+            if pid != of && !is_ours {
                 self.look(format!("environment of {name}"), &read("environ"));
             }
-            if pid != of || way != Way::Url {
+            if !is_ours || way != Way::Url {
                 self.look(format!("command line of {name}"), &read("cmdline"));
             }
         }
@@ -216,7 +218,8 @@ const SMALL: [&str; 9] =
 fn work(search: &mut Search, server: &Server, way: Way, is_all: bool) {
     let scene = Scene::new();
     let run = |test: &'static str| [&["run", test][..], &SMALL, &["--allow-create-database", "--json"]].concat();
-    let mut tried = vec![(vec!["doctor", "URL"], 0), (run("import"), 0)];
+    // The dump tools get the secret from us, in whatever way we have got it.
+    let mut tried = vec![if is_all || way == Way::File { (run("import"), 0) } else { (run("write-chunk"), 0) }];
     if is_all {
         tried.extend([
             (run("read-scan"), 0),
@@ -259,7 +262,7 @@ fn a_planted_secret_is_seen_nowhere() {
         }
     }
     by_token(&mut search);
-    println!("{} things were searched: {:?}", search.looked_at.len(), search.looked_at);
+    let _ = writeln!(io::stdout(), "{} things were searched: {:?}", search.looked_at.len(), search.looked_at);
     assert!(search.seen.is_empty(), "the secret is in {:?}", search.seen);
 }
 

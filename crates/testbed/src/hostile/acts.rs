@@ -61,7 +61,10 @@ fn general(speech: &dyn Speech) -> Vec<Named> {
         ("speaks SSH", Act::Once(b"SSH-2.0-OpenSSH_9.2p1\r\n".to_vec())),
         ("the largest length, then silence", Act::Once(largest.clone())),
         ("the largest length, and all of it", Act::Endless(largest.clone(), vec![b'x'])),
-        ("the largest messages without end", Act::Endless(Vec::new(), [&largest[..], &[b'x'; 0xffff]].concat())),
+        (
+            "the largest messages without end",
+            Act::Endless(Vec::new(), [&largest[..], long(0xffff).as_bytes()].concat()),
+        ),
         ("an impossible length", Act::Endless(speech.smallest(), speech.smallest())),
         ("notices without end", Act::Endless(Vec::new(), notice)),
         ("long notices without end", Act::Endless(Vec::new(), speech.notice(&long(20_000)))),

@@ -1,5 +1,7 @@
 //! The bytes of which peers' messages are made.
 
+use std::fmt::Write as _;
+
 /// The next byte of a row that looks like chance (xorshift).
 pub(super) fn next_random(state: &mut u64) -> u8 {
     *state ^= *state << 13;
@@ -19,8 +21,11 @@ pub(super) fn wild(text: &str) -> String {
 }
 
 /// A text with each byte percent-encoded.
-pub(super) fn encoded(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+pub fn encoded(text: &str) -> String {
+    text.bytes().fold(String::new(), |mut out, byte| {
+        let _ = write!(out, "%{byte:02X}");
+        out
+    })
 }
 
 /// The messages that each protocol has, in its own form.

@@ -17,6 +17,7 @@ use std::time::Duration;
 pub use rustls::ServerConfig as Tls;
 
 pub use self::acts::{Case, cases};
+pub use self::bytes::encoded;
 use crate::TestbedError;
 use crate::tds::Pipe;
 
@@ -151,7 +152,7 @@ fn play(pipe: &mut Pipe, act: &Act) -> io::Result<()> {
         }
         Act::Reply(bytes) => loop {
             say(pipe, bytes)?;
-            if pipe.read(&mut [0; 64 * 1024])? == 0 {
+            if pipe.read(&mut vec![0; 64 * 1024])? == 0 {
                 return Ok(());
             }
         },

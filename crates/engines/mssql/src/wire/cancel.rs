@@ -41,6 +41,8 @@ pub(super) enum Abandoned {
     TimedOut,
     /// It would have taken too much memory.
     TooMuch,
+    /// The driver could not read it.
+    Unreadable,
 }
 
 impl Canceller {

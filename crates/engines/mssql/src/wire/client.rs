@@ -1,6 +1,7 @@
 //! A connection by Microsoft's driver, made to block: it lives in one thread at a time and has a runtime of its own.
 
 use std::collections::HashMap;
+use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use mssql_tds::connection::tds_client::{
 };
 use mssql_tds::connection_provider::tds_connection_provider::TdsConnectionProvider;
 use mssql_tds::core::{CancelHandle, TdsResult};
+use mssql_tds::error::Error as DriverError;
 use plimsoll_clock::{Clock as _, RealClock};
 use plimsoll_engine::{Answer, Cancel, ColumnType, Error, ErrorKind, Row, RowSource, RowSummary, Shape, Value};
 use plimsoll_measurement::Moment;
@@ -19,7 +21,7 @@ use tokio::runtime::{Builder, Runtime};
 use super::bulk::{Form, Progress, Rows, Stop};
 use super::cancel::{Abandoned, Canceller, SETTLE_SECONDS};
 use super::fault::fault;
-use super::guard::{TOO_MUCH, guarded};
+use super::guard::{TOO_MUCH, UNREADABLE, contained, guarded};
 use super::login::{Endpoint, Login};
 use super::sink::{IntoCount, IntoRow, Sink};
 use super::{EachRow, Fault, Loading, Outcome, SEVERED, Wire, route, shape, values};
@@ -39,6 +41,8 @@ pub(crate) struct Client {
     /// Seconds that what is asked now may take, if that is less.
     hurry_s: Option<u32>,
     clock: RealClock,
+    /// Set when the driver has panicked.
+    is_broken: bool,
     sent_on: Option<String>,
 }
 
@@ -98,8 +102,9 @@ impl Client {
         let provider = TdsConnectionProvider::new();
         let server = endpoint.data_source();
         let connecting = guarded(provider.create_client(login.context(application), &server, None));
-        let (connected, sent_on) = route::followed(|| runtime.block_on(connecting));
-        match connected {
+        let (connected, sent_on) = route::followed(|| contained(|| runtime.block_on(connecting)));
+        let unreadable = || Err(DriverError::ConnectionClosed(UNREADABLE.to_owned()));
+        match connected.unwrap_or_else(unreadable) {
             Ok(driver) => Ok(Self {
                 driver,
                 runtime,
@@ -107,6 +112,7 @@ impl Client {
                 canceller: Arc::default(),
                 command_timeout_s: login.command_timeout_s,
                 hurry_s: None,
+                is_broken: false,
                 clock: RealClock::new(),
                 sent_on,
             }),
@@ -146,13 +152,13 @@ impl Client {
 
     /// Closes the connection, however it stands. The server sees that and undoes what was not committed.
     fn give_up(&mut self) {
-        if self.driver.is_connection_dead() {
+        if self.is_dead() {
             return;
         }
         let patience = Duration::from_secs(1);
         // Under TLS a farewell is sent, for which there may be no room.
         let closing = async { tokio::time::timeout(patience, self.driver.close_connection()).await };
-        let _ = self.runtime.block_on(closing);
+        let _ = contained(|| self.runtime.block_on(closing));
     }
 
     /// What a line that was not waited for any longer comes to; nothing can be asked on it again.
@@ -163,6 +169,10 @@ impl Client {
             Abandoned::Cancelled => Fault::Cancelled,
             Abandoned::TimedOut => Fault::TimedOut,
             Abandoned::TooMuch => Fault::Closed(TOO_MUCH.to_owned()),
+            Abandoned::Unreadable => {
+                self.is_broken = true;
+                Fault::Closed(UNREADABLE.to_owned())
+            }
         }
     }
 
@@ -191,7 +201,7 @@ impl Client {
         let Self { driver, runtime, statements, canceller, .. } = self;
         let options = ExecuteOptions::new().timeout_secs(timeout_s).cancel(handle);
         let starting = execute(driver, statements, sql, parameters, options);
-        let started = runtime.block_on(canceller.patiently(timeout_s, starting));
+        let started = run(runtime, canceller.patiently(timeout_s, starting));
         self.waited(started)
     }
 
@@ -208,12 +218,12 @@ impl Client {
         for prepared in self.statements.take(sql) {
             let mut statement = prepared.statement;
             if let Some(id) = statement.take_id()
-                && !self.driver.is_connection_dead()
+                && !self.is_dead()
             {
                 // What the server keeps of it goes with the connection at the latest.
-                let _ = self
-                    .runtime
-                    .block_on(self.driver.unprepare(id, ExecuteOptions::new().timeout_secs(SETTLE_SECONDS)));
+                let options = ExecuteOptions::new().timeout_secs(SETTLE_SECONDS);
+                let forgetting = self.driver.unprepare(id, options);
+                let _ = contained(|| self.runtime.block_on(forgetting));
             }
         }
     }
@@ -227,20 +237,22 @@ impl Client {
             row.clear();
             let mut sink = Sink(IntoRow { columns, row, fault: None });
             // Rows that have arrived need no runtime.
-            let there = match self.driver.try_next_buffered_row_into(&mut sink).map_err(fault)? {
+            let buffered = contained(|| self.driver.try_next_buffered_row_into(&mut sink));
+            let Some(buffered) = buffered else { return Err(self.abandoned(Abandoned::Unreadable)) };
+            let there = match buffered.map_err(fault)? {
                 BufferedRowPoll::Complete => true,
                 BufferedRowPoll::Exhausted => false,
                 BufferedRowPoll::Partial => {
                     let left_s = self.left_s(began)?;
                     let finishing = self.canceller.patiently(left_s, self.driver.finish_row_into(&mut sink));
-                    let finished = self.runtime.block_on(finishing);
+                    let finished = run(&self.runtime, finishing);
                     self.waited(finished)?;
                     true
                 }
                 BufferedRowPoll::Pending => {
                     let left_s = self.left_s(began)?;
                     let waiting = self.canceller.patiently(left_s, self.driver.next_row_into(&mut sink));
-                    let next = self.runtime.block_on(waiting);
+                    let next = run(&self.runtime, waiting);
                     self.waited(next)?
                 }
             };
@@ -277,10 +289,10 @@ impl Client {
                 StatementResult::End => break,
             }
             let left_s = self.left_s(began)?;
-            let advanced = self.runtime.block_on(self.canceller.patiently(left_s, self.driver.advance()));
+            let advanced = run(&self.runtime, self.canceller.patiently(left_s, self.driver.advance()));
             result = self.waited(advanced)?;
         }
-        let closed = self.runtime.block_on(self.canceller.patiently(0, self.driver.close_query()));
+        let closed = run(&self.runtime, self.canceller.patiently(0, self.driver.close_query()));
         self.waited(closed)?;
         Ok(changed)
     }
@@ -328,7 +340,7 @@ impl Client {
             client.close_query().await
         };
         // Each wait is guarded by itself: all of it may take hours, in which we grow for other reasons.
-        let counted = runtime.block_on(canceller.patiently_unguarded(0, counting));
+        let counted = run(runtime, canceller.patiently_unguarded(0, counting));
         self.waited(counted)?;
         let returned = columns.map_or(returned, |columns| !columns.is_empty());
         Ok(if returned {
@@ -345,10 +357,10 @@ impl Client {
         if outcome.is_ok() {
             return outcome;
         }
-        if !self.driver.is_connection_dead() && self.driver.has_open_batch() {
+        if !self.is_dead() && self.driver.has_open_batch() {
             // If that fails the connection is given up, which is seen by asking whether it is dead.
             let settling = self.canceller.patiently(SETTLE_SECONDS, self.driver.cancel_query(SETTLE_SECONDS));
-            if self.runtime.block_on(settling).is_err() {
+            if run(&self.runtime, settling).is_err() {
                 self.give_up();
             }
         }
@@ -375,7 +387,7 @@ impl Wire for Client {
     fn shape(&mut self, sql: &str, parameters: &[Value<'_>]) -> Outcome<Shape> {
         self.settled(sql, |client, handle| {
             let started = client.start(sql, parameters, handle)?;
-            let read = client.runtime.block_on(client.canceller.patiently(0, shape::read(&mut client.driver, started)));
+            let read = run(&client.runtime, client.canceller.patiently(0, shape::read(&mut client.driver, started)));
             client.waited(read)
         })
     }
@@ -399,12 +411,17 @@ impl Wire for Client {
     }
 
     fn is_dead(&self) -> bool {
-        self.driver.is_connection_dead()
+        self.is_broken || self.driver.is_connection_dead()
     }
 
     fn sent_on(&self) -> Option<&str> {
         self.sent_on.as_deref()
     }
+}
+
+/// Waits for something of the driver's.
+fn run<T>(runtime: &Runtime, work: impl Future<Output = Result<T, Abandoned>>) -> Result<T, Abandoned> {
+    contained(|| runtime.block_on(work)).unwrap_or(Err(Abandoned::Unreadable))
 }
 
 /// Begins a statement: as a text, as a call of a procedure by its name, or prepared.
@@ -440,7 +457,7 @@ fn load(
         .table_lock(loading.table_lock)
         .batch_size(loading.batch_rows as usize)
         .keep_nulls(true);
-    let columns = match runtime.block_on(canceller.patiently(timeout_s, copy.retrieve_destination_metadata()))? {
+    let columns = match run(runtime, canceller.patiently(timeout_s, copy.retrieve_destination_metadata()))? {
         Ok(columns) => columns,
         Err(error) => return Ok(Err(fault(error))),
     };
@@ -462,7 +479,7 @@ fn load(
         has_ended: false,
         usual_bytes: 256,
     };
-    let loaded = runtime.block_on(canceller.patiently_unguarded(timeout_s, copy.write_to_server_zerocopy(rows)))?;
+    let loaded = run(runtime, canceller.patiently_unguarded(timeout_s, copy.write_to_server_zerocopy(rows)))?;
     Ok(match (progress.stop.take(), loaded) {
         (Some(Stop::Source(error)), _) => Err(Fault::Ours(error)),
         (Some(Stop::Cancelled), _) => Err(Fault::Cancelled),

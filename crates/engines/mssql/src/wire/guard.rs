@@ -2,8 +2,11 @@
 //! and it can't be told to stop. So it is watched from outside while it waits: it works in the thread that waits for it, and comes
 //! back after some packets at the latest.
 
+use std::cell::Cell;
 use std::future::{Future, poll_fn};
+use std::panic::{self, AssertUnwindSafe};
 use std::pin::pin;
+use std::sync::Once;
 use std::task::Poll;
 
 use mssql_tds::core::TdsResult;
@@ -56,9 +59,44 @@ pub(super) async fn guarded<T>(work: impl Future<Output = TdsResult<T>>) -> TdsR
     .await
 }
 
+thread_local! {
+    /// True while the driver works in this thread, and its panics are nobody's concern.
+    static CONTAINED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Of a panic that is contained, nothing is printed.
+static HOOK: Once = Once::new();
+
+/// What is said of a message at which the driver panics.
+pub(super) const UNREADABLE: &str = "the driver can't read what the server says";
+
+/// Lets the driver work. There are messages at which it panics (0.3.0: a packet that is shorter than its own header): the connection is
+/// then of no use, and the program goes on. `None` after a panic.
+pub(super) fn contained<T>(work: impl FnOnce() -> T) -> Option<T> {
+    HOOK.call_once(|| {
+        let usual = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            if !CONTAINED.get() {
+                usual(panic);
+            }
+        }));
+    });
+    let before = CONTAINED.replace(true);
+    let done = panic::catch_unwind(AssertUnwindSafe(work));
+    CONTAINED.set(before);
+    done.ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_panic_of_the_driver_is_no_panic_of_ours() {
+        assert_eq!(contained(|| 7), Some(7));
+        assert_eq!(contained(|| panic!("as the driver does")), None::<u8>);
+        assert!(!CONTAINED.get());
+    }
 
     #[test]
     fn growth_counts_and_size_does_not() {
