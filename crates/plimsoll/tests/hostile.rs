@@ -152,7 +152,7 @@ fn interrupt(case: &Case, parameters: &str, tls: Option<Arc<Tls>>) -> Met {
 
 /// True for who lets us wait for the time that a question has.
 fn is_patient(case: &Case) -> bool {
-    case.stage == Stage::Answer && matches!(case.act, Act::Silence | Act::Once(_) | Act::Trickle(_))
+    case.stage == Stage::Answer && matches!(case.act, Act::Nothing | Act::Once(_) | Act::Trickle(_))
 }
 
 /// Does something with all of these, several at a time, and gives what came of each.

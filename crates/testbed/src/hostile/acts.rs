@@ -4,20 +4,7 @@ use super::bytes::{Speech, encoded, long, wild};
 use super::mysql::MySql;
 use super::postgres::Postgres;
 use super::tds::Tds;
-use super::{Act, Protocol, Stage};
-
-/// Something that a peer does.
-#[derive(Debug, Clone)]
-pub struct Case {
-    /// What it seems to speak.
-    pub protocol: Protocol,
-    /// From when on.
-    pub stage: Stage,
-    /// What, in a few words.
-    pub name: &'static str,
-    /// What.
-    pub act: Act,
-}
+use super::what::{Act, Case, Protocol, Stage};
 
 /// All cases of a protocol. The peers know the secret, and say it wherever they can.
 pub fn cases(protocol: Protocol, secret: &str) -> Vec<Case> {
@@ -46,7 +33,7 @@ fn general(speech: &dyn Speech) -> Vec<Named> {
     let half = notice[..notice.len() / 2].to_vec();
     let largest = speech.largest();
     vec![
-        ("silence", Act::Silence),
+        ("silence", Act::Nothing),
         ("goes", Act::Close),
         ("breaks the line", Act::Reset),
         ("one byte", Act::Once(notice[..1].to_vec())),

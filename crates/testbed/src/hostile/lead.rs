@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use rustls::ServerConfig;
 
-use super::{Protocol, Stage, mysql, postgres, tds};
+use super::what::{Protocol, Stage};
+use super::{mysql, postgres, tds};
 use crate::tds::Pipe;
 
 /// Leads a client to a stage.
