@@ -27,6 +27,13 @@ impl Account {
         found.map(Some).ok_or(TestbedError::NoAccount(package))
     }
 
+    /// An error for root where the user of a server's package is missing, as whose the server's own tools run.
+    pub(crate) fn has_server_user(package: &'static str) -> Result<(), TestbedError> {
+        let passwd = fs::read_to_string("/etc/passwd").map_err(TestbedError::io("read /etc/passwd"))?;
+        let is_there = !rustix::process::geteuid().is_root() || Self::parse(&passwd, package).is_some();
+        is_there.then_some(()).ok_or(TestbedError::NoAccount(package))
+    }
+
     /// Finds a user in the text of passwd(5): `name:password:uid:gid:...`.
     fn parse(passwd: &str, name: &str) -> Option<Self> {
         passwd.lines().map(|line| line.split(':')).find_map(|mut fields| {

@@ -42,8 +42,10 @@ pub enum TestbedError {
     /// The grammar's process said what it should not.
     #[error("the grammar of T-SQL has no answer: {0}")]
     Grammar(String),
-    /// A server doesn't run as root, and there is nobody else to run it as.
-    #[error("a server can't run as root, and neither the user '{0}' nor 'nobody' is in /etc/passwd")]
+    /// A server doesn't run as root, and the user of its package is missing.
+    #[error(
+        "root needs the user '{0}' to run this server, and /etc/passwd does not have it: install the server's package"
+    )]
     NoAccount(&'static str),
     /// A file or process could not be handled.
     #[error("could not {doing}")]

@@ -104,9 +104,10 @@ impl Server<Programs> {
         Ok(!self.sql(sql)?.is_empty())
     }
 
-    /// An error if MariaDB's programs are not on this machine.
+    /// An error if MariaDB's programs are not on this machine, or their user is not.
     pub fn find_programs() -> Result<(), TestbedError> {
-        Programs::find().map(drop)
+        Programs::find()?;
+        Account::has_server_user("mysql")
     }
 
     /// URL of a database for the superuser over the socket, without a password.

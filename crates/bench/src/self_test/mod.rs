@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::{
-    ClaimMode, Database, Error, ErrorKind, Lease, Result, Touches, Workspace, statements as examples,
+    Capability, ClaimMode, Database, Error, ErrorKind, Lease, Result, Touches, Workspace, statements as examples,
 };
 use plimsoll_measurement::self_test::SELF_TEST_VERSION;
 use plimsoll_measurement::{Check, CheckKind, CheckResult, SelfTestRecord};
@@ -75,6 +75,7 @@ pub fn self_test(
             .hint("add --allow-workspace: tables are made in a workspace of its own, which is removed afterwards"));
     }
     let description = database.description();
+    let missing: Vec<String> = database.capabilities().iter().filter_map(Capability::warning).collect();
     let record = SelfTestRecord {
         schema_version: SELF_TEST_VERSION,
         build: options.build.clone(),
@@ -84,7 +85,8 @@ pub fn self_test(
         edition: test.as_ref().and_then(|test| test.edition().map(str::to_owned)),
         product: description.settings.get("edition").cloned(),
         workspace_allowed: options.workspace,
-        warnings: description.warnings.clone(),
+        // What the statements say themselves is not said once more.
+        warnings: description.warnings.iter().filter(|warning| !missing.contains(*warning)).cloned().collect(),
         ..SelfTestRecord::default()
     };
     let mask = Mask::new(test.as_ref().map(|test| test.names()).unwrap_or_default());

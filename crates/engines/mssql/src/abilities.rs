@@ -89,7 +89,7 @@ impl Privilege {
 pub(super) fn table(abilities: Abilities, product: Product, is_microsoft: bool, user: &str) -> Vec<Capability> {
     let of_product = PRIVILEGES.iter().filter(|known| product == Product::Database || !known.azure_only);
     let capability = |known: &'static Privilege| {
-        let unknown = || "only Microsoft's servers may have it".to_owned();
+        let unknown = || "this server lacks it, or the user the right to it".to_owned();
         let remedy = Some(if is_microsoft { known.remedy(product, user) } else { unknown() });
         Capability {
             name: &known.name,

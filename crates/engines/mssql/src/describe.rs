@@ -63,7 +63,8 @@ pub(super) fn describe(control: &mut Control, connector: &Connector) -> Result<S
     if !identity.is_microsoft {
         let name = if identity.about.is_empty() { "a server that does not say its name" } else { &identity.about };
         warnings.push(format!(
-            "this is not Microsoft's SQL Server but {name}: hints of statements and what is measured by system views may have no effect"
+            "this is not Microsoft's SQL Server but {name}: hints of statements may have no effect, \
+             system views may lack figures, and a missing table may be noticed only when a statement runs"
         ));
     }
     let updateability = probe.one(sql::UPDATEABILITY)?.and_then(|row| text_of(&row, 0));

@@ -19,6 +19,10 @@ const OTHER_PORTS: &str = "let this machine reach that server as well: Azure's g
 const BROWSER: &str = "SQL Server Browser";
 /// What to do when a log-in gets no further.
 const NOBODY_THERE: &str = "check that the server runs and takes TCP connections, that host and port are right and that no firewall stands between";
+/// What to do when somebody else answers.
+const ANOTHER_SERVER: &str = "check host and port: a server of another kind may listen there";
+/// Words of the driver's about what can't be an answer to it.
+const NO_TDS: [&str; 3] = ["TDS packet length", "TDS packet type", "reading TDS packet header"];
 
 /// Makes errors that name the server, and nothing secret.
 #[derive(Debug, Clone)]
@@ -70,6 +74,10 @@ impl Errors {
                 "start SQL Server Browser on that machine and open its UDP port 1434, or name the instance's own port: HOST:PORT in \
                  place of HOST\\INSTANCE",
             ),
+            Fault::Closed(why) | Fault::Driver(why) if NO_TDS.iter().any(|words| why.contains(words)) => {
+                let message = format!("what answers at {address} does not speak the protocol of SQL Server");
+                Error::new(ErrorKind::Connect, message).hint(ANOTHER_SERVER)
+            }
             Fault::Closed(why) | Fault::Driver(why) => {
                 errors::unreachable(address, &plain(&why)).hint(NOBODY_THERE)
             }
@@ -78,7 +86,7 @@ impl Errors {
                  port and firewall",
             ),
             Fault::TimedOut => errors::too_slow(address, seconds.into())
-                .hint("check host, port and firewall; connectTimeout=... gives it more seconds"),
+                .hint("check host, port and firewall, and that it is SQL Server that listens there; connectTimeout=... gives it more seconds"),
             Fault::Cancelled => Error::new(ErrorKind::Cancelled, format!("connecting to {address} was cancelled")),
             Fault::Ours(error) => error,
         }
@@ -129,7 +137,8 @@ impl Errors {
                     // It is connected; what passes by itself in a while is a lock or a limit to us.
                     kind = ErrorKind::Busy;
                 }
-                let error = self.hinted(Error::new(kind, worded(server_error)), known);
+                let error = Error::new(kind, worded(server_error)).code(server_error.number.to_string());
+                let error = self.hinted(error, known);
                 match passing {
                     Some(known) => {
                         self.seen.refused(Refused::Statement, server_error);
@@ -241,7 +250,7 @@ mod tests {
         assert_eq!(error.message, "h:1433 refuses the connection: Login failed for user 'ann' (error 18456, state 1)");
         assert!(error.hint.unwrap().contains("SQLCMDPASSWORD"));
         let error = errors().running(server(262, 14, "CREATE TABLE permission denied in database 'sales'."), false);
-        assert_eq!(error.kind, ErrorKind::Permission);
+        assert_eq!((error.kind, error.code.as_deref()), (ErrorKind::Permission, Some("262")));
         assert!(error.hint.unwrap().contains("TO [ann] in database [sales]"));
     }
 
@@ -255,6 +264,15 @@ mod tests {
                      service is running on '127.0.0.1'";
         assert_eq!(error.message, words);
         assert!(error.hint.unwrap().contains("1434"));
+        for why in [
+            "TDS packet length 18477 exceeds negotiated max packet size 8000",
+            "Connection closed by server while reading TDS packet header",
+        ] {
+            let error = errors().connecting("h:1433", 10, false, Fault::Driver(format!("protocol error: {why}")));
+            let words = "what answers at h:1433 does not speak the protocol of SQL Server";
+            assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Connect, words));
+            assert!(error.hint.unwrap().contains("port"));
+        }
         let strict = errors().connecting("h:1433", 10, true, Fault::TimedOut);
         assert!(strict.message.contains("within 10 s") && strict.hint.unwrap().contains("encrypt=true"));
         assert!(!errors().connecting("h:1433", 10, false, Fault::TimedOut).hint.unwrap().contains("encrypt"));

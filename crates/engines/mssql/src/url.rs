@@ -250,6 +250,13 @@ fn number(name: &str, value: &str) -> Result<u32> {
 
 /// `name`, `name:port`, `[address]:port`.
 fn endpoint(host: &str) -> Result<Endpoint> {
+    // As other tools write it. What stands before may be the start of a password, unless it is a port.
+    if let Some((before, instance)) = host.split_once('\\') {
+        let is_port = before.split_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+        if is_port {
+            return Err(backslash(instance));
+        }
+    }
     let (name, port) = host_and_port(host, usage)?;
     if let Some((_, instance)) = name.split_once('\\') {
         return Err(backslash(instance));
@@ -303,7 +310,12 @@ mod tests {
         assert_eq!(parse("mssql://h/d?instance=SQL2022").unwrap().endpoints, std::slice::from_ref(&named));
         let go = parse("sqlserver://h/SQL2022?database=d").unwrap();
         assert_eq!((go.endpoints, go.database.as_str()), (vec![named], "d"));
-        for url in ["mssql://u@h\\SQL2022/d", "mssql://u@h%5CSQL2022/d", "mssql://u@h\\SQL2022:1433/d"] {
+        for url in [
+            "mssql://u@h\\SQL2022/d",
+            "mssql://u@h%5CSQL2022/d",
+            "mssql://u@h\\SQL2022:1433/d",
+            "mssql://u@h:1433\\SQL2022/d",
+        ] {
             let error = parse(url).err().unwrap();
             assert!(error.message.contains("backslash") && error.hint.unwrap().contains("?instance=SQL2022"), "{url}");
         }

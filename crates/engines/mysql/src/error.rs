@@ -81,7 +81,8 @@ impl Errors {
     }
 
     pub(super) fn answered(&self, server_error: &ServerError) -> Error {
-        self.with_hint(Error::new(meaning(server_error), sentence(&server_error.message)), server_error.code)
+        let error = Error::new(meaning(server_error), sentence(&server_error.message));
+        self.with_hint(error.code(server_error.code.to_string()), server_error.code)
     }
 
     pub(super) fn lost(&self, cause: &str) -> Error {

@@ -574,7 +574,9 @@ fn certificates_are_verified_as_far_as_asked() {
     };
     copy(&certificate, "server.crt");
     copy(&key, "server.key");
-    server.psql(&format!("COPY (SELECT 1) TO PROGRAM 'chmod 0600 {}/server.key'", data.display())).unwrap();
+    server
+        .psql(&format!("COPY (SELECT 1) TO PROGRAM 'cat > /dev/null; chmod 0600 {}/server.key'", data.display()))
+        .unwrap();
     server.psql("ALTER SYSTEM SET ssl = on").unwrap();
     server.psql("SELECT pg_reload_conf()").unwrap();
     server.restart().unwrap();

@@ -416,7 +416,9 @@ fn a_line_may_be_under_tls() {
         let lines = format!("SELECT line FROM regexp_split_to_table($x${}$x$, '\\n') line", text.trim());
         server.psql(&format!("COPY ({lines}) TO '{}/{name}'", data.display())).unwrap();
     }
-    server.psql(&format!("COPY (SELECT 1) TO PROGRAM 'chmod 0600 {}/server.key'", data.display())).unwrap();
+    server
+        .psql(&format!("COPY (SELECT 1) TO PROGRAM 'cat > /dev/null; chmod 0600 {}/server.key'", data.display()))
+        .unwrap();
     server.psql("ALTER SYSTEM SET ssl = on").unwrap();
     server.restart().unwrap();
 

@@ -5,8 +5,9 @@ use plimsoll_measurement::{Check, CheckKind, CheckResult, SelfTestRecord, units}
 use crate::model::format::{capital, count, minute, plain};
 use crate::model::{Cell, Column, Part, Rank, Report, Table, Tone, number, text};
 
-/// What a reader can do about an answer that nobody expected.
-const SEND: &str = "send us the file of --report";
+/// What a reader can do about answers that nobody expected.
+const SEND: &str =
+    "Please send us the file that --report FILE writes, so that we can mend what is ours: it has no names of yours.";
 
 /// The report of it, as its owner sees it.
 pub fn report(record: &SelfTestRecord) -> Report {
@@ -51,6 +52,8 @@ fn built(record: &SelfTestRecord, remark: Option<&str>) -> Report {
             ],
         ),
     );
+    let is_ours = |check: &Check| check.result.is_finding() && to_do_about(check).is_none();
+    findings.say(Tone::Quiet, (remark.is_none() && record.checks.iter().any(is_ours)).then(|| SEND.to_owned()));
     report.add_all([answer, findings]);
     for (kind, title) in
         [(CheckKind::Statement, "All statements"), (CheckKind::Operation, "All operations in a workspace")]
@@ -108,26 +111,56 @@ fn named(check: &Check) -> Cell {
 
 /// What the server said or answered.
 fn found(check: &Check) -> Option<String> {
-    let columns = |columns: &[String]| if columns.is_empty() { "no columns".to_owned() } else { columns.join(", ") };
     if check.result == CheckResult::OtherShape {
-        return Some(plain(&format!("{} instead of {}", columns(&check.seen), columns(&check.documented))));
+        return Some(plain(&other_columns(&check.documented, &check.seen)));
     }
     let place = check.at.map(|at| format!(" at {at}")).unwrap_or_default();
     let code = check.code.as_ref().map(|code| format!("error {code}{place}"));
-    let said: Vec<&str> = code.as_deref().into_iter().chain(check.detail.as_deref()).collect();
+    // A sentence of an error may end with its number.
+    let number = check.code.as_ref().map(|code| format!(" (error {code}"));
+    let detail = check.detail.as_deref();
+    let detail = detail
+        .map(|detail| number.as_deref().and_then(|number| detail.split_once(number)).map_or(detail, |(text, _)| text));
+    let said: Vec<&str> = code.as_deref().into_iter().chain(detail).collect();
     (!said.is_empty()).then(|| plain(&said.join(": ")))
 }
 
-fn to_do_about(check: &Check) -> String {
+/// The first columns that differ, as `reads int, not bigint`.
+fn other_columns(documented: &[String], seen: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let longest = documented.len().max(seen.len());
+    let differing = (0..longest).filter_map(|at| match (documented.get(at), seen.get(at)) {
+        (Some(documented), Some(seen)) if is_same_kind(documented, seen) => None,
+        (Some(documented), Some(seen)) => Some(format!("{seen}, not {documented}")),
+        (Some(documented), None) => Some(format!("no {documented}")),
+        (None, seen) => Some(format!("also {}", seen?)),
+    });
+    let differing: Vec<String> = differing.collect();
+    let more = differing.len().saturating_sub(SHOWN);
+    let more = (more > 0).then(|| format!("{more} more"));
+    differing.into_iter().take(SHOWN).chain(more).collect::<Vec<_>>().join("; ")
+}
+
+/// True for columns of one type, whatever their names and lengths are.
+fn is_same_kind(documented: &str, seen: &str) -> bool {
+    let kind = |column: &str| {
+        let kind = column.rsplit_once(' ').map_or(column, |(_, kind)| kind);
+        kind.split('(').next().unwrap_or_default().to_ascii_lowercase()
+    };
+    kind(documented) == kind(seen)
+}
+
+/// What the user can do; `None` where it is for us to look at.
+fn to_do_about(check: &Check) -> Option<String> {
     let hint = check.hint.as_deref().map(plain);
     match (check.result, &check.permission) {
-        (CheckResult::NeedsRight, Some(right)) => format!("the user needs {right}"),
+        (CheckResult::NeedsRight, Some(right)) => Some(format!("the user needs {right}")),
         (CheckResult::NeedsRight, None) => {
-            hint.unwrap_or_else(|| "'plimsoll doctor URL' says what gives the right".to_owned())
+            Some(hint.unwrap_or_else(|| "'plimsoll doctor URL' says what gives the right".to_owned()))
         }
-        (CheckResult::TimedOut, _) => "try again when the server has less to do".to_owned(),
-        (CheckResult::Refused, _) => hint.unwrap_or_else(|| SEND.to_owned()),
-        _ => SEND.to_owned(),
+        (CheckResult::TimedOut, _) => Some("try again when the server has less to do".to_owned()),
+        (CheckResult::Refused, _) => hint,
+        _ => None,
     }
 }
 
