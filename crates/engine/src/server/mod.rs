@@ -5,6 +5,7 @@ pub mod breaker;
 pub mod canceller;
 pub mod cold;
 pub mod errors;
+pub mod guarded;
 pub mod inbox;
 pub mod lines;
 pub mod link;

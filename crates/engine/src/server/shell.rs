@@ -1,16 +1,16 @@
 //! Commands of the user's own, run by the shell: to their end, with patience, and ended by an interrupt.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Read, Seek};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
-use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::guarded::Guarded;
 use crate::error::{Error, ErrorKind, Result};
-use crate::process::{end_of, limited_memory_file, memory_file, program};
+use crate::process::{end_of, limited_memory_file, memory_file};
 
 const PAUSE: Duration = Duration::from_millis(100);
 /// How much of the command's last line an error quotes.
@@ -58,33 +58,22 @@ impl<'a> Script<'a> {
         for name in SECRETS {
             shell.env_remove(name);
         }
-        // Ctrl-C in the terminal is for us, and we end the command where it may be ended.
-        shell.process_group(0);
-        let mut child = shell.spawn().map_err(|error| failed(error.to_string()))?;
-        let guard = if self.ends_all { Guard::over(&child).ok() } else { None };
+        let mut running = Running::start(&mut shell, self.ends_all).map_err(|error| failed(error.to_string()))?;
         let give_up = clock.now().after(self.patience);
-        let outcome = loop {
-            if let Some(status) = child.try_wait().map_err(|error| failed(error.to_string()))? {
-                break self.ended(output, status);
+        loop {
+            if let Some(status) = running.child().try_wait().map_err(|error| failed(error.to_string()))? {
+                // What it has left running on purpose lives on.
+                running.ended();
+                return self.ended(output, status);
             }
             let is_late = || failed(format!("it has not ended after {} s", self.patience.as_secs()));
             let stopped = if clock.now() >= give_up { Some(is_late()) } else { check().err() };
             if let Some(failure) = stopped {
-                // It is of no use any more; whether it can be stopped changes nothing.
-                if self.ends_all {
-                    let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
-                }
-                let _ = child.kill();
-                let _ = child.wait();
-                break Err(failure);
+                running.stop();
+                return Err(failure);
             }
             clock.sleep(PAUSE);
-        };
-        // What it has left running on purpose lives on.
-        if let Some(guard) = guard {
-            guard.dismiss();
         }
-        outcome
     }
 
     fn failed(&self, what: &str) -> Error {
@@ -111,33 +100,51 @@ impl<'a> Script<'a> {
     }
 }
 
+/// A command that was started.
+enum Running {
+    /// It ends with us, and with it whatever it has started.
+    Guarded(Guarded),
+    /// What it starts is to outlive us.
+    Free(Child),
+}
+
+impl Running {
+    fn start(shell: &mut Command, ends_with_us: bool) -> io::Result<Self> {
+        if ends_with_us {
+            return Guarded::spawn(shell).map(Self::Guarded);
+        }
+        // Ctrl-C in the terminal is for us.
+        shell.process_group(0).spawn().map(Self::Free)
+    }
+
+    const fn child(&mut self) -> &mut Child {
+        match self {
+            Self::Guarded(guarded) => &mut guarded.child,
+            Self::Free(child) => child,
+        }
+    }
+
+    fn ended(self) {
+        if let Self::Guarded(guarded) = self {
+            guarded.dismiss();
+        }
+    }
+
+    /// It is of no use any more; whether it can be stopped changes nothing.
+    fn stop(self) {
+        if let Self::Free(mut child) = self {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
 /// The first bytes of what a command has written, as text.
 fn beginning_of(mut output: File, bytes: u64) -> String {
     let mut text = Vec::new();
     // What can't be read was not said.
     let _ = output.rewind().and_then(|()| output.take(bytes).read_to_end(&mut text));
     String::from_utf8_lossy(&text).into_owned()
-}
-
-/// Ends a command and all that it has started when this process is gone, however it went. It is a shell that waits for a word
-/// or for the end of the pipe.
-struct Guard(Child);
-
-impl Guard {
-    /// Over a command that leads a process group.
-    fn over(command: &Child) -> io::Result<Self> {
-        let mut shell = program("sh");
-        shell.args(["-c", "read -r word || kill -s KILL -- \"-$1\"", "plimsoll-guard", &command.id().to_string()]);
-        shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        shell.process_group(0).spawn().map(Self)
-    }
-
-    /// The command has ended by itself.
-    fn dismiss(mut self) {
-        // If it can't be told, it is gone.
-        let _ = self.0.stdin.take().map(|mut pipe| pipe.write_all(b"ended\n"));
-        let _ = self.0.wait();
-    }
 }
 
 /// The last line of it, if there is one.
@@ -159,22 +166,6 @@ mod tests {
         let words = |entry: fs::DirEntry| fs::read(entry.path().join("cmdline")).ok();
         let processes = fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(words);
         processes.filter(|words| words.split(|byte| *byte == 0).any(|word| word == number.as_bytes())).count()
-    }
-
-    #[test]
-    fn a_command_ends_with_this_process_and_not_with_its_own_end() {
-        let started = || Command::new("sleep").arg("3600").process_group(0).spawn().unwrap();
-        let mut command = started();
-        let mut guard = Guard::over(&command).unwrap();
-        // As the system does when we are killed.
-        drop(guard.0.stdin.take());
-        assert!(!command.wait().unwrap().success());
-        guard.0.wait().unwrap();
-        let mut command = started();
-        Guard::over(&command).unwrap().dismiss();
-        assert!(command.try_wait().unwrap().is_none());
-        command.kill().unwrap();
-        command.wait().unwrap();
     }
 
     #[test]

@@ -3,11 +3,12 @@
 use std::fs::File;
 use std::io::Seek;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use plimsoll_clock::Clock;
 
+use super::guarded::Guarded;
 use crate::error::{Error, ErrorKind, Result};
 use crate::process::{self, end_of, memory_file};
 use crate::target::mask_urls;
@@ -97,11 +98,10 @@ pub fn run(mut command: Command, clock: &dyn Clock, mut look: impl FnMut() -> Re
     let server_error = memory_file("complaint").map_err(|error| failed(&error.to_string()))?;
     let copy = server_error.try_clone().map_err(|error| failed(&error.to_string()))?;
     command.stderr(copy);
-    let child = command.spawn().map_err(|error| failed(&error.to_string()))?;
-    let mut child = Ended(child);
+    let mut program = Guarded::spawn(&mut command).map_err(|error| failed(&error.to_string()))?;
     let mut pauses = 0_u32;
     loop {
-        if let Some(status) = child.0.try_wait().map_err(|error| failed(&error.to_string()))? {
+        if let Some(status) = program.child.try_wait().map_err(|error| failed(&error.to_string()))? {
             if status.success() {
                 return Ok(());
             }
@@ -126,17 +126,6 @@ fn complaining(text: &str) -> Option<&str> {
         ["error", "fatal", "failed", "denied"].iter().any(|word| line.contains(word))
     };
     text.lines().find(speaks).or_else(|| text.lines().find(|line| !line.trim().is_empty()))
-}
-
-/// A program that does not outlive us.
-struct Ended(Child);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        // One that has ended already can't be ended again.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 #[cfg(test)]
