@@ -1,6 +1,8 @@
 //! The client's side of TLS by rustls, with as much verification as is asked for: of the drivers, and of the crate that stands in
 //! for `native-tls`.
 
+mod words;
+
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -9,6 +11,8 @@ use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+pub use words::sentence;
 
 /// The certificates that are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -52,7 +52,10 @@ impl Refused {
     pub fn of_tls(error: io::Error, unsafe_line: impl FnOnce(&str) -> Error) -> Self {
         match error.kind() {
             io::ErrorKind::TimedOut => Self::Wire(error),
-            _ => Self::Error(unsafe_line(&error.to_string())),
+            _ => {
+                let of_tls = error.get_ref().and_then(|error| error.downcast_ref());
+                Self::Error(unsafe_line(&of_tls.map_or_else(|| error.to_string(), plimsoll_tls::sentence)))
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 
 use plimsoll_engine::transfer::{INDEXES, Move, TABLES};
 use plimsoll_engine::work::Work;
-use plimsoll_engine::{Error, ErrorKind, Follow as _, Result};
+use plimsoll_engine::{Error, ErrorKind, Follow as _, Result, temporary};
 use plimsoll_measurement::{Metric, Point, Repetition, units};
 
 use crate::figures::series::{Series, is_log_wait, mean, ratio};
@@ -63,10 +63,7 @@ fn move_one(
     _: &mut Option<Scratch>,
 ) -> Result<()> {
     // It has no name, so nothing of it is left whatever happens.
-    let file = tempfile::tempfile().map_err(|error| {
-        Error::new(ErrorKind::Permission, format!("no file for the dump can be made: {error}"))
-            .hint("TMPDIR names the folder in which it is made")
-    })?;
+    let file = tempfile::tempfile().map_err(|error| temporary::failed("a file for the dump", &error))?;
     let mut watch = Watch::new(target, keep, source);
     watch.stage(DUMP)?;
     transfer.dump(&source.workspace, &file, &mut watch)?;
