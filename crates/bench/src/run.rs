@@ -128,8 +128,9 @@ impl Run<'_> {
         record.result = record.results.first().cloned();
         record.verdict = bottleneck::record::verdict(record);
         let has_modelled_client = record.ceilings.iter().any(|ceiling| ceiling.resource == "client_cpu");
-        if clock.kind() == "virtual" && has_modelled_client {
-            // It is part of the scenario, and the samples tell of it; our own takes no time there.
+        // A modelled one is part of the scenario, and the samples tell of it; our own takes no time there. Without a figure there is
+        // nothing that it could have held back.
+        if (clock.kind() == "virtual" && has_modelled_client) || record.results.is_empty() {
             record.host.client = None;
         }
         let reference = plan.reference.as_ref().map(|(id, repetitions)| (id.as_str(), repetitions.as_slice()));

@@ -107,7 +107,8 @@ fn on_mariadb() {
 fn a_tool_that_would_work_for_an_hour_ends_with_us() {
     let scene = Scene::new();
     let tool = scene.path("sqlite3");
-    std::fs::write(&tool, "#!/bin/sh\ncase \"$*\" in *--version*) echo 3.40.1;; *) sleep 3600; exit 1;; esac\n").unwrap();
+    std::fs::write(&tool, "#!/bin/sh\ncase \"$*\" in *--version*) echo 3.40.1;; *) sleep 3600; exit 1;; esac\n")
+        .unwrap();
     std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
     let words = ["run", "import", "--target", &scene.sqlite(), "--short", "--allow-create-database"];
     let mut command = scene.command(&[&words[..], &["--set", "volume=1MiB"]].concat());

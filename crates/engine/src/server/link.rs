@@ -50,13 +50,11 @@ impl From<io::Error> for Refused {
 impl Refused {
     /// Of a handshake that failed: `unsafe_line` makes an error of its cause, unless only its time was over.
     pub fn of_tls(error: io::Error, unsafe_line: impl FnOnce(&str) -> Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::TimedOut => Self::Wire(error),
-            _ => {
-                let of_tls = error.get_ref().and_then(|error| error.downcast_ref());
-                Self::Error(unsafe_line(&of_tls.map_or_else(|| error.to_string(), plimsoll_tls::sentence)))
-            }
+        if error.kind() == io::ErrorKind::TimedOut {
+            return Self::Wire(error);
         }
+        let of_tls = error.get_ref().and_then(|error| error.downcast_ref());
+        Self::Error(unsafe_line(&of_tls.map_or_else(|| error.to_string(), plimsoll_tls::sentence)))
     }
 
     /// For callers that only ask whether the server hears.

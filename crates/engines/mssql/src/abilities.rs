@@ -89,8 +89,13 @@ impl Privilege {
 pub(super) fn table(abilities: Abilities, product: Product, is_microsoft: bool, user: &str) -> Vec<Capability> {
     let of_product = PRIVILEGES.iter().filter(|known| product == Product::Database || !known.azure_only);
     let capability = |known: &'static Privilege| {
-        let unknown = || "this server lacks it, or the user the right to it".to_owned();
-        let remedy = Some(if is_microsoft { known.remedy(product, user) } else { unknown() });
+        // A right with a name of its own is one that other makers' servers know as well.
+        let elsewhere = || {
+            let right = known.remedy(product, user);
+            let right = if right.starts_with("GRANT ") { format!(": there {right}") } else { String::new() };
+            format!("this server lacks it, or the user the right to it{right}")
+        };
+        let remedy = Some(if is_microsoft { known.remedy(product, user) } else { elsewhere() });
         Capability {
             name: &known.name,
             works: abilities.has(known.ability),

@@ -39,7 +39,9 @@ pub fn doctor(options: &Doctor, settings: &Settings, printer: &Printer) -> std::
         let mut findings = Findings::default();
         let outcome = findings.target(database.as_ref());
         printer.result(&format!("\n{}\n{}", target.display(), findings.text()));
-        for warning in &database.description().warnings {
+        // What is missing has a line already.
+        let said: Vec<String> = database.capabilities().iter().filter_map(Capability::warning).collect();
+        for warning in database.description().warnings.iter().filter(|warning| !said.contains(*warning)) {
             printer.warning(warning);
         }
         outcome?;

@@ -46,9 +46,15 @@ pub(super) fn requests(repetitions: &[&Repetition]) -> Vec<Series> {
     };
     let points = repetitions.iter().flat_map(|repetition| &repetition.points);
     let of_points: Vec<f64> = points.filter(|_| !several).filter_map(rate_of_point).collect();
+    let drained: u64 = chosen.iter().map(|phase| phase.drained).sum();
+    // What is slower than a phase is long has a rate, and the phase does not show it.
+    let unseen = drained > 0 && chosen.iter().all(|phase| phase.operations == 0);
+    let late =
+        format!("no request was answered within its phase, {drained} were later: --set duration=... makes it longer");
     let rate = Series {
         point_cv_percent: summary::coefficient_of_variation_percent(&of_points),
-        ..of("request_rate", "1/s", &|phase| Some(phase.rate))
+        absent: unseen.then_some(late),
+        ..of("request_rate", "1/s", &|phase| Some(phase.rate).filter(|_| !unseen))
     };
     vec![
         rate,
@@ -162,6 +168,20 @@ mod tests {
         let mut found = nothing.clone();
         found.phases.push(phase(50.0, true));
         assert_eq!(no_knee(&goal, &[nothing, found]), None, "one repetition has found something");
+    }
+
+    #[test]
+    fn what_takes_longer_than_its_phase_has_no_rate_of_zero() {
+        let mut slow = repetition("a", true, Vec::new());
+        slow.phases = vec![Phase { drained: 4, ..Phase::default() }];
+        let rate = requests(&[&slow]).remove(0);
+        assert!(rate.values.is_empty() && rate.absent.is_some_and(|why| why.contains("4 were later")));
+        let mut idle = slow.clone();
+        idle.phases = vec![Phase { errors: 4, ..Phase::default() }];
+        assert_eq!(requests(&[&idle]).remove(0).values, [0.0], "nothing is answered by a server that refuses all");
+        let mut fast = slow.clone();
+        fast.phases = vec![Phase { operations: 10, rate: 5.0, ..Phase::default() }];
+        assert_eq!(requests(&[&slow, &fast]).remove(0).values, [0.0, 5.0]);
     }
 
     fn times(count: u64) -> LatencyHistogramData {
