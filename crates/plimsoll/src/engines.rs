@@ -3,7 +3,9 @@
 
 use std::io::IsTerminal as _;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use plimsoll_bench::Interrupt;
 use plimsoll_clock::{Clock, OnClock, RealClock, enter};
@@ -18,6 +20,9 @@ use plimsoll_sqlite::Sqlite;
 use crate::args::Access;
 use crate::failure::Failure;
 use crate::printer::Printer;
+
+/// How often an interrupt is looked for while a target is being opened.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 static ENGINES: [&dyn Engine; 5] = [&Lab, &Mssql, &MySql, &Postgres, &Sqlite];
 
@@ -86,18 +91,53 @@ fn connect(
     clock: &Arc<dyn Clock>,
 ) -> Result<Box<dyn Database>, Error> {
     let engine = engine_of(target)?;
-    let interrupt = interrupt.clone();
-    let check = Check::new(move || interrupt.check());
+    let asked = interrupt.clone();
+    let check = Check::new(move || asked.check());
     let mut credentials =
         Credentials { password: given_password(access)?, token_command: access.token_command.clone(), check };
-    match engine.open(target, &credentials, Arc::clone(clock)) {
+    match open_with(engine, target, &credentials, interrupt, clock) {
         Err(error) if error.kind == ErrorKind::PasswordNeeded && std::io::stdin().is_terminal() => {
             let typed =
                 rpassword::prompt_password(format!("Password for {}: ", target.display())).map_err(|_| error)?;
             credentials.password = Some(Secret::new(typed));
-            engine.open(target, &credentials, Arc::clone(clock))
+            open_with(engine, target, &credentials, interrupt, clock)
         }
         outcome => outcome,
+    }
+}
+
+/// Opens a target; an interrupt does not wait for it. Nothing is made at a target that is being opened, so whoever still waits there
+/// is left behind.
+fn open_with(
+    engine: &'static dyn Engine,
+    target: &Target,
+    credentials: &Credentials,
+    interrupt: &Interrupt,
+    clock: &Arc<dyn Clock>,
+) -> Result<Box<dyn Database>, Error> {
+    // On a virtual clock nobody waits for anybody outside.
+    if clock.kind() != "real" {
+        return engine.open(target, credentials, Arc::clone(clock));
+    }
+    let (target, credentials, own_clock) = (target.clone(), credentials.clone(), Arc::clone(clock));
+    let (sender, opened) = mpsc::channel();
+    let work = move || {
+        let _on_clock = enter(&own_clock, "open");
+        // Whoever was interrupted does not listen any more.
+        let _ = sender.send(engine.open(&target, &credentials, Arc::clone(&own_clock)));
+    };
+    let failed = |what: &str| Error::new(ErrorKind::Internal, format!("the target can't be opened: {what}"));
+    let thread = thread::Builder::new().name("open".to_owned()).spawn(work);
+    let thread = thread.map_err(|error| failed(&error.to_string()))?;
+    loop {
+        match opened.recv_timeout(LOOK_EVERY) {
+            Ok(database) => return database,
+            Err(mpsc::RecvTimeoutError::Timeout) => interrupt.check()?,
+            Err(mpsc::RecvTimeoutError::Disconnected) => match thread.join() {
+                Err(panic) => std::panic::resume_unwind(panic),
+                Ok(()) => return Err(failed("nobody said why")),
+            },
+        }
     }
 }
 

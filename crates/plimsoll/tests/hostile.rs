@@ -67,6 +67,10 @@ fn url(protocol: Protocol, port: u16, parameters: &str) -> String {
 /// The most memory that a process has had so far.
 fn most_bytes(pid: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    // For a moment it is still a copy of this test.
+    if !status.starts_with("Name:\tplimsoll\n") {
+        return None;
+    }
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
 }
@@ -181,10 +185,10 @@ fn whoever_answers_takes_neither_our_time_nor_our_memory_nor_our_secret() {
     let certificate = folder.path().join("certificate.pem").display().to_string();
     let mut jobs = Vec::new();
     for protocol in Protocol::ALL {
-        for case in cases(protocol, SECRET) {
+        for case in cases(protocol, SECRET).into_iter().map(Arc::new) {
             for (parameters, has_tls) in modes(protocol, &certificate) {
                 if has_tls || case.stage != Stage::Handshake {
-                    jobs.push((case.clone(), parameters, has_tls.then(|| Arc::clone(&config))));
+                    jobs.push((Arc::clone(&case), parameters, has_tls.then(|| Arc::clone(&config))));
                 }
             }
         }

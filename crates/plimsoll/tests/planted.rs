@@ -219,7 +219,7 @@ fn work(search: &mut Search, server: &Server, way: Way, is_all: bool) {
     let scene = Scene::new();
     let run = |test: &'static str| [&["run", test][..], &SMALL, &["--allow-create-database", "--json"]].concat();
     // The dump tools get the secret from us, in whatever way we have got it.
-    let mut tried = vec![if is_all || way == Way::File { (run("import"), 0) } else { (run("write-chunk"), 0) }];
+    let mut tried = vec![if is_all || way == Way::File { (run("import"), 0) } else { (run("read-scan"), 0) }];
     if is_all {
         tried.extend([
             (run("read-scan"), 0),

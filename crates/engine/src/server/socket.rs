@@ -59,6 +59,12 @@ struct End {
     after: Duration,
 }
 
+impl End {
+    fn is_over(self) -> io::Error {
+        io::Error::new(ErrorKind::TimedOut, format!("it was not done within {} s", self.after.as_secs_f64()))
+    }
+}
+
 impl Socket {
     /// Connects as one of these lines. The connection and all that comes until [`Socket::clear_timeout`] may take so long together:
     /// a peer that keeps talking gains nothing.
@@ -118,12 +124,24 @@ impl Socket {
         }
     }
 
+    /// An error of the system, by its name.
+    #[cold]
+    fn failed(&self, error: Errno) -> io::Error {
+        match self
+            .end
+            .get()
+            .filter(|end| error == Errno::WOULDBLOCK && (self.idle.get().is_none() || self.clock.now() >= end.at))
+        {
+            Some(end) => end.is_over(),
+            None => late(error),
+        }
+    }
+
     #[cold]
     fn wait_until(&self, end: End) -> io::Result<()> {
         let left = end.at.since(self.clock.now());
         if left.is_zero() {
-            let text = format!("it was not done within {} s", end.after.as_secs_f64());
-            return Err(io::Error::new(ErrorKind::TimedOut, text));
+            return Err(end.is_over());
         }
         // The system takes microseconds, and none of them for ever.
         let left = left.max(Duration::from_millis(1));
@@ -192,7 +210,7 @@ impl Read for Socket {
     #[inline]
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.heed_end()?;
-        let count = rustix::io::read(&self.fd, buffer).map_err(late)?;
+        let count = rustix::io::read(&self.fd, buffer).map_err(|error| self.failed(error))?;
         self.traffic.received_bytes += count as u64;
         Ok(count)
     }
@@ -202,7 +220,7 @@ impl Write for Socket {
     #[inline]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.heed_end()?;
-        let count = send(&self.fd, bytes, SendFlags::NOSIGNAL).map_err(late)?;
+        let count = send(&self.fd, bytes, SendFlags::NOSIGNAL).map_err(|error| self.failed(error))?;
         self.traffic.sent_bytes += count as u64;
         Ok(count)
     }

@@ -6,6 +6,8 @@
 
 mod auth;
 mod binary;
+#[cfg(test)]
+mod bounds;
 mod capabilities;
 mod cold;
 mod connect;

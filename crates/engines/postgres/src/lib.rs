@@ -1,6 +1,8 @@
 //! PostgreSQL: places are schemas, leases are advisory locks, rows are loaded by binary COPY.
 
 mod answer;
+#[cfg(test)]
+mod bounds;
 mod capabilities;
 mod cold;
 mod connect;
