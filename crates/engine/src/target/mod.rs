@@ -7,6 +7,7 @@ use std::sync::Arc;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::mark::Intents;
 
 pub use self::redact::{Notation, Pairs, mask_urls, register};
 
@@ -35,7 +36,7 @@ impl std::fmt::Debug for Secret {
 /// Reads a variable of the environment.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// What the program found of passwords outside the URL.
+/// What the program gives to open a target, beside its URL.
 #[derive(Debug, Clone, Default)]
 pub struct Credentials {
     /// From a file, the environment or a prompt. It goes before the engine's own stores and after the URL.
@@ -44,6 +45,8 @@ pub struct Credentials {
     pub token_command: Option<String>,
     /// Ends the wait for a program that gives one, and for a server that is not ready yet.
     pub check: Check,
+    /// Where it is noted what is made at targets. Without a store the notes end with the process.
+    pub intents: Intents,
 }
 
 /// Asked several times a second while something outside of the program is waited for; an error ends the wait.
