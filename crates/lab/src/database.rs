@@ -93,7 +93,7 @@ impl LabDatabase {
     /// The same, with what it makes noted there.
     #[must_use]
     pub fn noting(mut self, intents: &Intents) -> Self {
-        self.inner = self.inner.noting(intents);
+        self.inner = self.inner.clone().noting(intents);
         self
     }
 

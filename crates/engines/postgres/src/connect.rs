@@ -18,7 +18,7 @@ use plimsoll_engine::server::link::Refused;
 use plimsoll_engine::server::socket::{Address, KeepAlive};
 use plimsoll_engine::server::tls::{self, Protection, Trust};
 use plimsoll_engine::server::url;
-use plimsoll_engine::{Credentials, Environment, Error, ErrorKind, Result, Secret};
+use plimsoll_engine::{Credentials, Environment, Error, ErrorKind, Intents, Result, Secret};
 
 use super::connection::Connection;
 use super::error::Errors;
@@ -81,6 +81,8 @@ pub(super) struct Connector {
     tool_environment: Vec<(&'static str, String)>,
     /// The server that let us in last.
     reached: Arc<Mutex<Option<(Address, Host)>>>,
+    /// What is about to be made there is noted here.
+    pub(super) intents: Intents,
 }
 
 impl Connector {
@@ -188,6 +190,7 @@ impl Connector {
             warnings,
             tool_environment,
             reached: Arc::default(),
+            intents: credentials.intents.clone(),
         })
     }
 
@@ -220,6 +223,7 @@ impl Connector {
             warnings: Vec::new(),
             tool_environment: Vec::new(),
             reached: Arc::default(),
+            intents: self.intents.clone(),
             ..self.clone()
         }
     }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use plimsoll_clock::Clock;
+use plimsoll_engine::mark;
 use plimsoll_engine::request::{self};
 use plimsoll_engine::server::place::WORK;
 use plimsoll_engine::{
@@ -106,6 +107,15 @@ impl PostgresSession {
 impl Session for PostgresSession {
     fn dialect(&self) -> &'static dyn Dialect {
         &PostgresDialect
+    }
+
+    /// With the mark by which it is known as ours, in one transaction.
+    fn create_table(&mut self, table: &Table) -> Result<()> {
+        // Names in the texts of tests are not quoted, so the server has them in lower case.
+        let (place, name) = (self.workspace.name(), table.name.to_lowercase());
+        let mark = mark::of_table(place, &name);
+        let marking = filled("mark a table", &[("schema", place), ("table", &name), ("mark", &mark)]);
+        self.connection.run(&format!("{}; {marking}", self.dialect().create_table(table))).map(drop)
     }
 
     fn execute(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<u64> {
