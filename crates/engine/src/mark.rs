@@ -5,7 +5,7 @@
 //! is. So an object is ours if its mark names it, whichever store knows of it. It is ours as well if it has no mark yet and our
 //! store has an intent for it that was never completed. A name alone says nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -84,11 +84,11 @@ impl fmt::Display for Mark {
     }
 }
 
-/// What marks a table of ours within a place of ours: its own name and that of the place. A table that somebody made like one of
-/// ours bears the name of another.
+/// What marks a part of a place of ours, such as a table: its own name and that of the place. What somebody made like one of ours
+/// bears the name of another.
 #[must_use]
-pub fn of_table(place: &str, table: &str) -> String {
-    format!("plimsoll: table {table} of {place}")
+pub fn of_part(kind: &str, name: &str, place: &str) -> String {
+    format!("plimsoll: {kind} {name} of {place}")
 }
 
 /// A note about an object that we make.
@@ -157,6 +157,8 @@ impl Ledger for Remembered {
 pub struct Intents {
     ledger: Arc<dyn Ledger>,
     target: String,
+    /// What this process has made and not removed.
+    here: Arc<Mutex<BTreeSet<(String, String)>>>,
 }
 
 impl Default for Intents {
@@ -168,13 +170,13 @@ impl Default for Intents {
 impl Intents {
     /// Those in a ledger, of no target yet.
     pub fn new(ledger: Arc<dyn Ledger>) -> Self {
-        Self { ledger, target: String::new() }
+        Self { ledger, target: String::new(), here: Arc::default() }
     }
 
     /// Those of a target, by what tells it from others.
     #[must_use]
     pub fn at(&self, target: &str) -> Self {
-        Self { ledger: Arc::clone(&self.ledger), target: target.to_owned() }
+        Self { target: target.to_owned(), ..self.clone() }
     }
 
     /// Notes that an object is about to be made, and gives the mark that it is to bear. Ask before whether there is one of that
@@ -185,7 +187,18 @@ impl Intents {
     pub fn begin(&self, object: &str) -> Result<Mark> {
         let mark = Mark::new(object);
         self.note(&mark, false)?;
+        self.with_here(|here, key| here.insert(key), object);
         Ok(mark)
+    }
+
+    /// True if this process made an object, and nobody was alone with it since.
+    pub fn is_made_here(&self, object: &str) -> bool {
+        self.with_here(|here, key| here.contains(&key), object)
+    }
+
+    fn with_here<T>(&self, work: impl FnOnce(&mut BTreeSet<(String, String)>, (String, String)) -> T, object: &str) -> T {
+        let mut here = self.here.lock().unwrap_or_else(PoisonError::into_inner);
+        work(&mut here, (self.target.clone(), object.to_owned()))
     }
 
     /// Notes that an object bears its mark now.
@@ -208,6 +221,7 @@ impl Intents {
     /// Drops the note about an object that is gone. One that stays does no harm, as the names of runs never come again.
     pub fn over(&self, object: &str) {
         let _ = self.ledger.forget(&self.target, object);
+        self.with_here(|here, key| here.remove(&key), object);
     }
 
     fn note(&self, mark: &Mark, made: bool) -> Result<()> {
@@ -245,7 +259,7 @@ mod tests {
              b7f104ca074defbf"
         );
         assert_eq!(mark.number(), 1);
-        assert_eq!(of_table("plimsoll_run_a", "t"), "plimsoll: table t of plimsoll_run_a");
+        assert_eq!(of_part("table", "t", "plimsoll_run_a"), "plimsoll: table t of plimsoll_run_a");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use plimsoll_engine::server::link::Refused;
 use plimsoll_engine::server::socket::{Address, KeepAlive, Socket};
 use plimsoll_engine::server::tls::{self, Protection};
 use plimsoll_engine::server::url::{address, is_loopback};
-use plimsoll_engine::{Credentials, Environment, Result, Secret};
+use plimsoll_engine::{Credentials, Environment, Intents, Result, Secret};
 use rustls::ClientConfig;
 
 use super::connection::{Connection, Failed};
@@ -58,6 +58,8 @@ pub(super) struct Connector {
     /// Numbers of our connections that are open: by them our sessions are told from others'.
     pub(super) ours: Arc<Mutex<Ours>>,
     lines: Arc<Lines>,
+    /// What is about to be made there is noted here.
+    pub(super) intents: Intents,
 }
 
 impl Connector {
@@ -100,6 +102,7 @@ impl Connector {
             warnings: found.warning.into_iter().collect(),
             ours: Arc::default(),
             lines: Arc::default(),
+            intents: credentials.intents.clone(),
         })
     }
 

@@ -41,6 +41,11 @@ impl MySqlSession {
         Ok(Self { connection, workspace, clock, facts, statements: HashMap::new(), changed: false })
     }
 
+    /// The place that marks of tables name: in a copy that of its run.
+    fn place(&self) -> Workspace {
+        self.workspace.leased_by()
+    }
+
     /// Executes a statement by its prepared form, which is kept if it has parameters. One that failed is prepared anew: its
     /// table may have been made again with other columns.
     fn execute_prepared(
@@ -86,6 +91,11 @@ impl Session for MySqlSession {
         dialect::of(self.connection.server.product)
     }
 
+    fn create_table(&mut self, table: &Table) -> Result<()> {
+        let sql = dialect::of(self.connection.server.product).create_marked(table, self.place().name());
+        self.execute(&sql, &[]).map(drop)
+    }
+
     fn execute(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<u64> {
         self.changed = true;
         let done = if parameters.is_empty() {
@@ -123,7 +133,7 @@ impl Session for MySqlSession {
         for request in SingleRow::ALL {
             let (place, procedure) = (self.workspace.name(), request.procedure(table));
             let drop = fill("remove a procedure", &[("workspace", place), ("procedure", &procedure)]);
-            for sql in [drop, dialect.create_procedure(request, table)] {
+            for sql in [drop, dialect.create_procedure(request, table, self.place().name())] {
                 match self.connection.run(&sql) {
                     Err(error) if error.kind == ErrorKind::Permission => return Ok(false),
                     done => done?,

@@ -113,7 +113,7 @@ impl Session for PostgresSession {
     fn create_table(&mut self, table: &Table) -> Result<()> {
         // Names in the texts of tests are not quoted, so the server has them in lower case.
         let (place, name) = (self.workspace.name(), table.name.to_lowercase());
-        let mark = mark::of_table(place, &name);
+        let mark = mark::of_part("table", &name, place);
         let marking = filled("mark a table", &[("schema", place), ("table", &name), ("mark", &mark)]);
         self.connection.run(&format!("{}; {marking}", self.dialect().create_table(table))).map(drop)
     }
