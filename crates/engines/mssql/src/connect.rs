@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::server::url::{self, is_loopback};
-use plimsoll_engine::{Credentials, Environment, Error, ErrorKind, Result, Secret};
+use plimsoll_engine::{Credentials, Environment, Error, ErrorKind, Intents, Result, Secret};
 
 use super::error::Errors;
 use super::patience::Patience;
@@ -66,6 +66,8 @@ pub(super) struct Connector {
     pub(super) measures_loads: Arc<AtomicBool>,
     pub(super) errors: Errors,
     pub(super) warnings: Vec<String>,
+    /// What is about to be made there is noted here.
+    pub(super) intents: Intents,
 }
 
 impl Connector {
@@ -132,6 +134,7 @@ impl Connector {
             measures_loads,
             errors,
             warnings,
+            intents: credentials.intents.clone(),
         })
     }
 
