@@ -20,6 +20,7 @@ pub mod statements;
 pub mod table;
 pub mod target;
 pub mod telemetry;
+pub mod temporary;
 pub mod transfer;
 pub mod value;
 pub mod work;

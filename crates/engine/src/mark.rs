@@ -196,7 +196,11 @@ impl Intents {
         self.with_here(|here, key| here.contains(&key), object)
     }
 
-    fn with_here<T>(&self, work: impl FnOnce(&mut BTreeSet<(String, String)>, (String, String)) -> T, object: &str) -> T {
+    fn with_here<T>(
+        &self,
+        work: impl FnOnce(&mut BTreeSet<(String, String)>, (String, String)) -> T,
+        object: &str,
+    ) -> T {
         let mut here = self.here.lock().unwrap_or_else(PoisonError::into_inner);
         work(&mut here, (self.target.clone(), object.to_owned()))
     }

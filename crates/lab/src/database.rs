@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use plimsoll_clock::Clock;
 use plimsoll_engine::{
-    ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Expected, Intents, Lease, Levels,
-    Moves, RequestAccess, Result, Sampler, Session, Sessions, Table, Telemetry, Transfer, Work, Workspace, WorkspaceStatus,
+    ClaimMode, Cold, ColdFollower, Database, Description, Error, ErrorKind, Expected, Intents, Lease, Levels, Moves,
+    RequestAccess, Result, Sampler, Session, Sessions, Table, Telemetry, Transfer, Work, Workspace, WorkspaceStatus,
     Workspaces,
 };
 use plimsoll_hardware::Spec;

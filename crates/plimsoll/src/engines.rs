@@ -64,13 +64,7 @@ pub struct Opened {
 
 /// Opens a target on its clock. A terminal is asked for the password if one is needed and none was given; what is waited for
 /// outside of the target ends by the interrupt.
-pub fn open(
-    target: &Target,
-    access: &Access,
-    intents: &Intents,
-    interrupt: &Interrupt,
-    printer: &Printer,
-) -> Opened {
+pub fn open(target: &Target, access: &Access, intents: &Intents, interrupt: &Interrupt, printer: &Printer) -> Opened {
     let (clock, refused) = match clock_of(target, printer) {
         Ok(clock) => (clock, None),
         Err(error) => (Arc::new(RealClock::new()) as _, Some(error)),
@@ -95,13 +89,12 @@ fn connect(
     let engine = engine_of(target)?;
     let interrupt = interrupt.clone();
     let check = Check::new(move || interrupt.check());
-    let mut credentials =
-        Credentials {
-            password: given_password(access)?,
-            token_command: access.token_command.clone(),
-            check,
-            intents: intents.clone(),
-        };
+    let mut credentials = Credentials {
+        password: given_password(access)?,
+        token_command: access.token_command.clone(),
+        check,
+        intents: intents.clone(),
+    };
     match engine.open(target, &credentials, Arc::clone(clock)) {
         Err(error) if error.kind == ErrorKind::PasswordNeeded && std::io::stdin().is_terminal() => {
             let typed =

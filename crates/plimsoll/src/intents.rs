@@ -19,7 +19,12 @@ impl Ledger for InStore {
 
     fn find(&self, target: &str, object: &str) -> Result<Option<Intent>> {
         let note = self.0.intent(target, object).map_err(|error| failed(&error))?;
-        Ok(note.map(|Note { token, made }| Intent { target: target.to_owned(), object: object.to_owned(), token, made }))
+        Ok(note.map(|Note { token, made }| Intent {
+            target: target.to_owned(),
+            object: object.to_owned(),
+            token,
+            made,
+        }))
     }
 
     fn forget(&self, target: &str, object: &str) -> Result<()> {
@@ -46,7 +51,7 @@ pub fn known(settings: &Settings, printer: &Printer) -> Intents {
     match settings.open_store() {
         Ok(store) => noted_in(&store),
         Err(failure) => {
-            printer.remark(&format!("only marks tell what is ours, as the store can't be used: {failure}"));
+            printer.remark(&format!("only marks tell what is ours, as the store can't be used: {}", failure.message));
             Intents::default()
         }
     }

@@ -39,7 +39,10 @@ pub(super) fn remove_leftovers(database: &dyn Database, warnings: &mut Vec<Strin
         warnings.push("sessions of a killed run were still working on the target and were ended".to_owned());
     }
     let workspaces = database.workspaces()?;
-    if workspaces.iter().any(|status| status.workspace.kind() == WorkspaceKind::Run && status.leased && status.not_ours.is_none()) {
+    if workspaces
+        .iter()
+        .any(|status| status.workspace.kind() == WorkspaceKind::Run && status.leased && status.not_ours.is_none())
+    {
         warnings.push("another run was working on the target at the start: the two measure each other".to_owned());
     }
     for status in workspaces {

@@ -9,7 +9,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use plimsoll_engine::{Error, ErrorKind, Result, Value, Workspace, WorkspaceStatus};
+use plimsoll_engine::{Error, ErrorKind, Result, Value, Workspace, WorkspaceStatus, temporary};
 
 use super::connect::Connector;
 use super::control::{Control, text_of, whole};
@@ -327,11 +327,15 @@ pub(super) fn dump_folder(copy: &Workspace) -> PathBuf {
     std::env::temp_dir().join(copy.name())
 }
 
-/// Removes what a dump left on this machine, if there is something.
+/// The file of a dump in its folder.
+pub(super) const DUMP: &str = "dump.bacpac";
+
+/// Removes what a dump of a dead process left on this machine, if there is something of ours.
 pub(super) fn forget_dump(copy: &Workspace) -> Result<()> {
     let folder = dump_folder(copy);
-    match fs::remove_dir_all(&folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+    let left = temporary::abandoned(&std::env::temp_dir(), copy.name(), |name| name == DUMP);
+    match left.iter().find(|left| left.path == folder).map(|left| fs::remove_dir_all(&left.path)) {
+        Some(Err(error)) => {
             Err(Error::new(ErrorKind::Permission, format!("{} can't be removed: {error}", folder.display()))
                 .hint("remove it by hand"))
         }

@@ -9,8 +9,8 @@ use plimsoll_clock::RealClock;
 use plimsoll_engine::value::RowSummary;
 use plimsoll_engine::{
     Cancel, ClaimMode, Cold, ColdFollower, ColumnType, Credentials, Database, Engine as _, Error, ErrorKind, Intents,
-    Lease, Mark, RequestAccess, Result, Row, RowSource, Secret, Session, Statement, Table, Target, Unfollowed, Value, WeakIsolation,
-    Workspace,
+    Lease, Mark, RequestAccess, Result, Row, RowSource, Secret, Session, Statement, Table, Target, Unfollowed, Value,
+    WeakIsolation, Workspace,
 };
 use plimsoll_measurement::reading::growth;
 use plimsoll_measurement::{Counter, Reading};
@@ -320,7 +320,11 @@ fn what_is_the_users_is_never_removed() {
         ("CREATE TABLE KEPT.inside (a int)", "table inside", "DROP TABLE KEPT.inside"),
         ("CREATE TABLE KEPT.inside LIKE KEPT.t01", "table inside", "DROP TABLE KEPT.inside"),
         ("CREATE INDEX i ON KEPT.t01 (b)", "index i of table t01", "DROP INDEX i ON KEPT.t01"),
-        ("ALTER TABLE KEPT.t01 ADD CONSTRAINT c CHECK (a > 0)", "constraint c", "ALTER TABLE KEPT.t01 DROP CONSTRAINT c"),
+        (
+            "ALTER TABLE KEPT.t01 ADD CONSTRAINT c CHECK (a > 0)",
+            "constraint c",
+            "ALTER TABLE KEPT.t01 DROP CONSTRAINT c",
+        ),
         (
             "CREATE PROCEDURE KEPT.plimsoll_inside() SELECT 1",
             "procedure plimsoll_inside",

@@ -10,8 +10,8 @@ use std::time::Duration;
 use plimsoll_clock::{Clock, RealClock};
 use plimsoll_engine::value::RowSummary;
 use plimsoll_engine::{
-    Cancel, ClaimMode, Cold, ColdFollower, ColumnType, Credentials, Database, Engine as _, Error, ErrorKind, Lease, Mark,
-    Result, Row, RowSource, Secret, Session, Table, Target, Unfollowed, Value, WeakIsolation, Workspace,
+    Cancel, ClaimMode, Cold, ColdFollower, ColumnType, Credentials, Database, Engine as _, Error, ErrorKind, Lease,
+    Mark, Result, Row, RowSource, Secret, Session, Table, Target, Unfollowed, Value, WeakIsolation, Workspace,
 };
 use plimsoll_measurement::{Counter, Reading};
 use plimsoll_postgres::Postgres as Engine;
@@ -426,12 +426,28 @@ fn what_is_the_users_is_never_removed() {
             "trigger g on table plimsoll.t01",
             "DROP FUNCTION f() CASCADE",
         ),
-        ("CREATE RULE r AS ON DELETE TO plimsoll.t01 DO NOTHING", "rule r on table plimsoll.t01", "DROP RULE r ON plimsoll.t01"),
+        (
+            "CREATE RULE r AS ON DELETE TO plimsoll.t01 DO NOTHING",
+            "rule r on table plimsoll.t01",
+            "DROP RULE r ON plimsoll.t01",
+        ),
         ("CREATE POLICY p ON plimsoll.t01", "policy p on table plimsoll.t01", "DROP POLICY p ON plimsoll.t01"),
-        ("CREATE STATISTICS plimsoll.s ON a, b FROM plimsoll.t01", "statistics object plimsoll.s", "DROP STATISTICS plimsoll.s"),
-        ("ALTER TABLE plimsoll.t01 ADD CHECK (a > 0)", "constraint", "ALTER TABLE plimsoll.t01 DROP CONSTRAINT t01_a_check"),
+        (
+            "CREATE STATISTICS plimsoll.s ON a, b FROM plimsoll.t01",
+            "statistics object plimsoll.s",
+            "DROP STATISTICS plimsoll.s",
+        ),
+        (
+            "ALTER TABLE plimsoll.t01 ADD CHECK (a > 0)",
+            "constraint",
+            "ALTER TABLE plimsoll.t01 DROP CONSTRAINT t01_a_check",
+        ),
         ("ALTER TABLE plimsoll.t01 ADD UNIQUE (b)", "constraint", "ALTER TABLE plimsoll.t01 DROP CONSTRAINT t01_b_key"),
-        ("ALTER TABLE plimsoll.t01 ALTER b SET DEFAULT 'x'", "default value", "ALTER TABLE plimsoll.t01 ALTER b DROP DEFAULT"),
+        (
+            "ALTER TABLE plimsoll.t01 ALTER b SET DEFAULT 'x'",
+            "default value",
+            "ALTER TABLE plimsoll.t01 ALTER b DROP DEFAULT",
+        ),
         ("CREATE PUBLICATION p FOR TABLE plimsoll.t01", "publication", "DROP PUBLICATION p"),
         ("CREATE TABLE child () INHERITS (plimsoll.t01)", "table child", "DROP TABLE child"),
         ("CREATE TYPE plimsoll.y AS ENUM ('a')", "type plimsoll.y", "DROP TYPE plimsoll.y"),
@@ -529,7 +545,9 @@ fn a_schema_without_our_mark_is_never_touched() {
     let own = Mark::new(workspace.name()).to_string();
     let others = Mark::new("plimsoll_run_other").to_string();
     let old = "plimsoll: measurement data, may be removed";
-    for comment in ["somebody''s", old, &own[..own.len() - 1], &others, &own.replace(workspace.name(), "x"), &format!("{own} ")] {
+    for comment in
+        ["somebody''s", old, &own[..own.len() - 1], &others, &own.replace(workspace.name(), "x"), &format!("{own} ")]
+    {
         server().psql(&format!("COMMENT ON SCHEMA {workspace} IS '{comment}'")).unwrap();
         assert_eq!(database.remove(&workspace).unwrap_err().kind, ErrorKind::Safety);
         let status = database.workspaces().unwrap().into_iter().find(|status| status.workspace == workspace).unwrap();

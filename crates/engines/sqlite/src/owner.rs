@@ -145,7 +145,9 @@ fn within(path: &Path) -> Result<Vec<String>> {
     };
     match read() {
         // A kill without a journal leaves this. Nobody reads anything in it any more.
-        Err(error) if matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)) => {
+        Err(error)
+            if matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)) =>
+        {
             Ok(Vec::new())
         }
         objects => {

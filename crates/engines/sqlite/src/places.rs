@@ -6,9 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use plimsoll_engine::server::place::listed;
-use plimsoll_engine::{
-    ClaimMode, Error, ErrorKind, Mark, Result, Workspace, WorkspaceKind, WorkspaceStatus,
-};
+use plimsoll_engine::{ClaimMode, Error, ErrorKind, Mark, Result, Workspace, WorkspaceKind, WorkspaceStatus};
 use rusqlite::OpenFlags;
 
 use super::errors::{from_io, from_sqlite};
