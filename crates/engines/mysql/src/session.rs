@@ -6,7 +6,7 @@ use std::sync::Arc;
 use plimsoll_clock::Clock;
 use plimsoll_engine::{
     Answer, Cancel, ColumnType, Dialect, ErrorKind, RequestAccess, Requester, Result, Row, RowSource, RowSummary,
-    Sampler, Session, SingleRow, Statement, Table, TableSize, Value, Workspace, ask_for,
+    Sampler, Session, SingleRow, Statement, Table, TableSize, Value, Workspace, ask_for, mark,
 };
 use plimsoll_measurement::{Reading, Views};
 
@@ -94,6 +94,21 @@ impl Session for MySqlSession {
     fn create_table(&mut self, table: &Table) -> Result<()> {
         let sql = dialect::of(self.connection.server.product).create_marked(table, self.place().name());
         self.execute(&sql, &[]).map(drop)
+    }
+
+    fn adopt_tables(&mut self) -> Result<()> {
+        let (workspace, place) = (self.workspace.clone(), self.place());
+        let words = [("workspace", workspace.name()), ("place", place.name())];
+        for row in self.connection.ask(&fill("marks of tables", &words))? {
+            if let [Some(table), Some(ours)] = row.as_slice()
+                && ours != "1"
+            {
+                let mark = mark::of_part("table", table, place.name());
+                let words = [("workspace", workspace.name()), ("table", table), ("mark", &mark)];
+                self.connection.run(&fill("mark a table", &words))?;
+            }
+        }
+        Ok(())
     }
 
     fn execute(&mut self, sql: &str, parameters: &[Value<'_>]) -> Result<u64> {

@@ -319,12 +319,6 @@ fn what_is_the_users_is_never_removed() {
         ),
         ("CREATE TABLE KEPT.inside (a int)", "table inside", "DROP TABLE KEPT.inside"),
         ("CREATE TABLE KEPT.inside LIKE KEPT.t01", "table inside", "DROP TABLE KEPT.inside"),
-        ("CREATE INDEX i ON KEPT.t01 (b)", "index i of table t01", "DROP INDEX i ON KEPT.t01"),
-        (
-            "ALTER TABLE KEPT.t01 ADD CONSTRAINT c CHECK (a > 0)",
-            "constraint c",
-            "ALTER TABLE KEPT.t01 DROP CONSTRAINT c",
-        ),
         (
             "CREATE PROCEDURE KEPT.plimsoll_inside() SELECT 1",
             "procedure plimsoll_inside",

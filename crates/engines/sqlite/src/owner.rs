@@ -1,6 +1,7 @@
 //! Whose a file is. The lock file of a place bears the mark, which names the place's files. The header of a database bears the
 //! token of that mark, so that the two belong together. A copy bears that of its run.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -139,9 +140,7 @@ fn within(path: &Path) -> Result<Vec<String>> {
         connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
         connection.pragma_update(None, "trusted_schema", false)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        let mut statement = connection.prepare(text("objects"))?;
-        let objects = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        objects.collect::<rusqlite::Result<Vec<(String, bool)>>>()
+        others(&connection)
     };
     match read() {
         // A kill without a journal leaves this. Nobody reads anything in it any more.
@@ -150,11 +149,36 @@ fn within(path: &Path) -> Result<Vec<String>> {
         {
             Ok(Vec::new())
         }
-        objects => {
-            let objects = objects.map_err(|error| from_sqlite(error, folder))?.into_iter();
-            Ok(objects.filter(|(_, is_ours)| !is_ours).map(|(object, _)| object).collect())
+        others => {
+            let others = others.map_err(|error| from_sqlite(error, folder))?.into_iter();
+            Ok(others.map(|(kind, name)| format!("{kind} {name}")).collect())
         }
     }
+}
+
+/// The list of tables that a definition's own statements made.
+const ADOPTED: &str = "plimsoll_adopted";
+
+/// Kinds and names of what is in a database of ours and is not ours. A table is by its comment or by our list; its indexes are a part
+/// of it.
+pub(super) fn others(connection: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
+    let mut statement = connection.prepare(text("objects"))?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
+    let objects = rows.collect::<rusqlite::Result<Vec<(String, String, String, bool)>>>()?;
+    let mut tables: HashSet<String> =
+        objects.iter().filter(|(kind, .., ours)| *ours && kind == "table").map(|(_, name, ..)| name.clone()).collect();
+    if tables.contains(ADOPTED) {
+        let mut statement = connection.prepare(text("adopted tables"))?;
+        let names = statement.query_map([], |row| row.get(0))?;
+        tables.extend(names.collect::<rusqlite::Result<Vec<String>>>()?);
+    }
+    let is_ours = |kind: &str, name: &str, table: &str| match kind {
+        "table" => tables.contains(name),
+        "index" => tables.contains(table),
+        _ => false,
+    };
+    let others = objects.into_iter().filter(|(kind, name, table, ours)| !ours && !is_ours(kind, name, table));
+    Ok(others.map(|(kind, name, ..)| (kind, name)).collect())
 }
 
 /// The first bytes of a file, which is opened neither through a link nor waited for.

@@ -135,7 +135,7 @@ fn what_is_somebody_elses_in_a_file_of_ours_keeps_it() {
         ("CREATE TABLE mine (a)", "table mine"),
         ("CREATE TABLE mine (/* plimsoll: table t */ a)", "table mine"),
         ("CREATE VIEW v AS SELECT 1", "view v"),
-        ("CREATE INDEX i ON t (RowId)", "index i"),
+        ("CREATE TABLE mine (a); CREATE INDEX i ON mine (a)", "index i"),
         ("CREATE TRIGGER g AFTER INSERT ON t BEGIN SELECT 1; END", "trigger g"),
         ("CREATE VIRTUAL TABLE f USING fts5(a)", "table f"),
     ] {
@@ -153,6 +153,24 @@ fn what_is_somebody_elses_in_a_file_of_ours_keeps_it() {
         fs::write(folder.at(beside), named).unwrap();
         assert!(folder.refusal(&run()).contains(beside));
     }
+    // What belongs to our tables goes with them, and what a definition made is ours once the run says so.
+    let folder = Folder::new();
+    let database = folder.open();
+    let lease = database.claim(&run(), ClaimMode::Exclusive).unwrap().unwrap();
+    let mut session = database.session(&run(), &run()).unwrap();
+    for sql in ["CREATE TABLE own (a, b)", "CREATE INDEX i ON own (b)", "CREATE TABLE other (a)"] {
+        session.execute(sql, &[]).unwrap();
+        if !sql.contains("other") {
+            session.adopt_tables().unwrap();
+        }
+    }
+    drop((session, lease));
+    let said = folder.refusal(&run());
+    assert!(said.contains("table other") && !said.contains("own"), "{said}");
+    let lease = database.claim(&run(), ClaimMode::Exclusive).unwrap().unwrap();
+    database.session(&run(), &run()).unwrap().adopt_tables().unwrap();
+    drop(lease);
+    assert!(folder.open().remove(&run()).unwrap());
     // A header that was copied from elsewhere.
     let folder = Folder::new();
     make(&folder);

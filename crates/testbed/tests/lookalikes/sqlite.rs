@@ -32,7 +32,7 @@ const INSIDE: [&str; 7] = [
     "CREATE TABLE mine (a)",
     "CREATE TABLE mine (/* plimsoll: table t */ a)",
     "CREATE VIEW v AS SELECT 1",
-    "CREATE INDEX i ON t (RowId)",
+    "CREATE TABLE mine (a); CREATE INDEX i ON mine (a)",
     "CREATE TRIGGER g AFTER INSERT ON t BEGIN SELECT 1; END",
     "CREATE VIRTUAL TABLE f USING fts5(a)",
     "PRAGMA user_version = 5",
